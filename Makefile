@@ -1,0 +1,109 @@
+# Front door. Meson and Ninja do the building; this file knows where.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: demo check build bench seeds torture lint lint-all fuzz format install uninstall clean help
+.PHONY: build-release build-asan build-clang
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+KILLS   ?= 200
+SECONDS_PER_TARGET ?= 600
+
+# Programs of ours that are Python find the project's environment first.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export MUSTER_BIN := $(CURDIR)/build/release/muster
+
+# $(call compile,FOLDER,CC,OPTIONS): configure when new, or when a folder of sources came or went;
+# compile; put the programs where people look for them. One at a time per folder.
+define compile
+@mkdir -p build
+@( flock 9; \
+   folders=$$(find src fuzz -name meson.build 2>/dev/null | sort; echo '$(3)'); \
+   quiet() { "$$@" >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; }; \
+   if [ ! -f build/$(1)/build.ninja ]; then \
+     CC=$(2) quiet meson setup build/$(1) $(3); \
+   elif [ "$$folders" != "$$(cat build/$(1)/.folders 2>/dev/null)" ]; then \
+     quiet meson setup --reconfigure build/$(1) $(3); \
+   fi; \
+   printf '%s\n' "$$folders" >build/$(1)/.folders; \
+   ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet); \
+   for p in muster muster-node; do \
+     if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
+   done ) 9>build/$(1).lock
+endef
+
+demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
+	@tools/setup build --background-python
+	@$(MAKE) build-release
+	@tools/demo
+
+check: ## set up, build, lint and run every test (at most 8 minutes on 2 cores)
+	@tools/setup all
+	@tools/check
+
+build: ## build/release/muster and build/release/muster-node
+	@tools/setup build
+	@$(MAKE) build-release
+
+build-release:
+	$(call compile,release,gcc,--buildtype=debugoptimized)
+
+build-asan:
+	$(call compile,asan,gcc,--buildtype=debug --optimization=1 -Db_sanitize=address$(,)undefined)
+
+build-clang:
+	$(call compile,clang,clang,--buildtype=debug --optimization=1 -Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true)
+
+, := ,
+
+bench: build ## every benchmark, as tables (one: bench/NAME --help)
+	@tools/setup all
+	@for b in bench/*; do if [ -f "$$b" ] && [ -x "$$b" ]; then echo "== $$b"; "$$b"; fi; done
+
+seeds: build ## run the examples of the published pages, print what each promises and what happened
+	@tools/setup all
+	@tests/seeds
+
+torture: build ## kill -9 the server again and again under load (KILLS=200)
+	@tools/setup all
+	@tests/torture --kills $(KILLS)
+
+lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks
+	@tools/setup lint
+	@$(MAKE) build-release
+	@tools/lint
+
+lint-all: ## lint, and the deep analyzers of gcc and clang
+	@tools/setup lint
+	@$(MAKE) build-release
+	@tools/lint --all
+
+fuzz: ## every libFuzzer target for a while (SECONDS_PER_TARGET=600)
+	@tools/setup all
+	@tools/check --phases fuzz --fuzz-each $(SECONDS_PER_TARGET)
+
+format: ## rewrite C and Python in the project's format
+	@tools/setup lint
+	@tools/lint --fix
+
+install: ## programs, man pages, completions, examples (PREFIX=/usr/local DESTDIR=)
+	@$(MAKE) build
+	@meson configure build/release -Dprefix='$(PREFIX)' -Dlibexecdir=libexec -Ddatadir=share
+	@meson install --quiet -C build/release $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))') \
+	  >build/install.log 2>&1 || { cat build/install.log; exit 1; }
+	@echo "installed $(DESTDIR)$(PREFIX)/bin/muster"
+
+uninstall: ## remove what install put there (same PREFIX and DESTDIR)
+	@root='$(DESTDIR)$(PREFIX)'; \
+	rm -f "$$root/bin/muster" "$$root"/share/man/man[1-8]/muster.[1-8] "$$root"/share/man/man[1-8]/muster-*.[1-8] \
+	  "$$root/share/bash-completion/completions/muster" "$$root/share/zsh/site-functions/_muster" \
+	  "$$root/share/fish/vendor_completions.d/muster.fish"; \
+	rm -rf "$$root/libexec/muster" "$$root/share/muster" "$$root/share/doc/muster"
+
+clean: ## remove build/ (the Python environment in .venv/ stays)
+	@rm -rf build
+
+help: ## this text
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
