@@ -1,0 +1,269 @@
+"""Train a digit classifier with DistributedDataParallel, one process per task of a job.
+
+The processes find each other through the PAI_* variables of OpenPAI and through nothing else: each
+task of the job is one rank, ranks follow the order of the roles, and task 0 of the first role is
+the meeting point (its host, and its port labelled "rdzv").  Nothing is downloaded: the digits are
+drawn here, from a bitmap font that is turned, slanted, scaled, shifted and covered with noise.
+Loss and accuracy are those on digits held back from training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+try:
+    import torch
+    import torch.distributed as dist
+    from torch import Tensor, nn
+    from torch.nn import functional
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+except ModuleNotFoundError as error:
+    sys.exit(f"train.py: module {error.name!r} is missing, PyTorch is needed: pip install torch")
+
+GLYPHS = """
+.###. ..#.. .###. ##### ...#. ##### ..##. ##### .###. .###.
+#...# .##.. #...# ...#. ..##. #.... .#... ....# #...# #...#
+#..## ..#.. ....# ..#.. .#.#. ####. #.... ...#. #...# #...#
+#.#.# ..#.. ...#. ...#. #..#. ....# ####. ..#.. .###. .####
+##..# ..#.. ..#.. ....# ##### ....# #...# .#... #...# ....#
+#...# ..#.. .#... #...# ...#. #...# #...# .#... #...# ...#.
+.###. .###. ##### .###. ...#. .###. .###. .#... .###. .##..
+"""
+SIDE = 16  # pixels
+TRAINING_DIGITS, HELD_BACK_DIGITS = 8192, 2048
+BATCH = 64  # digits per rank and step
+PEAK_RATE = 8e-3
+PATIENCE = timedelta(minutes=2)  # for peers that are late or gone
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this process stands in the job."""
+
+    task: str
+    rank: int
+    world: int
+    leader: str  # host of rank 0
+    port: int
+
+    @classmethod
+    def from_environment(cls) -> Place:
+        roles = variable("PAI_TASK_ROLE_LIST").split(",")
+        counts = {role: int(variable(f"PAI_TASK_ROLE_TASK_COUNT_{role}")) for role in roles}
+        role = variable("PAI_CURRENT_TASK_ROLE_NAME")
+        index = int(variable("PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"))
+        return cls(
+            task=f"{role}/{index}",
+            rank=sum(counts[earlier] for earlier in roles[: roles.index(role)]) + index,
+            world=sum(counts.values()),
+            leader=variable(f"PAI_HOST_IP_{roles[0]}_0"),
+            port=int(variable(f"PAI_PORT_LIST_{roles[0]}_0_rdzv").split(",")[0]),
+        )
+
+
+def variable(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        sys.exit(f"train.py: {name} is not set: run this as a task of an OpenPAI job (ddp.json)")
+    return value
+
+
+def directory(where: str) -> Path:
+    """The directory that a path or a file: URI names."""
+    uri = urlsplit(where)
+    if uri.scheme not in ("", "file"):
+        sys.exit(f"train.py: cannot write to {where}: name a path or a file: URI with --output")
+    return Path(url2pathname(uri.path) if uri.scheme else where)
+
+
+def glyphs() -> Tensor:
+    """The font: ten pictures of 7 x 5 dots, ink is 1."""
+    by_line = [line.split() for line in GLYPHS.strip().splitlines()]
+    by_digit = zip(*by_line)
+    return torch.tensor([[[float(dot == "#") for dot in row] for row in rows] for rows in by_digit])
+
+
+def draw(count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Draw `count` pictures of digits, with their labels; one seed, one set of digits."""
+    dice = torch.Generator().manual_seed(seed)
+
+    def between(low: float, high: float) -> Tensor:
+        return low + (high - low) * torch.rand(count, generator=dice)
+
+    labels = torch.randint(10, (count,), generator=dice)
+    # Both picture and glyph span -1..1, and the map leads from a pixel to its place in the glyph:
+    # numbers above 1 leave a margin around the digit, and margins leave room to shift it.
+    turn, slant = between(-0.25, 0.25), between(-0.25, 0.25)
+    width, height = between(1.2, 1.8), between(1.0, 1.4)
+    x = torch.stack([width * turn.cos(), width * (turn.sin() + slant), between(-0.3, 0.3)], dim=1)
+    y = torch.stack([-height * turn.sin(), height * turn.cos(), between(-0.2, 0.2)], dim=1)
+    size = [count, 1, SIDE, SIDE]
+    places = functional.affine_grid(torch.stack([x, y], dim=1), size, align_corners=False)
+    ink = functional.grid_sample(glyphs()[labels].unsqueeze(1), places, align_corners=False)
+    strength = between(0.6, 1.0).view(count, 1, 1, 1)
+    return strength * ink + 0.15 * torch.randn(size, generator=dice), labels
+
+
+def network() -> nn.Module:
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(SIDE * SIDE, 192),
+        nn.ReLU(),
+        nn.Linear(192, 64),
+        nn.ReLU(),
+        nn.Linear(64, 10),
+    )
+
+
+class Trainer:
+    """Model, data and progress of one rank."""
+
+    def __init__(self, place: Place, seed: int, epochs: int) -> None:
+        # The even seed draws the digits to learn from, the odd one those held back.
+        learn = TensorDataset(*draw(TRAINING_DIGITS, 2 * seed))
+        shard = (place.world, place.rank)
+        self.sampler: DistributedSampler[Any] = DistributedSampler(learn, *shard, seed=seed)
+        self.loader = DataLoader(learn, BATCH, sampler=self.sampler)
+        pictures, labels = draw(HELD_BACK_DIGITS, 2 * seed + 1)
+        self.held_back = pictures[place.rank :: place.world], labels[place.rank :: place.world]
+
+        torch.manual_seed(seed)
+        self.network = network()
+        self.model = DistributedDataParallel(self.network)
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.epoch = self.step = 0
+        self.last_step = epochs * len(self.loader)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "epoch": self.epoch,
+            "step": self.step,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.epoch, self.step = state["epoch"], state["step"]
+
+    def train_epoch(self, steps_file: Path | None) -> None:
+        """Go once through this rank's share of the digits, noting every step done."""
+        self.sampler.set_epoch(self.epoch)
+        for pictures, labels in self.loader:
+            for group in self.optimizer.param_groups:
+                group["lr"] = PEAK_RATE / 2 * (1 + math.cos(math.pi * self.step / self.last_step))
+            self.optimizer.zero_grad()
+            torch.autograd.backward(functional.cross_entropy(self.model(pictures), labels))
+            self.optimizer.step()
+            self.step += 1
+            if steps_file:
+                with steps_file.open("a") as file:
+                    print(self.step, file=file)
+        self.epoch += 1
+
+    @torch.no_grad()
+    def quality(self) -> str:
+        """Loss and accuracy on the digits held back, over all ranks."""
+        pictures, labels = self.held_back
+        scores = self.network(pictures)
+        loss = functional.cross_entropy(scores, labels, reduction="sum")
+        sums = torch.stack([loss, (scores.argmax(1) == labels).sum()])
+        dist.all_reduce(sums)
+        loss, correct = sums / HELD_BACK_DIGITS
+        return f"loss {loss:.3f}  accuracy {100 * correct:.1f} %"
+
+
+def save(state: dict[str, Any], path: Path) -> None:
+    """Replace the checkpoint: a reader finds the old one or the new one, never a part."""
+    draft = path.with_suffix(".new")
+    torch.save(state, draft)
+    draft.replace(path)
+
+
+def load(path: Path, place: Place) -> dict[str, Any] | None:
+    """The checkpoint that rank 0 finds at `path`, on every rank; None when there is none."""
+    found = path.read_bytes() if place.rank == 0 and path.exists() else b""
+    size = torch.tensor(len(found))
+    dist.broadcast(size, src=0)
+    if not size:
+        return None
+    content = bytearray(found or int(size))
+    dist.broadcast(torch.frombuffer(content, dtype=torch.uint8), src=0)
+    state: dict[str, Any] = torch.load(BytesIO(content), weights_only=True)
+    return state
+
+
+def train(place: Place, options: argparse.Namespace) -> None:
+    first = place.rank == 0
+    output = directory(options.output)
+    checkpoint = output / "checkpoint.pt"
+    steps_file = output / options.steps_file if first and options.steps_file else None
+    if first:
+        output.mkdir(parents=True, exist_ok=True)
+
+    trainer = Trainer(place, options.seed, options.epochs)
+    state = load(checkpoint, place) if options.resume else None
+    if state:
+        trainer.restore(state)
+        if first:
+            say(f"goes on after epoch {trainer.epoch}, step {trainer.step}")
+    while trainer.epoch < options.epochs:
+        trainer.train_epoch(steps_file)
+        quality = trainer.quality()
+        if first:
+            save(trainer.state(), checkpoint)
+            say(f"epoch {trainer.epoch}  {quality}")
+
+    quality = trainer.quality()
+    if first:
+        say(f"checkpoint {checkpoint}  {checkpoint.stat().st_size / 1024:.0f} KiB")
+        say(f"final  {quality}")
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    option = parser.add_argument
+    option("--epochs", type=int, default=6, metavar="N", help="passes over the data (%(default)s)")
+    option("--seed", type=int, default=1, metavar="N", help="of digits and weights (%(default)s)")
+    option("--output", metavar="DIR", help="path or file: URI for checkpoint.pt ($PAI_OUTPUT_DIR)")
+    option("--resume", action="store_true", help="go on from the checkpoint when there is one")
+    option("--steps-file", metavar="NAME", help="file in the output that gets each step's number")
+    parser.set_defaults(output=os.environ.get("PAI_OUTPUT_DIR") or ".")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    place = Place.from_environment()
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"tcp://{place.leader}:{place.port}",
+        rank=place.rank,
+        world_size=place.world,
+        timeout=PATIENCE,
+    )
+    say(f"rank {place.rank} of {place.world} is {place.task}, met at {place.leader}:{place.port}")
+    train(place, options)
+    dist.barrier()  # nobody leaves, and no worker ends the job, before rank 0 has written all
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
