@@ -1,0 +1,100 @@
+/* The contract between the core and whatever starts processes: calls go down, facts come up; both carry job and generation,
+ * both may be repeated. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "base/err.h"
+#include "job/ending.h"
+#include "job/ids.h"
+#include "job/launch.h"
+
+#include <stddef.h>
+
+/* What an engine can do: checked at admission, never tested by name. */
+enum engine_caps {
+    ENGINE_PLACES = 1 << 0,     /* chooses the nodes itself */
+    ENGINE_CONTAINERS = 1 << 1, /* runs images */
+    ENGINE_MOUNTS = 1 << 2,     /* data mounts at any path */
+    ENGINE_HOSTS = 1 << 3,      /* private /etc/hosts */
+    ENGINE_CPU_LIMIT = 1 << 4,
+    ENGINE_MEMORY_LIMIT = 1 << 5,
+    ENGINE_EXEC = 1 << 6,
+};
+
+enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */ };
+
+#define ENGINE_FACTS(X)                                                                            \
+    X(AGENT_JOINED) X(AGENT_GONE)                                                                  \
+    X(STARTED)       /* the attempt's program runs */                                              \
+    X(ENDED)         /* the attempt is over; ending says how */                                    \
+    X(REFUSED)       /* the attempt could not be started; ending.by says whose fault */            \
+    X(LOG)           /* the attempt's log reaches log_end (unsequenced, may be skipped) */         \
+    X(RELEASED)      /* nothing of the generation on this node is left */                          \
+    X(NODE_UP) X(NODE_DOWN)
+#define FACT_ENUM(id) FACT_##id,
+enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
+#undef FACT_ENUM
+
+struct engine_fact {
+    enum engine_fact_kind kind;
+    struct generation generation;
+    const char *node;
+    uint64_t seq;            /* of the agent's facts, from 1; 0: unsequenced */
+    struct task_ref task;    /* STARTED ENDED REFUSED LOG */
+    uint32_t attempt;
+    uint64_t at_ms;          /* when it happened (wall) */
+    uint32_t pid;            /* STARTED */
+    uint64_t log_end;        /* LOG, ENDED */
+    struct ending ending;    /* ENDED REFUSED */
+    const char *reason;      /* NODE_DOWN, AGENT_GONE */
+};
+
+struct engine_sink {
+    void (*fact)(void *arg, const struct engine_fact *);
+    void *arg;
+};
+
+struct engine;
+/* An interactive command inside a task's view, wired to a connected socket that the engine takes over. */
+struct engine_exec {
+    struct generation generation;
+    const char *node;
+    struct task_ref task;
+    uint32_t attempt;
+    struct words argv; /* empty: a login shell */
+    bool tty;
+    uint16_t rows, cols;
+    int fd;            /* carries wire frames of kind STDIN/STDOUT/... to the client; owned by the engine after success */
+};
+struct engine_known { /* an agent that should be alive */
+    const char *dir;            /* its launch directory */
+    struct generation generation;
+    const char *node;
+    uint64_t last_seq;          /* committed facts */
+    unsigned char token_hash[32];
+};
+struct engine_ops {
+    const char *name;
+    /* Starts (or adds to) one node's share of a generation. Repeating a launch with the same seq does nothing. The launch is
+     * only valid during the call. */
+    int (*start)(struct engine *, const struct launch *, struct err *);
+    /* Ends one attempt (task != NULL) or everything of the generation on all its nodes, then releases the node. */
+    int (*stop)(struct engine *, struct generation, const struct task_ref *task, enum stop_how, enum end_by why,
+                struct err *);
+    /* Everything of the agent's facts up to seq is committed. */
+    void (*ack)(struct engine *, struct generation, const char *node, uint64_t seq);
+    /* A commit failed: every fact after the last acknowledged one must come again. */
+    void (*again)(struct engine *);
+    /* After a server restart: the generations that should be alive, with their nodes; everything else found is ended.
+     * What is found dead comes up as AGENT_GONE. */
+    int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
+    int (*exec)(struct engine *, const struct engine_exec *, struct err *);
+    unsigned (*caps)(const struct engine *);
+    void (*destroy)(struct engine *);
+};
+struct engine { /* first member of every engine */
+    const struct engine_ops *ops;
+    struct engine_sink sink; /* set by the core before the first call */
+};
+
+#endif

@@ -1,0 +1,184 @@
+/* The local engine's side of the contract: each (generation, node) is a run with a keeper of its own; what is said to it goes
+ * through the link, and its end is a fact. Facts that a call produces come up from the loop, never from inside the call. */
+#include "engine/local/local.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "engine/local/run.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+struct local {
+    struct engine base; /* first */
+    uv_loop_t *loop;
+    struct link_hub *link;
+    char *program, *socket;
+    struct smap *runs; /* by cookie */
+    unsigned caps;
+};
+
+static struct local *local_of(struct engine *e)
+{
+    return (struct local *)(void *)e;
+}
+
+static struct run *find(struct local *l, struct generation g, const char *node)
+{
+    char key[320];
+    snprintf(key, sizeof key, "%llu.%u.%s", (unsigned long long)g.job, g.number, node);
+    return smap_get(l->runs, key);
+}
+
+static void on_ended(struct run *run)
+{
+    struct local *l = run->owner;
+    struct engine_fact fact = {.kind = FACT_AGENT_GONE,
+                               .generation = run->generation,
+                               .node = run->node,
+                               .reason = "the agent ended"};
+    smap_remove(l->runs, run->cookie);
+    link_forget(l->link, run->generation, run->node);
+    l->base.sink.fact(l->base.sink.arg, &fact);
+    run_destroy(run);
+}
+
+static struct run *add(struct local *l, struct generation g, const char *node, const char *dir)
+{
+    struct run *run = run_create(l->loop, g, node, dir);
+    run->owner = l;
+    run->ended = on_ended;
+    smap_set(l->runs, run->cookie, run);
+    return run;
+}
+
+static int spawn(struct local *l, struct run *run, const struct launch *launch, struct err *err)
+{
+    unsigned char token[32], hash[32];
+    memcpy(token, launch->token, sizeof token);
+    if (sodium_is_zero(token, sizeof token))
+        return err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
+    crypto_hash_sha256(hash, token, sizeof token);
+    link_expect(l->link, launch->generation, launch->node, hash, 0);
+    int rc = run_spawn(run, l->program, l->socket, token, err);
+    sodium_memzero(token, sizeof token);
+    return rc;
+}
+
+static int local_start(struct engine *e, const struct launch *launch, struct err *err)
+{
+    struct local *l = local_of(e);
+    struct run *run = find(l, launch->generation, launch->node);
+    if (!run)
+        run = add(l, launch->generation, launch->node, launch->dir);
+    if (!run->pid && spawn(l, run, launch, err) < 0) {
+        run_settle(run); /* nothing lives: its end comes up as a fact */
+        return err_in(err, "starting %s on %s", launch->job_name, launch->node);
+    }
+    return link_launch(l->link, launch, err);
+}
+
+static int local_stop(struct engine *e, struct generation g, const struct task_ref *task,
+                      enum stop_how how, enum end_by why, struct err *err)
+{
+    struct local *l = local_of(e);
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    (void)err;
+    while (smap_next(l->runs, &cursor, &key, &value)) {
+        struct run *run = value;
+        if (run->generation.job != g.job || run->generation.number != g.number)
+            continue;
+        if (run->pid)
+            link_stop(l->link, g, run->node, task, how, why);
+        else
+            run_settle(run);
+    }
+    return 0;
+}
+
+static void local_ack(struct engine *e, struct generation g, const char *node, uint64_t seq)
+{
+    link_ack(local_of(e)->link, g, node, seq);
+}
+
+static void local_again(struct engine *e)
+{
+    link_again(local_of(e)->link);
+}
+
+/* An agent of an earlier server keeps its token and directory; the file is only rewritten where the socket moved, which needs
+ * the raw token: it is read from the file itself by whoever moves a state directory. */
+static int local_recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+{
+    struct local *l = local_of(e);
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        const struct engine_known *k = &known[i];
+        struct run *run = add(l, k->generation, k->node, k->dir);
+        if (run_adopt(run) >= 0)
+            link_expect(l->link, k->generation, k->node, k->token_hash, k->last_seq);
+    }
+    return 0;
+}
+
+static int local_exec(struct engine *e, const struct engine_exec *exec, struct err *err)
+{
+    return link_exec(local_of(e)->link, exec, err);
+}
+
+static unsigned local_caps(const struct engine *e)
+{
+    return ((const struct local *)(const void *)e)->caps;
+}
+
+static void local_destroy(struct engine *e)
+{
+    struct local *l = local_of(e);
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(l->runs, &cursor, &key, &value))
+        run_destroy(value);
+    smap_destroy(l->runs);
+    free(l->program);
+    free(l->socket);
+    free(l);
+}
+
+static const struct engine_ops local_ops = {
+    .name = "local",
+    .start = local_start,
+    .stop = local_stop,
+    .ack = local_ack,
+    .again = local_again,
+    .recover = local_recover,
+    .exec = local_exec,
+    .caps = local_caps,
+    .destroy = local_destroy,
+};
+
+struct engine *local_create(const struct local_config *config, struct err *err)
+{
+    if (sodium_init() < 0) {
+        err_set(err, ERR_SYSTEM, "libsodium does not start");
+        return NULL;
+    }
+    if (access(config->node_program, X_OK) < 0) {
+        err_sys(err, "%s cannot be run", config->node_program);
+        err_hint(err, "muster-node is installed beside muster; \"make build\" makes both");
+        return NULL;
+    }
+    struct local *l = mem_new(sizeof *l);
+    l->base.ops = &local_ops;
+    l->loop = config->loop;
+    l->link = config->link;
+    l->program = mem_strdup(config->node_program);
+    l->socket = mem_strdup(config->socket_path);
+    l->runs = smap_create();
+    l->caps = ENGINE_EXEC | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT | ENGINE_CPU_LIMIT;
+    return &l->base;
+}

@@ -1,0 +1,32 @@
+/* The local engine: nodes of this machine (real or declared); each node's share of a generation runs under a detached keeper
+ * and agent of its own that outlive the server. */
+#ifndef ENGINE_LOCAL_LOCAL_H
+#define ENGINE_LOCAL_LOCAL_H
+
+#include "engine/engine.h"
+#include "link/link.h"
+
+struct uv_loop_s;
+
+struct local_config {
+    struct uv_loop_s *loop;
+    struct link_hub *link;
+    const char *node_program; /* path of muster-node */
+    const char *socket_path;  /* the server's socket, told to agents */
+    const char *runs_dir;     /* launch directories live below it */
+};
+/* The engine takes nothing over; everything must outlive it. Destroying it leaves keepers running (they belong to the jobs). */
+struct engine *local_create(const struct local_config *, struct err *);
+
+/* What this machine has: one node named after the host, cpus and memory by hwloc (loaded when present) or sysconf, gpus by the
+ * NVIDIA driver when present. Filled texts live in arena. */
+struct node_facts {
+    const char *name;
+    uint64_t cpu_milli, memory, disk;
+    uint32_t gpus;
+    const char *gpu_type; /* "" when none */
+};
+struct arena;
+void local_detect(struct arena *, const char *disk_path, struct node_facts *);
+
+#endif

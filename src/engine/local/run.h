@@ -1,0 +1,40 @@
+/* One node's share of one generation on this machine: its directory, its keeper process, whether that lives. Private. */
+#ifndef ENGINE_LOCAL_RUN_H
+#define ENGINE_LOCAL_RUN_H
+
+#include "base/err.h"
+#include "job/ids.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <uv.h>
+
+struct run {
+    void *owner;             /* the engine */
+    struct generation generation;
+    char *node, *dir;
+    char cookie[320];        /* MUSTER_COOKIE of its tasks */
+    pid_t pid;               /* keeper; 0: none was started */
+    int pidfd;
+    uv_poll_t watch;         /* of pidfd */
+    uv_timer_t settle;       /* until nothing with its cookie lives */
+    unsigned handles;        /* open ones; freed with the last */
+    bool gone;
+    void (*ended)(struct run *); /* the keeper is dead and nothing of the run lives any more */
+};
+
+struct run *run_create(uv_loop_t *, struct generation, const char *node, const char *dir);
+void run_destroy(struct run *); /* closes handles, then frees; the keeper goes on */
+/* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it was and is dead (`ended` follows). */
+int run_adopt(struct run *);
+/* Writes agent.conf and starts the keeper. */
+int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32], struct err *);
+/* Tells the directory of a living run the socket of this server (it may have moved). */
+int run_write_conf(struct run *, const char *socket, const unsigned char token[32], struct err *);
+/* Calls `ended` from the loop, once everything with the cookie is dead. */
+void run_settle(struct run *);
+
+/* Kills every process whose environment holds MUSTER_COOKIE=cookie; how many were found. */
+unsigned sweep_cookie(const char *cookie);
+
+#endif

@@ -1,0 +1,54 @@
+/* The last net under a run: whatever still carries its cookie in the environment is killed. Needed only where a keeper died
+ * without doing its work (killed with -9, out of memory). */
+#include "engine/local/run.h"
+
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ENVIRON_MAX (1u << 20)
+
+static bool has_cookie(const char *pid, const char *entry)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    AUTO_FREE char *text = NULL;
+    size_t len = 0, cap = 0;
+    ssize_t n = 1;
+    while (n > 0 && len < ENVIRON_MAX) {
+        if (cap - len < 4096)
+            text = mem_resize(text, cap += 16384);
+        n = read(fd, text + len, cap - len - 1);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    text[len] = '\0';
+    for (size_t i = 0; i < len; i += strlen(text + i) + 1)
+        if (strcmp(text + i, entry) == 0)
+            return true;
+    return false;
+}
+
+unsigned sweep_cookie(const char *cookie)
+{
+    unsigned found = 0;
+    AUTO_FREE char *entry = mem_printf("MUSTER_COOKIE=%s", cookie);
+    DIR *proc = opendir("/proc");
+    if (!proc)
+        return 0;
+    for (struct dirent *d; (d = readdir(proc));) {
+        if (!isdigit((unsigned char)d->d_name[0]) || !has_cookie(d->d_name, entry))
+            continue;
+        found++;
+        kill((pid_t)strtol(d->d_name, NULL, 10), SIGKILL);
+    }
+    closedir(proc);
+    return found;
+}

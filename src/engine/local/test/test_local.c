@@ -1,0 +1,150 @@
+/* Keepers of the local engine: a stand-in keeper (a shell script) shows that its end is seen, that what carries its cookie is
+ * swept, and that an earlier server's keeper is found again by pid and start time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/local/local.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "engine/local/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct fix {
+    uv_loop_t loop;
+    char dir[64], *program, *run_dir;
+    struct run *run;
+    unsigned ended;
+};
+
+static void on_ended(struct run *run)
+{
+    struct fix *f = run->owner;
+    f->ended++;
+    uv_stop(&f->loop);
+}
+
+static int set_up(void **state)
+{
+    struct fix *f = mem_new(sizeof *f);
+    snprintf(f->dir, sizeof f->dir, "/tmp/muster-local-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    f->program = file_join(f->dir, "keeper");
+    f->run_dir = file_join(f->dir, "run");
+    uv_loop_init(&f->loop);
+    f->run = run_create(&f->loop, (struct generation){.job = 7, .number = 1}, "n1", f->run_dir);
+    f->run->owner = f;
+    f->run->ended = on_ended;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fix *f = *state;
+    run_destroy(f->run);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    file_remove_tree(f->dir, NULL);
+    free(f->program);
+    free(f->run_dir);
+    free(f);
+    return 0;
+}
+
+static void keeper(struct fix *f, const char *script)
+{
+    AUTO_FREE char *text = mem_printf("#!/bin/sh\n%s\n", script);
+    struct err err;
+    unsigned char token[32] = {1};
+    assert_int_equal(file_replace(f->program, text, strlen(text), 0755, &err), 0);
+    assert_int_equal(run_spawn(f->run, f->program, "/sock", token, &err), 0);
+}
+
+static void clean_end_is_seen(void **state)
+{
+    struct fix *f = *state;
+    keeper(f, "test \"$1\" = keeper && grep -q token=01 \"$2/agent.conf\"");
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->ended, 1);
+    assert_true(f->run->gone);
+}
+
+/* The script leaves a child with the cookie behind and dies; the child must be gone when the end is told. */
+static void survivors_are_swept(void **state)
+{
+    struct fix *f = *state;
+    keeper(f, "MUSTER_COOKIE=7.1.n1 setsid sleep 300 & echo $! > \"$2/child\"; kill -9 $$");
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->ended, 1);
+    AUTO_FREE char *path = file_join(f->run_dir, "child");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    struct err err;
+    assert_int_equal(file_read(path, 64, &text, &len, &err), 0);
+    assert_int_equal(sweep_cookie("7.1.n1"), 0);
+    assert_int_equal(sweep_cookie("7.1"), 0);
+}
+
+static void earlier_keeper_is_adopted(void **state)
+{
+    struct fix *f = *state;
+    keeper(f, "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
+    while (access(path, F_OK) < 0)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    again->owner = f;
+    again->ended = on_ended;
+    assert_int_equal(run_adopt(again), 1);
+    assert_int_equal(again->pid, f->run->pid);
+    kill(again->pid, SIGKILL);
+    while (f->ended < 2)
+        uv_run(&f->loop, UV_RUN_DEFAULT);
+    run_destroy(again);
+    again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    again->owner = f;
+    again->ended = on_ended;
+    assert_int_equal(run_adopt(again), -1); /* its pid is nobody now */
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->ended, 3);
+    run_destroy(again);
+}
+
+static void nothing_to_adopt(void **state)
+{
+    struct fix *f = *state;
+    assert_int_equal(run_adopt(f->run), 0);
+}
+
+static void machine_is_described(void **state)
+{
+    (void)state;
+    struct node_facts facts;
+    struct arena *a = arena_create();
+    local_detect(a, "/tmp", &facts);
+    assert_true(facts.cpu_milli >= 1000);
+    assert_true(facts.memory > (64u << 20));
+    assert_true(facts.name[0]);
+    arena_destroy(a);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(clean_end_is_seen),  TEST(survivors_are_swept),  TEST(earlier_keeper_is_adopted),
+        TEST(nothing_to_adopt),   TEST(machine_is_described),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* Blocking calls through libcurl: one handle per client, so connections are kept. Streams hand out each piece as it comes. */
+#include "http/client.h"
+
+#include "base/mem.h"
+
+#include <curl/curl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_MAX ((size_t)1 << 30)
+
+struct http_client {
+    CURL *curl;
+    char *socket_path, *url, *token;
+    uint64_t timeout_ms;
+};
+
+struct http_client *http_client_create(const struct http_client_config *config, struct err *err)
+{
+    struct http_client *c = mem_new(sizeof *c);
+    c->curl = curl_easy_init();
+    if (!c->curl) {
+        free(c);
+        err_set(err, ERR_SYSTEM, "libcurl does not start");
+        return NULL;
+    }
+    c->socket_path = mem_strdup(config->socket_path);
+    c->url = mem_strdup(config->url ? config->url : "http://muster");
+    c->token = mem_strdup(config->token);
+    c->timeout_ms = config->timeout_ms;
+    return c;
+}
+
+void http_client_destroy(struct http_client *c)
+{
+    if (!c)
+        return;
+    curl_easy_cleanup(c->curl);
+    free(c->socket_path);
+    free(c->url);
+    free(c->token);
+    free(c);
+}
+
+void http_escape(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+        bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+                     (ch >= '0' && ch <= '9') || strchr("-._~", ch);
+        if (plain)
+            buf_putc(out, (char)ch);
+        else
+            buf_addf(out, "%%%02X", ch);
+    }
+}
+
+/* ---- one call ---- */
+
+struct call {
+    struct http_client *client;
+    const struct http_ask *ask;
+    struct http_response *response;
+    bool ended; /* data() had enough */
+};
+
+static size_t on_data(char *piece, size_t size, size_t n, void *arg)
+{
+    struct call *call = arg;
+    long status = 0;
+    curl_easy_getinfo(call->client->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (!call->ask->data || status >= 400) {
+        buf_add(&call->response->body, piece, size * n);
+        return call->response->body.overflow ? 0 : size * n;
+    }
+    call->ended = !call->ask->data(call->ask->arg, piece, size * n);
+    return call->ended ? 0 : size * n;
+}
+
+static int curl_err(struct http_client *c, CURLcode rc, struct err *err)
+{
+    const char *where = c->socket_path ? c->socket_path : c->url;
+    if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR ||
+        rc == CURLE_SEND_ERROR || rc == CURLE_PARTIAL_FILE || rc == CURLE_COULDNT_RESOLVE_HOST)
+        err_set(err, ERR_UNAVAILABLE, "no server answers at %s (%s)", where, curl_easy_strerror(rc));
+    else if (rc == CURLE_OPERATION_TIMEDOUT)
+        err_set(err, ERR_TIMEOUT, "the server at %s did not answer in time", where);
+    else
+        err_set(err, ERR_SYSTEM, "talking to %s: %s", where, curl_easy_strerror(rc));
+    return err_hint(err, "\"muster server status\" shows whether one runs, \"muster server start\" starts one");
+}
+
+static struct curl_slist *header_list(const struct http_client *c, const struct pairs *headers)
+{
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    for (size_t i = 0; headers && i < headers->n; i++) {
+        AUTO_FREE char *line = mem_printf("%s: %s", headers->at[i].name, headers->at[i].value);
+        list = curl_slist_append(list, line);
+    }
+    if (c->token) {
+        AUTO_FREE char *line = mem_printf("Authorization: Bearer %s", c->token);
+        list = curl_slist_append(list, line);
+    }
+    return list;
+}
+
+static void set_target(CURL *curl, const struct http_client *c, const char *path)
+{
+    AUTO_FREE char *url = mem_printf("%s%s", c->url, path);
+    curl_easy_reset(curl);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROXY, ""); /* a muster server is never behind the user's web proxy */
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
+    if (c->socket_path)
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket_path);
+}
+
+static void set_body(struct http_client *c, const struct http_ask *ask)
+{
+    if (ask->body || strcmp(ask->method, "GET") != 0) {
+        curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, ask->body ? ask->body : "");
+        curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->len);
+    }
+    curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, ask->method);
+}
+
+int http_call(struct http_client *c, const struct http_ask *ask, struct http_response *response,
+              struct err *err)
+{
+    struct call call = {.client = c, .ask = ask, .response = response};
+    struct curl_slist *list = header_list(c, ask->headers);
+    char *type = NULL;
+    long status = 0;
+    *response = (struct http_response){.body = BUF_INIT(ANSWER_MAX)};
+    set_target(c->curl, c, ask->path);
+    set_body(c, ask);
+    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, list);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &call);
+    if (!ask->data)
+        curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)c->timeout_ms);
+    CURLcode rc = curl_easy_perform(c->curl);
+    curl_slist_free_all(list);
+    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+    response->status = (unsigned)status;
+    if (curl_easy_getinfo(c->curl, CURLINFO_CONTENT_TYPE, &type) == CURLE_OK && type)
+        snprintf(response->type, sizeof response->type, "%s", type);
+    if (rc == CURLE_OK || (call.ended && rc == CURLE_WRITE_ERROR))
+        return 0;
+    /* An answer that came although the body was not taken whole (a refusal) is still the answer. */
+    if ((rc == CURLE_SEND_ERROR || rc == CURLE_RECV_ERROR) && status >= 400)
+        return 0;
+    buf_fini(&response->body);
+    return curl_err(c, rc, err);
+}
+
+/* ---- upgrade ---- */
+
+static int send_all(CURL *curl, int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        size_t n = 0;
+        CURLcode rc = curl_easy_send(curl, text, len, &n);
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        if (rc == CURLE_AGAIN)
+            poll(&p, 1, 10000);
+        else if (rc != CURLE_OK)
+            return -1;
+        text += n;
+        len -= n;
+    }
+    return 0;
+}
+
+/* The head of the answer, up to and with the blank line; what follows goes to extra. */
+static int read_head(CURL *curl, int fd, struct buf *head, struct buf *extra)
+{
+    while (head->len < (32u << 10)) {
+        char piece[4096];
+        size_t n = 0;
+        CURLcode rc = curl_easy_recv(curl, piece, sizeof piece, &n);
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (rc == CURLE_AGAIN && poll(&p, 1, 30000) <= 0)
+            return -1;
+        if (rc == CURLE_AGAIN)
+            continue;
+        if (rc != CURLE_OK || n == 0)
+            return -1;
+        buf_add(head, piece, n);
+        char *end = strstr(buf_str(head), "\r\n\r\n");
+        if (end) {
+            size_t done = (size_t)(end - head->data) + 4;
+            buf_add(extra, head->data + done, head->len - done);
+            end[2] = '\0';
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int upgrade(CURL *curl, struct http_client *c, const char *request, int *fd,
+                   struct buf *extra, struct err *err)
+{
+    AUTO_BUF struct buf head = BUF_INIT(64 << 10);
+    curl_socket_t sock = CURL_SOCKET_BAD;
+    set_target(curl, c, "");
+    curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L);
+    CURLcode rc = curl_easy_perform(curl);
+    if (rc != CURLE_OK)
+        return curl_err(c, rc, err);
+    curl_easy_getinfo(curl, CURLINFO_ACTIVESOCKET, &sock);
+    if (send_all(curl, sock, request, strlen(request)) < 0 || read_head(curl, sock, &head, extra) < 0)
+        return err_set(err, ERR_UNAVAILABLE, "the server closed the connection");
+    if (strncmp(head.data, "HTTP/1.1 101", 12) != 0) {
+        head.data[strcspn(head.data, "\r\n")] = '\0';
+        return err_set(err, ERR_CANNOT, "the server answered \"%s\"", head.data);
+    }
+    *fd = dup(sock);
+    return *fd < 0 ? err_sys(err, "dup") : 0;
+}
+
+/* A handle of its own: the connection leaves libcurl for good. */
+int http_client_upgrade(struct http_client *c, const char *path, const char *protocol, int *fd,
+                        struct buf *extra, struct err *err)
+{
+    AUTO_BUF struct buf request = BUF_INIT(64 << 10);
+    buf_addf(&request, "GET %s HTTP/1.1\r\nHost: muster\r\nConnection: Upgrade\r\nUpgrade: %s\r\n", path,
+             protocol);
+    if (c->token)
+        buf_addf(&request, "Authorization: Bearer %s\r\n", c->token);
+    buf_puts(&request, "\r\n");
+    CURL *curl = curl_easy_init();
+    if (!curl)
+        return err_set(err, ERR_SYSTEM, "libcurl does not start");
+    int rc = upgrade(curl, c, buf_str(&request), fd, extra, err);
+    curl_easy_cleanup(curl);
+    return rc;
+}

@@ -1,0 +1,360 @@
+/* One request: collected until complete (body bounded, a larger one drained and refused), handed to the handler once, then suspended
+ * until the answer is there. Streams keep a bounded buffer and suspend the connection while it is empty, so nothing spins. */
+#include "http/request.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+void http_add_header(struct http_request *r, const char *name, const char *value)
+{
+    pairs_set(&r->headers, r->arena, name, value);
+}
+
+const char *http_method(const struct http_request *r)
+{
+    return r->method;
+}
+
+const char *http_path(const struct http_request *r)
+{
+    return r->path;
+}
+
+const char *http_query(const struct http_request *r, const char *name, size_t k)
+{
+    for (size_t i = 0; i < r->query.n; i++)
+        if (strcmp(r->query.at[i].name, name) == 0 && k-- == 0)
+            return r->query.at[i].value;
+    return NULL;
+}
+
+bool http_query_at(const struct http_request *r, size_t i, const char **name, const char **value)
+{
+    if (i >= r->query.n)
+        return false;
+    *name = r->query.at[i].name;
+    *value = r->query.at[i].value;
+    return true;
+}
+
+const char *http_header(const struct http_request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+const char *http_body(const struct http_request *r, size_t *len)
+{
+    *len = r->body.len;
+    return buf_str(&r->body);
+}
+
+bool http_over_unix(const struct http_request *r)
+{
+    return r->server->config.socket_path && r->listener == &r->server->at[0];
+}
+
+static int socket_of(const struct http_request *r)
+{
+    return MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+bool http_peer_uid(const struct http_request *r, uint32_t *uid)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    if (!http_over_unix(r) || getsockopt(socket_of(r), SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return false;
+    *uid = peer.uid;
+    return true;
+}
+
+void http_set_arg(struct http_request *r, void *arg, void (*gone)(void *arg))
+{
+    r->arg = arg;
+    r->gone = gone;
+}
+
+/* ---- answering ---- */
+
+void request_wake(struct http_request *r)
+{
+    if (r->suspended) {
+        r->suspended = false;
+        MHD_resume_connection(r->connection);
+        server_kick(r->server);
+    }
+}
+
+static void ready(struct http_request *r, unsigned status, const char *type,
+                  struct MHD_Response *response)
+{
+    if (type)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (size_t i = 0; i < r->headers.n; i++)
+        MHD_add_response_header(response, r->headers.at[i].name, r->headers.at[i].value);
+    r->status = status;
+    r->response = response;
+    r->answer = ANSWER_READY;
+    request_wake(r);
+}
+
+void http_answer(struct http_request *r, unsigned status, const char *type, const void *data,
+                 size_t len)
+{
+    if (r->answer != ANSWER_NONE)
+        BUG("a request is answered twice: %s", r->path);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(len, (void *)data, MHD_RESPMEM_MUST_COPY);
+    ready(r, status, type, response);
+}
+
+static void problem(struct http_request *r, unsigned status, const char *word, const char *detail)
+{
+    AUTO_FREE char *text =
+        mem_printf("{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"code\":\"%s\","
+                   "\"detail\":\"%s\"}\n",
+                   word, status, word, detail);
+    http_answer(r, status, "application/problem+json", text, strlen(text));
+}
+
+/* ---- streams ---- */
+
+static ssize_t stream_read_cb(void *cls, uint64_t pos, char *out, size_t max)
+{
+    struct http_request *r = cls;
+    (void)pos;
+    if (r->out.len == 0) {
+        if (r->ended)
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        if (!r->suspended) {
+            r->suspended = true;
+            MHD_suspend_connection(r->connection);
+        }
+        return 0;
+    }
+    size_t n = r->out.len < max ? r->out.len : max;
+    memcpy(out, r->out.data, n);
+    buf_drop(&r->out, n);
+    if (r->was_full && r->out.len < r->out_max / 2) {
+        r->was_full = false;
+        if (r->drained_cb && !r->ended)
+            r->drained_cb(r->arg);
+    }
+    return (ssize_t)n;
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void unwatch(struct http_request *r)
+{
+    if (!r->watch)
+        return;
+    uv_poll_stop(r->watch);
+    uv_close((uv_handle_t *)r->watch, free_handle);
+    r->watch = NULL;
+}
+
+/* The client left: the daemon learns it by trying to write the rest. */
+static void on_disconnect(uv_poll_t *watch, int status, int events)
+{
+    struct http_request *r = watch->data;
+    (void)status;
+    (void)events;
+    unwatch(r);
+    r->ended = true;
+    request_wake(r);
+}
+
+void http_stream_begin(struct http_request *r, unsigned status, const char *type, size_t max,
+                       void (*drained)(void *arg))
+{
+    r->streaming = true;
+    r->out_max = max;
+    r->drained_cb = drained;
+    buf_init(&r->out, SIZE_MAX / 2);
+    r->watch = mem_new(sizeof *r->watch);
+    if (uv_poll_init(r->server->config.loop, r->watch, socket_of(r)) == 0) {
+        r->watch->data = r;
+        uv_poll_start(r->watch, UV_DISCONNECT, on_disconnect);
+    } else {
+        free(TAKE(r->watch));
+    }
+    http_add_header(r, "Cache-Control", "no-store");
+    ready(r, status, type,
+          MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 << 10, stream_read_cb, r, NULL));
+}
+
+size_t http_stream_room(const struct http_request *r)
+{
+    return r->ended || r->out.len >= r->out_max ? 0 : r->out_max - r->out.len;
+}
+
+void http_stream_write(struct http_request *r, const void *data, size_t len)
+{
+    if (r->ended)
+        return;
+    buf_add(&r->out, data, len);
+    r->was_full = r->out.len >= r->out_max;
+    request_wake(r);
+}
+
+void http_stream_end(struct http_request *r)
+{
+    r->ended = true;
+    request_wake(r);
+}
+
+/* ---- upgrade ---- */
+
+/* The daemon keeps its own descriptor until told to close it; ours is a duplicate. */
+static void upgraded_cb(void *cls, struct MHD_Connection *connection, void *slot, const char *extra,
+                        size_t len, MHD_socket sock, struct MHD_UpgradeResponseHandle *handle)
+{
+    (void)cls;
+    (void)connection;
+    struct http_request *r = slot;
+    int fd = dup(sock);
+    if (fd >= 0)
+        r->taken(r->taken_arg, fd, extra, len);
+    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+void http_upgrade(struct http_request *r, const char *protocol,
+                  void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg)
+{
+    r->taken = taken;
+    r->taken_arg = arg;
+    http_add_header(r, MHD_HTTP_HEADER_UPGRADE, protocol);
+    ready(r, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, MHD_create_response_for_upgrade(upgraded_cb, r));
+}
+
+/* ---- collecting ---- */
+
+static enum MHD_Result add_query_cb(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct http_request *r = cls;
+    struct pairs *q = &r->query;
+    (void)kind;
+    if (q->n == q->cap) { /* repeated names are kept, so pairs_set does not fit */
+        struct pair *wider = ARENA_ARRAY(r->arena, q->cap ? q->cap * 2 : 8, struct pair);
+        if (q->n)
+            memcpy(wider, q->at, q->n * sizeof *wider);
+        q->at = wider;
+        q->cap = q->cap ? q->cap * 2 : 8;
+    }
+    q->at[q->n++] = (struct pair){.name = arena_strdup(r->arena, name),
+                                  .value = arena_strdup(r->arena, value ? value : "")};
+    return MHD_YES;
+}
+
+static struct http_request *request_create(struct listener *l, struct MHD_Connection *connection,
+                                           const char *url, const char *method)
+{
+    struct http_request *r = mem_new(sizeof *r);
+    r->server = l->server;
+    r->listener = l;
+    r->connection = connection;
+    r->arena = arena_create();
+    r->method = arena_strdup(r->arena, method);
+    r->path = arena_strdup(r->arena, url);
+    buf_init(&r->body, l->server->config.max_body);
+    r->next = r->server->requests;
+    if (r->next)
+        r->next->prev = r;
+    r->server->requests = r;
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_query_cb, r);
+    return r;
+}
+
+static enum MHD_Result give_answer(struct http_request *r)
+{
+    r->answer = ANSWER_QUEUED;
+    enum MHD_Result rc = MHD_queue_response(r->connection, r->status, r->response);
+    MHD_destroy_response(r->response);
+    r->response = NULL;
+    return rc;
+}
+
+static void take_body(struct http_request *r, const char *data, size_t size)
+{
+    if (!r->too_large && r->body.len + size <= r->body.max) {
+        buf_add(&r->body, data, size);
+        return;
+    }
+    r->too_large = true;
+    r->drained += size;
+    buf_clear(&r->body);
+}
+
+static void hand_over(struct http_request *r)
+{
+    const struct http_config *c = &r->server->config;
+    r->handed = true;
+    if (r->too_large) {
+        char detail[96];
+        snprintf(detail, sizeof detail, "the request's body is larger than %zu bytes", c->max_body);
+        problem(r, 413, "too_large", detail);
+    } else if (r->server->connections > c->max_connections) {
+        problem(r, 503, "unavailable", "too many connections; try again");
+    } else {
+        c->handle(c->arg, r);
+    }
+}
+
+enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **slot)
+{
+    struct http_request *r = *slot;
+    (void)version;
+    if (!r) {
+        *slot = request_create(cls, connection, url, method);
+        return MHD_YES;
+    }
+    if (*size > 0) {
+        take_body(r, data, *size);
+        *size = 0;
+        return r->drained > DRAIN_MAX ? MHD_NO : MHD_YES;
+    }
+    if (!r->handed)
+        hand_over(r);
+    if (r->answer == ANSWER_READY)
+        return give_answer(r);
+    if (r->answer == ANSWER_NONE && r->server->closing)
+        return MHD_NO;
+    if (r->answer == ANSWER_NONE && !r->suspended) {
+        r->suspended = true;
+        MHD_suspend_connection(connection);
+    }
+    return MHD_YES;
+}
+
+void request_completed_cb(void *cls, struct MHD_Connection *connection, void **slot,
+                          enum MHD_RequestTerminationCode code)
+{
+    struct http_request *r = *slot;
+    (void)cls;
+    (void)connection;
+    if (!r)
+        return;
+    *slot = NULL;
+    *(r->prev ? &r->prev->next : &r->server->requests) = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    unwatch(r);
+    if (r->gone && (code != MHD_REQUEST_TERMINATED_COMPLETED_OK || r->streaming))
+        r->gone(r->arg);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    buf_fini(&r->body);
+    buf_fini(&r->out);
+    arena_destroy(r->arena);
+    free(r);
+}

@@ -1,0 +1,232 @@
+/* Listening sockets and their daemons on the loop: libmicrohttpd gives one epoll descriptor per daemon, we poll it, run it when it
+ * is ready, when its own timeout says so, and once more after answers were given in the same turn. */
+#include "http/server.h"
+
+#include "base/mem.h"
+#include "http/request.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static void run_all(struct http_server *s);
+
+static void on_timer(uv_timer_t *timer)
+{
+    run_all(timer->data);
+}
+
+static void arm(struct http_server *s)
+{
+    MHD_UNSIGNED_LONG_LONG least = UINT64_MAX;
+    for (unsigned i = 0; i < s->n; i++) {
+        MHD_UNSIGNED_LONG_LONG ms;
+        if (MHD_get_timeout(s->at[i].daemon, &ms) == MHD_YES && ms < least)
+            least = ms;
+    }
+    if (least == UINT64_MAX)
+        uv_timer_stop(&s->timer);
+    else
+        uv_timer_start(&s->timer, on_timer, least, 0);
+}
+
+static void run_all(struct http_server *s)
+{
+    s->kick = false;
+    for (unsigned i = 0; i < s->n; i++)
+        MHD_run(s->at[i].daemon);
+    arm(s);
+}
+
+static void on_epoll(uv_poll_t *poll, int status, int events)
+{
+    struct listener *l = poll->data;
+    (void)status;
+    (void)events;
+    MHD_run(l->daemon);
+    arm(l->server);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct http_server *s = prepare->data;
+    if (s->kick)
+        run_all(s);
+}
+
+void server_kick(struct http_server *s)
+{
+    s->kick = true;
+}
+
+static void connection_cb(void *cls, struct MHD_Connection *connection, void **slot,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct listener *l = cls;
+    (void)slot;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        int on = 1; /* fails on a Unix socket, which needs none */
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        l->server->connections++;
+    } else {
+        l->server->connections--;
+    }
+}
+
+/* ---- sockets ---- */
+
+static int unix_listen(const char *path, struct err *err)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof addr.sun_path)
+        return err_set(err, ERR_INPUT, "the socket's path has more than 107 bytes: %s", path);
+    snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(err, "socket");
+    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0) {
+        close(fd);
+        return err_set(err, ERR_CONFLICT, "another server answers on %s", path);
+    }
+    unlink(path); /* nobody listens: a leftover of a killed server */
+    mode_t mask = umask(0177);
+    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
+    umask(mask);
+    if (rc == 0 && listen(fd, 1024) == 0)
+        return fd;
+    err_sys(err, "listening on %s", path);
+    close(fd);
+    return -1;
+}
+
+static int tcp_listen(const struct http_config *c, uint16_t *port, struct err *err)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, c->host, &addr.sin_addr) != 1) {
+        err_set(err, ERR_INPUT, "\"%s\" is not an IPv4 address to listen on", c->host);
+        return err_hint(err, "127.0.0.1 for this machine only, 0.0.0.0 for every network");
+    }
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(err, "socket");
+    int on = 1, rc = -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    for (unsigned k = 0; rc < 0 && k <= c->port_tries && c->port + k <= 65535; k++) {
+        addr.sin_port = htons((uint16_t)(c->port + k));
+        rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
+        if (rc == 0)
+            rc = listen(fd, 1024); /* a port somebody else listens on fails here or at bind */
+    }
+    socklen_t len = sizeof addr;
+    if (rc == 0 && getsockname(fd, (struct sockaddr *)&addr, &len) == 0) {
+        *port = ntohs(addr.sin_port);
+        return fd;
+    }
+    err_sys(err, "listening on %s:%u", c->host, c->port);
+    close(fd);
+    return -1;
+}
+
+/* ---- life ---- */
+
+static int add_listener(struct http_server *s, int fd, struct err *err)
+{
+    struct listener *l = &s->at[s->n];
+    l->server = s;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_ALLOW_SUSPEND_RESUME;
+    l->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, request_access_cb, l, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, s->config.max_connections + 64, MHD_OPTION_CONNECTION_TIMEOUT,
+        s->config.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
+        MHD_OPTION_NOTIFY_COMPLETED, request_completed_cb, l, MHD_OPTION_NOTIFY_CONNECTION,
+        connection_cb, l, MHD_OPTION_END);
+    if (!l->daemon) {
+        close(fd);
+        return err_set(err, ERR_SYSTEM, "libmicrohttpd does not start");
+    }
+    int epoll = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    uv_poll_init(s->config.loop, &l->poll, epoll);
+    l->poll.data = l;
+    uv_poll_start(&l->poll, UV_READABLE, on_epoll);
+    s->open++;
+    s->n++;
+    return 0;
+}
+
+static int open_all(struct http_server *s, struct err *err)
+{
+    int fd;
+    if (s->config.socket_path) {
+        if ((fd = unix_listen(s->config.socket_path, err)) < 0 || add_listener(s, fd, err) < 0)
+            return -1;
+        s->socket_path = mem_strdup(s->config.socket_path);
+    }
+    if (!s->config.host)
+        return 0;
+    fd = tcp_listen(&s->config, &s->port, err);
+    return fd < 0 ? -1 : add_listener(s, fd, err);
+}
+
+struct http_server *http_server_create(const struct http_config *config, struct err *err)
+{
+    struct http_server *s = mem_new(sizeof *s);
+    s->config = *config;
+    uv_timer_init(config->loop, &s->timer);
+    uv_prepare_init(config->loop, &s->prepare);
+    uv_prepare_start(&s->prepare, on_prepare);
+    s->timer.data = s->prepare.data = s;
+    s->open = 2;
+    if (open_all(s, err) < 0) {
+        http_server_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_server *s = handle->type == UV_POLL ? ((struct listener *)handle->data)->server
+                                                    : handle->data;
+    if (--s->open > 0)
+        return;
+    free(s->socket_path);
+    free(s);
+}
+
+/* A suspended connection must be resumed before its daemon stops; its request then ends without an answer. */
+void http_server_destroy(struct http_server *s)
+{
+    if (!s || s->closing)
+        return;
+    s->closing = true;
+    if (s->socket_path)
+        unlink(s->socket_path);
+    for (struct http_request *r = s->requests; r; r = r->next) {
+        r->ended = true;
+        request_wake(r);
+    }
+    for (unsigned i = 0; i < s->n; i++) {
+        uv_poll_stop(&s->at[i].poll);
+        MHD_stop_daemon(s->at[i].daemon);
+        uv_close((uv_handle_t *)&s->at[i].poll, on_closed);
+    }
+    uv_close((uv_handle_t *)&s->timer, on_closed);
+    uv_close((uv_handle_t *)&s->prepare, on_closed);
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+unsigned http_server_connections(const struct http_server *s)
+{
+    return s->connections;
+}

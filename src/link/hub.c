@@ -1,0 +1,335 @@
+/* Who may connect, what they still have to be told, and what they report. Everything sent down is kept until the agent has it, so
+ * a lost connection or a restarted server loses nothing; facts are passed up once each, in order, and acknowledged only when
+ * the core has committed them. */
+#include "link/hub.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
+{
+    struct link_hub *hub = mem_new(sizeof *hub);
+    hub->loop = loop;
+    hub->sink = sink;
+    hub->by_key = smap_create();
+    hub->by_hash = smap_create();
+    hub->channels = map_create();
+    hub->scratch = arena_create();
+    return hub;
+}
+
+static void key_of(char out[320], struct generation g, const char *node)
+{
+    snprintf(out, 320, "%llu.%u.%s", (unsigned long long)g.job, g.number, node);
+}
+
+struct agent *hub_find(const struct link_hub *hub, struct generation g, const char *node)
+{
+    char key[320];
+    key_of(key, g, node);
+    return smap_get(hub->by_key, key);
+}
+
+static void drop_launches(struct agent *a, uint32_t up_to)
+{
+    while (a->launches.n && a->launches.at[0].seq <= up_to) {
+        free(a->launches.at[0].frame);
+        vec_remove(&a->launches, 0);
+    }
+}
+
+static void agent_free(struct agent *a)
+{
+    drop_launches(a, UINT32_MAX);
+    vec_fini(&a->launches);
+    vec_fini(&a->stops);
+    free(a->node);
+    free(a->key);
+    free(a);
+}
+
+static void forget(struct link_hub *hub, struct agent *a)
+{
+    smap_remove(hub->by_key, a->key);
+    if (smap_get(hub->by_hash, a->hash_hex) == a)
+        smap_remove(hub->by_hash, a->hash_hex);
+    channels_drop(hub, a);
+    if (a->conn)
+        conn_close(a->conn);
+    agent_free(a);
+}
+
+void link_destroy(struct link_hub *hub)
+{
+    if (!hub)
+        return;
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(hub->by_key, &cursor, &key, &value)) {
+        struct agent *a = value;
+        if (a->conn)
+            conn_close(a->conn);
+        agent_free(a);
+    }
+    channels_destroy(hub);
+    smap_destroy(hub->by_key);
+    smap_destroy(hub->by_hash);
+    arena_destroy(hub->scratch);
+    free(hub);
+}
+
+void link_expect(struct link_hub *hub, struct generation g, const char *node,
+                 const unsigned char token_hash[32], uint64_t last_seq)
+{
+    if (hub_find(hub, g, node))
+        return;
+    char key[320];
+    key_of(key, g, node);
+    struct agent *a = mem_new(sizeof *a);
+    a->hub = hub;
+    a->key = mem_strdup(key);
+    a->generation = g;
+    a->node = mem_strdup(node);
+    a->acked = a->seen = last_seq;
+    sodium_bin2hex(a->hash_hex, sizeof a->hash_hex, token_hash, 32);
+    smap_set(hub->by_key, key, a);
+    smap_set(hub->by_hash, a->hash_hex, a);
+}
+
+void link_forget(struct link_hub *hub, struct generation g, const char *node)
+{
+    struct agent *a = hub_find(hub, g, node);
+    if (a)
+        forget(hub, a);
+}
+
+bool link_connected(const struct link_hub *hub, struct generation g, const char *node)
+{
+    struct agent *a = hub_find(hub, g, node);
+    return a && a->hello;
+}
+
+/* ---- down ---- */
+
+int link_launch(struct link_hub *hub, const struct launch *launch, struct err *err)
+{
+    struct agent *a = hub_find(hub, launch->generation, launch->node);
+    if (!a)
+        return err_set(err, ERR_NOT_FOUND, "no agent is expected on %s", launch->node);
+    for (size_t i = 0; i < a->launches.n; i++)
+        if (a->launches.at[i].seq == launch->seq)
+            return 0;
+    AUTO_BUF struct buf frame = BUF_INIT(WIRE_MAX_FRAME);
+    wire_put_launch(&frame, launch);
+    if (frame.overflow)
+        return err_set(err, ERR_TOO_LARGE, "the tasks of %s on %s take more than %u MiB to describe",
+                       launch->job_name, launch->node, WIRE_MAX_FRAME >> 20);
+    struct kept_launch *kept = vec_add(&a->launches);
+    kept->seq = launch->seq;
+    kept->len = frame.len;
+    if (a->hello) {
+        buf_add(&a->conn->out, frame.data, frame.len);
+        conn_send(a->conn);
+    }
+    kept->frame = buf_take(&frame);
+    return 0;
+}
+
+void link_stop(struct link_hub *hub, struct generation g, const char *node,
+               const struct task_ref *task, enum stop_how how, enum end_by why)
+{
+    struct agent *a = hub_find(hub, g, node);
+    if (!a)
+        return;
+    struct wire_stop stop = {.all = !task, .now = how == STOP_NOW, .why = why};
+    if (task)
+        stop.task = *task;
+    *vec_add(&a->stops) = (struct kept_stop){stop};
+    if (a->hello) {
+        wire_put_stop(&a->conn->out, &stop);
+        conn_send(a->conn);
+    }
+}
+
+void link_ack(struct link_hub *hub, struct generation g, const char *node, uint64_t seq)
+{
+    struct agent *a = hub_find(hub, g, node);
+    if (!a || seq <= a->acked)
+        return;
+    a->acked = seq;
+    if (!a->hello)
+        return;
+    wire_put_plain(&a->conn->out, WIRE_ACK, seq);
+    if (a->released && a->released <= seq)
+        wire_put_plain(&a->conn->out, WIRE_RELEASE, 0);
+    conn_send(a->conn);
+}
+
+void link_again(struct link_hub *hub)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(hub->by_key, &cursor, &key, &value)) {
+        struct agent *a = value;
+        if (a->seen == a->acked)
+            continue;
+        a->seen = a->acked;
+        if (a->released > a->acked)
+            a->released = 0;
+        if (a->conn)
+            conn_close(a->conn);
+    }
+}
+
+/* ---- up ---- */
+
+static void tell(struct agent *a, struct engine_fact fact)
+{
+    fact.generation = a->generation;
+    fact.node = a->node;
+    a->hub->sink.fact(a->hub->sink.arg, &fact);
+}
+
+static void on_hello(struct agent *a, const struct wire_hello *hello)
+{
+    a->hello = true;
+    drop_launches(a, hello->launch_seq);
+    struct buf *out = &a->conn->out;
+    wire_put_plain(out, WIRE_WELCOME, a->acked);
+    for (size_t i = 0; i < a->launches.n; i++)
+        buf_add(out, a->launches.at[i].frame, a->launches.at[i].len);
+    for (size_t i = 0; i < a->stops.n; i++)
+        wire_put_stop(out, &a->stops.at[i].stop);
+    if (a->released && a->released <= a->acked)
+        wire_put_plain(out, WIRE_RELEASE, 0);
+    conn_send(a->conn);
+    tell(a, (struct engine_fact){.kind = FACT_AGENT_JOINED});
+}
+
+static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
+{
+    static const enum engine_fact_kind kinds[WIRE_FACT_N] = {
+        [WIRE_FACT_STARTED] = FACT_STARTED,
+        [WIRE_FACT_ENDED] = FACT_ENDED,
+        [WIRE_FACT_REFUSED] = FACT_REFUSED,
+        [WIRE_FACT_RELEASED] = FACT_RELEASED,
+    };
+    if (seq <= a->seen)
+        return; /* sent again after a break; already with the core */
+    a->seen = seq;
+    if (f->kind == WIRE_FACT_RELEASED)
+        a->released = seq;
+    tell(a, (struct engine_fact){.kind = kinds[f->kind],
+                                 .seq = seq,
+                                 .task = f->task,
+                                 .attempt = f->attempt,
+                                 .at_ms = f->at_ms,
+                                 .pid = f->pid,
+                                 .log_end = f->log_end,
+                                 .ending = f->ending});
+}
+
+static int on_frame(struct agent *a, const struct wire_frame *frame)
+{
+    struct arena *scratch = a->hub->scratch;
+    struct wire_hello hello;
+    struct wire_fact fact;
+    struct wire_log log;
+    switch (frame->kind) {
+    case WIRE_HELLO:
+        if (wire_get_hello(frame, scratch, &hello) < 0 || hello.version != WIRE_VERSION)
+            return -1;
+        on_hello(a, &hello);
+        return 0;
+    case WIRE_FACT:
+        if (!a->hello || wire_get_fact(frame, scratch, &fact) < 0)
+            return -1;
+        on_fact(a, frame->seq, &fact);
+        return 0;
+    case WIRE_LOG:
+        if (wire_get_log(frame, &log) < 0)
+            return -1;
+        tell(a, (struct engine_fact){.kind = FACT_LOG,
+                                     .task = log.task,
+                                     .attempt = log.attempt,
+                                     .log_end = log.end});
+        return 0;
+    case WIRE_PING:
+        wire_put_plain(&a->conn->out, WIRE_PONG, frame->seq);
+        conn_send(a->conn);
+        return 0;
+    case WIRE_STDOUT:
+    case WIRE_STDERR:
+    case WIRE_EXIT:
+        channel_from_agent(a->hub, a, frame);
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+void agent_frame(struct conn *conn, const struct wire_frame *frame)
+{
+    struct agent *a = conn->owner;
+    struct link_hub *hub = a->hub;
+    char key[320];
+    key_of(key, a->generation, a->node);
+    int bad = on_frame(a, frame);
+    arena_reset(hub->scratch);
+    if (bad < 0) {
+        log_warn("agent.frame", "agent=%s kind=%d broken, connection closed", key, (int)frame->kind);
+        conn_close(conn);
+    }
+}
+
+void agent_closed(struct conn *conn)
+{
+    struct agent *a = conn->owner;
+    if (a->conn != conn)
+        return;
+    a->conn = NULL;
+    a->hello = false;
+    channels_drop(a->hub, a);
+}
+
+/* ---- joining ---- */
+
+static struct agent *by_token(const struct link_hub *hub, const char *token)
+{
+    unsigned char raw[32], hash[32];
+    size_t len = 0;
+    char hex[65];
+    if (sodium_hex2bin(raw, sizeof raw, token, strlen(token), NULL, &len, NULL) != 0 || len != 32)
+        return NULL;
+    crypto_hash_sha256(hash, raw, sizeof raw);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    return smap_get(hub->by_hash, hex);
+}
+
+bool link_knows(const struct link_hub *hub, const char *token)
+{
+    return by_token(hub, token) != NULL;
+}
+
+int link_attach(struct link_hub *hub, const char *token, int fd, const void *extra, size_t len,
+                struct err *err)
+{
+    struct agent *a = by_token(hub, token);
+    if (!a) {
+        close(fd);
+        return err_set(err, ERR_UNAUTHENTICATED, "the agent is not expected any more");
+    }
+    if (a->conn)
+        conn_close(a->conn);
+    a->conn = conn_create(hub->loop, fd, a);
+    a->conn->frame = agent_frame;
+    a->conn->closed = agent_closed;
+    conn_start(a->conn, extra, len);
+    return 0;
+}

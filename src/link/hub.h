@@ -1,0 +1,74 @@
+/* What the files of link/ share. Private. */
+#ifndef LINK_HUB_H
+#define LINK_HUB_H
+
+#include "link/link.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "wire/message.h"
+
+#include <uv.h>
+
+#define OUT_MAX (64u << 20)
+
+/* A connected socket with frames both ways. Lives until its poll handle is closed. */
+struct conn {
+    uv_poll_t poll;
+    int fd;
+    struct buf in, out;
+    bool closing;
+    void (*frame)(struct conn *, const struct wire_frame *);
+    void (*closed)(struct conn *); /* once; the owner forgets the pointer */
+    void *owner;
+};
+/* Takes fd over; extra bytes count as read. */
+struct conn *conn_create(uv_loop_t *loop, int fd, void *owner);
+void conn_start(struct conn *, const void *extra, size_t len);
+void conn_send(struct conn *); /* writes what is in out as far as the socket takes it */
+void conn_close(struct conn *); /* calls closed, frees later */
+
+struct kept_launch {
+    uint32_t seq;
+    char *frame;
+    size_t len;
+};
+struct kept_stop {
+    struct wire_stop stop;
+};
+
+struct agent {
+    struct link_hub *hub;
+    char *key; /* "job.generation.node" */
+    struct generation generation;
+    char *node;
+    char hash_hex[65];
+    uint64_t acked;      /* committed by the core */
+    uint64_t seen;       /* passed to the core */
+    uint64_t released;   /* sequence of its RELEASED fact, 0: not yet */
+    VEC(struct kept_launch) launches;
+    VEC(struct kept_stop) stops;
+    struct conn *conn;   /* NULL: not connected */
+    bool hello;          /* its HELLO came on this connection */
+};
+
+struct link_hub {
+    uv_loop_t *loop;
+    struct engine_sink sink;
+    struct smap *by_key, *by_hash;
+    struct map *channels;
+    uint32_t next_channel;
+    struct arena *scratch;
+};
+
+struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
+void agent_frame(struct conn *, const struct wire_frame *);
+void agent_closed(struct conn *);
+
+/* Channels of interactive commands (exec.c). */
+void channel_from_agent(struct link_hub *, struct agent *, const struct wire_frame *);
+void channels_drop(struct link_hub *, const struct agent *); /* the agent's connection is gone */
+void channels_destroy(struct link_hub *);
+
+#endif

@@ -1,0 +1,257 @@
+/* The link against an agent played by the test over a socket pair: what is kept, resent, passed up once, asked for again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "link/link.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "wire/message.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+struct fix {
+    uv_loop_t loop;
+    struct link_hub *hub;
+    struct arena *arena;
+    unsigned char token[32];
+    char hex[65];
+    struct generation g;
+    enum engine_fact_kind kinds[32]; /* facts that came up */
+    uint64_t seqs[32];
+    unsigned facts;
+    int fd;                          /* the agent's end */
+    struct buf in;
+};
+
+static void on_fact(void *arg, const struct engine_fact *fact)
+{
+    struct fix *f = arg;
+    assert_true(f->facts < 32);
+    f->kinds[f->facts] = fact->kind;
+    f->seqs[f->facts++] = fact->seq;
+    assert_string_equal(fact->node, "n1");
+}
+
+static int set_up(void **state)
+{
+    struct fix *f = mem_new(sizeof *f);
+    unsigned char hash[32];
+    assert_true(sodium_init() >= 0);
+    uv_loop_init(&f->loop);
+    f->hub = link_create(&f->loop, (struct engine_sink){.fact = on_fact, .arg = f});
+    f->arena = arena_create();
+    f->g = (struct generation){.job = 7, .number = 1};
+    f->fd = -1;
+    buf_init(&f->in, 1 << 20);
+    memset(f->token, 5, sizeof f->token);
+    sodium_bin2hex(f->hex, sizeof f->hex, f->token, sizeof f->token);
+    crypto_hash_sha256(hash, f->token, sizeof f->token);
+    link_expect(f->hub, f->g, "n1", hash, 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fix *f = *state;
+    link_destroy(f->hub);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    if (f->fd >= 0)
+        close(f->fd);
+    buf_fini(&f->in);
+    arena_destroy(f->arena);
+    free(f);
+    return 0;
+}
+
+static void turn(struct fix *f)
+{
+    for (int i = 0; i < 4; i++)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static void say(struct fix *f, const struct buf *out)
+{
+    assert_int_equal(send(f->fd, out->data, out->len, MSG_NOSIGNAL), out->len);
+    turn(f);
+}
+
+static void join(struct fix *f, uint32_t launch_seq)
+{
+    int pair[2];
+    struct err err;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = pair[0];
+    buf_clear(&f->in);
+    assert_true(link_knows(f->hub, f->hex));
+    assert_int_equal(link_attach(f->hub, f->hex, pair[1], "", 0, &err), 0);
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    struct wire_hello hello = {.version = WIRE_VERSION, .generation = f->g, .node = "n1",
+                               .launch_seq = launch_seq, .first_seq = 1};
+    wire_put_hello(&out, &hello);
+    say(f, &out);
+}
+
+static void fact(struct fix *f, uint64_t seq, enum wire_fact_kind kind)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    struct wire_fact fact = {.kind = kind, .attempt = 1, .ending = {.reason = "", .tail = ""}};
+    wire_put_fact(&out, seq, &fact);
+    say(f, &out);
+}
+
+/* The next frame that the agent was sent, or WIRE_NONE. */
+static struct wire_frame next(struct fix *f)
+{
+    char piece[4096];
+    ssize_t n;
+    while ((n = recv(f->fd, piece, sizeof piece, MSG_DONTWAIT)) > 0)
+        buf_add(&f->in, piece, (size_t)n);
+    struct wire_frame frame = {0};
+    size_t used;
+    if (wire_next(buf_str(&f->in), f->in.len, &frame, &used) != 1)
+        return (struct wire_frame){0};
+    frame.body = memcpy(arena_alloc(f->arena, frame.len + 1), frame.body, frame.len);
+    buf_drop(&f->in, used);
+    return frame;
+}
+
+static struct launch launch_of(struct fix *f, uint32_t seq)
+{
+    return (struct launch){.generation = f->g, .seq = seq, .node = "n1", .job_name = "x", .dir = "/d"};
+}
+
+static void launches_are_kept_until_the_agent_has_them(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    struct launch one = launch_of(f, 1), two = launch_of(f, 2), got;
+    assert_int_equal(link_launch(f->hub, &one, &err), 0);
+    assert_int_equal(link_launch(f->hub, &one, &err), 0);
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    struct wire_frame frame = next(f);
+    assert_int_equal(frame.kind, WIRE_LAUNCH);
+    assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
+    assert_int_equal(got.seq, 1);
+    assert_int_equal(next(f).kind, WIRE_NONE);
+    assert_int_equal(link_launch(f->hub, &two, &err), 0);
+    turn(f);
+    assert_int_equal(next(f).kind, WIRE_LAUNCH);
+    join(f, 1); /* it had lost the second */
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    frame = next(f);
+    assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
+    assert_int_equal(got.seq, 2);
+    assert_int_equal(next(f).kind, WIRE_NONE);
+}
+
+static void facts_come_up_once_and_acks_go_down(void **state)
+{
+    struct fix *f = *state;
+    join(f, 0);
+    fact(f, 1, WIRE_FACT_STARTED);
+    fact(f, 2, WIRE_FACT_ENDED);
+    fact(f, 2, WIRE_FACT_ENDED);
+    assert_int_equal(f->facts, 3);
+    assert_int_equal(f->kinds[0], FACT_AGENT_JOINED);
+    assert_int_equal(f->kinds[1], FACT_STARTED);
+    assert_int_equal(f->kinds[2], FACT_ENDED);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    link_ack(f->hub, f->g, "n1", 2);
+    struct wire_frame ack = next(f);
+    assert_int_equal(ack.kind, WIRE_ACK);
+    assert_int_equal(ack.seq, 2);
+    join(f, 0);
+    struct wire_frame welcome = next(f);
+    assert_int_equal(welcome.seq, 2);
+}
+
+static void uncommitted_facts_are_asked_for_again(void **state)
+{
+    struct fix *f = *state;
+    join(f, 0);
+    fact(f, 1, WIRE_FACT_STARTED);
+    link_ack(f->hub, f->g, "n1", 1);
+    fact(f, 2, WIRE_FACT_ENDED);
+    link_again(f->hub);
+    turn(f);
+    assert_false(link_connected(f->hub, f->g, "n1"));
+    join(f, 0);
+    struct wire_frame welcome = next(f);
+    assert_int_equal(welcome.kind, WIRE_WELCOME);
+    assert_int_equal(welcome.seq, 1);
+    unsigned before = f->facts;
+    fact(f, 1, WIRE_FACT_STARTED);
+    fact(f, 2, WIRE_FACT_ENDED);
+    assert_int_equal(f->facts, before + 1);
+    assert_int_equal(f->seqs[before], 2);
+}
+
+static void released_agent_is_told_to_leave_after_the_commit(void **state)
+{
+    struct fix *f = *state;
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    fact(f, 1, WIRE_FACT_RELEASED);
+    assert_int_equal(next(f).kind, WIRE_NONE);
+    link_ack(f->hub, f->g, "n1", 1);
+    assert_int_equal(next(f).kind, WIRE_ACK);
+    assert_int_equal(next(f).kind, WIRE_RELEASE);
+    link_forget(f->hub, f->g, "n1");
+    assert_false(link_knows(f->hub, f->hex));
+}
+
+static void stops_are_kept_too(void **state)
+{
+    struct fix *f = *state;
+    struct task_ref task = {.role = 1, .index = 2};
+    struct wire_stop stop;
+    link_stop(f->hub, f->g, "n1", &task, STOP_NOW, BY_USER);
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    struct wire_frame frame = next(f);
+    assert_int_equal(frame.kind, WIRE_STOP);
+    assert_int_equal(wire_get_stop(&frame, &stop), 0);
+    assert_false(stop.all);
+    assert_true(stop.now);
+    assert_int_equal(stop.task.index, 2);
+    assert_int_equal(stop.why, BY_USER);
+}
+
+static void garbage_closes_the_connection_only(void **state)
+{
+    struct fix *f = *state;
+    join(f, 0);
+    AUTO_BUF struct buf out = BUF_INIT(64);
+    buf_puts(&out, "\xff\xff\xff\xff garbage that is no frame");
+    say(f, &out);
+    assert_false(link_connected(f->hub, f->g, "n1"));
+    join(f, 0);
+    assert_true(link_connected(f->hub, f->g, "n1"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(launches_are_kept_until_the_agent_has_them),
+        TEST(facts_come_up_once_and_acks_go_down),
+        TEST(uncommitted_facts_are_asked_for_again),
+        TEST(released_agent_is_told_to_leave_after_the_commit),
+        TEST(stops_are_kept_too),
+        TEST(garbage_closes_the_connection_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+/* Opening, versions, turns and statements. The database is ours alone: exclusive locking before WAL means a second server is
+ * refused by SQLite itself and no shared memory file is needed. synchronous=FULL: a commit that returned is on the disk. */
+#include "store/db.h"
+
+#include "base/mem.h"
+#include "store/schema.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BALLAST_BYTES (8 << 20)
+
+static const char *const sql[STMT_N] = {
+#define STMT_SQL(id, text) [STMT_##id] = text,
+    STATEMENTS(STMT_SQL)
+#undef STMT_SQL
+};
+
+static enum err_code code_of(sqlite3 *db)
+{
+    int rc = sqlite3_extended_errcode(db);
+    int sys = sqlite3_system_errno(db);
+    if (rc == SQLITE_FULL || (rc != SQLITE_OK && (sys == ENOSPC || sys == EDQUOT)))
+        return ERR_FULL;
+    if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
+        return ERR_CONFLICT;
+    return (rc & 0xff) == SQLITE_READONLY ? ERR_FULL : ERR_SYSTEM;
+}
+
+int db_fail(struct store *st, struct err *err, const char *doing)
+{
+    struct err e = {0};
+    err_set(&e, code_of(st->db), "%s: %s", doing, sqlite3_errmsg(st->db));
+    if (e.code == ERR_FULL)
+        err_hint(&e, "free space on the disk that holds %s; running jobs go on", st->path);
+    if (st->in_turn && !st->failed.code)
+        st->failed = e;
+    if (err)
+        *err = e;
+    return -1;
+}
+
+static int exec(struct store *st, const char *text, struct err *err)
+{
+    return sqlite3_exec(st->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_fail(st, err, st->path);
+}
+
+sqlite3_stmt *db_stmt(struct store *st, enum stmt_id id, struct err *err)
+{
+    if (!st->stmts[id] && sqlite3_prepare_v3(st->db, sql[id], -1, SQLITE_PREPARE_PERSISTENT,
+                                             &st->stmts[id], NULL) != SQLITE_OK) {
+        db_fail(st, err, "preparing a statement");
+        return NULL;
+    }
+    sqlite3_reset(st->stmts[id]);
+    sqlite3_clear_bindings(st->stmts[id]);
+    return st->stmts[id];
+}
+
+void store_begin(struct store *st)
+{
+    if (st->in_turn)
+        return;
+    struct err err = {0};
+    sqlite3_stmt *s = db_stmt(st, STMT_BEGIN, &err);
+    st->in_turn = true;
+    st->dirty = false;
+    st->failed = (struct err){0};
+    if (!s || sqlite3_step(s) != SQLITE_DONE)
+        db_fail(st, &err, "beginning a turn");
+    if (s)
+        sqlite3_reset(s);
+}
+
+sqlite3_stmt *db_write(struct store *st, enum stmt_id id, struct err *err)
+{
+    store_begin(st);
+    st->dirty = true;
+    if (st->failed.code) {
+        if (err)
+            *err = st->failed;
+        return NULL;
+    }
+    return db_stmt(st, id, err);
+}
+
+int db_run(struct store *st, sqlite3_stmt *s, struct err *err)
+{
+    int rc = sqlite3_step(s);
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
+        db_fail(st, err, "writing the record");
+        sqlite3_reset(s);
+        return -1;
+    }
+    sqlite3_reset(s);
+    return 0;
+}
+
+int db_step(struct store *st, sqlite3_stmt *s, struct err *err)
+{
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW)
+        return 1;
+    if (rc != SQLITE_DONE)
+        db_fail(st, err, "reading the records");
+    sqlite3_reset(s);
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+bool store_dirty(const struct store *st)
+{
+    return st->in_turn && st->dirty;
+}
+
+void store_rollback(struct store *st)
+{
+    if (!st->in_turn)
+        return;
+    if (!sqlite3_get_autocommit(st->db)) {
+        struct err err;
+        sqlite3_stmt *s = db_stmt(st, STMT_ROLLBACK, &err);
+        if (s) {
+            sqlite3_step(s);
+            sqlite3_reset(s);
+        }
+    }
+    st->in_turn = st->dirty = false;
+    st->failed = (struct err){0};
+    st->number = st->committed_number;
+    st->job_id = st->committed_job_id;
+    st->event = st->committed_event;
+}
+
+int store_commit(struct store *st, struct err *err)
+{
+    if (!st->in_turn)
+        return 0;
+    sqlite3_stmt *s = st->failed.code ? NULL : db_stmt(st, STMT_COMMIT, &st->failed);
+    if (s && sqlite3_step(s) != SQLITE_DONE)
+        db_fail(st, NULL, "committing");
+    if (s)
+        sqlite3_reset(s);
+    if (st->failed.code) {
+        if (err)
+            *err = st->failed;
+        store_rollback(st);
+        return -1;
+    }
+    st->in_turn = st->dirty = false;
+    st->committed_number = st->number;
+    st->committed_job_id = st->job_id;
+    st->committed_event = st->event;
+    return 0;
+}
+
+void store_release_ballast(struct store *st)
+{
+    unlink(st->ballast);
+}
+
+bool store_make_ballast(struct store *st)
+{
+    AUTO_CLOSE int fd = open(st->ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    if (posix_fallocate(fd, 0, BALLAST_BYTES) == 0)
+        return true;
+    unlink(st->ballast);
+    return false;
+}
+
+static int read_version(struct store *st, int *version, struct err *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(st->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK)
+        return db_fail(st, err, st->path);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW)
+        *version = sqlite3_column_int(s, 0);
+    sqlite3_finalize(s);
+    return rc == SQLITE_ROW ? 0 : db_fail(st, err, st->path);
+}
+
+static int migrate(struct store *st, struct err *err)
+{
+    int version = 0;
+    if (read_version(st, &version, err) < 0)
+        return -1;
+    if (version > STORE_VERSION) {
+        err_set(err, ERR_CANNOT, "%s has version %d, this program knows up to %d", st->path, version,
+                STORE_VERSION);
+        return err_hint(err, "use the newer muster that wrote it, or another state directory");
+    }
+    if (version == STORE_VERSION)
+        return 0;
+    if (exec(st, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    for (; version < STORE_VERSION; version++)
+        if (exec(st, schema_step(version), err) < 0)
+            return -1;
+    char set[64];
+    snprintf(set, sizeof set, "PRAGMA user_version = %d", version);
+    return exec(st, set, err) < 0 ? -1 : exec(st, "COMMIT", err);
+}
+
+static uint64_t highest(struct store *st, enum stmt_id max, const char *floor)
+{
+    struct err err;
+    uint64_t value = 0, least = 0;
+    sqlite3_stmt *s = db_stmt(st, max, &err);
+    if (s && db_step(st, s, &err) == 1)
+        value = db_get_u64(s, 0);
+    if (s)
+        sqlite3_reset(s);
+    s = db_stmt(st, STMT_GET_META, &err);
+    if (s) {
+        db_text(s, 1, floor);
+        if (db_step(st, s, &err) == 1)
+            least = db_get_u64(s, 0);
+        sqlite3_reset(s);
+    }
+    return value > least ? value : least;
+}
+
+static int open_db(struct store *st, struct err *err)
+{
+    /* Exclusive locking first: WAL then needs no shared memory. */
+    static const char pragmas[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;"
+                                  "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF;"
+                                  "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;"
+                                  "BEGIN EXCLUSIVE; COMMIT;";
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(st->path, &st->db, flags, NULL) != SQLITE_OK)
+        return db_fail(st, err, st->path);
+    sqlite3_extended_result_codes(st->db, 1);
+    if (exec(st, pragmas, err) < 0) {
+        if (err && err->code == ERR_CONFLICT) {
+            err_set(err, ERR_CONFLICT, "another server uses %s", st->path);
+            err_hint(err, "\"muster server status\" shows it, \"muster server stop\" ends it");
+        }
+        return -1;
+    }
+    return migrate(st, err);
+}
+
+struct store *store_open(const char *path, struct err *err)
+{
+    struct store *st = mem_new(sizeof *st);
+    st->path = mem_strdup(path);
+    st->ballast = mem_printf("%s.ballast", path);
+    if (open_db(st, err) < 0) {
+        store_close(st);
+        return NULL;
+    }
+    st->number = st->committed_number = highest(st, STMT_MAX_NUMBER, "number");
+    st->job_id = st->committed_job_id = highest(st, STMT_MAX_ID, "job_id");
+    st->event = st->committed_event = highest(st, STMT_MAX_EVENT, "event");
+    store_make_ballast(st);
+    return st;
+}
+
+void store_close(struct store *st)
+{
+    if (!st)
+        return;
+    store_rollback(st);
+    for (size_t i = 0; i < STMT_N; i++)
+        sqlite3_finalize(st->stmts[i]);
+    sqlite3_close(st->db);
+    free(st->path);
+    free(st->ballast);
+    free(st);
+}
+
+void db_text(sqlite3_stmt *s, int at, const char *text)
+{
+    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
+}
+
+void db_u64(sqlite3_stmt *s, int at, uint64_t value)
+{
+    sqlite3_bind_int64(s, at, (sqlite3_int64)value);
+}
+
+void db_blob(sqlite3_stmt *s, int at, const void *data, size_t len)
+{
+    sqlite3_bind_blob64(s, at, data, len, SQLITE_STATIC);
+}
+
+const char *db_get_text(sqlite3_stmt *s, int at, struct arena *a)
+{
+    const unsigned char *text = sqlite3_column_text(s, at);
+    return text ? arena_strndup(a, (const char *)text, (size_t)sqlite3_column_bytes(s, at)) : NULL;
+}
+
+uint64_t db_get_u64(sqlite3_stmt *s, int at)
+{
+    return (uint64_t)sqlite3_column_int64(s, at);
+}
+
+struct db_word db_get_word(sqlite3_stmt *s, int at)
+{
+    struct db_word word = {""};
+    const unsigned char *text = sqlite3_column_text(s, at);
+    if (text)
+        snprintf(word.text, sizeof word.text, "%s", (const char *)text);
+    return word;
+}
+
+void *db_more(struct arena *a, void *at, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return at;
+    *cap = *cap ? *cap * 2 : 16;
+    void *wider = arena_array(a, *cap, size);
+    if (n)
+        memcpy(wider, at, n * size);
+    return wider;
+}

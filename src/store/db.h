@@ -1,0 +1,125 @@
+/* What the store's files share: the handle, the prepared statements, binding and reading of columns. Private to store/. */
+#ifndef STORE_DB_H
+#define STORE_DB_H
+
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+#define JOB_COLUMNS                                                                                \
+    "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"         \
+    " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before"
+#define LIST_REST                                                                                  \
+    " AND (?3 IS NULL OR queue = ?3) AND (?4 IS NULL OR dialect = ?4)"                             \
+    " AND (?5 IS NULL OR substr(name, 1, length(?5)) = ?5) ORDER BY id DESC LIMIT ?2"
+
+#define STATEMENTS(X)                                                                              \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
+    X(COMMIT, "COMMIT")                                                                            \
+    X(ROLLBACK, "ROLLBACK")                                                                        \
+    X(PUT_JOB, "INSERT INTO job (" JOB_COLUMNS ", live)"                                           \
+               " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                                \
+    X(PUT_BODY, "INSERT INTO body (job, spec, site) VALUES (?,?,?)")                               \
+    X(UPDATE_JOB, "UPDATE job SET state = ?2, outcome = ?3, reason = ?4, generation = ?5,"         \
+                  " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10,"         \
+                  " name = ?11 WHERE id = ?1")                                                     \
+    X(KEEP_JOB, "UPDATE job SET keep_until = ?2 WHERE id = ?1")                                    \
+    X(PUT_ORIGIN, "INSERT OR REPLACE INTO origin (job, text, masked, file) VALUES (?,?,?,?)")      \
+    X(PUT_TASK, "INSERT OR REPLACE INTO task (job, role, idx, state, attempt, live)"               \
+                " VALUES (?,?,?,?,?,?)")                                                           \
+    X(PUT_ATTEMPT, "INSERT OR REPLACE INTO attempt (job, role, idx, attempt, generation, state,"   \
+                   " node, place, placed, started, ended, pid, exited, code, signal, oom, lost,"   \
+                   " ended_by, reason, memory_peak, tail, log_end)"                                \
+                   " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                        \
+    X(ADD_EVENT, "INSERT INTO event (seq, job, at, type, role, idx, attempt, body)"                \
+                 " VALUES (?,?,?,?,?,?,?,?)")                                                      \
+    X(PUT_AGENT, "INSERT OR REPLACE INTO agent (job, generation, node, launch_seq, token_hash,"    \
+                 " last_seq, state) VALUES (?,?,?,?,?,?,?)")                                       \
+    X(DELETE_AGENT, "DELETE FROM agent WHERE job = ? AND generation = ? AND node = ?")             \
+    X(PUT_IDEM, "INSERT OR REPLACE INTO idem (owner, key, body_hash, job, expires)"                \
+                " VALUES (?,?,?,?,?)")                                                             \
+    X(GET_IDEM, "SELECT body_hash, job, expires FROM idem"                                         \
+                " WHERE owner = ? AND key = ? AND expires > ?")                                    \
+    X(EXPIRE_IDEM, "DELETE FROM idem WHERE (owner, key) IN"                                        \
+                   " (SELECT owner, key FROM idem WHERE expires <= ?1 LIMIT ?2)")                  \
+    X(EXPIRED_JOBS, "SELECT id FROM job WHERE keep_until > 0 AND keep_until <= ?1 LIMIT ?2")       \
+    X(PUT_OBJECT, "INSERT INTO object (kind, project, name, spec, version) VALUES (?,?,?,?,1)"     \
+                  " ON CONFLICT DO UPDATE SET spec = excluded.spec, version = version + 1")        \
+    X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
+    X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
+    X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
+    X(DELETE_JOB, "DELETE FROM job WHERE id = ?")                                                  \
+    X(DELETE_BODY, "DELETE FROM body WHERE job = ?")                                               \
+    X(DELETE_ORIGIN, "DELETE FROM origin WHERE job = ?")                                           \
+    X(DELETE_EVENTS, "DELETE FROM event WHERE job = ?")                                            \
+    X(DELETE_TASKS, "DELETE FROM task WHERE job = ?")                                              \
+    X(DELETE_ATTEMPTS, "DELETE FROM attempt WHERE job = ?")                                        \
+    X(DELETE_AGENTS, "DELETE FROM agent WHERE job = ?")                                            \
+    X(DELETE_IDEM, "DELETE FROM idem WHERE job = ?")                                               \
+    X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body ON body.job = id"      \
+               " WHERE id = ?")                                                                    \
+    X(LIVE_JOBS, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body ON body.job = id"    \
+                 " WHERE state IN ('suspended', 'queued', 'starting', 'running', 'restarting',"    \
+                 " 'stopping') ORDER BY id")                                                       \
+    X(FIND_NUMBER, "SELECT id FROM job WHERE number = ?")                                          \
+    X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND (?2 IS NULL OR owner = ?2)"               \
+                 " ORDER BY id DESC LIMIT 1")                                                      \
+    X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job = ?")                           \
+    X(TASKS, "SELECT role, idx, state, attempt, live FROM task WHERE job = ?")                     \
+    X(ATTEMPTS, "SELECT role, idx, attempt, generation, state, node, place, placed, started,"      \
+                " ended, pid, exited, code, signal, oom, lost, ended_by, reason, memory_peak,"     \
+                " tail, log_end FROM attempt WHERE job = ?")                                       \
+    X(AGENTS, "SELECT job, generation, node, launch_seq, token_hash, last_seq, state FROM agent"   \
+              " WHERE state <> 'gone'")                                                            \
+    X(OBJECTS, "SELECT project, name, spec, version FROM object WHERE kind = ?")                   \
+    X(EVENTS_ALL, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
+                  " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \
+    X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
+                  " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
+    X(LIST_ALL, "SELECT " JOB_COLUMNS " FROM job WHERE id < ?1" LIST_REST)                         \
+    X(LIST_STATE, "SELECT " JOB_COLUMNS " FROM job WHERE state = ?7 AND id < ?1" LIST_REST)        \
+    X(LIST_OWNER, "SELECT " JOB_COLUMNS " FROM job WHERE owner = ?6 AND state = ?7 AND id < ?1"    \
+                  LIST_REST)                                                                       \
+    X(COUNTS, "SELECT state, count(*) FROM job GROUP BY state")                                    \
+    X(MAX_NUMBER, "SELECT ifnull(max(number), 0) FROM job")                                        \
+    X(MAX_ID, "SELECT ifnull(max(id), 0) FROM job")                                                \
+    X(MAX_EVENT, "SELECT ifnull(max(seq), 0) FROM event")
+
+#define STMT_ENUM(id, sql) STMT_##id,
+enum stmt_id { STATEMENTS(STMT_ENUM) STMT_N };
+#undef STMT_ENUM
+
+struct store {
+    sqlite3 *db;
+    char *path, *ballast;
+    sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
+    bool in_turn;                /* a transaction is open */
+    bool dirty;
+    struct err failed;           /* first failed write of the turn; code ERR_NONE when none */
+    uint64_t number, job_id, event; /* highest given out, also when its row is gone */
+    uint64_t committed_number, committed_job_id, committed_event;
+};
+
+/* The prepared statement, reset and unbound; NULL with err when it cannot be prepared. */
+sqlite3_stmt *db_stmt(struct store *, enum stmt_id, struct err *);
+/* A writing statement: begins the turn when none is open. NULL when the turn already failed. */
+sqlite3_stmt *db_write(struct store *, enum stmt_id, struct err *);
+/* Steps to the end; a failure is remembered for the commit. */
+int db_run(struct store *, sqlite3_stmt *, struct err *);
+/* 1: a row; 0: none (statement reset); -1: error. */
+int db_step(struct store *, sqlite3_stmt *, struct err *);
+int db_fail(struct store *, struct err *, const char *doing);
+
+void db_text(sqlite3_stmt *, int at, const char *); /* NULL binds NULL; the text must live until the step */
+void db_u64(sqlite3_stmt *, int at, uint64_t);
+void db_blob(sqlite3_stmt *, int at, const void *, size_t);
+const char *db_get_text(sqlite3_stmt *, int at, struct arena *); /* NULL for NULL */
+uint64_t db_get_u64(sqlite3_stmt *, int at);
+/* Reads one column as a word of at most 31 bytes (states). */
+struct db_word { char text[32]; };
+struct db_word db_get_word(sqlite3_stmt *, int at);
+
+/* Rows of unknown number into an arena array: doubles as needed. */
+void *db_more(struct arena *, void *at, size_t n, size_t *cap, size_t size);
+
+#endif

@@ -1,0 +1,324 @@
+/* Rows of jobs: insert, update, look up, list, delete. Lists never scan: each is a descending range of an index that begins with
+ * what is filtered by; several states are merged by id. */
+#include "store/db.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+uint64_t store_next_number(struct store *st)
+{
+    return ++st->number;
+}
+
+uint64_t store_last_job_id(struct store *st)
+{
+    return st->job_id;
+}
+
+static const char *outcome_text(enum job_outcome outcome)
+{
+    return outcome == OUTCOME_NONE ? NULL : job_outcome_word(outcome);
+}
+
+static int put_body(struct store *st, const struct job_row *job, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_BODY, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job->id);
+    db_text(s, 2, job->spec);
+    db_text(s, 3, job->site);
+    return db_run(st, s, err);
+}
+
+int store_put_job(struct store *st, const struct job_row *job, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_JOB, err);
+    if (!s)
+        return -1;
+    int i = 0;
+    db_u64(s, ++i, job->id);
+    db_u64(s, ++i, job->number);
+    db_text(s, ++i, job->owner);
+    db_text(s, ++i, job->project ? job->project : "");
+    db_text(s, ++i, job->name);
+    db_text(s, ++i, job->queue ? job->queue : "default");
+    db_text(s, ++i, job->dialect);
+    db_u64(s, ++i, job->priority);
+    db_text(s, ++i, job_state_word(job->state));
+    db_text(s, ++i, outcome_text(job->outcome));
+    db_text(s, ++i, job->reason ? job->reason : "");
+    db_u64(s, ++i, job->generation);
+    db_u64(s, ++i, job->restarts);
+    db_u64(s, ++i, job->tasks);
+    db_u64(s, ++i, job->gpu_milli);
+    db_u64(s, ++i, job->submitted_ms);
+    db_u64(s, ++i, job->started_ms);
+    db_u64(s, ++i, job->ended_ms);
+    db_u64(s, ++i, job->not_before_ms);
+    db_text(s, ++i, job->live);
+    if (db_run(st, s, err) < 0)
+        return -1;
+    if (job->id > st->job_id)
+        st->job_id = job->id;
+    if (job->number > st->number)
+        st->number = job->number;
+    return put_body(st, job, err);
+}
+
+int store_update_job(struct store *st, const struct job_row *job, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_UPDATE_JOB, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job->id);
+    db_text(s, 2, job_state_word(job->state));
+    db_text(s, 3, outcome_text(job->outcome));
+    db_text(s, 4, job->reason ? job->reason : "");
+    db_u64(s, 5, job->generation);
+    db_u64(s, 6, job->restarts);
+    db_u64(s, 7, job->started_ms);
+    db_u64(s, 8, job->ended_ms);
+    db_u64(s, 9, job->not_before_ms);
+    db_text(s, 10, job->live);
+    db_text(s, 11, job->name);
+    return db_run(st, s, err);
+}
+
+int store_set_keep(struct store *st, uint64_t job, uint64_t until_ms, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_KEEP_JOB, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job);
+    db_u64(s, 2, until_ms);
+    return db_run(st, s, err);
+}
+
+static void read_job(sqlite3_stmt *s, struct arena *a, struct job_row *job)
+{
+    int i = 0;
+    job->id = db_get_u64(s, i++);
+    job->number = db_get_u64(s, i++);
+    job->owner = db_get_text(s, i++, a);
+    job->project = db_get_text(s, i++, a);
+    job->name = db_get_text(s, i++, a);
+    job->queue = db_get_text(s, i++, a);
+    job->dialect = db_get_text(s, i++, a);
+    job->priority = (uint32_t)db_get_u64(s, i++);
+    job->state = job_state_parse(db_get_word(s, i++).text);
+    job->outcome = job_outcome_parse(db_get_word(s, i++).text);
+    job->reason = db_get_text(s, i++, a);
+    job->generation = (uint32_t)db_get_u64(s, i++);
+    job->restarts = (uint32_t)db_get_u64(s, i++);
+    job->tasks = (uint32_t)db_get_u64(s, i++);
+    job->gpu_milli = db_get_u64(s, i++);
+    job->submitted_ms = db_get_u64(s, i++);
+    job->started_ms = db_get_u64(s, i++);
+    job->ended_ms = db_get_u64(s, i++);
+    job->not_before_ms = db_get_u64(s, i++);
+    if (sqlite3_column_count(s) <= i)
+        return;
+    job->live = db_get_text(s, i++, a);
+    job->spec = db_get_text(s, i++, a);
+    job->site = db_get_text(s, i++, a);
+}
+
+int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
+                  struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_JOB, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, id);
+    int found = db_step(st, s, err);
+    if (found == 1) {
+        *job = (struct job_row){0};
+        read_job(s, a, job);
+    }
+    sqlite3_reset(s);
+    return found;
+}
+
+static int read_id(struct store *st, sqlite3_stmt *s, uint64_t *id)
+{
+    struct err err;
+    int found = db_step(st, s, &err);
+    if (found == 1)
+        *id = db_get_u64(s, 0);
+    sqlite3_reset(s);
+    return found == 1;
+}
+
+int store_find_number(struct store *st, uint64_t number, uint64_t *id)
+{
+    struct err err;
+    sqlite3_stmt *s = db_stmt(st, STMT_FIND_NUMBER, &err);
+    if (!s)
+        return 0;
+    db_u64(s, 1, number);
+    return read_id(st, s, id);
+}
+
+int store_find_name(struct store *st, const char *name, const char *owner, uint64_t *id)
+{
+    struct err err;
+    sqlite3_stmt *s = db_stmt(st, STMT_FIND_NAME, &err);
+    if (!s)
+        return 0;
+    db_text(s, 1, name);
+    db_text(s, 2, owner);
+    return read_id(st, s, id);
+}
+
+static int read_jobs(struct store *st, sqlite3_stmt *s, struct arena *a, struct job_row **rows,
+                     size_t *n, struct err *err)
+{
+    struct job_row *at = NULL;
+    size_t count = 0, cap = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1) {
+        at = db_more(a, at, count, &cap, sizeof *at);
+        read_job(s, a, &at[count++]);
+    }
+    if (more < 0)
+        return -1;
+    *rows = at;
+    *n = count;
+    return 0;
+}
+
+int store_live_jobs(struct store *st, struct arena *a, struct job_row **rows, size_t *n,
+                    struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_LIVE_JOBS, err);
+    return s ? read_jobs(st, s, a, rows, n, err) : -1;
+}
+
+struct job_rows {
+    struct job_row *at;
+    size_t n;
+};
+
+/* One range: state JOB_NONE is all states (not with an owner). */
+static int list_range(struct store *st, struct arena *a, const struct job_filter *f,
+                      enum job_state state, struct job_rows *out, struct err *err)
+{
+    enum stmt_id id = state == JOB_NONE ? STMT_LIST_ALL : f->owner ? STMT_LIST_OWNER : STMT_LIST_STATE;
+    sqlite3_stmt *s = db_stmt(st, id, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, f->before_id ? f->before_id : INT64_MAX);
+    db_u64(s, 2, f->limit);
+    db_text(s, 3, f->queue);
+    db_text(s, 4, f->dialect);
+    db_text(s, 5, f->name);
+    if (id == STMT_LIST_OWNER)
+        db_text(s, 6, f->owner);
+    if (id != STMT_LIST_ALL)
+        db_text(s, 7, job_state_word(state));
+    return read_jobs(st, s, a, &out->at, &out->n, err);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct job_row *x = a, *y = b;
+    return (x->id < y->id) - (x->id > y->id);
+}
+
+int store_list(struct store *st, struct arena *a, const struct job_filter *f, struct job_row **rows,
+               size_t *n, struct err *err)
+{
+    struct job_rows some = {0};
+    if (!f->states && !f->owner) {
+        if (list_range(st, a, f, JOB_NONE, &some, err) < 0)
+            return -1;
+        *rows = some.at;
+        *n = some.n;
+        return 0;
+    }
+    struct job_row *all = ARENA_ARRAY(a, f->limit * JOB_STATE_N, struct job_row);
+    size_t count = 0;
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++) {
+        if (f->states && !(f->states & 1u << state))
+            continue;
+        some = (struct job_rows){0};
+        if (list_range(st, a, f, (enum job_state)state, &some, err) < 0)
+            return -1;
+        if (some.n)
+            memcpy(all + count, some.at, some.n * sizeof *all);
+        count += some.n;
+    }
+    qsort(all, count, sizeof *all, newest_first);
+    *rows = all;
+    *n = count < f->limit ? count : f->limit;
+    return 0;
+}
+
+int store_counts(struct store *st, struct job_counts *counts, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_COUNTS, err);
+    if (!s)
+        return -1;
+    *counts = (struct job_counts){0};
+    int more;
+    while ((more = db_step(st, s, err)) == 1)
+        counts->by_state[job_state_parse(db_get_word(s, 0).text)] = db_get_u64(s, 1);
+    return more;
+}
+
+/* A deleted job's number, id and events are never given out again, also after a restart. */
+static int put_floor(struct store *st, const char *name, uint64_t value, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_META, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, name);
+    db_u64(s, 2, value);
+    return db_run(st, s, err);
+}
+
+int store_delete_job(struct store *st, uint64_t job, struct err *err)
+{
+    static const enum stmt_id all[] = {STMT_DELETE_JOB,    STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,
+                                       STMT_DELETE_EVENTS, STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS,
+                                       STMT_DELETE_AGENTS, STMT_DELETE_IDEM};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        sqlite3_stmt *s = db_write(st, all[i], err);
+        if (!s)
+            return -1;
+        db_u64(s, 1, job);
+        if (db_run(st, s, err) < 0)
+            return -1;
+    }
+    if (put_floor(st, "number", st->number, err) < 0 || put_floor(st, "job_id", st->job_id, err) < 0)
+        return -1;
+    return put_floor(st, "event", st->event, err);
+}
+
+int store_expire(struct store *st, struct arena *a, uint64_t now_ms, uint64_t **jobs, size_t *n,
+                 struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_EXPIRE_IDEM, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, now_ms);
+    db_u64(s, 2, STORE_EXPIRE_MAX);
+    if (db_run(st, s, err) < 0 || !(s = db_stmt(st, STMT_EXPIRED_JOBS, err)))
+        return -1;
+    db_u64(s, 1, now_ms);
+    db_u64(s, 2, STORE_EXPIRE_MAX);
+    uint64_t *ids = ARENA_ARRAY(a, STORE_EXPIRE_MAX, uint64_t);
+    size_t count = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1)
+        ids[count++] = db_get_u64(s, 0);
+    for (size_t i = 0; more == 0 && i < count; i++)
+        more = store_delete_job(st, ids[i], err);
+    if (more < 0)
+        return -1;
+    *jobs = ids;
+    *n = count;
+    return 0;
+}

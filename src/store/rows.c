@@ -1,0 +1,361 @@
+/* Rows that belong to a job: origin, tasks, attempts, events, agents, idempotency keys; and objects and secrets. */
+#include "store/db.h"
+
+#include <string.h>
+
+int store_put_origin(struct store *st, const struct origin_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_ORIGIN, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, row->job);
+    db_text(s, 2, row->text);
+    db_text(s, 3, row->masked);
+    db_text(s, 4, row->file);
+    return db_run(st, s, err);
+}
+
+int store_get_origin(struct store *st, struct arena *a, uint64_t id, struct origin_row *row,
+                     struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_ORIGIN, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, id);
+    int found = db_step(st, s, err);
+    if (found == 1)
+        *row = (struct origin_row){.job = id,
+                                   .text = db_get_text(s, 0, a),
+                                   .masked = db_get_text(s, 1, a),
+                                   .file = db_get_text(s, 2, a)};
+    sqlite3_reset(s);
+    return found;
+}
+
+static void bind_task(sqlite3_stmt *s, int at, struct task_ref task)
+{
+    db_u64(s, at, task.role);
+    db_u64(s, at + 1, task.index);
+}
+
+static struct task_ref read_task(sqlite3_stmt *s, int at)
+{
+    return (struct task_ref){.role = (uint16_t)db_get_u64(s, at),
+                             .index = (uint32_t)db_get_u64(s, at + 1)};
+}
+
+int store_put_task(struct store *st, const struct task_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_TASK, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, row->job);
+    bind_task(s, 2, row->ref);
+    db_text(s, 4, task_state_word(row->state));
+    db_u64(s, 5, row->attempt);
+    db_text(s, 6, row->live);
+    return db_run(st, s, err);
+}
+
+int store_tasks(struct store *st, struct arena *a, uint64_t job, struct task_row **rows, size_t *n,
+                struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_TASKS, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job);
+    struct task_row *at = NULL;
+    size_t count = 0, cap = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1) {
+        at = db_more(a, at, count, &cap, sizeof *at);
+        at[count++] = (struct task_row){.job = job,
+                                        .ref = read_task(s, 0),
+                                        .state = task_state_parse(db_get_word(s, 2).text),
+                                        .attempt = (uint32_t)db_get_u64(s, 3),
+                                        .live = db_get_text(s, 4, a)};
+    }
+    *rows = at;
+    *n = count;
+    return more;
+}
+
+static void bind_ending(sqlite3_stmt *s, int i, const struct ending *end)
+{
+    db_u64(s, i++, end->exited);
+    sqlite3_bind_int(s, i++, end->code);
+    sqlite3_bind_int(s, i++, end->signal);
+    db_u64(s, i++, end->oom);
+    db_u64(s, i++, end->lost);
+    db_text(s, i++, end->by == BY_NONE ? NULL : end_by_word(end->by));
+    db_text(s, i++, end->reason);
+    db_u64(s, i++, end->memory_peak);
+    db_text(s, i++, end->tail);
+}
+
+int store_put_attempt(struct store *st, const struct attempt_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_ATTEMPT, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, row->job);
+    bind_task(s, 2, row->ref);
+    db_u64(s, 4, row->attempt);
+    db_u64(s, 5, row->generation);
+    db_text(s, 6, attempt_state_word(row->state));
+    db_text(s, 7, row->node ? row->node : "");
+    db_text(s, 8, row->place);
+    db_u64(s, 9, row->placed_ms);
+    db_u64(s, 10, row->started_ms);
+    db_u64(s, 11, row->ended_ms);
+    db_u64(s, 12, row->pid);
+    bind_ending(s, 13, &row->ending);
+    db_u64(s, 22, row->log_end);
+    return db_run(st, s, err);
+}
+
+static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
+{
+    struct ending end = {.exited = db_get_u64(s, i) != 0,
+                         .code = sqlite3_column_int(s, i + 1),
+                         .signal = sqlite3_column_int(s, i + 2),
+                         .oom = db_get_u64(s, i + 3) != 0,
+                         .lost = db_get_u64(s, i + 4) != 0,
+                         .by = end_by_parse(db_get_word(s, i + 5).text),
+                         .reason = db_get_text(s, i + 6, a),
+                         .memory_peak = db_get_u64(s, i + 7),
+                         .tail = db_get_text(s, i + 8, a)};
+    end.reason = end.reason ? end.reason : "";
+    end.tail = end.tail ? end.tail : "";
+    return end;
+}
+
+int store_attempts(struct store *st, struct arena *a, uint64_t job, struct attempt_row **rows,
+                   size_t *n, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_ATTEMPTS, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job);
+    struct attempt_row *at = NULL;
+    size_t count = 0, cap = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1) {
+        at = db_more(a, at, count, &cap, sizeof *at);
+        at[count++] = (struct attempt_row){.job = job,
+                                           .ref = read_task(s, 0),
+                                           .attempt = (uint32_t)db_get_u64(s, 2),
+                                           .generation = (uint32_t)db_get_u64(s, 3),
+                                           .state = attempt_state_parse(db_get_word(s, 4).text),
+                                           .node = db_get_text(s, 5, a),
+                                           .place = db_get_text(s, 6, a),
+                                           .placed_ms = db_get_u64(s, 7),
+                                           .started_ms = db_get_u64(s, 8),
+                                           .ended_ms = db_get_u64(s, 9),
+                                           .pid = (uint32_t)db_get_u64(s, 10),
+                                           .ending = read_ending(s, 11, a),
+                                           .log_end = db_get_u64(s, 20)};
+    }
+    *rows = at;
+    *n = count;
+    return more;
+}
+
+int store_add_event(struct store *st, struct event_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_ADD_EVENT, err);
+    if (!s)
+        return -1;
+    row->seq = st->event + 1;
+    db_u64(s, 1, row->seq);
+    db_u64(s, 2, row->job);
+    db_u64(s, 3, row->at_ms);
+    db_text(s, 4, row->type);
+    if (row->has_task)
+        bind_task(s, 5, row->task);
+    db_u64(s, 7, row->attempt);
+    db_text(s, 8, row->body);
+    if (db_run(st, s, err) < 0)
+        return -1;
+    st->event = row->seq;
+    return 0;
+}
+
+uint64_t store_last_event(struct store *st)
+{
+    return st->committed_event;
+}
+
+int store_events(struct store *st, struct arena *a, const struct event_range *range,
+                 struct event_row **rows, size_t *n, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, range->job ? STMT_EVENTS_JOB : STMT_EVENTS_ALL, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, range->after);
+    db_u64(s, 2, range->limit);
+    if (range->job)
+        db_u64(s, 3, range->job);
+    struct event_row *at = NULL;
+    size_t count = 0, cap = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1) {
+        at = db_more(a, at, count, &cap, sizeof *at);
+        at[count++] = (struct event_row){.seq = db_get_u64(s, 0),
+                                         .job = db_get_u64(s, 1),
+                                         .at_ms = db_get_u64(s, 2),
+                                         .type = db_get_text(s, 3, a),
+                                         .has_task = sqlite3_column_type(s, 4) != SQLITE_NULL,
+                                         .task = read_task(s, 4),
+                                         .attempt = (uint32_t)db_get_u64(s, 6),
+                                         .body = db_get_text(s, 7, a)};
+    }
+    *rows = at;
+    *n = count;
+    return more;
+}
+
+int store_put_agent(struct store *st, const struct agent_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_AGENT, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, row->job);
+    db_u64(s, 2, row->generation);
+    db_text(s, 3, row->node);
+    db_u64(s, 4, row->launch_seq);
+    db_blob(s, 5, row->token_hash, sizeof row->token_hash);
+    db_u64(s, 6, row->last_seq);
+    db_text(s, 7, agent_state_word(row->state));
+    return db_run(st, s, err);
+}
+
+int store_delete_agent(struct store *st, uint64_t job, uint32_t generation, const char *node,
+                       struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_DELETE_AGENT, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job);
+    db_u64(s, 2, generation);
+    db_text(s, 3, node);
+    return db_run(st, s, err);
+}
+
+static enum agent_state agent_state_of(struct db_word word)
+{
+    for (int i = AGENT_NONE + 1; i < AGENT_STATE_N; i++)
+        if (strcmp(agent_state_word((enum agent_state)i), word.text) == 0)
+            return (enum agent_state)i;
+    return AGENT_NONE;
+}
+
+static void read_hash(sqlite3_stmt *s, int at, unsigned char out[32])
+{
+    const void *hash = sqlite3_column_blob(s, at);
+    if (hash && sqlite3_column_bytes(s, at) == 32)
+        memcpy(out, hash, 32);
+}
+
+int store_agents(struct store *st, struct arena *a, struct agent_row **rows, size_t *n,
+                 struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_AGENTS, err);
+    if (!s)
+        return -1;
+    struct agent_row *at = NULL;
+    size_t count = 0, cap = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1) {
+        at = db_more(a, at, count, &cap, sizeof *at);
+        struct agent_row *row = &at[count++];
+        *row = (struct agent_row){.job = db_get_u64(s, 0),
+                                  .generation = (uint32_t)db_get_u64(s, 1),
+                                  .node = db_get_text(s, 2, a),
+                                  .launch_seq = (uint32_t)db_get_u64(s, 3),
+                                  .last_seq = db_get_u64(s, 5),
+                                  .state = agent_state_of(db_get_word(s, 6))};
+        read_hash(s, 4, row->token_hash);
+    }
+    *rows = at;
+    *n = count;
+    return more;
+}
+
+int store_put_idem(struct store *st, const struct idem_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_IDEM, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, row->owner);
+    db_text(s, 2, row->key);
+    db_blob(s, 3, row->body_hash, sizeof row->body_hash);
+    db_u64(s, 4, row->job);
+    db_u64(s, 5, row->expires_ms);
+    return db_run(st, s, err);
+}
+
+int store_get_idem(struct store *st, uint64_t now_ms, struct idem_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_IDEM, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, row->owner);
+    db_text(s, 2, row->key);
+    db_u64(s, 3, now_ms);
+    int found = db_step(st, s, err);
+    if (found == 1) {
+        read_hash(s, 0, row->body_hash);
+        row->job = db_get_u64(s, 1);
+        row->expires_ms = db_get_u64(s, 2);
+    }
+    sqlite3_reset(s);
+    return found;
+}
+
+int store_put_object(struct store *st, const struct object_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_OBJECT, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, row->kind);
+    db_text(s, 2, row->project ? row->project : "");
+    db_text(s, 3, row->name);
+    db_text(s, 4, row->spec);
+    return db_run(st, s, err);
+}
+
+int store_objects(struct store *st, struct arena *a, const char *kind, struct object_row **rows,
+                  size_t *n, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_OBJECTS, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, kind);
+    struct object_row *at = NULL;
+    size_t count = 0, cap = 0;
+    int more;
+    while ((more = db_step(st, s, err)) == 1) {
+        at = db_more(a, at, count, &cap, sizeof *at);
+        at[count++] = (struct object_row){.kind = arena_strdup(a, kind),
+                                          .project = db_get_text(s, 0, a),
+                                          .name = db_get_text(s, 1, a),
+                                          .spec = db_get_text(s, 2, a),
+                                          .version = db_get_u64(s, 3)};
+    }
+    *rows = at;
+    *n = count;
+    return more;
+}
+
+int store_put_secret(struct store *st, const char *owner, const char *name, const void *value,
+                     size_t len, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_PUT_SECRET, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, owner);
+    db_text(s, 2, name);
+    db_blob(s, 3, value, len);
+    return db_run(st, s, err);
+}

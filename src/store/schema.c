@@ -1,0 +1,58 @@
+/* The tables, version by version. `job` is lean so that lists walk small rows; what only one job's page needs lies in `body` and
+ * `origin`. States are their enum values' words: a database outlives the numbering of an enum. */
+#include "store/schema.h"
+
+#include <stddef.h>
+
+static const char version_1[] =
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE job ("
+    "  id INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, owner TEXT NOT NULL,"
+    "  project TEXT NOT NULL, name TEXT NOT NULL, queue TEXT NOT NULL, dialect TEXT NOT NULL,"
+    "  priority INTEGER NOT NULL, state TEXT NOT NULL, outcome TEXT, reason TEXT NOT NULL,"
+    "  generation INTEGER NOT NULL, restarts INTEGER NOT NULL, tasks INTEGER NOT NULL,"
+    "  gpu_milli INTEGER NOT NULL, submitted INTEGER NOT NULL, started INTEGER NOT NULL,"
+    "  ended INTEGER NOT NULL, not_before INTEGER NOT NULL, live TEXT,"
+    "  keep_until INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE INDEX job_by_state ON job (state, id);"
+    "CREATE INDEX job_by_owner ON job (owner, state, id);"
+    "CREATE INDEX job_by_name ON job (name, id);"
+    "CREATE INDEX job_by_keep ON job (keep_until) WHERE keep_until > 0;"
+    "CREATE TABLE body (job INTEGER PRIMARY KEY, spec TEXT NOT NULL, site TEXT) STRICT;"
+    "CREATE TABLE origin (job INTEGER PRIMARY KEY, text TEXT, masked TEXT, file TEXT) STRICT;"
+    "CREATE TABLE event ("
+    "  seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, at INTEGER NOT NULL, type TEXT NOT NULL,"
+    "  role INTEGER, idx INTEGER, attempt INTEGER NOT NULL, body TEXT) STRICT;"
+    "CREATE INDEX event_by_job ON event (job, seq);"
+    "CREATE TABLE task ("
+    "  job INTEGER NOT NULL, role INTEGER NOT NULL, idx INTEGER NOT NULL, state TEXT NOT NULL,"
+    "  attempt INTEGER NOT NULL, live TEXT, PRIMARY KEY (job, role, idx)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE attempt ("
+    "  job INTEGER NOT NULL, role INTEGER NOT NULL, idx INTEGER NOT NULL, attempt INTEGER NOT NULL,"
+    "  generation INTEGER NOT NULL, state TEXT NOT NULL, node TEXT NOT NULL, place TEXT,"
+    "  placed INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER NOT NULL,"
+    "  pid INTEGER NOT NULL, exited INTEGER NOT NULL, code INTEGER NOT NULL,"
+    "  signal INTEGER NOT NULL, oom INTEGER NOT NULL, lost INTEGER NOT NULL, ended_by TEXT,"
+    "  reason TEXT, memory_peak INTEGER NOT NULL, tail TEXT, log_end INTEGER NOT NULL,"
+    "  PRIMARY KEY (job, role, idx, attempt)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE agent ("
+    "  job INTEGER NOT NULL, generation INTEGER NOT NULL, node TEXT NOT NULL,"
+    "  launch_seq INTEGER NOT NULL, token_hash BLOB NOT NULL, last_seq INTEGER NOT NULL,"
+    "  state TEXT NOT NULL, PRIMARY KEY (job, generation, node)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE idem ("
+    "  owner TEXT NOT NULL, key TEXT NOT NULL, body_hash BLOB NOT NULL, job INTEGER NOT NULL,"
+    "  expires INTEGER NOT NULL, PRIMARY KEY (owner, key)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX idem_by_expiry ON idem (expires);"
+    "CREATE INDEX idem_by_job ON idem (job);"
+    "CREATE TABLE object ("
+    "  kind TEXT NOT NULL, project TEXT NOT NULL, name TEXT NOT NULL, spec TEXT NOT NULL,"
+    "  version INTEGER NOT NULL, PRIMARY KEY (kind, project, name)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE secret ("
+    "  owner TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,"
+    "  PRIMARY KEY (owner, name)) STRICT, WITHOUT ROWID;";
+
+const char *schema_step(int version)
+{
+    static const char *const steps[] = {version_1};
+    return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version] : NULL;
+}

@@ -1,0 +1,321 @@
+/* The records over a real database: round trips, turns, lists, versions, the second server, a full disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "store/store.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fix {
+    char dir[64], *path;
+    struct store *store;
+    struct arena *arena;
+    struct err err;
+};
+
+static int set_up(void **state)
+{
+    struct fix *f = mem_new(sizeof *f);
+    snprintf(f->dir, sizeof f->dir, "/tmp/muster-store-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    f->path = file_join(f->dir, "muster.db");
+    f->arena = arena_create();
+    f->store = store_open(f->path, &f->err);
+    *state = f;
+    return f->store ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fix *f = *state;
+    store_close(f->store);
+    arena_destroy(f->arena);
+    file_remove_tree(f->dir, NULL);
+    free(f->path);
+    free(f);
+    return 0;
+}
+
+static void reopen(struct fix *f)
+{
+    store_close(f->store);
+    f->store = store_open(f->path, &f->err);
+    assert_non_null(f->store);
+}
+
+static struct job_row put_job(struct fix *f, uint64_t id, enum job_state state, const char *owner)
+{
+    struct job_row job = {.id = id,
+                          .number = store_next_number(f->store),
+                          .owner = owner,
+                          .name = "ddp",
+                          .queue = "default",
+                          .dialect = "native",
+                          .priority = 5,
+                          .state = state,
+                          .reason = "waits",
+                          .tasks = 4,
+                          .submitted_ms = 1000 + id,
+                          .spec = "{\"name\":\"ddp\"}",
+                          .site = "{}"};
+    assert_int_equal(store_put_job(f->store, &job, &f->err), 0);
+    return job;
+}
+
+static void job_survives_reopening(void **state)
+{
+    struct fix *f = *state;
+    struct job_row job = put_job(f, 7, JOB_QUEUED, "ada");
+    job.state = JOB_STOPPING;
+    job.outcome = OUTCOME_FAILED;
+    job.generation = 3;
+    job.live = "{\"retry\":1}";
+    assert_int_equal(store_update_job(f->store, &job, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    reopen(f);
+    struct job_row got;
+    assert_int_equal(store_get_job(f->store, f->arena, 7, &got, &f->err), 1);
+    assert_int_equal(got.state, JOB_STOPPING);
+    assert_int_equal(got.outcome, OUTCOME_FAILED);
+    assert_int_equal(got.generation, 3);
+    assert_string_equal(got.live, "{\"retry\":1}");
+    assert_string_equal(got.spec, "{\"name\":\"ddp\"}");
+    assert_int_equal(store_get_job(f->store, f->arena, 8, &got, &f->err), 0);
+    struct job_row *live;
+    size_t n;
+    assert_int_equal(store_live_jobs(f->store, f->arena, &live, &n, &f->err), 0);
+    assert_int_equal(n, 1);
+}
+
+static void turn_without_commit_is_gone(void **state)
+{
+    struct fix *f = *state;
+    put_job(f, 7, JOB_QUEUED, "ada");
+    assert_true(store_dirty(f->store));
+    store_rollback(f->store);
+    assert_false(store_dirty(f->store));
+    struct job_row got;
+    assert_int_equal(store_get_job(f->store, f->arena, 7, &got, &f->err), 0);
+    assert_int_equal(store_next_number(f->store), 1);
+}
+
+static void failed_write_fails_the_commit(void **state)
+{
+    struct fix *f = *state;
+    put_job(f, 7, JOB_QUEUED, "ada");
+    struct job_row twin = {.id = 7, .number = 99, .owner = "b", .name = "x", .dialect = "native",
+                           .state = JOB_QUEUED, .spec = "{}"};
+    assert_int_equal(store_put_job(f->store, &twin, &f->err), -1);
+    assert_int_equal(store_commit(f->store, &f->err), -1);
+    struct job_row got;
+    assert_int_equal(store_get_job(f->store, f->arena, 7, &got, &f->err), 0);
+    put_job(f, 8, JOB_QUEUED, "ada");
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+}
+
+static void lists_are_filtered_and_paged(void **state)
+{
+    struct fix *f = *state;
+    for (uint64_t id = 1; id <= 50; id++)
+        put_job(f, id, id % 5 ? JOB_SUCCEEDED : JOB_RUNNING, id % 2 ? "ada" : "bob");
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    struct job_row *rows;
+    size_t n;
+    struct job_filter all = {.limit = 10};
+    assert_int_equal(store_list(f->store, f->arena, &all, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 10);
+    assert_int_equal(rows[0].id, 50);
+    all.before_id = rows[9].id;
+    assert_int_equal(store_list(f->store, f->arena, &all, &rows, &n, &f->err), 0);
+    assert_int_equal(rows[0].id, 40);
+    struct job_filter some = {.states = 1u << JOB_RUNNING | 1u << JOB_FAILED, .owner = "ada", .limit = 100};
+    assert_int_equal(store_list(f->store, f->arena, &some, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 5);
+    assert_int_equal(rows[0].id, 45);
+    struct job_filter none = {.name = "ddx", .limit = 5};
+    assert_int_equal(store_list(f->store, f->arena, &none, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 0);
+    struct job_counts counts;
+    assert_int_equal(store_counts(f->store, &counts, &f->err), 0);
+    assert_int_equal(counts.by_state[JOB_RUNNING], 10);
+    assert_int_equal(counts.by_state[JOB_SUCCEEDED], 40);
+}
+
+static void attempts_and_tasks_round_trip(void **state)
+{
+    struct fix *f = *state;
+    struct attempt_row a = {.job = 7, .ref = {1, 2}, .attempt = 3, .generation = 2, .state = ATTEMPT_FAILED,
+                            .node = "n1", .place = "{}", .placed_ms = 1, .started_ms = 2, .ended_ms = 3,
+                            .pid = 4, .log_end = 99,
+                            .ending = {.signal = 9, .oom = true, .by = BY_KERNEL, .reason = "out of memory",
+                                       .memory_peak = 1u << 30, .tail = "last words"}};
+    assert_int_equal(store_put_attempt(f->store, &a, &f->err), 0);
+    struct task_row t = {.job = 7, .ref = {1, 2}, .state = TASK_WAITING, .attempt = 3};
+    assert_int_equal(store_put_task(f->store, &t, &f->err), 0);
+    t.state = TASK_FAILED;
+    assert_int_equal(store_put_task(f->store, &t, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    struct attempt_row *attempts;
+    struct task_row *tasks;
+    size_t n;
+    assert_int_equal(store_attempts(f->store, f->arena, 7, &attempts, &n, &f->err), 0);
+    assert_int_equal(n, 1);
+    assert_true(attempts[0].ending.oom);
+    assert_int_equal(attempts[0].ending.signal, 9);
+    assert_int_equal(attempts[0].ending.by, BY_KERNEL);
+    assert_string_equal(attempts[0].ending.tail, "last words");
+    assert_int_equal(attempts[0].log_end, 99);
+    assert_int_equal(store_tasks(f->store, f->arena, 7, &tasks, &n, &f->err), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(tasks[0].state, TASK_FAILED);
+}
+
+static void events_are_numbered_and_never_reused(void **state)
+{
+    struct fix *f = *state;
+    put_job(f, 7, JOB_SUCCEEDED, "ada");
+    for (int i = 0; i < 3; i++) {
+        struct event_row e = {.job = 7, .at_ms = 5, .type = "task.started", .has_task = i > 0,
+                              .task = {0, (uint32_t)i}, .body = i ? "{\"a\":1}" : NULL};
+        assert_int_equal(store_add_event(f->store, &e, &f->err), 0);
+        assert_int_equal(e.seq, i + 1);
+    }
+    assert_int_equal(store_last_event(f->store), 0); /* not committed yet */
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    struct event_row *events;
+    size_t n;
+    assert_int_equal(store_events(f->store, f->arena, &(struct event_range){7, 1, 10}, &events, &n, &f->err), 0);
+    assert_int_equal(n, 2);
+    assert_true(events[0].has_task);
+    assert_string_equal(events[1].body, "{\"a\":1}");
+    assert_int_equal(store_delete_job(f->store, 7, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    reopen(f);
+    struct event_row e = {.job = 8, .type = "x"};
+    assert_int_equal(store_add_event(f->store, &e, &f->err), 0);
+    assert_int_equal(e.seq, 4);
+    assert_int_equal(store_next_number(f->store), 2);
+    assert_int_equal(store_last_job_id(f->store), 7);
+}
+
+static void idempotency_keys_expire(void **state)
+{
+    struct fix *f = *state;
+    struct idem_row row = {.owner = "ada", .key = "k1", .body_hash = {1, 2, 3}, .job = 7, .expires_ms = 1000};
+    assert_int_equal(store_put_idem(f->store, &row, &f->err), 0);
+    struct idem_row got = {.owner = "ada", .key = "k1"}, other = {.owner = "bob", .key = "k1"};
+    assert_int_equal(store_get_idem(f->store, 999, &got, &f->err), 1);
+    assert_int_equal(got.job, 7);
+    assert_memory_equal(got.body_hash, row.body_hash, 32);
+    assert_int_equal(store_get_idem(f->store, 999, &other, &f->err), 0);
+    assert_int_equal(store_get_idem(f->store, 1000, &got, &f->err), 0);
+}
+
+static void finished_jobs_expire(void **state)
+{
+    struct fix *f = *state;
+    for (uint64_t id = 1; id <= 3; id++) {
+        put_job(f, id, JOB_SUCCEEDED, "ada");
+        assert_int_equal(store_set_keep(f->store, id, id * 100, &f->err), 0);
+    }
+    uint64_t *ids;
+    size_t n;
+    assert_int_equal(store_expire(f->store, f->arena, 200, &ids, &n, &f->err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    uint64_t id;
+    assert_int_equal(store_find_number(f->store, 2, &id), 0);
+    assert_int_equal(store_find_number(f->store, 3, &id), 1);
+    assert_int_equal(store_find_name(f->store, "ddp", NULL, &id), 1);
+    assert_int_equal(id, 3);
+    assert_int_equal(store_find_name(f->store, "ddp", "bob", &id), 0);
+}
+
+static void agents_and_objects(void **state)
+{
+    struct fix *f = *state;
+    struct agent_row a = {.job = 7, .generation = 1, .node = "n1", .token_hash = {9}, .state = AGENT_EXPECTED};
+    assert_int_equal(store_put_agent(f->store, &a, &f->err), 0);
+    a.last_seq = 12;
+    a.state = AGENT_JOINED;
+    assert_int_equal(store_put_agent(f->store, &a, &f->err), 0);
+    struct agent_row *agents;
+    size_t n;
+    assert_int_equal(store_agents(f->store, f->arena, &agents, &n, &f->err), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(agents[0].last_seq, 12);
+    assert_int_equal(agents[0].state, AGENT_JOINED);
+    assert_int_equal(agents[0].token_hash[0], 9);
+    assert_int_equal(store_delete_agent(f->store, 7, 1, "n1", &f->err), 0);
+    assert_int_equal(store_agents(f->store, f->arena, &agents, &n, &f->err), 0);
+    assert_int_equal(n, 0);
+    struct object_row o = {.kind = "node", .name = "n1", .spec = "{\"drained\":true}"};
+    assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
+    assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
+    struct object_row *objects;
+    assert_int_equal(store_objects(f->store, f->arena, "node", &objects, &n, &f->err), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(objects[0].version, 2);
+}
+
+static void second_server_is_refused(void **state)
+{
+    struct fix *f = *state;
+    struct store *other = store_open(f->path, &f->err);
+    assert_null(other);
+    assert_int_equal(f->err.code, ERR_CONFLICT);
+}
+
+static void newer_version_is_refused(void **state)
+{
+    struct fix *f = *state;
+    store_close(f->store);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_null(store_open(f->path, &f->err));
+    assert_int_equal(f->err.code, ERR_CANNOT);
+    assert_non_null(strstr(f->err.what, "version 99"));
+    f->store = NULL;
+}
+
+static void ballast_comes_and_goes(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *ballast = mem_printf("%s.ballast", f->path);
+    assert_int_equal(access(ballast, F_OK), 0);
+    store_release_ballast(f->store);
+    assert_int_not_equal(access(ballast, F_OK), 0);
+    assert_true(store_make_ballast(f->store));
+    assert_int_equal(access(ballast, F_OK), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(job_survives_reopening),
+        TEST(turn_without_commit_is_gone),
+        TEST(failed_write_fails_the_commit),
+        TEST(lists_are_filtered_and_paged),
+        TEST(attempts_and_tasks_round_trip),
+        TEST(events_are_numbered_and_never_reused),
+        TEST(idempotency_keys_expire),
+        TEST(finished_jobs_expire),
+        TEST(agents_and_objects),
+        TEST(second_server_is_refused),
+        TEST(newer_version_is_refused),
+        TEST(ballast_comes_and_goes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
