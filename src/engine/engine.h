@@ -83,8 +83,6 @@ struct engine_ops {
                 struct err *);
     /* Everything of the agent's facts up to seq is committed. */
     void (*ack)(struct engine *, struct generation, const char *node, uint64_t seq);
-    /* A commit failed: every fact after the last acknowledged one must come again. */
-    void (*again)(struct engine *);
     /* After a server restart: the generations that should be alive, with their nodes; everything else found is ended.
      * What is found dead comes up as AGENT_GONE. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);

@@ -170,23 +170,6 @@ void link_ack(struct link_hub *hub, struct generation g, const char *node, uint6
     conn_send(a->conn);
 }
 
-void link_again(struct link_hub *hub)
-{
-    size_t cursor = 0;
-    const char *key;
-    void *value;
-    while (smap_next(hub->by_key, &cursor, &key, &value)) {
-        struct agent *a = value;
-        if (a->seen == a->acked)
-            continue;
-        a->seen = a->acked;
-        if (a->released > a->acked)
-            a->released = 0;
-        if (a->conn)
-            conn_close(a->conn);
-    }
-}
-
 /* ---- up ---- */
 
 static void tell(struct agent *a, struct engine_fact fact)

@@ -28,8 +28,6 @@ int link_launch(struct link_hub *, const struct launch *, struct err *);
 void link_stop(struct link_hub *, struct generation, const char *node, const struct task_ref *task, enum stop_how,
                enum end_by why);
 void link_ack(struct link_hub *, struct generation, const char *node, uint64_t seq);
-/* Facts after the last acknowledged ones are asked for again (the agents' connections are closed; they come back at once). */
-void link_again(struct link_hub *);
 int link_exec(struct link_hub *, const struct engine_exec *, struct err *); /* ERR_UNAVAILABLE when not connected */
 
 /* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the socket (owned by the hub from

@@ -105,11 +105,6 @@ static void local_ack(struct engine *e, struct generation g, const char *node, u
     link_ack(local_of(e)->link, g, node, seq);
 }
 
-static void local_again(struct engine *e)
-{
-    link_again(local_of(e)->link);
-}
-
 /* An agent of an earlier server keeps its token and directory; the file is only rewritten where the socket moved, which needs
  * the raw token: it is read from the file itself by whoever moves a state directory. */
 static int local_recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
@@ -154,7 +149,6 @@ static const struct engine_ops local_ops = {
     .start = local_start,
     .stop = local_stop,
     .ack = local_ack,
-    .again = local_again,
     .recover = local_recover,
     .exec = local_exec,
     .caps = local_caps,

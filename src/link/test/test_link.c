@@ -178,27 +178,6 @@ static void facts_come_up_once_and_acks_go_down(void **state)
     assert_int_equal(welcome.seq, 2);
 }
 
-static void uncommitted_facts_are_asked_for_again(void **state)
-{
-    struct fix *f = *state;
-    join(f, 0);
-    fact(f, 1, WIRE_FACT_STARTED);
-    link_ack(f->hub, f->g, "n1", 1);
-    fact(f, 2, WIRE_FACT_ENDED);
-    link_again(f->hub);
-    turn(f);
-    assert_false(link_connected(f->hub, f->g, "n1"));
-    join(f, 0);
-    struct wire_frame welcome = next(f);
-    assert_int_equal(welcome.kind, WIRE_WELCOME);
-    assert_int_equal(welcome.seq, 1);
-    unsigned before = f->facts;
-    fact(f, 1, WIRE_FACT_STARTED);
-    fact(f, 2, WIRE_FACT_ENDED);
-    assert_int_equal(f->facts, before + 1);
-    assert_int_equal(f->seqs[before], 2);
-}
-
 static void released_agent_is_told_to_leave_after_the_commit(void **state)
 {
     struct fix *f = *state;
@@ -248,7 +227,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(launches_are_kept_until_the_agent_has_them),
         TEST(facts_come_up_once_and_acks_go_down),
-        TEST(uncommitted_facts_are_asked_for_again),
         TEST(released_agent_is_told_to_leave_after_the_commit),
         TEST(stops_are_kept_too),
         TEST(garbage_closes_the_connection_only),

@@ -1,0 +1,41 @@
+/* The HTTP face of the core: routes, authentication, problem documents, streams, the embedded page. Everything it does goes
+ * through ctl/ctl.h; it keeps no state of jobs. */
+#ifndef API_API_H
+#define API_API_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct uv_loop_s;
+struct ctl;
+struct link_hub;
+struct http_request;
+struct http_server;
+
+struct api_setting { /* one effective configuration value, for GET /v1/config */
+    const char *name, *value, *from, *doc;
+};
+struct api_config {
+    struct uv_loop_s *loop;
+    struct ctl *ctl;
+    struct link_hub *link;
+    const char *token;       /* bearer token for TCP (kept hashed) */
+    const char *version, *state_dir, *socket_path;
+    uint64_t started_ms;     /* wall */
+    const struct api_setting *settings;
+    size_t n_settings;
+    void (*stop)(void *arg); /* asks the owner to end the server */
+    void *stop_arg;
+};
+struct api;
+struct api *api_create(const struct api_config *, struct err *);
+/* The server the requests come from, once it listens (address and connection count in answers). */
+void api_set_server(struct api *, struct http_server *, const char *address);
+void api_destroy(struct api *); /* after the http server is destroyed */
+/* handle of struct http_config, arg is the api. */
+void api_handle(void *api, struct http_request *);
+
+#endif

@@ -1,0 +1,122 @@
+/* What the routes share: the call in hand, who makes it, answering. Private to api/. */
+#ifndef API_CALL_H
+#define API_CALL_H
+
+#include "api/api.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/report.h"
+#include "ctl/ctl.h"
+#include "http/server.h"
+#include "text/tree.h"
+
+struct follower;
+
+struct api {
+    struct api_config config;
+    struct http_server *server;
+    char *address;
+    unsigned char token_hash[32];
+    unsigned char login_key[32], cookie_hash[32]; /* one-time link of the page; session cookie */
+    bool has_login_key, has_cookie;
+    struct follower *followers; /* open streams of events and logs */
+};
+
+/* One request on its way: its own arena, freed when answered or gone. */
+struct call {
+    struct api *api;
+    struct http_request *request; /* NULL: the client left */
+    struct arena *arena;
+    const char *owner;            /* who asks */
+    const char *param[2];         /* decoded path segments at {..} */
+    bool dry_run;                 /* of a submission */
+};
+
+enum route_flags {
+    ROUTE_OPEN = 1,    /* no authentication */
+    ROUTE_STREAM = 2,  /* the call lives on after the handler returned */
+};
+struct route {
+    const char *method;
+    const char *path;     /* "/v1/jobs/{job}/stop" */
+    void (*handle)(struct call *);
+    unsigned flags;
+    const char *summary;  /* for openapi */
+    const char *query;    /* "from name queue": names of its parameters, space-separated */
+    const char *answer;   /* schema name of the 2xx answer, NULL: free object */
+    unsigned status;      /* of success */
+};
+/* All routes, for the dispatcher and the OpenAPI document. */
+const struct route *api_routes(size_t *n);
+
+/* Answers and frees the call. */
+void call_answer(struct call *, unsigned status, const struct text_node *tree);
+void call_text(struct call *, unsigned status, const char *type, const char *text, size_t len);
+void call_problem(struct call *, const struct err *, const struct report *);
+void call_free(struct call *); /* without answering: the client left or a stream took over */
+/* Ends a request that is still open when the client leaves (http_set_arg). */
+void call_keep(struct call *); /* the answer comes later: NULLs request when the client leaves */
+
+/* The problem document of an error with its field errors, also for lines of a batch. */
+struct text_node *problem_tree(struct arena *, const struct err *, const struct report *);
+struct text_node *problems_tree(struct arena *, struct text_node *parent, const char *key, const struct report *);
+
+/* Query helpers: false with *err set when the value is not of the kind. Absent leaves *out. */
+bool call_u64(struct call *, const char *name, uint64_t min, uint64_t max, uint64_t *out, struct err *);
+bool call_flag(struct call *, const char *name);
+/* The job of {job}; answers the problem itself and returns false when there is none. */
+bool call_job(struct call *, uint64_t *id);
+
+/* auth.c: owner name for the request, NULL when it may not. */
+const char *auth_owner(struct api *, struct http_request *, struct arena *);
+void auth_login_link(struct call *);
+void auth_login(struct call *);
+
+/* follow.c: open streams, woken by the core's news. */
+struct follower {
+    struct follower *next, *prev;
+    struct call *call;
+    uint64_t job;                              /* 0: all */
+    void (*pump)(struct follower *);           /* writes what is new, as far as there is room */
+    void (*log)(struct follower *, struct task_ref, uint32_t attempt); /* a log grew; NULL: does not care */
+    void (*fini)(struct follower *);           /* frees what the stream holds, not the follower */
+};
+/* Registers the stream and begins its answer; pumps once. The follower is malloc'ed by the caller; freed by follow_end or when
+ * the client leaves. */
+void follow_begin(struct follower *, const char *type);
+void follow_end(struct follower *);
+void follow_watch(struct api *); /* installs the core's watch */
+void follow_line(struct follower *, const struct text_node *); /* one NDJSON line */
+/* Was the job's final event committed? *state gets its word. */
+bool follow_final(struct follower *, const char **state);
+
+/* handlers */
+void job_submit(struct call *);
+void job_batch(struct call *);
+void job_list(struct call *);
+void job_show(struct call *);
+void job_tasks(struct call *);
+void job_origin(struct call *);
+void job_explain(struct call *);
+void job_explain_text(struct call *);
+void job_stop(struct call *);
+void job_suspend(struct call *);
+void job_resume(struct call *);
+void job_delete(struct call *);
+void job_exec(struct call *);
+void events_get(struct call *);
+void events_all(struct call *);
+void logs_get(struct call *);
+void agents_upgrade(struct call *);
+void server_info(struct call *);
+void server_stop(struct call *);
+void server_health(struct call *);
+void server_metrics(struct call *);
+void server_config(struct call *);
+void nodes_list(struct call *);
+void node_drain(struct call *);
+void node_undrain(struct call *);
+void openapi_get(struct call *);
+void page_get(struct call *);
+
+#endif

@@ -1,0 +1,128 @@
+/* Events: a page of them, or a stream that begins with the old ones and goes on as they are committed (NDJSON, or SSE whose ids
+ * are sequence numbers, so a browser resumes by itself). */
+#include "api/call.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "text/json.h"
+
+#include <string.h>
+
+#define PAGE 200
+
+struct event_stream {
+    struct follower follower; /* first */
+    uint64_t after;
+    bool sse, done;
+};
+
+static uint64_t seq_of(const struct text_node *event)
+{
+    const struct text_node *seq = text_get(event, "seq");
+    return seq ? (uint64_t)seq->integer : 0;
+}
+
+static void write_event(struct event_stream *s, const struct text_node *event)
+{
+    if (!s->sse) {
+        follow_line(&s->follower, event);
+        return;
+    }
+    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
+    buf_addf(&text, "id: %llu\ndata: ", (unsigned long long)seq_of(event));
+    json_print(event, 0, &text);
+    buf_puts(&text, "\n\n");
+    http_stream_write(s->follower.call->request, text.data, text.len);
+}
+
+static void finish(struct event_stream *s)
+{
+    const char *state;
+    if (!s->follower.job || !follow_final(&s->follower, &state))
+        return;
+    struct arena *a = s->follower.call->arena;
+    struct text_node *end = text_map(a, NULL, NULL);
+    text_bool(a, end, "end", true);
+    text_str(a, end, "state", state);
+    s->done = true;
+    write_event(s, end);
+    follow_end(&s->follower);
+}
+
+static void pump(struct follower *f)
+{
+    struct event_stream *s = (struct event_stream *)(void *)f;
+    struct err err;
+    bool all = false;
+    while (!s->done && http_stream_room(f->call->request) > 0 && !all) {
+        struct arena *page = arena_create();
+        struct text_node *list =
+            ctl_events_tree(f->call->api->config.ctl, page, f->job, s->after, PAGE, &err);
+        all = !list || list->count < PAGE;
+        for (struct text_node *e = list ? list->first : NULL; e; e = e->next) {
+            write_event(s, e);
+            s->after = seq_of(e);
+        }
+        arena_destroy(page);
+    }
+    if (all && !s->done)
+        finish(s);
+}
+
+static void fini(struct follower *f)
+{
+    (void)f;
+}
+
+static void stream(struct call *call, uint64_t job, uint64_t after)
+{
+    const char *accept = http_header(call->request, "Accept");
+    const char *last = http_header(call->request, "Last-Event-ID");
+    struct event_stream *s = mem_new(sizeof *s);
+    s->follower = (struct follower){.call = call, .job = job, .pump = pump, .fini = fini};
+    s->after = after;
+    s->sse = accept && strstr(accept, "text/event-stream");
+    if (last)
+        scan_u64(last, 0, UINT64_MAX, &s->after);
+    follow_begin(&s->follower, s->sse ? "text/event-stream" : "application/x-ndjson");
+}
+
+static void page(struct call *call, uint64_t job, uint64_t after, uint64_t limit)
+{
+    struct err err;
+    struct arena *a = call->arena;
+    struct text_node *list = ctl_events_tree(call->api->config.ctl, a, job, after, limit, &err);
+    if (!list) {
+        call_problem(call, &err, NULL);
+        return;
+    }
+    struct text_node *tree = text_map(a, NULL, NULL);
+    text_copy(a, tree, "events", list);
+    text_int(a, tree, "last", (int64_t)(list->last ? seq_of(list->last) : after));
+    call_answer(call, 200, tree);
+}
+
+static void events(struct call *call, uint64_t job)
+{
+    uint64_t after = 0, limit = 1000;
+    struct err err;
+    if (!call_u64(call, "after", 0, INT64_MAX, &after, &err) ||
+        !call_u64(call, "limit", 1, 10000, &limit, &err))
+        call_problem(call, &err, NULL);
+    else if (call_flag(call, "follow"))
+        stream(call, job, after);
+    else
+        page(call, job, after, limit);
+}
+
+void events_get(struct call *call)
+{
+    uint64_t id;
+    if (call_job(call, &id))
+        events(call, id);
+}
+
+void events_all(struct call *call)
+{
+    events(call, 0);
+}

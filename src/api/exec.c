@@ -1,0 +1,124 @@
+/* The two upgrades: agents (to the link) and interactive commands (to the engine that runs the task). */
+#include "api/call.h"
+
+#include "base/mem.h"
+#include "link/link.h"
+#include "wire/frame.h"
+
+#include <string.h>
+
+/* ---- agents ---- */
+
+static void agent_taken(void *arg, int fd, const void *extra, size_t len)
+{
+    struct call *call = arg;
+    const char *token = http_header(call->request, "Authorization") + strlen("Bearer ");
+    link_attach(call->api->config.link, token, fd, extra, len, NULL);
+    call_free(call);
+}
+
+void agents_upgrade(struct call *call)
+{
+    const char *token = http_header(call->request, "Authorization");
+    const char *upgrade = http_header(call->request, "Upgrade");
+    struct err err;
+    if (!token || strncmp(token, "Bearer ", 7) != 0 ||
+        !link_knows(call->api->config.link, token + 7)) {
+        err_set(&err, ERR_UNAUTHENTICATED, "no agent with this token is expected");
+        call_problem(call, &err, NULL);
+    } else if (!upgrade || strcmp(upgrade, "muster/1") != 0) {
+        err_set(&err, ERR_INPUT, "this route is an upgrade to muster/1");
+        call_problem(call, &err, NULL);
+    } else {
+        http_upgrade(call->request, "muster/1", agent_taken, call);
+    }
+}
+
+/* ---- exec ---- */
+
+struct exec_call {
+    struct call *call;
+    struct engine_exec exec;
+    uint64_t job;
+    const char *task;
+};
+
+/* What went wrong after the upgrade is told in the protocol itself. */
+static void refuse(int fd, const struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    size_t mark = wire_begin(&out, WIRE_STDERR, 0);
+    wire_put_u32(&out, 0);
+    buf_addf(&out, "error: %s\n", err->what);
+    wire_end(&out, mark);
+    mark = wire_begin(&out, WIRE_EXIT, 0);
+    wire_put_u32(&out, 0);
+    wire_put_u32(&out, (uint32_t)err_exit_status(err->code));
+    wire_end(&out, mark);
+    if (write(fd, out.data, out.len) < 0)
+        return; /* the client is gone as well */
+}
+
+static void exec_taken(void *arg, int fd, const void *extra, size_t len)
+{
+    struct exec_call *x = arg;
+    struct err err;
+    (void)extra; /* the client waits for the 101 before it sends */
+    (void)len;
+    x->exec.fd = fd;
+    if (ctl_exec(x->call->api->config.ctl, x->call->owner, x->job, x->task, &x->exec, &err) < 0) {
+        refuse(fd, &err);
+        close(fd);
+    }
+    call_free(x->call);
+    free(x);
+}
+
+static bool read_exec(struct call *call, struct exec_call *x, struct err *err)
+{
+    uint64_t rows = 24, cols = 80;
+    const char *arg;
+    size_t n = 0;
+    x->task = http_query(call->request, "task", 0);
+    if (!x->task) {
+        err_set(err, ERR_INPUT, "task is missing");
+        err_hint(err, "task=worker/0");
+        return false;
+    }
+    x->task = arena_strdup(call->arena, x->task);
+    while (http_query(call->request, "arg", n))
+        n++;
+    x->exec.argv = (struct words){.at = ARENA_ARRAY(call->arena, n + 1, const char *), .n = n};
+    for (size_t i = 0; (arg = http_query(call->request, "arg", i)); i++)
+        x->exec.argv.at[i] = arena_strdup(call->arena, arg);
+    x->exec.tty = call_flag(call, "tty");
+    if (!call_u64(call, "rows", 1, 10000, &rows, err) || !call_u64(call, "cols", 1, 10000, &cols, err))
+        return false;
+    x->exec.rows = (uint16_t)rows;
+    x->exec.cols = (uint16_t)cols;
+    return true;
+}
+
+void job_exec(struct call *call)
+{
+    const char *upgrade = http_header(call->request, "Upgrade");
+    struct err err;
+    uint64_t id;
+    if (!call_job(call, &id))
+        return;
+    struct exec_call *x = mem_new(sizeof *x);
+    x->call = call;
+    x->job = id;
+    bool good = read_exec(call, x, &err);
+    if (good && (!upgrade || strcmp(upgrade, "muster-exec/1") != 0)) {
+        err_set(&err, ERR_INPUT, "this route is an upgrade to muster-exec/1");
+        err_hint(&err, "muster exec speaks it");
+        good = false;
+    }
+    if (good) {
+        http_upgrade(call->request, "muster-exec/1", exec_taken, x);
+        return;
+    }
+    free(x);
+    call_problem(call, &err, NULL);
+}

@@ -1,0 +1,97 @@
+/* Open streams: woken by the core's news after each commit, they look again at what is stored and write what is new, as far as the
+ * client takes it. Nothing is pushed into them, so a slow client costs its own buffer only. */
+#include "api/call.h"
+
+#include "base/mem.h"
+#include "text/json.h"
+
+#include <string.h>
+
+#define STREAM_ROOM (1u << 20)
+
+static void unlink_follower(struct follower *f)
+{
+    struct api *api = f->call->api;
+    *(f->prev ? &f->prev->next : &api->followers) = f->next;
+    if (f->next)
+        f->next->prev = f->prev;
+}
+
+static void on_gone(void *arg)
+{
+    struct follower *f = arg;
+    unlink_follower(f);
+    f->fini(f);
+    call_free(f->call);
+    free(f);
+}
+
+static void on_drained(void *arg)
+{
+    struct follower *f = arg;
+    f->pump(f);
+}
+
+void follow_begin(struct follower *f, const char *type)
+{
+    struct api *api = f->call->api;
+    f->next = api->followers;
+    if (f->next)
+        f->next->prev = f;
+    api->followers = f;
+    http_set_arg(f->call->request, f, on_gone);
+    http_stream_begin(f->call->request, 200, type, STREAM_ROOM, on_drained);
+    f->pump(f);
+}
+
+/* The request's end calls on_gone, which frees. */
+void follow_end(struct follower *f)
+{
+    http_stream_end(f->call->request);
+}
+
+void follow_line(struct follower *f, const struct text_node *tree)
+{
+    AUTO_BUF struct buf line = BUF_INIT(4u << 20);
+    json_print(tree, 0, &line);
+    buf_putc(&line, '\n');
+    http_stream_write(f->call->request, line.data, line.len);
+}
+
+bool follow_final(struct follower *f, const char **state)
+{
+    struct err err;
+    struct arena *a = arena_create();
+    struct text_node *job = ctl_job_tree(f->call->api->config.ctl, a, f->job, f->call->owner, 0, &err);
+    const struct text_node *word = job ? text_get(job, "state") : NULL;
+    enum job_state now = word ? job_state_parse(word->str) : JOB_NONE;
+    arena_destroy(a);
+    *state = now == JOB_NONE ? "deleted" : job_state_word(now);
+    return now == JOB_NONE || job_state_final(now);
+}
+
+static void on_events(void *arg, uint64_t last_seq)
+{
+    struct api *api = arg;
+    (void)last_seq;
+    for (struct follower *f = api->followers, *next; f; f = next) {
+        next = f->next;
+        f->pump(f);
+    }
+}
+
+static void on_log(void *arg, uint64_t job, struct task_ref task, uint32_t attempt, uint64_t end)
+{
+    struct api *api = arg;
+    (void)end;
+    for (struct follower *f = api->followers, *next; f; f = next) {
+        next = f->next;
+        if (f->log && f->job == job)
+            f->log(f, task, attempt);
+    }
+}
+
+void follow_watch(struct api *api)
+{
+    ctl_set_watch(api->config.ctl, (struct ctl_watch){.events = on_events, .log = on_log, .arg = api});
+}

@@ -1,0 +1,370 @@
+/* Jobs over HTTP: submit (one, or NDJSON for many), list, show, command, delete. Commands are answered by the core at the end of
+ * its turn, after the commit; a client that leaves meanwhile changes nothing. */
+#include "api/call.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- submitting ---- */
+
+static void add_word(struct arena *a, struct words *words, const char *value)
+{
+    const char **wider = ARENA_ARRAY(a, words->n + 1, const char *);
+    if (words->n)
+        memcpy(wider, words->at, words->n * sizeof *wider);
+    wider[words->n++] = value;
+    words->at = wider;
+}
+
+/* Every --env K=V and --set a.b=c, in order; false with *err when one has no '='. */
+static bool read_overrides(struct call *call, struct ctl_submit *s, struct err *err)
+{
+    const char *value;
+    for (size_t i = 0; (value = http_query(call->request, "env", i)); i++) {
+        const char *eq = strchr(value, '=');
+        if (!eq || eq == value) {
+            err_set(err, ERR_INPUT, "env \"%.80s\" has no name and value", value);
+            err_hint(err, "write NAME=VALUE");
+            return false;
+        }
+        pairs_set(&s->env, call->arena, arena_strndup(call->arena, value, (size_t)(eq - value)), eq + 1);
+    }
+    for (size_t i = 0; (value = http_query(call->request, "set", i)); i++)
+        add_word(call->arena, &s->sets, value);
+    return true;
+}
+
+static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err)
+{
+    struct http_request *r = call->request;
+    *s = (struct ctl_submit){.owner = call->owner,
+                             .from = http_query(r, "from", 0),
+                             .name = http_query(r, "name", 0),
+                             .queue = http_query(r, "queue", 0),
+                             .file = http_query(r, "file", 0),
+                             .code_dir = http_query(r, "code", 0),
+                             .work_dir = http_query(r, "cwd", 0),
+                             .key = http_header(r, "Idempotency-Key"),
+                             .wait_for_nodes = call_flag(call, "wait"),
+                             .dry_run = call_flag(call, "dry_run")};
+    const char *like = http_query(r, "like", 0);
+    s->text = http_body(r, &s->len);
+    if (s->key && (strlen(s->key) > 200 || !s->key[0])) {
+        err_set(err, ERR_INPUT, "the Idempotency-Key has %zu characters", strlen(s->key));
+        err_hint(err, "1 to 200");
+        return false;
+    }
+    if (like && ctl_find(call->api->config.ctl, like, &s->like, err) < 0)
+        return false;
+    if (like)
+        s->text = NULL;
+    return read_overrides(call, s, err);
+}
+
+static void on_submitted(void *arg, const struct ctl_answer *answer)
+{
+    struct call *call = arg;
+    if (answer->err) {
+        call_problem(call, answer->err, answer->report);
+        return;
+    }
+    if (call->request && !call->dry_run) {
+        char location[64];
+        snprintf(location, sizeof location, "/v1/jobs/%llu", (unsigned long long)answer->job);
+        http_add_header(call->request, "Location", location);
+    }
+    call_answer(call, call->dry_run ? 200 : 201, answer->tree);
+}
+
+static void submit_one(struct call *call, bool dry_run)
+{
+    struct ctl_submit s;
+    struct err err;
+    if (!read_submit(call, &s, &err)) {
+        call_problem(call, &err, NULL);
+        return;
+    }
+    s.dry_run = call->dry_run = s.dry_run || dry_run;
+    call_keep(call);
+    ctl_submit(call->api->config.ctl, &s, on_submitted, call);
+}
+
+void job_submit(struct call *call)
+{
+    const char *type = http_header(call->request, "Content-Type");
+    if (type && strncmp(type, "application/x-ndjson", 20) == 0)
+        job_batch(call);
+    else
+        submit_one(call, false);
+}
+
+void job_explain_text(struct call *call)
+{
+    submit_one(call, true);
+}
+
+/* ---- a batch: one job a line, one answer a line, in order ---- */
+
+struct batch {
+    struct call *call;
+    size_t pending;
+    bool all_sent;
+    VEC(char *) lines;
+};
+struct batch_line {
+    struct batch *batch;
+    size_t at;
+};
+
+static void batch_finish(struct batch *b)
+{
+    if (b->pending || !b->all_sent)
+        return;
+    AUTO_BUF struct buf text = BUF_INIT((size_t)256 << 20);
+    for (size_t i = 0; i < b->lines.n; i++) {
+        buf_puts(&text, b->lines.at[i] ? b->lines.at[i] : "");
+        buf_putc(&text, '\n');
+        free(b->lines.at[i]);
+    }
+    vec_fini(&b->lines);
+    call_text(b->call, 200, "application/x-ndjson", buf_str(&text), text.len);
+    free(b);
+}
+
+static void on_line(void *arg, const struct ctl_answer *answer)
+{
+    struct batch_line *line = arg;
+    struct batch *b = line->batch;
+    struct arena *scratch = arena_create();
+    AUTO_BUF struct buf text = BUF_INIT(4u << 20);
+    json_print(answer->err ? problem_tree(scratch, answer->err, answer->report) : answer->tree, 0, &text);
+    b->lines.at[line->at] = buf_take(&text);
+    arena_destroy(scratch);
+    free(line);
+    b->pending--;
+    batch_finish(b);
+}
+
+static void submit_line(struct batch *b, const struct ctl_submit *all, const char *text, size_t len)
+{
+    struct ctl_submit s = *all;
+    struct batch_line *line = mem_new(sizeof *line);
+    line->batch = b;
+    line->at = b->lines.n;
+    vec_push(&b->lines, NULL);
+    s.text = text;
+    s.len = len;
+    if (all->key)
+        s.key = arena_printf(b->call->arena, "%s#%zu", all->key, line->at);
+    b->pending++;
+    ctl_submit(b->call->api->config.ctl, &s, on_line, line);
+}
+
+void job_batch(struct call *call)
+{
+    struct ctl_submit all;
+    struct err err;
+    if (!read_submit(call, &all, &err)) {
+        call_problem(call, &err, NULL);
+        return;
+    }
+    struct batch *b = mem_new(sizeof *b);
+    b->call = call;
+    call_keep(call);
+    const char *at = all.text, *end = all.text + all.len;
+    while (at && at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        size_t len = (size_t)(stop - at);
+        if (len && strspn(at, " \t\r") < len)
+            submit_line(b, &all, at, len);
+        at = stop + 1;
+    }
+    b->all_sent = true;
+    batch_finish(b);
+}
+
+/* ---- reading ---- */
+
+static bool read_states(const char *text, uint32_t *states, struct err *err)
+{
+    while (text && *text) {
+        size_t len = strcspn(text, ",");
+        char word[32];
+        snprintf(word, sizeof word, "%.*s", (int)len, text);
+        enum job_state state = job_state_parse(word);
+        if (state == JOB_NONE) {
+            err_set(err, ERR_INPUT, "\"%s\" is not a state", word);
+            err_hint(err, "suspended queued starting running restarting stopping succeeded failed stopped");
+            return false;
+        }
+        *states |= 1u << state;
+        text += len + (text[len] == ',');
+    }
+    return true;
+}
+
+void job_list(struct call *call)
+{
+    struct http_request *r = call->request;
+    struct err err;
+    uint64_t limit = 50;
+    struct job_filter f = {.owner = http_query(r, "owner", 0),
+                           .queue = http_query(r, "queue", 0),
+                           .name = http_query(r, "name", 0),
+                           .dialect = http_query(r, "from", 0)};
+    const char *before = http_query(r, "before", 0);
+    struct text_node *tree = NULL;
+    if (read_states(http_query(r, "state", 0), &f.states, &err) &&
+        call_u64(call, "limit", 1, 1000, &limit, &err)) {
+        f.limit = limit;
+        if (before && !job_id_parse(before, &f.before_id))
+            err_set(&err, ERR_INPUT, "before is \"%.40s\", not a job id", before);
+        else
+            tree = ctl_list_tree(call->api->config.ctl, call->arena, &f, &err);
+    }
+    if (tree)
+        call_answer(call, 200, tree);
+    else
+        call_problem(call, &err, NULL);
+}
+
+static void show(struct call *call, unsigned parts)
+{
+    uint64_t id;
+    struct err err;
+    if (!call_job(call, &id))
+        return;
+    struct text_node *tree =
+        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, parts, &err);
+    if (tree)
+        call_answer(call, 200, tree);
+    else
+        call_problem(call, &err, NULL);
+}
+
+void job_show(struct call *call)
+{
+    unsigned parts = 0;
+    parts |= call_flag(call, "tasks") ? CTL_TASKS : 0;
+    parts |= call_flag(call, "spec") ? CTL_SPEC : 0;
+    parts |= call_flag(call, "timeline") ? CTL_TIMELINE : 0;
+    parts |= call_flag(call, "origin") ? CTL_ORIGIN : 0;
+    show(call, parts);
+}
+
+void job_tasks(struct call *call)
+{
+    uint64_t id;
+    struct err err;
+    if (!call_job(call, &id))
+        return;
+    struct text_node *job =
+        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, CTL_TASKS, &err);
+    if (!job) {
+        call_problem(call, &err, NULL);
+        return;
+    }
+    struct text_node *tree = text_map(call->arena, NULL, NULL);
+    const struct text_node *list = text_get(job, "task_list");
+    if (list)
+        text_copy(call->arena, tree, "tasks", list);
+    else
+        text_list(call->arena, tree, "tasks");
+    call_answer(call, 200, tree);
+}
+
+void job_origin(struct call *call)
+{
+    uint64_t id;
+    struct err err;
+    if (!call_job(call, &id))
+        return;
+    struct text_node *job =
+        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, CTL_ORIGIN, &err);
+    const struct text_node *text = job ? text_get(job, "origin") : NULL;
+    if (!job)
+        call_problem(call, &err, NULL);
+    else if (!text)
+        call_text(call, 200, "text/plain; charset=utf-8", "", 0);
+    else
+        call_text(call, 200, "text/plain; charset=utf-8", text->str, strlen(text->str));
+}
+
+void job_explain(struct call *call)
+{
+    uint64_t id;
+    struct err err;
+    if (!call_job(call, &id))
+        return;
+    struct text_node *tree = ctl_explain_tree(call->api->config.ctl, call->arena, id, &err);
+    if (tree)
+        call_answer(call, 200, tree);
+    else
+        call_problem(call, &err, NULL);
+}
+
+/* ---- commands ---- */
+
+static void on_done(void *arg, const struct ctl_answer *answer)
+{
+    struct call *call = arg;
+    if (answer->err)
+        call_problem(call, answer->err, answer->report);
+    else
+        call_answer(call, 202, answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
+}
+
+static void command(struct call *call, enum ctl_verb verb)
+{
+    uint64_t id;
+    if (!call_job(call, &id))
+        return;
+    call_keep(call);
+    ctl_command(call->api->config.ctl, call->owner, id, verb, on_done, call);
+}
+
+void job_stop(struct call *call)
+{
+    command(call, call_flag(call, "now") ? CTL_STOP_NOW : CTL_STOP);
+}
+
+void job_suspend(struct call *call)
+{
+    command(call, CTL_SUSPEND);
+}
+
+void job_resume(struct call *call)
+{
+    command(call, CTL_RESUME);
+}
+
+void job_delete(struct call *call)
+{
+    command(call, CTL_DELETE);
+}
+
+static void node_command(struct call *call, bool drain)
+{
+    call_keep(call);
+    ctl_node_command(call->api->config.ctl, call->param[0], drain, on_done, call);
+}
+
+void node_drain(struct call *call)
+{
+    node_command(call, true);
+}
+
+void node_undrain(struct call *call)
+{
+    node_command(call, false);
+}
+
+void nodes_list(struct call *call)
+{
+    call_answer(call, 200, ctl_nodes_tree(call->api->config.ctl, call->arena));
+}

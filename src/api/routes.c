@@ -1,0 +1,127 @@
+/* Every route in one table: the dispatcher, the 405 answers and the OpenAPI document all read it. */
+#include "api/call.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SUBMIT "from name queue env set file code cwd wait dry_run like"
+#define LOGS "task stream tail since attempt follow"
+
+#define ROUTE(m, p, h, f, s, q, a, code)                                                           \
+    {.method = m, .path = p, .handle = h, .flags = f, .summary = s, .query = q, .answer = a, .status = code}
+
+static const struct route routes[] = {
+    ROUTE("GET", "/", page_get, ROUTE_OPEN, "A small page that shows jobs, tasks and live logs", "", NULL, 200),
+    ROUTE("GET", "/login", auth_login, ROUTE_OPEN, "Trades a one-time key for the page's cookie", "key", NULL, 303),
+    ROUTE("GET", "/healthz", server_health, ROUTE_OPEN, "The server's loop turns", "", NULL, 200),
+    ROUTE("GET", "/readyz", server_health, ROUTE_OPEN, "The server takes jobs", "", NULL, 200),
+    ROUTE("GET", "/metrics", server_metrics, 0, "Prometheus text", "", NULL, 200),
+    ROUTE("GET", "/v1/openapi.json", openapi_get, 0, "This document", "", NULL, 200),
+    ROUTE("GET", "/v1/server", server_info, 0, "Process, addresses, counts", "", NULL, 200),
+    ROUTE("POST", "/v1/server/stop", server_stop, 0, "Ends the server; jobs go on under their agents", "", NULL, 202),
+    ROUTE("POST", "/v1/login-link", auth_login_link, 0, "A one-time link that opens the page", "", NULL, 200),
+    ROUTE("GET", "/v1/config", server_config, 0, "Effective configuration and where each value is from", "", NULL, 200),
+    ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first", "state owner queue name from limit before", NULL, 200),
+    ROUTE("POST", "/v1/jobs", job_submit, 0, "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted", 201),
+    ROUTE("GET", "/v1/jobs/{job}", job_show, 0, "One job", "tasks spec timeline origin", "Job", 200),
+    ROUTE("DELETE", "/v1/jobs/{job}", job_delete, 0, "Forgets an ended job", "", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, 0, "Its tasks with their attempts", "", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/origin", job_origin, 0, "The text as submitted", "", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0, "Why it waits and what would change that", "", "Explanation", 200),
+    ROUTE("POST", "/v1/explain", job_explain_text, 0, "The same for a text, nothing is stored", SUBMIT, "Submitted", 200),
+    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now", "Job", 202),
+    ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "", "Job", 202),
+    ROUTE("POST", "/v1/jobs/{job}/resume", job_resume, 0, "Queues a suspended job", "", "Job", 202),
+    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM, "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
+    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM, "Events of all jobs", "after follow limit", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM, "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
+    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM, "The same from given offsets on", LOGS, NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM, "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL, 101),
+    ROUTE("GET", "/v1/nodes", nodes_list, 0, "Nodes with what is used", "", NULL, 200),
+    ROUTE("POST", "/v1/nodes/{node}/drain", node_drain, 0, "No new tasks on it", "", NULL, 200),
+    ROUTE("POST", "/v1/nodes/{node}/undrain", node_undrain, 0, "Tasks again", "", NULL, 200),
+    ROUTE("GET", "/v1/agents", agents_upgrade, ROUTE_OPEN | ROUTE_STREAM, "Upgrade to muster/1: for muster's own agents", "", NULL, 101),
+};
+
+const struct route *api_routes(size_t *n)
+{
+    *n = ARRAY_LEN(routes);
+    return routes;
+}
+
+/* Matches "/v1/jobs/{job}/stop" against a path; {..} takes one non-empty segment. */
+static bool match(const char *pattern, const char *path, struct call *call)
+{
+    unsigned n = 0;
+    while (*pattern) {
+        if (*pattern != '{') {
+            if (*pattern++ != *path++)
+                return false;
+            continue;
+        }
+        size_t len = strcspn(path, "/");
+        if (len == 0 || n == ARRAY_LEN(call->param))
+            return false;
+        call->param[n++] = arena_strndup(call->arena, path, len);
+        path += len;
+        pattern += strcspn(pattern, "}") + 1;
+    }
+    return *path == '\0';
+}
+
+static void no_route(struct call *call, const char *allowed)
+{
+    struct err err;
+    const char *path = http_path(call->request), *method = http_method(call->request);
+    if (allowed[0]) {
+        http_add_header(call->request, "Allow", allowed);
+        err_set(&err, ERR_METHOD, "%s does not take %s", path, method);
+        err_hint(&err, "it takes %s", allowed);
+    } else {
+        err_set(&err, ERR_NOT_FOUND, "nothing is at %s", path);
+        err_hint(&err, "/v1/openapi.json lists every route");
+    }
+    call_problem(call, &err, NULL);
+}
+
+static bool admitted(struct call *call, const struct route *route)
+{
+    if (route->flags & ROUTE_OPEN)
+        return true;
+    call->owner = auth_owner(call->api, call->request, call->arena);
+    if (call->owner)
+        return true;
+    struct err err;
+    err_set(&err, ERR_UNAUTHENTICATED, "this needs the server's token");
+    err_hint(&err, "send \"Authorization: Bearer\" with the text of %s/token",
+             call->api->config.state_dir);
+    http_add_header(call->request, "WWW-Authenticate", "Bearer");
+    call_problem(call, &err, NULL);
+    return false;
+}
+
+void api_handle(void *arg, struct http_request *request)
+{
+    struct call *call = mem_new(sizeof *call);
+    call->api = arg;
+    call->request = request;
+    call->arena = arena_create();
+    const char *method = http_method(request);
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    char allowed[64] = "";
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        if (!match(routes[i].path, http_path(request), call))
+            continue;
+        if (strcmp(routes[i].method, method) == 0) {
+            if (admitted(call, &routes[i]))
+                routes[i].handle(call);
+            return;
+        }
+        size_t used = strlen(allowed);
+        snprintf(allowed + used, sizeof allowed - used, "%s%s", used ? ", " : "", routes[i].method);
+    }
+    no_route(call, allowed);
+}

@@ -1,0 +1,132 @@
+/* The server about itself: process, health, metrics, configuration, the page; and the api's own life. */
+#include "api/call.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "api/page.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <unistd.h>
+
+struct api *api_create(const struct api_config *config, struct err *err)
+{
+    if (sodium_init() < 0) {
+        err_set(err, ERR_SYSTEM, "libsodium does not start");
+        return NULL;
+    }
+    struct api *api = mem_new(sizeof *api);
+    api->config = *config;
+    crypto_hash_sha256(api->token_hash, (const unsigned char *)config->token, strlen(config->token));
+    api->config.token = NULL;
+    follow_watch(api);
+    return api;
+}
+
+void api_set_server(struct api *api, struct http_server *server, const char *address)
+{
+    free(api->address);
+    api->server = server;
+    api->address = mem_strdup(address);
+}
+
+void api_destroy(struct api *api)
+{
+    if (!api)
+        return;
+    ctl_set_watch(api->config.ctl, (struct ctl_watch){0});
+    free(api->address);
+    free(api);
+}
+
+static void put_opt(struct arena *a, struct text_node *map, const char *key, const char *value)
+{
+    if (value)
+        text_str(a, map, key, value);
+    else
+        text_null(a, map, key);
+}
+
+void server_info(struct call *call)
+{
+    const struct api_config *c = &call->api->config;
+    struct arena *a = call->arena;
+    struct text_node *tree = text_map(a, NULL, NULL);
+    text_int(a, tree, "pid", getpid());
+    text_str(a, tree, "version", c->version);
+    put_opt(a, tree, "address", call->api->address);
+    put_opt(a, tree, "socket", c->socket_path);
+    text_str(a, tree, "state_dir", c->state_dir);
+    text_int(a, tree, "uptime_s", (int64_t)((clock_wall_ms() - c->started_ms) / 1000));
+    text_int(a, tree, "connections", http_server_connections(call->api->server));
+    text_copy(a, tree, "stats", ctl_stats_tree(c->ctl, a));
+    call_answer(call, 200, tree);
+}
+
+void server_stop(struct call *call)
+{
+    struct api *api = call->api;
+    struct text_node *tree = text_map(call->arena, NULL, NULL);
+    text_int(call->arena, tree, "pid", getpid());
+    call_answer(call, 202, tree);
+    api->config.stop(api->config.stop_arg);
+}
+
+void server_health(struct call *call)
+{
+    struct text_node *tree = text_map(call->arena, NULL, NULL);
+    struct text_node *stats = ctl_stats_tree(call->api->config.ctl, call->arena);
+    const struct text_node *full = text_get(stats, "storage_full");
+    bool ready = strcmp(http_path(call->request), "/healthz") == 0 || !full || !full->boolean;
+    text_bool(call->arena, tree, "ok", ready);
+    if (!ready)
+        text_str(call->arena, tree, "why", "no space left for records; submissions are refused");
+    call_answer(call, ready ? 200 : 503, tree);
+}
+
+/* Every number of the core's statistics is a gauge; by-state counts get a label. */
+void server_metrics(struct call *call)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+    struct text_node *stats = ctl_stats_tree(call->api->config.ctl, call->arena);
+    const struct text_node *jobs = text_get(stats, "jobs");
+    buf_puts(&out, "# HELP muster_jobs Jobs on record by state.\n# TYPE muster_jobs gauge\n");
+    for (const struct text_node *s = jobs ? jobs->first : NULL; s; s = s->next)
+        buf_addf(&out, "muster_jobs{state=\"%s\"} %lld\n", s->key, (long long)s->integer);
+    for (const struct text_node *s = stats->first; s; s = s->next) {
+        if (s->kind != TEXT_INT && s->kind != TEXT_BOOL)
+            continue;
+        long long value = s->kind == TEXT_INT ? (long long)s->integer : s->boolean;
+        buf_addf(&out, "# TYPE muster_%s gauge\nmuster_%s %lld\n", s->key, s->key, value);
+    }
+    buf_addf(&out, "# TYPE muster_connections gauge\nmuster_connections %u\n",
+             http_server_connections(call->api->server));
+    buf_addf(&out, "# TYPE muster_uptime_seconds counter\nmuster_uptime_seconds %llu\n",
+             (unsigned long long)((clock_wall_ms() - call->api->config.started_ms) / 1000));
+    call_text(call, 200, "text/plain; version=0.0.4", buf_str(&out), out.len);
+}
+
+void server_config(struct call *call)
+{
+    const struct api_config *c = &call->api->config;
+    struct arena *a = call->arena;
+    struct text_node *tree = text_map(a, NULL, NULL), *list = text_list(a, tree, "config");
+    for (size_t i = 0; i < c->n_settings; i++) {
+        struct text_node *item = text_map(a, list, NULL);
+        text_str(a, item, "name", c->settings[i].name);
+        text_str(a, item, "value", c->settings[i].value);
+        text_str(a, item, "from", c->settings[i].from);
+        text_str(a, item, "doc", c->settings[i].doc);
+    }
+    call_answer(call, 200, tree);
+}
+
+void page_get(struct call *call)
+{
+    http_add_header(call->request, "Content-Security-Policy",
+                    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+                    "connect-src 'self'; img-src data:; frame-ancestors 'none'");
+    http_add_header(call->request, "X-Content-Type-Options", "nosniff");
+    http_add_header(call->request, "Referrer-Policy", "no-referrer");
+    call_text(call, 200, "text/html; charset=utf-8", (const char *)page_html, page_html_len);
+}
