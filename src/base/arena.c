@@ -1,0 +1,164 @@
+/* Bump allocation in a chain of blocks, each twice the one before it up to BLOCK_MAX. Blocks come
+ * zeroed from calloc and are cleared again on reset, so an allocation is an addition. Under
+ * AddressSanitizer what was not handed out is poisoned and every allocation is followed by a gap,
+ * so that overruns are seen. */
+#include "base/arena.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#define GAP            16u
+#else
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#define GAP            0u
+#endif
+
+#define ALIGN       _Alignof(max_align_t)
+#define BLOCK_FIRST ((size_t)4096)
+#define BLOCK_MAX   ((size_t)4 << 20)
+
+struct block {
+    struct block *before;
+    size_t size, used; /* of data */
+    max_align_t data[];
+};
+
+struct arena {
+    struct block *top, *first;
+    size_t used; /* by allocations, in all blocks */
+};
+
+static struct block *block_add(struct arena *a, size_t size)
+{
+    struct block *b = mem_new(sizeof *b + size);
+    b->before = a->top;
+    b->size = size;
+    a->top = b;
+    POISON(b->data, size);
+    return b;
+}
+
+struct arena *arena_create(void)
+{
+    struct arena *a = mem_new(sizeof *a);
+    a->first = block_add(a, BLOCK_FIRST - sizeof(struct block));
+    return a;
+}
+
+static void free_down_to(struct arena *a, const struct block *stay)
+{
+    while (a->top != stay) {
+        struct block *b = a->top;
+        a->top = b->before;
+        free(b);
+    }
+}
+
+void arena_destroy(struct arena *a)
+{
+    if (!a)
+        return;
+    free_down_to(a, NULL);
+    free(a);
+}
+
+void arena_reset(struct arena *a)
+{
+    free_down_to(a, a->first);
+    UNPOISON(a->first->data, a->first->used);
+    memset(a->first->data, 0, a->first->used);
+    POISON(a->first->data, a->first->size);
+    a->first->used = 0;
+    a->used = 0;
+}
+
+size_t arena_used(const struct arena *a)
+{
+    return a->used;
+}
+
+/* A block that holds n bytes: the next size of the row, or one of its own below the top when n is
+ * large, so that the rest of the top stays in use. */
+static struct block *block_for(struct arena *a, size_t n)
+{
+    size_t next = a->top->size * 2 < BLOCK_MAX ? a->top->size * 2 : BLOCK_MAX;
+    if (n <= next / 2 || a->top == a->first)
+        return block_add(a, n > next ? n : next);
+    struct block *own = mem_new(sizeof *own + n);
+    own->size = n;
+    own->before = a->top->before;
+    a->top->before = own;
+    POISON(own->data, n);
+    return own;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    if (n > SIZE_MAX / 2)
+        BUG("allocation of %zu bytes", n);
+    size_t take = (n + GAP + (n == 0) + ALIGN - 1) / ALIGN * ALIGN;
+    struct block *b = a->top;
+    if (take > b->size - b->used)
+        b = block_for(a, take);
+    void *p = (char *)b->data + b->used;
+    b->used += take;
+    a->used += take;
+    UNPOISON(p, n);
+    return p;
+}
+
+void *arena_array(struct arena *a, size_t n, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes))
+        BUG("array of %zu elements of %zu bytes", n, size);
+    return arena_alloc(a, bytes);
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return s ? arena_strndup(a, s, strlen(s)) : NULL;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    n = strnlen(s, n);
+    char *copy = arena_alloc(a, n + 1);
+    memcpy(copy, s, n);
+    return copy;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    char shot[256];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(shot, sizeof shot, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        BUG("format %s", fmt);
+    char *text = arena_alloc(a, (size_t)n + 1);
+    if ((size_t)n < sizeof shot) {
+        memcpy(text, shot, (size_t)n);
+        return text;
+    }
+    va_start(ap, fmt);
+    vsnprintf(text, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return text;
+}

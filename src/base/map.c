@@ -1,0 +1,240 @@
+/* Hash maps to pointers: open addressing with linear probing, at most 3/4 full, and removal that
+ * moves later entries of the run back, so that there are no tombstones and look-ups stay short. A
+ * NULL value marks a free slot. Both maps share the table; the text map keeps the hash as the
+ * number and its own copy of the key. */
+#include "base/map.h"
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#define SLOTS_FIRST ((size_t)8)
+
+struct slot {
+    uint64_t hash; /* map: mixed key, smap: of the text */
+    uint64_t key;  /* map only */
+    char *text;    /* smap only; owned */
+    void *value;
+};
+
+struct table {
+    struct slot *slots;
+    size_t size, count; /* size is a power of two or 0 */
+};
+
+struct map {
+    struct table t;
+};
+
+struct smap {
+    struct table t;
+    struct hash_seed seed;
+};
+
+/* What is looked for: text decides when it is there, else the number. */
+struct sought {
+    uint64_t hash, key;
+    const char *text;
+};
+
+static bool slot_is(const struct slot *s, const struct sought *w)
+{
+    return s->hash == w->hash && (w->text ? strcmp(s->text, w->text) == 0 : s->key == w->key);
+}
+
+static struct slot *find(const struct table *t, const struct sought *w)
+{
+    if (t->count == 0)
+        return NULL;
+    size_t mask = t->size - 1;
+    for (size_t i = w->hash & mask; t->slots[i].value; i = (i + 1) & mask)
+        if (slot_is(&t->slots[i], w))
+            return &t->slots[i];
+    return NULL;
+}
+
+static struct slot *free_slot(const struct table *t, uint64_t hash)
+{
+    size_t mask = t->size - 1, i = hash & mask;
+    while (t->slots[i].value)
+        i = (i + 1) & mask;
+    return &t->slots[i];
+}
+
+static void grow(struct table *t)
+{
+    struct table wide = { .size = t->size ? t->size * 2 : SLOTS_FIRST, .count = t->count };
+    wide.slots = mem_new(wide.size * sizeof *wide.slots);
+    for (size_t i = 0; i < t->size; i++)
+        if (t->slots[i].value)
+            *free_slot(&wide, t->slots[i].hash) = t->slots[i];
+    free(t->slots);
+    *t = wide;
+}
+
+static void *get(const struct table *t, const struct sought *w)
+{
+    const struct slot *s = find(t, w);
+    return s ? s->value : NULL;
+}
+
+static void set(struct table *t, const struct sought *w, void *value)
+{
+    if (!value)
+        BUG("a map keeps no NULL");
+    struct slot *s = find(t, w);
+    if (s) {
+        s->value = value;
+        return;
+    }
+    if ((t->count + 1) * 4 > t->size * 3)
+        grow(t);
+    s = free_slot(t, w->hash);
+    *s = (struct slot){
+        .hash = w->hash, .key = w->key, .text = mem_strdup(w->text), .value = value
+    };
+    t->count++;
+}
+
+static void *take(struct table *t, const struct sought *w)
+{
+    struct slot *s = find(t, w);
+    if (!s)
+        return NULL;
+    void *value = s->value;
+    free(s->text);
+    size_t mask = t->size - 1, hole = (size_t)(s - t->slots);
+    for (size_t i = (hole + 1) & mask; t->slots[i].value; i = (i + 1) & mask) {
+        /* Entry i may fill the hole unless its home lies after the hole, up to i. */
+        size_t home = t->slots[i].hash & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            t->slots[hole] = t->slots[i];
+            hole = i;
+        }
+    }
+    t->slots[hole] = (struct slot){ .value = NULL };
+    t->count--;
+    return value;
+}
+
+static const struct slot *next(const struct table *t, size_t *cursor)
+{
+    while (*cursor < t->size) {
+        const struct slot *s = &t->slots[(*cursor)++];
+        if (s->value)
+            return s;
+    }
+    return NULL;
+}
+
+static struct sought number(uint64_t key)
+{
+    return (struct sought){ .hash = hash_u64(key), .key = key };
+}
+
+static struct sought text(const struct smap *m, const char *key)
+{
+    return (struct sought){ .hash = hash_bytes(m->seed, key, strlen(key)), .text = key };
+}
+
+struct map *map_create(void)
+{
+    return mem_new(sizeof(struct map));
+}
+
+void map_destroy(struct map *m)
+{
+    if (!m)
+        return;
+    free(m->t.slots);
+    free(m);
+}
+
+size_t map_count(const struct map *m)
+{
+    return m->t.count;
+}
+
+void *map_get(const struct map *m, uint64_t key)
+{
+    struct sought w = number(key);
+    return get(&m->t, &w);
+}
+
+void map_set(struct map *m, uint64_t key, void *value)
+{
+    struct sought w = number(key);
+    set(&m->t, &w, value);
+}
+
+void *map_remove(struct map *m, uint64_t key)
+{
+    struct sought w = number(key);
+    return take(&m->t, &w);
+}
+
+bool map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
+{
+    const struct slot *s = next(&m->t, cursor);
+    if (!s)
+        return false;
+    if (key)
+        *key = s->key;
+    if (value)
+        *value = s->value;
+    return true;
+}
+
+struct smap *smap_create(void)
+{
+    struct smap *m = mem_new(sizeof *m);
+    m->seed = hash_seed_random();
+    return m;
+}
+
+void smap_destroy(struct smap *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->t.size; i++)
+        free(m->t.slots[i].text);
+    free(m->t.slots);
+    free(m);
+}
+
+size_t smap_count(const struct smap *m)
+{
+    return m->t.count;
+}
+
+void *smap_get(const struct smap *m, const char *key)
+{
+    struct sought w = text(m, key);
+    return get(&m->t, &w);
+}
+
+void smap_set(struct smap *m, const char *key, void *value)
+{
+    struct sought w = text(m, key);
+    set(&m->t, &w, value);
+}
+
+void *smap_remove(struct smap *m, const char *key)
+{
+    struct sought w = text(m, key);
+    return take(&m->t, &w);
+}
+
+bool smap_next(const struct smap *m, size_t *cursor, const char **key, void **value)
+{
+    const struct slot *s = next(&m->t, cursor);
+    if (!s)
+        return false;
+    if (key)
+        *key = s->text;
+    if (value)
+        *value = s->value;
+    return true;
+}

@@ -1,0 +1,28 @@
+/* Hash maps to pointers, keyed by a 64-bit number or by text (the key is copied). Values are not owned. */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map; /* keys: uint64_t */
+struct map *map_create(void);
+void map_destroy(struct map *); /* NULL-safe */
+size_t map_count(const struct map *);
+void *map_get(const struct map *, uint64_t key); /* NULL when absent */
+void map_set(struct map *, uint64_t key, void *value); /* value may not be NULL; replaces */
+void *map_remove(struct map *, uint64_t key);    /* the removed value or NULL */
+/* Iteration in unspecified order; start with *cursor = 0; false at the end. No change while iterating. */
+bool map_next(const struct map *, size_t *cursor, uint64_t *key, void **value);
+
+struct smap; /* keys: NUL-terminated text */
+struct smap *smap_create(void);
+void smap_destroy(struct smap *);
+size_t smap_count(const struct smap *);
+void *smap_get(const struct smap *, const char *key);
+void smap_set(struct smap *, const char *key, void *value);
+void *smap_remove(struct smap *, const char *key);
+bool smap_next(const struct smap *, size_t *cursor, const char **key, void **value);
+
+#endif

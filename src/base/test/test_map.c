@@ -1,0 +1,122 @@
+/* Maps against a plain array as the model, with many removals. */
+#include "base/map.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define KEYS 500u
+
+static uint64_t roll(uint64_t *seed)
+{
+    *seed += 0x9e3779b97f4a7c15u;
+    return hash_u64(*seed);
+}
+
+static void behaves_like_an_array(void **state)
+{
+    (void)state;
+    struct map *m = map_create();
+    char values[4];
+    void *model[KEYS] = { NULL };
+    uint64_t seed = 42;
+    size_t count = 0;
+    for (int step = 0; step < 100000; step++) {
+        uint64_t key = roll(&seed) % KEYS;
+        void *value = &values[roll(&seed) % 4];
+        assert_ptr_equal(map_get(m, key), model[key]);
+        if (roll(&seed) % 2) {
+            count += !model[key];
+            map_set(m, key, value);
+            model[key] = value;
+        } else {
+            assert_ptr_equal(map_remove(m, key), model[key]);
+            count -= model[key] != NULL;
+            model[key] = NULL;
+        }
+        assert_int_equal(map_count(m), count);
+    }
+    size_t cursor = 0, seen = 0;
+    uint64_t key;
+    void *value;
+    for (; map_next(m, &cursor, &key, &value); seen++)
+        assert_ptr_equal(model[key], value);
+    assert_int_equal(seen, count);
+    map_destroy(m);
+    map_destroy(NULL);
+}
+
+static void holds_a_million(void **state)
+{
+    (void)state;
+    struct map *m = map_create();
+    for (uint64_t i = 1; i <= 1000000; i++)
+        map_set(m, i << 20, m);
+    assert_int_equal(map_count(m), 1000000);
+    for (uint64_t i = 1; i <= 1000000; i++)
+        assert_ptr_equal(map_remove(m, i << 20), m);
+    assert_int_equal(map_count(m), 0);
+    assert_null(map_get(m, 1u << 20));
+    map_destroy(m);
+}
+
+static void text_keys_are_copied(void **state)
+{
+    (void)state;
+    struct smap *m = smap_create();
+    char key[32];
+    int values[1000];
+    assert_null(smap_get(m, "k1"));
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        smap_set(m, key, &values[i]);
+    }
+    smap_set(m, "k5", &values[0]);
+    assert_ptr_equal(smap_get(m, "k5"), &values[0]);
+    for (int i = 0; i < 1000; i += 2) {
+        snprintf(key, sizeof key, "k%d", i);
+        assert_ptr_equal(smap_remove(m, key), &values[i]);
+        assert_null(smap_remove(m, key));
+    }
+    assert_int_equal(smap_count(m), 500);
+    size_t cursor = 0, seen = 0;
+    const char *name;
+    void *value;
+    for (; smap_next(m, &cursor, &name, &value); seen++)
+        assert_ptr_equal(smap_get(m, name), value);
+    assert_int_equal(seen, 500);
+    smap_set(m, "", &values[1]);
+    assert_ptr_equal(smap_get(m, ""), &values[1]);
+    smap_destroy(m);
+    smap_destroy(NULL);
+}
+
+static void hash_is_keyed(void **state)
+{
+    (void)state;
+    struct hash_seed a = { .k = { 1, 2 } }, b = { .k = { 1, 3 } };
+    assert_int_equal(hash_bytes(a, "hello", 5), hash_bytes(a, "hello", 5));
+    assert_int_not_equal(hash_bytes(a, "hello", 5), hash_bytes(b, "hello", 5));
+    assert_int_not_equal(hash_bytes(a, "hello", 5), hash_bytes(a, "hello\0", 6));
+    assert_int_not_equal(hash_bytes(a, "12345678", 8), hash_bytes(a, "12345679", 8));
+    struct hash_seed r = hash_seed_random(), s = hash_seed_random();
+    assert_memory_not_equal(&r, &s, sizeof r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(behaves_like_an_array),
+        cmocka_unit_test(holds_a_million),
+        cmocka_unit_test(text_keys_are_copied),
+        cmocka_unit_test(hash_is_keyed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

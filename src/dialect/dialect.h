@@ -1,0 +1,117 @@
+/* The contract of a front end: foreign text <-> canonical job, and the conventions (environment,
+ * exit classes, words) that a job keeps for its life. Pure: no files, no clock, no server. */
+#ifndef DIALECT_DIALECT_H
+#define DIALECT_DIALECT_H
+
+#include "base/pairs.h"
+#include "base/report.h"
+#include "job/ending.h"
+#include "job/job.h"
+#include "job/place.h"
+#include "job/state.h"
+#include "text/tree.h"
+
+/* What a front end may know of the place it runs at. */
+struct site {
+    const char *owner;    /* submitter */
+    const char *fs_uri;   /* $PAI_DEFAULT_FS_URI: "file:///home/ada/.local/state/muster/fs" */
+    const char *work_dir; /* where tasks start when known, else NULL */
+};
+
+struct dialect {
+    const char *name;      /* "openpai-v1": --from, origin, conventions */
+    const char *title;     /* "openpai v1": shown */
+    const char *looks_for; /* what marks its texts: "jobName and taskRoles"; said when no dialect
+                              knows a text. May be NULL */
+    /* How sure: 0 not mine .. 100 certainly; from the parsed tree (root may be NULL when the text
+     * did not parse). */
+    int (*detect)(const struct text_node *root);
+    /* All problems in report (with places); NULL when it has errors. The job lives in arena. */
+    struct job_spec *(*read)(struct arena *, const struct text_node *root, const struct site *,
+                             struct report *);
+    /* Tree in this dialect's format (YAML or JSON as yaml says); what cannot be said there: a
+     * warning per canonical field in report. NULL: this dialect only reads. */
+    struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
+    bool yaml;
+    /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*"): masked in the kept text
+     * for others than the owner. */
+    const char *const *secrets;
+};
+
+/* Words for one end, from the convention's exit table. */
+struct end_words {
+    enum end_class class;
+    int code;           /* the foreign exit code ("-7110", 137, 255) */
+    const char *phrase; /* "CONTAINER_OOM_KILLED_BY_DOCKER" */
+    const char *text;   /* one sentence for people, static */
+};
+
+struct convention {
+    const char *name; /* "openpai-v1" */
+    /* Any member but name may be NULL: then the convention adds nothing, or classes nothing (the
+     * next one is asked). Adds this task's variables; flat is its position in place->tasks. Called
+     * in the order of job->conventions; the job's own env is added last by the caller (it wins). */
+    void (*env)(struct arena *, const struct job_spec *, const struct job_place *, uint32_t flat,
+                const struct site *, struct pairs *out);
+    struct end_words (*classify)(const struct job_spec *, const struct ending *);
+    const char *(*job_word)(enum job_state, bool any_task_running); /* "WAITING" */
+    const char *(*task_word)(enum task_state);
+};
+
+/* The registry: filled once by main, passed down. */
+struct dialects {
+    const struct dialect *const *at;
+    size_t n;
+    const struct convention *const *conventions;
+    size_t n_conventions;
+    const struct convention *native; /* used when a job names none */
+};
+const struct dialect *dialect_find(const struct dialects *,
+                                   const char *name); /* accepts "openpai" for "openpai-v1" */
+/* The surest dialect for the tree, NULL when none knows it. */
+const struct dialect *dialect_detect(const struct dialects *, const struct text_node *root);
+const struct convention *convention_find(const struct dialects *, const char *name);
+/* First convention of the job that classes ends (native when none). */
+const struct convention *convention_of(const struct dialects *, const struct job_spec *);
+
+struct dialect_request {
+    const char *text;
+    size_t len;
+    const char *from;         /* dialect name or NULL: detect */
+    const char *name, *queue; /* overrides or NULL */
+    struct pairs env;         /* --env: added to every role, wins */
+    struct words sets;        /* --set a.b=c */
+    const struct site *site;
+};
+struct dialect_result {
+    const struct dialect *dialect;
+    struct text_node *root; /* of the original text */
+    struct job_spec *job;   /* NULL when report has errors */
+};
+/* Text -> checked canonical job with the overrides applied (through the native tree). 0, or -1 with
+ * report filled; when no dialect fits the report says which were tried and what they look for. */
+int dialect_read(const struct dialects *, struct arena *, const struct dialect_request *,
+                 struct dialect_result *, struct report *);
+/* One task of a placed job, as conventions see it. */
+struct dialect_task {
+    const struct job_spec *job;
+    const struct job_place *place;
+    uint32_t flat;
+    const struct site *site;
+};
+/* The task's complete environment: native's when no convention of the job classes ends, each
+ * convention in order, then role env. */
+void dialect_task_env(const struct dialects *, struct arena *, const struct dialect_task *,
+                      struct pairs *out);
+/* The same with the task's parts one by one. */
+#define dialect_env(all, arena, job_, place_, flat_, site_, out)                                   \
+    dialect_task_env(all, arena,                                                                   \
+                     &(struct dialect_task){                                                       \
+                         .job = (job_), .place = (place_), .flat = (flat_), .site = (site_) },     \
+                     out)
+/* The original text with the values of secret paths replaced by "***" (same length not kept), in
+ * arena. */
+const char *dialect_mask(struct arena *, const struct dialect *, const struct text_node *root,
+                         const char *text, size_t len);
+
+#endif

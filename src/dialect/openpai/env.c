@@ -1,0 +1,491 @@
+/* The environment that OpenPAI v0.11 to v0.14 promises a task, with the few later names that
+ * cost nothing.
+ *
+ * Role: facts of a placed job -> variables. Two tables: what a task knows of itself and its job
+ * (one value under all the names it had over the years), and what every task knows of every
+ * other one.
+ *
+ * Inputs: the canonical job, its placement, the site. Effects: variables added to out, in the
+ * arena.
+ *
+ * Caveats: a role or label with '.' or '~' makes names that no shell can read, so it is exported
+ * with '_' in their place as well, and a role also as lower-case letters and digits, the form of
+ * the Kubernetes releases; a form that is the name of another role is left to that role. The
+ * working directory is known to the agent alone (OPENPAI_WORK_DIR). GPU visibility is not set
+ * here. What every task knows of every other grows with the square of the job: beyond what a
+ * program can be started with, and what one node's launch can carry, variables about single
+ * tasks are left out and PAI_OMITTED_VARIABLES says how many. */
+#include "dialect/openpai/openpai.h"
+
+#include "dialect/openpai/v1.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+enum {
+    LIST_MAX = 4 << 20,
+    VALUE_MAX = 131071,  /* of one variable with its name: the kernel's limit */
+    TASK_MAX = 3 << 19,  /* of one task: 1.5 MiB, below the kernel's usual 2 MiB for arguments and
+                            environment */
+    NODE_MAX = 12 << 20, /* of all tasks of a node */
+    POINTERS = sizeof(void *) /* what a variable costs besides its text */
+};
+
+/* ---- one value, all its names ---- */
+
+enum own {
+    OWN_JOB_NAME,
+    OWN_USER,
+    OWN_FS_URI,
+    OWN_FRAMEWORK,
+    OWN_APP_ID,
+    OWN_QUEUE,
+    OWN_ROLES,
+    OWN_ROLE_LIST,
+    OWN_TASKS,
+    OWN_INSTANCES,
+    OWN_ROLE,
+    OWN_INDEX,
+    OWN_ROLE_TASKS,
+    OWN_CPU,
+    OWN_MEMORY,
+    OWN_SHM,
+    OWN_GPU,
+    OWN_RESOURCE,
+    OWN_MIN_FAILED,
+    OWN_MIN_SUCCEEDED,
+    OWN_ADDRESS,
+    OWN_HTTP,
+    OWN_SSH,
+    OWN_PORTS,
+    OWN_CONTAINER_ID,
+    OWN_DATA,
+    OWN_OUTPUT,
+    OWN_CODE,
+    OWN_WORK_DIR,
+    OWN_KILL_ALL,
+    OWN_N
+};
+
+static const struct {
+    const char *name;
+    enum own value;
+} own_names[] = {
+    { .name = "PAI_JOB_NAME", .value = OWN_JOB_NAME },
+    { .name = "PAI_USER_NAME", .value = OWN_USER },
+    { .name = "PAI_USERNAME", .value = OWN_USER },
+    { .name = "PAI_DEFAULT_FS_URI", .value = OWN_FS_URI },
+    { .name = "PAI_FRAMEWORK_NAME", .value = OWN_FRAMEWORK },
+    { .name = "FRAMEWORK_NAME", .value = OWN_FRAMEWORK },
+    { .name = "APP_ID", .value = OWN_APP_ID },
+    { .name = "HADOOP_USER_NAME", .value = OWN_USER },
+    { .name = "PAI_JOB_VC_NAME", .value = OWN_QUEUE },
+    { .name = "PAI_VIRTUAL_CLUSTER", .value = OWN_QUEUE },
+    { .name = "PAI_DATA_DIR", .value = OWN_DATA },
+    { .name = "PAI_OUTPUT_DIR", .value = OWN_OUTPUT },
+    { .name = "PAI_CODE_DIR", .value = OWN_CODE },
+    { .name = "PAI_WORK_DIR", .value = OWN_WORK_DIR },
+    { .name = "PAI_KILL_ALL_ON_COMPLETED_TASK_NUM", .value = OWN_KILL_ALL },
+    { .name = "PAI_TASK_ROLE_COUNT", .value = OWN_ROLES },
+    { .name = "PAI_TASK_ROLES_NUM", .value = OWN_ROLES },
+    { .name = "PAI_JOB_TASK_ROLE_COUNT", .value = OWN_ROLES },
+    { .name = "PAI_TASK_ROLE_LIST", .value = OWN_ROLE_LIST },
+    { .name = "PAI_JOB_TASK_ROLE_LIST", .value = OWN_ROLE_LIST },
+    { .name = "PAI_TASKS_NUM", .value = OWN_TASKS },
+    { .name = "PAI_JOB_TASK_COUNT", .value = OWN_TASKS },
+    { .name = "PAI_TASK_ROLE_INSTANCES", .value = OWN_INSTANCES },
+    { .name = "PAI_CURRENT_TASK_ROLE_NAME", .value = OWN_ROLE },
+    { .name = "PAI_TASK_ROLE_NAME", .value = OWN_ROLE },
+    { .name = "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", .value = OWN_INDEX },
+    { .name = "PAI_TASK_INDEX", .value = OWN_INDEX },
+    { .name = "PAI_TASK_ROLE_INDEX", .value = OWN_INDEX },
+    { .name = "PAI_CURRENT_TASK_ROLE_TASK_COUNT", .value = OWN_ROLE_TASKS },
+    { .name = "PAI_TASK_ROLE_NUM", .value = OWN_ROLE_TASKS },
+    { .name = "PAI_CURRENT_TASK_ROLE_CPU_COUNT", .value = OWN_CPU },
+    { .name = "PAI_TASK_CPU_NUM", .value = OWN_CPU },
+    { .name = "PAI_CURRENT_TASK_ROLE_MEM_MB", .value = OWN_MEMORY },
+    { .name = "PAI_TASK_MEM_MB", .value = OWN_MEMORY },
+    { .name = "PAI_CURRENT_TASK_ROLE_SHM_MB", .value = OWN_SHM },
+    { .name = "PAI_CURRENT_TASK_ROLE_GPU_COUNT", .value = OWN_GPU },
+    { .name = "PAI_TASK_GPU_NUM", .value = OWN_GPU },
+    { .name = "PAI_CURRENT_TASK_ROLE_MIN_FAILED_TASK_COUNT", .value = OWN_MIN_FAILED },
+    { .name = "PAI_CURRENT_TASK_ROLE_MIN_SUCCEEDED_TASK_COUNT", .value = OWN_MIN_SUCCEEDED },
+    { .name = "PAI_RESOURCE", .value = OWN_RESOURCE },
+    { .name = "PAI_CURRENT_CONTAINER_IP", .value = OWN_ADDRESS },
+    { .name = "PAI_CONTAINER_HOST_IP", .value = OWN_ADDRESS },
+    { .name = "PAI_CURRENT_CONTAINER_PORT", .value = OWN_HTTP },
+    { .name = "PAI_CONTAINER_HOST_PORT", .value = OWN_HTTP },
+    { .name = "PAI_CONTAINER_SSH_PORT", .value = OWN_SSH },
+    { .name = "PAI_CONTAINER_HOST_PORT_LIST", .value = OWN_PORTS },
+    { .name = "PAI_CONTAINER_ID", .value = OWN_CONTAINER_ID },
+};
+
+/* ---- the writer ---- */
+
+enum spelling { SPELL_WRITTEN, SPELL_SHELL, SPELL_CONVERTED, SPELL_N };
+
+struct role_view {
+    const char *spelled[SPELL_N]; /* NULL: no such form */
+    uint32_t first, count;        /* its tasks in place->tasks */
+};
+
+struct writer {
+    struct arena *arena;
+    const struct job_spec *job;
+    const struct job_place *place;
+    const struct task_place *task;
+    const struct site *site;
+    struct role_view *roles;
+    struct smap *seen; /* names added here: the first holds; a look-up in out would take time by the
+                          square of the tasks */
+    struct pairs *out;
+    size_t left;    /* bytes */
+    size_t omitted; /* variables */
+};
+
+static bool room(struct writer *w, const char *name, const char *value)
+{
+    size_t need = strlen(name) + strlen(value) + 2;
+    if (need > VALUE_MAX || need + POINTERS > w->left) {
+        w->omitted++;
+        return false;
+    }
+    w->left -= need + POINTERS;
+    return true;
+}
+
+/* A task's share of what its node's launch may carry. */
+static size_t budget(const struct job_place *place, const struct task_place *task)
+{
+    size_t same = 0;
+    for (uint32_t t = 0; t < place->n; t++)
+        if (place->tasks[t].node && task->node && strcmp(place->tasks[t].node, task->node) == 0)
+            same++;
+    size_t share = NODE_MAX / (same ? same : 1);
+    return share < TASK_MAX ? share : TASK_MAX;
+}
+
+static void add(struct writer *w, const char *name, const char *value)
+{
+    if (!value || smap_get(w->seen, name) || !room(w, name, value))
+        return;
+    smap_set(w->seen, name, w);
+    struct pairs *out = w->out;
+    if (out->n == out->cap) {
+        size_t cap = out->cap ? out->cap * 2 : 128;
+        struct pair *at = ARENA_ARRAY(w->arena, cap, struct pair);
+        if (out->n)
+            memcpy(at, out->at, out->n * sizeof *at);
+        out->at = at;
+        out->cap = cap;
+    }
+    out->at[out->n++] = (struct pair){ .name = name, .value = value };
+}
+
+static const char *keep(struct writer *w, const struct buf *text)
+{
+    return arena_strdup(w->arena, buf_str(text));
+}
+
+static const char *number(struct writer *w, uint64_t n)
+{
+    return arena_printf(w->arena, "%llu", (unsigned long long)n);
+}
+
+/* ---- spellings ---- */
+
+static const char *shell_form(struct arena *arena, const char *name)
+{
+    if (!strpbrk(name, ".~-"))
+        return NULL;
+    char *form = arena_strdup(arena, name);
+    for (char *c = form; *c; c++)
+        if (*c == '.' || *c == '~' || *c == '-')
+            *c = '_';
+    return form;
+}
+
+static const char *converted_form(struct arena *arena, const char *name)
+{
+    char *form = arena_strdup(arena, name), *to = form;
+    for (const char *c = name; *c; c++) {
+        bool upper = *c >= 'A' && *c <= 'Z';
+        if (upper || (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9'))
+            *to++ = upper ? (char)(*c - 'A' + 'a') : *c;
+    }
+    *to = '\0';
+    return *form && strcmp(form, name) != 0 ? form : NULL;
+}
+
+static bool taken(const struct writer *w, size_t role, const char *form)
+{
+    for (size_t i = 0; i < w->job->n_roles; i++)
+        for (size_t s = 0; s < SPELL_N && i != role; s++) {
+            const char *other = w->roles[i].spelled[s];
+            if (other && strcmp(other, form) == 0)
+                return true;
+        }
+    return false;
+}
+
+static void view_roles(struct writer *w)
+{
+    size_t n = w->job->n_roles;
+    w->roles = ARENA_ARRAY(w->arena, n, struct role_view);
+    for (size_t i = 0; i < n; i++)
+        w->roles[i].spelled[SPELL_WRITTEN] = w->job->roles[i].name;
+    for (size_t i = 0; i < n; i++) {
+        const char *shell = shell_form(w->arena, w->job->roles[i].name);
+        const char *converted = converted_form(w->arena, w->job->roles[i].name);
+        if (shell && !taken(w, i, shell))
+            w->roles[i].spelled[SPELL_SHELL] = shell;
+        if (converted && !taken(w, i, converted))
+            w->roles[i].spelled[SPELL_CONVERTED] = converted;
+    }
+    for (uint32_t t = w->place->n; t-- > 0;) {
+        struct role_view *view = &w->roles[w->place->tasks[t].role];
+        view->first = t;
+        view->count++;
+    }
+}
+
+/* ---- values ---- */
+
+static const char *owner_of(const struct writer *w)
+{
+    if (w->place->owner)
+        return w->place->owner;
+    return w->site && w->site->owner ? w->site->owner : "";
+}
+
+static const char *text_or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static const char *extra_text(const struct writer *w, const char *key)
+{
+    const struct text_node *ours = w->job->extra ? text_get(w->job->extra, V1_EXTRA) : NULL;
+    const struct text_node *node = ours ? text_get(ours, key) : NULL;
+    if (node && node->kind == TEXT_INT)
+        return arena_printf(w->arena, "%lld", (long long)node->integer);
+    return node && node->kind == TEXT_STR ? node->str : NULL;
+}
+
+static const char *count_text(struct writer *w, struct count count)
+{
+    return count.kind == COUNT_NUMBER ? number(w, count.n) : ""; /* null in v1 */
+}
+
+static const char *milli_text(struct writer *w, uint64_t milli)
+{
+    char text[FMT_MAX];
+    return arena_strdup(w->arena, fmt_milli(text, milli));
+}
+
+static const char *resource_text(struct writer *w, const struct resources *r)
+{
+    return arena_printf(w->arena, "%s,%s,%llu,%llu", milli_text(w, r->gpu_milli),
+                        milli_text(w, r->cpu_milli), (unsigned long long)(r->memory >> 20),
+                        (unsigned long long)(r->shm >> 20));
+}
+
+static const char *numbers_text(struct writer *w, const struct placed_port *port)
+{
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0; i < port->count; i++)
+        buf_addf(&text, "%s%u", i ? "," : "", port->numbers[i]);
+    return keep(w, &text);
+}
+
+/* The first port of a label, NULL when the task has none. */
+static const uint32_t *first_port(const struct task_place *task, const char *label)
+{
+    for (uint32_t i = 0; i < task->n_ports; i++)
+        if (task->ports[i].count > 0 && strcmp(task->ports[i].label, label) == 0)
+            return &task->ports[i].numbers[0];
+    return NULL;
+}
+
+static const char *port_text(struct writer *w, const char *label)
+{
+    const uint32_t *port = first_port(w->task, label);
+    return port ? number(w, *port) : NULL;
+}
+
+/* "L0:p0,p1;L1:p2;": every group ends with a semicolon. */
+static const char *ports_text(struct writer *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0; i < w->task->n_ports; i++)
+        buf_addf(&text, "%s:%s;", w->task->ports[i].label, numbers_text(w, &w->task->ports[i]));
+    return keep(w, &text);
+}
+
+static const char *role_list_text(struct writer *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (size_t i = 0; i < w->job->n_roles; i++)
+        buf_addf(&text, "%s%s", i ? "," : "", w->job->roles[i].name);
+    return keep(w, &text);
+}
+
+static const char *instances_text(struct writer *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t t = 0; t < w->place->n; t++) {
+        const struct task_place *task = &w->place->tasks[t];
+        buf_addf(&text, "%s%s:%u", t ? "," : "", w->job->roles[task->role].name, task->index);
+    }
+    return keep(w, &text);
+}
+
+/* "ip:port,ip:port" by the first http port, without a comma at the end; a job of another origin may
+ * have no such port: 0. */
+static const char *host_list_text(struct writer *w, const struct role_view *view)
+{
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0; i < view->count; i++) {
+        const struct task_place *task = &w->place->tasks[view->first + i];
+        const uint32_t *port = first_port(task, V1_LABEL_HTTP);
+        buf_addf(&text, "%s%s:%u", i ? "," : "", task->address, port ? *port : 0);
+    }
+    return keep(w, &text);
+}
+
+static void value_job(struct writer *w, const char *value[OWN_N])
+{
+    const struct job_spec *job = w->job;
+    const char *name = text_or_empty(job->name);
+    value[OWN_JOB_NAME] = name;
+    value[OWN_USER] = owner_of(w);
+    value[OWN_FS_URI] = w->site ? text_or_empty(w->site->fs_uri) : "";
+    value[OWN_FRAMEWORK] = arena_printf(w->arena, "%s~%s", owner_of(w), name);
+    value[OWN_APP_ID] =
+        arena_printf(w->arena, "application_%llu_%04llu", (unsigned long long)(w->place->id >> 20),
+                     (unsigned long long)w->place->number);
+    value[OWN_QUEUE] = job->queue ? job->queue : "default";
+    value[OWN_ROLES] = number(w, job->n_roles);
+    value[OWN_ROLE_LIST] = role_list_text(w);
+    value[OWN_TASKS] = number(w, w->place->n);
+    value[OWN_INSTANCES] = instances_text(w);
+    value[OWN_DATA] = text_or_empty(extra_text(w, "dataDir"));
+    value[OWN_OUTPUT] = text_or_empty(job->output);
+    value[OWN_CODE] = text_or_empty(job->inputs.code.dir);
+    value[OWN_WORK_DIR] = OPENPAI_WORK_DIR;
+    value[OWN_KILL_ALL] = extra_text(w, "killAllOnCompletedTaskNumber");
+}
+
+static void value_task(struct writer *w, const char *value[OWN_N])
+{
+    const struct task_place *task = w->task;
+    const struct role *role = &w->job->roles[task->role];
+    char id[JOB_ID_TEXT];
+    value[OWN_ROLE] = role->name;
+    value[OWN_INDEX] = number(w, task->index);
+    value[OWN_ROLE_TASKS] = number(w, w->roles[task->role].count);
+    value[OWN_CPU] = milli_text(w, role->resources.cpu_milli);
+    value[OWN_MEMORY] = number(w, role->resources.memory >> 20);
+    value[OWN_SHM] = number(w, role->resources.shm >> 20);
+    value[OWN_GPU] = milli_text(w, role->resources.gpu_milli);
+    value[OWN_RESOURCE] = resource_text(w, &role->resources);
+    value[OWN_MIN_FAILED] = count_text(w, role->done.failed);
+    value[OWN_MIN_SUCCEEDED] = count_text(w, role->done.succeeded);
+    value[OWN_ADDRESS] = task->address;
+    value[OWN_HTTP] = port_text(w, V1_LABEL_HTTP);
+    value[OWN_SSH] = port_text(w, V1_LABEL_SSH);
+    value[OWN_PORTS] = ports_text(w);
+    value[OWN_CONTAINER_ID] =
+        arena_printf(w->arena, "%s-%u-%s-%u-%u", job_id_format(id, w->place->id),
+                     w->place->generation, role->name, task->index, task->attempt);
+}
+
+static void add_own(struct writer *w)
+{
+    const char *value[OWN_N] = { NULL };
+    value_job(w, value);
+    value_task(w, value);
+    for (size_t i = 0; i < ARRAY_LEN(own_names); i++)
+        add(w, own_names[i].name, value[own_names[i].value]);
+    for (uint32_t i = 0; i < w->task->n_ports; i++) {
+        const struct placed_port *port = &w->task->ports[i];
+        const char *shell = shell_form(w->arena, port->label), *text = numbers_text(w, port);
+        add(w, arena_printf(w->arena, "PAI_CONTAINER_HOST_%s_PORT_LIST", port->label), text);
+        if (shell)
+            add(w, arena_printf(w->arena, "PAI_CONTAINER_HOST_%s_PORT_LIST", shell), text);
+    }
+}
+
+/* ---- what everybody knows of everybody ---- */
+
+static void add_label(struct writer *w, const char *role, uint32_t index, const char *label,
+                      const char *text)
+{
+    add(w, arena_printf(w->arena, "PAI_PORT_LIST_%s_%u_%s", role, index, label), text);
+    add(w, arena_printf(w->arena, "PAI_%s_%u_%s_PORT", role, index, label), text);
+}
+
+static void add_peer(struct writer *w, const char *role, const struct task_place *task)
+{
+    add(w, arena_printf(w->arena, "PAI_HOST_IP_%s_%u", role, task->index), task->address);
+    for (uint32_t i = 0; i < task->n_ports; i++) {
+        const char *label = task->ports[i].label, *shell = shell_form(w->arena, label);
+        const char *text = numbers_text(w, &task->ports[i]);
+        add_label(w, role, task->index, label, text);
+        if (shell)
+            add_label(w, role, task->index, shell, text);
+    }
+}
+
+static void add_role(struct writer *w, const struct role *role, const struct role_view *view,
+                     const char *name)
+{
+    struct arena *a = w->arena;
+    add(w, arena_printf(a, "PAI_TASK_ROLE_TASK_COUNT_%s", name), number(w, view->count));
+    add(w, arena_printf(a, "PAI_RESOURCE_%s", name), resource_text(w, &role->resources));
+    add(w, arena_printf(a, "PAI_MIN_FAILED_TASK_COUNT_%s", name), count_text(w, role->done.failed));
+    add(w, arena_printf(a, "PAI_MIN_SUCCEEDED_TASK_COUNT_%s", name),
+        count_text(w, role->done.succeeded));
+    add(w, arena_printf(a, "PAI_TASK_ROLE_%s_HOST_LIST", name), host_list_text(w, view));
+}
+
+/* Names as written first: where two forms make the same variable, that one holds. Roles before
+ * single tasks: they are few. */
+static void add_peers(struct writer *w)
+{
+    for (size_t s = 0; s < SPELL_N; s++)
+        for (size_t i = 0; i < w->job->n_roles; i++)
+            if (w->roles[i].spelled[s])
+                add_role(w, &w->job->roles[i], &w->roles[i], w->roles[i].spelled[s]);
+    for (size_t s = 0; s < SPELL_N; s++)
+        for (uint32_t t = 0; t < w->place->n; t++) {
+            const struct task_place *task = &w->place->tasks[t];
+            if (w->roles[task->role].spelled[s])
+                add_peer(w, w->roles[task->role].spelled[s], task);
+        }
+    if (w->omitted > 0) {
+        w->left = VALUE_MAX;
+        add(w, "PAI_OMITTED_VARIABLES", number(w, w->omitted));
+    }
+}
+
+void v1_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,
+            uint32_t flat, const struct site *site, struct pairs *out)
+{
+    struct writer w = {
+        .arena = arena,
+        .job = job,
+        .place = place,
+        .task = &place->tasks[flat],
+        .site = site,
+        .seen = smap_create(),
+        .out = out,
+        .left = budget(place, &place->tasks[flat]),
+    };
+    view_roles(&w);
+    add_own(&w);
+    add_peers(&w);
+    smap_destroy(w.seen);
+}

@@ -1,0 +1,48 @@
+/* The dialect and its convention as main registers them, and how a v1 file is recognised. Pure. */
+#include "dialect/openpai/openpai.h"
+
+#include "dialect/openpai/v1.h"
+
+/* Keys that speak for a v1 file, with their weight; jobName and taskRoles together are certain. */
+static const struct {
+    const char *key;
+    int weight;
+} signs[] = {
+    { .key = "jobName", .weight = 50 },       { .key = "taskRoles", .weight = 50 },
+    { .key = "virtualCluster", .weight = 5 }, { .key = "jobEnvs", .weight = 5 },
+    { .key = "codeDir", .weight = 5 },        { .key = "retryCount", .weight = 5 },
+};
+
+int v1_detect(const struct text_node *root)
+{
+    if (!root || root->kind != TEXT_MAP)
+        return 0;
+    if (text_get(root, "protocolVersion") || text_get(root, "prerequisites"))
+        return 0; /* v2 */
+    int sure = 0;
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (text_get(root, signs[i].key))
+            sure += signs[i].weight;
+    return sure < 100 ? sure : 100;
+}
+
+static const char *const secrets[] = { "jobEnvs.*", NULL };
+
+const struct dialect openpai_v1 = {
+    .name = "openpai-v1",
+    .title = "openpai v1",
+    .looks_for = "jobName and taskRoles",
+    .detect = v1_detect,
+    .read = v1_read,
+    .write = v1_write,
+    .yaml = false,
+    .secrets = secrets,
+};
+
+const struct convention openpai_v1_convention = {
+    .name = V1_CONVENTION,
+    .env = v1_env,
+    .classify = v1_classify,
+    .job_word = v1_job_word,
+    .task_word = v1_task_word,
+};

@@ -1,0 +1,192 @@
+/* From a text to a checked canonical job: parse, choose the dialect, let it read, apply what the
+ * command line says on top. Pure; all problems go to the report. */
+#include "dialect/dialect.h"
+
+#include "base/scan.h"
+#include "text/detect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MAX = 32 };
+
+/* ---- choosing ---- */
+
+static int unknown_from(const struct dialects *all, const char *from, struct report *report)
+{
+    const char *names[NAMES_MAX];
+    size_t n = 0;
+    char known[200] = "";
+    for (size_t i = 0; i < all->n && n < NAMES_MAX; i++)
+        names[n++] = all->at[i]->name;
+    struct problem *p =
+        report_error(report, (struct place){ 0 }, "", "--from %.60s: no such dialect", from);
+    const char *near = scan_nearest(from, names, n);
+    size_t len = 0;
+    for (size_t i = 0; i < n && len < sizeof known - 1; i++)
+        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "", names[i]);
+    report_hint(report, p, "%s", near ? near : known);
+    return -1;
+}
+
+static int unknown_text(const struct dialects *all, const struct text_node *root,
+                        struct report *report)
+{
+    char tried[400] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < all->n && len < sizeof tried - 1; i++) {
+        const struct dialect *d = all->at[i];
+        len +=
+            (size_t)snprintf(tried + len, sizeof tried - len, "%s%s%s%s", i ? "; " : "", d->title,
+                             d->looks_for ? " has " : "", d->looks_for ? d->looks_for : "");
+    }
+    struct problem *p = report_error(report, root->place, "", "no dialect knows this text");
+    report_hint(report, p, "%s; or name one with --from", tried);
+    return -1;
+}
+
+static const struct dialect *choose(const struct dialects *all, const struct dialect_request *req,
+                                    const struct text_node *root, struct report *report)
+{
+    const struct dialect *dialect =
+        req->from ? dialect_find(all, req->from) : dialect_detect(all, root);
+    if (dialect)
+        return dialect;
+    if (req->from)
+        unknown_from(all, req->from, report);
+    else
+        unknown_text(all, root, report);
+    return NULL;
+}
+
+/* ---- overrides ---- */
+
+static bool has_overrides(const struct dialect_request *req)
+{
+    return req->name || req->queue || req->env.n > 0 || req->sets.n > 0;
+}
+
+static struct text_node *member(struct arena *arena, struct text_node *map, const char *key)
+{
+    struct text_node *found = text_get(map, key);
+    return found ? found : text_map(arena, map, key);
+}
+
+static void put_text(struct arena *arena, struct text_node *map, const char *key, const char *value)
+{
+    struct text_node *at = member(arena, map, key), *next = at->next;
+    const char *own_key = at->key;
+    *at = *text_str(arena, NULL, NULL, value);
+    at->key = own_key;
+    at->next = next;
+}
+
+static void apply_env(struct arena *arena, struct text_node *tree, const struct pairs *env)
+{
+    struct text_node *roles = text_get(tree, "roles");
+    for (struct text_node *role = roles ? roles->first : NULL; role; role = role->next)
+        for (size_t i = 0; i < env->n; i++)
+            put_text(arena, member(arena, role, "env"), env->at[i].name, env->at[i].value);
+}
+
+/* Problems of the overridden tree have no place in the text: they say what they are about by their
+ * path. */
+static void report_overrides(struct report *into, const struct report *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (from->at[i].severity == SEVERITY_ERROR)
+            report_add(into, SEVERITY_ERROR, (struct place){ 0 }, from->at[i].path,
+                       from->at[i].what, from->at[i].hint);
+}
+
+/* Places of roles are kept: later problems point into the text again. */
+static void keep_places(struct job_spec *job, const struct job_spec *before)
+{
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct role *old = job_role(before, job->roles[i].name, NULL);
+        if (old)
+            job->roles[i].place = old->place;
+    }
+}
+
+static struct job_spec * override(struct arena *arena, const struct dialect_request *req,
+                                  const struct job_spec *job, struct report *report)
+{
+    struct text_node *tree = job_encode(arena, job);
+    struct report problems;
+    struct err err = { 0 };
+    report_init(&problems, arena);
+    if (req->name)
+        put_text(arena, tree, "name", req->name);
+    if (req->queue)
+        put_text(arena, tree, "queue", req->queue);
+    for (size_t i = 0; i < req->sets.n; i++)
+        if (job_tree_set(arena, tree, req->sets.at[i], &err) != 0)
+            report_add(report, SEVERITY_ERROR, (struct place){ 0 }, "", err.what, err.hint);
+    apply_env(arena, tree, &req->env);
+    if (!report_ok(report))
+        return NULL;
+    struct job_spec *changed = job_decode(arena, tree, &problems);
+    report_overrides(report, &problems);
+    if (changed)
+        keep_places(changed, job);
+    return changed;
+}
+
+/* ---- the whole ---- */
+
+static void check_conventions(const struct dialects *all, const struct job_spec *job,
+                              struct report *report)
+{
+    const char *names[NAMES_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < all->n_conventions && n < NAMES_MAX; i++)
+        names[n++] = all->conventions[i]->name;
+    for (size_t i = 0; i < job->conventions.n; i++) {
+        if (convention_find(all, job->conventions.at[i]))
+            continue;
+        const char *near = scan_nearest(job->conventions.at[i], names, n);
+        struct problem *p =
+            report_error(report, (struct place){ 0 }, "conventions",
+                         "conventions[%zu] is \"%.60s\", and no such convention is known", i,
+                         job->conventions.at[i]);
+        report_hint(report, p, "%s", near ? near : "one that \"muster convert\" writes");
+    }
+}
+
+/* Dialects check what they read; a job that slipped through is caught here. Their warnings are not
+ * said twice. */
+static void check_again(struct arena *arena, const struct job_spec *job, struct report *report)
+{
+    struct report problems;
+    report_init(&problems, arena);
+    job_check(job, &problems);
+    for (size_t i = 0; i < problems.n; i++)
+        if (problems.at[i].severity == SEVERITY_ERROR)
+            report_add(report, SEVERITY_ERROR, problems.at[i].place, problems.at[i].path,
+                       problems.at[i].what, problems.at[i].hint);
+}
+
+int dialect_read(const struct dialects *all, struct arena *arena, const struct dialect_request *req,
+                 struct dialect_result *result, struct report *report)
+{
+    *result = (struct dialect_result){ 0 };
+    result->root = text_parse(arena, req->text, req->len, report);
+    if (!result->root)
+        return -1;
+    result->dialect = choose(all, req, result->root, report);
+    if (!result->dialect)
+        return -1;
+    struct job_spec *job = result->dialect->read(arena, result->root, req->site, report);
+    if (!job || !report_ok(report))
+        return -1;
+    check_again(arena, job, report);
+    if (report_ok(report) && has_overrides(req))
+        job = override(arena, req, job, report);
+    if (job && report_ok(report))
+        check_conventions(all, job, report);
+    if (!job || !report_ok(report))
+        return -1;
+    result->job = job;
+    return 0;
+}

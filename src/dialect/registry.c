@@ -1,0 +1,79 @@
+/* The registry of dialects and conventions: finding one by name or by the look of a text. */
+#include "dialect/dialect.h"
+
+#include <string.h>
+
+/* "openpai" stands for "openpai-v1" as long as one version is known. */
+static bool name_fits(const char *full, const char *name)
+{
+    size_t len = strlen(name);
+    return len > 0 && strncmp(full, name, len) == 0 && full[len] == '-' && full[len + 1] == 'v';
+}
+
+const struct dialect *dialect_find(const struct dialects *all, const char *name)
+{
+    const struct dialect *found = NULL;
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i]->name, name) == 0)
+            return all->at[i];
+    for (size_t i = 0; i < all->n; i++)
+        if (name_fits(all->at[i]->name, name))
+            found = all->at[i]; /* the last is the newest */
+    return found;
+}
+
+const struct dialect *dialect_detect(const struct dialects *all, const struct text_node *root)
+{
+    const struct dialect *best = NULL;
+    int most = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        int sure = all->at[i]->detect ? all->at[i]->detect(root) : 0;
+        if (sure > most) {
+            most = sure;
+            best = all->at[i];
+        }
+    }
+    return best;
+}
+
+const struct convention *convention_find(const struct dialects *all, const char *name)
+{
+    for (size_t i = 0; i < all->n_conventions; i++)
+        if (strcmp(all->conventions[i]->name, name) == 0)
+            return all->conventions[i];
+    return NULL;
+}
+
+const struct convention *convention_of(const struct dialects *all, const struct job_spec *job)
+{
+    for (size_t i = 0; i < job->conventions.n; i++) {
+        const struct convention *convention = convention_find(all, job->conventions.at[i]);
+        if (convention && convention->classify)
+            return convention;
+    }
+    return all->native;
+}
+
+static void add_env(const struct convention *convention, struct arena *arena,
+                    const struct dialect_task *task, struct pairs *out)
+{
+    if (convention && convention->env)
+        convention->env(arena, task->job, task->place, task->flat, task->site, out);
+}
+
+void dialect_task_env(const struct dialects *all, struct arena *arena,
+                      const struct dialect_task *task, struct pairs *out)
+{
+    const struct job_spec *job = task->job;
+    const struct convention *main_one = convention_of(all, job);
+    bool native_named = false;
+    for (size_t i = 0; i < job->conventions.n; i++)
+        native_named |= all->native && strcmp(job->conventions.at[i], all->native->name) == 0;
+    if (main_one == all->native && !native_named)
+        add_env(main_one, arena, task, out);
+    for (size_t i = 0; i < job->conventions.n; i++)
+        add_env(convention_find(all, job->conventions.at[i]), arena, task, out);
+    const struct role *role = &job->roles[task->place->tasks[task->flat].role];
+    for (size_t i = 0; i < role->env.n; i++)
+        pairs_set(out, arena, role->env.at[i].name, role->env.at[i].value);
+}

@@ -1,0 +1,138 @@
+/* Rules across the fields of a job: names that refer to each other, sums, things that exclude each
+ * other. Applied to decoded jobs and to those a dialect filled by hand. Reports, changes nothing.
+ */
+#include "job/check.h"
+
+#include "base/scan.h"
+#include "job/checker.h"
+
+#include <string.h>
+
+/* ---- other parts ---- */
+
+static bool in_words(const struct words *words, const char *word)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->at[i], word) == 0)
+            return true;
+    return false;
+}
+
+static void check_gangs(const struct checker *c)
+{
+    for (size_t i = 0; i < c->job->n_gangs; i++) {
+        const struct gang *gang = &c->job->gangs[i];
+        uint64_t tasks = 0;
+        check_role_names(c, &gang->roles, check_path("gang[%zu].roles", i).text);
+        for (size_t k = 0; k < gang->roles.n; k++) {
+            const struct role *role = job_role(c->job, gang->roles.at[k], NULL);
+            tasks += role ? role->replicas : 0;
+            for (size_t other = 0; other < i; other++)
+                if (in_words(&c->job->gangs[other].roles, gang->roles.at[k]))
+                    check_fail(c, check_path("gang[%zu].roles[%zu]", i, k).text,
+                               "each role in one gang", "is \"%s\", which gang[%zu] has",
+                               gang->roles.at[k], other);
+        }
+        if (gang->roles.n == 0)
+            check_fail(c, check_path("gang[%zu].roles", i).text, "the names of its roles",
+                       "is empty");
+        else if (gang->min > tasks)
+            check_fail(c, check_path("gang[%zu].min", i).text,
+                       "no more than the tasks of its roles",
+                       "is %u, and its roles have %llu task%s", gang->min,
+                       (unsigned long long)tasks, tasks == 1 ? "" : "s");
+    }
+}
+
+static void check_shares(const struct checker *c, size_t i)
+{
+    const struct colocate *set = &c->job->placing.together[i];
+    check_role_names(c, &set->roles, check_path("place.together[%zu].roles", i).text);
+    for (size_t k = 0; k < set->shares.n; k++) {
+        const struct pair *share = &set->shares.at[k];
+        struct check_path path = check_path("place.together[%zu].shares.%.100s", i, share->name);
+        uint64_t n;
+        if (!in_words(&set->roles, share->name))
+            check_fail(c, path.text, "a role of this set", "is not one of its roles");
+        else if (!scan_u64(share->value, 1, JOB_MAX_TASKS, &n))
+            check_fail(c, path.text, "1 or more", "is \"%.40s\", not a number of tasks",
+                       share->value);
+    }
+}
+
+static void check_placing(const struct checker *c)
+{
+    const struct placing *placing = &c->job->placing;
+    for (size_t i = 0; i < placing->n_together; i++)
+        check_shares(c, i);
+    check_role_names(c, &placing->spread, "place.spread");
+    check_role_names(c, &placing->pack, "place.pack");
+    check_role_names(c, &placing->apart, "place.apart");
+    for (size_t i = 0; i < placing->spread.n; i++)
+        if (in_words(&placing->pack, placing->spread.at[i]))
+            check_fail(c, check_path("place.spread[%zu]", i).text, "spread or pack",
+                       "is \"%s\", which is in place.pack too", placing->spread.at[i]);
+    if (placing->within_required && !placing->within)
+        check_fail(c, "place.topology.required", "within: rack", "is set, and no level is");
+}
+
+static void check_inputs(const struct checker *c)
+{
+    const struct inputs *inputs = &c->job->inputs;
+    const struct code *code = &inputs->code;
+    if ((code->dir != NULL) + (code->git != NULL) + (code->archive != NULL) > 1)
+        check_fail(c, "inputs.code", "one of dir, git and archive",
+                   "comes from more than one source");
+    if (code->at && !code->git)
+        check_fail(c, "inputs.code.at", "git: https://...", "names a version, and there is no git");
+    if (code->archive && strncmp(code->archive, "sha256:", 7) != 0)
+        check_fail(c, "inputs.code.archive", "sha256:...", "is \"%.40s\", not a hash",
+                   code->archive);
+    for (size_t i = 0; i < inputs->n_data; i++) {
+        const struct mount *mount = &inputs->data[i];
+        struct check_path path = check_path("inputs.data[%zu].at", i);
+        if (!mount->from || !mount->at || mount->at[0] != '/' || strstr(mount->at, "/../"))
+            check_fail(c, path.text, "/data", "is \"%.80s\", not an absolute path",
+                       mount->at ? mount->at : "");
+        for (size_t k = 0; mount->at && k < i; k++)
+            if (inputs->data[k].at && strcmp(mount->at, inputs->data[k].at) == 0)
+                check_fail(c, path.text, "each path once", "is where inputs.data[%zu] is", k);
+    }
+}
+
+static void check_rules(const struct checker *c)
+{
+    const struct job_spec *job = c->job;
+    if (!job->name || *job->name == '\0')
+        check_fail(c, "name", "name: hello", "is missing");
+    else if (!job_name_chars.ok(job->name) || strlen(job->name) > JOB_NAME_MAX)
+        check_fail(c, "name", job_name_chars.wanted, "is \"%.*s\", which is no name of a job",
+                   (int)JOB_NAME_MAX, job->name);
+    if (job->priority < 1 || job->priority > 9)
+        check_fail(c, "priority", "1 to 9, 9 first", "is %u, not 1 to 9", job->priority);
+    if (job->retry.backoff_ms > job->retry.backoff_max_ms)
+        check_fail(c, "retry.backoff", "no more than retry.backoff_max",
+                   "is longer than retry.backoff_max");
+    for (size_t i = 0; i < job->conventions.n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(job->conventions.at[i], job->conventions.at[k]) == 0)
+                check_fail(c, check_path("conventions[%zu]", i).text, "each convention once",
+                           "is there twice");
+}
+
+void job_check_at(const struct job_spec *job, const struct text_node *root, struct report *report)
+{
+    struct checker c = { .job = job, .root = root, .report = report };
+    check_rules(&c);
+    check_roles(&c);
+    if (job->n_roles > JOB_MAX_ROLES)
+        return;
+    check_gangs(&c);
+    check_placing(&c);
+    check_inputs(&c);
+}
+
+void job_check(const struct job_spec *job, struct report *report)
+{
+    job_check_at(job, NULL, report);
+}

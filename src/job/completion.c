@@ -1,0 +1,133 @@
+/* Completion policy and retry: when a job is over and what follows an end. Pure decisions over
+ * counts; who ended what and how it is classed comes from the job's convention. */
+#include "job/completion.h"
+
+#include <stdio.h>
+
+/* ---- verdict ---- */
+
+static uint32_t failed_limit(const struct role *role) /* 0: never decides */
+{
+    switch (role->done.failed.kind) {
+    case COUNT_UNSET: return 1;
+    case COUNT_NUMBER: return role->done.failed.n;
+    default: return 0;
+    }
+}
+
+static uint32_t succeeded_limit(const struct role *role) /* 0: all tasks of the job decide */
+{
+    return role->done.succeeded.kind == COUNT_NUMBER ? role->done.succeeded.n : 0;
+}
+
+static struct verdict all_ended(const struct job_spec *job, const struct role_tally *tally)
+{
+    uint32_t succeeded = 0, failed = 0, stopped = 0;
+    for (size_t i = 0; i < job->n_roles; i++) {
+        uint32_t ended = tally[i].succeeded + tally[i].failed + tally[i].stopped;
+        if (ended < job->roles[i].replicas)
+            return (struct verdict){ .outcome = OUTCOME_NONE };
+        succeeded += tally[i].succeeded;
+        failed += tally[i].failed;
+        stopped += tally[i].stopped;
+    }
+    struct verdict verdict = { .outcome = OUTCOME_SUCCEEDED };
+    if (job->n_roles == 1 && failed + stopped == 0)
+        snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks ended with 0",
+                 job->roles[0].name, succeeded, succeeded);
+    else if (failed + stopped == 0)
+        snprintf(verdict.reason, sizeof verdict.reason, "all %u tasks ended with 0", succeeded);
+    else
+        snprintf(verdict.reason, sizeof verdict.reason,
+                 "all tasks ended: %u with 0, %u failed, %u stopped", succeeded, failed, stopped);
+    return verdict;
+}
+
+struct verdict job_verdict(const struct job_spec *job, const struct role_tally *tally)
+{
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct role *role = &job->roles[i];
+        uint32_t limit = failed_limit(role);
+        if (limit > 0 && tally[i].failed >= limit) {
+            struct verdict verdict = { .outcome = OUTCOME_FAILED, .role = (uint32_t)i };
+            snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks failed",
+                     role->name, tally[i].failed, role->replicas);
+            return verdict;
+        }
+    }
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct role *role = &job->roles[i];
+        uint32_t limit = succeeded_limit(role);
+        if (limit > 0 && tally[i].succeeded >= limit) {
+            struct verdict verdict = { .outcome = OUTCOME_SUCCEEDED, .role = (uint32_t)i };
+            snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks ended with 0",
+                     role->name, tally[i].succeeded, role->replicas);
+            return verdict;
+        }
+    }
+    return all_ended(job, tally);
+}
+
+/* ---- retry ---- */
+
+struct budget {
+    struct count limit;
+    uint32_t used;
+};
+
+/* Every class has a counter of its own, unless platform ends are counted: then platform and unknown
+ * share one counter, each against its own limit. */
+static struct budget budget_of(const struct retry *retry, const struct retry_used *used,
+                               enum end_class class)
+{
+    uint32_t shared = retry->platform_counted ? used->platform + used->unknown : 0;
+    switch (class) {
+    case END_SUCCESS: return (struct budget){ retry->success, used->success };
+    case END_USER: return (struct budget){ retry->user, used->user };
+    case END_CONFLICT: return (struct budget){ retry->conflict, used->conflict };
+    case END_UNKNOWN:
+        return (struct budget){ retry->unknown, retry->platform_counted ? shared : used->unknown };
+    case END_PLATFORM:
+        return (struct budget){ retry->platform,
+                                retry->platform_counted ? shared : used->platform };
+    default: return (struct budget){ { .kind = COUNT_NEVER }, 0 };
+    }
+}
+
+static uint64_t backoff(const struct retry *retry, uint32_t times)
+{
+    uint64_t delay = retry->backoff_ms;
+    for (uint32_t i = 0; i < times && delay < retry->backoff_max_ms; i++)
+        delay *= 2;
+    return delay > retry->backoff_max_ms ? retry->backoff_max_ms : delay;
+}
+
+struct retry_decision retry_decide(const struct retry *retry, const struct retry_used *used,
+                                   enum end_class class)
+{
+    struct budget budget = budget_of(retry, used, class);
+    bool numbered = budget.limit.kind == COUNT_NUMBER;
+    if (budget.limit.kind != COUNT_ALWAYS && !(numbered && budget.used < budget.limit.n))
+        return (struct retry_decision){ .answer = RETRY_NO };
+    uint32_t retries = used->platform + used->conflict + used->unknown + used->user + used->success;
+    struct retry_decision decision = { .answer = RETRY_NOW, .next = retries + 2 };
+    if (numbered)
+        decision.of = decision.next + (budget.limit.n - budget.used - 1);
+    if (class == END_CONFLICT) {
+        decision.delay_ms = backoff(retry, used->conflict);
+        decision.answer = decision.delay_ms > 0 ? RETRY_LATER : RETRY_NOW;
+    }
+    return decision;
+}
+
+void retry_count_one(struct retry_used *used, enum end_class class)
+{
+    switch (class) {
+    case END_SUCCESS: used->success++; break;
+    case END_USER: used->user++; break;
+    case END_UNKNOWN: used->unknown++; break;
+    case END_PLATFORM: used->platform++; break;
+    case END_CONFLICT: used->conflict++; break;
+    default: break;
+    }
+}

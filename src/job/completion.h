@@ -1,0 +1,36 @@
+/* When is a job over, and does an ended attempt come back: pure decisions over counts (reference
+ * openpai.md 3.3, 3.4). */
+#ifndef JOB_COMPLETION_H
+#define JOB_COMPLETION_H
+
+#include "job/job.h"
+#include "job/state.h"
+
+/* Finished tasks of one role so far (final states only). */
+struct role_tally {
+    uint32_t succeeded, failed, stopped;
+};
+struct verdict {
+    enum job_outcome outcome; /* OUTCOME_NONE: goes on */
+    uint32_t role;            /* the role whose rule decided */
+    char reason[200];         /* "worker: 3 of 3 tasks ended with 0" */
+};
+/* Rules in order: failed >= done.failed of a role; succeeded >= done.succeeded of a role; all tasks
+ * of all roles ended. */
+struct verdict job_verdict(const struct job_spec *,
+                           const struct role_tally *tally /* one per role */);
+
+enum retry_answer { RETRY_NO, RETRY_NOW, RETRY_LATER };
+struct retry_used { /* retries so far, per class */
+    uint32_t platform, conflict, unknown, user, success;
+};
+struct retry_decision {
+    enum retry_answer answer;
+    uint64_t delay_ms; /* RETRY_LATER */
+    uint32_t next, of; /* "attempt 2 of 3"; of 0: no limit */
+};
+/* Does an end of this class lead to another attempt, and when. Pure. */
+struct retry_decision retry_decide(const struct retry *, const struct retry_used *, enum end_class);
+void retry_count_one(struct retry_used *, enum end_class);
+
+#endif

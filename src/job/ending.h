@@ -1,0 +1,35 @@
+/* How an attempt ended: the facts an agent reports. Dialects class it and put it into words. */
+#ifndef JOB_ENDING_H
+#define JOB_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define END_BYS(X)                                                                                 \
+    X(ITSELF, "itself")     /* exited or died by its own doing */                                  \
+    X(KERNEL, "kernel")     /* out of memory kill */                                               \
+    X(STRANGER, "stranger") /* a signal from outside muster */                                     \
+    X(POLICY, "policy")     /* the job's completion policy ended it */                             \
+    X(USER, "user")         /* stop, suspend */                                                    \
+    X(LIMIT, "limit")       /* run time, memory watch, disk */                                     \
+    X(PLATFORM, "platform") /* agent or node gone, could not be started */                         \
+    X(CONFLICT, "conflict") /* port taken from outside */
+#define END_BY_ENUM(id, word) BY_##id,
+enum end_by { BY_NONE, END_BYS(END_BY_ENUM) END_BY_N };
+#undef END_BY_ENUM
+const char *end_by_word(enum end_by);
+enum end_by end_by_parse(const char *word);
+
+#define ENDING_TAIL_MAX 2048
+struct ending {
+    bool exited; /* code is valid; else signal is, or neither (never started, lost) */
+    int code, signal;
+    bool oom;
+    bool lost; /* nobody saw the end */
+    enum end_by by;
+    const char *reason;   /* "cannot start: no such file" ...; "" when code or signal say all */
+    uint64_t memory_peak; /* bytes, 0: unknown */
+    const char *tail;     /* last lines of output, at most ENDING_TAIL_MAX; "" when none */
+};
+
+#endif

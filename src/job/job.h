@@ -1,0 +1,238 @@
+/* The canonical job: one model that carries everything the front ends can say (doc/job.md is
+ * generated from its field tables). Everything lives in the arena it was decoded into and is
+ * read-only once checked. */
+#ifndef JOB_JOB_H
+#define JOB_JOB_H
+
+#include "base/pairs.h"
+#include "text/tree.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOB_MAX_TASKS 65536u
+#define JOB_MAX_ROLES 256u
+#define JOB_NAME_MAX  128u
+
+struct words { /* list of texts */
+    const char **at;
+    size_t n;
+};
+
+/* A count with words: never (0 of them), a number, always / all. */
+enum count_kind {
+    COUNT_UNSET,
+    COUNT_NUMBER,
+    COUNT_NEVER,
+    COUNT_ALWAYS /* "always", or "all" for done.succeeded */
+};
+struct count {
+    enum count_kind kind;
+    uint32_t n; /* COUNT_NUMBER */
+};
+
+struct amount { /* of a custom resource */
+    const char *name;
+    uint64_t milli;
+};
+struct amounts {
+    struct amount *at;
+    size_t n;
+};
+
+struct opt_u64 {
+    bool has;
+    uint64_t value;
+};
+
+/* ---- retry: how ends are classed and what follows ---- */
+/* Classes of an attempt's end; each dialect's exit table maps (code, signal, cause) to one. */
+#define END_CLASSES(X)                                                                             \
+    X(SUCCESS, "success")   /* exit 0 */                                                           \
+    X(USER, "user")         /* sure to fail again */                                               \
+    X(UNKNOWN, "unknown")   /* may or may not */                                                   \
+    X(PLATFORM, "platform") /* node, agent, engine: sure to pass some day */                       \
+    X(CONFLICT, "conflict") /* could not get what it needs (port taken...): back-off */            \
+    X(STOPPED, "stopped")   /* ended on request; never retried */
+#define END_ENUM(id, word) END_##id,
+enum end_class { END_NONE, END_CLASSES(END_ENUM) END_CLASS_N };
+#undef END_ENUM
+const char *end_class_word(enum end_class);
+
+enum retry_scope { RETRY_SCOPE_JOB, RETRY_SCOPE_ROLE, RETRY_SCOPE_TASK, RETRY_SCOPE_N };
+struct retry {
+    enum retry_scope scope; /* default task in native */
+    struct count platform, conflict, unknown, user, success;
+    bool platform_counted; /* platform retries use up the same budget as unknown */
+    uint64_t backoff_ms,
+        backoff_max_ms; /* conflict: doubled from the first to the second; default 1 s .. 60 s */
+};
+
+/* ---- roles ---- */
+struct port_want {
+    const char *label;
+    uint32_t count; /* 1.. */
+    uint32_t first; /* 0: any; else the range [first, first+count-1] on every task */
+};
+struct resources {                         /* per task */
+    uint64_t cpu_milli, memory, shm, disk; /* bytes; 0: not said */
+    uint64_t gpu_milli;     /* <1000: a share of one device; else a multiple of 1000 */
+    struct words gpu_types; /* any of; empty: any */
+    struct amounts custom;  /* licences and the like */
+};
+struct done {               /* completion policy of a role */
+    struct count failed;    /* NUMBER n: n failed tasks fail the job; NEVER. default 1 */
+    struct count succeeded; /* NUMBER n: n succeeded tasks succeed the job; ALWAYS ("all"): all
+                               tasks of the job. default all */
+};
+struct launcher { /* settings of the elastic launcher inside a task; nothing executes them yet */
+    uint32_t ranks_per_node, max_restarts, node_unit;
+    bool has_ranks_per_node, has_max_restarts, has_node_unit, node_check;
+};
+struct role {
+    const char *name;
+    struct place place;
+    uint32_t replicas;  /* tasks now; = max when elastic */
+    uint32_t min;       /* = replicas unless {min, max} was given */
+    uint32_t per_group; /* 0: none */
+    bool driver;
+    struct words after; /* roles that must run first */
+    const char *run;    /* shell text, run by bash -c (or NULL) */
+    struct words argv;  /* or a program with arguments, no shell */
+    const char *python; /* or a Python entrypoint "module:function" */
+    struct launcher launcher;
+    const char *image;
+    struct resources resources;
+    struct pairs env;
+    struct port_want *ports;
+    size_t n_ports;
+    struct done done;
+    enum retry_scope restart_scope;
+    bool has_restart_scope;
+    const char *run_as;
+};
+
+/* ---- parts ---- */
+struct job_after {
+    uint64_t job;
+    const char *job_name;
+    const char *ended; /* well | badly | any */
+};
+struct gang {
+    const char *name;
+    struct words roles;
+    uint32_t min; /* tasks; 0: all */
+};
+struct colocate {
+    struct words roles;
+    struct pairs shares;
+};
+struct placing {
+    struct colocate *together;
+    size_t n_together;
+    struct words nodes, spread, pack, apart; /* node names; roles */
+    struct pairs labels;
+    struct words tolerations;
+    const char *within; /* topology level */
+    bool within_required, pin_cpus;
+};
+struct mount {
+    const char *from, *at;
+    bool read_only;
+    struct place place;
+};
+struct code {
+    const char *dir;      /* directory (path or file: URI) staged read-only under its own name */
+    const char *git, *at; /* url and branch, tag or commit */
+    const char *archive;  /* "sha256:..." */
+    uint64_t limit;       /* bytes; 0: none (OpenPAI: 200 000 000) */
+};
+struct inputs {
+    struct code code;
+    struct mount *data;
+    size_t n_data;
+    struct words python;       /* packages */
+    const char *requirements;  /* file */
+    struct words secrets;      /* by reference */
+    const char *registry_auth; /* reference */
+};
+struct health {
+    bool check_before_start;
+    struct opt_u64 hang_after_ms;
+    const char *on_fault;
+    bool debug_hold;
+};
+struct limits {
+    struct opt_u64 run_time_ms, pending_ms;
+    uint64_t grace_ms;      /* default 10 s */
+    uint64_t hold_ms;       /* resources kept after the end */
+    const char *hold_when;  /* always | success | failure */
+    struct opt_u64 keep_ms; /* record kept; default 30 d; absent: server's */
+};
+enum capacity_class { CAPACITY_GUARANTEED, CAPACITY_ANY, CAPACITY_IDLE, CAPACITY_N };
+
+struct job_spec {
+    /* identity */
+    const char *name, *project, *description;
+    struct pairs labels;
+    /* admission */
+    const char *queue;
+    uint32_t priority; /* 1..9, 9 first; default 5 */
+    bool suspend;
+    struct job_after *after;
+    size_t n_after;
+    uint32_t array; /* 0: none */
+    enum capacity_class capacity;
+    bool preemptible;
+    uint64_t spot_bid_milli;
+    struct gang *gangs; /* none: one gang of all roles, their minimum */
+    size_t n_gangs;
+    struct limits limits;
+    struct retry retry;
+    struct role *roles;
+    size_t n_roles;
+    struct placing placing;
+    struct inputs inputs;
+    const char *output;
+    const char *framework;
+    struct health health;
+    const struct text_node *config; /* free */
+    struct words notify;
+    struct words conventions; /* "openpai-v1", "pytorch" ... */
+    const struct text_node
+        *extra; /* free values a dialect needs back for its conventions and conversions */
+};
+
+/* A role for counts: total tasks of the job (sum of replicas), flat position of a task (roles in
+ * order) and back. */
+uint32_t job_task_count(const struct job_spec *);
+uint32_t job_task_flat(const struct job_spec *, uint32_t role, uint32_t index);
+const struct role *job_role(const struct job_spec *, const char *name,
+                            uint32_t *position); /* NULL when unknown */
+
+/* Canonical tree (native format, face.md names) <-> job. Decoding is strict: unknown keys with the
+ * nearest known one, types, bounds, cross-field rules (role names unique, gang roles known, min <=
+ * replicas ...), all problems in report. Returns NULL when report has errors. The result and its
+ * texts live in arena. */
+struct job_spec *job_decode(struct arena *, const struct text_node *, struct report *);
+/* Full canonical tree; defaults are left out, so decode(encode(j)) == j. */
+struct text_node *job_encode(struct arena *, const struct job_spec *);
+/* A job with every default in place, no roles. Dialects fill it. role_init the same for one role
+ * (replicas and min are 1: whoever sets one sets both).
+ */
+struct job_spec *job_new(struct arena *);
+void role_init(struct role *);
+/* Cross-field rules on a job a dialect filled by hand (the same that job_decode applies). */
+void job_check(const struct job_spec *, struct report *);
+
+/* JSON Schema (draft 2020-12) of the native format, and the reference page doc/job.md, from the
+ * field tables. */
+struct text_node *job_schema(struct arena *);
+struct buf;
+void job_reference(struct buf *out);
+
+/* Applies "roles.worker.replicas=2" (face.md --set) to a native tree before decoding. */
+int job_tree_set(struct arena *, struct text_node *tree, const char *assignment, struct err *err);
+
+#endif

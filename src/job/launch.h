@@ -1,0 +1,67 @@
+/* What an agent is told to start: one node's share of one generation, complete (an agent asks
+ * nothing back). */
+#ifndef JOB_LAUNCH_H
+#define JOB_LAUNCH_H
+
+#include "base/pairs.h"
+#include "job/ids.h"
+#include "job/job.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host_name { /* a line of the tasks' /etc/hosts */
+    const char *address, *name;
+};
+struct bind_mount { /* a directory or file of the node shown at another path */
+    const char *from, *at;
+    bool read_only;
+};
+
+struct launch_task {
+    struct task_ref ref;
+    const char *role; /* name, for logs and paths */
+    uint32_t attempt;
+    struct pairs env; /* complete, besides PATH additions and HOME, which the exec stage makes */
+    const char *run;  /* shell text for `bash -c`; or NULL and argv */
+    struct words argv;
+    uint32_t *ports; /* to be found free (bind on all interfaces) before the start */
+    uint32_t n_ports;
+    uint32_t *gpus; /* device numbers of the node */
+    uint32_t n_gpus;
+    uint64_t cpu_milli; /* limits; 0: none */
+    uint64_t memory;
+    uint32_t pids;
+    uint64_t run_time_ms; /* 0: none */
+    bool hold_failed;     /* keep directory and view after a failure, for exec */
+};
+
+struct launch {
+    struct generation generation;
+    uint32_t seq; /* counts elastic changes and task retries of this generation; each adds tasks */
+    const char *node;        /* node name */
+    unsigned char token[32]; /* raw secret of this agent (never sent to it by the wire: the engine
+                              * hands it over); its SHA-256 is what agent rows and engine_known
+                              * keep. All zero: keep the one in the agent's directory */
+    const char *job_name;
+    uint64_t job_number;
+    const char *dir;      /* the agent's own directory: control, work, log below it; absolute */
+    const char *work_dir; /* tasks start here (the submitter's directory); NULL: a fresh directory
+                             per task */
+    const char
+        *code_dir; /* staged read-only into the working directory under its own name; NULL: none */
+    uint64_t code_limit;    /* bytes; 0: none */
+    const char *output_dir; /* created before the first task; NULL: none */
+    const char *python; /* base interpreter for the per-job environment; NULL: leave PATH alone */
+    struct words pip;   /* packages installed before the first task */
+    struct host_name *hosts;
+    size_t n_hosts;
+    struct bind_mount *mounts;
+    size_t n_mounts;
+    uint64_t grace_ms;
+    uint64_t log_head, log_tail; /* bytes kept per attempt at the front and at the end */
+    struct launch_task *tasks;
+    size_t n_tasks;
+};
+
+#endif

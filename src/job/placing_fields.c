@@ -1,0 +1,83 @@
+/* Field tables of where tasks run and what they are given: placement, inputs. */
+#include "job/job_fields.h"
+
+#include "job/job.h"
+
+/* ---- placement ---- */
+
+static const struct field together_fields[] = {
+    FIELD(WORDS, "roles", struct colocate, roles, .flags = FIELD_REQUIRED, .max = JOB_MAX_ROLES,
+          .chars = &name_chars, .doc = "roles that share a node"),
+    FIELD(PAIRS, "shares", struct colocate, shares, .max = JOB_MAX_ROLES, .chars = &name_chars,
+          .doc = "tasks of each role in one unit; left out: one of each"),
+    FIELD_END,
+};
+
+static const struct field topology_fields[] = {
+    FIELD(TEXT, "within", struct placing, within, .min = 1,
+          .doc = "level of the topology that holds all tasks (`rack`, `switch`, `zone`)"),
+    FIELD(BOOL, "required", struct placing, within_required,
+          .doc = "wait until that is possible; else it is only preferred"),
+    FIELD_END,
+};
+
+const struct field placing_fields[] = {
+    FIELD_MANY(LIST, "together", struct placing, together, n_together, .table = together_fields,
+               .brief = "roles", .max = JOB_MAX_ROLES,
+               .doc = "sets of roles that share nodes, unit by unit"),
+    FIELD(WORDS, "nodes", struct placing, nodes, .max = JOB_MAX_TASKS,
+          .doc = "only these nodes, by name"),
+    FIELD(WORDS, "spread", struct placing, spread, .max = JOB_MAX_ROLES,
+          .doc = "roles whose tasks go to as many nodes as possible"),
+    FIELD(WORDS, "pack", struct placing, pack, .max = JOB_MAX_ROLES,
+          .doc = "roles whose tasks go to as few nodes as possible"),
+    FIELD(WORDS, "apart", struct placing, apart, .max = JOB_MAX_ROLES,
+          .doc = "roles with at most one task on a node"),
+    FIELD(PAIRS, "labels", struct placing, labels, .max = 256, .doc = "labels a node must have"),
+    FIELD(WORDS, "tolerations", struct placing, tolerations, .max = 256,
+          .doc = "taints of nodes that do not matter"),
+    FIELD_SAME(OBJECT, "topology", .table = topology_fields, .brief = "within",
+               .doc = "how near to each other"),
+    FIELD(BOOL, "pin_cpus", struct placing, pin_cpus, .doc = "bind each task to its own cores"),
+    FIELD_END,
+};
+
+/* ---- inputs ---- */
+
+static const struct field code_fields[] = {
+    FIELD(TEXT, "dir", struct code, dir, .min = 1,
+          .doc = "directory (path or file: URI), put read-only under its own name into the working "
+                 "directory"),
+    FIELD(TEXT, "git", struct code, git, .min = 1, .doc = "URL of a git repository"),
+    FIELD(TEXT, "at", struct code, at, .min = 1, .doc = "branch, tag or commit of it"),
+    FIELD(TEXT, "archive", struct code, archive, .min = 1,
+          .doc = "archive kept by the server, `sha256:...`"),
+    FIELD(SIZE, "limit", struct code, limit, .doc = "most bytes it may have; 0: no limit"),
+    FIELD_END,
+};
+
+static const struct field mount_fields[] = {
+    FIELD(TEXT, "from", struct mount, from, .flags = FIELD_REQUIRED, .min = 1,
+          .doc = "URI or path"),
+    FIELD(TEXT, "at", struct mount, at, .flags = FIELD_REQUIRED, .min = 1,
+          .doc = "absolute path in the tasks"),
+    FIELD(BOOL, "read_only", struct mount, read_only, .doc = "tasks cannot write there"),
+    FIELD_END,
+};
+
+const struct field inputs_fields[] = {
+    FIELD(OBJECT, "code", struct inputs, code, .table = code_fields, .brief = "dir",
+          .doc = "the program"),
+    FIELD_MANY(LIST, "data", struct inputs, data, n_data, .table = mount_fields,
+               .place_offset = offsetof(struct mount, place), .max = 256,
+               .doc = "data at paths the job names"),
+    FIELD(WORDS, "python", struct inputs, python, .flags = FIELD_ONE, .max = 1024,
+          .doc = "Python packages installed for the job before the first task"),
+    FIELD(TEXT, "requirements", struct inputs, requirements, .min = 1,
+          .doc = "the same from a requirements file"),
+    FIELD(WORDS, "secrets", struct inputs, secrets, .max = 256,
+          .doc = "secrets the tasks get, by name; their values are kept by the server"),
+    FIELD(TEXT, "registry_auth", struct inputs, registry_auth, .min = 1,
+          .doc = "secret with the credentials of the image registry, by name"),
+    FIELD_END,
+};

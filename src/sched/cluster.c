@@ -1,0 +1,331 @@
+/* What is taken of each node: flat arrays over a shared layout, so that a clone is a few copies of
+ * memory.
+ *
+ * Everything that takes goes through node_hold() and everything that gives through node_drop();
+ * both change the same six things, and hold refuses before it changes the first. */
+#include "sched/cluster.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "sched/nodes.h"
+
+#include <string.h>
+
+#define DEVICE_MILLI 1000u
+
+static void *copy_of(const void *from, size_t n)
+{
+    void *to = mem_new(n ? n : 1);
+    if (n)
+        memcpy(to, from, n);
+    return to;
+}
+
+struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t port_start)
+{
+    if (port_first == 0 || port_last < port_first || port_last >= PORTS_MAX)
+        BUG("port range %u-%u", port_first, port_last);
+    struct cluster *c = mem_new(sizeof *c);
+    c->layout = layout_create();
+    c->pool = (struct port_range){ .first = port_first, .last = port_last };
+    c->port_start = port_start;
+    return c;
+}
+
+struct cluster *cluster_clone(const struct cluster *from)
+{
+    const struct layout *l = from->layout;
+    struct cluster *c = mem_new(sizeof *c);
+    *c = *from;
+    c->layout->refs++;
+    c->nodes = copy_of(from->nodes, sizeof(struct node) * l->n);
+    c->gpu = copy_of(from->gpu, sizeof(uint16_t) * l->n_gpu);
+    c->custom = copy_of(from->custom, sizeof(uint64_t) * l->n_custom);
+    c->ports = copy_of(from->ports, sizeof(struct ports *) * l->n_hosts);
+    for (uint32_t i = 0; i < l->n_hosts; i++)
+        ports_share(c->ports[i]);
+    return c;
+}
+
+void cluster_destroy(struct cluster *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->layout->n_hosts; i++)
+        ports_unshare(c->ports[i]);
+    layout_unshare(c->layout);
+    free(c->nodes);
+    free(c->gpu);
+    free(c->custom);
+    free(c->ports);
+    free(c);
+}
+
+static void count_idle(struct cluster *c, uint32_t node)
+{
+    const struct form *f = cluster_form(c, node);
+    uint32_t idle = 0;
+    for (uint32_t i = 0; i < f->spec.gpus; i++)
+        idle += c->gpu[f->gpu_at + i] == 0;
+    c->nodes[node].idle_gpus = idle;
+}
+
+static void *grown(void *at, size_t before, size_t now, size_t size)
+{
+    if (now <= before)
+        return at;
+    at = mem_resize(at, now * size);
+    memset((char *)at + before * size, 0, (now - before) * size);
+    return at;
+}
+
+/* Slots that moved within the arrays take their contents along. */
+static void move_slots(struct cluster *c, const struct form *f, const struct form *before)
+{
+    if (f->gpu_at != before->gpu_at)
+        memcpy(&c->gpu[f->gpu_at], &c->gpu[before->gpu_at], before->gpu_slots * sizeof *c->gpu);
+    if (f->custom_at != before->custom_at && before->custom.n)
+        memcpy(&c->custom[f->custom_at], &c->custom[before->custom_at],
+               before->custom.n * sizeof *c->custom);
+}
+
+uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
+{
+    if (c->layout->refs > 1) {
+        struct layout *own = layout_copy(c->layout);
+        c->layout->refs--;
+        c->layout = own;
+    }
+    struct layout *l = c->layout;
+    const struct layout was = *l;
+    uint32_t known = layout_find(l, spec->name);
+    struct form *before = known == UINT32_MAX ? NULL : l->forms[known];
+    if (before)
+        before->refs++; /* layout_put lets go of it, and its slots are still to be read */
+    uint32_t at = layout_put(l, spec);
+    c->nodes = grown(c->nodes, was.n, l->n, sizeof *c->nodes);
+    c->gpu = grown(c->gpu, was.n_gpu, l->n_gpu, sizeof *c->gpu);
+    c->custom = grown(c->custom, was.n_custom, l->n_custom, sizeof *c->custom);
+    c->ports = grown(c->ports, was.n_hosts, l->n_hosts, sizeof(struct ports *));
+    if (before) {
+        move_slots(c, l->forms[at], before);
+        if (--before->refs == 0)
+            arena_destroy(before->arena);
+    } else {
+        c->nodes[at].up = true;
+    }
+    count_idle(c, at);
+    return at;
+}
+
+void cluster_set_up(struct cluster *c, uint32_t node, bool up)
+{
+    c->nodes[node].up = up;
+}
+
+void cluster_set_drained(struct cluster *c, uint32_t node, bool drained)
+{
+    c->nodes[node].drained = drained;
+}
+
+void cluster_revive(struct cluster *c)
+{
+    for (uint32_t i = 0; i < c->layout->n; i++) {
+        c->nodes[i].up = true;
+        c->nodes[i].drained = false;
+    }
+}
+
+struct cluster *cluster_clone_empty(const struct cluster *from)
+{
+    const struct layout *l = from->layout;
+    struct cluster *c = mem_new(sizeof *c);
+    *c = *from;
+    c->layout->refs++;
+    c->nodes = mem_new(sizeof(struct node) * l->n + 1);
+    c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
+    c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
+    c->ports = mem_new(sizeof(struct ports *) * l->n_hosts + 1);
+    cluster_revive(c);
+    for (uint32_t i = 0; i < l->n; i++)
+        c->nodes[i].idle_gpus = l->forms[i]->spec.gpus;
+    return c;
+}
+
+uint32_t cluster_count(const struct cluster *c)
+{
+    return c->layout->n;
+}
+
+uint32_t cluster_find(const struct cluster *c, const char *name)
+{
+    return layout_find(c->layout, name);
+}
+
+struct node_view cluster_node(const struct cluster *c, uint32_t node)
+{
+    const struct node *n = &c->nodes[node];
+    return (struct node_view){
+        .spec = &cluster_form(c, node)->spec,
+        .up = n->up,
+        .drained = n->drained,
+        .cpu_used = n->cpu,
+        .memory_used = n->memory,
+        .disk_used = n->disk,
+        .gpu_used_milli = n->gpu_milli,
+        .tasks = n->tasks,
+    };
+}
+
+const struct ports *cluster_ports(const struct cluster *c, uint32_t node)
+{
+    return c->ports[cluster_form(c, node)->host];
+}
+
+struct ports *cluster_own_ports(struct cluster *c, uint32_t node)
+{
+    return ports_own(&c->ports[cluster_form(c, node)->host], c->pool, c->port_start);
+}
+
+void cluster_expire_blocks(struct cluster *c, uint64_t now_ms)
+{
+    for (uint32_t i = 0; i < c->layout->n_hosts; i++)
+        if (ports_expires(c->ports[i], now_ms))
+            ports_expire(ports_own(&c->ports[i], c->pool, c->port_start), now_ms);
+}
+
+void cluster_block_port(struct cluster *c, uint32_t node, uint32_t port, uint64_t until_ms)
+{
+    if (port < PORTS_MAX)
+        ports_block(cluster_own_ports(c, node), port, until_ms);
+}
+
+bool node_has_amounts(const struct cluster *c, uint32_t node, const struct want *w)
+{
+    const struct node *n = &c->nodes[node];
+    const struct form *f = cluster_form(c, node);
+    const struct resources *r = &w->role->resources;
+    if (r->cpu_milli > less(f->spec.cpu_milli, n->cpu))
+        return false;
+    if (r->memory > less(f->spec.memory, n->memory) || r->disk > less(f->spec.disk, n->disk))
+        return false;
+    for (size_t i = 0; i < r->custom.n; i++) {
+        size_t slot = form_custom(f, r->custom.at[i].name);
+        if (!r->custom.at[i].milli)
+            continue;
+        if (slot == SIZE_MAX ||
+            r->custom.at[i].milli > less(f->custom.at[slot].milli, c->custom[f->custom_at + slot]))
+            return false;
+    }
+    return true;
+}
+
+/* Milli that a task takes of each of its devices. */
+static uint32_t device_milli(const struct want *w)
+{
+    return w->devices ? DEVICE_MILLI : w->share;
+}
+
+static bool has_devices(const struct cluster *c, uint32_t node, const struct want *w,
+                        const struct task_place *p)
+{
+    const struct form *f = cluster_form(c, node);
+    if (p->n_gpus != (w->devices ? w->devices : w->share ? 1u : 0u))
+        return false;
+    for (uint32_t i = 0; i < p->n_gpus; i++) {
+        if (p->gpus[i] >= f->spec.gpus)
+            return false;
+        if (c->gpu[f->gpu_at + p->gpus[i]] + device_milli(w) > DEVICE_MILLI)
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (p->gpus[k] == p->gpus[i])
+                return false;
+    }
+    return true;
+}
+
+static void drop_ports(struct cluster *c, uint32_t node, const struct task_place *p, uint32_t n)
+{
+    for (uint32_t i = 0, seen = 0; i < p->n_ports; i++)
+        for (uint32_t k = 0; k < p->ports[i].count && seen < n; k++, seen++)
+            ports_drop(cluster_own_ports(c, node), p->ports[i].numbers[k]);
+}
+
+static bool hold_ports(struct cluster *c, uint32_t node, const struct task_place *p)
+{
+    uint32_t held = 0;
+    for (uint32_t i = 0; i < p->n_ports; i++)
+        for (uint32_t k = 0; k < p->ports[i].count; k++, held++) {
+            uint32_t port = p->ports[i].numbers[k];
+            if (port == 0 || port >= PORTS_MAX || ports_held(cluster_ports(c, node), port)) {
+                drop_ports(c, node, p, held);
+                return false;
+            }
+            ports_hold(cluster_own_ports(c, node), port);
+        }
+    return true;
+}
+
+bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
+{
+    struct node *n = &c->nodes[node];
+    const struct form *f = cluster_form(c, node);
+    const struct resources *r = &w->role->resources;
+    if (!node_has_amounts(c, node, w) || !has_devices(c, node, w, p) || !hold_ports(c, node, p))
+        return false;
+    n->cpu += r->cpu_milli;
+    n->memory += r->memory;
+    n->disk += r->disk;
+    n->tasks++;
+    for (size_t i = 0; i < r->custom.n; i++)
+        if (r->custom.at[i].milli)
+            c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] += r->custom.at[i].milli;
+    for (uint32_t i = 0; i < p->n_gpus; i++) {
+        uint16_t *device = &c->gpu[f->gpu_at + p->gpus[i]];
+        n->idle_gpus -= *device == 0;
+        *device = (uint16_t)(*device + device_milli(w));
+        n->gpu_milli += device_milli(w);
+    }
+    return true;
+}
+
+void node_drop(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
+{
+    struct node *n = &c->nodes[node];
+    const struct form *f = cluster_form(c, node);
+    const struct resources *r = &w->role->resources;
+    n->cpu -= r->cpu_milli;
+    n->memory -= r->memory;
+    n->disk -= r->disk;
+    n->tasks--;
+    for (size_t i = 0; i < r->custom.n; i++)
+        if (r->custom.at[i].milli)
+            c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] -= r->custom.at[i].milli;
+    for (uint32_t i = 0; i < p->n_gpus; i++) {
+        uint16_t *device = &c->gpu[f->gpu_at + p->gpus[i]];
+        *device = (uint16_t)(*device - device_milli(w));
+        n->idle_gpus += *device == 0 && p->gpus[i] < f->spec.gpus;
+        n->gpu_milli -= device_milli(w);
+    }
+    drop_ports(c, node, p, UINT32_MAX);
+}
+
+bool cluster_take(struct cluster *c, const struct job_spec *job, const struct task_place *p)
+{
+    uint32_t node = p->node ? cluster_find(c, p->node) : UINT32_MAX;
+    if (node == UINT32_MAX || p->role >= job->n_roles)
+        return false;
+    struct want w;
+    want_init(&w, job, p->role);
+    return node_hold(c, node, &w, p);
+}
+
+void cluster_give(struct cluster *c, const struct job_spec *job, const struct task_place *p)
+{
+    uint32_t node = cluster_find(c, p->node);
+    if (node == UINT32_MAX || p->role >= job->n_roles)
+        BUG("task %u/%u given back on node \"%s\"", p->role, p->index, p->node);
+    struct want w;
+    want_init(&w, job, p->role);
+    node_drop(c, node, &w, p);
+}

@@ -1,0 +1,54 @@
+/* Nodes, what they have and what is taken: integer accounting that the planner clones and the core
+ * keeps. */
+#ifndef SCHED_CLUSTER_H
+#define SCHED_CLUSTER_H
+
+#include "base/arena.h"
+#include "base/pairs.h"
+#include "job/place.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node_spec { /* as declared or detected */
+    const char *name;
+    const char *address; /* IPv4 text; each virtual node has a loopback address of its own */
+    const char *host;    /* physical host: nodes with the same host share its ports */
+    uint64_t cpu_milli, memory, disk;
+    uint32_t gpus;
+    const char *gpu_type; /* "" unknown */
+    struct pairs labels;
+    struct amounts custom;
+    bool declared; /* said to be so by the configuration, may be larger than the machine */
+};
+
+struct cluster; /* owns copies of its nodes */
+struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t port_start);
+/* Cheap: a pass works on one and throws it away. */
+struct cluster *cluster_clone(const struct cluster *);
+void cluster_destroy(struct cluster *);
+
+/* Adds or replaces (by name; what is taken stays taken). Returns the node's position. */
+uint32_t cluster_put(struct cluster *, const struct node_spec *);
+void cluster_set_up(struct cluster *, uint32_t node, bool up);
+void cluster_set_drained(struct cluster *, uint32_t node, bool drained);
+uint32_t cluster_count(const struct cluster *);
+uint32_t cluster_find(const struct cluster *, const char *name); /* UINT32_MAX when unknown */
+
+struct node_view {
+    const struct node_spec *spec;
+    bool up, drained;
+    uint64_t cpu_used, memory_used, disk_used, gpu_used_milli;
+    uint32_t tasks;
+};
+struct node_view cluster_node(const struct cluster *, uint32_t node);
+
+/* Takes what a placed task holds (role of the job says how much; node by place->node). false and
+ * nothing taken when it does not fit: capacity, a device over 1000 milli, or a port already held on
+ * that physical host. After a restart the core takes again what its records say. */
+bool cluster_take(struct cluster *, const struct job_spec *, const struct task_place *);
+void cluster_give(struct cluster *, const struct job_spec *, const struct task_place *);
+/* A port seen taken from outside: not given out on that host until the time passes. */
+void cluster_block_port(struct cluster *, uint32_t node, uint32_t port, uint64_t until_ms);
+
+#endif

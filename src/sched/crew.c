@@ -1,0 +1,300 @@
+/* Making groups of a job's tasks.
+ *
+ * Roles of a `together` set form units: with g the greatest common divisor of their replicas there
+ * are g units, each with replicas/g tasks of every role. Every other role has units of one task.
+ * Groups are ordered so that what fits in few places comes first: ports by number, then gpu, cpu,
+ * memory. */
+#include "sched/crew.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool contains(const struct words *w, const char *name)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (strcmp(w->at[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const struct words *together_with(const struct job_spec *job, const char *role)
+{
+    for (size_t i = 0; i < job->placing.n_together; i++)
+        if (contains(&job->placing.together[i].roles, role))
+            return &job->placing.together[i].roles;
+    return NULL;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static uint32_t role_least(const struct role *r)
+{
+    return r->min && r->min < r->replicas ? r->min : r->replicas;
+}
+
+/* A gang that counts over its roles leaves it to the count which of them come. */
+static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
+{
+    uint32_t least = role_least(r);
+    for (size_t i = 0; i < job->n_gangs; i++)
+        if (job->gangs[i].min && contains(&job->gangs[i].roles, r->name) && least == r->replicas)
+            return 0;
+    return least;
+}
+
+static void group_finish(struct crew *crew, struct group *g)
+{
+    g->order = (uint32_t)crew->n_groups;
+    g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
+    g->nothing = true;
+    for (size_t i = 0; i < g->n_members; i++) {
+        const struct want *w = g->members[i].want;
+        g->nothing = g->nothing && want_is_nothing(w);
+        g->has_static_ports = g->has_static_ports || w->has_static_ports;
+        g->spread = g->spread || contains(&crew->job->placing.spread, w->role->name);
+        g->apart = g->apart || contains(&crew->job->placing.apart, w->role->name);
+    }
+    if (g->spread || g->apart)
+        g->on = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint32_t);
+}
+
+static void group_of_role(struct crew *crew, const struct want *w)
+{
+    struct group *g = &crew->groups[crew->n_groups++];
+    g->name = w->role->name;
+    g->members = ARENA_NEW(crew->arena, struct member);
+    g->members[g->n_members++] = (struct member){ .want = w, .per = 1 };
+    g->size = 1;
+    g->units = w->role->replicas;
+    g->least = role_least_in(crew->job, w->role);
+    g->pin = UINT32_MAX;
+    group_finish(crew, g);
+}
+
+static void group_of_set(struct crew *crew, const struct want *wants, const struct words *set)
+{
+    struct group *g = &crew->groups[crew->n_groups++];
+    const struct job_spec *job = crew->job;
+    g->members = ARENA_ARRAY(crew->arena, job->n_roles, struct member);
+    g->pin = UINT32_MAX;
+    for (uint32_t i = 0; i < job->n_roles; i++) {
+        if (!contains(set, job->roles[i].name) || !job->roles[i].replicas)
+            continue;
+        g->members[g->n_members++] = (struct member){ .want = &wants[i] };
+        g->units = common_divisor(job->roles[i].replicas, g->units);
+        g->name = g->name ? arena_printf(crew->arena, "%s+%s", g->name, job->roles[i].name)
+                          : job->roles[i].name;
+    }
+    for (size_t m = 0; m < g->n_members; m++) {
+        struct member *member = &g->members[m];
+        member->per = member->want->role->replicas / g->units;
+        g->size += member->per;
+        uint32_t least = (role_least_in(job, member->want->role) + member->per - 1) / member->per;
+        g->least = least > g->least ? least : g->least;
+    }
+    group_finish(crew, g);
+}
+
+static uint64_t group_need(const struct group *g, enum demand_kind kind)
+{
+    for (size_t i = 0; i < g->n_demands; i++)
+        if (g->demands[i].kind == kind)
+            return g->demands[i].need;
+    return 0;
+}
+
+static int by_hardness(const void *a, const void *b)
+{
+    static const enum demand_kind order[] = { DEMAND_GPU, DEMAND_SHARE, DEMAND_CPU, DEMAND_MEMORY };
+    const struct group *x = a, *y = b;
+    if (x->has_static_ports != y->has_static_ports)
+        return x->has_static_ports ? -1 : 1;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        uint64_t nx = group_need(x, order[i]), ny = group_need(y, order[i]);
+        if (nx != ny)
+            return nx > ny ? -1 : 1;
+    }
+    return x->order < y->order ? -1 : 1; /* qsort is not stable by itself */
+}
+
+static void collect_avoided(struct crew *crew)
+{
+    size_t most = 0;
+    for (size_t r = 0; r < crew->job->n_roles; r++)
+        most += crew->job->roles[r].n_ports;
+    crew->avoid = ARENA_ARRAY(crew->arena, most, struct port_range);
+    for (size_t r = 0; r < crew->job->n_roles; r++)
+        for (size_t i = 0; i < crew->job->roles[r].n_ports; i++) {
+            const struct port_want *p = &crew->job->roles[r].ports[i];
+            if (p->first)
+                crew->avoid[crew->n_avoid++] =
+                    (struct port_range){ .first = p->first, .last = p->first + p->count - 1 };
+        }
+}
+
+static struct want *begin(struct crew *crew, struct arena *arena, struct cluster *cluster,
+                          const struct job_spec *job)
+{
+    *crew = (struct crew){ .arena = arena, .cluster = cluster, .job = job };
+    struct want *wants = ARENA_ARRAY(arena, job->n_roles, struct want);
+    for (uint32_t i = 0; i < job->n_roles; i++)
+        want_init(&wants[i], job, i);
+    collect_avoided(crew);
+    return wants;
+}
+
+/* The first role of a set makes its group. */
+static bool leads(const struct job_spec *job, uint32_t role, const struct words *set)
+{
+    for (uint32_t i = 0; i < role; i++)
+        if (job->roles[i].replicas && contains(set, job->roles[i].name))
+            return false;
+    return true;
+}
+
+void crew_init(struct crew *crew, struct arena *arena, struct cluster *cluster,
+               const struct job_spec *job)
+{
+    const struct want *wants = begin(crew, arena, cluster, job);
+    crew->groups = ARENA_ARRAY(arena, job->n_roles, struct group);
+    for (uint32_t i = 0; i < job->n_roles; i++) {
+        const struct words *set = together_with(job, job->roles[i].name);
+        crew->n_places += job->roles[i].replicas;
+        if (!job->roles[i].replicas)
+            continue;
+        if (!set)
+            group_of_role(crew, &wants[i]);
+        else if (leads(job, i, set))
+            group_of_set(crew, wants, set);
+    }
+    for (size_t i = 0; i < crew->n_groups; i++)
+        crew->elastic = crew->elastic || crew->groups[i].least < crew->groups[i].units;
+    qsort(crew->groups, crew->n_groups, sizeof *crew->groups, by_hardness);
+}
+
+static uint32_t role_first_place(const struct job_spec *job, uint32_t role)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < role; i++)
+        first += job->roles[i].replicas;
+    return first;
+}
+
+static void group_fill_units(struct crew *crew, struct group *g)
+{
+    g->tasks = ARENA_ARRAY(crew->arena, (size_t)g->units * g->size, struct crew_task);
+    for (uint32_t unit = 0, at = 0; unit < g->units; unit++)
+        for (size_t m = 0; m < g->n_members; m++) {
+            const struct member *member = &g->members[m];
+            uint32_t first = role_first_place(crew->job, member->want->at) + unit * member->per;
+            for (uint32_t k = 0; k < member->per; k++)
+                g->tasks[at++] = (struct crew_task){ .want = member->want, .place = first + k };
+        }
+}
+
+void crew_seat(struct crew *crew)
+{
+    const struct job_spec *job = crew->job;
+    if (crew->seats)
+        return;
+    crew->places = ARENA_ARRAY(crew->arena, crew->n_places, struct task_place);
+    crew->seats = ARENA_ARRAY(crew->arena, crew->n_places, struct seat);
+    for (uint32_t i = 0, at = 0; i < job->n_roles; i++)
+        for (uint32_t k = 0; k < job->roles[i].replicas; k++)
+            crew->places[at++] = (struct task_place){ .role = i, .index = k, .attempt = 1 };
+    for (size_t i = 0; i < crew->n_groups; i++)
+        group_fill_units(crew, &crew->groups[i]);
+}
+
+/* ---- some tasks of a running job ---- */
+
+/* Tasks of the role that a unit of the set has; units as group_of_set() makes them. */
+static uint32_t tasks_in_unit(const struct job_spec *job, const struct words *set,
+                              const struct role *role)
+{
+    uint32_t units = 0;
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (contains(set, job->roles[i].name))
+            units = common_divisor(job->roles[i].replicas, units);
+    return units && role->replicas >= units ? role->replicas / units : 1;
+}
+
+/* Node of a peer that this task has to join. */
+static uint32_t pinned(const struct crew *crew, const struct sched_more *more, struct task_ref task)
+{
+    const struct job_spec *job = crew->job;
+    const struct role *own = &job->roles[task.role];
+    const struct words *set = together_with(job, own->name);
+    if (!set)
+        return UINT32_MAX;
+    uint32_t unit = task.index / tasks_in_unit(job, set, own);
+    for (size_t i = 0; i < more->n_held; i++) {
+        const struct task_place *p = &more->held[i];
+        const struct role *r = &job->roles[p->role];
+        if (contains(set, r->name) && p->index / tasks_in_unit(job, set, r) == unit)
+            return cluster_find(crew->cluster, p->node);
+    }
+    return UINT32_MAX;
+}
+
+static struct group *group_for(struct crew *crew, const struct want *w, uint32_t pin)
+{
+    for (size_t i = 0; i < crew->n_groups; i++)
+        if (crew->groups[i].members[0].want == w && crew->groups[i].pin == pin)
+            return &crew->groups[i];
+    struct group *g = &crew->groups[crew->n_groups++];
+    g->name = w->role->name;
+    g->members = ARENA_NEW(crew->arena, struct member);
+    g->members[g->n_members++] = (struct member){ .want = w, .per = 1 };
+    g->size = 1;
+    g->pin = pin;
+    return g;
+}
+
+/* Groups of one role count together which nodes have its tasks. */
+static void count_held(const struct crew *crew, const struct sched_more *more, struct group *g)
+{
+    for (struct group *other = crew->groups; g->on && other < g; other++)
+        if (other->members[0].want == g->members[0].want) {
+            g->on = other->on;
+            return;
+        }
+    for (size_t i = 0; g->on && i < more->n_held; i++) {
+        uint32_t node = cluster_find(crew->cluster, more->held[i].node);
+        if (more->held[i].role == g->members[0].want->at && node != UINT32_MAX)
+            g->on[node]++;
+    }
+}
+
+void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *cluster,
+                    const struct sched_more *more)
+{
+    const struct want *wants = begin(crew, arena, cluster, more->spec);
+    crew->some_only = true;
+    crew->n_places = (uint32_t)more->n;
+    crew->groups = ARENA_ARRAY(arena, more->n, struct group);
+    crew->places = ARENA_ARRAY(arena, more->n, struct task_place);
+    crew->seats = ARENA_ARRAY(arena, more->n, struct seat);
+    for (uint32_t i = 0; i < crew->n_places; i++) {
+        struct task_ref t = more->tasks[i];
+        uint32_t pin = pinned(crew, more, t);
+        crew->places[i] = (struct task_place){ .role = t.role, .index = t.index };
+        struct group *g = group_for(crew, &wants[t.role], pin);
+        if (!g->units) {
+            g->tasks = ARENA_ARRAY(arena, more->n - i, struct crew_task);
+            group_finish(crew, g);
+            count_held(crew, more, g);
+        }
+        g->tasks[g->units++] = (struct crew_task){ .want = &wants[t.role], .place = i };
+        g->least = g->units;
+    }
+    qsort(crew->groups, crew->n_groups, sizeof *crew->groups, by_hardness);
+}

@@ -1,0 +1,65 @@
+/* The tasks of one job on their way to places: what is asked, in which units, and what has been
+ * taken so far. */
+#ifndef SCHED_CREW_H
+#define SCHED_CREW_H
+
+#include "sched/demand.h"
+#include "sched/plan.h"
+
+struct crew_task {
+    const struct want *want;
+    uint32_t place; /* position in places[] */
+};
+
+/* Tasks that are placed alike. A unit is one task of a role, or one share of each role of a
+ * `together` set on one node. */
+struct group {
+    const char *name; /* "worker", "worker+ps" */
+    struct member *members;
+    size_t n_members;
+    struct crew_task *tasks; /* size a unit */
+    uint32_t size, units;
+    uint32_t least; /* units without which the job does not start */
+    struct demand *demands;
+    size_t n_demands;
+    uint32_t pin; /* the only node, or UINT32_MAX */
+    bool spread, apart;
+    bool nothing; /* asks for no amount */
+    bool has_static_ports;
+    uint32_t *on;   /* units per node; only with spread or apart */
+    uint32_t order; /* of making, for ties */
+    uint32_t done;  /* units placed */
+};
+
+struct seat { /* taken, to be given back when the job does not fit */
+    uint32_t node;
+    struct group *group;
+    const struct want *want;
+    uint32_t place;
+};
+
+struct crew {
+    struct arena *arena;
+    struct cluster *cluster;
+    const struct job_spec *job;
+    struct group *groups; /* hardest to place first */
+    size_t n_groups;
+    struct task_place *places; /* roles in order, index ascending; or in the order asked for */
+    uint32_t n_places;
+    struct seat *seats; /* in the order they were taken */
+    uint32_t n_seats;
+    struct port_range *avoid; /* what the job wants by number: dynamic ports stay out of it */
+    size_t n_avoid;
+    bool elastic;    /* may start with fewer than all tasks */
+    bool some_only;  /* tasks of a running job */
+    uint32_t *steps; /* what searching may still spend, shared by a pass; NULL: enough for one */
+};
+
+/* All tasks of a job, on this cluster (which placing changes). */
+void crew_init(struct crew *, struct arena *, struct cluster *, const struct job_spec *);
+/* Room for the places of each task: only for a job that is not short of anything by counting. */
+void crew_seat(struct crew *);
+/* Some tasks of a running job; seated. */
+void crew_init_more(struct crew *, struct arena *, struct cluster *, const struct sched_more *);
+
+#endif

@@ -1,0 +1,21 @@
+/* One unit of tasks on one node: does it fit, take it, give it back. */
+#ifndef SCHED_FIT_H
+#define SCHED_FIT_H
+
+#include "sched/crew.h"
+
+#define FIT_ANY_DEVICE UINT32_MAX
+
+/* May the group be on this node at all: up, named, labels, type, pin, apart. */
+bool fit_allowed(const struct crew *, const struct group *, uint32_t node);
+/* How many more units the node holds, at most limit: exact for units of one task, otherwise not too
+ * low. */
+uint32_t fit_units(const struct crew *, const struct group *, uint32_t node, uint32_t limit);
+
+/* Puts the group's next unit on the node. device: for a unit of one sharing task, the device to
+ * use. false: nothing was taken. */
+bool fit_put(struct crew *, struct group *, uint32_t node, uint32_t device);
+/* Gives back everything that was taken after the first n seats. */
+void fit_back(struct crew *, uint32_t n_seats);
+
+#endif

@@ -1,0 +1,273 @@
+/* Placing one job, all or nothing.
+ *
+ * First on one node. Then group by group, hardest first: each time the node that takes most of what
+ * is left of the group, and of equal ones the fullest, so that a gang lies on few nodes and large
+ * holes stay whole. Spread roles and tasks that ask for nothing go where fewest of them are. When
+ * that fails and several groups compete, a bounded search decides. A job that may start with fewer
+ * tasks is tried with all of them first; then with its least, and what else fits. */
+#include "sched/gang.h"
+
+#include "sched/fit.h"
+#include "sched/search.h"
+#include "sched/shortage.h"
+
+#include <string.h>
+
+struct choice {
+    uint32_t node, units;
+    uint64_t crowd; /* units of the group, or tasks, that are there; spread only */
+};
+
+static bool scatters(const struct group *g)
+{
+    return g->spread || g->nothing;
+}
+
+/* Fuller: less gpu free, then less cpu, then less memory; then the earlier node. */
+static bool fuller(const struct cluster *c, uint32_t a, uint32_t b)
+{
+    const struct node *x = &c->nodes[a], *y = &c->nodes[b];
+    const struct node_spec *sx = &cluster_form(c, a)->spec, *sy = &cluster_form(c, b)->spec;
+    uint64_t gx = less(UINT64_C(1000) * sx->gpus, x->gpu_milli);
+    uint64_t gy = less(UINT64_C(1000) * sy->gpus, y->gpu_milli);
+    if (gx != gy)
+        return gx < gy;
+    uint64_t cx = less(sx->cpu_milli, x->cpu), cy = less(sy->cpu_milli, y->cpu);
+    if (cx != cy)
+        return cx < cy;
+    uint64_t mx = less(sx->memory, x->memory), my = less(sy->memory, y->memory);
+    return mx != my ? mx < my : a < b;
+}
+
+static bool better(const struct cluster *c, const struct group *g, struct choice a, struct choice b)
+{
+    if (b.node == UINT32_MAX)
+        return true;
+    if (scatters(g) && a.crowd != b.crowd)
+        return a.crowd < b.crowd;
+    if (!scatters(g) && a.units != b.units)
+        return a.units > b.units;
+    return fuller(c, a.node, b.node);
+}
+
+static struct choice choose(const struct crew *crew, const struct group *g, uint32_t left,
+                            const uint8_t *skip)
+{
+    struct choice best = { .node = UINT32_MAX };
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        uint32_t units = skip && skip[i] ? 0 : fit_units(crew, g, i, scatters(g) ? 1 : left);
+        struct choice here = { .node = i, .units = units };
+        here.crowd = g->spread ? g->on[i] : crew->cluster->nodes[i].tasks;
+        if (units && better(crew->cluster, g, here, best))
+            best = here;
+    }
+    return best;
+}
+
+/* Places units of the group until it has `upto` of them. */
+static bool fill(struct crew *crew, struct group *g, uint32_t upto)
+{
+    uint8_t *skip = NULL;
+    while (g->done < upto) {
+        struct choice c = choose(crew, g, upto - g->done, skip);
+        if (c.node == UINT32_MAX)
+            return false;
+        uint32_t before = g->done;
+        while (g->done - before < c.units && fit_put(crew, g, c.node, FIT_ANY_DEVICE))
+            ;
+        if (g->done != before)
+            continue;
+        /* The count was too high: ports that the job avoids, shares within a unit. */
+        if (!skip)
+            skip = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint8_t);
+        skip[c.node] = 1;
+    }
+    return true;
+}
+
+static bool fill_all(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->n_groups; i++)
+        if (!fill(crew, &crew->groups[i], crew->groups[i].units))
+            return false;
+    return true;
+}
+
+static bool on_one_node(struct crew *crew, uint32_t node)
+{
+    for (size_t i = 0; i < crew->n_groups; i++)
+        while (crew->groups[i].done < crew->groups[i].units)
+            if (!fit_put(crew, &crew->groups[i], node, FIT_ANY_DEVICE)) {
+                fit_back(crew, 0);
+                return false;
+            }
+    return true;
+}
+
+/* Each group by itself fits on the node, and so do the sums of what is most often short. */
+static bool may_hold_all(const struct crew *crew, uint32_t node)
+{
+    const struct node *n = &crew->cluster->nodes[node];
+    uint64_t cpu = 0, gpu = 0;
+    for (size_t i = 0; i < crew->n_groups; i++) {
+        const struct group *g = &crew->groups[i];
+        if (fit_units(crew, g, node, g->units) < g->units)
+            return false;
+        for (size_t k = 0; k < g->n_demands; k++) {
+            cpu += g->demands[k].kind == DEMAND_CPU ? g->demands[k].need * g->units : 0;
+            gpu += g->demands[k].kind == DEMAND_GPU ? g->demands[k].need * g->units : 0;
+        }
+    }
+    return gpu <= UINT64_C(1000) * n->idle_gpus &&
+           cpu <= less(cluster_form(crew->cluster, node)->spec.cpu_milli, n->cpu);
+}
+
+/* The fullest node that may hold them all is tried. */
+static bool fill_one_node(struct crew *crew)
+{
+    uint32_t best = UINT32_MAX;
+    for (size_t i = 0; i < crew->n_groups; i++)
+        if (scatters(&crew->groups[i]) || crew->groups[i].apart)
+            return false;
+    for (uint32_t node = 0; node < cluster_count(crew->cluster); node++)
+        if (may_hold_all(crew, node) && (best == UINT32_MAX || fuller(crew->cluster, node, best)))
+            best = node;
+    return best != UINT32_MAX && on_one_node(crew, best);
+}
+
+/* ---- fewer tasks than all ---- */
+
+static uint32_t tasks_of_gang(const struct crew *crew, const struct gang *gang)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < crew->n_seats; i++)
+        for (size_t k = 0; k < gang->roles.n; k++)
+            n += strcmp(crew->seats[i].want->role->name, gang->roles.at[k]) == 0;
+    return n;
+}
+
+/* One more unit for each group in turn, so that roles grow alike. */
+static void fill_rest(struct crew *crew)
+{
+    bool grew = true;
+    while (grew) {
+        grew = false;
+        for (size_t i = 0; i < crew->n_groups; i++) {
+            struct group *g = &crew->groups[i];
+            if (g->done < g->units && fill(crew, g, g->done + 1))
+                grew = true;
+        }
+    }
+}
+
+/* SIZE_MAX when every group has its least, else the position of the first that has not. */
+static size_t fill_least(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->n_groups; i++)
+        if (!fill(crew, &crew->groups[i], crew->groups[i].least))
+            return i;
+    return SIZE_MAX;
+}
+
+static struct group *short_in_gang(struct crew *crew, const struct gang *gang)
+{
+    for (size_t i = 0; i < crew->n_groups; i++)
+        for (size_t k = 0; k < gang->roles.n; k++)
+            if (crew->groups[i].done < crew->groups[i].units &&
+                strcmp(crew->groups[i].members[0].want->role->name, gang->roles.at[k]) == 0)
+                return &crew->groups[i];
+    return crew->groups;
+}
+
+/* The rest as room appears, then the counts that gangs ask for. */
+static struct group *fill_gangs(struct crew *crew)
+{
+    fill_rest(crew);
+    for (size_t i = 0; i < crew->job->n_gangs; i++)
+        if (tasks_of_gang(crew, &crew->job->gangs[i]) < crew->job->gangs[i].min)
+            return short_in_gang(crew, &crew->job->gangs[i]);
+    return NULL;
+}
+
+struct group *gang_stuck(struct crew *crew)
+{
+    size_t stuck = fill_least(crew);
+    return stuck == SIZE_MAX ? fill_gangs(crew) : &crew->groups[stuck];
+}
+
+static bool counts_over_roles(const struct job_spec *job)
+{
+    for (size_t i = 0; i < job->n_gangs; i++)
+        if (job->gangs[i].min)
+            return true;
+    return false;
+}
+
+static enum gang_answer place_least(struct crew *crew)
+{
+    if (fill_least(crew) != SIZE_MAX) {
+        fit_back(crew, 0);
+        enum search_answer found = search_places(crew, true);
+        if (found != SEARCH_FOUND)
+            return found == SEARCH_NONE ? GANG_NO_ROOM : GANG_NOT_FOUND;
+    }
+    if (!fill_gangs(crew))
+        return GANG_PLACED;
+    fit_back(crew, 0);
+    return counts_over_roles(crew->job) ? GANG_NOT_FOUND : GANG_NO_ROOM;
+}
+
+/* Places that were given, in order; the others are dropped. */
+static void finish(struct crew *crew)
+{
+    uint8_t *placed = ARENA_ARRAY(crew->arena, crew->n_places, uint8_t);
+    uint32_t n = 0;
+    const struct form *last = NULL;
+    const char *name = NULL, *address = NULL;
+    for (uint32_t i = 0; i < crew->n_seats; i++) {
+        const struct form *f = cluster_form(crew->cluster, crew->seats[i].node);
+        if (f != last) {
+            name = arena_strdup(crew->arena, f->spec.name);
+            address = arena_strdup(crew->arena, f->spec.address);
+            last = f;
+        }
+        crew->places[crew->seats[i].place].node = name;
+        crew->places[crew->seats[i].place].address = address;
+        placed[crew->seats[i].place] = 1;
+    }
+    for (uint32_t i = 0; i < crew->n_places; i++)
+        if (placed[i])
+            crew->places[n++] = crew->places[i];
+    crew->n_places = n;
+}
+
+/* One group of single tasks: taking the most from each node is already certain. */
+static bool filling_is_certain(const struct crew *crew)
+{
+    return crew->n_groups == 1 && crew->groups[0].size == 1;
+}
+
+static enum gang_answer place(struct crew *crew)
+{
+    if (fill_one_node(crew) || fill_all(crew))
+        return GANG_PLACED;
+    fit_back(crew, 0);
+    enum search_answer found = filling_is_certain(crew) ? SEARCH_NONE : search_places(crew, false);
+    if (found == SEARCH_FOUND)
+        return GANG_PLACED;
+    if (crew->elastic)
+        return place_least(crew);
+    return found == SEARCH_NONE ? GANG_NO_ROOM : GANG_NOT_FOUND;
+}
+
+enum gang_answer gang_place(struct crew *crew)
+{
+    struct shortage s;
+    if (shortage_find(crew, &s))
+        return GANG_NO_ROOM;
+    crew_seat(crew);
+    enum gang_answer answer = place(crew);
+    if (answer == GANG_PLACED)
+        finish(crew);
+    return answer;
+}

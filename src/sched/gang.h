@@ -1,0 +1,20 @@
+/* One job on the cluster: all of what it needs, or nothing. */
+#ifndef SCHED_GANG_H
+#define SCHED_GANG_H
+
+#include "sched/crew.h"
+
+enum gang_answer {
+    GANG_PLACED,
+    GANG_NO_ROOM,  /* certain: there is no arrangement */
+    GANG_NOT_FOUND /* none was found, and the job is too large to be certain */
+};
+/* On GANG_PLACED the cluster holds what crew->places says (n_places of them, shortened when not all
+ * replicas fit); otherwise nothing was taken. */
+enum gang_answer gang_place(struct crew *);
+
+/* For explaining: places what fits, group by group, and returns the first group that does not get
+ * its least; NULL when all do. What was placed stays taken until fit_back(). */
+struct group *gang_stuck(struct crew *);
+
+#endif

@@ -1,0 +1,55 @@
+/* The inside of a cluster, for this folder: what is taken of each node, and the primitives that
+ * take and give. */
+#ifndef SCHED_NODES_H
+#define SCHED_NODES_H
+
+#include "sched/cluster.h"
+#include "sched/layout.h"
+#include "sched/ports.h"
+#include "sched/want.h"
+
+struct node { /* taken */
+    uint64_t cpu, memory, disk, gpu_milli;
+    uint32_t idle_gpus; /* devices nobody uses */
+    uint32_t tasks;
+    bool up, drained;
+};
+
+struct cluster {
+    struct layout *layout;
+    struct node *nodes;
+    uint16_t *gpu;        /* milli taken, a slot per device */
+    uint64_t *custom;     /* milli taken, a slot per node and name */
+    struct ports **ports; /* per physical host; NULL: all free */
+    struct port_range pool;
+    uint32_t port_start;
+};
+
+static inline const struct form *cluster_form(const struct cluster *c, uint32_t node)
+{
+    return c->layout->forms[node];
+}
+static inline bool node_usable(const struct node *n)
+{
+    return n->up && !n->drained;
+}
+static inline uint64_t less(uint64_t a, uint64_t b) /* a - b, not below 0 */
+{
+    return a > b ? a - b : 0;
+}
+
+/* The same nodes with nothing taken, all of them up and in use. */
+struct cluster *cluster_clone_empty(const struct cluster *);
+/* All nodes up and undrained, what is taken stays. */
+void cluster_revive(struct cluster *);
+void cluster_expire_blocks(struct cluster *, uint64_t now_ms);
+const struct ports *cluster_ports(const struct cluster *, uint32_t node);
+struct ports *cluster_own_ports(struct cluster *, uint32_t node);
+
+/* Cpu, memory, disk and custom amounts of one more task. */
+bool node_has_amounts(const struct cluster *, uint32_t node, const struct want *);
+/* Takes exactly what place says (devices, ports) and want says (amounts); all or nothing. */
+bool node_hold(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
+void node_drop(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
+
+#endif

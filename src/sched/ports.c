@@ -1,0 +1,176 @@
+/* Port maps of physical hosts.
+ *
+ * Programs bind all interfaces, so nodes of one physical host share one map. A map is a bitmap over
+ * all ports plus a short list of ports seen taken from outside; it is counted and copied on the
+ * first write, because a scheduling pass writes few of them. */
+#include "sched/ports.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BITS   64u
+#define BLOCKED_MAX 256u
+
+struct blocked {
+    uint32_t port;
+    uint64_t until_ms;
+};
+
+struct ports {
+    uint32_t refs;
+    struct port_range pool;
+    uint32_t next; /* dynamic ports are looked for from here */
+    uint32_t held_in_pool;
+    uint32_t n_blocked;
+    struct blocked blocked[BLOCKED_MAX];
+    uint64_t bits[PORTS_MAX / WORD_BITS];
+};
+
+static bool in_range(struct port_range r, uint32_t port)
+{
+    return port >= r.first && port <= r.last;
+}
+
+struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t start)
+{
+    struct ports *p = *at;
+    if (p && p->refs == 1)
+        return p;
+    struct ports *own = mem_new(sizeof *own);
+    if (p) {
+        memcpy(own, p, sizeof *own);
+        p->refs--;
+    } else {
+        own->pool = pool;
+        own->next = start;
+    }
+    own->refs = 1;
+    return *at = own;
+}
+
+struct ports *ports_share(struct ports *p)
+{
+    if (p)
+        p->refs++;
+    return p;
+}
+
+void ports_unshare(struct ports *p)
+{
+    if (p && --p->refs == 0)
+        free(p);
+}
+
+bool ports_held(const struct ports *p, uint32_t port)
+{
+    return p && (p->bits[port / WORD_BITS] >> (port % WORD_BITS) & 1);
+}
+
+bool ports_busy(const struct ports *p, uint32_t port)
+{
+    if (!p)
+        return false;
+    if (ports_held(p, port))
+        return true;
+    for (uint32_t i = 0; i < p->n_blocked; i++)
+        if (p->blocked[i].port == port)
+            return true;
+    return false;
+}
+
+void ports_hold(struct ports *p, uint32_t port)
+{
+    p->bits[port / WORD_BITS] |= UINT64_C(1) << (port % WORD_BITS);
+    if (!in_range(p->pool, port))
+        return;
+    p->held_in_pool++;
+    p->next = port == p->pool.last ? p->pool.first : port + 1;
+}
+
+void ports_drop(struct ports *p, uint32_t port)
+{
+    p->bits[port / WORD_BITS] &= ~(UINT64_C(1) << (port % WORD_BITS));
+    if (in_range(p->pool, port))
+        p->held_in_pool--;
+}
+
+void ports_block(struct ports *p, uint32_t port, uint64_t until_ms)
+{
+    uint32_t slot = p->n_blocked, earliest = 0;
+    for (uint32_t i = 0; i < p->n_blocked; i++) {
+        if (p->blocked[i].port == port)
+            slot = i;
+        if (p->blocked[i].until_ms < p->blocked[earliest].until_ms)
+            earliest = i;
+    }
+    if (slot == BLOCKED_MAX)
+        slot = earliest;
+    else if (slot == p->n_blocked)
+        p->n_blocked++;
+    p->blocked[slot] = (struct blocked){ .port = port, .until_ms = until_ms };
+}
+
+bool ports_expires(const struct ports *p, uint64_t now_ms)
+{
+    for (uint32_t i = 0; p && i < p->n_blocked; i++)
+        if (p->blocked[i].until_ms <= now_ms)
+            return true;
+    return false;
+}
+
+void ports_expire(struct ports *p, uint64_t now_ms)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->n_blocked; i++)
+        if (p->blocked[i].until_ms > now_ms)
+            p->blocked[kept++] = p->blocked[i];
+    p->n_blocked = kept;
+}
+
+uint32_t ports_idle(const struct ports *p, struct port_range pool)
+{
+    uint32_t idle = pool.last - pool.first + 1;
+    if (!p)
+        return idle;
+    idle -= p->held_in_pool;
+    for (uint32_t i = 0; i < p->n_blocked; i++)
+        if (in_range(pool, p->blocked[i].port) && !ports_held(p, p->blocked[i].port))
+            idle--;
+    return idle;
+}
+
+static bool offered(const struct ports *p, const struct port_ask *ask, uint32_t port)
+{
+    if (ports_busy(p, port))
+        return false;
+    for (size_t i = 0; i < ask->n_avoid; i++)
+        if (in_range(ask->avoid[i], port))
+            return false;
+    return true;
+}
+
+bool ports_find(const struct ports *p, const struct port_ask *ask, uint32_t n, uint32_t *out)
+{
+    uint32_t size = ask->pool.last - ask->pool.first + 1, pieces = 0, run = 0;
+    uint32_t next = p ? p->next : ask->start;
+    uint32_t begin = in_range(ask->pool, next) ? next - ask->pool.first : 0;
+    /* Once around, and on to the end of a run that begins before the place where the look began. */
+    for (uint32_t step = 0; step < size + n - 1 && run < n; step++) {
+        uint32_t offset = (begin + step) % size, port = ask->pool.first + offset;
+        if (offset == 0)
+            run = 0; /* the last port and the first are not neighbours */
+        if (!offered(p, ask, port)) {
+            run = 0;
+            continue;
+        }
+        run++;
+        if (pieces < n && step < size)
+            out[pieces++] = port;
+        if (run == n)
+            for (uint32_t i = 0; i < n; i++)
+                out[i] = port - (n - 1) + i;
+    }
+    return run == n || pieces == n;
+}

@@ -1,0 +1,372 @@
+/* Wording. What is short is found in shortage.c; here it becomes a wait_reason.
+ *
+ * Order of the look: counting (certain and cheap); then the group that gets stuck when the others
+ * have their places; and whether nodes that are lost or drained would help. */
+#include "sched/reason.h"
+
+#include "base/buf.h"
+#include "sched/fit.h"
+#include "sched/shortage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX 512u
+
+static char *buf_to_arena(struct arena *arena, const struct buf *text)
+{
+    return arena_strndup(arena, buf_str(text), text->len);
+}
+
+static const char *node_name(const struct crew *crew, uint32_t node)
+{
+    if (node == UINT32_MAX)
+        return "";
+    return arena_strdup(crew->arena, cluster_form(crew->cluster, node)->spec.name);
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* What has to come free at the least: what the cluster lacks in all, or what one unit lacks where
+ * most is left. */
+static uint64_t missing(const struct shortage *s)
+{
+    if (s->demand->kind == DEMAND_PORT)
+        return s->needed - s->fits;
+    uint64_t in_all = less(times(s->demand->need, s->needed), s->free);
+    uint64_t for_one = less(s->demand->need, s->best);
+    return in_all > for_one ? in_all : for_one;
+}
+
+static void add_amount(struct buf *out, const struct demand *d, uint64_t amount)
+{
+    demand_amount(d, amount, out);
+}
+
+/* "4 gpu", "16Gi memory" */
+static void add_named(struct buf *out, const struct demand *d, uint64_t amount)
+{
+    add_amount(out, d, amount);
+    buf_addf(out, " %s", d->name);
+}
+
+static const char *unit_word(const struct group *g)
+{
+    return g->size == 1 ? "task" : "unit";
+}
+
+/* ---- what no room can cure ---- */
+
+static bool some_node_has(const struct crew *crew, const struct pair *label)
+{
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        const char *has = pairs_get(&cluster_form(crew->cluster, i)->spec.labels, label->name);
+        if (has && strcmp(has, label->value) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *joined(struct arena *arena, const struct words *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    for (size_t i = 0; i < w->n; i++)
+        buf_addf(&text, "%s%s", i ? " or " : "", w->at[i]);
+    return buf_to_arena(arena, &text);
+}
+
+static const char *group_name(const struct crew *crew, const struct group *g)
+{
+    return g ? arena_strdup(crew->arena, g->name) : "";
+}
+
+static void word_type(const struct crew *crew, const struct group *g, struct wait_reason *r)
+{
+    const struct placing *placing = &crew->job->placing;
+    const struct role *role = g->members[0].want->role;
+    for (size_t i = 1; i < g->n_members; i++)
+        if (!role->resources.gpu_types.n)
+            role = g->members[i].want->role;
+    const char *types = joined(crew->arena, &role->resources.gpu_types);
+    bool others = placing->labels.n || placing->nodes.n;
+    r->resource = arena_printf(crew->arena, "gpu type %s", types);
+    r->text = arena_printf(crew->arena, "no node %shas gpu type %s",
+                           others ? "with the labels and names asked for " : "", types);
+}
+
+/* The label that no node has; when each is somewhere, the last one asked for. */
+static void word_label(const struct crew *crew, struct wait_reason *r)
+{
+    const struct placing *placing = &crew->job->placing;
+    size_t i = 0;
+    while (i + 1 < placing->labels.n && some_node_has(crew, &placing->labels.at[i]))
+        i++;
+    const struct pair *label = &placing->labels.at[i];
+    r->resource = arena_printf(crew->arena, "label %s=%s", label->name, label->value);
+    if (!some_node_has(crew, label))
+        r->text =
+            arena_printf(crew->arena, "no node has the label %s=%s", label->name, label->value);
+    else
+        r->text = placing->nodes.n ? "no node that is named has all labels asked for"
+                                   : "no node has all labels asked for";
+}
+
+static struct wait_reason misfit_reason(const struct crew *crew, const struct shortage *s)
+{
+    struct wait_reason r = { .why = WAIT_LABELS, .role = group_name(crew, s->group), .node = "" };
+    if (s->misfit == MISFIT_TYPE) {
+        word_type(crew, s->group, &r);
+    } else if (s->misfit == MISFIT_LABEL) {
+        word_label(crew, &r);
+    } else {
+        const char *names = joined(crew->arena, &crew->job->placing.nodes);
+        r.resource = arena_printf(crew->arena, "node %s", names);
+        r.text = arena_printf(crew->arena, "no node is named %s", names);
+    }
+    return r;
+}
+
+/* ---- now ---- */
+
+static void word_closest(const struct crew *crew, const struct shortage *s, struct buf *out)
+{
+    if (s->node == UINT32_MAX) {
+        buf_puts(out, "; no node is up");
+        return;
+    }
+    buf_addf(out, "; %s comes closest with ", node_name(crew, s->node));
+    add_amount(out, s->demand, s->best);
+    buf_puts(out, " of ");
+    add_amount(out, s->demand, s->demand->need);
+    buf_puts(out, s->demand->kind == DEMAND_SHARE && s->demand->one_device ? " free on one device"
+                                                                           : " free");
+}
+
+static void word_now(const struct crew *crew, const struct shortage *s, struct buf *out)
+{
+    const char *who = s->group ? s->group->name : "";
+    if (s->kind == SHORTAGE_NODES) {
+        buf_addf(out, "node: %u of the %u nodes that %s needs %s room", s->fits, s->needed, who,
+                 s->fits == 1 ? "has" : "have");
+        return;
+    }
+    if (s->demand->kind == DEMAND_PORT) {
+        buf_addf(out, "%s: free on %u of the %u hosts that %s needs", s->demand->name, s->fits,
+                 s->needed, who);
+        return;
+    }
+    buf_addf(out, "%s: ", s->demand->name);
+    add_amount(out, s->demand, missing(s));
+    buf_puts(out, " short");
+    if (s->kind == SHORTAGE_TOTAL) {
+        buf_addf(out, "; %u roles need ", s->short_roles);
+        add_amount(out, s->demand, s->demand->need);
+        buf_puts(out, " together, ");
+        add_amount(out, s->demand, s->free);
+        buf_puts(out, " are free");
+        return;
+    }
+    if (s->fits)
+        buf_addf(out, ", %u of %u %s %ss fit", s->fits, s->needed, who, unit_word(s->group));
+    word_closest(crew, s, out);
+}
+
+/* ---- ever ---- */
+
+static void word_ever(const struct crew *crew, const struct shortage *s, struct buf *out)
+{
+    const struct demand *d = s->demand;
+    if (s->kind == SHORTAGE_NODES) {
+        buf_addf(out, "%s needs %u nodes for itself, the cluster has %u", s->group->name, s->needed,
+                 s->fits);
+    } else if (s->kind == SHORTAGE_TOTAL) {
+        buf_addf(out, "%u roles need ", s->short_roles);
+        add_named(out, d, d->need);
+        buf_puts(out, " together, the cluster has ");
+        add_amount(out, d, s->free);
+    } else if (d->kind == DEMAND_PORT) {
+        buf_addf(out, "%s wants %s on %u hosts, the cluster has %u", s->group->name, d->name,
+                 s->needed, s->fits);
+    } else if (s->kind == SHORTAGE_DEMAND && s->fits == 0) {
+        buf_addf(out, "%s asks ", s->group->name);
+        add_named(out, d, d->need);
+        buf_addf(out, " a %s, the largest node has ", unit_word(s->group));
+        add_amount(out, d, s->largest);
+    } else if (s->kind == SHORTAGE_DEMAND && times(d->need, s->needed) > s->free) {
+        buf_addf(out, "%s needs ", s->group->name);
+        add_named(out, d, times(d->need, s->needed));
+        buf_puts(out, ", the cluster has ");
+        add_amount(out, d, s->free);
+    } else {
+        buf_addf(out, "%s asks ", s->group->name);
+        add_named(out, d, d->need);
+        buf_addf(out, " a %s, the cluster has room for %u of %u", unit_word(s->group), s->fits,
+                 s->needed);
+        if (s->kind == SHORTAGE_MIX) {
+            buf_addf(out, " with all else it asks; %s comes closest with ",
+                     node_name(crew, s->node));
+            add_amount(out, d, s->best);
+        }
+    }
+}
+
+/* ---- both ---- */
+
+static uint64_t asked_in_all(const struct crew *crew, const struct demand *d)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < crew->n_groups; i++)
+        for (size_t k = 0; k < crew->groups[i].n_demands; k++) {
+            const struct demand *own = &crew->groups[i].demands[k];
+            if (strcmp(own->name, d->name) == 0 &&
+                __builtin_add_overflow(total, times(own->need, crew->groups[i].least), &total))
+                return UINT64_MAX;
+        }
+    return total;
+}
+
+static struct wait_reason structured(const struct crew *crew, const struct shortage *s)
+{
+    struct wait_reason r = { .why = WAIT_RESOURCE, .role = group_name(crew, s->group) };
+    r.node = node_name(crew, s->node);
+    if (!s->demand) {
+        r.resource = "node";
+        r.need = 1;
+        r.short_by = s->needed - s->fits;
+        r.total = s->needed;
+        return r;
+    }
+    if (s->demand->kind == DEMAND_PORT)
+        r.why = WAIT_PORTS;
+    r.resource = arena_strdup(crew->arena, s->demand->name);
+    r.need = s->demand->need;
+    r.best = s->best;
+    r.short_by = missing(s);
+    r.total = asked_in_all(crew, s->demand);
+    return r;
+}
+
+typedef void word_fn(const struct crew *, const struct shortage *, struct buf *);
+
+/* Nothing is short by counting: put what fits, and see what the first group without a place lacks
+ * beside it. */
+static bool stuck_shortage(struct crew *crew, struct shortage *s)
+{
+    struct group *g = gang_stuck(crew);
+    bool found = false;
+    if (g) {
+        uint32_t needed = g->least > g->done ? g->least - g->done : 1;
+        found = shortage_of_group(crew, g, needed, s);
+    }
+    fit_back(crew, 0);
+    return found;
+}
+
+static struct wait_reason nowhere(const struct crew *crew, const char *text)
+{
+    return (struct wait_reason){ .why = WAIT_RESOURCE,
+                                 .resource = "node",
+                                 .need = 1,
+                                 .short_by = 1,
+                                 .node = "",
+                                 .role = group_name(crew, crew->n_groups ? crew->groups : NULL),
+                                 .text = text };
+}
+
+static struct wait_reason reason_of(struct crew *crew, enum gang_answer answer, word_fn *word)
+{
+    struct shortage s;
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    struct wait_reason r;
+    if (shortage_find(crew, &s)) {
+        if (s.kind == SHORTAGE_MISFIT)
+            return misfit_reason(crew, &s);
+        r = structured(crew, &s);
+    } else if (stuck_shortage(crew, &s) && s.kind != SHORTAGE_MISFIT) {
+        r = structured(crew, &s);
+        if (answer == GANG_NOT_FOUND)
+            buf_puts(&text, "no arrangement found; ");
+        buf_addf(&text, "%s beside the other tasks: ", s.group->name);
+        word = word_now; /* what the others leave is not what the cluster has */
+    } else {
+        return nowhere(crew, "no arrangement of the tasks on the nodes found");
+    }
+    word(crew, &s, &text);
+    r.text = buf_to_arena(crew->arena, &text);
+    return r;
+}
+
+static uint32_t first_unusable(const struct cluster *c, uint32_t *n)
+{
+    uint32_t first = UINT32_MAX;
+    *n = 0;
+    for (uint32_t i = 0; i < cluster_count(c); i++)
+        if (!node_usable(&c->nodes[i])) {
+            first = first == UINT32_MAX ? i : first;
+            (*n)++;
+        }
+    return first;
+}
+
+/* On a copy where every node is back. */
+static bool fits_when_back(const struct crew *crew, uint32_t *steps)
+{
+    struct cluster *back = cluster_clone(crew->cluster);
+    struct arena *arena = arena_create();
+    struct crew again;
+    cluster_revive(back);
+    crew_init(&again, arena, back, crew->job);
+    again.steps = steps;
+    bool fits = gang_place(&again) == GANG_PLACED;
+    arena_destroy(arena);
+    cluster_destroy(back);
+    return fits;
+}
+
+static void add_nodes_back(const struct crew *crew, struct wait_reason *r, uint32_t first,
+                           uint32_t n)
+{
+    const char *state = crew->cluster->nodes[first].up ? "drained" : "lost";
+    r->why = WAIT_NODES_DOWN;
+    r->node = node_name(crew, first);
+    if (n == 1)
+        r->text = arena_printf(crew->arena, "%s; would fit if %s were back (%s)", r->text, r->node,
+                               state);
+    else
+        r->text = arena_printf(crew->arena,
+                               "%s; would fit if %u lost or drained nodes were back (%s ...)",
+                               r->text, n, r->node);
+}
+
+struct wait_reason reason_now(struct crew *crew, enum gang_answer answer)
+{
+    uint32_t n, first = first_unusable(crew->cluster, &n);
+    struct wait_reason r = reason_of(crew, answer, word_now);
+    if (n && !crew->some_only && r.why != WAIT_LABELS && fits_when_back(crew, crew->steps))
+        add_nodes_back(crew, &r, first, n);
+    return r;
+}
+
+struct wait_reason reason_ever(struct crew *crew, enum gang_answer answer)
+{
+    if (cluster_count(crew->cluster) == 0)
+        return nowhere(crew, "the cluster has no node");
+    return reason_of(crew, answer, word_ever);
+}
+
+struct wait_reason reason_plain(enum wait_why why)
+{
+    static const char *const text[] = {
+        [WAIT_AHEAD] = "jobs ahead of it in the queue come first",
+        [WAIT_TIME] = "waits a while before it is tried again",
+        [WAIT_AFTER] = "other jobs must end first",
+    };
+    return (struct wait_reason){
+        .why = why, .resource = "", .node = "", .role = "", .text = text[why]
+    };
+}

@@ -1,0 +1,14 @@
+/* Why a job waits, or why it can never run: structured and in one line. */
+#ifndef SCHED_REASON_H
+#define SCHED_REASON_H
+
+#include "sched/gang.h"
+
+/* A job that gang_place() just refused, on the same cluster. */
+struct wait_reason reason_now(struct crew *, enum gang_answer);
+/* The same for a cluster on which nothing is taken: worded as what the cluster has. */
+struct wait_reason reason_ever(struct crew *, enum gang_answer);
+/* One that needs no look at the cluster: back-off, other jobs, the queue. */
+struct wait_reason reason_plain(enum wait_why);
+
+#endif

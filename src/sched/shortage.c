@@ -1,0 +1,204 @@
+/* Counting what is there against what is asked.
+ *
+ * Every figure here is at least what placing could reach, so a shortage is a fact; the reverse does
+ * not hold (several groups may fit each by itself and not together), and that is what placing and
+ * searching are for. */
+#include "sched/shortage.h"
+
+#include "sched/fit.h"
+
+#include <string.h>
+
+struct sum { /* of one demand of a group over the nodes it may use */
+    const struct demand *demand;
+    uint64_t slots, free, best, largest;
+    uint32_t node;
+};
+
+static void count_node(const struct crew *crew, struct sum *t, uint32_t node, uint64_t limit)
+{
+    uint64_t free = demand_free(crew->cluster, node, t->demand);
+    uint64_t slots = demand_slots(crew->cluster, node, t->demand, limit);
+    uint64_t left = slots ? demand_left(crew->cluster, node, t->demand) : free;
+    t->slots += slots;
+    t->free = free > UINT64_MAX - t->free ? UINT64_MAX : t->free + free;
+    t->largest = free > t->largest ? free : t->largest;
+    if (t->node == UINT32_MAX || left > t->best) {
+        t->best = left;
+        t->node = node;
+    }
+}
+
+/* Nodes of one host share its ports: each host counts once. */
+static struct sum count_demand(const struct crew *crew, const struct group *g,
+                               const struct demand *d, uint64_t limit)
+{
+    struct sum t = { .demand = d, .node = UINT32_MAX };
+    bool by_host = d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;
+    uint8_t *seen = NULL;
+    if (by_host)
+        seen = ARENA_ARRAY(crew->arena, crew->cluster->layout->n_hosts, uint8_t);
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        if (!fit_allowed(crew, g, i))
+            continue;
+        uint32_t host = cluster_form(crew->cluster, i)->host;
+        if (seen && seen[host])
+            continue;
+        if (seen)
+            seen[host] = 1;
+        count_node(crew, &t, i, limit);
+    }
+    return t;
+}
+
+static bool misfits(const struct crew *crew, const struct group *g, enum misfit *why)
+{
+    *why = MISFIT_NAME;
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        enum misfit here = MISFIT_NONE;
+        for (size_t m = 0; m < g->n_members && here == MISFIT_NONE; m++)
+            here = want_misfit(g->members[m].want, cluster_form(crew->cluster, i));
+        if (here == MISFIT_NONE)
+            return false;
+        *why = here > *why ? here : *why; /* how far the best node came */
+    }
+    return cluster_count(crew->cluster) > 0;
+}
+
+/* The node that lacks the fewest things for one more unit, and the first of them. */
+static void closest(const struct crew *crew, const struct group *g, struct shortage *s)
+{
+    size_t fewest = SIZE_MAX;
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        const struct demand *first = NULL;
+        size_t lacking = 0;
+        if (!fit_allowed(crew, g, i))
+            continue;
+        uint32_t here = fit_units(crew, g, i, s->needed);
+        for (size_t k = 0; k < g->n_demands; k++)
+            if (demand_slots(crew->cluster, i, &g->demands[k], UINT32_MAX) <= here) {
+                first = first ? first : &g->demands[k];
+                lacking++;
+            }
+        if (!first || lacking >= fewest)
+            continue;
+        fewest = lacking;
+        s->demand = first;
+        s->node = i;
+        s->best = less(demand_free(crew->cluster, i, first), first->need * here);
+    }
+    for (uint32_t i = 0; s->demand && i < cluster_count(crew->cluster); i++)
+        if (fit_allowed(crew, g, i))
+            s->free += demand_free(crew->cluster, i, s->demand);
+}
+
+static uint32_t count_fits(const struct crew *crew, const struct group *g, uint32_t needed)
+{
+    uint64_t fits = 0;
+    for (uint32_t i = 0; i < cluster_count(crew->cluster) && fits < needed; i++)
+        fits += fit_units(crew, g, i, needed);
+    return fits < needed ? (uint32_t)fits : needed;
+}
+
+static bool alone(const struct crew *crew, const struct group *g, struct shortage *s)
+{
+    struct sum worst = { .slots = UINT64_MAX };
+    for (size_t i = 0; i < g->n_demands; i++) {
+        struct sum t = count_demand(crew, g, &g->demands[i], s->needed);
+        if (t.slots < s->needed && t.slots < worst.slots)
+            worst = t;
+    }
+    if (!worst.demand)
+        return false;
+    s->kind = SHORTAGE_DEMAND;
+    s->demand = worst.demand;
+    s->fits = (uint32_t)worst.slots;
+    s->free = worst.free;
+    s->best = worst.best;
+    s->largest = worst.largest;
+    s->node = worst.node;
+    return true;
+}
+
+bool shortage_of_group(const struct crew *crew, const struct group *g, uint32_t needed,
+                       struct shortage *s)
+{
+    *s = (struct shortage){ .group = g, .needed = needed, .node = UINT32_MAX };
+    if (needed == 0)
+        return false;
+    if (misfits(crew, g, &s->misfit)) {
+        s->kind = SHORTAGE_MISFIT;
+        return true;
+    }
+    s->fits = count_fits(crew, g, needed);
+    if (s->fits >= needed && !g->has_static_ports)
+        return false;
+    if (alone(crew, g, s)) /* may see more than the count of nodes: ports are the host's */
+        return true;
+    if (s->fits >= needed)
+        return false;
+    s->kind = g->apart || !g->n_demands ? SHORTAGE_NODES : SHORTAGE_MIX;
+    if (s->kind == SHORTAGE_MIX)
+        closest(crew, g, s);
+    if (!s->demand)
+        s->kind = SHORTAGE_NODES;
+    return true;
+}
+
+static bool total_is_short(const struct crew *crew, const struct demand *d, struct shortage *s)
+{
+    *s = (struct shortage){ .kind = SHORTAGE_TOTAL, .demand = d, .needed = 1, .node = UINT32_MAX };
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        if (!node_usable(&crew->cluster->nodes[i]))
+            continue;
+        uint64_t free = demand_free(crew->cluster, i, d);
+        s->free = free > UINT64_MAX - s->free ? UINT64_MAX : s->free + free;
+        if (s->node == UINT32_MAX || free > s->best) {
+            s->best = s->largest = free;
+            s->node = i;
+        }
+    }
+    return s->free < d->need;
+}
+
+static uint32_t roles_asking(const struct member *members, size_t n, const struct demand *d,
+                             struct arena *arena)
+{
+    uint32_t roles = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t n_demands;
+        const struct demand *own = demand_list(arena, &members[i], 1, &n_demands);
+        for (size_t k = 0; k < n_demands; k++)
+            if (strcmp(own[k].name, d->name) == 0) {
+                roles++;
+                break;
+            }
+    }
+    return roles;
+}
+
+bool shortage_find(const struct crew *crew, struct shortage *s)
+{
+    size_t n_members = 0, n_demands;
+    for (size_t i = 0; i < crew->n_groups; i++) {
+        const struct group *g = &crew->groups[i];
+        n_members += g->n_members;
+        if (shortage_of_group(crew, g, g->least, s))
+            return true;
+    }
+    struct member *all = ARENA_ARRAY(crew->arena, n_members, struct member);
+    n_members = 0;
+    for (size_t i = 0; i < crew->n_groups; i++)
+        for (size_t m = 0; m < crew->groups[i].n_members && crew->groups[i].least; m++) {
+            all[n_members] = crew->groups[i].members[m];
+            all[n_members++].per *= crew->groups[i].least;
+        }
+    const struct demand *totals = demand_list(crew->arena, all, n_members, &n_demands);
+    for (size_t i = 0; i < n_demands; i++)
+        if (totals[i].kind != DEMAND_PORT && totals[i].kind != DEMAND_PORTS &&
+            total_is_short(crew, &totals[i], s)) {
+            s->short_roles = roles_asking(all, n_members, &totals[i], crew->arena);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,271 @@
+#include "sched/plan.h"
+
+#include "base/mem.h"
+#include "sched/test/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct node_spec nodes[] = {
+    { .name = "n1", .address = "127.0.1.1", .host = "box", .cpu_milli = 4000, .gpus = 2 },
+    { .name = "n2", .address = "127.0.1.2", .host = "box", .cpu_milli = 4000 },
+};
+
+static struct job_spec *cpu_job(struct world *w, uint32_t cpus)
+{
+    struct role role = { .name = "w", .replicas = 1, .resources = { .cpu_milli = cpus * 1000 } };
+    return world_job(w->arena, &role, 1);
+}
+
+static struct plan plan_of(struct world *w, const struct sched_job *jobs, size_t n)
+{
+    struct sched_snapshot s = { .cluster = w->cluster, .jobs = jobs, .n_jobs = n };
+    return sched_plan(&s, 1000, w->arena);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[] = {
+        { .id = 1, .spec = cpu_job(&w, 3) }, { .id = 2, .spec = cpu_job(&w, 8) },
+        { .id = 3, .spec = cpu_job(&w, 3) }, { .id = 4, .spec = cpu_job(&w, 2) },
+        { .id = 5, .spec = cpu_job(&w, 1) }, { .id = 6, .spec = cpu_job(&w, 1) },
+    };
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    static const struct {
+        uint64_t job;
+        enum plan_kind kind;
+        uint32_t ahead;
+    } expect[] = {
+        { 1, PLAN_ADMIT, 0 }, { 3, PLAN_ADMIT, 0 },
+        { 5, PLAN_ADMIT, 0 }, /* a blocked job reserves nothing */
+        { 6, PLAN_ADMIT, 0 }, { 2, PLAN_WAIT, 0 },
+        { 4, PLAN_WAIT, 1 },
+    };
+    assert_int_equal(p.n, ARRAY_LEN(expect));
+    for (size_t i = 0; i < p.n; i++) {
+        assert_int_equal(p.at[i].job, expect[i].job);
+        assert_int_equal(p.at[i].kind, expect[i].kind);
+        assert_int_equal(p.at[i].reason.ahead, expect[i].ahead);
+    }
+    assert_string_equal(p.at[0].tasks[0].address, "127.0.1.2");
+    assert_int_equal(p.at[0].tasks[0].attempt, 1);
+    const struct wait_reason *r = &p.at[4].reason;
+    assert_int_equal(r->why, WAIT_RESOURCE);
+    assert_string_equal(r->resource, "cpu");
+    assert_string_equal(r->role, "w");
+    assert_string_equal(r->node, "n1");
+    assert_int_equal(r->need, 8000);
+    assert_int_equal(r->total, 8000);
+    assert_int_equal(r->best, 4000);
+    assert_int_equal(r->short_by, 4000);
+    world_destroy(&w);
+}
+
+static void test_plan_changes_nothing(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[] = { { .id = 1, .spec = cpu_job(&w, 3) } };
+    for (int i = 0; i < 3; i++) {
+        struct plan p = plan_of(&w, jobs, 1);
+        assert_int_equal(p.at[0].kind, PLAN_ADMIT);
+        assert_string_equal(p.at[0].tasks[0].node, "n2");
+        assert_int_equal(cluster_node(w.cluster, 1).cpu_used, 0);
+    }
+    world_destroy(&w);
+}
+
+static void test_held_back(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[] = {
+        { .id = 1, .spec = cpu_job(&w, 1), .not_before_ms = 1001 },
+        { .id = 2, .spec = cpu_job(&w, 1), .blocked_after = true },
+        { .id = 3, .spec = cpu_job(&w, 1), .not_before_ms = 1000 },
+        { .id = 4, .spec = cpu_job(&w, 9) },
+    };
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.at[0].job, 3);
+    assert_int_equal(p.at[1].reason.why, WAIT_TIME);
+    assert_int_equal(p.at[1].reason.until_ms, 1001);
+    assert_int_equal(p.at[2].reason.why, WAIT_AFTER);
+    assert_int_equal(p.at[3].reason.ahead, 0); /* those held back stand in nobody's way */
+    for (size_t i = 1; i < 4; i++)
+        assert_true(p.at[i].reason.text && p.at[i].reason.resource && p.at[i].reason.node);
+    world_destroy(&w);
+}
+
+static void test_depth(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[6];
+    for (uint32_t i = 0; i < 5; i++)
+        jobs[i] = (struct sched_job){ .id = i + 1, .spec = cpu_job(&w, 5 + i) };
+    jobs[5] = (struct sched_job){ .id = 6, .spec = cpu_job(&w, 1) };
+    struct sched_snapshot s = { .cluster = w.cluster, .jobs = jobs, .n_jobs = 6, .depth = 3 };
+    struct plan p = sched_plan(&s, 1000, w.arena);
+    static const uint32_t ahead[] = { 0, 1, 2, 3, 4, 5 };
+    assert_int_equal(p.n, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(p.at[i].job, i + 1);
+        assert_int_equal(p.at[i].kind, PLAN_WAIT);
+        assert_int_equal(p.at[i].reason.why, i < 3 ? WAIT_RESOURCE : WAIT_AHEAD);
+        assert_int_equal(p.at[i].reason.ahead, ahead[i]);
+    }
+    s.depth = 0; /* the default is deeper */
+    p = sched_plan(&s, 1000, w.arena);
+    assert_int_equal(p.at[0].job, 6);
+    world_destroy(&w);
+}
+
+/* Jobs that differ in what placing looks at are never taken for the same. */
+static void test_shapes(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[] = {
+        { .id = 1, .spec = cpu_job(&w, 9) }, { .id = 2, .spec = cpu_job(&w, 9) },
+        { .id = 3, .spec = cpu_job(&w, 4) }, { .id = 4, .spec = cpu_job(&w, 4) },
+        { .id = 5, .spec = cpu_job(&w, 4) },
+    };
+    ((struct job_spec *)jobs[4].spec)->roles[0].resources.cpu_milli = 0;
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.at[0].job, 3);
+    assert_int_equal(p.at[1].job, 4);
+    assert_int_equal(p.at[2].job, 5);
+    assert_ptr_equal(p.at[3].reason.text, p.at[4].reason.text);
+    world_destroy(&w);
+}
+
+static void test_blocked_port(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct port_want any = { .label = "http", .count = 1 },
+                     web = { .label = "web", .count = 1, .first = 8080 };
+    struct role role = { .name = "w", .replicas = 1, .ports = &any, .n_ports = 1 };
+    struct job_spec *job = world_job(w.arena, &role, 1);
+    struct sched_job waiting = { .id = 1, .spec = job };
+    cluster_block_port(w.cluster, 0, 15000, 2000);
+    cluster_block_port(w.cluster, 1, 8080, 2000);
+    struct plan_entry e = sched_try(w.cluster, &waiting, 1999, w.arena);
+    assert_int_equal(e.tasks[0].ports[0].numbers[0], 15001);
+    e = sched_try(w.cluster, &waiting, 2000, w.arena);
+    assert_int_equal(e.tasks[0].ports[0].numbers[0], 15000);
+    job->roles[0].ports = &web;
+    e = sched_try(w.cluster, &waiting, 1999, w.arena);
+    assert_int_equal(e.kind, PLAN_WAIT);
+    assert_int_equal(e.reason.why, WAIT_PORTS);
+    assert_string_equal(e.reason.resource, "port 8080");
+    e = sched_try(w.cluster, &waiting, 2000, w.arena);
+    assert_int_equal(e.kind, PLAN_ADMIT);
+    world_destroy(&w);
+}
+
+/* ---- tasks of running jobs ---- */
+
+static struct plan plan_more(struct world *w, const struct sched_more *more,
+                             const struct sched_job *job)
+{
+    struct sched_snapshot s = {
+        .cluster = w->cluster, .more = more, .n_more = 1, .jobs = job, .n_jobs = job != NULL
+    };
+    return sched_plan(&s, 1000, w->arena);
+}
+
+static void test_more_comes_first(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct role role = { .name = "w", .replicas = 4, .resources = { .gpu_milli = 1000 } };
+    struct task_ref tasks[] = { { .role = 0, .index = 3 }, { .role = 0, .index = 1 } };
+    struct sched_more more = {
+        .id = 7, .spec = world_job(w.arena, &role, 1), .tasks = tasks, .n = 2
+    };
+    role.replicas = 1;
+    struct sched_job job = { .id = 8, .spec = world_job(w.arena, &role, 1) };
+    struct plan p = plan_more(&w, &more, &job);
+    assert_int_equal(p.n, 2);
+    assert_int_equal(p.at[0].kind, PLAN_MORE);
+    assert_int_equal(p.at[0].job, 7);
+    assert_int_equal(p.at[0].n_tasks, 2);
+    assert_string_equal(world_show(w.arena, more.spec, &p.at[0]), "w/3@n1[0] w/1@n1[1]");
+    assert_int_equal(p.at[0].tasks[0].attempt, 0);
+    assert_int_equal(p.at[1].job, 8);
+    assert_int_equal(p.at[1].kind, PLAN_WAIT);
+    assert_true(world_take(w.cluster, job.spec, &(struct plan_entry){ 0 }));
+    struct plan_entry one = world_try(&w, job.spec);
+    assert_true(world_take(w.cluster, job.spec, &one));
+    p = plan_more(&w, &more, NULL); /* two do not fit beside it: none is placed */
+    assert_int_equal(p.n, 1);
+    assert_int_equal(p.at[0].kind, PLAN_WAIT);
+    assert_string_equal(p.at[0].reason.text,
+                        "gpu: 1 short, 1 of 2 w tasks fit; n1 comes closest with 0 of 1 free");
+    world_destroy(&w);
+}
+
+static void test_more_knows_its_peers(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct role roles[] = { { .name = "w", .replicas = 2, .resources = { .cpu_milli = 1000 } },
+                            { .name = "ps", .replicas = 2, .resources = { .cpu_milli = 1000 } } };
+    struct job_spec *job = world_job(w.arena, roles, 2);
+    struct colocate set = { .roles = WORDS("w", "ps") };
+    struct task_place held[] = { { .role = 0, .index = 0, .node = "n2" },
+                                 { .role = 1, .index = 1, .node = "n1" } };
+    struct task_ref task = { .role = 0, .index = 1 };
+    struct sched_more more = {
+        .id = 7, .spec = job, .tasks = &task, .n = 1, .held = held, .n_held = 2
+    };
+    assert_string_equal(plan_more(&w, &more, NULL).at[0].tasks[0].node,
+                        "n2"); /* fullest: no gpu there */
+    job->placing.apart = (struct words)WORDS("w");
+    assert_string_equal(plan_more(&w, &more, NULL).at[0].tasks[0].node, "n1");
+    job->placing.apart.n = 0;
+    job->placing.spread = (struct words)WORDS("w");
+    assert_string_equal(plan_more(&w, &more, NULL).at[0].tasks[0].node, "n1");
+    job->placing.spread.n = 0;
+    job->placing.together = &set;
+    job->placing.n_together = 1;
+    assert_string_equal(plan_more(&w, &more, NULL).at[0].tasks[0].node, "n1"); /* where ps/1 is */
+    cluster_set_up(w.cluster, 0, false);
+    assert_int_equal(plan_more(&w, &more, NULL).at[0].kind, PLAN_WAIT);
+    world_destroy(&w);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    struct world w = world_create(NULL, 0);
+    assert_int_equal(plan_of(&w, NULL, 0).n, 0);
+    struct sched_job job = { .id = 1, .spec = cpu_job(&w, 1) };
+    struct plan p = plan_of(&w, &job, 1);
+    assert_int_equal(p.at[0].kind, PLAN_WAIT);
+    assert_string_equal(p.at[0].reason.text, "cpu: 1 short; no node is up");
+    world_destroy(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_plan_changes_nothing),
+        cmocka_unit_test(test_held_back),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_blocked_port),
+        cmocka_unit_test(test_more_comes_first),
+        cmocka_unit_test(test_more_knows_its_peers),
+        cmocka_unit_test(test_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

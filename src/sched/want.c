@@ -1,0 +1,121 @@
+/* Reading a role as a demand: whole devices or a share, dynamic or static ports, and the
+ * constraints that no room can cure. */
+#include "sched/want.h"
+
+#include <string.h>
+#include <strings.h>
+
+void want_init(struct want *w, const struct job_spec *job, uint32_t role)
+{
+    const struct role *r = &job->roles[role];
+    uint64_t gpu = r->resources.gpu_milli;
+    *w = (struct want){ .job = job, .role = r, .at = role };
+    if (gpu >= 1000)
+        w->devices =
+            gpu / 1000 >= WANT_DEVICES_MAX ? WANT_DEVICES_MAX : (uint32_t)((gpu + 999) / 1000);
+    else
+        w->share = (uint32_t)gpu;
+    for (size_t i = 0; i < r->n_ports; i++) {
+        if (r->ports[i].first)
+            w->has_static_ports = true;
+        else
+            w->dynamic_ports += r->ports[i].count;
+    }
+}
+
+bool want_is_nothing(const struct want *w)
+{
+    const struct resources *r = &w->role->resources;
+    if (r->cpu_milli || r->memory || r->disk || r->gpu_milli)
+        return false;
+    for (size_t i = 0; i < r->custom.n; i++)
+        if (r->custom.at[i].milli)
+            return false;
+    return true;
+}
+
+static bool named(const struct words *names, const char *name)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (strcmp(names->at[i], name) == 0)
+            return true;
+    return names->n == 0;
+}
+
+static bool typed(const struct words *types, const char *type)
+{
+    for (size_t i = 0; i < types->n; i++)
+        if (strcasecmp(types->at[i], type) == 0)
+            return true;
+    return types->n == 0;
+}
+
+enum misfit want_misfit(const struct want *w, const struct form *f)
+{
+    const struct placing *placing = &w->job->placing;
+    if (!named(&placing->nodes, f->spec.name))
+        return MISFIT_NAME;
+    for (size_t i = 0; i < placing->labels.n; i++) {
+        const char *has = pairs_get(&f->spec.labels, placing->labels.at[i].name);
+        if (!has || strcmp(has, placing->labels.at[i].value) != 0)
+            return MISFIT_LABEL;
+    }
+    return typed(&w->role->resources.gpu_types, f->spec.gpu_type) ? MISFIT_NONE : MISFIT_TYPE;
+}
+
+/* ---- shape: 64 bits over everything that placing looks at ---- */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t mix_text(uint64_t h, const char *s)
+{
+    for (; s && *s; s++)
+        h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
+    return mix(h, 1);
+}
+
+static uint64_t mix_words(uint64_t h, const struct words *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        h = mix_text(h, w->at[i]);
+    return mix(h, w->n);
+}
+
+static uint64_t mix_role(uint64_t h, const struct role *r)
+{
+    h = mix_text(h, r->name);
+    h = mix(mix(h, r->replicas), r->min);
+    h = mix(mix(h, r->resources.cpu_milli), r->resources.memory);
+    h = mix(mix(h, r->resources.disk), r->resources.gpu_milli);
+    h = mix_words(h, &r->resources.gpu_types);
+    for (size_t i = 0; i < r->resources.custom.n; i++)
+        h = mix(mix_text(h, r->resources.custom.at[i].name), r->resources.custom.at[i].milli);
+    for (size_t i = 0; i < r->n_ports; i++)
+        h = mix(mix(h, r->ports[i].count), r->ports[i].first);
+    return mix(h, r->n_ports);
+}
+
+static uint64_t mix_placing(uint64_t h, const struct placing *p)
+{
+    for (size_t i = 0; i < p->n_together; i++)
+        h = mix_words(h, &p->together[i].roles);
+    h = mix_words(mix_words(h, &p->nodes), &p->spread);
+    h = mix_words(mix_words(h, &p->pack), &p->apart);
+    for (size_t i = 0; i < p->labels.n; i++)
+        h = mix_text(mix_text(h, p->labels.at[i].name), p->labels.at[i].value);
+    return mix(h, p->n_together);
+}
+
+uint64_t want_shape(const struct job_spec *job)
+{
+    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), job->n_roles);
+    for (size_t i = 0; i < job->n_roles; i++)
+        h = mix_role(h, &job->roles[i]);
+    for (size_t i = 0; i < job->n_gangs; i++)
+        h = mix(mix_words(h, &job->gangs[i].roles), job->gangs[i].min);
+    return mix_placing(h, &job->placing);
+}

@@ -1,0 +1,32 @@
+/* What one task of a role asks of a node, in the scheduler's units. */
+#ifndef SCHED_WANT_H
+#define SCHED_WANT_H
+
+#include "sched/layout.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WANT_DEVICES_MAX 1000000u /* more than any node has */
+
+struct want {
+    const struct job_spec *job;
+    const struct role *role;
+    uint32_t at;      /* position of the role */
+    uint32_t devices; /* whole ones */
+    uint32_t share;   /* milli of one device; then devices is 0 */
+    uint32_t dynamic_ports;
+    bool has_static_ports;
+};
+void want_init(struct want *, const struct job_spec *, uint32_t role);
+/* No amount of anything: such tasks are spread by number. */
+bool want_is_nothing(const struct want *);
+
+/* Why a node is out of the question for a task, whatever is free there. */
+enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE };
+enum misfit want_misfit(const struct want *, const struct form *);
+
+/* Equal for jobs that ask for the same: one does not fit where the other did not. */
+uint64_t want_shape(const struct job_spec *);
+
+#endif

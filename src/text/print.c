@@ -1,0 +1,92 @@
+/* Shared by json_print and yaml_print. Texts of encoders may hold bytes that are not UTF-8 (what a
+ * task printed): they become U+FFFD, so that every printed document is valid. */
+#include "text/print.h"
+
+#include "base/buf.h"
+#include "base/scan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t print_next(const char **s, const char *end)
+{
+    uint32_t code;
+    if (*s >= end)
+        return 0;
+    size_t n = scan_char(*s, (size_t)(end - *s), &code);
+    *s += n ? n : 1;
+    return n ? code : 0xfffd;
+}
+
+static void put_real(double value, struct buf *out)
+{
+    char text[40];
+    if (!isfinite(value)) { /* JSON has no word for it */
+        buf_puts(out, "null");
+        return;
+    }
+    int digits = 15;
+    do
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    buf_puts(out, text);
+    if (!strpbrk(text, ".e"))
+        buf_puts(out, ".0");
+}
+
+void print_number(const struct text_node *node, struct buf *out)
+{
+    double written;
+    if (node->kind == TEXT_INT)
+        buf_addf(out, "%lld", (long long)node->integer);
+    /* As written when it says what the value is: 0.10 stays 0.10, and a number of 30 digits keeps
+     * them. */
+    else if (node->str && scan_real(node->str, &written) && !(written < node->real) &&
+             !(written > node->real))
+        buf_puts(out, node->str);
+    else
+        put_real(node->real, out);
+}
+
+bool print_is_odd(uint32_t c)
+{
+    return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
+           (c >= 0x2028 && c <= 0x2029) || c == 0xfeff || c == 0xfffe || c == 0xffff;
+}
+
+static void put_escape(uint32_t c, struct buf *out)
+{
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *known = c < 0x80 ? strchr(from, (int)c) : NULL;
+    if (known)
+        buf_addf(out, "\\%c", to[known - from]);
+    else
+        buf_addf(out, "\\u%04x", c); /* nothing above U+FFFF is escaped */
+}
+
+static bool needs_escape(uint32_t c, bool for_yaml)
+{
+    return c < 0x20 || c == '"' || c == '\\' || (for_yaml && print_is_odd(c));
+}
+
+void print_quoted(const char *s, bool for_yaml, struct buf *out)
+{
+    const char *end = s + strlen(s), *done = s, *p = s;
+    buf_putc(out, '"');
+    while (p < end) {
+        const char *at = p;
+        uint32_t c = print_next(&p, end);
+        bool broken = c == 0xfffd && p - at == 1;
+        if (!broken && !needs_escape(c, for_yaml))
+            continue;
+        buf_add(out, done, (size_t)(at - done));
+        if (broken)
+            buf_puts(out, "\xef\xbf\xbd");
+        else
+            put_escape(c, out);
+        done = p;
+    }
+    buf_add(out, done, (size_t)(end - done));
+    buf_putc(out, '"');
+}
