@@ -1,4 +1,5 @@
-/* Bump allocation with one owner: everything of a request, a job or a scheduling pass is freed together. */
+/* Bump allocation with one owner: everything of a request, a job or a scheduling pass is freed
+ * together. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -6,17 +7,18 @@
 
 struct arena;
 
-struct arena *arena_create(void);           /* small first block; grows in doubling blocks */
-void arena_destroy(struct arena *);         /* NULL-safe */
-void arena_reset(struct arena *);           /* keeps the first block */
+struct arena *arena_create(void);   /* small first block; grows in doubling blocks */
+void arena_destroy(struct arena *); /* NULL-safe */
+void arena_reset(struct arena *);   /* keeps the first block */
 size_t arena_used(const struct arena *);
 
-void *arena_alloc(struct arena *, size_t n); /* zeroed, aligned for any type; n = 0 gives a valid pointer */
+void *arena_alloc(struct arena *,
+                  size_t n); /* zeroed, aligned for any type; n = 0 gives a valid pointer */
 /* Array of n zeroed elements; aborts on overflow. */
 void *arena_array(struct arena *, size_t n, size_t size);
-#define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
+#define ARENA_NEW(arena, type)      ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, n, type) ((type *)arena_array(arena, n, sizeof(type)))
-char *arena_strdup(struct arena *, const char *s);      /* NULL gives NULL */
+char *arena_strdup(struct arena *, const char *s); /* NULL gives NULL */
 char *arena_strndup(struct arena *, const char *s, size_t n);
 char *arena_printf(struct arena *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -15,6 +15,7 @@
 #undef strncat
 #undef strtok
 #undef alloca
-#pragma GCC poison strcpy strcat sprintf vsprintf strncpy strncat strtok gets atoi atol atoll localtime gmtime system popen alloca
+#pragma GCC poison strcpy strcat sprintf vsprintf strncpy strncat strtok gets atoi atol atoll      \
+    localtime gmtime system popen alloca
 
 #endif

@@ -6,26 +6,26 @@
 
 /* name, word in JSON, HTTP status, exit code of the command line, may a client retry by itself */
 #define ERR_CODES(X)                                                                               \
-    X(INPUT, "invalid", 400, 2, 0)            /* the text or the flags are wrong */                 \
+    X(INPUT, "invalid", 400, 2, 0) /* the text or the flags are wrong */                           \
     X(UNAUTHENTICATED, "unauthenticated", 401, 5, 0)                                               \
     X(DENIED, "denied", 403, 5, 0)                                                                 \
     X(NOT_FOUND, "not_found", 404, 2, 0)                                                           \
     X(METHOD, "method_not_allowed", 405, 2, 0)                                                     \
     X(CONFLICT, "conflict", 409, 2, 0)                                                             \
-    X(TOO_LARGE, "too_large", 413, 2, 0)      /* over a bound; the bound is in the message */       \
-    X(CANNOT, "cannot", 422, 2, 0)            /* understood, and this server cannot do it */        \
+    X(TOO_LARGE, "too_large", 413, 2, 0) /* over a bound; the bound is in the message */           \
+    X(CANNOT, "cannot", 422, 2, 0)       /* understood, and this server cannot do it */            \
     X(BUSY, "busy", 429, 4, 1)                                                                     \
-    X(SYSTEM, "system", 500, 1, 0)            /* a system call failed in an unexpected way */       \
-    X(UNAVAILABLE, "unavailable", 503, 4, 1)  /* no server, or not now */                           \
+    X(SYSTEM, "system", 500, 1, 0)           /* a system call failed in an unexpected way */       \
+    X(UNAVAILABLE, "unavailable", 503, 4, 1) /* no server, or not now */                           \
     X(TIMEOUT, "timeout", 504, 4, 1)                                                               \
-    X(FULL, "storage_full", 507, 4, 1)        /* the store took nothing of it */
+    X(FULL, "storage_full", 507, 4, 1) /* the store took nothing of it */
 
 enum err_code {
     ERR_NONE,
 #define ERR_ENUM(id, word, http, status, retry) ERR_##id,
     ERR_CODES(ERR_ENUM)
 #undef ERR_ENUM
-    ERR_N
+        ERR_N
 };
 
 struct err {
@@ -34,18 +34,20 @@ struct err {
     char hint[200]; /* what to do; "" when there is nothing to say */
 };
 
-/* Sets code and text, forgets the hint. Returns -1, so that `return err_set(...)` reads well. err may be NULL. */
+/* Sets code and text, forgets the hint. Returns -1, so that `return err_set(...)` reads well. err
+ * may be NULL. */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* ERR_SYSTEM with errno's text appended ("...: No such file or directory"). ENOSPC and EDQUOT become ERR_FULL. */
+/* ERR_SYSTEM with errno's text appended ("...: No such file or directory"). ENOSPC and EDQUOT
+ * become ERR_FULL. */
 int err_sys(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Puts context in front: "loading /etc/x: " + what. */
 int err_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-const char *err_word(enum err_code code);    /* "not_found" */
-int err_http_status(enum err_code code);     /* 404 */
-int err_exit_status(enum err_code code);     /* 2 */
+const char *err_word(enum err_code code); /* "not_found" */
+int err_http_status(enum err_code code);  /* 404 */
+int err_exit_status(enum err_code code);  /* 2 */
 int err_retryable(enum err_code code);
 enum err_code err_from_word(const char *word); /* ERR_SYSTEM when unknown */
 

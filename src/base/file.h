@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Reads at most max bytes; larger is ERR_TOO_LARGE. path "-" is stdin. *data is malloc'ed and NUL-terminated (caller frees). */
+/* Reads at most max bytes; larger is ERR_TOO_LARGE. path "-" is stdin. *data is malloc'ed and
+ * NUL-terminated (caller frees). */
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *err);
 /* Writes path + ".new", fsyncs, renames: readers see the old or the new file, never a half one. */
 int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
@@ -17,7 +18,8 @@ int file_mkdirs(const char *path, mode_t mode, struct err *err);
 /* rm -rf that never follows links and stays below path. Missing is fine. */
 int file_remove_tree(const char *path, struct err *err);
 /* Bytes below path (links not followed); stops counting above limit. */
-int file_tree_size(const char *path, unsigned long long limit, unsigned long long *bytes, struct err *err);
+int file_tree_size(const char *path, unsigned long long limit, unsigned long long *bytes,
+                   struct err *err);
 bool file_is_dir(const char *path);
 /* Joins with one slash; malloc'ed. b absolute gives b. */
 char *file_join(const char *a, const char *b);

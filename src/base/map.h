@@ -1,4 +1,5 @@
-/* Hash maps to pointers, keyed by a 64-bit number or by text (the key is copied). Values are not owned. */
+/* Hash maps to pointers, keyed by a 64-bit number or by text (the key is copied). Values are not
+ * owned. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -10,10 +11,11 @@ struct map; /* keys: uint64_t */
 struct map *map_create(void);
 void map_destroy(struct map *); /* NULL-safe */
 size_t map_count(const struct map *);
-void *map_get(const struct map *, uint64_t key); /* NULL when absent */
+void *map_get(const struct map *, uint64_t key);       /* NULL when absent */
 void map_set(struct map *, uint64_t key, void *value); /* value may not be NULL; replaces */
-void *map_remove(struct map *, uint64_t key);    /* the removed value or NULL */
-/* Iteration in unspecified order; start with *cursor = 0; false at the end. No change while iterating. */
+void *map_remove(struct map *, uint64_t key);          /* the removed value or NULL */
+/* Iteration in unspecified order; start with *cursor = 0; false at the end. No change while
+ * iterating. */
 bool map_next(const struct map *, size_t *cursor, uint64_t *key, void **value);
 
 struct smap; /* keys: NUL-terminated text */

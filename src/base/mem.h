@@ -10,22 +10,25 @@
 /* All abort the process on failure (a crash is harmless by design and tested). Zeroed memory. */
 void *mem_new(size_t n);
 void *mem_resize(void *p, size_t n);
-char *mem_strdup(const char *s);             /* NULL gives NULL */
+char *mem_strdup(const char *s); /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-static inline void mem_free_at(void *p) { free(*(void **)p); }
+static inline void mem_free_at(void *p)
+{
+    free(*(void **)p);
+}
 static inline void mem_close_at(const int *fd)
 {
     if (*fd >= 0)
         close(*fd);
 }
-#define AUTO_FREE __attribute__((cleanup(mem_free_at)))
+#define AUTO_FREE  __attribute__((cleanup(mem_free_at)))
 #define AUTO_CLOSE __attribute__((cleanup(mem_close_at)))
 
 /* Gives the pointer away: the variable is NULL afterwards. */
 #define TAKE(p)                                                                                    \
-    __extension__({                                                                                            \
+    __extension__({                                                                                \
         __typeof__(p) take_ = (p);                                                                 \
         (p) = NULL;                                                                                \
         take_;                                                                                     \

@@ -1,4 +1,5 @@
-/* All problems of one document, in order, bounded; each with its place, what was found and what to write. */
+/* All problems of one document, in order, bounded; each with its place, what was found and what to
+ * write. */
 #ifndef BASE_REPORT_H
 #define BASE_REPORT_H
 
@@ -24,23 +25,26 @@ struct problem {
     const char *path; /* "taskRoles[0].memoryMB"; "" for the document */
     const char *what; /* full sentence part: "taskRoles[0].memoryMB is 64, the least is 100" */
     const char *hint; /* what to write: "100 or more (MB for one task)"; "" when none */
-    const char *fix;  /* replacement text for the len bytes at offset, when it is certain; else NULL */
+    const char
+        *fix; /* replacement text for the len bytes at offset, when it is certain; else NULL */
 };
 
 #define REPORT_MAX 100
 
 struct report {
-    struct arena *arena;  /* texts live here; not owned */
-    struct problem *at;   /* REPORT_MAX slots */
+    struct arena *arena; /* texts live here; not owned */
+    struct problem *at;  /* REPORT_MAX slots */
     size_t n;
     size_t errors, warnings; /* all of them, also those past the bound */
 };
 
 void report_init(struct report *, struct arena *);
-/* Adds a problem and returns it so that the caller may set .fix; past the bound it is only counted (a scratch slot is returned). */
+/* Adds a problem and returns it so that the caller may set .fix; past the bound it is only counted
+ * (a scratch slot is returned). */
 struct problem *report_add(struct report *, enum severity, struct place, const char *path,
                            const char *what, const char *hint); /* texts are copied */
-/* printf forms: what and hint as one format each would need two lists, so hint is added afterwards. */
+/* printf forms: what and hint as one format each would need two lists, so hint is added afterwards.
+ */
 struct problem *report_error(struct report *, struct place, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 struct problem *report_warn(struct report *, struct place, const char *path, const char *fmt, ...)
@@ -52,8 +56,8 @@ bool report_ok(const struct report *); /* no errors */
 int report_err(const struct report *, struct err *err);
 
 struct buf;
-/* Prints problems as face.md "Errors" shows them: file:line:col: what, the source line, the marker with the hint.
- * src may be NULL (no source lines). color: ANSI colours. */
+/* Prints problems as face.md "Errors" shows them: file:line:col: what, the source line, the marker
+ * with the hint. src may be NULL (no source lines). color: ANSI colours. */
 void report_print(const struct report *, const char *file, const char *src, size_t len, bool color,
                   struct buf *out);
 

@@ -286,17 +286,33 @@ static int print_thousandths(char out[FMT_MAX], uint64_t n, const char *unit)
     return snprintf(out, FMT_MAX, "%llu%s%s", (unsigned long long)(n / 1000), fraction, unit);
 }
 
+/* The shortest of all exact forms; binary units win a tie. */
 const char *fmt_size(char out[FMT_MAX], uint64_t bytes)
 {
-    for (size_t i = SIZE_UNITS_BIN; i-- > 0;) {
+    snprintf(out, FMT_MAX, "%llu", (unsigned long long)bytes);
+    for (size_t i = 0; i < SIZE_UNITS; i++) {
+        char text[FMT_MAX];
         uint64_t worth = size_units[i].worth;
         u128 thousandths = (u128)bytes * 1000u;
-        if (bytes >= worth && thousandths % worth == 0) {
-            print_thousandths(out, (uint64_t)(thousandths / worth), size_units[i].word);
-            return out;
-        }
+        if (bytes < worth || thousandths % worth != 0)
+            continue;
+        print_thousandths(text, (uint64_t)(thousandths / worth), size_units[i].word);
+        if (strlen(text) < strlen(out))
+            memcpy(out, text, sizeof text);
     }
-    snprintf(out, FMT_MAX, "%llu", (unsigned long long)bytes);
+    return out;
+}
+
+const char *fmt_bytes(char out[FMT_MAX], uint64_t bytes)
+{
+    size_t unit = 0;
+    while (unit + 1 < SIZE_UNITS_BIN && bytes >= size_units[unit + 1].worth)
+        unit++;
+    double value = (double)bytes / (double)size_units[unit].worth;
+    if (bytes < size_units[0].worth)
+        snprintf(out, FMT_MAX, "%llu", (unsigned long long)bytes);
+    else
+        snprintf(out, FMT_MAX, "%.*f%s", value < 9.95 ? 1 : 0, value, size_units[unit].word);
     return out;
 }
 

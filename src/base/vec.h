@@ -11,12 +11,13 @@
     }
 
 /* Pointer to a new zeroed last element. */
-#define vec_add(v) ((v)->at = vec_grow((v)->at, &(v)->n, &(v)->cap, sizeof *(v)->at), &(v)->at[(v)->n - 1])
+#define vec_add(v)                                                                                 \
+    ((v)->at = vec_grow((v)->at, &(v)->n, &(v)->cap, sizeof *(v)->at), &(v)->at[(v)->n - 1])
 #define vec_push(v, value) ((void)(*vec_add(v) = (value)))
-#define vec_clear(v) ((void)((v)->n = 0))
-#define vec_fini(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
+#define vec_clear(v)       ((void)((v)->n = 0))
+#define vec_fini(v)        (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 /* Removes element i; order is kept. */
-#define vec_remove(v, i) ((v)->n = vec_close_gap((v)->at, (v)->n, (i), sizeof *(v)->at))
+#define vec_remove(v, i)   ((v)->n = vec_close_gap((v)->at, (v)->n, (i), sizeof *(v)->at))
 
 void *vec_grow(void *at, size_t *n, size_t *cap, size_t size);
 size_t vec_close_gap(void *at, size_t n, size_t i, size_t size);

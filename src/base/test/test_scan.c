@@ -156,6 +156,10 @@ static void formats(void **state)
     assert_string_equal(fmt_size(out, 3ull << 29), "1.5Gi");
     assert_string_equal(fmt_size(out, 12345), "12345");
     assert_string_equal(fmt_size(out, 0), "0");
+    assert_string_equal(fmt_size(out, 200000000), "200M");
+    assert_string_equal(fmt_bytes(out, 812), "812");
+    assert_string_equal(fmt_bytes(out, 24046624768ull), "22Gi");
+    assert_string_equal(fmt_bytes(out, 1500ull << 20), "1.5Gi");
     assert_string_equal(fmt_milli(out, 500), "0.5");
     assert_string_equal(fmt_milli(out, 2000), "2");
     assert_string_equal(fmt_milli(out, 1050), "1.05");
