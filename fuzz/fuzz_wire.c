@@ -57,7 +57,7 @@ static void decode(const struct wire_frame *frame, struct arena *arena)
     (void)wire_get_log(frame, &log);
     (void)wire_get_data(frame, &bytes);
     (void)wire_get_resize(frame, &resize);
-    (void)wire_get_exit(frame, arena, &end);
+    (void)wire_get_exit(frame, &end);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

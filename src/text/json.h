@@ -1,4 +1,5 @@
-/* JSON with // and block comments and trailing commas, strict otherwise; every problem has its place. */
+/* JSON with // and block comments and trailing commas, strict otherwise; every problem has its
+ * place. */
 #ifndef TEXT_JSON_H
 #define TEXT_JSON_H
 
@@ -7,14 +8,16 @@
 struct buf;
 
 enum json_flags {
-    JSON_COMMENTS = 1,        /* comments and a comma before a closing bracket are accepted */
+    JSON_COMMENTS = 1, /* comments and a comma before a closing bracket are accepted */
 };
 
-/* Text of len bytes -> tree in arena (texts are copied). Duplicate keys, depth > TEXT_MAX_DEPTH, size > TEXT_MAX_BYTES, invalid
- * UTF-8, NUL (also \u0000), lone surrogates, numbers out of range: errors in report. Returns NULL when it is not one document;
- * duplicate keys are reported and the first value kept, so that the dialect can report its own errors too.
- * Empty or blank text is one error that says so; binary input likewise. */
-struct text_node *json_parse(struct arena *, const char *src, size_t len, unsigned flags, struct report *);
+/* Text of len bytes -> tree in arena (texts are copied). Duplicate keys, depth > TEXT_MAX_DEPTH,
+ * size > TEXT_MAX_BYTES, invalid UTF-8, NUL (also \u0000), lone surrogates, numbers out of range:
+ * errors in report. Returns NULL when it is not one document; duplicate keys are reported and the
+ * first value kept, so that the dialect can report its own errors too. Empty or blank text is one
+ * error that says so; binary input likewise. */
+struct text_node *json_parse(struct arena *, const char *src, size_t len, unsigned flags,
+                             struct report *);
 
 /* indent 0: one line; else that many spaces a level. Strict JSON, UTF-8 kept. */
 void json_print(const struct text_node *, int indent, struct buf *out);

@@ -73,7 +73,7 @@ static const char *looks_like(const char *src, size_t len)
 static bool is_blank(const char *src, size_t len)
 {
     for (size_t i = 0; i < len; i++)
-        if (!strchr(" \t\r\n", src[i]) || src[i] == '\0')
+        if (src[i] != ' ' && src[i] != '\t' && src[i] != '\r' && src[i] != '\n')
             return false;
     return true;
 }

@@ -1,4 +1,5 @@
-/* One tree of text with positions, for JSON (with comments) and YAML: what every dialect reads and every writer prints. */
+/* One tree of text with positions, for JSON (with comments) and YAML: what every dialect reads and
+ * every writer prints. */
 #ifndef TEXT_TREE_H
 #define TEXT_TREE_H
 
@@ -9,20 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum text_kind { TEXT_NULL, TEXT_BOOL, TEXT_INT, TEXT_REAL, TEXT_STR, TEXT_LIST, TEXT_MAP, TEXT_KIND_N };
+enum text_kind {
+    TEXT_NULL,
+    TEXT_BOOL,
+    TEXT_INT,
+    TEXT_REAL,
+    TEXT_STR,
+    TEXT_LIST,
+    TEXT_MAP,
+    TEXT_KIND_N
+};
 
 struct text_node {
     enum text_kind kind;
-    struct place place;      /* of the value */
-    struct place key_place;  /* of the key, for members of a map */
-    const char *key;         /* NULL in lists and at the root */
-    bool boolean;            /* TEXT_BOOL */
-    int64_t integer;         /* TEXT_INT: fits int64; larger numbers are TEXT_REAL */
-    double real;             /* TEXT_REAL */
-    const char *str;         /* TEXT_STR: the value; TEXT_INT, TEXT_REAL, TEXT_BOOL: as written. NUL-terminated, no NUL inside */
-    bool plain;              /* YAML: an unquoted scalar */
+    struct place place;     /* of the value */
+    struct place key_place; /* of the key, for members of a map */
+    const char *key;        /* NULL in lists and at the root */
+    bool boolean;           /* TEXT_BOOL */
+    int64_t integer;        /* TEXT_INT: fits int64; larger numbers are TEXT_REAL */
+    double real;            /* TEXT_REAL */
+    const char *str;        /* TEXT_STR: the value; TEXT_INT, TEXT_REAL, TEXT_BOOL: as written.
+                               NUL-terminated, no NUL inside */
+    bool plain;             /* YAML: an unquoted scalar */
     struct text_node *first, *last, *next; /* children in order; next sibling */
-    size_t count;            /* children */
+    size_t count;                          /* children */
 };
 
 /* Limits that hold for every document (bad input gets one clear error). */
@@ -31,20 +42,25 @@ struct text_node {
 #define TEXT_MAX_NODES 1000000u
 
 const char *text_kind_word(enum text_kind kind); /* "a list", "text", "a number" ... for messages */
-struct text_node *text_get(const struct text_node *map, const char *key); /* NULL when absent or not a map */
+struct text_node *text_get(const struct text_node *map,
+                           const char *key); /* NULL when absent or not a map */
 
-/* Building (for encoders). Keys and texts are copied. Each adds at the end of parent (a map with key, a list with key NULL;
- * parent NULL makes a root) and returns the new node. */
+/* Building (for encoders). Keys and texts are copied. Each adds at the end of parent (a map with
+ * key, a list with key NULL; parent NULL makes a root) and returns the new node. */
 struct text_node *text_map(struct arena *, struct text_node *parent, const char *key);
 struct text_node *text_list(struct arena *, struct text_node *parent, const char *key);
-struct text_node *text_str(struct arena *, struct text_node *parent, const char *key, const char *value);
-struct text_node *text_int(struct arena *, struct text_node *parent, const char *key, int64_t value);
-struct text_node *text_real(struct arena *, struct text_node *parent, const char *key, double value);
+struct text_node *text_str(struct arena *, struct text_node *parent, const char *key,
+                           const char *value);
+struct text_node *text_int(struct arena *, struct text_node *parent, const char *key,
+                           int64_t value);
+struct text_node *text_real(struct arena *, struct text_node *parent, const char *key,
+                            double value);
 struct text_node *text_bool(struct arena *, struct text_node *parent, const char *key, bool value);
 struct text_node *text_null(struct arena *, struct text_node *parent, const char *key);
 /* Deep copy of node as a child of parent (or a root), under key. */
 struct text_node *text_copy(struct arena *, struct text_node *parent, const char *key,
                             const struct text_node *node);
-bool text_equal(const struct text_node *a, const struct text_node *b); /* values; map order does not matter */
+bool text_equal(const struct text_node *a,
+                const struct text_node *b); /* values; map order does not matter */
 
 #endif

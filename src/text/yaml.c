@@ -21,6 +21,12 @@ struct nodes {
     size_t n, cap;
 };
 
+/* A position as libyaml counts it (characters) and as we do. */
+struct cursor {
+    size_t chars, offset;
+    uint32_t line, col;
+};
+
 struct parse {
     yaml_parser_t parser;
     const char *src;
@@ -31,36 +37,36 @@ struct parse {
     struct text_node *open[TEXT_MAX_DEPTH]; /* containers around */
     size_t depth, nodes;
     bool duplicates;
-    /* Where counting stands: character index of libyaml, byte offset, line, column. */
-    size_t chars, offset;
-    uint32_t line, col;
+    struct cursor at; /* where the last place began */
 };
 
-static void count_to(struct parse *s, size_t chars)
+static const struct cursor origin = { .line = 1, .col = 1 };
+
+static void advance(const struct parse *s, struct cursor *c, size_t chars)
 {
-    if (chars < s->chars) { /* does not happen with the events we know; stay right if it does */
-        s->chars = s->offset = 0;
-        s->line = s->col = 1;
-    }
-    while (s->chars < chars && s->offset < s->len) {
-        bool newline = s->src[s->offset++] == '\n';
-        while (s->offset < s->len && ((unsigned char)s->src[s->offset] & 0xc0) == 0x80)
-            s->offset++;
-        s->chars++;
-        s->col = newline ? 1 : s->col + 1;
-        s->line += newline;
+    while (c->chars < chars && c->offset < s->len) {
+        bool newline = s->src[c->offset++] == '\n';
+        while (c->offset < s->len && ((unsigned char)s->src[c->offset] & 0xc0) == 0x80)
+            c->offset++;
+        c->chars++;
+        c->col = newline ? 1 : c->col + 1;
+        c->line += newline;
     }
 }
 
+/* Events begin in order, though one may begin before the end of the one before (a map begins with
+ * its first key): counting goes on from the last beginning. */
 static struct place place_at(struct parse *s, size_t from, size_t to)
 {
-    count_to(s, from);
-    struct place place = { .line = s->line, .col = s->col, .offset = (uint32_t)s->offset };
-    if (to > from) {
-        count_to(s, to);
-        place.len = (uint32_t)s->offset - place.offset;
-    }
-    return place;
+    if (from < s->at.chars) /* does not happen with the events we know; stay right if it does */
+        s->at = origin;
+    advance(s, &s->at, from);
+    struct cursor end = s->at;
+    advance(s, &end, to);
+    return (struct place){ .line = s->at.line,
+                           .col = s->at.col,
+                           .offset = (uint32_t)s->at.offset,
+                           .len = (uint32_t)(end.offset - s->at.offset) };
 }
 
 /* Of a scalar all of it, of a container its first character. */
@@ -466,9 +472,7 @@ static int parse(struct parse *s, struct nodes *docs, size_t most)
 
 static struct parse begin(struct arena *arena, const char *src, size_t len, struct report *report)
 {
-    return (struct parse){
-        .src = src, .len = len, .arena = arena, .report = report, .line = 1, .col = 1
-    };
+    return (struct parse){ .src = src, .len = len, .arena = arena, .report = report, .at = origin };
 }
 
 static bool is_empty(const struct text_node *doc)

@@ -1,5 +1,6 @@
-/* Segment after segment: the one that holds the offset is found by the names in the directory; a hole between two segments is a
- * gap. Only whole records are handed out, a half-written one is waited for. */
+/* Segment after segment: the one that holds the offset is found by the names in the directory; a
+ * hole between two segments is a gap. Only whole records are handed out, a half-written one is
+ * waited for. */
 #include "wire/log_reader.h"
 
 #include "base/buf.h"
@@ -56,7 +57,8 @@ void log_reader_seek(struct log_reader *r, uint64_t offset)
     r->offset = offset;
 }
 
-/* The last segment that starts at or before offset (*at) and the first that starts after it (*next); UINT64_MAX when none. */
+/* The last segment that starts at or before offset (*at) and the first that starts after it
+ * (*next); UINT64_MAX when none. */
 static void find_segments(const char *dir, uint64_t offset, uint64_t *at, uint64_t *next)
 {
     *at = *next = UINT64_MAX;
@@ -109,8 +111,9 @@ static int front(struct log_reader *r, struct record *record)
     return got == 1 && len < RECORD_HEAD + record->len ? 0 : got;
 }
 
-/* The open segment has no whole record more: 1 when a later one (or a first one) was opened, *gap > 0 over a hole. torn: what
- * follows in this segment is no record (a crash of the machine); the next segment is whole again. */
+/* The open segment has no whole record more: 1 when a later one (or a first one) was opened, *gap >
+ * 0 over a hole. torn: what follows in this segment is no record (a crash of the machine); the next
+ * segment is whole again. */
 static int advance(struct log_reader *r, bool torn, uint64_t *gap)
 {
     uint64_t at, next;
@@ -132,7 +135,7 @@ int log_reader_next(struct log_reader *r, struct log_item *item)
 {
     uint64_t gap = 0;
     int got;
-    *item = (struct log_item){0};
+    *item = (struct log_item){ 0 };
     for (bool fresh = false; (got = front(r, &item->record)) <= 0;) {
         if (got == 0 && !fresh) {
             size_t had = r->ahead.len - r->pos;
@@ -144,7 +147,7 @@ int log_reader_next(struct log_reader *r, struct log_item *item)
             return 0;
         fresh = false;
         if (gap) {
-            *item = (struct log_item){.gap = gap, .end = r->offset};
+            *item = (struct log_item){ .gap = gap, .end = r->offset };
             return 1;
         }
     }

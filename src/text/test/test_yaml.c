@@ -200,6 +200,21 @@ static void bounds(void **state)
     assert_non_null(strstr(s.report.at[0].what, "too deep in each other"));
 }
 
+/* Takes forever when anything is counted from the start for every node. */
+static void many_keys(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    for (int i = 0; i < 40000; i++)
+        buf_addf(&text, "k%d:\n  - a: some text\n    b: \"quoted\"\n", i);
+    buf_puts(&text, "k7: 1\n");
+    sample_parse(&s, yaml_parse, text.data, text.len);
+    assert_int_equal(s.report.errors, 1);
+    assert_int_equal(s.root->count, 40000);
+    assert_int_equal(s.root->last->key_place.line, 119998);
+    assert_string_equal(s.report.at[0].what, "\"k7\" is there twice, first in line 22");
+}
+
 static void several_documents(void **state)
 {
     (void)state;
@@ -286,6 +301,7 @@ int main(void)
         cmocka_unit_test(duplicates_keep_the_first),
         cmocka_unit_test(lost_indentation_is_one_error),
         cmocka_unit_test(bounds),
+        cmocka_unit_test(many_keys),
         cmocka_unit_test(several_documents),
         cmocka_unit_test(prints_for_people),
         cmocka_unit_test(what_is_printed_reads_back),

@@ -1,0 +1,308 @@
+/* One blocking HTTP client per call of the program, to the Unix socket of the state directory or to a URL. */
+#include "cli/call.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/report.h"
+#include "cli/answer.h"
+#include "cli/out.h"
+#include "cli/state_dir.h"
+#include "http/client.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CALL_TIMEOUT_MS 120000
+#define LINE_MAX_BYTES  (64u << 20)
+
+/* ---- connecting ---- */
+
+static char *socket_of(struct cli *cli)
+{
+    AUTO_FREE char *info = file_join(cli->state_dir, "server.json");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    struct report report;
+    report_init(&report, cli->arena);
+    if (file_read(info, 64 << 10, &text, &len, NULL) == 0) {
+        const char *path = answer_text(json_parse(cli->arena, text, len, 0, &report), "socket", NULL);
+        if (path)
+            return mem_strdup(path);
+    }
+    return state_dir_socket(cli->state_dir);
+}
+
+int call_open(struct cli *cli, struct err *err)
+{
+    if (cli->client)
+        return 0;
+    AUTO_FREE char *socket = cli->url ? NULL : socket_of(cli);
+    AUTO_FREE char *token = NULL;
+    const char *given = getenv("MUSTER_TOKEN");
+    if (cli->url && given && *given)
+        token = mem_strdup(given);
+    else if (cli->url)
+        token = state_dir_token(cli->state_dir, NULL);
+    struct http_client_config config = { .socket_path = socket,
+                                         .url = cli->url,
+                                         .token = token,
+                                         .timeout_ms = CALL_TIMEOUT_MS };
+    cli->client = http_client_create(&config, err);
+    return cli->client ? 0 : -1;
+}
+
+void call_drop(struct cli *cli)
+{
+    http_client_destroy(cli->client);
+    cli->client = NULL;
+}
+
+bool call_server_lives(struct cli *cli)
+{
+    struct http_response response;
+    struct err err;
+    struct http_ask ask = { .method = "GET", .path = "/healthz" };
+    if (call_open(cli, &err) < 0 || http_call(cli->client, &ask, &response, &err) < 0) {
+        call_drop(cli);
+        return false;
+    }
+    buf_fini(&response.body);
+    return response.status < 500;
+}
+
+/* libcurl's words say little to somebody who only has no server. */
+static void explain_gone(struct cli *cli, struct err *err)
+{
+    if (err->code != ERR_UNAVAILABLE)
+        return;
+    if (cli->url)
+        err_set(err, ERR_UNAVAILABLE, "no server answers at %s", cli->url);
+    else
+        err_set(err, ERR_UNAVAILABLE, "no server answers in %s", cli->state_dir);
+    err_hint(err, "\"muster server start\" starts one; \"muster run FILE\" does it by itself");
+}
+
+/* ---- paths ---- */
+
+void call_path(struct buf *path, const char *fixed, const char *segment, const char *rest)
+{
+    buf_clear(path);
+    buf_puts(path, fixed);
+    if (segment)
+        http_escape(path, segment);
+    if (rest)
+        buf_puts(path, rest);
+}
+
+void call_query(struct buf *path, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    buf_putc(path, strchr(buf_str(path), '?') ? '&' : '?');
+    buf_addf(path, "%s=", key);
+    http_escape(path, value);
+}
+
+void call_query_number(struct buf *path, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    call_query(path, key, text);
+}
+
+/* ---- problems ---- */
+
+static void add_problem(struct report *report, const struct text_node *node)
+{
+    struct place place = { .line = (uint32_t)answer_number(node, "line", 0),
+                           .col = (uint32_t)answer_number(node, "col", 0),
+                           .len = (uint32_t)answer_number(node, "len", 0),
+                           .offset = (uint32_t)answer_number(node, "offset", 0) };
+    bool warning = strcmp(answer_text(node, "severity", "error"), "warning") == 0;
+    report_add(report, warning ? SEVERITY_WARNING : SEVERITY_ERROR, place, answer_text(node, "path", ""),
+               answer_text(node, "what", ""), answer_text(node, "hint", ""));
+}
+
+/* The one problem that is no warning; NULL when there are more. */
+static const struct text_node *only_error(const struct text_node *errors)
+{
+    const struct text_node *only = NULL;
+    for (const struct text_node *n = errors ? errors->first : NULL; n; n = n->next) {
+        if (strcmp(answer_text(n, "severity", "error"), "warning") == 0)
+            continue;
+        if (only)
+            return NULL;
+        only = n;
+    }
+    return only;
+}
+
+/* "smaller: ...; pretend: ...; wait: ...": the ways out of a job larger than the cluster, a line each. Leaves nothing to say. */
+static void say_ways(const struct text_node *problem, const struct call *call, struct err *err)
+{
+    const char *hint = answer_text(problem, "hint", ""), *what = answer_text(problem, "what", "");
+    fprintf(stderr, "%s %s\n", call && call->file ? call->file : "this job", what);
+    while (*hint) {
+        size_t n = strcspn(hint, ";"), key = strcspn(hint, ":");
+        const char *text = hint + key + strspn(hint + key, ": ");
+        bool set = strncmp(text, "--set", 5) == 0;
+        if (key < n)
+            fprintf(stderr, "  %-9.*s %s%s%s%.*s\n", (int)key, hint, set ? "muster run " : "",
+                    set && call && call->file ? call->file : "", set ? " " : "", (int)(hint + n - text), text);
+        hint += n + strspn(hint + n, "; ");
+    }
+    err->what[0] = err->hint[0] = '\0';
+}
+
+void call_refused(struct cli *cli, const struct text_node *problem, const struct call *call, struct err *err)
+{
+    const struct text_node *errors = text_get(problem, "errors");
+    const char *hint = answer_text(problem, "hint", "");
+    enum err_code code = err_from_word(answer_text(problem, "code", "system"));
+    err_set(err, code, "%s", answer_text(problem, "detail", answer_text(problem, "title", "the server refused")));
+    if (*hint)
+        err_hint(err, "%s", hint);
+    const struct text_node *large = code == ERR_CANNOT ? only_error(errors) : NULL;
+    if (large && strcmp(answer_text(large, "path", ""), "resources") == 0) {
+        say_ways(large, call, err);
+        return;
+    }
+    if (!call || !call->file || !errors || errors->count == 0)
+        return;
+    struct report report;
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    report_init(&report, cli->arena);
+    for (const struct text_node *n = errors->first; n; n = n->next)
+        add_problem(&report, n);
+    report_print(&report, call->file, call->body, call->len, out_color_err(), &out);
+    fputs(buf_str(&out), stderr);
+    err_set(err, code, "%zu error%s in %s, nothing was submitted", report.errors, report.errors == 1 ? "" : "s",
+            call->file);
+}
+
+static struct text_node *answer_tree(struct cli *cli, const struct http_response *response)
+{
+    struct report report;
+    report_init(&report, cli->arena);
+    return response->body.len ? json_parse(cli->arena, response->body.data, response->body.len, 0, &report) : NULL;
+}
+
+static int refused(struct cli *cli, const struct call *call, const struct http_response *response, struct err *err)
+{
+    struct text_node *problem = answer_tree(cli, response);
+    if (problem && answer_has(problem, "code"))
+        call_refused(cli, problem, call, err);
+    else
+        err_set(err, response->status >= 500 ? ERR_UNAVAILABLE : ERR_SYSTEM, "the server answered %u to %s %s",
+                response->status, call->method, call->path);
+    return -1;
+}
+
+/* ---- one answer ---- */
+
+struct text_node *call_send(struct cli *cli, const struct call *call, struct err *err)
+{
+    struct http_response response;
+    struct pairs headers = { .at = NULL };
+    struct text_node *tree = NULL;
+    if (call->key)
+        pairs_set(&headers, cli->arena, "Idempotency-Key", call->key);
+    if (call_open(cli, err) < 0)
+        return NULL;
+    struct http_ask ask = { .method = call->method,
+                            .path = call->path,
+                            .headers = &headers,
+                            .body = call->body,
+                            .len = call->len };
+    if (http_call(cli->client, &ask, &response, err) < 0) {
+        explain_gone(cli, err);
+        return NULL;
+    }
+    if (response.status >= 400) {
+        refused(cli, call, &response, err);
+    } else {
+        tree = answer_tree(cli, &response);
+        if (!tree)
+            err_set(err, ERR_SYSTEM, "the answer to %s %s is not JSON", call->method, call->path);
+    }
+    buf_fini(&response.body);
+    return tree;
+}
+
+struct text_node *call_get(struct cli *cli, const char *path, struct err *err)
+{
+    return call_send(cli, &(struct call){ .method = "GET", .path = path }, err);
+}
+
+/* ---- streams ---- */
+
+struct splitting {
+    const struct call_stream *stream;
+    struct buf partial;
+    struct arena *arena; /* of one line */
+};
+
+static bool one_line(struct splitting *s, const char *text, size_t len)
+{
+    struct report report;
+    if (len == 0)
+        return true;
+    arena_reset(s->arena);
+    report_init(&report, s->arena);
+    const struct text_node *node = json_parse(s->arena, text, len, 0, &report);
+    return !node || s->stream->line(s->stream->arg, node);
+}
+
+static bool on_piece(void *arg, const void *data, size_t len)
+{
+    struct splitting *s = arg;
+    const char *at = data, *end = at + len;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop) {
+            buf_add(&s->partial, at, (size_t)(end - at));
+            break;
+        }
+        if (s->partial.len) {
+            buf_add(&s->partial, at, (size_t)(stop - at));
+            bool more = one_line(s, s->partial.data, s->partial.len);
+            buf_clear(&s->partial);
+            if (!more)
+                return false;
+        } else if (!one_line(s, at, (size_t)(stop - at))) {
+            return false;
+        }
+        at = stop + 1;
+    }
+    fflush(stdout);
+    return true;
+}
+
+int call_stream(struct cli *cli, const struct call_stream *stream, struct err *err)
+{
+    struct splitting s = { .stream = stream, .partial = BUF_INIT(LINE_MAX_BYTES) };
+    struct http_response response;
+    const char *method = stream->body ? "POST" : "GET";
+    if (call_open(cli, err) < 0)
+        return -1;
+    s.arena = arena_create();
+    struct http_ask ask = { .method = method,
+                            .path = stream->path,
+                            .body = stream->body,
+                            .len = stream->body ? strlen(stream->body) : 0,
+                            .data = on_piece,
+                            .arg = &s };
+    int rc = http_call(cli->client, &ask, &response, err);
+    bool answered = rc == 0;
+    fflush(stdout);
+    if (rc < 0)
+        explain_gone(cli, err);
+    else if (response.status >= 400)
+        rc = refused(cli, &(struct call){ .method = method, .path = stream->path }, &response, err);
+    if (answered)
+        buf_fini(&response.body);
+    buf_fini(&s.partial);
+    arena_destroy(s.arena);
+    return rc;
+}

@@ -1,0 +1,39 @@
+/* Requests to the server: paths, JSON answers, problem documents, streams of JSON lines. */
+#ifndef CLI_CALL_H
+#define CLI_CALL_H
+
+#include "cli/cmd.h"
+
+struct call {
+    const char *method, *path;
+    const void *body; /* NULL none */
+    size_t len;
+    const char *key;  /* idempotency key, NULL none */
+    const char *file; /* shown in field errors of body; NULL: they are not printed */
+};
+
+/* The answer's tree in cli->arena. Problem documents become err (and field errors go to stderr). NULL with err. */
+struct text_node *call_send(struct cli *, const struct call *, struct err *err);
+struct text_node *call_get(struct cli *, const char *path, struct err *err);
+/* Path pieces: "/v1/jobs/" + escaped text, then "?a=b&c=d". NULL values are left out. */
+void call_path(struct buf *path, const char *fixed, const char *segment, const char *rest);
+void call_query(struct buf *path, const char *key, const char *value);
+void call_query_number(struct buf *path, const char *key, uint64_t value);
+
+/* A stream of JSON lines; line returns false when it has enough. Nodes live during the call. */
+struct call_stream {
+    const char *path, *body; /* body NULL: GET */
+    bool (*line)(void *arg, const struct text_node *);
+    void *arg;
+};
+int call_stream(struct cli *, const struct call_stream *, struct err *err);
+
+/* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this state directory. */
+int call_open(struct cli *, struct err *err);
+void call_drop(struct cli *); /* forgets the connection */
+bool call_server_lives(struct cli *); /* it answers now */
+
+/* The problem document as an error; prints its field errors against text when file is not NULL. */
+void call_refused(struct cli *, const struct text_node *problem, const struct call *, struct err *err);
+
+#endif

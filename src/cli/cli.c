@@ -1,0 +1,117 @@
+/* From arguments to a verb's run: options, help, where the server is, how errors are shown. The only place of the command line
+ * that turns errors into exit statuses. */
+#include "cli/cli.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/call.h"
+#include "cli/out.h"
+#include "cli/state_dir.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static int unknown_verb(const char *name, struct err *err)
+{
+    const char *names[64];
+    size_t n, count = 0;
+    const struct cmd *const *all = cmd_all(&n);
+    for (size_t i = 0; i < n && count < ARRAY_LEN(names); i++)
+        if (!all[i]->hidden)
+            names[count++] = all[i]->name;
+    const char *near = scan_nearest(name, names, count);
+    if (access(name, R_OK) == 0 && (strchr(name, '.') || strchr(name, '/'))) {
+        err_set(err, ERR_INPUT, "\"%s\" is no verb", name);
+        return err_hint(err, "muster run %s", name);
+    }
+    err_set(err, ERR_INPUT, "unknown verb \"%s\"", name);
+    return near ? err_hint(err, "\"muster %s\"?", near) : err_hint(err, "\"muster help\" lists them");
+}
+
+static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
+{
+    const char *url = o->server ? o->server : getenv("MUSTER_SERVER"), *none = getenv("NO_COLOR");
+    const char *format = o->format ? o->format : "";
+    if (*format && strcmp(format, "wide") != 0 && strcmp(format, "json") != 0) {
+        err_set(err, ERR_INPUT, "--output: \"%s\" is not a format", format);
+        return err_hint(err, "wide or json");
+    }
+    cli->json = o->json || strcmp(format, "json") == 0;
+    cli->wide = strcmp(format, "wide") == 0;
+    cli->quiet = o->quiet;
+    cli->tty = isatty(STDOUT_FILENO) == 1;
+    cli->color = cli->tty && !(none && *none) && out_color_err();
+    cli->url = url && *url ? arena_strdup(cli->arena, url) : NULL;
+    AUTO_FREE char *dir = state_dir_find(o->state_dir, err);
+    if (!dir)
+        return -1;
+    cli->state_dir = arena_strdup(cli->arena, dir);
+    return 0;
+}
+
+static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, int argc, char **argv,
+                      struct err *err)
+{
+    const struct common_opts *common = opts;
+    if (common->help) {
+        AUTO_BUF struct buf text = BUF_INIT(1 << 20);
+        cmd_help(cli, cmd, &text);
+        out_buf(&text);
+        return EXIT_OK;
+    }
+    if (read_common(cli, common, err) < 0)
+        return -1;
+    return cmd->run(cli, opts, argc, argv, err);
+}
+
+static int run_cmd(struct cli *cli, const struct cmd *cmd, int argc, char **argv, struct err *err)
+{
+    const struct opt *rows = cmd_options(cli, cmd);
+    size_t more = cmd->server_opts ? cli->host->n_server_opts * sizeof(const char *) : 0;
+    void *opts = arena_alloc(cli->arena, cmd->size + more);
+    int rc = opt_parse(rows, opts, &argc, argv, cmd->parse, err);
+    if (rc == 0)
+        rc = run_parsed(cli, cmd, opts, argc, argv, err);
+    opt_fini(rows, opts);
+    return rc;
+}
+
+static const char *verb_alias(const char *word)
+{
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return "help";
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 ? "version" : word;
+}
+
+/* What was written and did not arrive (a full disk, mostly) must not look like success. */
+static int flush_out(int status, struct err *err)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    return errno == EPIPE ? status : err_sys(err, "standard output");
+}
+
+int cli_main(const struct cli_host *host, int argc, char **argv)
+{
+    struct cli cli = { .host = host, .arena = arena_create() };
+    struct err err = { .code = ERR_NONE };
+    int rc = -1;
+    setlocale(LC_CTYPE, "");
+    const char *word = argc ? verb_alias(argv[0]) : "help";
+    const struct cmd *cmd = cmd_find(word);
+    if (cmd)
+        rc = run_cmd(&cli, cmd, argc ? argc - 1 : 0, argc ? argv + 1 : argv, &err);
+    else
+        unknown_verb(word, &err);
+    if (rc >= 0)
+        rc = flush_out(rc, &err);
+    if (rc < 0) {
+        out_error(&err);
+        rc = err_exit_status(err.code);
+    }
+    call_drop(&cli);
+    arena_destroy(cli.arena);
+    return argc ? rc : EXIT_USAGE;
+}

@@ -1,0 +1,407 @@
+/* muster check and muster convert: a job file read here, no server needed. */
+#include "cli/cmd.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/fix.h"
+#include "cli/names.h"
+#include "cli/offline.h"
+#include "cli/out.h"
+#include "text/json.h"
+#include "text/yaml.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct check_opts {
+    struct common_opts common;
+    const char *from, *name, *queue, *task, *to;
+    struct opt_list env, set;
+    bool fix;
+};
+#define READING_OPTS                                                                               \
+    { .name = "from", .type = OPT_STR, .offset = offsetof(struct check_opts, from), .arg = "FORMAT", \
+      .help = "what the file is written in, instead of finding out" },                             \
+    { .name = "set", .type = OPT_LIST, .offset = offsetof(struct check_opts, set),                 \
+      .arg = "FIELD=V", .help = "another value: roles.worker.replicas=2 (again for more)" },       \
+    { .name = "name", .type = OPT_STR, .offset = offsetof(struct check_opts, name), .arg = "NAME", \
+      .help = "of the job, instead of the file's" },                                               \
+    { .name = "queue", .type = OPT_STR, .offset = offsetof(struct check_opts, queue),              \
+      .arg = "QUEUE", .help = "instead of the file's" }
+
+static const struct opt check_rows[] = {
+    { .name = "env", .letter = 'e', .type = OPT_STR, .offset = offsetof(struct check_opts, task), .arg = "ROLE/INDEX",
+      .help = "print what this task would see: environment, ports, command" },
+    { .name = "fix", .type = OPT_FLAG, .offset = offsetof(struct check_opts, fix),
+      .help = "change what is certain, in the file" },
+    READING_OPTS,
+    COMMON_OPTS,
+    OPT_END,
+};
+static const struct opt convert_rows[] = {
+    { .name = "to", .type = OPT_STR, .offset = offsetof(struct check_opts, to), .arg = "FORMAT",
+      .help = "native (the default) or another format that muster writes" },
+    { .name = "env", .letter = 'e', .type = OPT_LIST, .offset = offsetof(struct check_opts, env), .arg = "K=V",
+      .help = "a variable of every task (again for more)" },
+    READING_OPTS,
+    COMMON_OPTS,
+    OPT_END,
+};
+
+struct checked {
+    const char *file;
+    char *text;
+    size_t len;
+    struct offline job;
+    bool good;
+};
+
+static int read_one(struct cli *cli, const struct check_opts *o, const char *file, struct checked *c, struct err *err)
+{
+    *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
+    if (names_read_job_file(file, &c->text, &c->len, err) < 0)
+        return -1;
+    struct offline_request request = { .text = c->text,
+                                       .len = c->len,
+                                       .from = o->from,
+                                       .name = o->name,
+                                       .queue = o->queue,
+                                       .env = &o->env,
+                                       .set = &o->set };
+    c->good = offline_read(cli, &request, &c->job) == 0;
+    return 0;
+}
+
+/* ---- the report ---- */
+
+static void print_tail(const struct checked *c, struct buf *out)
+{
+    const struct report *r = &c->job.report;
+    const struct dialect *d = c->job.result.dialect;
+    char errors[48], warnings[48];
+    if (r->errors)
+        buf_addf(out, "%s", out_count(errors, r->errors, "error"));
+    if (r->errors && r->warnings)
+        buf_puts(out, ", ");
+    if (r->warnings)
+        buf_addf(out, "%s", out_count(warnings, r->warnings, "warning"));
+    buf_addf(out, " in %s", c->file);
+    if (d)
+        buf_addf(out, " (read as %s; --from names another dialect)", d->title);
+    buf_putc(out, '\n');
+}
+
+static void print_good(const struct checked *c, struct buf *out)
+{
+    const struct job_spec *job = c->job.result.job;
+    char roles[48], tasks[48];
+    buf_addf(out, "%s is fine: %s, %s, %s (%s)\n", c->file, job->name ? job->name : "without a name",
+             out_count(roles, job->n_roles, "role"), out_count(tasks, job_task_count(job), "task"),
+             c->job.result.dialect->title);
+}
+
+static void print_report(struct cli *cli, const struct checked *c)
+{
+    AUTO_BUF struct buf out = BUF_INIT(16u << 20);
+    report_print(&c->job.report, c->file, c->text, c->len, cli->color, &out);
+    if (c->job.report.n)
+        print_tail(c, &out);
+    if (c->good && !cli->quiet)
+        print_good(c, &out);
+    out_buf(&out);
+}
+
+static struct text_node *problem_tree(struct arena *a, struct text_node *list, const struct problem *p)
+{
+    struct text_node *one = text_map(a, list, NULL);
+    text_str(a, one, "severity", p->severity == SEVERITY_ERROR ? "error" : "warning");
+    if (p->place.line) {
+        text_int(a, one, "line", p->place.line);
+        text_int(a, one, "col", p->place.col);
+        text_int(a, one, "offset", p->place.offset);
+        text_int(a, one, "len", p->place.len);
+    }
+    text_str(a, one, "path", p->path);
+    text_str(a, one, "what", p->what);
+    text_str(a, one, "hint", p->hint);
+    if (p->fix)
+        text_str(a, one, "fix", p->fix);
+    return one;
+}
+
+static void json_report(struct cli *cli, const struct checked *c, struct text_node *parent)
+{
+    struct arena *a = cli->arena;
+    struct text_node *one = text_map(a, parent, NULL);
+    text_str(a, one, "file", c->file);
+    text_bool(a, one, "ok", c->good);
+    if (c->job.result.dialect)
+        text_str(a, one, "dialect", c->job.result.dialect->name);
+    if (c->good) {
+        text_int(a, one, "roles", (int64_t)c->job.result.job->n_roles);
+        text_int(a, one, "tasks", job_task_count(c->job.result.job));
+    }
+    text_int(a, one, "errors", (int64_t)c->job.report.errors);
+    text_int(a, one, "warnings", (int64_t)c->job.report.warnings);
+    struct text_node *list = text_list(a, one, "problems");
+    for (size_t i = 0; i < c->job.report.n; i++)
+        problem_tree(a, list, &c->job.report.at[i]);
+}
+
+/* ---- --fix ---- */
+
+/* Rounds, because a fixed field may show what was hidden behind it. */
+static int fix_file(struct cli *cli, const struct check_opts *o, const char *file, struct checked *c, struct err *err)
+{
+    struct stat st;
+    if (strcmp(file, "-") == 0) {
+        err_set(err, ERR_INPUT, "--fix changes a file, stdin is none");
+        return err_hint(err, "name the file");
+    }
+    if (stat(file, &st) != 0)
+        return err_sys(err, "%s", file);
+    for (int round = 0; round < 8; round++) {
+        AUTO_BUF struct buf mended = BUF_INIT(2 * TEXT_MAX_BYTES);
+        AUTO_BUF struct buf said = BUF_INIT(1 << 20);
+        if (fix_apply(&c->job.report, c->text, c->len, &mended, &said) == 0)
+            return 0;
+        if (file_replace(file, mended.data, mended.len, st.st_mode & 07777, err) < 0)
+            return -1;
+        if (!cli->json && !cli->quiet)
+            printf("changed %s:%s", file, buf_str(&said));
+        free(c->text);
+        if (read_one(cli, o, file, c, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- --env ---- */
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+struct seen { /* what one task would see */
+    const struct job_spec *job;
+    const struct role *role;
+    struct job_place place;
+    uint32_t flat;
+    struct pairs env;
+};
+
+static int find_task(struct cli *cli, const struct checked *c, const char *text, struct seen *s, struct err *err)
+{
+    struct task_name name;
+    uint32_t role;
+    s->job = c->job.result.job;
+    if (names_task(cli->arena, text, &name, err) < 0)
+        return -1;
+    s->role = job_role(s->job, name.role, &role);
+    if (!s->role) {
+        err_set(err, ERR_INPUT, "%s has no role \"%s\"", c->file, name.role);
+        return err_hint(err, "%s/0", s->job->n_roles ? s->job->roles[0].name : "role");
+    }
+    if (name.index >= s->role->replicas) {
+        err_set(err, ERR_INPUT, "%s has %u task%s, %s/%u is none of them", name.role, s->role->replicas,
+                s->role->replicas == 1 ? "" : "s", name.role, name.index);
+        return err_hint(err, "%s/0 to %s/%u", name.role, name.role, s->role->replicas - 1);
+    }
+    s->place = (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
+    if (!cli->host->example(s->job, cli->arena, &s->place))
+        return err_set(err, ERR_CANNOT, "no example can be made: the tasks' ports do not fit one machine");
+    s->flat = job_task_flat(s->job, role, name.index);
+    return 0;
+}
+
+static const char *ports_text(struct cli *cli, const struct placed_port *port)
+{
+    AUTO_BUF struct buf text = BUF_INIT(1 << 20);
+    for (uint32_t i = 0; i < port->count; i++)
+        buf_addf(&text, "%s%u", i ? "," : "", port->numbers[i]);
+    return arena_strdup(cli->arena, buf_str(&text));
+}
+
+static void env_json(struct cli *cli, const struct seen *s)
+{
+    struct arena *a = cli->arena;
+    const struct task_place *task = &s->place.tasks[s->flat];
+    struct text_node *root = text_map(a, NULL, NULL);
+    text_str(a, root, "task", arena_printf(a, "%s/%u", s->role->name, task->index));
+    struct text_node *env = text_map(a, root, "env");
+    for (size_t i = 0; i < s->env.n; i++)
+        text_str(a, env, s->env.at[i].name, s->env.at[i].value);
+    struct text_node *ports = text_map(a, root, "ports");
+    for (uint32_t i = 0; i < task->n_ports; i++) {
+        struct text_node *list = text_list(a, ports, task->ports[i].label);
+        for (uint32_t k = 0; k < task->ports[i].count; k++)
+            text_int(a, list, NULL, task->ports[i].numbers[k]);
+    }
+    struct text_node *argv = text_list(a, root, "argv");
+    if (s->role->run) {
+        text_str(a, argv, NULL, "bash");
+        text_str(a, argv, NULL, "-c");
+        text_str(a, argv, NULL, s->role->run);
+    }
+    for (size_t i = 0; !s->role->run && i < s->role->argv.n; i++)
+        text_str(a, argv, NULL, s->role->argv.at[i]);
+    out_json(root);
+}
+
+static void env_text(struct cli *cli, const struct seen *s, struct buf *out)
+{
+    const struct task_place *task = &s->place.tasks[s->flat];
+    buf_addf(out, "# %s/%u of %s: addresses and ports are examples, the server chooses them\n", s->role->name,
+             task->index, s->job->name ? s->job->name : "the job");
+    for (size_t i = 0; i < s->env.n; i++)
+        buf_addf(out, "%s=%s\n", s->env.at[i].name, s->env.at[i].value);
+    for (uint32_t i = 0; i < task->n_ports; i++)
+        buf_addf(out, "# port %s: %s (example)\n", task->ports[i].label, ports_text(cli, &task->ports[i]));
+    if (s->role->run)
+        buf_addf(out, "# argv: bash -c '%s'\n", s->role->run);
+    else
+        buf_puts(out, "# argv:");
+    for (size_t i = 0; !s->role->run && i < s->role->argv.n; i++)
+        buf_addf(out, " %s", s->role->argv.at[i]);
+    if (!s->role->run)
+        buf_putc(out, '\n');
+}
+
+static int print_env(struct cli *cli, const struct checked *c, const char *text, struct err *err)
+{
+    struct seen s = { .flat = 0 };
+    AUTO_BUF struct buf out = BUF_INIT((size_t)256 << 20);
+    if (find_task(cli, c, text, &s, err) < 0)
+        return -1;
+    dialect_env(cli->host->dialects, cli->arena, s.job, &s.place, s.flat, &c->job.site, &s.env);
+    if (s.env.n)
+        qsort(s.env.at, s.env.n, sizeof *s.env.at, compare_pairs);
+    if (cli->json) {
+        env_json(cli, &s);
+        return EXIT_OK;
+    }
+    env_text(cli, &s, &out);
+    out_buf(&out);
+    return EXIT_OK;
+}
+
+/* ---- check ---- */
+
+static int check_one(struct cli *cli, const struct check_opts *o, const char *file, struct text_node *list,
+                     struct err *err)
+{
+    struct checked c;
+    int rc = read_one(cli, o, file, &c, err);
+    if (rc == 0 && o->fix)
+        rc = fix_file(cli, o, file, &c, err);
+    if (rc == 0 && c.good && o->task)
+        rc = print_env(cli, &c, o->task, err);
+    else if (rc == 0 && cli->json)
+        json_report(cli, &c, list);
+    else if (rc == 0)
+        print_report(cli, &c);
+    free(c.text);
+    if (rc < 0)
+        return -1;
+    return c.good ? EXIT_OK : EXIT_USAGE;
+}
+
+static int run_check(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    const struct check_opts *o = opts;
+    struct text_node *list = text_list(cli->arena, NULL, NULL);
+    int status = EXIT_OK;
+    if (cmd_operands(&cmd_check, argc, 1, o->task ? 1 : INT_MAX, err) < 0)
+        return -1;
+    for (int i = 0; i < argc; i++) {
+        int one = check_one(cli, o, argv[i], list, err);
+        if (one < 0 && argc == 1)
+            return -1;
+        if (one < 0)
+            out_error(err);
+        status = one != EXIT_OK ? EXIT_USAGE : status;
+    }
+    if (cli->json && list->count == 1)
+        out_json(list->first);
+    else if (cli->json && list->count)
+        out_json(list);
+    return status;
+}
+
+static const char *const check_examples[] = {
+    "muster check job.json", "every error with its line and what to write instead",
+    "muster check --fix job.json", "change what is certain",
+    "muster check --env worker/1 job.json", "what that task would see",
+    NULL,
+};
+const struct cmd cmd_check = {
+    .name = "check",
+    .summary = "read job files without a server, show every error",
+    .operands = "FILE...",
+    .opts = check_rows,
+    .size = sizeof(struct check_opts),
+    .examples = check_examples,
+    .run = run_check,
+};
+
+/* ---- convert ---- */
+
+static const struct dialect *target(struct cli *cli, const char *name, struct err *err)
+{
+    const struct dialect *d = dialect_find(cli->host->dialects, name);
+    if (!d) {
+        err_set(err, ERR_INPUT, "--to: \"%.60s\" is no format", name);
+        err_hint(err, "native");
+        return NULL;
+    }
+    if (!d->write) {
+        err_set(err, ERR_CANNOT, "%s is only read, not written", d->title);
+        err_hint(err, "--to native");
+        return NULL;
+    }
+    return d;
+}
+
+static int run_convert(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    const struct check_opts *o = opts;
+    struct checked c = { .text = NULL };
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    const struct dialect *to = target(cli, o->to ? o->to : "native", err);
+    if (!to || cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 || read_one(cli, o, argv[0], &c, err) < 0)
+        return -1;
+    const struct text_node *tree = c.good ? to->write(cli->arena, c.job.result.job, &c.job.report) : NULL;
+    report_print(&c.job.report, c.file, c.text, c.len, out_color_err(), &out);
+    fputs(buf_str(&out), stderr);
+    buf_clear(&out);
+    free(c.text);
+    if (!tree) {
+        err_set(err, ERR_INPUT, "%s was not converted", c.file);
+        return err_hint(err, "mend the errors above");
+    }
+    if (cli->json || !to->yaml) {
+        out_json(tree);
+        return EXIT_OK;
+    }
+    yaml_print(tree, &out);
+    out_buf(&out);
+    return EXIT_OK;
+}
+
+static const char *const convert_examples[] = {
+    "muster convert --to native job.json > job.yaml", "the same job in muster's own words",
+    NULL,
+};
+const struct cmd cmd_convert = {
+    .name = "convert",
+    .summary = "write a job file in another format, without a server",
+    .operands = "FILE",
+    .opts = convert_rows,
+    .size = sizeof(struct check_opts),
+    .examples = convert_examples,
+    .run = run_convert,
+};

@@ -1,0 +1,329 @@
+/* muster doctor: what this machine can do for jobs, and what to do about what it cannot. Looks only; nothing is changed. Each row is
+ * a question with a function that answers it. */
+#include "cli/cmd.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/answer.h"
+#include "cli/call.h"
+#include "cli/out.h"
+#include "cli/table.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/wait.h>
+
+static const struct opt opts[] = { COMMON_OPTS, OPT_END };
+
+enum verdict { GOOD, LESS, MISSING };
+struct finding {
+    enum verdict verdict;
+    const char *found, *remedy; /* remedy "" when there is nothing to do */
+};
+
+static struct finding good(const char *found)
+{
+    return (struct finding){ .verdict = GOOD, .found = found, .remedy = "" };
+}
+
+static struct finding less(const char *found, const char *remedy)
+{
+    return (struct finding){ .verdict = LESS, .found = found, .remedy = remedy };
+}
+
+static struct finding missing(const char *found, const char *remedy)
+{
+    return (struct finding){ .verdict = MISSING, .found = found, .remedy = remedy };
+}
+
+/* The first program of this name that works, when there is a test for that. */
+static const char *find_program(struct cli *cli, const char *program, bool (*works)(struct cli *, const char *))
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at;) {
+        size_t n = strcspn(at, ":");
+        const char *file = arena_printf(cli->arena, "%.*s/%s", (int)n, at, program);
+        if (at[0] == '/' && access(file, X_OK) == 0 && (!works || works(cli, file)))
+            return file;
+        at += n + (at[n] == ':');
+    }
+    return NULL;
+}
+
+static char *first_line(const char *path)
+{
+    char *text = NULL;
+    size_t len;
+    if (file_read(path, 1 << 20, &text, &len, NULL) < 0)
+        return NULL;
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+/* ---- the questions ---- */
+
+static struct finding ask_server(struct cli *cli)
+{
+    struct err err;
+    if (!call_server_lives(cli))
+        return less("none runs", "\"muster run\" starts one; \"muster server start\" too");
+    const struct text_node *s = call_get(cli, "/v1/server", &err);
+    return good(arena_printf(cli->arena, "pid %llu at %s", (unsigned long long)answer_number(s, "pid", 0),
+                             answer_text(s, "address", "its socket")));
+}
+
+static struct finding cgroup_v2(struct cli *cli, const char *own)
+{
+    const char *path = arena_printf(cli->arena, "/sys/fs/cgroup%s", own);
+    AUTO_FREE char *controllers = first_line(arena_printf(cli->arena, "%s/cgroup.controllers", path));
+    if (access(path, W_OK) != 0 || access(arena_printf(cli->arena, "%s/cgroup.procs", path), W_OK) != 0)
+        return less(arena_printf(cli->arena, "v2, %s is not writable: limits by watching", path),
+                    "run the server under: systemd-run --user --scope -p Delegate=yes");
+    return good(arena_printf(cli->arena, "v2, writable, controllers: %s", controllers ? controllers : "none"));
+}
+
+static struct finding ask_cgroup(struct cli *cli)
+{
+    AUTO_FREE char *own = first_line("/proc/self/cgroup");
+    if (access("/sys/fs/cgroup/cgroup.controllers", R_OK) == 0)
+        return cgroup_v2(cli, own && strncmp(own, "0::", 3) == 0 ? own + 3 : "");
+    if (access("/sys/fs/cgroup/memory", W_OK) == 0)
+        return good("v1, writable");
+    return less("none is writable: memory limits by watching, no cpu limits", "boot with cgroup v2, or run as root");
+}
+
+/* In a child: a namespace is for ever. */
+static bool can_unshare(int flags)
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(unshare(flags) == 0 ? 0 : 1);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    return status == 0;
+}
+
+static struct finding ask_namespaces(struct cli *cli)
+{
+    (void)cli;
+    if (geteuid() == 0 && can_unshare(CLONE_NEWNS))
+        return good("mount namespaces, as root");
+    if (can_unshare(CLONE_NEWUSER | CLONE_NEWNS))
+        return good("user and mount namespaces");
+    return missing("tasks get no /etc/hosts and mounts of their own",
+                   "sysctl kernel.unprivileged_userns_clone=1 (or kernel.apparmor_restrict_unprivileged_userns=0)");
+}
+
+static struct finding ask_runtimes(struct cli *cli)
+{
+    static const char *const names[] = { "podman", "docker", "apptainer", "bwrap" };
+    AUTO_BUF struct buf found = BUF_INIT(256);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (find_program(cli, names[i], NULL))
+            buf_addf(&found, "%s%s", found.len ? ", " : "", names[i]);
+    if (!found.len)
+        return less("no container runtime: images are not used, tasks run on the host", "apt-get install podman");
+    return less(arena_printf(cli->arena, "%s installed; this version runs tasks on the host", buf_str(&found)), "");
+}
+
+static unsigned count_devices(struct arena *a)
+{
+    unsigned n = 0;
+    while (n < 64 && access(arena_printf(a, "/dev/nvidia%u", n), F_OK) == 0)
+        n++;
+    return n;
+}
+
+static struct finding ask_gpus(struct cli *cli)
+{
+    unsigned n = count_devices(cli->arena);
+    void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    bool library = lib != NULL;
+    if (lib)
+        dlclose(lib);
+    if (n && library)
+        return good(arena_printf(cli->arena, "%u NVIDIA device%s", n, n == 1 ? "" : "s"));
+    if (n)
+        return missing(arena_printf(cli->arena, "%u NVIDIA devices, but no libnvidia-ml.so.1", n),
+                       "install the driver's user-space library");
+    return less("none", "to try: muster server start --nodes 4x16cpu,64Gi,4gpu (declared devices)");
+}
+
+static const char *existing_parent(struct arena *a, const char *path)
+{
+    char *at = arena_strdup(a, path);
+    while (*at && access(at, F_OK) != 0) {
+        char *slash = strrchr(at, '/');
+        if (!slash || slash == at)
+            return "/";
+        *slash = '\0';
+    }
+    return at;
+}
+
+static struct finding ask_disk(struct cli *cli)
+{
+    struct statvfs fs;
+    char size[48];
+    const char *dir = existing_parent(cli->arena, cli->state_dir);
+    if (statvfs(dir, &fs) != 0)
+        return missing(arena_printf(cli->arena, "%s: %s", dir, strerror(errno)), "--state-dir names another place");
+    uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize;
+    const char *found = arena_printf(cli->arena, "%s free at %s", out_size(size, left), dir);
+    if (access(dir, W_OK) != 0)
+        return missing(arena_printf(cli->arena, "%s is not writable", dir), "--state-dir names another place");
+    return left < (1ull << 30) ? less(found, "make room: logs and outputs live there") : good(found);
+}
+
+static struct finding ask_clock(struct cli *cli)
+{
+    struct timex now = { .modes = 0 };
+    (void)cli;
+    int state = adjtimex(&now);
+    if (state >= 0 && state != TIME_ERROR && !(now.status & STA_UNSYNC))
+        return good("synchronised");
+    return less("not synchronised by this kernel", "run chrony or systemd-timesyncd (containers: that of the host)");
+}
+
+static struct finding ask_files(struct cli *cli)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return missing(strerror(errno), "");
+    const char *found = arena_printf(cli->arena, "%llu open files", (unsigned long long)files.rlim_max);
+    return files.rlim_max < 4096 ? less(found, "ulimit -Hn 65536 for many connections") : good(found);
+}
+
+static size_t read_all(int fd, char *text, size_t size)
+{
+    size_t len = 0;
+    for (ssize_t n = 1; n > 0 && len < size - 1; len += n > 0 ? (size_t)n : 0)
+        n = read(fd, text + len, size - 1 - len);
+    return len;
+}
+
+/* The output of a program, its first line; NULL when it fails. */
+static const char *output_of(struct cli *cli, const char *program, const char *flag, const char *text)
+{
+    int ends[2], status = -1;
+    char line[256] = "";
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return NULL;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(ends[1], STDOUT_FILENO);
+        if (null >= 0)
+            dup2(null, STDERR_FILENO);
+        execl(program, program, flag, text, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t n = pid > 0 ? read_all(ends[0], line, sizeof line) : 0;
+    close(ends[0]);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    if (n == 0 || status != 0)
+        return NULL;
+    line[strcspn(line, "\n")] = '\0';
+    return arena_strdup(cli->arena, line);
+}
+
+static const char *python_version(struct cli *cli, const char *python)
+{
+    return output_of(cli, python, "-c", "import sys; print(sys.version.split()[0], 'at', sys.executable)");
+}
+
+static bool is_python(struct cli *cli, const char *file)
+{
+    return python_version(cli, file) != NULL;
+}
+
+static struct finding ask_python(struct cli *cli)
+{
+    const char *python = find_program(cli, "python3", is_python);
+    if (!python)
+        return missing("no working python3 in PATH", "apt-get install python3 python3-venv");
+    return good(python_version(cli, python));
+}
+
+static struct finding ask_torch(struct cli *cli)
+{
+    const char *python = find_program(cli, "python3", is_python);
+    const char *version = python ? output_of(cli, python, "-c",
+                                             "import importlib.metadata as m; print(m.version('torch'))")
+                                 : NULL;
+    return version ? good(arena_printf(cli->arena, "PyTorch %s", version))
+                   : less("not installed for this python3",
+                          "pip install torch --index-url https://download.pytorch.org/whl/cpu");
+}
+
+static const struct {
+    const char *name;
+    struct finding (*ask)(struct cli *);
+} questions[] = {
+    { .name = "server", .ask = ask_server },       { .name = "cgroups", .ask = ask_cgroup },
+    { .name = "namespaces", .ask = ask_namespaces }, { .name = "containers", .ask = ask_runtimes },
+    { .name = "gpus", .ask = ask_gpus },           { .name = "disk", .ask = ask_disk },
+    { .name = "clock", .ask = ask_clock },         { .name = "files", .ask = ask_files },
+    { .name = "python", .ask = ask_python },       { .name = "torch", .ask = ask_torch },
+};
+
+static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] = "missing" };
+
+static int run_doctor(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
+{
+    static const char *const colors[] = { [GOOD] = "32", [LESS] = "33", [MISSING] = "31" };
+    static const struct table_column columns[] = { { .title = "" }, { .title = "" }, { .title = "" } };
+    struct text_node *root = text_map(cli->arena, NULL, NULL), *list = text_list(cli->arena, root, "checks");
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    struct table table;
+    (void)o;
+    (void)argv;
+    if (cmd_operands(&cmd_doctor, argc, 0, 0, err) < 0)
+        return -1;
+    table_init(&table, cli->arena, columns, ARRAY_LEN(columns), true);
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
+        struct finding f = questions[i].ask(cli);
+        struct text_node *one = text_map(cli->arena, list, NULL);
+        text_str(cli->arena, one, "name", questions[i].name);
+        text_str(cli->arena, one, "state", words[f.verdict]);
+        text_str(cli->arena, one, "found", f.found);
+        text_str(cli->arena, one, "remedy", f.remedy);
+        const char **row = table_row(&table);
+        row[0] = questions[i].name;
+        row[1] = words[f.verdict];
+        row[2] = *f.remedy ? arena_printf(cli->arena, "%s; %s", f.found, f.remedy) : f.found;
+        table_color(&table, 1, colors[f.verdict]);
+    }
+    if (cli->json) {
+        out_json(root);
+        return EXIT_OK;
+    }
+    table_print(&table, 0, cli->color, &out);
+    out_buf(&out);
+    return EXIT_OK;
+}
+
+static const char *const examples[] = { "muster doctor", "each line: what was found; what to do about it", NULL };
+const struct cmd cmd_doctor = {
+    .name = "doctor",
+    .summary = "what this machine can do, with remedies",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .examples = examples,
+    .run = run_doctor,
+};

@@ -1,0 +1,219 @@
+/* Verbs that do one thing to each job they are given: stop, suspend, resume, rm; and wait. */
+#include "cli/jobs.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/answer.h"
+#include "cli/call.h"
+#include "cli/follow.h"
+#include "cli/out.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+void jobs_path(struct buf *path, const char *job, const char *rest)
+{
+    call_path(path, "/v1/jobs/", job, rest);
+}
+
+struct text_node *jobs_view(struct cli *cli, const char *job, const char *query, struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(4096);
+    jobs_path(&path, job, query);
+    return call_get(cli, buf_str(&path), err);
+}
+
+static void print_job_line(struct cli *cli, const struct text_node *view, const char *done)
+{
+    unsigned long long number = answer_number(view, "number", 0);
+    const char *state = answer_text(view, "state", ""), *name = answer_text(view, "name", "");
+    if (cli->quiet)
+        printf("%llu\n", number);
+    else if (done)
+        printf("%llu %s  %s\n", number, name, done);
+    else
+        printf("%llu %s  %s%s%s\n", number, name, state, answer_has(view, "reason") ? ": " : "",
+               answer_text(view, "reason", ""));
+}
+
+/* One document for one job, a list for several. */
+static void print_views(struct cli *cli, struct text_node *const *views, size_t n)
+{
+    if (n == 1) {
+        out_json(views[0]);
+        return;
+    }
+    struct text_node *root = text_map(cli->arena, NULL, NULL), *list = text_list(cli->arena, root, "jobs");
+    for (size_t i = 0; i < n; i++)
+        text_copy(cli->arena, list, NULL, views[i]);
+    out_json(root);
+}
+
+struct order {
+    const struct cmd *cmd;
+    const char *method, *rest, *done; /* done: said instead of the state */
+};
+
+/* Every job is tried; the first error is the one that counts, the others are said at once. */
+static int give_order(struct cli *cli, const struct order *order, int argc, char **argv, struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(4096);
+    struct text_node **views = ARENA_ARRAY(cli->arena, (size_t)argc, struct text_node *);
+    size_t n = 0;
+    bool failed = false;
+    if (cmd_operands(order->cmd, argc, 1, INT_MAX, err) < 0)
+        return -1;
+    for (int i = 0; i < argc; i++) {
+        struct err one;
+        jobs_path(&path, argv[i], order->rest);
+        struct text_node *view = call_send(cli, &(struct call){ .method = order->method, .path = buf_str(&path) }, &one);
+        if (view) {
+            views[n++] = view;
+            if (!cli->json)
+                print_job_line(cli, view, order->done);
+            continue;
+        }
+        if (failed)
+            out_error(err);
+        *err = one;
+        failed = true;
+    }
+    if (cli->json && n)
+        print_views(cli, views, n);
+    return failed ? -1 : EXIT_OK;
+}
+
+/* ---- stop suspend resume rm ---- */
+
+struct stop_opts {
+    struct common_opts common;
+    bool now;
+};
+static const struct opt stop_rows[] = {
+    { .name = "now", .type = OPT_FLAG, .offset = offsetof(struct stop_opts, now),
+      .help = "SIGKILL at once, without the time to clean up" },
+    COMMON_OPTS,
+    OPT_END,
+};
+static const struct opt plain_rows[] = { COMMON_OPTS, OPT_END };
+
+static int run_stop(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    const struct stop_opts *o = opts;
+    struct order order = { .cmd = &cmd_stop, .method = "POST", .rest = o->now ? "/stop?now=1" : "/stop" };
+    return give_order(cli, &order, argc, argv, err);
+}
+
+static int run_suspend(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    (void)opts;
+    struct order order = { .cmd = &cmd_suspend, .method = "POST", .rest = "/suspend" };
+    return give_order(cli, &order, argc, argv, err);
+}
+
+static int run_resume(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    (void)opts;
+    struct order order = { .cmd = &cmd_resume, .method = "POST", .rest = "/resume" };
+    return give_order(cli, &order, argc, argv, err);
+}
+
+static int run_rm(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    (void)opts;
+    struct order order = { .cmd = &cmd_rm, .method = "DELETE", .rest = NULL, .done = "removed with its output" };
+    return give_order(cli, &order, argc, argv, err);
+}
+
+static const char *const stop_examples[] = {
+    "muster stop 12", "SIGTERM, the job's grace, SIGKILL",
+    "muster stop ddp --now", "",
+    NULL,
+};
+const struct cmd cmd_stop = {
+    .name = "stop", .summary = "end jobs", .operands = "JOB...", .opts = stop_rows,
+    .size = sizeof(struct stop_opts), .examples = stop_examples, .run = run_stop,
+};
+static const char *const suspend_examples[] = { "muster suspend 12", "ends its tasks, keeps it for later", NULL };
+const struct cmd cmd_suspend = {
+    .name = "suspend", .summary = "take jobs off their nodes and keep them", .operands = "JOB...", .opts = plain_rows,
+    .size = sizeof(struct common_opts), .examples = suspend_examples, .run = run_suspend,
+};
+static const char *const resume_examples[] = { "muster resume 12", "back into its queue", NULL };
+const struct cmd cmd_resume = {
+    .name = "resume", .summary = "queue suspended jobs again", .operands = "JOB...", .opts = plain_rows,
+    .size = sizeof(struct common_opts), .examples = resume_examples, .run = run_resume,
+};
+static const char *const rm_examples[] = { "muster rm 12", "its record and its output; results stay", NULL };
+const struct cmd cmd_rm = {
+    .name = "rm", .summary = "forget ended jobs", .operands = "JOB...", .opts = plain_rows,
+    .size = sizeof(struct common_opts), .examples = rm_examples, .run = run_rm,
+};
+
+/* ---- wait ---- */
+
+struct waiting {
+    const char *job;
+    uint64_t last;
+};
+
+static void want_events(void *arg, struct buf *path, struct buf *body)
+{
+    struct waiting *w = arg;
+    (void)body;
+    jobs_path(path, w->job, "/events");
+    call_query_number(path, "after", w->last);
+    call_query(path, "follow", "1");
+}
+
+static bool on_event(void *arg, const struct text_node *event)
+{
+    struct waiting *w = arg;
+    w->last = answer_number(event, "seq", w->last);
+    return true;
+}
+
+/* The number stays this job's when its name is taken by a newer one. */
+static struct text_node *wait_for(struct cli *cli, const char *job, struct err *err)
+{
+    struct text_node *view = jobs_view(cli, job, NULL, err);
+    struct waiting w = { .job = view ? arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0)) : "" };
+    struct follow follow = { .request = want_events, .record = on_event, .arg = &w };
+    if (!view)
+        return NULL;
+    if (!out_final(answer_text(view, "state", "")) && follow_run(cli, &follow, err) < 0)
+        return NULL;
+    return jobs_view(cli, w.job, NULL, err);
+}
+
+static int run_wait(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    struct text_node **views = ARENA_ARRAY(cli->arena, (size_t)argc, struct text_node *);
+    int status = EXIT_OK;
+    (void)opts;
+    if (cmd_operands(&cmd_wait, argc, 1, INT_MAX, err) < 0)
+        return -1;
+    for (int i = 0; i < argc; i++) {
+        views[i] = wait_for(cli, argv[i], err);
+        if (!views[i])
+            return -1;
+        int one = out_job_status(answer_text(views[i], "state", ""));
+        status = status == EXIT_OK || one == EXIT_JOB_FAILED ? one : status;
+        if (!cli->json)
+            print_job_line(cli, views[i], NULL);
+    }
+    if (cli->json)
+        print_views(cli, views, (size_t)argc);
+    return status;
+}
+
+static const char *const wait_examples[] = {
+    "muster wait 12", "ends with the job's result: 0 succeeded, 1 failed, 3 stopped",
+    "muster wait $(muster submit -q a.json b.json)", "",
+    NULL,
+};
+const struct cmd cmd_wait = {
+    .name = "wait", .summary = "return when jobs have ended, with their result", .operands = "JOB...",
+    .opts = plain_rows, .size = sizeof(struct common_opts), .examples = wait_examples, .run = run_wait,
+};

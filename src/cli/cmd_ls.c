@@ -1,0 +1,202 @@
+/* muster ls: jobs, newest first. */
+#include "cli/cmd.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/answer.h"
+#include "cli/call.h"
+#include "cli/out.h"
+#include "cli/table.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+struct ls_opts {
+    struct common_opts common;
+    bool live;
+    const char *state, *user, *queue, *name, *from, *before;
+    uint64_t limit;
+};
+static const struct opt opts[] = {
+    { .name = "state", .letter = 's', .type = OPT_STR, .offset = offsetof(struct ls_opts, state), .arg = "A,B",
+      .help = "suspended queued starting running restarting stopping succeeded failed stopped" },
+    { .name = "live", .letter = 'l', .type = OPT_FLAG, .offset = offsetof(struct ls_opts, live),
+      .help = "only jobs that have not ended" },
+    { .name = "user", .letter = 'u', .type = OPT_STR, .offset = offsetof(struct ls_opts, user), .arg = "NAME",
+      .help = "of this user" },
+    { .name = "queue", .type = OPT_STR, .offset = offsetof(struct ls_opts, queue), .arg = "QUEUE", .help = "in this queue" },
+    { .name = "name", .type = OPT_STR, .offset = offsetof(struct ls_opts, name), .arg = "START",
+      .help = "whose name begins so" },
+    { .name = "from", .type = OPT_STR, .offset = offsetof(struct ls_opts, from), .arg = "FORMAT",
+      .help = "submitted in this format" },
+    { .name = "limit", .letter = 'n', .type = OPT_U64, .offset = offsetof(struct ls_opts, limit), .arg = "N",
+      .help = "at most so many (50)" },
+    { .name = "before", .type = OPT_STR, .offset = offsetof(struct ls_opts, before), .arg = "ID",
+      .help = "go on after the job with this id" },
+    COMMON_OPTS,
+    OPT_END,
+};
+
+enum { NUMBER, NAME, USER, FROM, STATE, TASKS, GPU, QUEUE, AGE, ID, PRIORITY, SUBMITTED, RESTARTS, NOTE, COLUMN_N };
+static const struct table_column columns[COLUMN_N] = {
+    [NUMBER] = { .title = "#", .right = true },
+    [NAME] = { .title = "NAME" },
+    [USER] = { .title = "USER" },
+    [FROM] = { .title = "FROM" },
+    [STATE] = { .title = "STATE" },
+    [TASKS] = { .title = "TASKS", .right = true },
+    [GPU] = { .title = "GPU", .right = true },
+    [QUEUE] = { .title = "QUEUE" },
+    [AGE] = { .title = "AGE", .right = true },
+    [ID] = { .title = "ID", .wide = true },
+    [PRIORITY] = { .title = "PRIORITY", .right = true, .wide = true },
+    [SUBMITTED] = { .title = "SUBMITTED", .wide = true },
+    [RESTARTS] = { .title = "RESTARTS", .right = true, .wide = true },
+    [NOTE] = { .title = "NOTE" },
+};
+
+static const char *number_of(struct arena *a, const struct text_node *job, const char *key)
+{
+    return arena_printf(a, "%llu", (unsigned long long)answer_number(job, key, 0));
+}
+
+/* "openpai" of "openpai v1": the version matters to nobody who looks over a list. */
+static const char *format_of(struct arena *a, const struct text_node *job)
+{
+    const char *title = answer_text(job, "title", answer_text(job, "from", answer_text(job, "dialect", "")));
+    return arena_strndup(a, title, strcspn(title, " "));
+}
+
+static const char *tasks_of(struct arena *a, const struct text_node *job, bool final)
+{
+    unsigned long long all = answer_number(job, "tasks", 0);
+    if (final)
+        return arena_printf(a, "%llu", all);
+    return arena_printf(a, "%llu/%llu", (unsigned long long)answer_number(job, "tasks_running", 0), all);
+}
+
+static const char *note_of(struct cli *cli, const struct text_node *job)
+{
+    struct winsize size = { .ws_col = 0 };
+    const char *reason = answer_text(job, "note", answer_text(job, "reason", ""));
+    bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
+    if (running && !answer_has(job, "note"))
+        return "";
+    /* What is left of a line, so that tables stay tables; elsewhere nothing is cut. */
+    if (cli->tty && !cli->wide && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 100)
+        return table_clip(cli->arena, reason, (size_t)size.ws_col - 72);
+    return table_clip(cli->arena, reason, cli->tty && !cli->wide ? 48 : 500);
+}
+
+static void add_row(struct cli *cli, struct table *table, const struct text_node *job, uint64_t now)
+{
+    struct arena *a = cli->arena;
+    char text[FMT_MAX];
+    const char *state = answer_text(job, "state", "?");
+    uint64_t at = answer_time(job, "submitted");
+    const char **row = table_row(table);
+    row[NUMBER] = number_of(a, job, "number");
+    row[NAME] = table_clip(a, answer_text(job, "name", ""), cli->wide ? 128 : 32);
+    row[USER] = table_clip(a, answer_text(job, "owner", ""), 32);
+    row[FROM] = format_of(a, job);
+    row[STATE] = state;
+    row[TASKS] = tasks_of(a, job, out_final(state));
+    row[GPU] = arena_strdup(a, fmt_milli(text, answer_number(job, "gpu_milli", 0)));
+    row[QUEUE] = table_clip(a, answer_text(job, "queue", ""), 32);
+    row[AGE] = at ? arena_strdup(a, fmt_age(text, now > at ? now - at : 0)) : "";
+    row[ID] = answer_text(job, "id", "");
+    row[PRIORITY] = number_of(a, job, "priority");
+    row[SUBMITTED] = at ? arena_strdup(a, fmt_time_local(text, at)) : "";
+    row[RESTARTS] = number_of(a, job, "restarts");
+    row[NOTE] = note_of(cli, job);
+    table_color(table, STATE, out_state_color(state));
+}
+
+static void print_list(struct cli *cli, const struct text_node *jobs)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    struct table table;
+    uint64_t now = clock_wall_ms();
+    table_init(&table, cli->arena, columns, COLUMN_N, cli->wide);
+    for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
+        if (cli->quiet)
+            buf_addf(&out, "%s\n", number_of(cli->arena, job, "number"));
+        else
+            add_row(cli, &table, job, now);
+    }
+    if (!cli->quiet)
+        table_print(&table, 0, cli->color, &out);
+    out_buf(&out);
+}
+
+static void make_path(const struct ls_opts *o, struct buf *path)
+{
+    call_path(path, "/v1/jobs", NULL, NULL);
+    call_query(path, "state", o->live ? "suspended,queued,starting,running,restarting,stopping" : o->state);
+    call_query(path, "owner", o->user);
+    call_query(path, "queue", o->queue);
+    call_query(path, "name", o->name);
+    call_query(path, "from", o->from);
+    call_query(path, "before", o->before);
+    if (o->limit)
+        call_query_number(path, "limit", o->limit);
+}
+
+/* An exact dialect name is what records have; people write "openpai". */
+static const char *full_format(struct cli *cli, const char *from)
+{
+    const struct dialect *d = from ? dialect_find(cli->host->dialects, from) : NULL;
+    return d ? d->name : from;
+}
+
+static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(64 << 10);
+    struct ls_opts o = *(const struct ls_opts *)opts_;
+    (void)argv;
+    if (cmd_operands(&cmd_ls, argc, 0, 0, err) < 0)
+        return -1;
+    if (o.live && o.state) {
+        err_set(err, ERR_INPUT, "--live and --state both choose states");
+        return err_hint(err, "give one of them");
+    }
+    o.from = full_format(cli, o.from);
+    make_path(&o, &path);
+    const struct text_node *tree = call_get(cli, buf_str(&path), err);
+    if (!tree)
+        return -1;
+    const struct text_node *jobs = text_get(tree, "jobs");
+    const char *next = answer_text(tree, "next", NULL);
+    if (cli->json) {
+        out_json(tree);
+        return EXIT_OK;
+    }
+    print_list(cli, jobs);
+    if (!cli->quiet && (!jobs || !jobs->count))
+        fputs("no jobs\n", stderr);
+    if (!cli->quiet && cli->tty && next) {
+        fflush(stdout);
+        fprintf(stderr, "older ones: --before %s\n", next);
+    }
+    return EXIT_OK;
+}
+
+static const char *const examples[] = {
+    "muster ls", "the newest 50",
+    "muster ls --live", "what waits and runs",
+    "muster ls --state failed,stopped --user ada -n 10", "",
+    "muster ls -o wide", "with ids, times, restarts",
+    NULL,
+};
+const struct cmd cmd_ls = {
+    .name = "ls",
+    .summary = "list jobs, newest first",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct ls_opts),
+    .examples = examples,
+    .run = run_ls,
+};

@@ -1,0 +1,195 @@
+/* muster run: submit a file or a command and stay with it to its end; starts a server when there is none. */
+#include "cli/cmd.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/answer.h"
+#include "cli/call.h"
+#include "cli/made_job.h"
+#include "cli/out.h"
+#include "cli/phases.h"
+#include "cli/server_start.h"
+#include "cli/submit.h"
+#include "cli/summary.h"
+#include "cli/watch.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct run_opts {
+    struct submit_opts submit;
+    const char *exit_code, *cpu, *memory, *gpu, *image;
+    uint64_t replicas;
+};
+static const struct opt opts[] = {
+    { .name = "replicas", .letter = 'n', .type = OPT_U64, .offset = offsetof(struct run_opts, replicas), .arg = "N",
+      .help = "tasks of a command" },
+    { .name = "cpu", .type = OPT_STR, .offset = offsetof(struct run_opts, cpu), .arg = "N",
+      .help = "cores for each task of a command" },
+    { .name = "memory", .type = OPT_STR, .offset = offsetof(struct run_opts, memory), .arg = "SIZE",
+      .help = "memory for each task of a command: 4Gi" },
+    { .name = "gpu", .type = OPT_STR, .offset = offsetof(struct run_opts, gpu), .arg = "N",
+      .help = "devices for each task of a command" },
+    { .name = "image", .type = OPT_STR, .offset = offsetof(struct run_opts, image), .arg = "IMAGE",
+      .help = "container image of a command" },
+    { .name = "exit-code", .type = OPT_STR, .offset = offsetof(struct run_opts, exit_code), .arg = "job|task",
+      .help = "task: end with the first failing task's own code" },
+    SUBMIT_OPTS,
+    COMMON_OPTS,
+    OPT_END,
+};
+
+static int ensure_server(struct cli *cli, struct err *err)
+{
+    static const char *const args[] = { "--idle-exit=1h", NULL };
+    bool ours = false;
+    if (cli->url || call_server_lives(cli))
+        return 0;
+    if (server_start(cli, args, &ours, err) < 0)
+        return -1;
+    if (ours && !cli->quiet)
+        fputs("no server yet: started one for you (ends after 1 h without work; \"muster server stop\" ends it now)\n",
+              stderr);
+    return 0;
+}
+
+/* ---- what to run ---- */
+
+static bool is_job_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
+/* A job file is one operand that is a file and no program; everything after "--", and several words, are a command. */
+static bool is_command(const struct run_opts *o, int argc, char **argv)
+{
+    struct stat st;
+    if (argc != 1)
+        return true;
+    if (strcmp(argv[0], "-") == 0)
+        return false;
+    if (o->replicas || o->cpu || o->memory || o->gpu || o->image)
+        return true;
+    return !is_job_name(argv[0]) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
+static struct text_node *submit_command(struct cli *cli, const struct run_opts *o, int argc, char **argv,
+                                        struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    struct submit_opts submit = o->submit;
+    struct made_job made = { .name = o->submit.name,
+                             .image = o->image,
+                             .replicas = o->replicas,
+                             .cpu = o->cpu,
+                             .memory = o->memory,
+                             .gpu = o->gpu,
+                             .argc = argc,
+                             .argv = argv };
+    if (o->submit.from) {
+        err_set(err, ERR_INPUT, "--from belongs to a file, \"%.80s\" is a command", argv[0]);
+        return NULL;
+    }
+    submit.from = "native";
+    json_print(made_job_tree(cli->arena, &made), 2, &text);
+    return submit_text(cli, &submit, buf_str(&text), text.len, err);
+}
+
+static int check_run(const struct run_opts *o, int argc, char **argv, struct err *err)
+{
+    const char *exit_code = o->exit_code ? o->exit_code : "job";
+    if (cmd_operands(&cmd_run, argc, 1, 1 << 20, err) < 0)
+        return -1;
+    if (strcmp(exit_code, "job") != 0 && strcmp(exit_code, "task") != 0) {
+        err_set(err, ERR_INPUT, "--exit-code: \"%.40s\"", exit_code);
+        return err_hint(err, "job or task");
+    }
+    if (argc > 1 && is_job_name(argv[0])) {
+        err_set(err, ERR_INPUT, "muster run follows one job, %d files were given", argc);
+        return err_hint(err, "muster submit takes several");
+    }
+    return 0;
+}
+
+/* ---- to the end ---- */
+
+static struct text_node *final_view(struct cli *cli, uint64_t number, struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(256);
+    buf_addf(&path, "/v1/jobs/%llu?tasks=1", (unsigned long long)number);
+    return call_get(cli, buf_str(&path), err);
+}
+
+static void print_end(struct cli *cli, const struct text_node *job)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    struct phases phases = { .color = cli->color };
+    if (cli->json)
+        out_json(job);
+    if (cli->json || cli->quiet)
+        return;
+    phases_final(&phases, job, &out);
+    summary_print(cli->arena, job, &out);
+    out_buf(&out);
+}
+
+static int follow_to_end(struct cli *cli, const struct run_opts *o, const struct text_node *submitted,
+                         struct err *err)
+{
+    struct watch watch = { .number = answer_number(submitted, "number", 0),
+                           .tasks = answer_number(submitted, "tasks", 0),
+                           .work_dir = answer_text(submitted, "work_dir", NULL),
+                           .to_stderr = cli->json,
+                           .silent = cli->quiet };
+    enum watch_end end;
+    if (watch_job(cli, &watch, &end, err) < 0)
+        return -1;
+    if (end == WATCH_LEFT)
+        return EXIT_INTERRUPTED;
+    const struct text_node *job = final_view(cli, watch.number, err);
+    if (!job)
+        return -1;
+    print_end(cli, job);
+    const char *state = answer_text(job, "state", "");
+    int status = end == WATCH_HELD ? EXIT_JOB_FAILED : out_job_status(state);
+    bool of_task = o->exit_code && strcmp(o->exit_code, "task") == 0;
+    return of_task && status == EXIT_JOB_FAILED ? summary_exit_code(job, status) : status;
+}
+
+static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    const struct run_opts *o = opts_;
+    const struct text_node *submitted;
+    if (check_run(o, argc, argv, err) < 0 || ensure_server(cli, err) < 0)
+        return -1;
+    if (is_command(o, argc, argv))
+        submitted = submit_command(cli, o, argc, argv, err);
+    else
+        submitted = submit_file(cli, &o->submit, argv[0], 0, err);
+    if (!submitted)
+        return -1;
+    if (!cli->json)
+        submit_print(cli, submitted);
+    return follow_to_end(cli, o, submitted, err);
+}
+
+static const char *const examples[] = {
+    "muster run job.json", "any format muster knows; ends with the job's result",
+    "muster run -- python train.py --epochs 3", "no file at all, in this directory",
+    "muster run --replicas 4 --gpu 1 -- python train.py", "four of them",
+    "muster run job.yaml --set roles.worker.replicas=2 --env LR=0.1", "with other values",
+    "muster run --exit-code task -- ./tests", "ends with the task's own code",
+    NULL,
+};
+const struct cmd cmd_run = {
+    .name = "run",
+    .summary = "submit a job and follow it to its end",
+    .operands = "FILE | -- COMMAND...",
+    .opts = opts,
+    .size = sizeof(struct run_opts),
+    .examples = examples,
+    .run = run_run,
+};

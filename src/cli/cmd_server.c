@@ -1,0 +1,183 @@
+/* muster server: start, stop, status, and run (the server itself, in the foreground). */
+#include "cli/cmd.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/answer.h"
+#include "cli/call.h"
+#include "cli/out.h"
+#include "cli/server_start.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STOP_WAIT_MS 15000
+
+struct server_verb_opts {
+    struct common_opts common;
+    const char *flags[]; /* of the settings, in the order of host->server_opts */
+};
+
+static const struct opt opts[] = { COMMON_OPTS, OPT_END };
+
+/* The settings' rows share --state-dir with the common ones, which win: it is handed on. */
+static const char *const *flags_of(struct cli *cli, const struct server_verb_opts *o)
+{
+    const char **flags = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
+    memcpy(flags, o->flags, cli->host->n_server_opts * sizeof *flags);
+    for (size_t i = 0; i < cli->host->n_server_opts; i++)
+        if (strcmp(cli->host->server_opts[i].name, "state-dir") == 0)
+            flags[cli->host->server_opts[i].offset / sizeof *flags] = cli->state_dir;
+    return flags;
+}
+
+static int run_here(struct cli *cli, const struct server_verb_opts *o, struct err *err)
+{
+    return cli->host->server_run(cli->host->version, flags_of(cli, o), err);
+}
+
+static int need_local(const struct cli *cli, struct err *err)
+{
+    if (!cli->url)
+        return 0;
+    err_set(err, ERR_INPUT, "a server elsewhere (%s) is not started from here", cli->url);
+    return err_hint(err, "leave out --server and MUSTER_SERVER");
+}
+
+static void print_status(struct cli *cli, const struct text_node *s)
+{
+    char up[FMT_MAX];
+    const struct text_node *stats = text_get(s, "stats");
+    const char *address = answer_text(s, "address", "");
+    if (cli->json) {
+        out_json(s);
+        return;
+    }
+    if (cli->quiet) {
+        printf("%llu\n", (unsigned long long)answer_number(s, "pid", 0));
+        return;
+    }
+    printf("server   %s, pid %llu, up %s\n", answer_text(s, "version", "?"),
+           (unsigned long long)answer_number(s, "pid", 0), fmt_age(up, answer_number(s, "uptime_s", 0) * 1000));
+    printf("address  %s\n", *address ? address : "only its socket");
+    if (cli->wide)
+        printf("socket   %s\n", answer_text(s, "socket", "?"));
+    printf("state    %s\n", answer_text(s, "state_dir", "?"));
+    if (!stats)
+        return;
+    printf("jobs     %llu live, %llu of them waiting\n", (unsigned long long)answer_number(stats, "live", 0),
+           (unsigned long long)answer_number(stats, "waiting", 0));
+    printf("nodes    %llu of %llu up\n", (unsigned long long)answer_number(stats, "nodes_up", 0),
+           (unsigned long long)answer_number(stats, "nodes", 0));
+}
+
+static int status(struct cli *cli, struct err *err)
+{
+    struct text_node *s = call_get(cli, "/v1/server", err);
+    if (!s)
+        return -1;
+    print_status(cli, s);
+    return EXIT_OK;
+}
+
+static int start(struct cli *cli, const struct server_verb_opts *o, struct err *err)
+{
+    const char **args = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
+    size_t n = 0;
+    bool ours = false;
+    if (need_local(cli, err) < 0)
+        return -1;
+    for (size_t i = 0; i < cli->host->n_server_opts; i++) {
+        const struct opt *row = &cli->host->server_opts[i];
+        const char *value = o->flags[row->offset / sizeof *o->flags];
+        if (value && strcmp(row->name, "state-dir") != 0)
+            args[n++] = arena_printf(cli->arena, "--%s=%s", row->name, value);
+    }
+    if (call_server_lives(cli)) {
+        if (!cli->json && !cli->quiet)
+            fputs(n ? "a server runs already; these settings need \"muster server stop\" first\n"
+                    : "a server runs already\n", stderr);
+        return n ? (status(cli, err) < 0 ? -1 : EXIT_USAGE) : status(cli, err);
+    }
+    if (server_start(cli, args, &ours, err) < 0)
+        return -1;
+    return status(cli, err);
+}
+
+/* Answered does not mean gone: whoever starts the next server must not meet the last one. */
+static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
+{
+    for (int waited = 0; waited < STOP_WAIT_MS; waited += 5) {
+        if (pid > 1 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            return 0;
+        if (pid <= 1 && !call_server_lives(cli))
+            return 0;
+        poll(NULL, 0, 5);
+    }
+    return err_set(err, ERR_TIMEOUT, "server %llu has not ended after %d s", (unsigned long long)pid,
+                   STOP_WAIT_MS / 1000);
+}
+
+static int stop(struct cli *cli, struct err *err)
+{
+    struct text_node *s = call_get(cli, "/v1/server", err);
+    uint64_t pid = answer_number(s, "pid", 0), live = answer_number(text_get(s, "stats"), "live", 0);
+    if (!s || !call_send(cli, &(struct call){ .method = "POST", .path = "/v1/server/stop" }, err))
+        return -1;
+    call_drop(cli);
+    if (!cli->url && wait_gone(cli, pid, err) < 0)
+        return -1;
+    if (cli->json)
+        out_json(s);
+    else if (cli->quiet)
+        printf("%llu\n", (unsigned long long)pid);
+    else if (live)
+        printf("server %llu ended; %llu %s on, the next server finds them\n", (unsigned long long)pid,
+               (unsigned long long)live, live == 1 ? "job goes" : "jobs go");
+    else
+        printf("server %llu ended\n", (unsigned long long)pid);
+    return EXIT_OK;
+}
+
+static int run_server(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    static const char *const subs[] = { "start", "stop", "status", "run" };
+    const struct server_verb_opts *o = opts_;
+    const char *what = argc ? argv[0] : "status";
+    if (cmd_operands(&cmd_server, argc, 0, 1, err) < 0)
+        return -1;
+    if (strcmp(what, "start") == 0)
+        return start(cli, o, err);
+    if (strcmp(what, "stop") == 0)
+        return stop(cli, err);
+    if (strcmp(what, "status") == 0)
+        return status(cli, err);
+    if (strcmp(what, "run") == 0)
+        return run_here(cli, o, err);
+    const char *near = scan_nearest(what, subs, ARRAY_LEN(subs));
+    err_set(err, ERR_INPUT, "muster server %s: start, stop, status or run", what);
+    return near ? err_hint(err, "\"muster server %s\"?", near) : -1;
+}
+
+static const char *const examples[] = {
+    "muster server start", "in the background, for this user",
+    "muster server start --nodes '4x16cpu,64Gi,4gpu'", "four nodes as declared, larger than this machine if need be",
+    "muster server status --json", "",
+    "muster server stop", "jobs go on; the next server finds them",
+    "muster server run --log-level debug", "in the foreground, log on the terminal",
+    NULL,
+};
+const struct cmd cmd_server = {
+    .name = "server",
+    .summary = "start, stop or look at this user's server",
+    .operands = "[start|stop|status|run]",
+    .opts = opts,
+    .size = sizeof(struct server_verb_opts),
+    .server_opts = true,
+    .subs = "start stop status run",
+    .examples = examples,
+    .run = run_server,
+};

@@ -1,0 +1,23 @@
+/* Reading a job file here, without a server. */
+#ifndef CLI_OFFLINE_H
+#define CLI_OFFLINE_H
+
+#include "cli/cmd.h"
+#include "dialect/dialect.h"
+
+struct offline_request {
+    const char *text;
+    size_t len;
+    const char *from, *name, *queue;
+    const struct opt_list *env, *set; /* NULL none */
+};
+struct offline {
+    struct site site;
+    struct dialect_result result;
+    struct report report;
+};
+/* 0; or -1 with the problems in out->report. Everything lives in cli->arena. */
+int offline_read(struct cli *, const struct offline_request *, struct offline *out);
+const char *offline_user(struct cli *);
+
+#endif

@@ -1,0 +1,86 @@
+/* Printing. Standard output is buffered; those who follow something flush it. */
+#include "cli/out.h"
+
+#include "base/mem.h"
+#include "job/state.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DOCUMENT_MAX ((size_t)1 << 30)
+
+void out_buf(const struct buf *text)
+{
+    if (text->len)
+        fwrite(text->data, 1, text->len, stdout);
+}
+
+void out_json(const struct text_node *node)
+{
+    AUTO_BUF struct buf text = BUF_INIT(DOCUMENT_MAX);
+    json_print(node, 2, &text);
+    buf_putc(&text, '\n');
+    out_buf(&text);
+}
+
+bool out_color_err(void)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
+}
+
+void out_error(const struct err *err)
+{
+    bool color = out_color_err();
+    fflush(stdout);
+    if (!err->what[0]) /* said already */
+        return;
+    fprintf(stderr, "%serror:%s %s\n", color ? "\033[1;31m" : "", color ? "\033[0m" : "", err->what);
+    if (err->hint[0])
+        fprintf(stderr, "  %s\n", err->hint);
+}
+
+static const char *const colors[JOB_STATE_N] = {
+    [JOB_SUSPENDED] = "35", [JOB_QUEUED] = "33",   [JOB_STARTING] = "36",  [JOB_RUNNING] = "32",
+    [JOB_RESTARTING] = "33", [JOB_STOPPING] = "33", [JOB_SUCCEEDED] = "2;32", [JOB_FAILED] = "31",
+    [JOB_STOPPED] = "2",
+};
+
+const char *out_state_color(const char *state)
+{
+    return colors[job_state_parse(state)];
+}
+
+const char *out_count(char out[48], uint64_t n, const char *word)
+{
+    snprintf(out, 48, "%llu %s%s", (unsigned long long)n, word, n == 1 ? "" : "s");
+    return out;
+}
+
+const char *out_size(char out[48], uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+    double n = (double)bytes;
+    size_t unit = 0;
+    while (n >= 1000 && unit + 1 < ARRAY_LEN(units)) {
+        n /= 1024;
+        unit++;
+    }
+    snprintf(out, 48, unit && n < 10 ? "%.1f %s" : "%.0f %s", n, units[unit]);
+    return out;
+}
+
+int out_job_status(const char *state)
+{
+    switch (job_state_parse(state)) {
+    case JOB_SUCCEEDED: return EXIT_OK;
+    case JOB_STOPPED: return EXIT_STOPPED;
+    default: return EXIT_JOB_FAILED;
+    }
+}
+
+bool out_final(const char *state)
+{
+    return job_state_final(job_state_parse(state));
+}

@@ -1,0 +1,147 @@
+/* The last screen of a job. Reads the output directory to name what is in it; everything else is from the view. */
+#include "cli/summary.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/answer.h"
+#include "cli/out.h"
+#include "cli/table.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LINES_SHOWN 5
+#define LINE_COLUMNS 160
+
+/* ---- who was first ---- */
+
+static bool failed_by_itself(const struct text_node *attempt)
+{
+    const char *state = answer_text(attempt, "state", ""), *by = answer_text(attempt, "by", "");
+    if (strcmp(state, "failed") != 0 && strcmp(state, "lost") != 0)
+        return false;
+    return strcmp(by, "policy") != 0 && strcmp(by, "user") != 0;
+}
+
+const struct text_node *summary_first_failure(const struct text_node *job, const char **task)
+{
+    const struct text_node *list = text_get(job, "task_list"), *first = NULL;
+    uint64_t earliest = UINT64_MAX;
+    for (const struct text_node *t = list ? list->first : NULL; t; t = t->next) {
+        const struct text_node *attempts = text_get(t, "attempts");
+        const struct text_node *last = attempts ? attempts->last : NULL;
+        uint64_t ended = last ? answer_time(last, "ended") : 0;
+        if (!last || !failed_by_itself(last) || ended >= earliest)
+            continue;
+        earliest = ended;
+        first = last;
+        *task = answer_text(t, "name", answer_text(t, "task", "?"));
+    }
+    return first;
+}
+
+int summary_exit_code(const struct text_node *job, int absent)
+{
+    const char *task;
+    const struct text_node *first = summary_first_failure(job, &task);
+    uint64_t code = answer_number(first, "exit_code", 0), signal = answer_number(first, "signal", 0);
+    if (code)
+        return (int)(code & 0xff);
+    return signal ? 128 + (int)signal : absent;
+}
+
+/* ---- its words ---- */
+
+static void put_tail(struct arena *a, const char *tail, struct buf *out)
+{
+    const char *lines[LINES_SHOWN];
+    size_t n = 0;
+    for (const char *at = tail; *at;) {
+        size_t len = strcspn(at, "\n");
+        if (len && at[strspn(at, " \t\r\n")]) {
+            if (n == LINES_SHOWN)
+                memmove(lines, lines + 1, --n * sizeof *lines);
+            lines[n++] = arena_strndup(a, at, len);
+        }
+        at += len + (at[len] == '\n');
+    }
+    for (size_t i = 0; i < n; i++)
+        buf_addf(out, "  %s\n", table_clip(a, lines[i], LINE_COLUMNS));
+}
+
+static void put_next(const struct text_node *job, const char *task, bool held, struct buf *out)
+{
+    unsigned long long number = answer_number(job, "number", 0);
+    buf_addf(out, "  its output   muster logs %llu %s --stderr --tail 20\n", number, task);
+    if (held)
+        buf_addf(out, "  enter it     muster exec %llu %s\n", number, task);
+    buf_addf(out, "  again        muster submit --like %llu\n", number);
+}
+
+static bool is_held(const struct text_node *job)
+{
+    return strcmp(answer_text(job, "state", ""), "stopping") == 0;
+}
+
+static void put_failure(struct arena *a, const struct text_node *job, struct buf *out)
+{
+    const char *task = "";
+    const struct text_node *first = summary_first_failure(job, &task);
+    buf_addf(out, "%s failed: %s\n", answer_text(job, "name", "job"), answer_text(job, "reason", "no reason is known"));
+    if (!first) {
+        buf_addf(out, "  more         muster show %llu\n", (unsigned long long)answer_number(job, "number", 0));
+        return;
+    }
+    put_tail(a, answer_text(first, "tail", ""), out);
+    put_next(job, task, is_held(job), out);
+}
+
+/* ---- what it left ---- */
+
+#define FILES_SHOWN 3
+
+static void put_files(const char *dir, struct buf *out)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    size_t n = 0;
+    while (d && (e = readdir(d))) {
+        struct stat st;
+        char size[48];
+        if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, 0) != 0)
+            continue;
+        if (n < FILES_SHOWN)
+            buf_addf(out, "%s%s%s", n ? "; " : "   (", e->d_name, S_ISDIR(st.st_mode) ? "/" : "");
+        if (n < FILES_SHOWN && !S_ISDIR(st.st_mode))
+            buf_addf(out, ", %s", out_size(size, (uint64_t)st.st_size));
+        n++;
+    }
+    if (n > FILES_SHOWN)
+        buf_addf(out, "; %zu more", n - FILES_SHOWN);
+    buf_puts(out, n ? ")\n" : "\n");
+    if (d)
+        closedir(d);
+}
+
+static const char *short_home(struct arena *a, const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t n = home ? strlen(home) : 0;
+    if (n > 1 && strncmp(path, home, n) == 0 && path[n] == '/')
+        return arena_printf(a, "~%s", path + n);
+    return path;
+}
+
+void summary_print(struct arena *a, const struct text_node *job, struct buf *out)
+{
+    const char *dir = answer_text(job, "output_dir", answer_text(job, "output", NULL));
+    bool held = is_held(job) && strcmp(answer_text(job, "outcome", ""), "failed") == 0;
+    if (held || strcmp(answer_text(job, "state", ""), "failed") == 0)
+        put_failure(a, job, out);
+    if (!dir)
+        return;
+    buf_addf(out, "output   %s", short_home(a, dir));
+    put_files(dir, out);
+}

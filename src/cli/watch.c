@@ -1,0 +1,268 @@
+/* Two streams at once with a client that blocks: one child follows the events, one the output, and this process waits for both and
+ * for signals. Children die with their parent. Only whole lines are written, so that the streams mix well. */
+#include "cli/watch.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/answer.h"
+#include "cli/call.h"
+#include "cli/follow.h"
+#include "cli/log_print.h"
+#include "cli/out.h"
+#include "cli/phases.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define AGAIN_MS    3000
+#define OUT_BUFFER  (1u << 20)
+#define STATUS_HELD 10
+
+/* ---- the children ---- */
+
+struct screen {
+    struct cli *cli;
+    const struct watch *watch;
+    FILE *to;
+    bool tty, held;
+    struct phases phases;
+    struct log_print log;
+};
+
+static void want_events(void *arg, struct buf *path, struct buf *body)
+{
+    struct screen *s = arg;
+    char job[24];
+    (void)body;
+    snprintf(job, sizeof job, "%llu", (unsigned long long)s->watch->number);
+    call_path(path, "/v1/jobs/", job, "/events");
+    call_query_number(path, "after", s->phases.last_seq);
+    call_query(path, "follow", "1");
+}
+
+static bool on_event(void *arg, const struct text_node *event)
+{
+    struct screen *s = arg;
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    phases_event(&s->phases, event, &out);
+    fwrite(buf_str(&out), 1, out.len, s->to);
+    fflush(s->to);
+    s->held = strcmp(answer_text(event, "type", ""), "closing") == 0 &&
+              answer_has(text_get(event, "body"), "hold_until_ms");
+    return !s->held;
+}
+
+static void on_gone(void *arg)
+{
+    struct screen *s = arg;
+    char tasks[48];
+    fprintf(s->to, "server gone, %s go on%s", out_count(tasks, s->watch->tasks, "task"), s->tty ? " …" : "\n");
+    fflush(s->to);
+}
+
+static void on_back(void *arg, uint64_t after_ms)
+{
+    struct screen *s = arg;
+    fprintf(s->to, "%sback after %.1f s, nothing lost\n", s->tty ? " " : "server ", (double)after_ms / 1000);
+    fflush(s->to);
+}
+
+static int follow_events(struct screen *s)
+{
+    struct err err;
+    struct follow follow = { .request = want_events, .record = on_event, .gone = on_gone, .back = on_back, .arg = s };
+    s->phases = (struct phases){ .tasks = s->watch->tasks, .work_dir = s->watch->work_dir, .color = s->cli->color };
+    if (follow_run(s->cli, &follow, &err) < 0) {
+        out_error(&err);
+        return err_exit_status(err.code);
+    }
+    return s->held ? STATUS_HELD : 0;
+}
+
+static void want_log(void *arg, struct buf *path, struct buf *body)
+{
+    struct screen *s = arg;
+    char job[24];
+    snprintf(job, sizeof job, "%llu", (unsigned long long)s->watch->number);
+    call_path(path, "/v1/jobs/", job, "/logs");
+    call_query(path, "follow", "1");
+    log_print_resume(&s->log, body);
+}
+
+static bool on_record(void *arg, const struct text_node *record)
+{
+    struct screen *s = arg;
+    log_print_record(&s->log, record);
+    fflush(s->to);
+    return true;
+}
+
+static int follow_log(struct screen *s)
+{
+    struct err err;
+    struct follow follow = { .request = want_log, .record = on_record, .arg = s };
+    log_print_init(&s->log, s->to, true, s->cli->color);
+    int rc = follow_run(s->cli, &follow, &err);
+    log_print_fini(&s->log);
+    fflush(s->to);
+    if (rc < 0)
+        out_error(&err);
+    return rc < 0 ? err_exit_status(err.code) : 0;
+}
+
+_Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job)(struct screen *), pid_t parent)
+{
+    static char buffer[OUT_BUFFER];
+    struct screen s = { .cli = cli, .watch = w, .to = w->to_stderr ? stderr : stdout };
+    sigset_t none;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_INTERRUPTED);
+    signal(SIGINT, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (w->silent)
+        s.to = fopen("/dev/null", "w");
+    if (!s.to)
+        _exit(EXIT_JOB_FAILED);
+    setvbuf(s.to, buffer, _IOFBF, sizeof buffer);
+    s.tty = isatty(fileno(s.to)) == 1;
+    call_drop(cli);
+    int status = job(&s);
+    fflush(s.to);
+    _exit(status);
+}
+
+/* ---- the parent ---- */
+
+struct watching {
+    struct cli *cli;
+    const struct watch *watch;
+    pid_t events, log;
+    int events_status, log_status;
+    uint64_t asked_ms; /* when Ctrl-C came first; 0: not */
+    unsigned stops;    /* times the job was told to stop */
+    bool left;
+};
+
+static pid_t spawn_child(struct watching *w, int (*job)(struct screen *))
+{
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_child(w->cli, w->watch, job, parent);
+    return pid;
+}
+
+static int status_of(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void reap(struct watching *w)
+{
+    int status;
+    if (w->events > 0 && waitpid(w->events, &status, WNOHANG) == w->events) {
+        w->events = 0;
+        w->events_status = status_of(status);
+        /* A held job writes no more, yet its log has no end. */
+        if (w->events_status && w->log > 0)
+            kill(w->log, SIGTERM);
+    }
+    if (w->log > 0 && waitpid(w->log, &status, WNOHANG) == w->log) {
+        w->log = 0;
+        w->log_status = status_of(status);
+        if (w->log_status && w->events > 0 && w->events_status == 0)
+            kill(w->events, SIGTERM);
+    }
+}
+
+static void stop_job(struct watching *w)
+{
+    AUTO_BUF struct buf path = BUF_INIT(256);
+    struct err err;
+    buf_addf(&path, "/v1/jobs/%llu/stop%s", (unsigned long long)w->watch->number, w->stops ? "?now=1" : "");
+    fprintf(stderr, "stopping %llu%s\n", (unsigned long long)w->watch->number, w->stops ? " now" : "");
+    if (!call_send(w->cli, &(struct call){ .method = "POST", .path = buf_str(&path) }, &err))
+        out_error(&err);
+    call_drop(w->cli);
+    w->stops++;
+}
+
+static void on_interrupt(struct watching *w)
+{
+    uint64_t now = clock_mono_ms();
+    if (w->asked_ms || w->stops) {
+        stop_job(w);
+        w->asked_ms = 0;
+        return;
+    }
+    w->asked_ms = now;
+    fprintf(stderr, "\nagain within %d s: stop the job; otherwise it goes on, muster logs -f %llu\n", AGAIN_MS / 1000,
+            (unsigned long long)w->watch->number);
+}
+
+static void wait_signal(struct watching *w, const sigset_t *set)
+{
+    struct timespec wait = { .tv_sec = 3600 };
+    uint64_t now = clock_mono_ms(), until = w->asked_ms + AGAIN_MS;
+    if (w->asked_ms && now >= until) {
+        w->left = true;
+        return;
+    }
+    if (w->asked_ms)
+        wait = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000), .tv_nsec = (long)((until - now) % 1000) * 1000000 };
+    if (sigtimedwait(set, NULL, &wait) == SIGINT)
+        on_interrupt(w);
+}
+
+static void end_children(struct watching *w)
+{
+    pid_t left[] = { w->events, w->log };
+    for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+        if (left[i] <= 0)
+            continue;
+        kill(left[i], SIGKILL);
+        waitpid(left[i], NULL, 0);
+    }
+}
+
+static int run(struct watching *w, const sigset_t *set, struct err *err)
+{
+    w->events = spawn_child(w, follow_events);
+    w->log = w->events > 0 && !w->watch->silent ? spawn_child(w, follow_log) : 0;
+    if (w->events < 0 || w->log < 0)
+        return err_sys(err, "fork");
+    for (reap(w); (w->events > 0 || w->log > 0) && !w->left; reap(w))
+        wait_signal(w, set);
+    return 0;
+}
+
+int watch_job(struct cli *cli, const struct watch *watch, enum watch_end *end, struct err *err)
+{
+    struct watching w = { .cli = cli, .watch = watch };
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    call_drop(cli);
+    int rc = run(&w, &set, err);
+    end_children(&w);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (rc < 0)
+        return -1;
+    *end = w.left ? WATCH_LEFT : w.events_status == STATUS_HELD ? WATCH_HELD : WATCH_ENDED;
+    bool held = w.events_status == STATUS_HELD;
+    int failed = held ? 0 : w.events_status ? w.events_status : w.log_status;
+    if (!w.left && failed) {
+        err_set(err, ERR_UNAVAILABLE, "following job %llu ended too early", (unsigned long long)watch->number);
+        return err_hint(err, "it goes on: muster logs -f %llu", (unsigned long long)watch->number);
+    }
+    return 0;
+}

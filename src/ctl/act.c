@@ -1,0 +1,56 @@
+/* Engine calls, derived from committed state: start what is due, end what is closing. Flags in
+ * memory only spare repeats; after a restart the calls are made again, which every engine bears. */
+#include "ctl/core.h"
+
+#include "base/log.h"
+
+static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    struct live_task *task = &job->tasks[flat];
+    struct engine *engine = ctl->config.engine;
+    struct generation generation = { .job = job->row.id, .number = job->row.generation };
+    struct task_ref ref = { .role = (uint16_t)task->place.role, .index = task->place.index };
+    struct err err;
+    task->end_asked = true;
+    if (engine->ops->stop(engine, generation, &ref, STOP_GRACE, job->notes.end_by, &err))
+        log_warn("engine.stop", "job=%llu task=%u: %s", (unsigned long long)job->row.number, flat,
+                 err.what);
+}
+
+/* While resources are held after the end, only what still runs is ended; nodes are not released. */
+static void hold(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        bool lives =
+            task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
+        if (lives && !task->end_asked)
+            end_one(ctl, job, flat);
+    }
+}
+
+static void end_all(struct ctl *ctl, struct live_job *job)
+{
+    struct engine *engine = ctl->config.engine;
+    struct generation generation = { .job = job->row.id, .number = job->row.generation };
+    enum stop_level level = job->notes.force ? STOP_FORCED : STOP_ASKED;
+    struct err err;
+    if (job->stop_sent >= level)
+        return;
+    job->stop_sent = level;
+    if (engine->ops->stop(engine, generation, NULL, job->notes.force ? STOP_NOW : STOP_GRACE,
+                          job->notes.end_by, &err))
+        log_warn("engine.stop", "job=%llu: %s", (unsigned long long)job->row.number, err.what);
+}
+
+void act_job(struct ctl *ctl, struct live_job *job)
+{
+    if (!job_state_holds(job->row.state) || !job->tasks || !core_spec(ctl, job))
+        return;
+    if (!live_closing(job))
+        launch_due(ctl, job);
+    else if (job->notes.hold_until_ms > core_now(ctl))
+        hold(ctl, job);
+    else
+        end_all(ctl, job);
+}

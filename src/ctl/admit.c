@@ -1,0 +1,374 @@
+/* Admission: one table of what jobs may ask and this server does not do. Pure. */
+#include "ctl/admit.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef bool asks(const struct job_spec *);
+
+static bool any_role(const struct job_spec *job, bool (*test)(const struct role *))
+{
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (test(&job->roles[i]))
+            return true;
+    return false;
+}
+
+static bool role_launcher(const struct role *r)
+{
+    return r->launcher.has_ranks_per_node || r->launcher.has_max_restarts ||
+           r->launcher.has_node_unit || r->launcher.node_check;
+}
+static bool role_python(const struct role *r)
+{
+    return r->python != NULL;
+}
+static bool role_after(const struct role *r)
+{
+    return r->after.n > 0;
+}
+static bool role_group(const struct role *r)
+{
+    return r->per_group > 0;
+}
+static bool role_run_as(const struct role *r)
+{
+    return r->run_as != NULL;
+}
+static bool role_scope(const struct role *r)
+{
+    return r->has_restart_scope && r->restart_scope == RETRY_SCOPE_ROLE;
+}
+static bool role_image(const struct role *r)
+{
+    return r->image != NULL;
+}
+
+static bool asks_array(const struct job_spec *j)
+{
+    return j->array > 0;
+}
+static bool asks_capacity(const struct job_spec *j)
+{
+    return j->capacity == CAPACITY_IDLE;
+}
+static bool asks_spot(const struct job_spec *j)
+{
+    return j->spot_bid_milli > 0;
+}
+static bool asks_launcher(const struct job_spec *j)
+{
+    return any_role(j, role_launcher);
+}
+static bool asks_python(const struct job_spec *j)
+{
+    return any_role(j, role_python);
+}
+static bool asks_after_role(const struct job_spec *j)
+{
+    return any_role(j, role_after);
+}
+static bool asks_group(const struct job_spec *j)
+{
+    return any_role(j, role_group);
+}
+static bool asks_run_as(const struct job_spec *j)
+{
+    return any_role(j, role_run_as);
+}
+static bool asks_scope(const struct job_spec *j)
+{
+    return j->retry.scope == RETRY_SCOPE_ROLE || any_role(j, role_scope);
+}
+static bool asks_git(const struct job_spec *j)
+{
+    return j->inputs.code.git != NULL;
+}
+static bool asks_archive(const struct job_spec *j)
+{
+    return j->inputs.code.archive != NULL;
+}
+static bool asks_requirements(const struct job_spec *j)
+{
+    return j->inputs.requirements != NULL;
+}
+static bool asks_secrets(const struct job_spec *j)
+{
+    return j->inputs.secrets.n > 0;
+}
+static bool asks_topology(const struct job_spec *j)
+{
+    return j->placing.within && j->placing.within_required;
+}
+static bool asks_pinning(const struct job_spec *j)
+{
+    return j->placing.pin_cpus;
+}
+static bool asks_tolerations(const struct job_spec *j)
+{
+    return j->placing.tolerations.n > 0;
+}
+static bool asks_check(const struct job_spec *j)
+{
+    return j->health.check_before_start;
+}
+static bool asks_hang(const struct job_spec *j)
+{
+    return j->health.hang_after_ms.has;
+}
+static bool asks_fault(const struct job_spec *j)
+{
+    return j->health.on_fault != NULL;
+}
+static bool asks_data(const struct job_spec *j)
+{
+    return j->inputs.n_data > 0;
+}
+static bool asks_image(const struct job_spec *j)
+{
+    return any_role(j, role_image);
+}
+static bool asks_notify(const struct job_spec *j)
+{
+    return j->notify.n > 0;
+}
+static bool asks_near(const struct job_spec *j)
+{
+    return j->placing.within && !j->placing.within_required;
+}
+static bool asks_framework(const struct job_spec *j)
+{
+    return j->framework && strcmp(j->framework, "none") != 0 && j->conventions.n == 0;
+}
+static bool asks_auth(const struct job_spec *j)
+{
+    return j->inputs.registry_auth != NULL;
+}
+static bool asks_preemptible(const struct job_spec *j)
+{
+    return j->preemptible;
+}
+
+static const struct {
+    const char *path;
+    asks *asked;
+    unsigned unless; /* engine capabilities that make it fine */
+    enum severity severity;
+    const char *what, *hint;
+} rows[] = {
+    { .path = "array",
+      .asked = asks_array,
+      .severity = SEVERITY_ERROR,
+      .what = "array: this server runs one job a submission",
+      .hint = "submit it once for each index" },
+    { .path = "capacity",
+      .asked = asks_capacity,
+      .severity = SEVERITY_ERROR,
+      .what = "capacity: idle capacity is not lent out here",
+      .hint = "leave it out, or write guaranteed" },
+    { .path = "spot_bid",
+      .asked = asks_spot,
+      .severity = SEVERITY_ERROR,
+      .what = "spot_bid: nothing is auctioned here",
+      .hint = "leave it out" },
+    { .path = "roles.*.launcher",
+      .asked = asks_launcher,
+      .severity = SEVERITY_ERROR,
+      .what = "launcher: this server does not start ranks by itself",
+      .hint = "start them in the command, with torchrun or the like" },
+    { .path = "roles.*.python",
+      .asked = asks_python,
+      .severity = SEVERITY_ERROR,
+      .what = "python: entry points are not called by this server",
+      .hint = "run: python -m module" },
+    { .path = "roles.*.after",
+      .asked = asks_after_role,
+      .severity = SEVERITY_ERROR,
+      .what = "after: roles of a job start together here",
+      .hint = "wait for the peer inside the command" },
+    { .path = "roles.*.per_group",
+      .asked = asks_group,
+      .severity = SEVERITY_ERROR,
+      .what = "per_group: tasks are not grouped here",
+      .hint = "leave it out" },
+    { .path = "roles.*.run_as",
+      .asked = asks_run_as,
+      .severity = SEVERITY_ERROR,
+      .what = "run_as: tasks run as the user of the server",
+      .hint = "leave it out" },
+    { .path = "retry.scope",
+      .asked = asks_scope,
+      .severity = SEVERITY_ERROR,
+      .what = "retry.scope: roles are not restarted as a whole here",
+      .hint = "task or job" },
+    { .path = "inputs.code.git",
+      .asked = asks_git,
+      .severity = SEVERITY_ERROR,
+      .what = "inputs.code.git: this server does not clone",
+      .hint = "clone it yourself and give dir:" },
+    { .path = "inputs.code.archive",
+      .asked = asks_archive,
+      .severity = SEVERITY_ERROR,
+      .what = "inputs.code.archive: this server keeps no archives",
+      .hint = "unpack it and give dir:" },
+    { .path = "inputs.requirements",
+      .asked = asks_requirements,
+      .severity = SEVERITY_ERROR,
+      .what = "inputs.requirements: files are not read by this server",
+      .hint = "list the packages under inputs.python" },
+    { .path = "inputs.secrets",
+      .asked = asks_secrets,
+      .severity = SEVERITY_ERROR,
+      .what = "inputs.secrets: this server hands no secrets to tasks",
+      .hint = "use env: (masked for others)" },
+    { .path = "inputs.data",
+      .asked = asks_data,
+      .unless = ENGINE_MOUNTS,
+      .severity = SEVERITY_ERROR,
+      .what = "inputs.data: this engine mounts nothing",
+      .hint = "read the data by its own path" },
+    { .path = "place.topology",
+      .asked = asks_topology,
+      .severity = SEVERITY_ERROR,
+      .what = "place.topology: this server knows no racks or zones",
+      .hint = "required: false, or place.labels" },
+    { .path = "place.pin_cpus",
+      .asked = asks_pinning,
+      .severity = SEVERITY_ERROR,
+      .what = "place.pin_cpus: cpus are not pinned here",
+      .hint = "leave it out" },
+    { .path = "place.tolerations",
+      .asked = asks_tolerations,
+      .severity = SEVERITY_ERROR,
+      .what = "place.tolerations: nodes have no taints here",
+      .hint = "leave it out" },
+    { .path = "health.check",
+      .asked = asks_check,
+      .severity = SEVERITY_ERROR,
+      .what = "health.check: nodes are not checked before a start",
+      .hint = "leave it out" },
+    { .path = "health.hang_after",
+      .asked = asks_hang,
+      .severity = SEVERITY_ERROR,
+      .what = "health.hang_after: hanging is not noticed here",
+      .hint = "limits.run_time bounds the whole job" },
+    { .path = "health.on_fault",
+      .asked = asks_fault,
+      .severity = SEVERITY_ERROR,
+      .what = "health.on_fault: faults follow retry only",
+      .hint = "say it under retry" },
+    { .path = "framework",
+      .asked = asks_framework,
+      .severity = SEVERITY_ERROR,
+      .what = "framework: no environment follows from it alone",
+      .hint = "conventions: [openpai-v1]" },
+    { .path = "roles.*.image",
+      .asked = asks_image,
+      .unless = ENGINE_CONTAINERS,
+      .severity = SEVERITY_WARNING,
+      .what = "is not used, tasks run on the host",
+      .hint = "\"muster doctor\" lists container runtimes" },
+    { .path = "inputs.registry_auth",
+      .asked = asks_auth,
+      .unless = ENGINE_CONTAINERS,
+      .severity = SEVERITY_WARNING,
+      .what = "registry credentials are kept and not used, as no image is",
+      .hint = "" },
+    { .path = "notify",
+      .asked = asks_notify,
+      .severity = SEVERITY_WARNING,
+      .what = "notify: nobody is told by this server",
+      .hint = "muster wait JOB" },
+    { .path = "preemptible",
+      .asked = asks_preemptible,
+      .severity = SEVERITY_WARNING,
+      .what = "preemptible: nothing is evicted by this server",
+      .hint = "" },
+    { .path = "place.topology",
+      .asked = asks_near,
+      .severity = SEVERITY_WARNING,
+      .what = "place.topology: this server knows no racks or zones, tasks go where they fit",
+      .hint = "" },
+};
+
+/* "image "a/b" is not used ...", naming the first. */
+static const char *image_text(const struct job_spec *job, const char *what, char out[300])
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < job->n_roles && !first; i++)
+        first = job->roles[i].image;
+    snprintf(out, 300, "image \"%.160s\" %s", first ? first : "", what);
+    return out;
+}
+
+int admit_features(unsigned engine_caps, const struct job_spec *job, struct report *report)
+{
+    size_t before = report->errors;
+    char text[300];
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if ((engine_caps & rows[i].unless) || !rows[i].asked(job))
+            continue;
+        const char *what =
+            rows[i].asked == asks_image ? image_text(job, rows[i].what, text) : rows[i].what;
+        report_add(report, rows[i].severity, (struct place){ 0 }, rows[i].path, what, rows[i].hint);
+    }
+    return report->errors > before ? -1 : 0;
+}
+
+int admit_queue(const struct words *queues, const struct job_spec *job, struct report *report)
+{
+    const char *queue = job->queue && *job->queue ? job->queue : "default";
+    char known[200] = "default";
+    if (strcmp(queue, "default") == 0)
+        return 0;
+    for (size_t i = 0; queues && i < queues->n; i++) {
+        size_t used = strlen(known);
+        if (strcmp(queues->at[i], queue) == 0)
+            return 0;
+        if (strcmp(queues->at[i], "default") != 0)
+            snprintf(known + used, sizeof known - used, ", %s", queues->at[i]);
+    }
+    struct problem *p = report_error(report, (struct place){ 0 }, "queue",
+                                     "queue \"%.100s\" is not known here", queue);
+    report_hint(report, p, "%s", known);
+    return -1;
+}
+
+/* The largest task of the role that does not fit, as a declared node that would hold it. */
+static void pretend(const struct role *role, uint32_t nodes, char *out, size_t size)
+{
+    char memory[FMT_MAX];
+    const struct resources *r = &role->resources;
+    uint64_t cpus = (r->cpu_milli + 999) / 1000, gpus = (r->gpu_milli + 999) / 1000;
+    uint64_t bytes = r->memory ? r->memory : 1ull << 30;
+    int n = snprintf(out, size, "muster server start --nodes %ux%llucpu,%s", nodes ? nodes : 1,
+                     (unsigned long long)(cpus ? cpus : 1), fmt_size(memory, bytes));
+    if (gpus && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, ",%llugpu", (unsigned long long)gpus);
+}
+
+int admit_size(const struct cluster *cluster, const struct job_spec *job, const char *file,
+               struct report *report)
+{
+    struct wait_reason reason = { 0 };
+    struct arena *arena = arena_create();
+    int rc = sched_possible(cluster, job, arena, &reason);
+    if (rc) {
+        char declared[160], set[160] = "";
+        const char *name = file && strcmp(file, "-") != 0 ? file : "FILE";
+        const struct role *role = reason.role ? job_role(job, reason.role, NULL) : NULL;
+        pretend(role ? role : &job->roles[0], job_task_count(job), declared, sizeof declared);
+        if (role && reason.resource && strcmp(reason.resource, "gpu") == 0)
+            snprintf(set, sizeof set, "smaller: --set roles.%.60s.resources.gpu=%llu; ", role->name,
+                     (unsigned long long)(reason.best / 1000));
+        struct problem *p =
+            report_error(report, (struct place){ 0 }, "resources", "cannot run here: %.300s",
+                         reason.text ? reason.text : "larger than the cluster");
+        report_hint(report, p, "%spretend: %s; wait: muster submit --wait %s", set, declared, name);
+    }
+    arena_destroy(arena);
+    return rc;
+}

@@ -1,0 +1,15 @@
+/* Can this server ever run this job? Every canonical field that nothing here executes is refused
+ * with its reason, or accepted with a warning that the submitter sees. */
+#ifndef CTL_ADMIT_H
+#define CTL_ADMIT_H
+
+#include "ctl/ctl.h"
+
+/* Adds refusals (errors) and warnings; 0 when nothing was refused. */
+int admit_features(unsigned engine_caps, const struct job_spec *, struct report *);
+/* Known queue? */
+int admit_queue(const struct words *queues, const struct job_spec *, struct report *);
+/* Fits the empty cluster? The refusal says the numbers and the ways out. */
+int admit_size(const struct cluster *, const struct job_spec *, const char *file, struct report *);
+
+#endif

@@ -1,0 +1,180 @@
+/* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
+ * closing), and is answered after the commit. */
+#include "ctl/core.h"
+#include "ctl/views.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    struct ctl *ctl;
+    const char *owner;
+    struct live_job *job; /* NULL: has ended */
+    struct job_row row;   /* texts in the answer's arena */
+    char text[LIVE_REASON_MAX];
+};
+
+typedef int verb_run(struct command *, struct err *);
+
+static int ended(const struct command *c, struct err *err)
+{
+    err_set(err, ERR_CONFLICT, "job %llu has ended: %s", (unsigned long long)c->row.number,
+            job_state_word(c->row.state));
+    return err_hint(err, "muster show %llu", (unsigned long long)c->row.number);
+}
+
+static int stop(struct command *c, struct err *err)
+{
+    struct live_job *job = c->job;
+    if (!job)
+        return ended(c, err);
+    snprintf(c->text, sizeof c->text, "stopped by %.100s", c->owner);
+    if (!job_state_holds(job->row.state)) {
+        settle_end(c->ctl, job, JOB_EV_STOP, c->text);
+        return 0;
+    }
+    enum job_outcome was = job->row.outcome;
+    if (was == OUTCOME_STOPPED)
+        return 0;
+    if (was == OUTCOME_SUCCEEDED ||
+        was == OUTCOME_FAILED) { /* decided: only what is held is let go */
+        job->notes.hold_until_ms = 0;
+        event_job_row(c->ctl, job);
+        return 0;
+    }
+    settle_close(c->ctl, job, OUTCOME_STOPPED, BY_USER, c->text);
+    return 0;
+}
+
+static int stop_now(struct command *c, struct err *err)
+{
+    if (stop(c, err))
+        return -1;
+    if (!job_state_final(c->job->row.state)) {
+        c->job->notes.force = true;
+        event_job_row(c->ctl, c->job);
+    }
+    return 0;
+}
+
+static int suspend(struct command *c, struct err *err)
+{
+    struct live_job *job = c->job;
+    if (!job)
+        return ended(c, err);
+    snprintf(c->text, sizeof c->text, "suspended by %.100s", c->owner);
+    if (job->row.state == JOB_SUSPENDED || job->row.outcome == OUTCOME_SUSPENDED)
+        return 0;
+    if (job->row.state == JOB_QUEUED)
+        return event_job(c->ctl, job, JOB_EV_PAUSED, c->text, NULL) ? 0 : -1;
+    if (live_closing(job) && job->row.outcome != OUTCOME_REQUEUED)
+        return err_set(err, ERR_CONFLICT, "job %llu is ending: %s",
+                       (unsigned long long)c->row.number, job->reason);
+    settle_close(c->ctl, job, OUTCOME_SUSPENDED, BY_USER, c->text);
+    return 0;
+}
+
+static int resume(struct command *c, struct err *err)
+{
+    struct live_job *job = c->job;
+    if (!job)
+        return ended(c, err);
+    snprintf(c->text, sizeof c->text, "resumed by %.100s", c->owner);
+    if (job->row.state == JOB_SUSPENDED)
+        return event_job(c->ctl, job, JOB_EV_RESUMED, c->text, NULL) ? 0 : -1;
+    if (job->row.outcome == OUTCOME_SUSPENDED) {
+        err_set(err, ERR_CONFLICT, "job %llu is still being suspended",
+                (unsigned long long)c->row.number);
+        return err_hint(err, "again when it is");
+    }
+    return 0; /* it waits or runs: nothing to resume */
+}
+
+static int delete (struct command *c, struct err *err)
+{
+    if (c->job) {
+        err_set(err, ERR_CONFLICT, "job %llu is %s", (unsigned long long)c->row.number,
+                job_state_word(c->row.state));
+        return err_hint(err, "stop it first: muster stop %llu", (unsigned long long)c->row.number);
+    }
+    if (store_delete_job(c->ctl->config.store, c->row.id, err))
+        return -1;
+    vec_push(&c->ctl->doomed, c->row.number);
+    return 0;
+}
+
+static verb_run *const verbs[] = {
+    [CTL_STOP] = stop,     [CTL_STOP_NOW] = stop_now, [CTL_SUSPEND] = suspend,
+    [CTL_RESUME] = resume, [CTL_DELETE] = delete,
+};
+
+static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_verb verb,
+               struct err *err)
+{
+    struct ctl *ctl = c->ctl;
+    if (core_row(ctl, answer->arena, id, &c->row))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    if (!core_may(ctl, c->owner, &c->row))
+        return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)c->row.number,
+                       c->row.owner);
+    struct live_job *job = live_find(ctl->live, id);
+    c->job = job && !job_state_final(job->row.state) ? job : NULL;
+    return verbs[verb](c, err);
+}
+
+static struct text_node *state_tree(const struct command *c, struct arena *arena)
+{
+    char id[JOB_ID_TEXT];
+    const struct job_row *row = c->job ? &c->job->row : &c->row;
+    struct job_view view = { .id = job_id_format(id, row->id),
+                             .number = row->number,
+                             .name = row->name,
+                             .owner = row->owner,
+                             .state = job_state_word(row->state),
+                             .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
+                             .reason = row->reason,
+                             .tasks = row->tasks,
+                             .gpu_milli = row->gpu_milli,
+                             .generation = row->generation,
+                             .restarts = row->restarts };
+    return view_put(arena, NULL, NULL, VIEW_JOB, &view);
+}
+
+void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb verb,
+                 ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    struct command c = { .ctl = ctl, .owner = owner };
+    struct err err = { 0 };
+    answer->writes = true;
+    answer->job = job;
+    if (run(&c, answer, job, verb, &err))
+        answer->err = err;
+    else
+        answer->tree = state_tree(&c, answer->arena);
+}
+
+void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    uint32_t at = cluster_find(ctl->cluster, node);
+    answer->writes = true;
+    if (at == UINT32_MAX) {
+        err_set(&answer->err, ERR_NOT_FOUND, "no node \"%.100s\"", node);
+        err_hint(&answer->err, "muster nodes");
+        return;
+    }
+    struct object_row row = { .kind = "node",
+                              .project = "",
+                              .name = node,
+                              .spec = drain ? "{\"drained\":true}" : "{\"drained\":false}" };
+    store_put_object(ctl->config.store, &row, NULL);
+    ctl->nodes_touched = true;
+    cluster_set_drained(ctl->cluster, at, drain);
+    ctl->plan_due = true;
+    answer->tree = text_map(answer->arena, NULL, NULL);
+    text_str(answer->arena, answer->tree, "name", node);
+    text_bool(answer->arena, answer->tree, "drained", drain);
+}

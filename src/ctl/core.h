@@ -1,0 +1,141 @@
+/* The core's own state and the steps its files share (internal to ctl/). Each file below owns one
+ * verb: submit.c command.c   commands            facts.c       what agents and engines report
+ *   events.c             state changes       settle.c      what follows from a job's state
+ *   planning.c           who starts where    act.c         engine calls
+ *   load.c recover.c     rows to memory      tick.c        deadlines            turn.c  commit,
+ * answer, act */
+#ifndef CTL_CORE_H
+#define CTL_CORE_H
+
+#include "ctl/ctl.h"
+#include "ctl/live.h"
+
+#define TOKEN_LEN 32
+
+struct answer { /* a command whose caller waits for the end of the turn */
+    ctl_done *done;
+    void *arg;
+    struct arena *arena; /* of tree and report */
+    struct err err;
+    bool writes; /* fails when the commit fails */
+    bool has_report;
+    struct report report;
+    struct text_node *tree;
+    uint64_t job;
+};
+
+struct heard { /* a fact kept until it is committed */
+    struct engine_fact fact;
+};
+struct ack {
+    struct generation generation;
+    const char *node; /* in the arena of facts */
+    uint64_t seq;
+};
+
+struct counters {
+    uint64_t turns, commits, commits_failed, facts, plans, submitted;
+};
+
+struct ctl {
+    struct ctl_config config;
+    unsigned char key[TOKEN_LEN]; /* agents' tokens are derived from it */
+    char *admin;                  /* the server's own user */
+    struct cluster *cluster;
+    struct live *live;
+    struct arena *scratch; /* of one round of a turn */
+    struct arena *hearing; /* texts of facts and acks */
+    VEC(struct heard) facts;
+    size_t applied; /* facts that are part of the open transaction */
+    VEC(struct ack) acks;
+    VEC(struct answer) answers;
+    VEC(uint64_t) touched; /* jobs changed in the open transaction */
+    VEC(uint64_t) doomed;  /* numbers of jobs whose directories go after the commit */
+    uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
+    size_t looked; /* waiting jobs the last plan looked at */
+    bool plan_due, in_turn, full, nodes_touched;
+    uint32_t waiting_for_others; /* live jobs with notes.has_after */
+    struct counters counters;
+    struct ctl_watch watch;
+};
+
+uint64_t core_now(const struct ctl *);
+void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
+void core_touch(struct ctl *, struct live_job *);
+bool core_may(const struct ctl *, const char *owner,
+              const struct job_row *); /* owner or the server's own user */
+/* The job's row as stored (spec and site too), texts in arena. 0 or -1. */
+int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
+/* The canonical job, decoded when needed. NULL: its row cannot be read. */
+const struct job_spec *core_spec(struct ctl *, struct live_job *);
+
+/* ---- events.c: the only places that change a state ---- */
+/* Moves the job, writes its row and the event. text: why, also the new reason (NULL keeps the old
+ * one); body: a map in scratch or NULL. false: not in the table; recorded and nothing else done. */
+bool event_job(struct ctl *, struct live_job *, enum job_event, const char *text,
+               struct text_node *body);
+/* Moves a task in memory and counts it; the row and the event are written by event_task_row and
+ * event_task_note. */
+bool event_task(struct ctl *, struct live_job *, uint32_t flat, enum task_event);
+void event_task_row(struct ctl *, struct live_job *, uint32_t flat);
+void event_task_note(struct ctl *, struct live_job *, uint32_t flat, const char *type,
+                     const char *text, struct text_node *body);
+/* Writes the row of the current attempt; ending NULL while it lives. */
+void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
+                       uint64_t ended_ms);
+void event_job_row(struct ctl *, struct live_job *);
+
+/* ---- facts.c ---- */
+void facts_hear(struct ctl *, const struct engine_fact *); /* copies */
+void facts_apply(struct ctl *);                            /* all that were heard since */
+void facts_committed(struct ctl *);                        /* acknowledges and forgets */
+
+/* ---- settle.c ---- */
+/* An attempt ended: its state, its task's next state, retry or not. */
+void settle_attempt(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
+                    uint64_t at_ms);
+/* What follows from the job's state now: running, recovered, verdict, restart, end. Idempotent. */
+void settle_job(struct ctl *, struct live_job *);
+/* Decides the outcome; the job ends once nothing of it is left. */
+void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by, const char *text);
+/* A job that holds nothing: final at once. */
+void settle_end(struct ctl *, struct live_job *, enum job_event, const char *text);
+void settle_give_all(struct ctl *, struct live_job *);
+/* Puts due attempts on their old places. */
+void settle_again(struct ctl *, struct live_job *);
+
+/* ---- planning.c ---- */
+void planning_run(struct ctl *);
+void planning_ask(struct ctl *, size_t position); /* a job joined the waiting list there */
+/* Gives one task its place in the current generation: rows, agent, launch due. */
+void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
+
+/* ---- act.c ---- */
+void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
+
+/* ---- load.c ---- */
+/* A live job from its rows, places taken. NULL: rows that make no sense (logged). */
+struct live_job *load_job(struct ctl *, const struct job_row *);
+void load_forget(struct ctl *, struct live_job *); /* gives its places back and frees it */
+void load_nodes(struct ctl *);                     /* drained flags */
+
+/* ---- after.c ---- */
+/* Does a queued job still wait for others? -1: it never can run (text says why). */
+int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);
+
+/* ---- launch.c ---- */
+/* Tells the engine of every attempt that it does not know yet, one launch per node and seq, oldest
+ * first. */
+void launch_due(struct ctl *, struct live_job *);
+void launch_token(const struct ctl *, const struct live_job *, const char *node,
+                  unsigned char out[TOKEN_LEN]);
+void launch_token_hash(const unsigned char token[TOKEN_LEN], unsigned char out[32]);
+char *launch_dir(const struct ctl *, uint64_t number, uint32_t generation,
+                 const char *node); /* malloc'ed */
+
+/* ---- turn.c ---- */
+/* A new answer with an arena of its own; the pointer holds until the next one is made. */
+struct answer *turn_answer(struct ctl *, ctl_done *, void *arg);
+bool turn_idle(const struct ctl *); /* nothing to commit, answer or act on */
+
+#endif

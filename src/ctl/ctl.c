@@ -1,0 +1,151 @@
+/* The core as an object: made from its configuration, given its sink, its clock and its key. */
+#include "ctl/ctl.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ctl/core.h"
+
+#include <pwd.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PORT_FIRST 15000u
+#define PORT_LAST  39999u
+
+uint64_t core_now(const struct ctl *ctl)
+{
+    return ctl->config.now(ctl->config.now_arg);
+}
+
+void core_wake(struct ctl *ctl, uint64_t at_ms)
+{
+    if (at_ms == 0 || (ctl->wake_at && ctl->wake_at <= at_ms))
+        return;
+    ctl->wake_at = at_ms;
+    if (ctl->config.wake)
+        ctl->config.wake(ctl->config.wake_arg, at_ms);
+}
+
+void core_touch(struct ctl *ctl, struct live_job *job)
+{
+    if (job->touched)
+        return;
+    job->touched = true;
+    vec_push(&ctl->touched, job->row.id);
+}
+
+bool core_may(const struct ctl *ctl, const char *owner, const struct job_row *row)
+{
+    return owner && (strcmp(owner, row->owner) == 0 || strcmp(owner, "root") == 0 ||
+                     strcmp(owner, ctl->admin) == 0);
+}
+
+/* The user who owns the state directory runs the server: they may do everything. */
+static char *server_user(const char *state_dir)
+{
+    struct stat st;
+    struct passwd pwd, *found = NULL;
+    char text[4096];
+    if (stat(state_dir, &st) == 0 && getpwuid_r(st.st_uid, &pwd, text, sizeof text, &found) == 0 &&
+        found)
+        return mem_strdup(found->pw_name);
+    return mem_strdup("root");
+}
+
+/* Made once and kept beside the database. When it is lost, running agents keep the tokens they
+ * have. */
+static int load_key(struct ctl *ctl, struct err *err)
+{
+    AUTO_FREE char *path = file_join(ctl->config.state_dir, "agent.key");
+    AUTO_FREE char *data = NULL;
+    size_t len = 0;
+    if (file_read(path, TOKEN_LEN, &data, &len, NULL) == 0 && len == TOKEN_LEN) {
+        memcpy(ctl->key, data, TOKEN_LEN);
+        sodium_memzero(data, len);
+        return 0;
+    }
+    randombytes_buf(ctl->key, sizeof ctl->key);
+    return file_replace(path, ctl->key, sizeof ctl->key, 0600, err);
+}
+
+struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
+{
+    if (sodium_init() < 0) {
+        err_set(err, ERR_SYSTEM, "libsodium does not start");
+        return NULL;
+    }
+    struct ctl *ctl = mem_new(sizeof *ctl);
+    ctl->config = *config;
+    if (load_key(ctl, err)) {
+        free(ctl);
+        return NULL;
+    }
+    uint32_t first = config->port_first ? config->port_first : PORT_FIRST;
+    uint32_t last = config->port_last ? config->port_last : PORT_LAST;
+    uint64_t now = core_now(ctl);
+    ctl->cluster = cluster_create(first, last, first + (uint32_t)(now % (last - first + 1)));
+    for (size_t i = 0; i < config->n_nodes; i++) {
+        uint32_t node = cluster_put(ctl->cluster, &config->nodes[i]);
+        cluster_set_up(ctl->cluster, node, true);
+    }
+    ctl->admin = server_user(config->state_dir);
+    ctl->live = live_create();
+    ctl->scratch = arena_create();
+    ctl->hearing = arena_create();
+    ctl->last_id = store_last_job_id(config->store);
+    ctl->last_event = store_last_event(config->store);
+    ctl->idle_since = now;
+    ctl->expire_at = now + 1000;
+    config->engine->sink = ctl_sink(ctl);
+    return ctl;
+}
+
+void ctl_destroy(struct ctl *ctl)
+{
+    if (!ctl)
+        return;
+    struct err err;
+    err_set(&err, ERR_UNAVAILABLE, "the server ends");
+    for (size_t i = 0; i < ctl->answers.n; i++) {
+        struct answer *answer = &ctl->answers.at[i];
+        answer->done(answer->arg, &(struct ctl_answer){ .err = &err });
+        arena_destroy(answer->arena);
+    }
+    vec_fini(&ctl->answers);
+    vec_fini(&ctl->facts);
+    vec_fini(&ctl->acks);
+    vec_fini(&ctl->touched);
+    vec_fini(&ctl->doomed);
+    live_destroy(ctl->live);
+    cluster_destroy(ctl->cluster);
+    arena_destroy(ctl->scratch);
+    arena_destroy(ctl->hearing);
+    sodium_memzero(ctl->key, sizeof ctl->key);
+    free(ctl->admin);
+    free(ctl);
+}
+
+static void hear(void *arg, const struct engine_fact *fact)
+{
+    facts_hear(arg, fact);
+}
+
+struct engine_sink ctl_sink(struct ctl *ctl)
+{
+    return (struct engine_sink){ .fact = hear, .arg = ctl };
+}
+
+void ctl_set_watch(struct ctl *ctl, struct ctl_watch watch)
+{
+    ctl->watch = watch;
+}
+
+bool ctl_idle_since(const struct ctl *ctl, uint64_t *ms)
+{
+    if (live_count(ctl->live) > 0)
+        return false;
+    *ms = ctl->idle_since;
+    return true;
+}

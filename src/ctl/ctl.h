@@ -1,0 +1,127 @@
+/* The core: the only writer. Commands and facts become events; events move jobs, tasks and
+ * attempts; one commit a turn; then answers, then actions (plan, engine calls), all derived from
+ * state and repeatable. One thread. */
+#ifndef CTL_CTL_H
+#define CTL_CTL_H
+
+#include "base/err.h"
+#include "base/report.h"
+#include "dialect/dialect.h"
+#include "engine/engine.h"
+#include "sched/plan.h"
+#include "store/store.h"
+
+struct ctl;
+
+/* Storage roots: which directory serves a URI prefix ("hdfs://host:9000/" -> "/data/hdfs"). Longest
+ * prefix wins; file: URIs serve themselves. */
+struct uri_root {
+    const char *prefix, *dir;
+};
+
+struct ctl_config {
+    struct store *store;
+    struct engine *engine;
+    const struct dialects *dialects;
+    const char *state_dir;
+    const char *runs_dir; /* launch directories: runs_dir/<number>/g<generation>/<node> */
+    const char *fs_uri;   /* $PAI_DEFAULT_FS_URI */
+    const struct uri_root *roots;
+    size_t n_roots;
+    const char *python;         /* base interpreter of per-job environments; NULL: none */
+    const struct words *queues; /* known queues ("default" always) */
+    const struct node_spec *nodes;
+    size_t n_nodes;
+    uint32_t port_first, port_last;
+    uint64_t log_head, log_tail; /* bytes */
+    uint64_t keep_ms;            /* records of finished jobs */
+    uint64_t (*now)(void *arg);  /* wall milliseconds */
+    void *now_arg;
+    void (*wake)(void *arg,
+                 uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
+    void *wake_arg;
+};
+struct ctl *ctl_create(const struct ctl_config *, struct err *);
+void ctl_destroy(struct ctl *);
+/* Loads live rows, asks the engine to recover, acts on state. */
+int ctl_recover(struct ctl *, struct err *);
+/* The end of a turn: commit, answer, plan, commit, act. The owner calls it after each round of I/O
+ * that touched the core (cheap when nothing did). */
+void ctl_turn(struct ctl *);
+void ctl_tick(struct ctl *); /* timers: back-off, run-time limits, expiry */
+bool ctl_idle_since(const struct ctl *, uint64_t *ms); /* no live jobs: since when */
+
+/* Facts come in through this sink (set into the engine by ctl_create). */
+struct engine_sink ctl_sink(struct ctl *);
+
+/* ---- commands. Checked at once; the answer comes at the end of the turn, after the commit (or
+ * with ERR_FULL). `done` is called exactly once; tree is the answer (in an arena that lives during
+ * the call), NULL on error. report: field errors and warnings or NULL. ---- */
+struct ctl_answer {
+    const struct err *err; /* NULL on success */
+    const struct report *report;
+    const struct text_node *tree;
+    uint64_t job;
+};
+typedef void ctl_done(void *arg, const struct ctl_answer *);
+
+struct ctl_submit {
+    const char *owner;
+    const char *text;
+    size_t len;
+    const char *from, *name, *queue;
+    struct pairs env;
+    struct words sets;
+    const char *file;     /* name shown in problems; NULL "-" */
+    const char *code_dir; /* --code, absolute */
+    const char *work_dir; /* submitter's directory */
+    const char *key;      /* idempotency key or NULL */
+    bool wait_for_nodes;  /* --wait: queue although larger than the cluster */
+    bool dry_run;         /* answer what would happen, store nothing */
+    uint64_t like;        /* text NULL: submit that job's original again with its overrides */
+};
+void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
+enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE };
+void ctl_command(struct ctl *, const char *owner, uint64_t job, enum ctl_verb, ctl_done *,
+                 void *arg);
+void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
+int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
+             struct engine_exec *, struct err *);
+
+/* ---- reading: answers are trees in the caller's arena, shaped by the field tables of ctl/view.h
+ * ---- */
+/* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id. */
+int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
+enum ctl_parts { CTL_TASKS = 1, CTL_SPEC = 2, CTL_ORIGIN = 4, CTL_TIMELINE = 8 };
+struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const char *owner,
+                               unsigned parts, struct err *);
+struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
+                                struct err *); /* {jobs, next} */
+struct text_node *ctl_nodes_tree(struct ctl *, struct arena *);
+struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,
+                                  size_t limit, struct err *); /* list */
+struct text_node *ctl_explain_tree(struct ctl *, struct arena *, uint64_t job, struct err *);
+struct text_node *ctl_stats_tree(
+    struct ctl *,
+    struct arena *); /* for /metrics and status: jobs by state, nodes, turns, commits */
+
+/* Logs of a task: attempts in order with the directory of each. */
+struct ctl_log {
+    uint32_t role, index, attempt;
+    const char *role_name;
+    const char *dir;
+    uint64_t end;
+    bool final;
+};
+int ctl_logs(struct ctl *, struct arena *, uint64_t job, struct ctl_log **, size_t *n,
+             struct err *);
+
+/* Called after each commit (and for log growth) so that followers can look again. */
+struct ctl_watch {
+    void (*events)(void *arg, uint64_t last_seq);
+    void (*log)(void *arg, uint64_t job, struct task_ref, uint32_t attempt, uint64_t end);
+    void *arg;
+};
+void ctl_set_watch(struct ctl *, struct ctl_watch); /* one watcher (api), NULL functions allowed */
+
+#endif

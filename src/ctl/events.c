@@ -1,0 +1,146 @@
+/* Events: the only functions that change the state of a job or a task. Each looks the pair up in
+ * the transition table, moves the memory, writes the row and adds the event to the open
+ * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
+ * handling here: the store remembers them and the commit fails. */
+#include "ctl/core.h"
+#include "ctl/notes.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_event(struct ctl *ctl, struct event_row *row, const char *state, const char *text,
+                      struct text_node *body)
+{
+    struct text_node *map = body ? body : text_map(ctl->scratch, NULL, NULL);
+    if (state)
+        text_str(ctl->scratch, map, "state", state);
+    if (text && *text)
+        text_str(ctl->scratch, map, "text", text);
+    row->body = map->count ? notes_print(ctl->scratch, map) : NULL;
+    row->at_ms = core_now(ctl);
+    store_add_event(ctl->config.store, row, NULL);
+}
+
+void event_job_row(struct ctl *ctl, struct live_job *job)
+{
+    core_touch(ctl, job);
+    job->row.live = notes_of_job(ctl->scratch, &job->notes);
+    store_update_job(ctl->config.store, &job->row, NULL);
+    job->row.live = NULL;
+}
+
+static void refused(struct ctl *ctl, struct live_job *job, const char *event, const char *state)
+{
+    struct event_row row = { .job = job->row.id, .type = "refused" };
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    text_str(ctl->scratch, body, "event", event);
+    core_touch(ctl, job);
+    add_event(ctl, &row, state, "this event is not possible in this state", body);
+    log_warn("event.refused", "job=%llu event=%s state=%s", (unsigned long long)job->row.number,
+             event, state);
+}
+
+bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
+               struct text_node *body)
+{
+    enum job_state next = job_next_state(job->row.state, event);
+    if (next == JOB_NONE) {
+        refused(ctl, job, job_event_word(event), job_state_word(job->row.state));
+        return false;
+    }
+    job->row.state = next;
+    if (job->waits && next != JOB_QUEUED)
+        live_wait_remove(ctl->live, job);
+    if (text)
+        live_set_reason(job, text);
+    event_job_row(ctl, job);
+    struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
+    add_event(ctl, &row, job_state_word(next), job->reason, body);
+    if (next == JOB_QUEUED)
+        planning_ask(ctl, live_wait_add(ctl->live, job));
+    return true;
+}
+
+static bool is_up(enum task_state state)
+{
+    return state == TASK_RUNNING || task_state_final(state);
+}
+
+static void count(struct live_job *job, const struct live_task *task, enum task_state from)
+{
+    uint32_t role = task->place.role;
+    struct role_tally *tally = &job->tally[role];
+    job->running += (uint32_t)(task->state == TASK_RUNNING) - (uint32_t)(from == TASK_RUNNING);
+    job->up[role] += (uint32_t)is_up(task->state) - (uint32_t)is_up(from);
+    tally->succeeded +=
+        (uint32_t)(task->state == TASK_SUCCEEDED) - (uint32_t)(from == TASK_SUCCEEDED);
+    tally->failed += (uint32_t)(task->state == TASK_FAILED) - (uint32_t)(from == TASK_FAILED);
+    tally->stopped += (uint32_t)(task->state == TASK_STOPPED) - (uint32_t)(from == TASK_STOPPED);
+}
+
+bool event_task(struct ctl *ctl, struct live_job *job, uint32_t flat, enum task_event event)
+{
+    struct live_task *task = &job->tasks[flat];
+    enum task_state from = task->state, next = task_next_state(from, event);
+    if (next == TASK_NONE) {
+        refused(ctl, job, task_event_word(event), task_state_word(from));
+        return false;
+    }
+    task->state = next;
+    count(job, task, from);
+    core_touch(ctl, job);
+    return true;
+}
+
+static struct task_ref ref_of(const struct live_task *task)
+{
+    return (struct task_ref){ .role = (uint16_t)task->place.role, .index = task->place.index };
+}
+
+void event_task_row(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    const struct live_task *task = &job->tasks[flat];
+    struct task_row row = { .job = job->row.id,
+                            .ref = ref_of(task),
+                            .state = task->state,
+                            .attempt = task->attempt,
+                            .live = notes_of_task(ctl->scratch, task) };
+    store_put_task(ctl->config.store, &row, NULL);
+}
+
+void event_task_note(struct ctl *ctl, struct live_job *job, uint32_t flat, const char *type,
+                     const char *text, struct text_node *body)
+{
+    const struct live_task *task = &job->tasks[flat];
+    char name[64];
+    snprintf(name, sizeof name, "task.%s", type);
+    struct event_row row = { .job = job->row.id,
+                             .type = name,
+                             .has_task = true,
+                             .task = ref_of(task),
+                             .attempt = task->attempt };
+    add_event(ctl, &row, task_state_word(task->state), text, body);
+}
+
+void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
+                       const struct ending *ending, uint64_t ended_ms)
+{
+    const struct live_task *task = &job->tasks[flat];
+    struct attempt_row row = { .job = job->row.id,
+                               .ref = ref_of(task),
+                               .attempt = task->attempt,
+                               .generation = job->row.generation,
+                               .state = task->attempt_state,
+                               .node = task->place.node,
+                               .place = notes_of_place(ctl->scratch, task),
+                               .placed_ms = task->placed_ms,
+                               .started_ms = task->started_ms,
+                               .ended_ms = ended_ms,
+                               .pid = task->pid,
+                               .log_end = task->log_end };
+    if (ending)
+        row.ending = *ending;
+    store_put_attempt(ctl->config.store, &row, NULL);
+}

@@ -1,0 +1,197 @@
+/* What agents and engines report, applied once. A fact is copied when it is heard, applied at the
+ * turn, and kept until the commit: when the commit fails it is applied again to the reloaded state,
+ * so nothing hangs on an agent sending it twice. */
+#include "ctl/core.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Log growth is no event: memory and the watcher, nothing stored. */
+static void log_grew(struct ctl *ctl, const struct engine_fact *fact)
+{
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    if (!job || job->row.generation != fact->generation.number || !job->tasks || !job->spec)
+        return;
+    uint32_t flat = live_flat(job, fact->task);
+    if (flat == UINT32_MAX || job->tasks[flat].attempt != fact->attempt)
+        return;
+    if (fact->log_end > job->tasks[flat].log_end)
+        job->tasks[flat].log_end = fact->log_end;
+    if (ctl->watch.log)
+        ctl->watch.log(ctl->watch.arg, job->row.id, fact->task, fact->attempt, fact->log_end);
+}
+
+void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
+{
+    ctl->counters.facts++;
+    if (fact->kind == FACT_LOG) {
+        log_grew(ctl, fact);
+        return;
+    }
+    struct heard *heard = vec_add(&ctl->facts);
+    heard->fact = *fact;
+    heard->fact.node = arena_strdup(ctl->hearing, fact->node ? fact->node : "");
+    heard->fact.reason = arena_strdup(ctl->hearing, fact->reason);
+    heard->fact.ending.reason =
+        arena_strdup(ctl->hearing, fact->ending.reason ? fact->ending.reason : "");
+    heard->fact.ending.tail =
+        arena_strdup(ctl->hearing, fact->ending.tail ? fact->ending.tail : "");
+}
+
+static void add_ack(struct ctl *ctl, const struct engine_fact *fact)
+{
+    for (size_t i = 0; i < ctl->acks.n; i++) {
+        struct ack *ack = &ctl->acks.at[i];
+        if (ack->generation.job == fact->generation.job &&
+            ack->generation.number == fact->generation.number &&
+            strcmp(ack->node, fact->node) == 0) {
+            ack->seq = fact->seq > ack->seq ? fact->seq : ack->seq;
+            return;
+        }
+    }
+    *vec_add(&ctl->acks) =
+        (struct ack){ .generation = fact->generation, .node = fact->node, .seq = fact->seq };
+}
+
+static void node_changed(struct ctl *ctl, const struct engine_fact *fact)
+{
+    uint32_t node = cluster_find(ctl->cluster, fact->node);
+    if (node == UINT32_MAX)
+        return;
+    cluster_set_up(ctl->cluster, node, fact->kind == FACT_NODE_UP);
+    ctl->plan_due = true;
+    log_info(fact->kind == FACT_NODE_UP ? "node.up" : "node.down", "node=%s reason=\"%s\"",
+             fact->node, fact->reason ? fact->reason : "");
+}
+
+static void task_started(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    uint32_t flat = live_flat(job, fact->task);
+    if (flat == UINT32_MAX)
+        return;
+    struct live_task *task = &job->tasks[flat];
+    if (task->attempt != fact->attempt || task->attempt_state != ATTEMPT_STARTING)
+        return;
+    task->attempt_state = ATTEMPT_RUNNING;
+    task->launch_due = false;
+    task->pid = fact->pid;
+    task->started_ms = fact->at_ms ? fact->at_ms : core_now(ctl);
+    event_task(ctl, job, flat, TASK_EV_STARTED);
+    event_task_row(ctl, job, flat);
+    event_attempt_row(ctl, job, flat, NULL, 0);
+    event_task_note(ctl, job, flat, task_event_word(TASK_EV_STARTED), NULL, NULL);
+}
+
+static void task_ended(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    uint32_t flat = live_flat(job, fact->task);
+    if (flat == UINT32_MAX)
+        return;
+    struct live_task *task = &job->tasks[flat];
+    if (task->attempt != fact->attempt || task->attempt_state == ATTEMPT_NONE ||
+        attempt_state_final(task->attempt_state))
+        return;
+    if (fact->log_end > task->log_end)
+        task->log_end = fact->log_end;
+    settle_attempt(ctl, job, flat, &fact->ending, fact->at_ms ? fact->at_ms : core_now(ctl));
+}
+
+/* The agent is no more: what it ran without a reported end is lost (gone) or was ended on request
+ * (released). */
+static void agent_over(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    struct live_agent *agent = live_agent(job, fact->node);
+    if (!agent)
+        return;
+    bool released = fact->kind == FACT_RELEASED;
+    struct ending ending = { .lost = !released,
+                             .by = released && job->notes.end_by ? job->notes.end_by : BY_PLATFORM,
+                             .reason = released                        ? "ended before it started"
+                                       : fact->reason && *fact->reason ? fact->reason
+                                                                       : "its agent is gone",
+                             .tail = "" };
+    store_delete_agent(ctl->config.store, job->row.id, job->row.generation, agent->node, NULL);
+    vec_remove(&job->agents, (size_t)(agent - job->agents.at));
+    core_touch(ctl, job);
+    uint32_t n = job->row.tasks;
+    for (uint32_t flat = 0; flat < n; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (task->attempt_state == ATTEMPT_NONE || attempt_state_final(task->attempt_state) ||
+            strcmp(task->place.node, fact->node) != 0)
+            continue;
+        settle_attempt(ctl, job, flat, &ending, fact->at_ms ? fact->at_ms : core_now(ctl));
+    }
+}
+
+/* Sequenced facts count once; what is old or of nobody we know is acknowledged all the same. */
+static bool is_new(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    if (fact->seq == 0)
+        return job != NULL;
+    add_ack(ctl, fact);
+    struct live_agent *agent = job ? live_agent(job, fact->node) : NULL;
+    if (!agent || fact->seq <= agent->last_seq)
+        return false;
+    agent->last_seq = fact->seq;
+    agent->changed = true;
+    core_touch(ctl, job);
+    return true;
+}
+
+static void agent_joined(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    struct live_agent *agent = live_agent(job, fact->node);
+    if (!agent || agent->state == AGENT_JOINED)
+        return;
+    agent->state = AGENT_JOINED;
+    agent->changed = true;
+    core_touch(ctl, job);
+}
+
+static void apply(struct ctl *ctl, const struct engine_fact *fact)
+{
+    if (fact->kind == FACT_NODE_UP || fact->kind == FACT_NODE_DOWN) {
+        node_changed(ctl, fact);
+        return;
+    }
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    if (job &&
+        (job->row.generation != fact->generation.number || !job->tasks || !core_spec(ctl, job)))
+        job = NULL;
+    if (!is_new(ctl, job, fact))
+        return;
+    switch (fact->kind) {
+    case FACT_AGENT_JOINED: agent_joined(ctl, job, fact); break;
+    case FACT_STARTED: task_started(ctl, job, fact); break;
+    case FACT_ENDED:
+    case FACT_REFUSED: task_ended(ctl, job, fact); break;
+    case FACT_AGENT_GONE:
+    case FACT_RELEASED: agent_over(ctl, job, fact); break;
+    default: break;
+    }
+}
+
+void facts_apply(struct ctl *ctl)
+{
+    while (ctl->applied < ctl->facts.n) {
+        struct engine_fact fact = ctl->facts.at[ctl->applied++].fact;
+        apply(ctl, &fact);
+    }
+}
+
+void facts_committed(struct ctl *ctl)
+{
+    struct engine *engine = ctl->config.engine;
+    for (size_t i = 0; i < ctl->acks.n; i++)
+        engine->ops->ack(engine, ctl->acks.at[i].generation, ctl->acks.at[i].node,
+                         ctl->acks.at[i].seq);
+    vec_clear(&ctl->acks);
+    ctl->facts.n -= ctl->applied; /* those heard meanwhile stay, in order */
+    if (ctl->facts.n)
+        memmove(ctl->facts.at, ctl->facts.at + ctl->applied, ctl->facts.n * sizeof *ctl->facts.at);
+    ctl->applied = 0;
+    if (ctl->facts.n == 0)
+        arena_reset(ctl->hearing);
+}

@@ -1,0 +1,293 @@
+/* A placed job turned into what agents are told: complete shares of a generation, environment and
+ * names included. Repeating a launch is harmless (same node, generation and seq), so after a
+ * restart everything that has not reported its start is launched again. */
+#include "ctl/core.h"
+#include "ctl/notes.h"
+#include "ctl/storage.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANY_GPU_NAMES "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"
+
+/* ---- identity ---- */
+
+void launch_token(const struct ctl *ctl, const struct live_job *job, const char *node,
+                  unsigned char out[TOKEN_LEN])
+{
+    char text[320];
+    int n = snprintf(text, sizeof text, "%llu/%u/%s", (unsigned long long)job->row.id,
+                     job->row.generation, node);
+    size_t len = n > 0 && (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    crypto_generichash(out, TOKEN_LEN, (const unsigned char *)text, len, ctl->key, sizeof ctl->key);
+}
+
+void launch_token_hash(const unsigned char token[TOKEN_LEN], unsigned char out[32])
+{
+    crypto_hash_sha256(out, token, TOKEN_LEN);
+}
+
+char *launch_dir(const struct ctl *ctl, uint64_t number, uint32_t generation, const char *node)
+{
+    return mem_printf("%s/%llu/g%u/%s", ctl->config.runs_dir, (unsigned long long)number,
+                      generation, node);
+}
+
+/* ---- one round of launches of one job ---- */
+
+struct due {
+    const char *node;
+    uint32_t seq, flat;
+};
+
+struct round {
+    struct arena *arena; /* of the round */
+    struct job_place place;
+    struct site site;
+    struct site_notes notes;
+    struct host_name *hosts;
+    size_t n_hosts;
+    struct due *due;
+    size_t n;
+};
+
+static int by_launch(const void *a, const void *b)
+{
+    const struct due *x = a, *y = b;
+    int order = strcmp(x->node, y->node);
+    if (order == 0)
+        order = (x->seq > y->seq) - (x->seq < y->seq);
+    return order ? order : (x->flat > y->flat) - (x->flat < y->flat);
+}
+
+static bool host_text(const char *name)
+{
+    return *name &&
+           name[strspn(
+               name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
+}
+
+/* role-index for every task, and role-index.job where the job's name can be one. */
+static void name_hosts(struct live_job *job, struct round *round)
+{
+    bool qualified = host_text(job->row.name);
+    round->hosts = ARENA_ARRAY(round->arena, 2 * (size_t)job->row.tasks, struct host_name);
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const struct task_place *place = &job->tasks[flat].place;
+        const char *role = job->spec->roles[place->role].name;
+        if (!host_text(role) || !*place->address)
+            continue;
+        const char *name = arena_printf(round->arena, "%s-%u", role, place->index);
+        round->hosts[round->n_hosts++] =
+            (struct host_name){ .address = place->address, .name = name };
+        if (qualified)
+            round->hosts[round->n_hosts++] =
+                (struct host_name){ .address = place->address,
+                                    .name =
+                                        arena_printf(round->arena, "%s.%s", name, job->row.name) };
+    }
+}
+
+static int round_init(struct ctl *ctl, struct live_job *job, struct round *round)
+{
+    struct job_row row;
+    if (core_row(ctl, round->arena, job->row.id, &row))
+        return -1;
+    notes_read_site(round->arena, row.site, &round->notes);
+    round->site = (struct site){ .owner = job->row.owner,
+                                 .fs_uri = ctl->config.fs_uri,
+                                 .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir };
+    round->place =
+        (struct job_place){ .id = job->row.id,
+                            .number = job->row.number,
+                            .generation = job->row.generation,
+                            .owner = job->row.owner,
+                            .tasks = ARENA_ARRAY(round->arena, job->row.tasks, struct task_place),
+                            .n = job->row.tasks };
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        round->place.tasks[flat] = job->tasks[flat].place;
+    name_hosts(job, round);
+    return 0;
+}
+
+/* ---- one task ---- */
+
+/* The devices it was given, unless the job says itself which it wants to see. */
+static void gpu_env(struct arena *arena, const struct role *role, const struct task_place *place,
+                    struct pairs *env)
+{
+    static const char *const names[] = { ANY_GPU_NAMES };
+    static const char *const nothing[] = { "", "none" };
+    char list[1024] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < place->n_gpus && used < sizeof list - 12; i++)
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%u", i ? "," : "", place->gpus[i]);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!pairs_get(&role->env, names[i]))
+            pairs_set(env, arena, names[i], place->n_gpus ? list : nothing[i]);
+}
+
+static void task_ports(struct arena *arena, const struct task_place *place,
+                       struct launch_task *task)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < place->n_ports; i++)
+        n += place->ports[i].count;
+    task->ports = ARENA_ARRAY(arena, n, uint32_t);
+    for (uint32_t i = 0; i < place->n_ports; i++)
+        for (uint32_t k = 0; k < place->ports[i].count; k++)
+            task->ports[task->n_ports++] = place->ports[i].numbers[k];
+}
+
+static struct launch_task make_task(const struct ctl *ctl, const struct live_job *job,
+                                    const struct round *round, struct arena *arena, uint32_t flat)
+{
+    const struct task_place *place = &job->tasks[flat].place;
+    const struct role *role = &job->spec->roles[place->role];
+    const struct job_spec *spec = job->spec;
+    struct launch_task task = {
+        .ref = { .role = (uint16_t)place->role, .index = place->index },
+        .role = role->name,
+        .attempt = job->tasks[flat].attempt,
+        .run = role->run,
+        .argv = role->argv,
+        .gpus = place->gpus,
+        .n_gpus = place->n_gpus,
+        .cpu_milli = role->resources.cpu_milli,
+        .memory = role->resources.memory,
+        .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,
+    };
+    dialect_env(ctl->config.dialects, arena, spec, &round->place, flat, &round->site, &task.env);
+    gpu_env(arena, role, place, &task.env);
+    task_ports(arena, place, &task);
+    return task;
+}
+
+/* ---- one launch ---- */
+
+/* Data mounts were checked at admission; one that is gone since then is left out, and the task says
+ * what it misses. */
+static void add_mounts(const struct ctl *ctl, const struct live_job *job, const struct round *round,
+                       struct arena *arena, struct launch *launch)
+{
+    const struct inputs *inputs = &job->spec->inputs;
+    struct err err;
+    launch->mounts = ARENA_ARRAY(arena, inputs->n_data, struct bind_mount);
+    for (size_t i = 0; i < inputs->n_data; i++) {
+        const struct mount *mount = &inputs->data[i];
+        const char *from =
+            storage_map(&ctl->config, arena, mount->from, round->notes.work_dir, &err);
+        if (from)
+            launch->mounts[launch->n_mounts++] =
+                (struct bind_mount){ .from = from, .at = mount->at, .read_only = mount->read_only };
+    }
+}
+
+static void report_failure(struct ctl *ctl, struct live_job *job, const struct due *due, size_t n,
+                           const struct err *err)
+{
+    struct generation generation = { .job = job->row.id, .number = job->row.generation };
+    struct live_agent *agent = live_agent(job, due->node);
+    bool fresh = agent && agent->state == AGENT_EXPECTED && due->seq == agent->launch_seq &&
+                 agent->last_seq == 0;
+    log_warn("engine.start", "job=%llu node=%s: %s", (unsigned long long)job->row.number, due->node,
+             err->what);
+    for (size_t i = 0; i < n; i++) {
+        const struct live_task *task = &job->tasks[due[i].flat];
+        struct engine_fact fact = {
+            .kind = FACT_REFUSED,
+            .generation = generation,
+            .node = due->node,
+            .task = { .role = (uint16_t)task->place.role, .index = task->place.index },
+            .attempt = task->attempt,
+            .ending = { .by = BY_PLATFORM, .reason = err->what },
+        };
+        facts_hear(ctl, &fact);
+    }
+    struct engine_fact gone = {
+        .kind = FACT_AGENT_GONE, .generation = generation, .node = due->node, .reason = err->what
+    };
+    if (fresh)
+        facts_hear(ctl, &gone);
+}
+
+static void start(struct ctl *ctl, struct live_job *job, const struct round *round,
+                  const struct due *due, size_t n)
+{
+    struct arena *arena = arena_create();
+    AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, due->node);
+    const struct inputs *inputs = &job->spec->inputs;
+    struct launch launch = {
+        .generation = { .job = job->row.id, .number = job->row.generation },
+        .seq = due->seq,
+        .node = due->node,
+        .job_name = job->row.name,
+        .job_number = job->row.number,
+        .dir = dir,
+        .work_dir = round->site.work_dir,
+        .code_dir = round->notes.code_dir,
+        .code_limit = inputs->code.limit,
+        .output_dir = round->notes.output_dir,
+        .python = ctl->config.python,
+        .pip = inputs->python,
+        .hosts = round->hosts,
+        .n_hosts = round->n_hosts,
+        .grace_ms = job->spec->limits.grace_ms,
+        .log_head = ctl->config.log_head,
+        .log_tail = ctl->config.log_tail,
+        .tasks = ARENA_ARRAY(arena, n, struct launch_task),
+        .n_tasks = n,
+    };
+    struct live_agent *agent = live_agent(job, due->node);
+    unsigned char hash[32];
+    struct err err = { 0 };
+    add_mounts(ctl, job, round, arena, &launch);
+    launch_token(ctl, job, due->node, launch.token);
+    launch_token_hash(launch.token, hash);
+    if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)
+        sodium_memzero(
+            launch.token,
+            sizeof launch.token); /* the key file is another: the agent's own copy holds */
+    for (size_t i = 0; i < n; i++)
+        launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
+    if (agent)
+        agent->launched = true;
+    if (ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
+        report_failure(ctl, job, due, n, &err);
+    sodium_memzero(launch.token, sizeof launch.token);
+    arena_destroy(arena);
+}
+
+void launch_due(struct ctl *ctl, struct live_job *job)
+{
+    struct round round = { .arena = arena_create() };
+    round.due = ARENA_ARRAY(round.arena, job->row.tasks, struct due);
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (!task->launch_due)
+            continue;
+        round.due[round.n++] =
+            (struct due){ .node = task->place.node, .seq = task->seq, .flat = flat };
+        task->launch_due = false;
+    }
+    if (round.n == 0 || round_init(ctl, job, &round)) {
+        arena_destroy(round.arena);
+        return;
+    }
+    qsort(round.due, round.n, sizeof *round.due, by_launch);
+    for (size_t i = 0, next; i < round.n; i = next) {
+        for (next = i + 1; next < round.n; next++)
+            if (round.due[next].seq != round.due[i].seq ||
+                strcmp(round.due[next].node, round.due[i].node) != 0)
+                break;
+        start(ctl, job, &round, &round.due[i], next - i);
+    }
+    arena_destroy(round.arena);
+}

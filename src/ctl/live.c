@@ -1,0 +1,194 @@
+/* The table of live jobs and the ordered list of those that wait. Memory only: no rows, no engine,
+ * no clock. */
+#include "ctl/live.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct live {
+    struct map *by_id;
+    VEC(struct live_job *) waiting; /* priority descending, id ascending */
+};
+
+struct live *live_create(void)
+{
+    struct live *live = mem_new(sizeof *live);
+    live->by_id = map_create();
+    return live;
+}
+
+static void job_free(struct live_job *job)
+{
+    vec_fini(&job->agents);
+    free(job->tasks);
+    free(job->tally);
+    free(job->up);
+    arena_destroy(job->places);
+    arena_destroy(job->arena);
+    free(job);
+}
+
+void live_destroy(struct live *live)
+{
+    if (!live)
+        return;
+    size_t cursor = 0;
+    struct live_job *job;
+    while (live_next(live, &cursor, &job))
+        job_free(job);
+    map_destroy(live->by_id);
+    vec_fini(&live->waiting);
+    free(live);
+}
+
+struct live_job *live_find(const struct live *live, uint64_t id)
+{
+    return map_get(live->by_id, id);
+}
+
+size_t live_count(const struct live *live)
+{
+    return map_count(live->by_id);
+}
+
+bool live_next(const struct live *live, size_t *cursor, struct live_job **job)
+{
+    uint64_t key;
+    void *value;
+    if (!map_next(live->by_id, cursor, &key, &value))
+        return false;
+    *job = value;
+    return true;
+}
+
+struct live_job *live_add(struct live *live, const struct job_row *row)
+{
+    struct live_job *job = mem_new(sizeof *job);
+    job->arena = arena_create();
+    job->row = *row;
+    job->row.owner = arena_strdup(job->arena, row->owner);
+    job->row.project = arena_strdup(job->arena, row->project);
+    job->row.name = arena_strdup(job->arena, row->name);
+    job->row.queue = arena_strdup(job->arena, row->queue);
+    job->row.dialect = arena_strdup(job->arena, row->dialect);
+    job->row.spec = job->row.site = job->row.live = NULL;
+    live_set_reason(job, row->reason);
+    map_set(live->by_id, row->id, job);
+    return job;
+}
+
+void live_remove(struct live *live, struct live_job *job)
+{
+    if (job->waits)
+        live_wait_remove(live, job);
+    map_remove(live->by_id, job->row.id);
+    job_free(job);
+}
+
+size_t live_waiting(const struct live *live)
+{
+    return live->waiting.n;
+}
+
+struct live_job *live_waiting_at(const struct live *live, size_t i)
+{
+    return live->waiting.at[i];
+}
+
+static bool before(const struct live_job *a, const struct live_job *b)
+{
+    if (a->row.priority != b->row.priority)
+        return a->row.priority > b->row.priority;
+    return a->row.id < b->row.id;
+}
+
+size_t live_wait_position(const struct live *live, const struct live_job *job)
+{
+    size_t low = 0, high = live->waiting.n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (before(live->waiting.at[mid], job))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+size_t live_wait_add(struct live *live, struct live_job *job)
+{
+    size_t at = live_wait_position(live, job);
+    if (job->waits)
+        return at;
+    vec_push(&live->waiting, job);
+    struct live_job **slot = live->waiting.at + at;
+    memmove(slot + 1, slot, (live->waiting.n - 1 - at) * sizeof *slot);
+    *slot = job;
+    job->waits = true;
+    return at;
+}
+
+void live_wait_remove(struct live *live, struct live_job *job)
+{
+    size_t at = live_wait_position(live, job);
+    if (!job->waits || at >= live->waiting.n || live->waiting.at[at] != job)
+        BUG("job %llu is not where it should wait", (unsigned long long)job->row.id);
+    vec_remove(&live->waiting, at);
+    job->waits = false;
+}
+
+void live_make_tasks(struct live_job *job)
+{
+    if (!job->places)
+        job->places = arena_create();
+    if (job->tasks)
+        return;
+    const struct job_spec *spec = job->spec;
+    job->tasks = mem_new(job_task_count(spec) * sizeof *job->tasks);
+    job->tally = mem_new(spec->n_roles * sizeof *job->tally);
+    job->up = mem_new(spec->n_roles * sizeof *job->up);
+    uint32_t flat = 0;
+    for (uint32_t role = 0; role < spec->n_roles; role++) {
+        for (uint32_t i = 0; i < spec->roles[role].replicas; i++, flat++) {
+            job->tasks[flat].state = TASK_WAITING;
+            job->tasks[flat].place.role = role;
+            job->tasks[flat].place.index = i;
+        }
+    }
+}
+
+uint32_t live_flat(const struct live_job *job, struct task_ref ref)
+{
+    const struct job_spec *spec = job->spec;
+    if (!job->tasks || ref.role >= spec->n_roles || ref.index >= spec->roles[ref.role].replicas)
+        return UINT32_MAX;
+    return job_task_flat(spec, ref.role, ref.index);
+}
+
+struct live_agent *live_agent(struct live_job *job, const char *node)
+{
+    for (size_t i = 0; i < job->agents.n; i++)
+        if (strcmp(job->agents.at[i].node, node) == 0)
+            return &job->agents.at[i];
+    return NULL;
+}
+
+bool live_closing(const struct live_job *job)
+{
+    return job->row.outcome != OUTCOME_NONE;
+}
+
+void live_set_reason(struct live_job *job, const char *text)
+{
+    snprintf(job->reason, sizeof job->reason, "%s", text ? text : "");
+    job->row.reason = job->reason;
+}
+
+const char *live_task_name(char out[160], const struct live_job *job, uint32_t flat)
+{
+    const struct task_place *place = &job->tasks[flat].place;
+    snprintf(out, 160, "%s/%u", job->spec->roles[place->role].name, place->index);
+    return out;
+}

@@ -1,0 +1,108 @@
+/* Jobs that have not ended, in memory: what their rows say plus what only this process knows (calls
+ * made, places taken). A live job can always be rebuilt from its rows; that is recovery and also
+ * what follows a failed commit. */
+#ifndef CTL_LIVE_H
+#define CTL_LIVE_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "job/completion.h"
+#include "job/place.h"
+#include "sched/plan.h"
+#include "store/store.h"
+
+#define LIVE_REASON_MAX 320
+
+struct live_agent {
+    const char *node;
+    enum agent_state state;
+    uint32_t launch_seq; /* the last launch meant for it */
+    uint64_t last_seq;   /* its facts applied so far */
+    unsigned char token_hash[32];
+    bool launched; /* the engine was told of it, or may have been before a restart */
+    bool changed;  /* row to be written at the end of the turn */
+};
+
+struct live_task {
+    enum task_state state;
+    enum attempt_state attempt_state; /* ATTEMPT_NONE: none in this generation */
+    uint32_t attempt;                 /* current or last of the job's whole life */
+    uint32_t seq;                     /* launch that carries the attempt */
+    struct retry_used used;
+    uint64_t not_before_ms, placed_ms, started_ms, log_end;
+    uint32_t pid;
+    bool taken;       /* the cluster counts its place */
+    bool launch_due;  /* the engine has not been told of the attempt */
+    bool again;       /* another attempt follows at not_before_ms */
+    bool wants_place; /* that attempt needs a new place */
+    bool end_asked;   /* the engine was told to end this attempt alone */
+    struct task_place place;
+};
+
+enum stop_level { STOP_NONE, STOP_ASKED, STOP_FORCED };
+
+/* What `live` of the job's row keeps. */
+struct live_notes {
+    struct retry_used used;
+    uint64_t
+        hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
+    uint64_t pending_until_ms; /* fails when it has not begun by then; 0: no */
+    enum end_by end_by;        /* who ends it, while an outcome is decided */
+    bool force;                /* SIGKILL at once */
+    bool has_after;            /* waits for other jobs */
+};
+
+struct live_job {
+    struct arena *arena;          /* texts of row, spec */
+    struct arena *places;         /* of the current generation; NULL before the first */
+    struct job_row row;           /* spec, site, live are NULL: read when needed */
+    char reason[LIVE_REASON_MAX]; /* row.reason points here */
+    struct job_spec *spec;        /* NULL until needed */
+    struct live_notes notes;
+    struct live_task *tasks;  /* NULL before the first allocation */
+    struct role_tally *tally; /* per role, of this generation */
+    uint32_t *up;             /* per role: tasks that run or have ended in this generation */
+    VEC(struct live_agent) agents;
+    uint32_t launch_seq;  /* highest of this generation */
+    uint32_t running;     /* tasks that run now */
+    uint32_t again;       /* tasks with .again */
+    uint32_t wants_place; /* tasks with .wants_place */
+    bool waits;           /* is in the waiting list */
+    bool touched;         /* is in the turn's list */
+    enum stop_level stop_sent;
+    struct wait_reason why; /* of the last plan; texts: only .text is kept (in reason) */
+    /* the failure that decides, within the turn that applied it */
+    bool has_first;
+    uint32_t first; /* flat position */
+    enum end_class first_class;
+    char first_text[200];
+};
+
+struct live;
+struct live *live_create(void);
+void live_destroy(struct live *);
+struct live_job *live_find(const struct live *, uint64_t id); /* NULL: not live */
+size_t live_count(const struct live *);
+bool live_next(const struct live *, size_t *cursor, struct live_job **);
+/* A new entry from a row: texts are copied, notes decoded; nothing is taken, no tasks. */
+struct live_job *live_add(struct live *, const struct job_row *);
+void live_remove(struct live *,
+                 struct live_job *); /* frees it; its places must have been given back */
+
+/* Jobs in state queued: priority first, then age. */
+size_t live_waiting(const struct live *);
+struct live_job *live_waiting_at(const struct live *, size_t i);
+size_t live_wait_add(struct live *, struct live_job *); /* returns its position */
+void live_wait_remove(struct live *, struct live_job *);
+size_t live_wait_position(const struct live *, const struct live_job *);
+
+/* Memory for the tasks of the first generation (spec must be there). */
+void live_make_tasks(struct live_job *);
+/* Flat position, or UINT32_MAX when the job has no such task. */
+uint32_t live_flat(const struct live_job *, struct task_ref);
+struct live_agent *live_agent(struct live_job *, const char *node); /* NULL: none */
+bool live_closing(const struct live_job *); /* an outcome is decided or a restart under way */
+void live_set_reason(struct live_job *, const char *text);
+const char *live_task_name(char out[160], const struct live_job *, uint32_t flat); /* "worker/1" */
+
+#endif

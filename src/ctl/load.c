@@ -1,0 +1,224 @@
+/* Rows to memory: a live job exactly as its rows say, its places taken again. The only way back
+ * after a restart and after a failed commit. */
+#include "ctl/core.h"
+#include "ctl/notes.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "text/json.h"
+
+#include <string.h>
+
+int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
+{
+    struct err err;
+    int found = store_get_job(ctl->config.store, arena, id, row, &err);
+    if (found < 0)
+        log_error("store.read", "job=%llu: %s", (unsigned long long)id, err.what);
+    return found == 1 ? 0 : -1;
+}
+
+static struct job_spec *decode(struct arena *arena, const char *text)
+{
+    struct arena *scratch = arena_create();
+    struct report report;
+    report_init(&report, scratch);
+    struct text_node *tree = text ? json_parse(scratch, text, strlen(text), 0, &report) : NULL;
+    struct job_spec *spec = tree ? job_decode(arena, tree, &report) : NULL;
+    if (spec && spec->config) /* free trees point into the parsed text */
+        spec->config = text_copy(arena, NULL, NULL, spec->config);
+    if (spec && spec->extra)
+        spec->extra = text_copy(arena, NULL, NULL, spec->extra);
+    arena_destroy(scratch);
+    return spec;
+}
+
+const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
+{
+    if (job->spec)
+        return job->spec;
+    struct arena *scratch = arena_create();
+    struct job_row row;
+    if (core_row(ctl, scratch, job->row.id, &row) == 0)
+        job->spec = decode(job->arena, row.spec);
+    if (job->spec && job_task_count(job->spec) != job->row.tasks)
+        job->spec = NULL;
+    if (!job->spec)
+        log_error("job.unreadable", "job=%llu", (unsigned long long)job->row.number);
+    arena_destroy(scratch);
+    return job->spec;
+}
+
+static void read_tasks(struct ctl *ctl, struct live_job *job, struct arena *scratch)
+{
+    struct task_row *rows;
+    size_t n = 0;
+    if (store_tasks(ctl->config.store, scratch, job->row.id, &rows, &n, NULL))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t flat = live_flat(job, rows[i].ref);
+        if (flat == UINT32_MAX)
+            continue;
+        struct live_task *task = &job->tasks[flat];
+        task->state = rows[i].state;
+        task->attempt = rows[i].attempt;
+        notes_read_task(scratch, rows[i].live, task);
+        job->again += task->again;
+        job->wants_place += task->wants_place;
+    }
+}
+
+static void count_states(struct live_job *job)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        struct role_tally *tally = &job->tally[task->place.role];
+        tally->succeeded += task->state == TASK_SUCCEEDED;
+        tally->failed += task->state == TASK_FAILED;
+        tally->stopped += task->state == TASK_STOPPED;
+        job->running += task->state == TASK_RUNNING;
+        job->up[task->place.role] += task->state == TASK_RUNNING || task_state_final(task->state);
+    }
+}
+
+/* Does the task hold its place? While it lives, while it waits for another attempt there, while a
+ * failure is held. */
+static bool holds_place(const struct live_job *job, const struct live_task *task)
+{
+    if (!job_state_holds(job->row.state) || task->wants_place)
+        return false;
+    if (task->again)
+        return true;
+    if (task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING)
+        return true;
+    return task_state_final(task->state) &&
+           (job->spec->limits.hold_ms > 0 ||
+            (job->spec->health.debug_hold && task->state == TASK_FAILED));
+}
+
+static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *scratch)
+{
+    struct attempt_row *rows;
+    size_t n = 0;
+    if (store_attempts(ctl->config.store, scratch, job->row.id, &rows, &n, NULL))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct attempt_row *row = &rows[i];
+        uint32_t flat = live_flat(job, row->ref);
+        if (flat == UINT32_MAX || row->generation != job->row.generation)
+            continue;
+        struct live_task *task = &job->tasks[flat];
+        if (row->attempt != task->attempt)
+            continue;
+        task->attempt_state = row->state;
+        task->placed_ms = row->placed_ms;
+        task->started_ms = row->started_ms;
+        task->pid = row->pid;
+        task->log_end = row->log_end;
+        task->place.attempt = row->attempt;
+        task->place.node = arena_strdup(job->places, row->node);
+        notes_read_place(job->places, scratch, row->place, task);
+        job->launch_seq = task->seq > job->launch_seq ? task->seq : job->launch_seq;
+        task->launch_due = row->state == ATTEMPT_STARTING;
+        if (holds_place(job, task)) {
+            task->taken = cluster_take(ctl->cluster, job->spec, &task->place);
+            if (!task->taken)
+                log_warn("load.place", "job=%llu node=%s: no longer fits there",
+                         (unsigned long long)job->row.number, task->place.node);
+        }
+    }
+}
+
+/* An agent is known to the engine when it has joined, or when its directory is there. */
+static bool was_launched(const struct ctl *ctl, const struct live_job *job,
+                         const struct agent_row *row)
+{
+    AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, row->node);
+    return row->state != AGENT_EXPECTED || row->last_seq > 0 || file_is_dir(dir);
+}
+
+static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_row *row)
+{
+    if (row->generation != job->row.generation)
+        return;
+    struct live_agent *agent = vec_add(&job->agents);
+    agent->node = arena_strdup(job->places, row->node);
+    agent->state = row->state;
+    agent->launch_seq = row->launch_seq;
+    agent->last_seq = row->last_seq;
+    memcpy(agent->token_hash, row->token_hash, sizeof agent->token_hash);
+    agent->launched = was_launched(ctl, job, row);
+    job->launch_seq = row->launch_seq > job->launch_seq ? row->launch_seq : job->launch_seq;
+}
+
+static void read_agents(struct ctl *ctl, struct live_job *job, struct arena *scratch)
+{
+    struct agent_row *rows;
+    size_t n = 0;
+    if (store_agents(ctl->config.store, scratch, &rows, &n, NULL))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].job == job->row.id)
+            add_agent(ctl, job, &rows[i]);
+}
+
+static void set_deadlines(struct ctl *ctl, const struct live_job *job)
+{
+    const struct job_spec *spec = job->spec;
+    core_wake(ctl, job->notes.pending_until_ms);
+    core_wake(ctl, job->notes.hold_until_ms);
+    core_wake(ctl, job->row.not_before_ms);
+    if (spec && spec->limits.run_time_ms.has && job->row.started_ms)
+        core_wake(ctl, job->row.started_ms + spec->limits.run_time_ms.value);
+}
+
+struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
+{
+    struct arena *scratch = arena_create();
+    struct live_job *job = live_add(ctl->live, row);
+    notes_read_job(scratch, row->live, &job->notes);
+    ctl->waiting_for_others += job->notes.has_after;
+    if (row->generation > 0) {
+        job->spec = decode(job->arena, row->spec);
+        if (job->spec && job_task_count(job->spec) == row->tasks) {
+            live_make_tasks(job);
+            read_tasks(ctl, job, scratch);
+            read_attempts(ctl, job, scratch);
+            read_agents(ctl, job, scratch);
+            count_states(job);
+        }
+    }
+    set_deadlines(ctl, job);
+    if (row->state == JOB_QUEUED)
+        planning_ask(ctl, live_wait_add(ctl->live, job));
+    arena_destroy(scratch);
+    return job;
+}
+
+void load_forget(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
+        if (job->tasks[flat].taken)
+            cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);
+    ctl->waiting_for_others -= job->notes.has_after;
+    live_remove(ctl->live, job);
+}
+
+void load_nodes(struct ctl *ctl)
+{
+    struct arena *arena = arena_create();
+    struct object_row *rows;
+    size_t n = 0;
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
+        cluster_set_drained(ctl->cluster, i, false);
+    if (store_objects(ctl->config.store, arena, "node", &rows, &n, NULL) == 0) {
+        for (size_t i = 0; i < n; i++) {
+            uint32_t node = cluster_find(ctl->cluster, rows[i].name);
+            if (node != UINT32_MAX)
+                cluster_set_drained(ctl->cluster, node,
+                                    strcmp(rows[i].spec, "{\"drained\":true}") == 0);
+        }
+    }
+    arena_destroy(arena);
+}

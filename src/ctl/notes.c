@@ -1,0 +1,211 @@
+/* The JSON texts in rows of jobs, tasks and attempts: written and read by muster alone, so reading
+ * forgives what is missing and complains about nothing. */
+#include "ctl/notes.h"
+
+#include "base/buf.h"
+#include "text/json.h"
+
+#include <string.h>
+
+#define NOTES_MAX (8u << 20)
+
+const char *notes_print(struct arena *arena, const struct text_node *node)
+{
+    AUTO_BUF struct buf out = BUF_INIT(NOTES_MAX);
+    json_print(node, 0, &out);
+    return arena_strndup(arena, buf_str(&out), out.len);
+}
+
+static struct text_node *parse(struct arena *arena, const char *text)
+{
+    struct report report;
+    if (!text || !*text)
+        return NULL;
+    report_init(&report, arena);
+    return json_parse(arena, text, strlen(text), 0, &report);
+}
+
+static uint64_t number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = map ? text_get(map, key) : NULL;
+    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
+}
+
+static bool flag(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = map ? text_get(map, key) : NULL;
+    return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+static const char *word(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = map ? text_get(map, key) : NULL;
+    return node && node->kind == TEXT_STR ? node->str : NULL;
+}
+
+static void put(struct arena *arena, struct text_node *map, const char *key, uint64_t value)
+{
+    if (value)
+        text_int(arena, map, key, (int64_t)value);
+}
+
+static void put_used(struct arena *arena, struct text_node *map, const struct retry_used *used)
+{
+    put(arena, map, "platform", used->platform);
+    put(arena, map, "conflict", used->conflict);
+    put(arena, map, "unknown", used->unknown);
+    put(arena, map, "user", used->user);
+    put(arena, map, "success", used->success);
+}
+
+static void read_used(const struct text_node *map, struct retry_used *used)
+{
+    used->platform = (uint32_t)number(map, "platform");
+    used->conflict = (uint32_t)number(map, "conflict");
+    used->unknown = (uint32_t)number(map, "unknown");
+    used->user = (uint32_t)number(map, "user");
+    used->success = (uint32_t)number(map, "success");
+}
+
+const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
+{
+    struct text_node *map = text_map(arena, NULL, NULL);
+    put_used(arena, map, &notes->used);
+    put(arena, map, "hold_until", notes->hold_until_ms);
+    put(arena, map, "pending_until", notes->pending_until_ms);
+    if (notes->end_by != BY_NONE)
+        text_str(arena, map, "end_by", end_by_word(notes->end_by));
+    if (notes->force)
+        text_bool(arena, map, "force", true);
+    if (notes->has_after)
+        text_bool(arena, map, "after", true);
+    return map->count ? notes_print(arena, map) : NULL;
+}
+
+void notes_read_job(struct arena *scratch, const char *text, struct live_notes *notes)
+{
+    struct text_node *map = parse(scratch, text);
+    const char *by = word(map, "end_by");
+    read_used(map, &notes->used);
+    notes->hold_until_ms = number(map, "hold_until");
+    notes->pending_until_ms = number(map, "pending_until");
+    notes->end_by = by ? end_by_parse(by) : BY_NONE;
+    notes->force = flag(map, "force");
+    notes->has_after = flag(map, "after");
+}
+
+const char *notes_of_task(struct arena *arena, const struct live_task *task)
+{
+    struct text_node *map = text_map(arena, NULL, NULL);
+    put_used(arena, map, &task->used);
+    put(arena, map, "not_before", task->not_before_ms);
+    if (task->again)
+        text_bool(arena, map, "again", true);
+    if (task->wants_place)
+        text_bool(arena, map, "wants_place", true);
+    return map->count ? notes_print(arena, map) : NULL;
+}
+
+void notes_read_task(struct arena *scratch, const char *text, struct live_task *task)
+{
+    struct text_node *map = parse(scratch, text);
+    read_used(map, &task->used);
+    task->not_before_ms = number(map, "not_before");
+    task->again = flag(map, "again");
+    task->wants_place = flag(map, "wants_place");
+}
+
+static void put_numbers(struct arena *arena, struct text_node *list, const uint32_t *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        text_int(arena, list, NULL, at[i]);
+}
+
+const char *notes_of_place(struct arena *arena, const struct live_task *task)
+{
+    const struct task_place *place = &task->place;
+    struct text_node *map = text_map(arena, NULL, NULL);
+    put(arena, map, "seq", task->seq);
+    text_str(arena, map, "address", place->address);
+    if (place->n_gpus)
+        put_numbers(arena, text_list(arena, map, "gpus"), place->gpus, place->n_gpus);
+    put(arena, map, "share", place->gpu_share_milli);
+    if (place->n_ports) {
+        struct text_node *ports = text_list(arena, map, "ports");
+        for (uint32_t i = 0; i < place->n_ports; i++) {
+            struct text_node *port = text_map(arena, ports, NULL);
+            text_str(arena, port, "label", place->ports[i].label);
+            put_numbers(arena, text_list(arena, port, "numbers"), place->ports[i].numbers,
+                        place->ports[i].count);
+        }
+    }
+    return notes_print(arena, map);
+}
+
+static uint32_t *read_numbers(struct arena *arena, const struct text_node *list, uint32_t *n)
+{
+    *n = 0;
+    if (!list || list->kind != TEXT_LIST)
+        return NULL;
+    uint32_t *at = ARENA_ARRAY(arena, list->count, uint32_t);
+    for (const struct text_node *item = list->first; item; item = item->next)
+        at[(*n)++] = (uint32_t)item->integer;
+    return at;
+}
+
+void notes_read_place(struct arena *arena, struct arena *scratch, const char *text,
+                      struct live_task *task)
+{
+    struct text_node *map = parse(scratch, text);
+    struct task_place *place = &task->place;
+    const char *address = word(map, "address");
+    if (!map)
+        return;
+    task->seq = (uint32_t)number(map, "seq");
+    place->address = arena_strdup(arena, address ? address : "");
+    place->gpus = read_numbers(arena, text_get(map, "gpus"), &place->n_gpus);
+    place->gpu_share_milli = (uint32_t)number(map, "share");
+    const struct text_node *ports = text_get(map, "ports");
+    place->n_ports = 0;
+    if (!ports || ports->kind != TEXT_LIST)
+        return;
+    place->ports = ARENA_ARRAY(arena, ports->count, struct placed_port);
+    for (const struct text_node *item = ports->first; item; item = item->next) {
+        struct placed_port *port = &place->ports[place->n_ports++];
+        const char *label = word(item, "label");
+        port->label = arena_strdup(arena, label ? label : "");
+        port->numbers = read_numbers(arena, text_get(item, "numbers"), &port->count);
+    }
+}
+
+const char *notes_of_site(struct arena *arena, const struct site_notes *site)
+{
+    struct text_node *map = text_map(arena, NULL, NULL);
+    if (site->work_dir)
+        text_str(arena, map, "work_dir", site->work_dir);
+    if (site->code_dir)
+        text_str(arena, map, "code_dir", site->code_dir);
+    if (site->output_dir)
+        text_str(arena, map, "output_dir", site->output_dir);
+    if (site->file)
+        text_str(arena, map, "file", site->file);
+    if (site->wait_for_nodes)
+        text_bool(arena, map, "wait_for_nodes", true);
+    if (site->warnings && site->warnings->count)
+        text_copy(arena, map, "warnings", site->warnings);
+    if (site->differs && site->differs->count)
+        text_copy(arena, map, "differs", site->differs);
+    return notes_print(arena, map);
+}
+
+void notes_read_site(struct arena *arena, const char *text, struct site_notes *site)
+{
+    struct text_node *map = parse(arena, text);
+    *site = (struct site_notes){ .work_dir = word(map, "work_dir"),
+                                 .code_dir = word(map, "code_dir"),
+                                 .output_dir = word(map, "output_dir"),
+                                 .file = word(map, "file"),
+                                 .wait_for_nodes = flag(map, "wait_for_nodes"),
+                                 .warnings = map ? text_get(map, "warnings") : NULL,
+                                 .differs = map ? text_get(map, "differs") : NULL };
+}

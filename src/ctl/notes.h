@@ -1,0 +1,31 @@
+/* The small JSON texts in rows: what a job, a task and an attempt keep there besides their columns,
+ * both ways. */
+#ifndef CTL_NOTES_H
+#define CTL_NOTES_H
+
+#include "ctl/live.h"
+
+/* Texts are in arena. NULL when there is nothing to keep. */
+const char *notes_of_job(struct arena *, const struct live_notes *);
+const char *notes_of_task(struct arena *, const struct live_task *);
+const char *notes_of_place(struct arena *, const struct live_task *);
+/* Missing or foreign members leave zero. text may be NULL. scratch holds the parsed tree. */
+void notes_read_job(struct arena *scratch, const char *text, struct live_notes *);
+void notes_read_task(struct arena *scratch, const char *text, struct live_task *);
+/* Fills place's address, gpus, ports (in arena) and task->seq. */
+void notes_read_place(struct arena *arena, struct arena *scratch, const char *text,
+                      struct live_task *);
+
+struct site_notes { /* job_row.site */
+    const char *work_dir, *code_dir, *output_dir, *file;
+    bool wait_for_nodes;
+    struct text_node *warnings; /* list or NULL */
+    struct text_node *differs;  /* list of what the command line changed, or NULL */
+};
+const char *notes_of_site(struct arena *, const struct site_notes *);
+void notes_read_site(struct arena *, const char *text, struct site_notes *);
+
+/* One line of JSON, in arena. */
+const char *notes_print(struct arena *, const struct text_node *);
+
+#endif

@@ -1,0 +1,81 @@
+/* The start of a server: live rows to memory, the engine told which agents should be alive, then
+ * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
+ * tested. */
+#include "ctl/core.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define RELAUNCH_MS 200ull /* what is found dead is reported first */
+
+/* What was launched before is launched again a little later: an agent that died meanwhile is
+ * reported by then. */
+static void put_off(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        const struct live_agent *agent =
+            task->launch_due ? live_agent(job, task->place.node) : NULL;
+        if (!agent || !agent->launched)
+            continue;
+        task->launch_due = false;
+        ctl->relaunch_at = core_now(ctl) + RELAUNCH_MS;
+    }
+}
+
+static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job,
+                      struct engine_known *known, size_t *n)
+{
+    for (size_t i = 0; i < job->agents.n; i++) {
+        const struct live_agent *agent = &job->agents.at[i];
+        if (!agent->launched)
+            continue;
+        AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
+        struct engine_known *one = &known[(*n)++];
+        *one = (struct engine_known){ .dir = arena_strdup(arena, dir),
+                                      .generation = { .job = job->row.id,
+                                                      .number = job->row.generation },
+                                      .node = agent->node,
+                                      .last_seq = agent->last_seq };
+        for (size_t k = 0; k < sizeof one->token_hash; k++)
+            one->token_hash[k] = agent->token_hash[k];
+    }
+}
+
+static int recover_engine(struct ctl *ctl, struct arena *arena, struct err *err)
+{
+    size_t agents = 0, n = 0, cursor = 0;
+    struct live_job *job;
+    while (live_next(ctl->live, &cursor, &job))
+        agents += job->agents.n;
+    struct engine_known *known = ARENA_ARRAY(arena, agents, struct engine_known);
+    cursor = 0;
+    while (live_next(ctl->live, &cursor, &job))
+        add_known(ctl, arena, job, known, &n);
+    return ctl->config.engine->ops->recover(ctl->config.engine, known, n, err);
+}
+
+int ctl_recover(struct ctl *ctl, struct err *err)
+{
+    struct arena *arena = arena_create();
+    struct job_row *rows;
+    size_t n = 0;
+    load_nodes(ctl);
+    int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct live_job *job = load_job(ctl, &rows[i]);
+        put_off(ctl, job);
+        if (job_state_holds(job->row.state))
+            core_touch(ctl, job);
+    }
+    if (rc == 0)
+        rc = recover_engine(ctl, arena, err);
+    arena_destroy(arena);
+    if (rc)
+        return -1;
+    log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
+    core_wake(ctl, ctl->relaunch_at);
+    ctl->plan_due = true;
+    ctl_turn(ctl);
+    return 0;
+}

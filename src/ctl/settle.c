@@ -1,0 +1,443 @@
+/* Consequences: what follows from the state a job has now. Called for every job that a turn
+ * touched, in the turn's transaction, and after recovery; everything is derived from state, so
+ * doing it again changes nothing. Reads the clock only through the core. */
+#include "ctl/core.h"
+#include "ctl/words.h"
+
+#include "base/scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEBUG_HOLD_MS (7ull * 24 * 3600 * 1000) /* OpenPAI keeps a debugged task for a week */
+#define PACE_FIRST_MS 200ull /* attempts that cannot even start are not repeated in a hot loop */
+#define PACE_MAX_MS   60000ull
+
+/* ---- an attempt ended ---- */
+
+struct ended { /* one end, with everything that is decided about it */
+    const struct ending *ending;
+    struct end_words words;
+    uint64_t at_ms;
+    uint32_t flat;
+};
+
+static enum attempt_state attempt_outcome(const struct ended *end)
+{
+    enum end_by by = end->ending->by;
+    if (end->ending->lost)
+        return ATTEMPT_LOST;
+    if (end->words.class == END_SUCCESS)
+        return ATTEMPT_SUCCEEDED;
+    if (end->words.class == END_STOPPED || by == BY_USER || by == BY_POLICY)
+        return ATTEMPT_STOPPED;
+    return ATTEMPT_FAILED;
+}
+
+static struct text_node *end_body(struct ctl *ctl, const struct ended *end, const char *node)
+{
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    const struct ending *ending = end->ending;
+    text_str(ctl->scratch, body, "node", node);
+    if (ending->exited)
+        text_int(ctl->scratch, body, "exit_code", ending->code);
+    else if (ending->signal)
+        text_int(ctl->scratch, body, "signal", ending->signal);
+    if (ending->oom)
+        text_bool(ctl->scratch, body, "oom", true);
+    text_str(ctl->scratch, body, "by", end_by_word(ending->by));
+    text_str(ctl->scratch, body, "class", end_class_word(end->words.class));
+    if (end->words.phrase)
+        text_str(ctl->scratch, body, "phrase", end->words.phrase);
+    if (ending->reason && *ending->reason)
+        text_str(ctl->scratch, body, "reason", ending->reason);
+    return body;
+}
+
+/* Peers were told this task's ports: new ones mean a new generation. */
+static bool restarts_alone(const struct live_job *job, uint32_t role, enum end_class class)
+{
+    const struct role *r = &job->spec->roles[role];
+    enum retry_scope scope = r->has_restart_scope ? r->restart_scope : job->spec->retry.scope;
+    return scope == RETRY_SCOPE_TASK && (class != END_CONFLICT || job->row.tasks == 1);
+}
+
+static uint64_t paced(const struct live_task *task, const struct ending *ending, uint32_t times,
+                      uint64_t delay)
+{
+    if (task->started_ms || ending->by != BY_PLATFORM)
+        return delay;
+    uint64_t pace = PACE_FIRST_MS << (times < 9 ? times : 9);
+    pace = pace < PACE_MAX_MS ? pace : PACE_MAX_MS;
+    return delay > pace ? delay : pace;
+}
+
+static void again_text(char *out, size_t size, const char *what,
+                       const struct retry_decision *decision, uint64_t delay)
+{
+    char wait[FMT_MAX], of[24] = "";
+    if (decision->of)
+        snprintf(of, sizeof of, " of %u", decision->of);
+    if (delay)
+        snprintf(out, size, "%s; again in %s, attempt %u%s", what, fmt_duration(wait, delay),
+                 decision->next, of);
+    else
+        snprintf(out, size, "%s; again, attempt %u%s", what, decision->next, of);
+}
+
+static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
+{
+    if (!task->taken)
+        return;
+    cluster_give(ctl->cluster, job->spec, &task->place);
+    task->taken = false;
+    ctl->plan_due = true;
+}
+
+static void block_ports(struct ctl *ctl, const struct live_task *task)
+{
+    uint32_t node = cluster_find(ctl->cluster, task->place.node);
+    if (node == UINT32_MAX)
+        return;
+    for (uint32_t i = 0; i < task->place.n_ports; i++)
+        for (uint32_t k = 0; k < task->place.ports[i].count; k++)
+            cluster_block_port(ctl->cluster, node, task->place.ports[i].numbers[k],
+                               core_now(ctl) + PACE_MAX_MS);
+}
+
+/* The task goes into another attempt: on the same place, ports and devices included, as long as its
+ * node is there (so that what its peers were told stays true). */
+static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
+                       const struct retry_decision *decision, const char *what)
+{
+    struct live_task *task = &job->tasks[end->flat];
+    char text[LIVE_REASON_MAX];
+    uint64_t delay = paced(task, end->ending, task->used.platform, decision->delay_ms);
+    uint32_t node = cluster_find(ctl->cluster, task->place.node);
+    bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
+                 end->words.class != END_CONFLICT;
+    retry_count_one(&task->used, end->words.class);
+    event_task(ctl, job, end->flat, TASK_EV_RETRY);
+    task->again = true;
+    task->not_before_ms = core_now(ctl) + delay;
+    job->again++;
+    if (!stays) {
+        give(ctl, job, task);
+        task->wants_place = true;
+        job->wants_place++;
+        ctl->plan_due = true;
+    }
+    if (delay)
+        core_wake(ctl, task->not_before_ms);
+    event_task_row(ctl, job, end->flat);
+    again_text(text, sizeof text, what, decision, delay);
+    event_task_note(ctl, job, end->flat, task_event_word(TASK_EV_RETRY), text,
+                    end_body(ctl, end, task->place.node));
+    event_job(ctl, job, JOB_EV_TASK_RETRY, text, NULL);
+}
+
+/* Does what the task held stay its own until the job is over? */
+static bool keeps_place(const struct job_spec *spec, enum task_event event)
+{
+    return spec->limits.hold_ms > 0 || (spec->health.debug_hold && event == TASK_EV_FAIL);
+}
+
+static enum task_event final_event(const struct live_job *job, const struct ended *end,
+                                   enum attempt_state state)
+{
+    if (state == ATTEMPT_SUCCEEDED)
+        return TASK_EV_SUCCEED;
+    if (state == ATTEMPT_STOPPED || (state == ATTEMPT_LOST && live_closing(job)))
+        return TASK_EV_STOP;
+    return live_closing(job) && end->ending->by == job->notes.end_by ? TASK_EV_STOP : TASK_EV_FAIL;
+}
+
+static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
+                     const char *what)
+{
+    struct live_task *task = &job->tasks[end->flat];
+    enum task_event event = final_event(job, end, task->attempt_state);
+    event_task(ctl, job, end->flat, event);
+    event_task_row(ctl, job, end->flat);
+    event_task_note(ctl, job, end->flat, task_event_word(event), what,
+                    end_body(ctl, end, task->place.node));
+    if (event == TASK_EV_FAIL && !live_closing(job) && !job->has_first) {
+        job->has_first = true;
+        job->first = end->flat;
+        job->first_class = end->words.class;
+        snprintf(job->first_text, sizeof job->first_text, "%.199s", what);
+    }
+    if (!keeps_place(job->spec, event))
+        give(ctl, job, task);
+}
+
+void settle_attempt(struct ctl *ctl, struct live_job *job, uint32_t flat,
+                    const struct ending *ending, uint64_t at_ms)
+{
+    struct live_task *task = &job->tasks[flat];
+    const struct convention *convention = convention_of(ctl->config.dialects, job->spec);
+    struct ended end = { .ending = ending,
+                         .words = convention->classify(job->spec, ending),
+                         .at_ms = at_ms,
+                         .flat = flat };
+    char name[160], how[WORDS_MAX], what[LIVE_REASON_MAX];
+    task->attempt_state = attempt_outcome(&end);
+    task->launch_due = task->end_asked = false;
+    event_attempt_row(ctl, job, flat, ending, at_ms);
+    if (end.words.class == END_CONFLICT)
+        block_ports(ctl, task);
+    snprintf(what, sizeof what, "%.100s on %.60s %.150s", live_task_name(name, job, flat),
+             task->place.node, words_end(how, ending));
+    if (!live_closing(job) && restarts_alone(job, task->place.role, end.words.class)) {
+        struct retry_decision decision =
+            retry_decide(&job->spec->retry, &task->used, end.words.class);
+        if (decision.answer != RETRY_NO) {
+            retry_task(ctl, job, &end, &decision, what);
+            return;
+        }
+    }
+    end_task(ctl, job, &end, what);
+}
+
+/* ---- the job ---- */
+
+void settle_again(struct ctl *ctl, struct live_job *job)
+{
+    uint64_t now = core_now(ctl);
+    if (job->again == job->wants_place)
+        return;
+    uint32_t seq = job->launch_seq + 1;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (!task->again || task->wants_place)
+            continue;
+        if (task->not_before_ms > now)
+            core_wake(ctl, task->not_before_ms);
+        else
+            planning_place(ctl, job, flat, seq);
+    }
+}
+
+static uint32_t up_of(const struct live_job *job, const char *role)
+{
+    uint32_t position;
+    return job_role(job->spec, role, &position) ? job->up[position] : 0;
+}
+
+/* In a gang that counts over its roles? Then the sum decides, not each role. */
+static bool counted(const struct job_spec *spec, const char *role)
+{
+    for (size_t i = 0; i < spec->n_gangs; i++)
+        for (size_t k = 0; spec->gangs[i].min && k < spec->gangs[i].roles.n; k++)
+            if (strcmp(spec->gangs[i].roles.at[k], role) == 0)
+                return true;
+    return false;
+}
+
+static bool all_up(const struct live_job *job)
+{
+    const struct job_spec *spec = job->spec;
+    for (size_t i = 0; i < spec->n_roles; i++)
+        if (job->up[i] < spec->roles[i].min && !counted(spec, spec->roles[i].name))
+            return false;
+    for (size_t i = 0; i < spec->n_gangs; i++) {
+        uint32_t up = 0;
+        for (size_t k = 0; k < spec->gangs[i].roles.n; k++)
+            up += up_of(job, spec->gangs[i].roles.at[k]);
+        if (up < spec->gangs[i].min)
+            return false;
+    }
+    return true;
+}
+
+static void note_running(struct ctl *ctl, struct live_job *job)
+{
+    char text[64];
+    if (!all_up(job))
+        return;
+    enum job_event event = job->row.state == JOB_STARTING ? JOB_EV_STARTED : JOB_EV_RECOVERED;
+    if (job_next_state(job->row.state, event) == JOB_NONE)
+        return;
+    if (job->row.started_ms == 0)
+        job->row.started_ms = core_now(ctl);
+    if (job->spec->limits.run_time_ms.has)
+        core_wake(ctl, job->row.started_ms + job->spec->limits.run_time_ms.value);
+    snprintf(text, sizeof text, "%u of %u tasks", job->running, job->row.tasks);
+    event_job(ctl, job, event, text, NULL);
+}
+
+static uint64_t hold_for(const struct job_spec *spec, enum job_outcome outcome)
+{
+    if (outcome != OUTCOME_FAILED && outcome != OUTCOME_SUCCEEDED)
+        return 0;
+    bool failed = outcome == OUTCOME_FAILED;
+    if (failed && spec->health.debug_hold)
+        return spec->limits.hold_ms ? spec->limits.hold_ms : DEBUG_HOLD_MS;
+    const char *when = spec->limits.hold_when;
+    if (!when || strcmp(when, "always") == 0 || strcmp(when, failed ? "failure" : "success") == 0)
+        return spec->limits.hold_ms;
+    return 0;
+}
+
+void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcome, enum end_by by,
+                  const char *text)
+{
+    uint64_t hold = job->spec ? hold_for(job->spec, outcome) : 0;
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    job->row.outcome = outcome;
+    job->notes.end_by = by;
+    job->notes.hold_until_ms = hold ? core_now(ctl) + hold : 0;
+    if (hold) {
+        core_wake(ctl, job->notes.hold_until_ms);
+        text_int(ctl->scratch, body, "hold_until_ms", (int64_t)job->notes.hold_until_ms);
+    }
+    text_str(ctl->scratch, body, "outcome", job_outcome_word(outcome));
+    event_job(ctl, job, JOB_EV_CLOSING, text, body);
+}
+
+/* The generation is ended to begin anew. */
+static void restart(struct ctl *ctl, struct live_job *job, const struct retry_decision *decision,
+                    const char *what)
+{
+    char text[LIVE_REASON_MAX];
+    uint64_t delay = decision->delay_ms;
+    if (job->row.started_ms == 0 && job->first_class == END_PLATFORM)
+        delay = paced(&(struct live_task){ .started_ms = 0 }, &(struct ending){ .by = BY_PLATFORM },
+                      job->notes.used.platform, delay);
+    again_text(text, sizeof text, what, decision, delay);
+    job->row.outcome = OUTCOME_REQUEUED;
+    job->row.restarts++;
+    job->row.not_before_ms = delay ? core_now(ctl) + delay : 0;
+    job->notes.end_by = BY_POLICY;
+    event_job(ctl, job, JOB_EV_RESTART, text, NULL);
+}
+
+static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *verdict)
+{
+    char text[LIVE_REASON_MAX];
+    bool failed = verdict->outcome == OUTCOME_FAILED;
+    enum end_class class = !failed ? END_SUCCESS : job->has_first ? job->first_class : END_UNKNOWN;
+    if (failed && job->has_first)
+        snprintf(text, sizeof text, job->row.tasks > 1 ? "%s, first of %u" : "%s", job->first_text,
+                 job->row.tasks);
+    else
+        snprintf(text, sizeof text, "%s", verdict->reason);
+    if (job->spec->retry.scope == RETRY_SCOPE_JOB || class == END_CONFLICT) {
+        struct retry_decision decision = retry_decide(&job->spec->retry, &job->notes.used, class);
+        if (decision.answer != RETRY_NO) {
+            restart(ctl, job, &decision, text);
+            retry_count_one(&job->notes.used, class);
+            event_job_row(ctl, job);
+            return;
+        }
+    }
+    settle_close(ctl, job, verdict->outcome, BY_POLICY, text);
+}
+
+void settle_give_all(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
+        give(ctl, job, &job->tasks[flat]);
+}
+
+void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
+{
+    enum job_state next = job_next_state(job->row.state, event);
+    uint64_t now = core_now(ctl);
+    uint64_t keep = ctl->config.keep_ms;
+    if (job->spec && job->spec->limits.keep_ms.has)
+        keep = job->spec->limits.keep_ms.value;
+    job->row.outcome = OUTCOME_NONE;
+    job->notes.hold_until_ms = 0;
+    job->notes.end_by = BY_NONE;
+    job->notes.force = false;
+    job->stop_sent = STOP_NONE;
+    if (job_state_final(next))
+        job->row.ended_ms = now;
+    event_job(ctl, job, event, text, NULL);
+    if (job_state_final(job->row.state)) {
+        store_set_keep(ctl->config.store, job->row.id, keep ? now + keep : 0, NULL);
+        ctl->plan_due |= ctl->waiting_for_others > 0;
+    }
+}
+
+/* An agent the engine was never told of (the server died between commit and call) has nothing to
+ * release. */
+static void forget_unlaunched(struct ctl *ctl, struct live_job *job)
+{
+    for (size_t i = job->agents.n; i-- > 0;) {
+        const struct live_agent *agent = &job->agents.at[i];
+        if (agent->launched)
+            continue;
+        struct engine_fact gone = { .kind = FACT_RELEASED,
+                                    .generation = { .job = job->row.id,
+                                                    .number = job->row.generation },
+                                    .node = agent->node };
+        facts_hear(ctl, &gone);
+    }
+}
+
+/* Closing, and nothing of it is left anywhere: the tasks that never began are stopped, places are
+ * free, the outcome is a fact. */
+static void finish(struct ctl *ctl, struct live_job *job)
+{
+    struct ending ending = { .by = job->notes.end_by,
+                             .reason = "ended before it started",
+                             .tail = "" };
+    forget_unlaunched(ctl, job);
+    if (job->agents.n > 0)
+        return;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        task->again = task->wants_place = false;
+        if (task_state_final(task->state))
+            continue;
+        if (task->attempt_state != ATTEMPT_NONE && !attempt_state_final(task->attempt_state)) {
+            task->attempt_state = ATTEMPT_STOPPED;
+            event_attempt_row(ctl, job, flat, &ending, core_now(ctl));
+        }
+        event_task(ctl, job, flat, TASK_EV_STOP);
+        event_task_row(ctl, job, flat);
+    }
+    job->again = job->wants_place = 0;
+    settle_give_all(ctl, job);
+    settle_end(ctl, job, job_outcome_event(job->row.outcome), NULL);
+}
+
+static void write_agents(struct ctl *ctl, struct live_job *job)
+{
+    for (size_t i = 0; i < job->agents.n; i++) {
+        struct live_agent *agent = &job->agents.at[i];
+        if (!agent->changed)
+            continue;
+        struct agent_row row = { .job = job->row.id,
+                                 .generation = job->row.generation,
+                                 .launch_seq = agent->launch_seq,
+                                 .node = agent->node,
+                                 .last_seq = agent->last_seq,
+                                 .state = agent->state };
+        memcpy(row.token_hash, agent->token_hash, sizeof row.token_hash);
+        store_put_agent(ctl->config.store, &row, NULL);
+        agent->changed = false;
+    }
+}
+
+void settle_job(struct ctl *ctl, struct live_job *job)
+{
+    if (job_state_holds(job->row.state) && job->tasks && core_spec(ctl, job)) {
+        if (!live_closing(job)) {
+            struct verdict verdict = job_verdict(job->spec, job->tally);
+            if (verdict.outcome != OUTCOME_NONE) {
+                note_running(ctl, job);
+                decide(ctl, job, &verdict);
+            } else {
+                settle_again(ctl, job);
+                note_running(ctl, job);
+            }
+        }
+        if (live_closing(job))
+            finish(ctl, job);
+    }
+    job->has_first = false;
+    write_agents(ctl, job);
+}

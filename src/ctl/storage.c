@@ -1,0 +1,97 @@
+/* Which directory of this machine a storage URI means. The table of roots is configuration; the
+ * longest prefix wins; file: URIs and plain paths serve themselves. */
+#include "ctl/storage.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <string.h>
+
+static const struct uri_root *longest(const struct ctl_config *config, const char *uri)
+{
+    const struct uri_root *best = NULL;
+    for (size_t i = 0; i < config->n_roots; i++) {
+        const struct uri_root *root = &config->roots[i];
+        if (strncmp(uri, root->prefix, strlen(root->prefix)) != 0)
+            continue;
+        if (!best || strlen(root->prefix) > strlen(best->prefix))
+            best = root;
+    }
+    return best;
+}
+
+static bool climbs(const char *path)
+{
+    for (const char *p = path; (p = strstr(p, "..")); p += 2)
+        if ((p == path || p[-1] == '/') && (p[2] == '\0' || p[2] == '/'))
+            return true;
+    return false;
+}
+
+static bool has_scheme(const char *uri)
+{
+    size_t n = strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    return n > 1 && uri[n] == ':';
+}
+
+static const char *skip_slashes(const char *path)
+{
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    return path;
+}
+
+const char *storage_map(const struct ctl_config *config, struct arena *arena, const char *uri,
+                        const char *work_dir, struct err *err)
+{
+    const struct uri_root *root = longest(config, uri);
+    if (root) {
+        const char *rest = uri + strlen(root->prefix);
+        while (*rest == '/')
+            rest++;
+        if (climbs(rest)) {
+            err_set(err, ERR_INPUT, "%s leaves its storage root by \"..\"", uri);
+            return NULL;
+        }
+        return arena_printf(arena, "%s/%s", root->dir, rest);
+    }
+    if (strncmp(uri, "file:", 5) == 0 && uri[5] == '/')
+        return arena_strdup(arena, skip_slashes(uri + 5));
+    if (uri[0] == '/')
+        return arena_strdup(arena, skip_slashes(uri));
+    if (!has_scheme(uri) && work_dir)
+        return arena_printf(arena, "%s/%s", work_dir, uri);
+    err_set(err, ERR_CANNOT, "no storage root serves %s", uri);
+    err_hint(err,
+             "add its prefix to storage in the configuration, or give a directory with --code");
+    return NULL;
+}
+
+int storage_check_code(const char *dir, const char *uri, uint64_t limit, struct err *err)
+{
+    char most[FMT_MAX];
+    unsigned long long bytes = 0;
+    if (access(dir, F_OK) < 0) {
+        err_set(err, ERR_CANNOT, "the code directory %s is not there (%s)", uri, dir);
+        return err_hint(err, "create it, correct codeDir, or give another with --code DIR");
+    }
+    if (!file_is_dir(dir)) {
+        err_set(err, ERR_CANNOT, "the code directory %s is no directory (%s)", uri, dir);
+        return err_hint(err, "name the directory that holds the program");
+    }
+    if (access(dir, R_OK | X_OK) < 0) {
+        err_set(err, ERR_CANNOT, "the code directory %s cannot be read (%s)", uri, dir);
+        return err_hint(err, "chmod -R a+rX %s", dir);
+    }
+    if (limit == 0)
+        return 0;
+    if (file_tree_size(dir, limit, &bytes, err))
+        return err_in(err, "code directory %s", uri);
+    if (bytes > limit) {
+        err_set(err, ERR_CANNOT, "the code directory %s holds more than %s bytes", uri,
+                fmt_size(most, limit));
+        return err_hint(err, "keep data elsewhere and read it by its path");
+    }
+    return 0;
+}

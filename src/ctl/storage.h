@@ -1,0 +1,14 @@
+/* Storage URIs of jobs and the local directories that serve them. */
+#ifndef CTL_STORAGE_H
+#define CTL_STORAGE_H
+
+#include "ctl/ctl.h"
+
+/* uri: "file:///x", "/x", a path relative to work_dir, or a configured prefix. The directory in
+ * arena, or NULL: err says that no entry serves it. Nothing is looked at on disk. */
+const char *storage_map(const struct ctl_config *, struct arena *, const char *uri,
+                        const char *work_dir, struct err *err);
+/* Is dir a readable directory of at most limit bytes (0: any)? uri is for messages. */
+int storage_check_code(const char *dir, const char *uri, uint64_t limit, struct err *err);
+
+#endif

@@ -1,0 +1,464 @@
+/* Submission: text to a checked job, admission, one event and its rows in the turn's transaction.
+ * The answer goes out after the commit; a dry run answers what would happen and stores nothing. */
+#include "ctl/admit.h"
+#include "ctl/after.h"
+#include "ctl/core.h"
+#include "ctl/notes.h"
+#include "ctl/storage.h"
+#include "ctl/views.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "text/json.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define IDEM_KEEP_MS (7ull * 24 * 3600 * 1000)
+#define KEY_MAX      255
+#define SPEC_MAX     (16u << 20)
+#define AUTH_MAX     65536
+
+struct submission {
+    struct ctl *ctl;
+    struct ctl_submit ask; /* text filled in when it was "like" */
+    struct answer *answer;
+    struct arena *arena;
+    struct dialect_result read;
+    struct site_notes site;
+    struct job_row row;
+    struct live_notes notes;
+    unsigned char hash[32];
+};
+
+/* ---- before reading ---- */
+
+static void hash_part(crypto_hash_sha256_state *state, const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    crypto_hash_sha256_update(state, (const unsigned char *)(text ? text : ""), len);
+    crypto_hash_sha256_update(state, (const unsigned char *)"", 1);
+}
+
+static void hash_body(struct submission *s)
+{
+    crypto_hash_sha256_state state;
+    const struct ctl_submit *ask = &s->ask;
+    crypto_hash_sha256_init(&state);
+    crypto_hash_sha256_update(&state, (const unsigned char *)ask->text, ask->len);
+    hash_part(&state, ask->from);
+    hash_part(&state, ask->name);
+    hash_part(&state, ask->queue);
+    hash_part(&state, ask->code_dir);
+    hash_part(&state, ask->work_dir);
+    for (size_t i = 0; i < ask->env.n; i++) {
+        hash_part(&state, ask->env.at[i].name);
+        hash_part(&state, ask->env.at[i].value);
+    }
+    for (size_t i = 0; i < ask->sets.n; i++)
+        hash_part(&state, ask->sets.at[i]);
+    crypto_hash_sha256_final(&state, s->hash);
+}
+
+/* The text of another job, with its dialect and directories where the new submission names none. */
+static int take_after(struct submission *s, struct err *err)
+{
+    struct job_row row;
+    struct origin_row origin;
+    struct site_notes site;
+    struct ctl *ctl = s->ctl;
+    if (core_row(ctl, s->arena, s->ask.like, &row))
+        return err_set(err, ERR_NOT_FOUND, "the job to be submitted again is not known");
+    if (!core_may(ctl, s->ask.owner, &row))
+        return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)row.number,
+                       row.owner);
+    if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
+        return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
+                       (unsigned long long)row.number);
+    notes_read_site(s->arena, row.site, &site);
+    s->ask.text = origin.text;
+    s->ask.len = strlen(origin.text);
+    s->ask.from = s->ask.from ? s->ask.from : row.dialect;
+    s->ask.file = s->ask.file ? s->ask.file : origin.file;
+    s->ask.work_dir = s->ask.work_dir ? s->ask.work_dir : site.work_dir;
+    s->ask.code_dir = s->ask.code_dir ? s->ask.code_dir : site.code_dir;
+    return 0;
+}
+
+/* 1: answered already; 0: a new key; -1: err. */
+static int known_key(struct submission *s, struct err *err)
+{
+    struct ctl *ctl = s->ctl;
+    struct idem_row idem = { .owner = s->ask.owner, .key = s->ask.key };
+    if (!s->ask.key || s->ask.dry_run)
+        return 0;
+    if (strlen(s->ask.key) > KEY_MAX || !*s->ask.key)
+        return err_set(err, ERR_INPUT, "an idempotency key has 1 to %d characters", KEY_MAX);
+    int found = store_get_idem(ctl->config.store, core_now(ctl), &idem, err);
+    if (found <= 0)
+        return found;
+    if (memcmp(idem.body_hash, s->hash, sizeof s->hash) != 0) {
+        err_set(err, ERR_CONFLICT, "idempotency key \"%.100s\" was used for another submission",
+                s->ask.key);
+        return err_hint(err, "use a new key for a new job");
+    }
+    if (core_row(ctl, s->arena, idem.job, &s->row))
+        return err_set(err, ERR_CONFLICT, "the job of idempotency key \"%.100s\" is gone",
+                       s->ask.key);
+    return 1;
+}
+
+/* ---- reading and admission ---- */
+
+static int refuse(struct submission *s, struct err *err, enum err_code code)
+{
+    report_err(&s->answer->report, err);
+    err->code = code;
+    return -1;
+}
+
+static int read_text(struct submission *s, struct err *err)
+{
+    struct ctl *ctl = s->ctl;
+    struct site site = { .owner = s->ask.owner,
+                         .fs_uri = ctl->config.fs_uri,
+                         .work_dir = s->ask.work_dir };
+    struct dialect_request request = { .text = s->ask.text,
+                                       .len = s->ask.len,
+                                       .from = s->ask.from,
+                                       .name = s->ask.name,
+                                       .queue = s->ask.queue,
+                                       .env = s->ask.env,
+                                       .sets = s->ask.sets,
+                                       .site = &site };
+    s->answer->has_report = true;
+    if (dialect_read(ctl->config.dialects, s->arena, &request, &s->read, &s->answer->report))
+        return refuse(s, err, ERR_INPUT);
+    return 0;
+}
+
+static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
+{
+    for (size_t i = 0; i < spec->inputs.n_data; i++) {
+        const char *from = spec->inputs.data[i].from;
+        const char *path = storage_map(&s->ctl->config, s->arena, from, s->ask.work_dir, err);
+        if (!path)
+            return -1;
+        if (access(path, R_OK) < 0)
+            return err_sys(err, "inputs.data[%zu]: %s (%s)", i, from, path), err->code = ERR_CANNOT,
+                                                                             -1;
+    }
+    return 0;
+}
+
+/* Directories the job names, as directories of this machine. */
+static int map_storage(struct submission *s, struct err *err)
+{
+    const struct job_spec *spec = s->read.job;
+    const struct code *code = &spec->inputs.code;
+    const char *uri = s->ask.code_dir ? s->ask.code_dir : code->dir;
+    s->site.work_dir = s->ask.work_dir;
+    s->site.file = s->ask.file;
+    s->site.wait_for_nodes = s->ask.wait_for_nodes;
+    if (uri) {
+        s->site.code_dir = s->ask.code_dir
+                               ? s->ask.code_dir
+                               : storage_map(&s->ctl->config, s->arena, uri, s->ask.work_dir, err);
+        if (!s->site.code_dir || storage_check_code(s->site.code_dir, uri, code->limit, err))
+            return -1;
+    }
+    if (spec->output && *spec->output) {
+        s->site.output_dir =
+            storage_map(&s->ctl->config, s->arena, spec->output, s->ask.work_dir, err);
+        if (!s->site.output_dir)
+            return err_in(err, "output");
+    }
+    return check_data(s, spec, err);
+}
+
+static int admit(struct submission *s, struct err *err)
+{
+    struct ctl *ctl = s->ctl;
+    struct job_spec *spec = s->read.job;
+    struct report *report = &s->answer->report;
+    struct engine *engine = ctl->config.engine;
+    if (admit_queue(ctl->config.queues, spec, report) | after_resolve(ctl, spec, report))
+        return refuse(s, err, ERR_INPUT);
+    if (admit_features(engine->ops->caps(engine), spec, report))
+        return refuse(s, err, ERR_CANNOT);
+    if (map_storage(s, err))
+        return -1;
+    if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
+        return refuse(s, err, ERR_CANNOT);
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+static struct text_node *warnings(struct submission *s)
+{
+    const struct report *report = &s->answer->report;
+    struct text_node *list = text_list(s->arena, NULL, NULL);
+    for (size_t i = 0; i < report->n; i++) {
+        const struct problem *p = &report->at[i];
+        if (p->severity != SEVERITY_WARNING)
+            continue;
+        struct text_node *one = text_map(s->arena, list, NULL);
+        text_str(s->arena, one, "path", p->path ? p->path : "");
+        text_str(s->arena, one, "what", p->what);
+        if (p->hint && *p->hint)
+            text_str(s->arena, one, "hint", p->hint);
+        if (p->place.line) {
+            text_int(s->arena, one, "line", p->place.line);
+            text_int(s->arena, one, "col", p->place.col);
+        }
+    }
+    return list;
+}
+
+/* What the submitter said beside the text; values of variables may be secret. */
+static struct text_node *differs(struct submission *s)
+{
+    struct text_node *list = text_list(s->arena, NULL, NULL);
+    const struct ctl_submit *ask = &s->ask;
+    if (ask->name)
+        text_str(s->arena, list, NULL, arena_printf(s->arena, "name=%s", ask->name));
+    if (ask->queue)
+        text_str(s->arena, list, NULL, arena_printf(s->arena, "queue=%s", ask->queue));
+    if (ask->code_dir)
+        text_str(s->arena, list, NULL, arena_printf(s->arena, "code=%s", ask->code_dir));
+    for (size_t i = 0; i < ask->sets.n; i++)
+        text_str(s->arena, list, NULL, ask->sets.at[i]);
+    for (size_t i = 0; i < ask->env.n; i++)
+        text_str(s->arena, list, NULL, arena_printf(s->arena, "env %s", ask->env.at[i].name));
+    return list;
+}
+
+static void add_sizes(const struct job_spec *spec, struct submitted_view *view)
+{
+    for (size_t i = 0; i < spec->n_roles; i++) {
+        const struct role *role = &spec->roles[i];
+        view->tasks += role->replicas;
+        view->cpu_milli += role->replicas * role->resources.cpu_milli;
+        view->memory += role->replicas * role->resources.memory;
+        view->gpu_milli += role->replicas * role->resources.gpu_milli;
+    }
+}
+
+/* What this job would do now, by the scheduler's own code. */
+static void try_out(struct submission *s, struct submitted_view *view)
+{
+    const struct job_spec *spec = s->read.job;
+    struct sched_job job = { .id = 1, .spec = spec };
+    struct plan_entry entry = sched_try(s->ctl->cluster, &job, core_now(s->ctl), s->arena);
+    view->dry_run = true;
+    view->state =
+        entry.kind == PLAN_ADMIT ? job_state_word(JOB_STARTING) : job_state_word(JOB_QUEUED);
+    view->reason = entry.kind == PLAN_ADMIT ? NULL : entry.reason.text;
+    if (entry.kind != PLAN_ADMIT)
+        return;
+    view->places = text_map(s->arena, NULL, NULL);
+    for (uint32_t i = 0; i < entry.n_tasks; i++)
+        text_str(s->arena, view->places,
+                 arena_printf(s->arena, "%s/%u", spec->roles[entry.tasks[i].role].name,
+                              entry.tasks[i].index),
+                 entry.tasks[i].node);
+}
+
+static void answer_tree(struct submission *s)
+{
+    char id[JOB_ID_TEXT] = "";
+    const struct job_spec *spec = s->read.job;
+    struct submitted_view view = { .name = s->row.name,
+                                   .number = s->row.number,
+                                   .dialect = s->read.dialect->name,
+                                   .title = s->read.dialect->title,
+                                   .state = job_state_word(s->row.state),
+                                   .work_dir = s->site.code_dir ? NULL : s->site.work_dir,
+                                   .code_dir = s->site.code_dir,
+                                   .roles = spec->n_roles,
+                                   .warnings = s->site.warnings };
+    add_sizes(spec, &view);
+    if (s->ask.dry_run)
+        try_out(s, &view);
+    else
+        view.id = job_id_format(id, s->row.id);
+    s->answer->job = s->row.id;
+    s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
+}
+
+static void answer_existing(struct submission *s)
+{
+    char id[JOB_ID_TEXT];
+    const struct job_row *row = &s->row;
+    const struct dialect *dialect = dialect_find(s->ctl->config.dialects, row->dialect);
+    struct site_notes site;
+    notes_read_site(s->arena, row->site, &site);
+    struct submitted_view view = { .id = job_id_format(id, row->id),
+                                   .name = row->name,
+                                   .number = row->number,
+                                   .dialect = row->dialect,
+                                   .title = dialect ? dialect->title : NULL,
+                                   .state = job_state_word(row->state),
+                                   .tasks = row->tasks,
+                                   .gpu_milli = row->gpu_milli,
+                                   .work_dir = site.code_dir ? NULL : site.work_dir,
+                                   .code_dir = site.code_dir,
+                                   .existing = true,
+                                   .warnings = site.warnings };
+    s->answer->job = row->id;
+    s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
+}
+
+/* ---- storing ---- */
+
+/* Registry credentials lie apart from the job; without a container runtime nobody asks for them. */
+static void keep_auth(struct submission *s)
+{
+    struct err err;
+    AUTO_FREE char *data = NULL;
+    size_t len = 0;
+    char name[64];
+    const char *uri = s->read.job->inputs.registry_auth;
+    const char *path =
+        uri ? storage_map(&s->ctl->config, s->arena, uri, s->ask.work_dir, &err) : NULL;
+    if (!uri)
+        return;
+    if (!path || file_read(path, AUTH_MAX, &data, &len, &err)) {
+        report_warn(&s->answer->report, (struct place){ 0 }, "inputs.registry_auth",
+                    "%s cannot be read: %s", uri, err.what);
+        return;
+    }
+    snprintf(name, sizeof name, "registry/%llu", (unsigned long long)s->row.id);
+    store_put_secret(s->ctl->config.store, s->ask.owner, name, data, len, NULL);
+    sodium_memzero(data, len);
+}
+
+static uint64_t all_gpus(const struct job_spec *spec)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < spec->n_roles; i++)
+        sum += spec->roles[i].replicas * spec->roles[i].resources.gpu_milli;
+    return sum;
+}
+
+static void make_row(struct submission *s)
+{
+    struct ctl *ctl = s->ctl;
+    const struct job_spec *spec = s->read.job;
+    uint64_t now = core_now(ctl);
+    s->notes.has_after = spec->n_after > 0;
+    s->notes.pending_until_ms =
+        spec->limits.pending_ms.has ? now + spec->limits.pending_ms.value : 0;
+    s->row = (struct job_row){ .name = spec->name,
+                               .owner = s->ask.owner,
+                               .project = spec->project ? spec->project : "",
+                               .queue = spec->queue && *spec->queue ? spec->queue : "default",
+                               .dialect = s->read.dialect->name,
+                               .priority = spec->priority,
+                               .reason = "",
+                               .tasks = job_task_count(spec),
+                               .gpu_milli = all_gpus(spec),
+                               .submitted_ms = now };
+    if (s->ask.dry_run)
+        return;
+    s->row.id = ctl->last_id = job_id_next(ctl->last_id, now);
+    s->row.number = store_next_number(ctl->config.store);
+}
+
+static const char *first_text(struct submission *s, char out[LIVE_REASON_MAX])
+{
+    const char *verb = s->read.job->suspend ? "held until it is resumed; " : "";
+    if (s->site.code_dir)
+        snprintf(out, LIVE_REASON_MAX, "%scode from %.200s", verb, s->site.code_dir);
+    else if (s->site.work_dir)
+        snprintf(out, LIVE_REASON_MAX, "%sin %.200s", verb, s->site.work_dir);
+    else
+        snprintf(out, LIVE_REASON_MAX, "%sin a fresh directory for each task", verb);
+    return out;
+}
+
+/* Rows first, the event last: it makes the job queued (or suspended) and live. */
+static void store_all(struct submission *s)
+{
+    struct ctl *ctl = s->ctl;
+    struct store *store = ctl->config.store;
+    char text[LIVE_REASON_MAX];
+    AUTO_BUF struct buf spec = BUF_INIT(SPEC_MAX);
+    json_print(job_encode(s->arena, s->read.job), 0, &spec);
+    s->row.spec = buf_str(&spec);
+    s->row.site = notes_of_site(s->arena, &s->site);
+    s->row.live = notes_of_job(s->arena, &s->notes);
+    enum job_event event = s->read.job->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
+    s->row.state = job_next_state(JOB_NONE, event);
+    store_put_job(store, &s->row, NULL);
+    const char *masked =
+        dialect_mask(s->arena, s->read.dialect, s->read.root, s->ask.text, s->ask.len);
+    AUTO_FREE char *original = mem_strndup(s->ask.text, s->ask.len);
+    struct origin_row origin = {
+        .job = s->row.id, .text = original, .masked = masked, .file = s->ask.file
+    };
+    store_put_origin(store, &origin, NULL);
+    if (s->ask.key) {
+        struct idem_row idem = { .owner = s->ask.owner,
+                                 .key = s->ask.key,
+                                 .job = s->row.id,
+                                 .expires_ms = core_now(ctl) + IDEM_KEEP_MS };
+        memcpy(idem.body_hash, s->hash, sizeof idem.body_hash);
+        store_put_idem(store, &idem, NULL);
+    }
+    s->row.state = JOB_NONE;
+    struct live_job *job = live_add(ctl->live, &s->row);
+    job->notes = s->notes;
+    ctl->waiting_for_others += job->notes.has_after;
+    core_wake(ctl, job->notes.pending_until_ms);
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    if (s->site.warnings->count)
+        text_copy(ctl->scratch, body, "warnings", s->site.warnings);
+    event_job(ctl, job, event, first_text(s, text), body);
+    s->row.state = job->row.state;
+    ctl->counters.submitted++;
+}
+
+static int submit(struct submission *s, struct err *err)
+{
+    if (!s->ask.text && take_after(s, err))
+        return -1;
+    hash_body(s);
+    int known = known_key(s, err);
+    if (known < 0)
+        return -1;
+    if (known) {
+        answer_existing(s);
+        return 0;
+    }
+    if (s->ctl->full && !s->ask.dry_run) {
+        err_set(err, ERR_FULL, "the disk of the server is full");
+        return err_hint(err, "make room in %s; running jobs go on", s->ctl->config.state_dir);
+    }
+    if (read_text(s, err) || admit(s, err))
+        return -1;
+    make_row(s);
+    if (!s->ask.dry_run)
+        keep_auth(s);
+    s->site.warnings = warnings(s);
+    s->site.differs = differs(s);
+    if (!s->ask.dry_run)
+        store_all(s);
+    answer_tree(s);
+    return 0;
+}
+
+void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
+    struct err err = { 0 };
+    answer->writes = true;
+    report_init(&answer->report, answer->arena);
+    if (submit(&s, &err))
+        answer->err = err;
+}

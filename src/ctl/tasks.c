@@ -1,0 +1,253 @@
+/* Tasks and their attempts from rows: trees for answers, log directories for readers, the way into
+ * a running task for exec. */
+#include "ctl/tasks.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "ctl/core.h"
+#include "ctl/notes.h"
+#include "ctl/views.h"
+#include "text/json.h"
+#include "wire/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct job_spec *tasks_spec(struct ctl *ctl, struct arena *arena, const struct job_row *row)
+{
+    const struct live_job *live = live_find(ctl->live, row->id);
+    struct report report;
+    if (live && live->spec)
+        return live->spec;
+    report_init(&report, arena);
+    struct text_node *tree =
+        row->spec ? json_parse(arena, row->spec, strlen(row->spec), 0, &report) : NULL;
+    return tree ? job_decode(arena, tree, &report) : NULL;
+}
+
+/* ---- trees ---- */
+
+static struct text_node *numbers_tree(struct arena *arena, struct text_node *parent,
+                                      const char *key, const uint32_t *at, uint32_t n)
+{
+    struct text_node *list = text_list(arena, parent, key);
+    for (uint32_t i = 0; i < n; i++)
+        text_int(arena, list, NULL, at[i]);
+    return list;
+}
+
+static void add_place(struct arena *arena, const struct attempt_row *row, struct attempt_view *view)
+{
+    struct live_task task = { 0 };
+    notes_read_place(arena, arena, row->place, &task);
+    view->address = task.place.address;
+    if (task.place.n_gpus)
+        view->gpus = numbers_tree(arena, NULL, NULL, task.place.gpus, task.place.n_gpus);
+    if (task.place.n_ports)
+        view->ports = text_map(arena, NULL, NULL);
+    for (uint32_t i = 0; i < task.place.n_ports; i++) {
+        const struct placed_port *port = &task.place.ports[i];
+        numbers_tree(arena, view->ports, port->label, port->numbers, port->count);
+    }
+}
+
+static void add_end(const struct ctl *ctl, const struct job_spec *spec,
+                    const struct attempt_row *row, struct attempt_view *view)
+{
+    const struct ending *end = &row->ending;
+    struct end_words words = convention_of(ctl->config.dialects, spec)->classify(spec, end);
+    view->has_exit_code = end->exited;
+    view->exit_code = end->code;
+    view->has_signal = !end->exited && end->signal;
+    view->signal = end->signal;
+    view->oom = end->oom;
+    view->by = end_by_word(end->by);
+    view->class = end_class_word(words.class);
+    view->has_foreign_code = true;
+    view->foreign_code = words.code;
+    view->phrase = words.phrase;
+    view->text = words.text;
+    view->reason = end->reason;
+    view->memory_peak = end->memory_peak;
+    view->tail = end->tail;
+}
+
+static void put_attempt(const struct ctl *ctl, struct arena *arena, struct text_node *list,
+                        const struct job_spec *spec, const struct attempt_row *row)
+{
+    struct attempt_view view = { .attempt = row->attempt,
+                                 .generation = row->generation,
+                                 .state = attempt_state_word(row->state),
+                                 .node = row->node,
+                                 .pid = row->pid,
+                                 .placed_ms = row->placed_ms,
+                                 .started_ms = row->started_ms,
+                                 .ended_ms = row->ended_ms,
+                                 .log_end = row->log_end };
+    add_place(arena, row, &view);
+    if (attempt_state_final(row->state))
+        add_end(ctl, spec, row, &view);
+    view_put(arena, list, NULL, VIEW_ATTEMPT, &view);
+}
+
+/* The flat position of a row's task, or UINT32_MAX when the job has none such. */
+static uint32_t flat_of(const struct job_spec *spec, struct task_ref ref)
+{
+    if (ref.role >= spec->n_roles || ref.index >= spec->roles[ref.role].replicas)
+        return UINT32_MAX;
+    return job_task_flat(spec, ref.role, ref.index);
+}
+
+struct task_rows { /* what the rows say of one task */
+    const struct task_row *task;
+    struct text_node *attempts;
+};
+
+static void collect(struct ctl *ctl, struct arena *arena, const struct job_row *job,
+                    const struct job_spec *spec, struct task_rows *out)
+{
+    struct task_row *tasks;
+    struct attempt_row *attempts;
+    size_t n_tasks = 0, n_attempts = 0;
+    if (store_tasks(ctl->config.store, arena, job->id, &tasks, &n_tasks, NULL))
+        n_tasks = 0;
+    if (store_attempts(ctl->config.store, arena, job->id, &attempts, &n_attempts, NULL))
+        n_attempts = 0;
+    for (size_t i = 0; i < n_tasks; i++) {
+        uint32_t flat = flat_of(spec, tasks[i].ref);
+        if (flat != UINT32_MAX)
+            out[flat].task = &tasks[i];
+    }
+    for (size_t i = 0; i < n_attempts; i++) {
+        uint32_t flat = flat_of(spec, attempts[i].ref);
+        if (flat == UINT32_MAX)
+            continue;
+        if (!out[flat].attempts)
+            out[flat].attempts = text_list(arena, NULL, NULL);
+        put_attempt(ctl, arena, out[flat].attempts, spec, &attempts[i]);
+    }
+}
+
+struct text_node *tasks_tree(struct ctl *ctl, struct arena *arena, const struct job_row *job)
+{
+    const struct job_spec *spec = tasks_spec(ctl, arena, job);
+    struct text_node *list = text_list(arena, NULL, NULL);
+    if (!spec)
+        return list;
+    const struct convention *words = convention_of(ctl->config.dialects, spec);
+    struct task_rows *rows = ARENA_ARRAY(arena, job_task_count(spec), struct task_rows);
+    collect(ctl, arena, job, spec, rows);
+    uint32_t flat = 0;
+    for (size_t r = 0; r < spec->n_roles; r++) {
+        for (uint32_t i = 0; i < spec->roles[r].replicas; i++, flat++) {
+            enum task_state state = rows[flat].task ? rows[flat].task->state : TASK_WAITING;
+            struct task_view view = { .name = arena_printf(arena, "%s/%u", spec->roles[r].name, i),
+                                      .role = spec->roles[r].name,
+                                      .index = i,
+                                      .state = task_state_word(state),
+                                      .word = words->task_word ? words->task_word(state) : NULL,
+                                      .attempt = rows[flat].task ? rows[flat].task->attempt : 0,
+                                      .attempts = rows[flat].attempts };
+            view_put(arena, list, NULL, VIEW_TASK, &view);
+        }
+    }
+    return list;
+}
+
+/* ---- logs ---- */
+
+static uint64_t log_end(const struct ctl *ctl, const struct attempt_row *row)
+{
+    const struct live_job *live = live_find(ctl->live, row->job);
+    uint32_t flat = live && live->tasks ? live_flat(live, row->ref) : UINT32_MAX;
+    if (flat == UINT32_MAX || live->tasks[flat].attempt != row->attempt)
+        return row->log_end;
+    return live->tasks[flat].log_end > row->log_end ? live->tasks[flat].log_end : row->log_end;
+}
+
+int ctl_logs(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_log **logs, size_t *n,
+             struct err *err)
+{
+    struct job_row job;
+    struct attempt_row *rows;
+    size_t found = 0, used = 0;
+    char name[LOG_DIR_MAX];
+    if (core_row(ctl, arena, id, &job))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    const struct job_spec *spec = tasks_spec(ctl, arena, &job);
+    if (!spec)
+        return err_set(err, ERR_SYSTEM, "the record of job %llu cannot be read",
+                       (unsigned long long)job.number);
+    if (store_attempts(ctl->config.store, arena, id, &rows, &found, err))
+        return -1;
+    struct ctl_log *out = ARENA_ARRAY(arena, found, struct ctl_log);
+    for (size_t i = 0; i < found; i++) {
+        const struct attempt_row *row = &rows[i];
+        if (flat_of(spec, row->ref) == UINT32_MAX)
+            continue;
+        const char *role = spec->roles[row->ref.role].name;
+        AUTO_FREE char *dir = launch_dir(ctl, job.number, row->generation, row->node);
+        log_dir_name(name, role, row->ref.index, row->attempt);
+        out[used++] = (struct ctl_log){ .role = row->ref.role,
+                                        .index = row->ref.index,
+                                        .attempt = row->attempt,
+                                        .role_name = role,
+                                        .dir = arena_printf(arena, "%s/%s", dir, name),
+                                        .end = log_end(ctl, row),
+                                        .final = attempt_state_final(row->state) };
+    }
+    *logs = out;
+    *n = used;
+    return 0;
+}
+
+/* ---- exec ---- */
+
+/* "worker" means worker/0. */
+static uint32_t find_task(const struct live_job *job, const char *text)
+{
+    char role[JOB_NAME_MAX + 1];
+    uint32_t position;
+    uint64_t index = 0;
+    const char *slash = strrchr(text, '/');
+    size_t len = slash ? (size_t)(slash - text) : strlen(text);
+    if (len >= sizeof role || (slash && !scan_u64(slash + 1, 0, JOB_MAX_TASKS, &index)))
+        return UINT32_MAX;
+    memcpy(role, text, len);
+    role[len] = '\0';
+    if (!job_role(job->spec, role, &position))
+        return UINT32_MAX;
+    return live_flat(job,
+                     (struct task_ref){ .role = (uint16_t)position, .index = (uint32_t)index });
+}
+
+int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
+             struct engine_exec *exec, struct err *err)
+{
+    struct live_job *job = live_find(ctl->live, id);
+    struct engine *engine = ctl->config.engine;
+    if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
+        err_set(err, ERR_CONFLICT, "the job runs nothing now");
+        return err_hint(err,
+                        "its output: muster logs; a failed task stays open with health.debug_hold");
+    }
+    if (!core_may(ctl, owner, &job->row))
+        return err_set(err, ERR_DENIED, "job %llu belongs to %s",
+                       (unsigned long long)job->row.number, job->row.owner);
+    if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
+        return err_set(err, ERR_CANNOT, "the %s engine cannot run commands inside tasks",
+                       engine->ops->name);
+    uint32_t flat = find_task(job, task);
+    if (flat == UINT32_MAX)
+        return err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
+                       (unsigned long long)job->row.number, task);
+    const struct live_task *at = &job->tasks[flat];
+    bool held = at->state == TASK_FAILED && job->notes.hold_until_ms > 0;
+    if (at->attempt_state != ATTEMPT_RUNNING && !held)
+        return err_set(err, ERR_CONFLICT, "%.100s is %s", task, task_state_word(at->state));
+    exec->generation = (struct generation){ .job = id, .number = job->row.generation };
+    exec->node = at->place.node;
+    exec->task = (struct task_ref){ .role = (uint16_t)at->place.role, .index = at->place.index };
+    exec->attempt = at->attempt;
+    return engine->ops->exec(engine, exec, err);
+}

@@ -1,0 +1,13 @@
+/* Tasks of any job, live or ended, as trees (ctl_logs and ctl_exec of ctl/ctl.h live in the same
+ * file). */
+#ifndef CTL_TASKS_H
+#define CTL_TASKS_H
+
+#include "ctl/ctl.h"
+
+/* The job's canonical form: the live one, or decoded into arena. NULL: cannot be read. */
+const struct job_spec *tasks_spec(struct ctl *, struct arena *, const struct job_row *);
+/* [Task], roles in order, with their attempts. */
+struct text_node *tasks_tree(struct ctl *, struct arena *, const struct job_row *);
+
+#endif

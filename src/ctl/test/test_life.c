@@ -1,0 +1,327 @@
+/* The life of jobs: start, end, retry, stop, suspend, loss; what must hold at each end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "ctl/test/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ONE "{\"name\":\"one\",\"roles\":{\"w\":{\"run\":\"true\",\"resources\":{\"cpu\":1}}}}"
+#define GANG                                                                                       \
+    "{\"name\":\"gang\",\"roles\":{\"m\":{\"run\":\"a\",\"resources\":{\"cpu\":1,\"gpu\":1}},"     \
+    "\"w\":{\"replicas\":3,\"run\":\"b\",\"resources\":{\"cpu\":1,\"gpu\":1}}}}"
+#define TASK_RETRY                                                                                 \
+    "{\"name\":\"r\",\"retry\":{\"scope\":\"task\",\"unknown\":2,\"platform\":3},"                 \
+    "\"roles\":{\"w\":{\"replicas\":2,\"run\":\"b\",\"resources\":{\"cpu\":1},\"ports\":{\"p\":1}}}}"
+#define JOB_RETRY                                                                                  \
+    "{\"name\":\"r\",\"retry\":{\"scope\":\"job\",\"unknown\":1,\"platform\":\"always\"},"         \
+    "\"roles\":{\"w\":{\"replicas\":2,\"run\":\"b\",\"resources\":{\"cpu\":1}}}}"
+
+static int setup(void **state)
+{
+    static struct world w;
+    world_init(&w);
+    *state = &w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(w->fake.doubled, 0);
+    world_fini(w);
+    return 0;
+}
+
+static void assert_over(struct world *w, uint64_t job, enum job_state state)
+{
+    assert_string_equal(job_state_word(world_state(w, job)), job_state_word(state));
+    assert_true(world_used(w) == 0);
+    assert_int_equal(fake_alive(&w->fake), 0);
+}
+
+static void runs_and_succeeds(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(w, ONE);
+    assert_true(job != 0);
+    assert_true(world_used(w) == 1000);
+    world_run(w);
+    assert_over(w, job, JOB_SUCCEEDED);
+    assert_string_equal(world_events(w, job), "submitted allocated started closing succeeded");
+    assert_string_equal(world_reason(w, job), "w: 1 of 1 tasks ended with 0");
+    assert_int_equal(world_attempts(w, job), 1);
+}
+
+static void gang_waits_for_all(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t first = world_submit(w, GANG);
+    uint64_t second = world_submit(w, GANG);
+    world_run(w);
+    assert_int_equal(world_state(w, first), JOB_RUNNING);
+    assert_int_equal(world_state(w, second), JOB_QUEUED);
+    assert_true(strstr(world_reason(w, second), "gpu") != NULL);
+    world_command(w, first, CTL_STOP);
+    assert_int_equal(w->code, ERR_NONE);
+    world_run(w);
+    assert_int_equal(world_state(w, first), JOB_STOPPED);
+    assert_string_equal(world_reason(w, first), "stopped by ada");
+    assert_int_equal(world_state(w, second), JOB_RUNNING);
+    w->code_all = 0;
+    world_run(w);
+    assert_over(w, second, JOB_SUCCEEDED);
+}
+
+static int second_time_lucky(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return index == 1 && attempt == 1 ? 1 : 0;
+}
+
+static void task_comes_back_alone(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = second_time_lucky;
+    uint64_t job = world_submit(w, TASK_RETRY);
+    world_run(w);
+    assert_over(w, job, JOB_SUCCEEDED);
+    assert_int_equal(world_attempts(w, job), 3);
+    assert_int_equal(world_count(w, job, "task.retry"), 1);
+    assert_int_equal(world_count(w, job, "task_retry"), 1);
+    assert_int_equal(world_count(w, job, "refused"), 0);
+}
+
+static int always_bad(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    (void)attempt;
+    return index == 1 ? 1 : FAKE_RUNS;
+}
+
+static void budget_is_spent(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = always_bad;
+    uint64_t job = world_submit(w, TASK_RETRY);
+    world_run(w);
+    assert_over(w, job, JOB_FAILED);
+    assert_int_equal(world_attempts(w, job), 4);
+    assert_non_null(strstr(world_reason(w, job), "w/1 on n"));
+    assert_non_null(strstr(world_reason(w, job), "exited with 1, first of 2"));
+}
+
+static void whole_job_comes_back(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = second_time_lucky;
+    uint64_t job = world_submit(w, JOB_RETRY);
+    world_run(w);
+    assert_over(w, job, JOB_SUCCEEDED);
+    assert_string_equal(
+        world_events(w, job),
+        "submitted allocated started restart requeued allocated started closing succeeded");
+    assert_int_equal(world_attempts(w, job), 4);
+}
+
+static int dies_once(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return index == 0 && attempt == 1 ? FAKE_DIES : 0;
+}
+
+static void lost_agent_is_a_platform_failure(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = dies_once;
+    uint64_t job = world_submit(w, TASK_RETRY);
+    world_run(w);
+    world_pass(w, 1000); /* what had not begun there waits a little */
+    assert_over(w, job, JOB_SUCCEEDED);
+    assert_true(world_attempts(w, job) >= 3); /* the other one may have been there too */
+    struct arena *arena = arena_create();
+    struct text_node *tree = ctl_job_tree(w->ctl, arena, job, "ada",
+                                          CTL_TASKS | CTL_SPEC | CTL_ORIGIN | CTL_TIMELINE, NULL);
+    const struct text_node *task = text_get(tree, "task_list")->first;
+    const struct text_node *attempt = text_get(task, "attempts")->first;
+    assert_string_equal(text_get(attempt, "state")->str, "lost");
+    assert_string_equal(text_get(attempt, "class")->str, "platform");
+    assert_non_null(text_get(tree, "spec"));
+    assert_non_null(text_get(tree, "origin"));
+    arena_destroy(arena);
+}
+
+static int conflict_once(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return index == 0 && attempt == 1 ? FAKE_CONFLICT : attempt == 1 ? FAKE_RUNS : 0;
+}
+
+static void taken_port_means_a_new_generation(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = conflict_once;
+    uint64_t job = world_submit(w, TASK_RETRY);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    world_pass(w, 5000);
+    assert_over(w, job, JOB_SUCCEEDED);
+    assert_int_equal(world_count(w, job, "allocated"), 2);
+}
+
+static void engine_refuses_and_is_asked_again(void **state)
+{
+    struct world *w = *state;
+    w->fake.refuse = 2;
+    uint64_t job = world_submit(w, TASK_RETRY);
+    world_run(w);
+    assert_int_not_equal(world_state(w, job), JOB_SUCCEEDED); /* it waits a little between tries */
+    world_pass(w, 2000);
+    assert_over(w, job, JOB_SUCCEEDED);
+}
+
+static void suspend_and_resume(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(w, JOB_RETRY);
+    world_run(w);
+    world_command(w, job, CTL_SUSPEND);
+    world_run(w);
+    assert_over(w, job, JOB_SUSPENDED);
+    world_command(w, job, CTL_RESUME);
+    w->code_all = 0;
+    world_run(w);
+    assert_over(w, job, JOB_SUCCEEDED);
+    uint64_t held =
+        world_submit(w, "{\"name\":\"h\",\"suspend\":true,\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    assert_int_equal(world_state(w, held), JOB_SUSPENDED);
+    world_command(w, held, CTL_STOP);
+    assert_over(w, held, JOB_STOPPED);
+}
+
+static void rights_and_wrong_moments(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(w, ONE);
+    world_command_as(w, "bob", job, CTL_STOP);
+    assert_int_equal(w->code, ERR_DENIED);
+    world_command(w, job, CTL_DELETE);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_run(w);
+    world_command(w, job, CTL_STOP);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_command_as(w, "root", job, CTL_DELETE);
+    assert_int_equal(w->code, ERR_NONE);
+    world_command(w, job, CTL_STOP);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
+}
+
+static void repeated_facts_count_once(void **state)
+{
+    struct world *w = *state;
+    w->fake.twice = true;
+    w->by_attempt = second_time_lucky;
+    uint64_t job = world_submit(w, TASK_RETRY);
+    world_run(w);
+    assert_over(w, job, JOB_SUCCEEDED);
+    assert_int_equal(world_attempts(w, job), 3);
+    assert_int_equal(world_count(w, job, "refused"), 0);
+}
+
+static void limits_end_jobs(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"l\",\"limits\":{\"run_time\":\"10s\"},\"roles\":{\"w\":{\"run\":\"x\","
+           "\"resources\":{\"cpu\":4,\"gpu\":2},\"replicas\":2}}}");
+    uint64_t late = world_submit(
+        w, "{\"name\":\"p\",\"limits\":{\"pending\":\"5s\"},\"roles\":{\"w\":{\"run\":\"x\","
+           "\"resources\":{\"cpu\":4}}}}");
+    world_run(w);
+    world_pass(w, 6000);
+    assert_int_equal(world_state(w, late), JOB_FAILED);
+    assert_non_null(strstr(world_reason(w, late), "pending limit"));
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    world_pass(w, 6000);
+    assert_over(w, job, JOB_FAILED);
+    assert_string_equal(world_reason(w, job), "ran longer than its limit of 10s");
+}
+
+static void failed_task_is_held(void **state)
+{
+    struct world *w = *state;
+    w->code_all = 1;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"d\",\"health\":{\"debug_hold\":true},\"roles\":{\"w\":{\"run\":\"x\","
+           "\"resources\":{\"cpu\":1}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_STOPPING);
+    assert_true(world_used(w) == 1000);
+    struct engine_exec exec = { 0 };
+    struct err err;
+    assert_int_equal(ctl_exec(w->ctl, "ada", job, "w/0", &exec, &err), 0);
+    assert_int_equal(ctl_exec(w->ctl, "bob", job, "w/0", &exec, &err), -1);
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_STOPPING);
+    assert_true(world_used(w) == 1000);
+    world_command(w, job, CTL_STOP);
+    world_run(w);
+    assert_over(w, job, JOB_FAILED);
+}
+
+static void waits_for_other_jobs(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t first = world_submit(w, ONE);
+    uint64_t well = world_submit(
+        w,
+        "{\"name\":\"b\",\"after\":[{\"job\":1,\"ended\":\"well\"}],\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    uint64_t badly = world_submit(
+        w,
+        "{\"name\":\"c\",\"after\":[{\"job\":\"one\",\"ended\":\"badly\"}],\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    assert_true(first && well && badly);
+    world_run(w);
+    assert_int_equal(world_state(w, well), JOB_QUEUED);
+    w->code_all = 0;
+    world_run(w);
+    assert_int_equal(world_state(w, well), JOB_SUCCEEDED);
+    assert_int_equal(world_state(w, badly), JOB_FAILED);
+    assert_int_equal(
+        world_submit(w,
+                     "{\"name\":\"d\",\"after\":[{\"job\":99}],\"roles\":{\"w\":{\"run\":\"x\"}}}"),
+        0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(runs_and_succeeds),
+        T(gang_waits_for_all),
+        T(task_comes_back_alone),
+        T(budget_is_spent),
+        T(whole_job_comes_back),
+        T(lost_agent_is_a_platform_failure),
+        T(taken_port_means_a_new_generation),
+        T(engine_refuses_and_is_asked_again),
+        T(suspend_and_resume),
+        T(rights_and_wrong_moments),
+        T(repeated_facts_count_once),
+        T(limits_end_jobs),
+        T(failed_task_is_held),
+        T(waits_for_other_jobs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* The small parts: storage roots, notes in rows, the order of waiting, sentences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "ctl/live.h"
+#include "ctl/notes.h"
+#include "ctl/storage.h"
+#include "ctl/words.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void roots_serve_prefixes(void **state)
+{
+    static const struct uri_root roots[] = { { .prefix = "hdfs://h:9000/", .dir = "/data/h" },
+                                             { .prefix = "hdfs://h:9000/deep/", .dir = "/deep" } };
+    static const struct {
+        const char *uri, *dir;
+    } cases[] = {
+        { "hdfs://h:9000/a/b", "/data/h/a/b" },
+        { "hdfs://h:9000/deep/x", "/deep/x" },
+        { "hdfs://h:9000//a", "/data/h/a" },
+        { "file:///tmp/x", "/tmp/x" },
+        { "file:/tmp/x", "/tmp/x" },
+        { "/abs", "/abs" },
+        { "rel/x", "/work/rel/x" },
+        { "s3://b/x", NULL },
+        { "hdfs://other/x", NULL },
+        { "hdfs://h:9000/../x", NULL },
+        { "hdfs://h:9000/a..b", "/data/h/a..b" },
+    };
+    struct ctl_config config = { .roots = roots, .n_roots = ARRAY_LEN(roots) };
+    struct arena *arena = arena_create();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = { 0 };
+        const char *dir = storage_map(&config, arena, cases[i].uri, "/work", &err);
+        if (cases[i].dir) {
+            assert_non_null(dir);
+            assert_string_equal(dir, cases[i].dir);
+        } else {
+            assert_null(dir);
+            assert_int_not_equal(err.code, ERR_NONE);
+        }
+    }
+    arena_destroy(arena);
+}
+
+static void code_directories(void **state)
+{
+    char dir[] = "/tmp/muster-ctl-parts-XXXXXX", file[64];
+    struct err err;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof file, "%s/f", dir);
+    assert_int_equal(file_replace(file, "0123456789", 10, 0600, &err), 0);
+    assert_int_equal(storage_check_code(dir, "u", 0, &err), 0);
+    assert_int_equal(storage_check_code(dir, "u", 1 << 20, &err), 0);
+    assert_int_equal(storage_check_code(dir, "u", 5, &err), -1);
+    assert_non_null(strstr(err.what, "holds more than"));
+    assert_int_equal(storage_check_code(file, "u", 0, &err), -1);
+    assert_int_equal(storage_check_code("/no/such", "u", 0, &err), -1);
+    assert_int_equal(err.code, ERR_CANNOT);
+    assert_int_equal(file_remove_tree(dir, &err), 0);
+}
+
+static void notes_come_back(void **state)
+{
+    struct arena *arena = arena_create();
+    struct live_notes in = { .used = { .platform = 2, .unknown = 1 },
+                             .hold_until_ms = 12,
+                             .end_by = BY_USER,
+                             .force = true };
+    struct live_notes out = { 0 };
+    (void)state;
+    notes_read_job(arena, notes_of_job(arena, &in), &out);
+    assert_memory_equal(&in, &out, sizeof in);
+    assert_null(notes_of_job(arena, &(struct live_notes){ 0 }));
+    notes_read_job(arena, NULL, &out);
+    assert_int_equal(out.used.platform, 0);
+
+    uint32_t gpus[] = { 1, 3 }, numbers[] = { 20001, 20002 };
+    struct placed_port port = { .label = "http", .numbers = numbers, .count = 2 };
+    struct live_task task = { .seq = 4,
+                              .place = { .address = "127.0.0.2",
+                                         .gpus = gpus,
+                                         .n_gpus = 2,
+                                         .gpu_share_milli = 500,
+                                         .ports = &port,
+                                         .n_ports = 1 } };
+    struct live_task back = { 0 };
+    notes_read_place(arena, arena, notes_of_place(arena, &task), &back);
+    assert_int_equal(back.seq, 4);
+    assert_string_equal(back.place.address, "127.0.0.2");
+    assert_int_equal(back.place.n_gpus, 2);
+    assert_int_equal(back.place.gpus[1], 3);
+    assert_int_equal(back.place.gpu_share_milli, 500);
+    assert_string_equal(back.place.ports[0].label, "http");
+    assert_int_equal(back.place.ports[0].numbers[1], 20002);
+    struct live_task broken = { 0 };
+    notes_read_place(arena, arena, "{\"ports\":7,\"gpus\":", &broken);
+    assert_int_equal(broken.place.n_ports, 0);
+    arena_destroy(arena);
+}
+
+static void waiting_is_ordered(void **state)
+{
+    static const uint32_t priorities[] = { 5, 9, 5, 1, 9, 5 };
+    static const uint64_t order[] = { 2, 5, 1, 3, 6, 4 };
+    struct live *live = live_create();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(priorities); i++) {
+        struct job_row row = { .id = i + 1,
+                               .priority = priorities[i],
+                               .owner = "",
+                               .project = "",
+                               .name = "",
+                               .queue = "",
+                               .dialect = "",
+                               .reason = "" };
+        live_wait_add(live, live_add(live, &row));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(order); i++)
+        assert_true(live_waiting_at(live, i)->row.id == order[i]);
+    live_wait_remove(live, live_find(live, 1));
+    live_remove(live, live_find(live, 5));
+    assert_int_equal(live_waiting(live), 4);
+    assert_true(live_waiting_at(live, 1)->row.id == 3);
+    live_destroy(live);
+}
+
+static void ends_have_words(void **state)
+{
+    char out[WORDS_MAX];
+    (void)state;
+    assert_string_equal(words_end(out, &(struct ending){ .exited = true, .code = 3 }),
+                        "exited with 3");
+    assert_string_equal(
+        words_end(out, &(struct ending){ .signal = 9, .by = BY_KERNEL, .oom = true }),
+        "killed (SIGKILL by the kernel, out of memory)");
+    assert_string_equal(words_end(out, &(struct ending){ .lost = true, .reason = "gone" }),
+                        "was lost: gone");
+    assert_string_equal(words_end(out, &(struct ending){ .reason = "no such file" }),
+                        "did not start: no such file");
+    assert_string_equal(words_end(out, &(struct ending){ .signal = 64 }), "killed (signal 64)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roots_serve_prefixes), cmocka_unit_test(code_directories),
+        cmocka_unit_test(notes_come_back),      cmocka_unit_test(waiting_is_ordered),
+        cmocka_unit_test(ends_have_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/* Submission: answers, idempotency keys, admission, dry runs, a full disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "ctl/test/world.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "ctl/view.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define ONE "{\"name\":\"one\",\"roles\":{\"w\":{\"run\":\"true\",\"resources\":{\"cpu\":1}}}}"
+
+static int setup(void **state)
+{
+    static struct world w;
+    world_init(&w);
+    *state = &w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_fini(*state);
+    return 0;
+}
+
+static struct ctl_submit ask(const char *text)
+{
+    return (
+        struct ctl_submit){ .owner = "ada", .text = text, .len = strlen(text), .work_dir = "/tmp" };
+}
+
+static void same_key_same_job(void **state)
+{
+    struct world *w = *state;
+    struct ctl_submit s = ask(ONE);
+    s.key = "k1";
+    uint64_t first = world_submit_as(w, &s);
+    assert_true(first != 0);
+    assert_true(world_submit_as(w, &s) == first);
+    world_run(w);
+    world_crash(w);
+    assert_true(world_submit_as(w, &s) == first);
+    struct ctl_submit other = ask("{\"name\":\"two\",\"roles\":{\"w\":{\"run\":\"true\"}}}");
+    other.key = "k1";
+    assert_true(world_submit_as(w, &other) == 0);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    other.owner = "bob";
+    assert_true(world_submit_as(w, &other) != 0);
+}
+
+struct answers {
+    unsigned n;
+    uint64_t jobs[8];
+};
+static void collect(void *arg, const struct ctl_answer *answer)
+{
+    struct answers *all = arg;
+    all->jobs[all->n++ % 8] = answer->err ? 0 : answer->job;
+}
+
+static void one_turn_one_commit(void **state)
+{
+    struct world *w = *state;
+    struct answers all = { 0 };
+    struct ctl_submit s = ask(ONE), keyed = ask(ONE);
+    keyed.key = "same";
+    ctl_submit(w->ctl, &s, collect, &all);
+    ctl_submit(w->ctl, &keyed, collect, &all);
+    ctl_submit(w->ctl, &keyed, collect, &all);
+    assert_int_equal(all.n, 0); /* nothing is said before the commit */
+    ctl_turn(w->ctl);
+    assert_int_equal(all.n, 3);
+    assert_true(all.jobs[0] && all.jobs[1] && all.jobs[0] != all.jobs[1]);
+    assert_true(all.jobs[1] == all.jobs[2]);
+}
+
+static void bad_texts_are_reported(void **state)
+{
+    struct world *w = *state;
+    assert_true(
+        world_submit(
+            w,
+            "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"true\",\"replicas\":0,\"comand\":1}}}") ==
+        0);
+    assert_int_equal(w->code, ERR_INPUT);
+    assert_true(w->errors >= 2);
+    assert_true(world_submit(w, "") == 0);
+    assert_int_equal(w->code, ERR_INPUT);
+    assert_true(world_submit(w, "{\"a\":1}") == 0);
+}
+
+static void what_cannot_run_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        { "{\"name\":\"x\",\"array\":3,\"roles\":{\"w\":{\"run\":\"x\"}}}", "array" },
+        { "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"launcher\":{\"ranks_per_node\":2}}}}",
+          "launcher" },
+        { "{\"name\":\"x\",\"inputs\":{\"code\":{\"git\":\"https://x/y\"}},\"roles\":{\"w\":{\"run\":\"x\"}}}",
+          "git" },
+        { "{\"name\":\"x\",\"health\":{\"check\":\"before_start\"},\"roles\":{\"w\":{\"run\":\"x\"}}}",
+          "health" },
+        { "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":4}}}}",
+          "cannot run here" },
+        { "{\"name\":\"x\",\"inputs\":{\"code\":{\"dir\":\"/no/such/dir\"}},\"roles\":{\"w\":{\"run\":\"x\"}}}",
+          "/no/such/dir" },
+        { "{\"name\":\"x\",\"inputs\":{\"code\":{\"dir\":\"hdfs://h:9/x\"}},\"roles\":{\"w\":{\"run\":\"x\"}}}",
+          "no storage root" },
+        { "{\"name\":\"x\",\"output\":\"s3://h/x\",\"roles\":{\"w\":{\"run\":\"x\"}}}",
+          "no storage root" },
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_true(world_submit(w, cases[i].text) == 0);
+        if (w->code != ERR_CANNOT || !strstr(w->what, cases[i].says))
+            fail_msg("%s: %s: %s", cases[i].text, err_word(w->code), w->what);
+    }
+    assert_true(world_submit(
+                    w, "{\"name\":\"x\",\"queue\":\"nosuch\",\"roles\":{\"w\":{\"run\":\"x\"}}}") ==
+                0);
+    assert_int_equal(w->code, ERR_INPUT);
+}
+
+static void too_large_can_wait(void **state)
+{
+    struct world *w = *state;
+    struct ctl_submit s =
+        ask("{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":4}}}}");
+    s.wait_for_nodes = true;
+    uint64_t job = world_submit_as(w, &s);
+    assert_true(job != 0);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    assert_non_null(strstr(world_reason(w, job), "gpu"));
+}
+
+static void images_are_warned_about(void **state)
+{
+    struct world *w = *state;
+    assert_true(
+        world_submit(w, "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"image\":\"a/b\"}}}") !=
+        0);
+    assert_int_equal(w->warnings, 1);
+}
+
+static void dry_runs_store_nothing(void **state)
+{
+    struct world *w = *state;
+    struct ctl_submit s = ask(ONE);
+    s.dry_run = true;
+    assert_true(world_submit_as(w, &s) == 0);
+    assert_int_equal(w->code, ERR_NONE);
+    assert_true(store_last_event(w->store) == 0);
+}
+
+static void like_another(void **state)
+{
+    struct world *w = *state;
+    uint64_t first = world_submit(w, ONE);
+    struct ctl_submit s = { .owner = "ada", .like = first, .name = "again" };
+    uint64_t second = world_submit_as(w, &s);
+    assert_true(second != 0 && second != first);
+    s.owner = "bob";
+    assert_true(world_submit_as(w, &s) == 0);
+    assert_int_equal(w->code, ERR_DENIED);
+    uint64_t found;
+    struct err err;
+    assert_int_equal(ctl_find(w->ctl, "again", &found, &err), 0);
+    assert_true(found == second);
+    assert_int_equal(ctl_find(w->ctl, "1", &found, &err), 0);
+    assert_true(found == first);
+    assert_int_equal(ctl_find(w->ctl, "nothing", &found, &err), -1);
+}
+
+static void code_is_looked_at(void **state)
+{
+    struct world *w = *state;
+    char code[160], file[200];
+    struct err err;
+    snprintf(code, sizeof code, "%s/code", w->dir);
+    assert_int_equal(file_mkdirs(code, 0700, &err), 0);
+    snprintf(file, sizeof file, "%s/big", code);
+    assert_int_equal(file_replace(file, "0123456789", 10, 0600, &err), 0);
+    struct ctl_submit s = ask(ONE);
+    s.code_dir = code;
+    assert_true(world_submit_as(w, &s) != 0);
+}
+
+static void others_see_no_secrets(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"env\":{\"K\":\"hunter2\"}}}}");
+    struct arena *arena = arena_create();
+    struct err err;
+    struct text_node *mine = ctl_job_tree(w->ctl, arena, job, "ada", CTL_SPEC | CTL_ORIGIN, &err);
+    struct text_node *theirs = ctl_job_tree(w->ctl, arena, job, "bob", CTL_SPEC | CTL_ORIGIN, &err);
+    assert_non_null(strstr(text_get(mine, "origin")->str, "hunter2"));
+    assert_null(strstr(text_get(theirs, "origin")->str, "hunter2"));
+    struct text_node *role = text_get(text_get(theirs, "spec"), "roles")->first;
+    assert_string_equal(text_get(text_get(role, "env"), "K")->str, "***");
+    arena_destroy(arena);
+}
+
+static void lists_and_schemas(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct err err;
+    w->code_all = FAKE_RUNS;
+    for (int i = 0; i < 5; i++)
+        world_submit(w, ONE);
+    struct job_filter filter = { .limit = 3 };
+    struct text_node *list = ctl_list_tree(w->ctl, arena, &filter, &err);
+    assert_int_equal(text_get(list, "jobs")->count, 3);
+    assert_non_null(text_get(list, "next"));
+    assert_int_equal(text_get(text_get(list, "jobs")->first, "number")->integer, 5);
+    struct text_node *why = ctl_explain_tree(w->ctl, arena, w->job, &err);
+    assert_non_null(text_get(why, "state"));
+    for (int kind = 0; kind < VIEW_N; kind++) {
+        assert_non_null(text_get(view_schema(arena, (enum view_kind)kind), "properties")->first);
+        assert_non_null(view_name((enum view_kind)kind));
+    }
+    world_run(w);
+    struct ctl_log *logs;
+    size_t n = 0;
+    assert_int_equal(ctl_logs(w->ctl, arena, w->job, &logs, &n, &err), 0);
+    assert_int_equal(n, 1);
+    assert_non_null(strstr(logs[0].dir, "/5/g1/n"));
+    arena_destroy(arena);
+}
+
+static void drained_nodes_get_nothing(void **state)
+{
+    struct world *w = *state;
+    struct answers all = { 0 };
+    w->code_all = FAKE_RUNS;
+    ctl_node_command(w->ctl, "n1", true, collect, &all);
+    ctl_node_command(w->ctl, "nope", true, collect, &all);
+    ctl_node_command(w->ctl, "n2", true, collect, &all);
+    ctl_turn(w->ctl);
+    assert_int_equal(all.n, 3);
+    world_crash(w);
+    uint64_t job = world_submit(w, ONE);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    ctl_node_command(w->ctl, "n2", false, collect, &all);
+    ctl_turn(w->ctl);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+}
+
+/* The disk fills while jobs run: submissions get 507 and leave nothing behind, ends are recorded,
+ * later all is well again. */
+static void full_disk(void **state)
+{
+    struct world *w = *state;
+    struct rlimit was, none;
+    w->code_all = FAKE_RUNS;
+    uint64_t runs = world_submit(w, ONE);
+    world_run(w);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = was;
+    none.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    unsigned before = w->answers;
+    assert_true(world_submit(w, ONE) == 0);
+    assert_int_equal(w->answers, before + 1);
+    assert_int_not_equal(w->code, ERR_NONE);
+    w->code_all = 0;
+    for (int i = 0; i < 20; i++)
+        world_step(w); /* the end is heard; it cannot be written yet */
+    assert_int_equal(world_state(w, runs), JOB_RUNNING);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_true(world_submit(w, ONE) == 0);
+    assert_int_equal(w->code, ERR_FULL);
+    world_pass(w, 5000);
+    assert_int_equal(world_state(w, runs), JOB_SUCCEEDED);
+    assert_true(world_submit(w, ONE) != 0);
+    world_run(w);
+    assert_true(world_used(w) == 0);
+    struct job_filter filter = { .limit = 10 };
+    struct arena *arena = arena_create();
+    struct err err;
+    assert_int_equal(text_get(ctl_list_tree(w->ctl, arena, &filter, &err), "jobs")->count, 2);
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(same_key_same_job),
+        T(one_turn_one_commit),
+        T(bad_texts_are_reported),
+        T(what_cannot_run_is_refused),
+        T(too_large_can_wait),
+        T(images_are_warned_about),
+        T(dry_runs_store_nothing),
+        T(like_another),
+        T(code_is_looked_at),
+        T(others_see_no_secrets),
+        T(lists_and_schemas),
+        T(drained_nodes_get_nothing),
+        T(full_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* A core in a temporary directory: real store, fake engine, fake clock, a dialect that is the
+ * canonical form itself. */
+#ifndef CTL_TEST_WORLD_H
+#define CTL_TEST_WORLD_H
+
+#include "ctl/ctl.h"
+#include "ctl/test/fake.h"
+
+struct world {
+    char dir[64], runs[96], db[96];
+    struct fake fake;
+    struct store *store;
+    struct ctl *ctl;
+    uint64_t now, wake;
+    struct node_spec *nodes;
+    size_t n_nodes;
+    struct words queues;
+    /* the last answer */
+    unsigned answers;
+    enum err_code code;
+    char what[512], hint[256];
+    uint64_t job;
+    size_t warnings, errors;
+    /* the script: exit code by (index, attempt) when by_attempt is set, else `code_all` */
+    int code_all;
+    int (*by_attempt)(uint64_t job, const char *role, uint32_t index, uint32_t attempt);
+};
+
+void world_init(struct world *);
+void world_fini(struct world *);
+void world_crash(struct world *); /* kill -9 and a new server; agents live on */
+uint64_t world_submit(struct world *, const char *text); /* and a turn; 0 when refused */
+uint64_t world_submit_as(struct world *, const struct ctl_submit *);
+void world_command(struct world *, uint64_t job, enum ctl_verb);
+void world_command_as(struct world *, const char *owner, uint64_t job, enum ctl_verb);
+bool world_step(struct world *); /* agents, turn, due timers; false: nothing happens any more */
+void world_run(struct world *);  /* until nothing happens; time does not pass by itself */
+void world_pass(struct world *, uint64_t ms); /* time passes, timers fire */
+enum job_state world_state(struct world *, uint64_t job);
+const char *world_reason(struct world *, uint64_t job); /* static text */
+uint64_t world_used(struct world *); /* cpu_milli + gpu_milli held in all nodes */
+/* "submitted allocated started ..." of the job itself, without its tasks' events */
+const char *world_events(struct world *, uint64_t job);
+unsigned world_count(struct world *, uint64_t job, const char *type);
+uint32_t world_attempts(struct world *, uint64_t job); /* rows */
+
+#endif

@@ -1,0 +1,140 @@
+/* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
+ * full disk. */
+#include "ctl/core.h"
+
+#include "base/log.h"
+#include "base/scan.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXPIRE_EVERY_MS 60000ull
+
+static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
+{
+    char text[160], limit[FMT_MAX];
+    const struct job_spec *spec = job->spec;
+    if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job))
+        return;
+    uint64_t at = job->row.started_ms + spec->limits.run_time_ms.value;
+    if (at > now) {
+        core_wake(ctl, at);
+        return;
+    }
+    snprintf(text, sizeof text, "ran longer than its limit of %s",
+             fmt_duration(limit, spec->limits.run_time_ms.value));
+    settle_close(ctl, job, OUTCOME_FAILED, BY_LIMIT, text);
+    job->notes.hold_until_ms = 0;
+    event_job_row(ctl, job);
+}
+
+static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
+{
+    char text[LIVE_REASON_MAX];
+    uint64_t at = job->notes.pending_until_ms;
+    if (at == 0 || job->row.state != JOB_QUEUED || job->row.generation > 0)
+        return;
+    if (at > now) {
+        core_wake(ctl, at);
+        return;
+    }
+    snprintf(text, sizeof text, "did not start within its pending limit%s%.200s",
+             *job->reason ? ": " : "", job->reason);
+    settle_end(ctl, job, JOB_EV_FAIL, text);
+}
+
+static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
+{
+    if (job->row.state == JOB_QUEUED && job->row.not_before_ms) {
+        core_wake(ctl, job->row.not_before_ms > now ? job->row.not_before_ms : 0);
+        ctl->plan_due |= job->row.not_before_ms <= now;
+    }
+    if (job->again && !live_closing(job)) {
+        core_touch(ctl, job); /* settling places what is due and asks for the rest */
+        ctl->plan_due |= job->wants_place > 0;
+    }
+    uint64_t hold = job->notes.hold_until_ms;
+    if (hold && hold <= now)
+        core_touch(ctl, job); /* acting releases it */
+    else
+        core_wake(ctl, hold);
+}
+
+static void relaunch(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (task->attempt_state != ATTEMPT_STARTING)
+            continue;
+        task->launch_due = true;
+        core_touch(ctl, job);
+    }
+}
+
+/* Directories of jobs that no row knows. */
+static void sweep_runs(struct ctl *ctl)
+{
+    DIR *dir = opendir(ctl->config.runs_dir);
+    struct dirent *entry;
+    uint64_t number, id;
+    while (dir && (entry = readdir(dir)))
+        if (scan_u64(entry->d_name, 1, UINT64_MAX, &number) &&
+            store_find_number(ctl->config.store, number, &id) == 0)
+            vec_push(&ctl->doomed, number);
+    if (dir)
+        closedir(dir);
+}
+
+static void expire(struct ctl *ctl, uint64_t now)
+{
+    struct arena *arena = arena_create();
+    uint64_t *jobs;
+    size_t n = 0;
+    if (store_expire(ctl->config.store, arena, now, &jobs, &n, NULL) == 0 && n > 0)
+        sweep_runs(ctl);
+    ctl->expire_at = n == STORE_EXPIRE_MAX ? now : now + EXPIRE_EVERY_MS;
+    arena_destroy(arena);
+}
+
+static void come_back(struct ctl *ctl, uint64_t now)
+{
+    if (ctl->retry_at > now)
+        return;
+    bool recorded = ctl->facts.n == 0; /* what has ended comes before the ballast */
+    if (recorded && store_make_ballast(ctl->config.store)) {
+        ctl->full = false;
+        ctl->retry_at = 0;
+        ctl->plan_due = true;
+        log_info("store.room", "submissions are taken again");
+        return;
+    }
+    ctl->retry_at = 0; /* facts are tried again; submissions stay refused */
+    core_wake(ctl, now + 1000);
+}
+
+void ctl_tick(struct ctl *ctl)
+{
+    uint64_t now = core_now(ctl);
+    size_t cursor = 0;
+    struct live_job *job;
+    bool relaunching = ctl->relaunch_at && ctl->relaunch_at <= now;
+    ctl->wake_at = 0;
+    if (relaunching)
+        ctl->relaunch_at = 0;
+    core_wake(ctl, ctl->relaunch_at);
+    if (ctl->full)
+        come_back(ctl, now);
+    core_wake(ctl, ctl->retry_at > now ? ctl->retry_at : 0);
+    while (live_next(ctl->live, &cursor, &job)) {
+        run_time(ctl, job, now);
+        pending(ctl, job, now);
+        later(ctl, job, now);
+        if (relaunching)
+            relaunch(ctl, job);
+    }
+    if (ctl->expire_at <= now && !ctl->full)
+        expire(ctl, now);
+    core_wake(ctl, ctl->expire_at > now ? ctl->expire_at : now + 1000);
+    ctl_turn(ctl);
+}

@@ -1,0 +1,197 @@
+/* The turn: apply what was heard, settle what changed, commit once, answer, act; plan, and again
+ * until nothing is left to do. A commit that fails undoes the whole round: touched jobs come back
+ * from their rows, commands get the reason, facts are kept and applied again; a ballast file makes
+ * room so that ends can still be recorded. */
+#include "ctl/core.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROUNDS_MAX 64     /* a turn that goes on longer lets the loop breathe */
+#define RETRY_MS   500ull /* after a failed commit */
+
+struct answer *turn_answer(struct ctl *ctl, ctl_done *done, void *arg)
+{
+    struct answer *answer = vec_add(&ctl->answers);
+    answer->done = done;
+    answer->arg = arg;
+    answer->arena = arena_create();
+    return answer;
+}
+
+bool turn_idle(const struct ctl *ctl)
+{
+    return ctl->answers.n == 0 && ctl->applied == ctl->facts.n && ctl->touched.n == 0 &&
+           ctl->acks.n == 0 && !store_dirty(ctl->config.store);
+}
+
+/* ---- answering ---- */
+
+static void answer_one(struct answer *answer)
+{
+    bool failed = answer->err.code != ERR_NONE;
+    struct ctl_answer out = { .err = failed ? &answer->err : NULL,
+                              .report = answer->has_report ? &answer->report : NULL,
+                              .tree = failed ? NULL : answer->tree,
+                              .job = answer->job };
+    answer->done(answer->arg, &out);
+    arena_destroy(answer->arena);
+}
+
+/* Callbacks may give new commands: those wait for the next round. */
+static void answer_all(struct ctl *ctl)
+{
+    struct answer *at = ctl->answers.at;
+    size_t n = ctl->answers.n;
+    ctl->answers.at = NULL;
+    ctl->answers.n = ctl->answers.cap = 0;
+    for (size_t i = 0; i < n; i++)
+        answer_one(&at[i]);
+    free(at);
+}
+
+/* ---- a failed commit ---- */
+
+static void reload(struct ctl *ctl, uint64_t id)
+{
+    struct arena *arena = arena_create();
+    struct live_job *job = live_find(ctl->live, id);
+    struct job_row row;
+    if (job)
+        load_forget(ctl, job);
+    if (core_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
+        job = load_job(ctl, &row);
+        core_touch(ctl, job);
+    }
+    arena_destroy(arena);
+}
+
+static void failed(struct ctl *ctl, const struct err *err)
+{
+    size_t n = ctl->touched.n;
+    uint64_t *ids = ctl->touched.at;
+    log_error("store.commit", "%s", err->what);
+    ctl->counters.commits_failed++;
+    ctl->touched.at = NULL;
+    ctl->touched.n = ctl->touched.cap = 0;
+    for (size_t i = 0; i < n; i++)
+        reload(ctl, ids[i]);
+    free(ids);
+    if (ctl->nodes_touched)
+        load_nodes(ctl);
+    for (size_t i = 0; i < ctl->answers.n; i++)
+        if (ctl->answers.at[i].writes && ctl->answers.at[i].err.code == ERR_NONE)
+            ctl->answers.at[i].err = *err;
+    ctl->applied = 0;
+    vec_clear(&ctl->acks);
+    vec_clear(&ctl->doomed);
+    ctl->full = true;
+    store_release_ballast(ctl->config.store);
+    ctl->retry_at = core_now(ctl) + RETRY_MS;
+    core_wake(ctl, ctl->retry_at);
+    answer_all(ctl);
+}
+
+/* ---- one round ---- */
+
+static void drop_doomed(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ctl->doomed.n; i++) {
+        char path[4096];
+        struct err err;
+        snprintf(path, sizeof path, "%s/%llu", ctl->config.runs_dir,
+                 (unsigned long long)ctl->doomed.at[i]);
+        if (file_remove_tree(path, &err))
+            log_warn("runs.remove", "%s", err.what);
+    }
+    vec_clear(&ctl->doomed);
+}
+
+/* Calls by what was committed; jobs that ended leave memory. */
+static void act_all(struct ctl *ctl)
+{
+    uint64_t *ids = ctl->touched.at;
+    size_t n = ctl->touched.n;
+    ctl->touched.at = NULL;
+    ctl->touched.n = ctl->touched.cap = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct live_job *job = live_find(ctl->live, ids[i]);
+        if (job)
+            job->touched = false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct live_job *job = live_find(ctl->live, ids[i]);
+        if (job && job_state_final(job->row.state))
+            load_forget(ctl, job);
+        else if (job)
+            act_job(ctl, job);
+    }
+    free(ids);
+    if (live_count(ctl->live) > 0)
+        ctl->idle_since = 0;
+    else if (ctl->idle_since == 0)
+        ctl->idle_since = core_now(ctl);
+}
+
+static void settle_all(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ctl->touched.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
+        if (job)
+            settle_job(ctl, job);
+    }
+}
+
+static bool commit(struct ctl *ctl)
+{
+    struct err err = { 0 };
+    if (store_dirty(ctl->config.store)) {
+        ctl->counters.commits++;
+        if (store_commit(ctl->config.store, &err)) {
+            failed(ctl, &err);
+            return false;
+        }
+    }
+    ctl->nodes_touched = false;
+    facts_committed(ctl);
+    answer_all(ctl);
+    drop_doomed(ctl);
+    uint64_t last = store_last_event(ctl->config.store);
+    if (last != ctl->last_event && ctl->watch.events)
+        ctl->watch.events(ctl->watch.arg, last);
+    ctl->last_event = last;
+    act_all(ctl);
+    arena_reset(ctl->scratch);
+    return true;
+}
+
+void ctl_turn(struct ctl *ctl)
+{
+    if (ctl->in_turn)
+        return;
+    ctl->in_turn = true;
+    bool went_well = true;
+    for (int round = 0; went_well && round < ROUNDS_MAX; round++) {
+        if (ctl->retry_at > core_now(ctl) && ctl->answers.n == 0)
+            break; /* a commit failed a moment ago: facts wait */
+        facts_apply(ctl);
+        settle_all(ctl);
+        if (!turn_idle(ctl)) {
+            went_well = commit(ctl);
+            continue;
+        }
+        if (!ctl->plan_due || ctl->full)
+            break;
+        planning_run(ctl);
+        if (turn_idle(ctl))
+            break;
+    }
+    ctl->counters.turns++;
+    if (went_well && (!turn_idle(ctl) || (ctl->plan_due && !ctl->full)))
+        core_wake(ctl, ctl->retry_at > core_now(ctl) ? ctl->retry_at : core_now(ctl));
+    ctl->in_turn = false;
+}

@@ -1,0 +1,374 @@
+/* Reading: jobs, lists, events, nodes and figures as trees. Rows are the truth; what lives in
+ * memory is newer for reasons and log ends. Nothing here writes. */
+#include "ctl/view.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "ctl/core.h"
+#include "ctl/notes.h"
+#include "ctl/tasks.h"
+#include "ctl/views.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct text_node *parse(struct arena *arena, const char *text)
+{
+    struct report report;
+    report_init(&report, arena);
+    return text ? json_parse(arena, text, strlen(text), 0, &report) : NULL;
+}
+
+/* ---- one job ---- */
+
+static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena *arena,
+                     struct job_view *view)
+{
+    const struct live_job *live = live_find(ctl->live, stored->id);
+    const struct job_row *row = live ? &live->row : stored;
+    const struct dialect *dialect = dialect_find(ctl->config.dialects, stored->dialect);
+    const struct convention *words = convention_find(ctl->config.dialects, stored->dialect);
+    char id[JOB_ID_TEXT];
+    *view = (struct job_view){ .id = arena_strdup(arena, job_id_format(id, row->id)),
+                               .name = stored->name,
+                               .owner = stored->owner,
+                               .project = stored->project,
+                               .queue = stored->queue,
+                               .dialect = stored->dialect,
+                               .title = dialect ? dialect->title : NULL,
+                               .state = job_state_word(row->state),
+                               .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
+                               .reason = row->reason,
+                               .number = row->number,
+                               .priority = row->priority,
+                               .generation = row->generation,
+                               .restarts = row->restarts,
+                               .tasks = row->tasks,
+                               .gpu_milli = row->gpu_milli,
+                               .submitted_ms = row->submitted_ms,
+                               .started_ms = row->started_ms,
+                               .ended_ms = row->ended_ms,
+                               .not_before_ms = row->not_before_ms };
+    if (words && words->job_word)
+        view->word = words->job_word(row->state, live && live->running > 0);
+    if (!live || !live->tally || !live->spec)
+        return;
+    view->tasks_running = live->running;
+    for (size_t i = 0; i < live->spec->n_roles; i++) {
+        view->tasks_succeeded += live->tally[i].succeeded;
+        view->tasks_failed += live->tally[i].failed;
+    }
+}
+
+/* What is behind a blocked backlog has not been looked at: its place in line is the reason. */
+static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
+{
+    const struct live_job *live = live_find(ctl->live, id);
+    if (!live || !live->waits)
+        return;
+    size_t ahead = live_wait_position(ctl->live, live);
+    if (ahead >= ctl->looked && ahead > 0)
+        view->reason = arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
+}
+
+/* Values of variables may be secrets: only the owner sees them. */
+static void mask_env(struct text_node *spec)
+{
+    struct text_node *roles = text_get(spec, "roles");
+    for (struct text_node *role = roles ? roles->first : NULL; role; role = role->next) {
+        struct text_node *env = text_get(role, "env");
+        for (struct text_node *one = env ? env->first : NULL; one; one = one->next) {
+            one->kind = TEXT_STR;
+            one->str = "***";
+        }
+    }
+}
+
+static struct text_node *spec_tree(struct arena *arena, const struct job_row *row, bool may)
+{
+    struct text_node *spec = parse(arena, row->spec);
+    if (spec && !may)
+        mask_env(spec);
+    return spec;
+}
+
+static const char *origin_text(struct ctl *ctl, struct arena *arena, uint64_t id, bool may)
+{
+    struct origin_row origin;
+    if (store_get_origin(ctl->config.store, arena, id, &origin, NULL) != 1)
+        return NULL;
+    return may ? origin.text : origin.masked;
+}
+
+#define TIMELINE_MAX  500
+#define TIMELINE_PAGE 1000
+
+/* What a person wants to see of a job's life: its own events, and tasks that failed or came back.
+ */
+static bool tells(const struct text_node *event)
+{
+    const struct text_node *type = text_get(event, "type");
+    if (strncmp(type->str, "task.", 5) != 0)
+        return true;
+    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0;
+}
+
+static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id)
+{
+    struct text_node *list = text_list(arena, NULL, NULL), *page;
+    uint64_t after = 0;
+    do {
+        page = ctl_events_tree(ctl, arena, id, after, TIMELINE_PAGE, NULL);
+        for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
+            after = (uint64_t)text_get(one, "seq")->integer;
+            if (tells(one) && list->count < TIMELINE_MAX)
+                text_copy(arena, list, NULL, one);
+        }
+    } while (page && page->count == TIMELINE_PAGE && list->count < TIMELINE_MAX);
+    return list;
+}
+
+struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
+                               unsigned parts, struct err *err)
+{
+    struct job_row row;
+    struct job_view view;
+    struct site_notes site;
+    if (core_row(ctl, arena, id, &row)) {
+        err_set(err, ERR_NOT_FOUND, "no such job");
+        return NULL;
+    }
+    bool may = core_may(ctl, owner, &row);
+    fill_job(ctl, &row, arena, &view);
+    fill_wait(ctl, id, arena, &view);
+    notes_read_site(arena, row.site, &site);
+    view.file = site.file;
+    view.work_dir = site.code_dir ? NULL : site.work_dir;
+    view.code_dir = site.code_dir;
+    view.output_dir = site.output_dir;
+    view.warnings = site.warnings;
+    view.differs = site.differs;
+    if (parts & CTL_TASKS)
+        view.task_list = tasks_tree(ctl, arena, &row);
+    if (parts & CTL_SPEC)
+        view.spec = spec_tree(arena, &row, may);
+    if (parts & CTL_ORIGIN)
+        view.origin = origin_text(ctl, arena, id, may);
+    if (parts & CTL_TIMELINE)
+        view.timeline = timeline(ctl, arena, id);
+    return view_put(arena, NULL, NULL, VIEW_JOB, &view);
+}
+
+struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
+                                const struct job_filter *filter, struct err *err)
+{
+    struct job_row *rows;
+    size_t n = 0;
+    char id[JOB_ID_TEXT];
+    if (store_list(ctl->config.store, arena, filter, &rows, &n, err))
+        return NULL;
+    struct text_node *root = text_map(arena, NULL, NULL), *jobs = text_list(arena, root, "jobs");
+    for (size_t i = 0; i < n; i++) {
+        struct job_view view;
+        fill_job(ctl, &rows[i], arena, &view);
+        fill_wait(ctl, rows[i].id, arena, &view);
+        view_put(arena, jobs, NULL, VIEW_JOB, &view);
+    }
+    if (n == filter->limit && n > 0)
+        text_str(arena, root, "next", job_id_format(id, rows[n - 1].id));
+    return root;
+}
+
+/* ---- finding ---- */
+
+static uint64_t newest_live(struct ctl *ctl, const char *name)
+{
+    size_t cursor = 0;
+    uint64_t best = 0;
+    struct live_job *job;
+    while (live_next(ctl->live, &cursor, &job))
+        if (job->row.id > best && strcmp(job->row.name, name) == 0)
+            best = job->row.id;
+    return best;
+}
+
+int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
+{
+    struct store *store = ctl->config.store;
+    uint64_t number = 0, found = 0;
+    if (scan_u64(job, 1, INT64_MAX, &number) && store_find_number(store, number, &found) == 1) {
+        *id = found;
+        return 0;
+    }
+    found = newest_live(ctl, job);
+    if (found || store_find_name(store, job, NULL, &found) == 1) {
+        *id = found;
+        return 0;
+    }
+    struct arena *arena = arena_create();
+    struct job_row row;
+    bool by_id = job_id_parse(job, &found) && store_get_job(store, arena, found, &row, NULL) == 1;
+    arena_destroy(arena);
+    if (by_id) {
+        *id = found;
+        return 0;
+    }
+    err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
+    return err_hint(err, "muster ls --all shows numbers and names");
+}
+
+/* ---- events ---- */
+
+struct event_names { /* of the job the last event was about */
+    uint64_t job, number;
+    const struct job_spec *spec;
+};
+
+static void name_job(struct ctl *ctl, struct arena *arena, uint64_t id, struct event_names *names)
+{
+    struct job_row row;
+    if (names->job == id)
+        return;
+    *names = (struct event_names){ .job = id };
+    if (core_row(ctl, arena, id, &row))
+        return;
+    names->number = row.number;
+    names->spec = tasks_spec(ctl, arena, &row);
+}
+
+static const char *member(const struct text_node *body, const char *key)
+{
+    const struct text_node *node = body ? text_get(body, key) : NULL;
+    return node && node->kind == TEXT_STR ? node->str : NULL;
+}
+
+/* What is said beside it is not said twice. */
+static struct text_node *rest_of(struct arena *arena, const struct text_node *body)
+{
+    struct text_node *rest = text_map(arena, NULL, NULL);
+    for (const struct text_node *one = body ? body->first : NULL; one; one = one->next)
+        if (strcmp(one->key, "state") != 0 && strcmp(one->key, "text") != 0)
+            text_copy(arena, rest, one->key, one);
+    return rest->count ? rest : NULL;
+}
+
+static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *list,
+                      const struct event_row *row, struct event_names *names)
+{
+    char id[JOB_ID_TEXT];
+    const struct text_node *body = parse(arena, row->body);
+    name_job(ctl, arena, row->job, names);
+    struct event_view view = { .seq = row->seq,
+                               .number = names->number,
+                               .job = job_id_format(id, row->job),
+                               .at_ms = row->at_ms,
+                               .type = row->type,
+                               .attempt = row->attempt,
+                               .state = member(body, "state"),
+                               .text = member(body, "text"),
+                               .body = rest_of(arena, body) };
+    if (row->has_task && names->spec && row->task.role < names->spec->n_roles) {
+        view.role = names->spec->roles[row->task.role].name;
+        view.task = arena_printf(arena, "%s/%u", view.role, row->task.index);
+    }
+    view_put(arena, list, NULL, VIEW_EVENT, &view);
+}
+
+struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena, uint64_t job,
+                                  uint64_t after, size_t limit, struct err *err)
+{
+    struct event_row *rows;
+    size_t n = 0;
+    struct event_names names = { 0 };
+    struct event_range range = { .job = job, .after = after, .limit = limit };
+    if (store_events(ctl->config.store, arena, &range, &rows, &n, err))
+        return NULL;
+    struct text_node *list = text_list(arena, NULL, NULL);
+    for (size_t i = 0; i < n; i++)
+        put_event(ctl, arena, list, &rows[i], &names);
+    return list;
+}
+
+/* ---- nodes and figures ---- */
+
+static void put_node(struct arena *arena, struct text_node *list, const struct node_view *node)
+{
+    const struct node_spec *spec = node->spec;
+    struct node_view_out view = { .name = spec->name,
+                                  .address = spec->address,
+                                  .host = spec->host,
+                                  .state = !node->up       ? "down"
+                                           : node->drained ? "drained"
+                                                           : "up",
+                                  .gpu_type = spec->gpu_type,
+                                  .cpu_milli = spec->cpu_milli,
+                                  .cpu_used_milli = node->cpu_used,
+                                  .memory = spec->memory,
+                                  .memory_used = node->memory_used,
+                                  .disk = spec->disk,
+                                  .disk_used = node->disk_used,
+                                  .gpus = spec->gpus,
+                                  .gpu_used_milli = node->gpu_used_milli,
+                                  .tasks = node->tasks,
+                                  .declared = spec->declared };
+    if (spec->labels.n) {
+        view.labels = text_map(arena, NULL, NULL);
+        for (size_t i = 0; i < spec->labels.n; i++)
+            text_str(arena, view.labels, spec->labels.at[i].name, spec->labels.at[i].value);
+    }
+    if (spec->custom.n) {
+        view.custom = text_map(arena, NULL, NULL);
+        for (size_t i = 0; i < spec->custom.n; i++)
+            text_int(arena, view.custom, spec->custom.at[i].name,
+                     (int64_t)spec->custom.at[i].milli);
+    }
+    view_put(arena, list, NULL, VIEW_NODE, &view);
+}
+
+struct text_node *ctl_nodes_tree(struct ctl *ctl, struct arena *arena)
+{
+    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "nodes");
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
+        struct node_view node = cluster_node(ctl->cluster, i);
+        put_node(arena, list, &node);
+    }
+    return root;
+}
+
+static void add_nodes(const struct ctl *ctl, struct stats_view *view)
+{
+    view->nodes = cluster_count(ctl->cluster);
+    for (uint32_t i = 0; i < view->nodes; i++) {
+        struct node_view node = cluster_node(ctl->cluster, i);
+        view->nodes_up += node.up && !node.drained;
+        view->cpu_milli += node.spec->cpu_milli;
+        view->cpu_used_milli += node.cpu_used;
+        view->memory += node.spec->memory;
+        view->memory_used += node.memory_used;
+        view->gpus += node.spec->gpus;
+        view->gpu_used_milli += node.gpu_used_milli;
+    }
+}
+
+struct text_node *ctl_stats_tree(struct ctl *ctl, struct arena *arena)
+{
+    struct job_counts counts = { 0 };
+    struct stats_view view = { .jobs = text_map(arena, NULL, NULL),
+                               .live = live_count(ctl->live),
+                               .waiting = live_waiting(ctl->live),
+                               .turns = ctl->counters.turns,
+                               .commits = ctl->counters.commits,
+                               .commits_failed = ctl->counters.commits_failed,
+                               .facts = ctl->counters.facts,
+                               .events = store_last_event(ctl->config.store),
+                               .plans = ctl->counters.plans,
+                               .submitted = ctl->counters.submitted,
+                               .storage_full = ctl->full };
+    store_counts(ctl->config.store, &counts, NULL);
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        text_int(arena, view.jobs, job_state_word((enum job_state)state),
+                 (int64_t)counts.by_state[state]);
+    add_nodes(ctl, &view);
+    return view_put(arena, NULL, NULL, VIEW_STATS, &view);
+}

@@ -1,0 +1,330 @@
+/* The tables of ctl/view.h: each row is a JSON member, its place in the struct, how it is printed
+ * and what it means. One printer and one schema writer walk them, so answers and their description
+ * cannot drift apart. Zero and NULL mean "left out", except for counters and flags that always say
+ * something (ALWAYS). */
+#include "ctl/views.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum shape { TEXT, COUNT, SIGNED, FLAG, TIME, TREE };
+enum { ALWAYS = 1 };
+struct row {
+    const char *name, *doc;
+    const char *of; /* TREE: "array" of this schema, or NULL: free */
+    enum shape shape;
+    unsigned flags;
+    size_t at;
+    size_t given; /* SIGNED: offset of its has_ flag */
+};
+#define ROW(view, field, kind, how, text)                                                          \
+    {                                                                                              \
+        .name = #field, .doc = text, .shape = kind, .flags = how,                                  \
+        .at = offsetof(struct view, field)                                                         \
+    }
+#define STAMP(view, field, text)                                                                   \
+    {                                                                                              \
+        .name = #field, .doc = text, .shape = TIME, .at = offsetof(struct view, field##_ms)        \
+    }
+#define GIVEN(view, field, text)                                                                   \
+    {                                                                                              \
+        .name = #field, .doc = text, .shape = SIGNED, .at = offsetof(struct view, field),          \
+        .given = offsetof(struct view, has_##field)                                                \
+    }
+#define NESTED(view, field, schema, text)                                                          \
+    {                                                                                              \
+        .name = #field, .doc = text, .of = schema, .shape = TREE,                                  \
+        .at = offsetof(struct view, field)                                                         \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+
+static const struct row job_rows[] = {
+    ROW(job_view, id, TEXT, 0, "13 characters, for ever"),
+    ROW(job_view, number, COUNT, 0, "what people type"),
+    ROW(job_view, name, TEXT, 0, "the owner's name for it"),
+    ROW(job_view, owner, TEXT, 0, "who submitted it"),
+    ROW(job_view, project, TEXT, 0, "workspace"),
+    ROW(job_view, queue, TEXT, 0, "virtual cluster"),
+    ROW(job_view, dialect, TEXT, 0, "format it came in"),
+    ROW(job_view, title, TEXT, 0, "the format's name for people"),
+    ROW(job_view, priority, COUNT, 0, "1 to 9, 9 first"),
+    ROW(job_view, state, TEXT, 0,
+        "suspended queued starting running restarting stopping succeeded failed stopped"),
+    ROW(job_view, word, TEXT, 0, "the state in the words of its dialect"),
+    ROW(job_view, outcome, TEXT, 0, "what it becomes once its tasks are gone"),
+    ROW(job_view, reason, TEXT, 0, "one sentence: why it waits, ends, ended"),
+    ROW(job_view, generation, COUNT, ALWAYS, "whole-job starts so far"),
+    ROW(job_view, restarts, COUNT, ALWAYS, "whole-job restarts so far"),
+    ROW(job_view, tasks, COUNT, ALWAYS, "tasks in all"),
+    ROW(job_view, tasks_running, COUNT, ALWAYS, "tasks that run now"),
+    ROW(job_view, tasks_succeeded, COUNT, ALWAYS, "tasks that ended well (live jobs)"),
+    ROW(job_view, tasks_failed, COUNT, ALWAYS, "tasks that failed (live jobs)"),
+    ROW(job_view, gpu_milli, COUNT, ALWAYS, "devices asked for in all, times 1000"),
+    STAMP(job_view, submitted, "when it was accepted"),
+    STAMP(job_view, started, "when all of its tasks last began to run"),
+    STAMP(job_view, ended, "when its resources were free again"),
+    STAMP(job_view, not_before, "does not start earlier (back-off)"),
+    ROW(job_view, file, TEXT, 0, "name of the submitted file"),
+    ROW(job_view, work_dir, TEXT, 0, "where tasks start; absent: a fresh directory for each"),
+    ROW(job_view, code_dir, TEXT, 0, "directory staged into the working directory"),
+    ROW(job_view, output_dir, TEXT, 0, "where results go"),
+    NESTED(job_view, warnings, NULL, "said at submission"),
+    NESTED(job_view, differs, NULL, "what the command line changed of the file"),
+    NESTED(job_view, task_list, "Task", "with parts=tasks"),
+    NESTED(job_view, spec, NULL, "the canonical job, with parts=spec"),
+    ROW(job_view, origin, TEXT, 0,
+        "the text as sent (secrets masked for others), with parts=origin"),
+    NESTED(job_view, timeline, "Event", "with parts=timeline"),
+    END
+};
+static const struct row task_rows[] = {
+    ROW(task_view, name, TEXT, 0, "role/index"),
+    ROW(task_view, role, TEXT, 0, ""),
+    ROW(task_view, index, COUNT, ALWAYS, "from 0 in its role"),
+    ROW(task_view, state, TEXT, 0, "waiting starting running succeeded failed stopped"),
+    ROW(task_view, word, TEXT, 0, "the state in the words of its dialect"),
+    ROW(task_view, attempt, COUNT, ALWAYS, "current or last; 0: none yet"),
+    NESTED(task_view, attempts, "Attempt", "oldest first"),
+    END
+};
+static const struct row attempt_rows[] = {
+    ROW(attempt_view, attempt, COUNT, 0, "from 1"),
+    ROW(attempt_view, generation, COUNT, 0, "whole-job start it belongs to"),
+    ROW(attempt_view, state, TEXT, 0, "starting running succeeded failed stopped lost"),
+    ROW(attempt_view, node, TEXT, 0, ""),
+    ROW(attempt_view, address, TEXT, 0, "address its peers use"),
+    NESTED(attempt_view, gpus, NULL, "device numbers"),
+    NESTED(attempt_view, ports, NULL, "label: numbers"),
+    ROW(attempt_view, pid, COUNT, 0, ""),
+    STAMP(attempt_view, placed, "when it was given its node"),
+    STAMP(attempt_view, started, "when its program began"),
+    STAMP(attempt_view, ended, ""),
+    GIVEN(attempt_view, exit_code, "of its program"),
+    GIVEN(attempt_view, signal, "that ended it"),
+    ROW(attempt_view, oom, FLAG, 0, "killed for want of memory"),
+    ROW(attempt_view, by, TEXT, 0, "itself kernel stranger policy user limit platform conflict"),
+    ROW(attempt_view, class, TEXT, 0,
+        "success user unknown platform conflict stopped: what retry goes by"),
+    GIVEN(attempt_view, foreign_code, "exit code in the dialect's own numbers"),
+    ROW(attempt_view, phrase, TEXT, 0, "the dialect's name for this end"),
+    ROW(attempt_view, text, TEXT, 0, "one sentence for people"),
+    ROW(attempt_view, reason, TEXT, 0, "what was seen"),
+    ROW(attempt_view, memory_peak, COUNT, 0, "bytes"),
+    ROW(attempt_view, log_end, COUNT, ALWAYS, "offset of the end of its log"),
+    ROW(attempt_view, tail, TEXT, 0, "last lines of its output"),
+    END
+};
+static const struct row event_rows[] = {
+    ROW(event_view, seq, COUNT, 0, "server-wide, ascending"),
+    ROW(event_view, job, TEXT, 0, "id"),
+    ROW(event_view, number, COUNT, 0, "of the job"),
+    STAMP(event_view, at, ""),
+    ROW(event_view, type, TEXT, 0, "submitted allocated started ... task.started task.failed ..."),
+    ROW(event_view, state, TEXT, 0, "of the job or task after it"),
+    ROW(event_view, text, TEXT, 0, "one sentence"),
+    ROW(event_view, task, TEXT, 0, "role/index"),
+    ROW(event_view, role, TEXT, 0, ""),
+    ROW(event_view, attempt, COUNT, 0, ""),
+    NESTED(event_view, body, NULL, "what else is known"),
+    END
+};
+static const struct row node_rows[] = {
+    ROW(node_view_out, name, TEXT, 0, ""),
+    ROW(node_view_out, address, TEXT, 0, ""),
+    ROW(node_view_out, host, TEXT, 0, "machine it is on"),
+    ROW(node_view_out, state, TEXT, 0, "up down drained"),
+    ROW(node_view_out, cpu_milli, COUNT, ALWAYS, ""),
+    ROW(node_view_out, cpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(node_view_out, memory, COUNT, ALWAYS, "bytes"),
+    ROW(node_view_out, memory_used, COUNT, ALWAYS, "bytes"),
+    ROW(node_view_out, disk, COUNT, ALWAYS, "bytes"),
+    ROW(node_view_out, disk_used, COUNT, ALWAYS, "bytes"),
+    ROW(node_view_out, gpus, COUNT, ALWAYS, "devices"),
+    ROW(node_view_out, gpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(node_view_out, gpu_type, TEXT, 0, ""),
+    ROW(node_view_out, tasks, COUNT, ALWAYS, "tasks placed here"),
+    ROW(node_view_out, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
+    NESTED(node_view_out, labels, NULL, ""),
+    NESTED(node_view_out, custom, NULL, "name: milli"),
+    END
+};
+static const struct row submitted_rows[] = {
+    ROW(submitted_view, id, TEXT, 0, ""),
+    ROW(submitted_view, number, COUNT, 0, ""),
+    ROW(submitted_view, name, TEXT, 0, ""),
+    ROW(submitted_view, dialect, TEXT, 0, "format it was read as"),
+    ROW(submitted_view, title, TEXT, 0, "the format's name for people"),
+    ROW(submitted_view, state, TEXT, 0, "queued or suspended; with dry_run starting or queued"),
+    ROW(submitted_view, reason, TEXT, 0, "why it would wait (dry_run)"),
+    ROW(submitted_view, roles, COUNT, 0, ""),
+    ROW(submitted_view, tasks, COUNT, 0, ""),
+    ROW(submitted_view, cpu_milli, COUNT, ALWAYS, "in all"),
+    ROW(submitted_view, memory, COUNT, ALWAYS, "bytes in all"),
+    ROW(submitted_view, gpu_milli, COUNT, ALWAYS, "in all"),
+    ROW(submitted_view, work_dir, TEXT, 0, "where tasks start"),
+    ROW(submitted_view, code_dir, TEXT, 0, ""),
+    ROW(submitted_view, existing, FLAG, 0, "answered before under the same idempotency key"),
+    ROW(submitted_view, dry_run, FLAG, 0, "nothing was stored"),
+    NESTED(submitted_view, warnings, NULL, "{path, what, hint, line, col}"),
+    NESTED(submitted_view, places, NULL, "dry_run: task: node"),
+    END
+};
+static const struct row explain_rows[] = {
+    ROW(explain_view, job, TEXT, 0, "id"),
+    ROW(explain_view, number, COUNT, 0, ""),
+    ROW(explain_view, name, TEXT, 0, ""),
+    ROW(explain_view, state, TEXT, 0, ""),
+    ROW(explain_view, queue, TEXT, 0, ""),
+    ROW(explain_view, reason, TEXT, 0, "one sentence"),
+    ROW(explain_view, why, TEXT, 0, "resource ports labels ahead time after nodes_down pending"),
+    ROW(explain_view, resource, TEXT, 0, "that is short"),
+    ROW(explain_view, role, TEXT, 0, "whose tasks do not fit"),
+    ROW(explain_view, need, COUNT, 0, "per task (milli or bytes)"),
+    ROW(explain_view, best, COUNT, 0, "free on the node that comes closest"),
+    ROW(explain_view, short_by, COUNT, 0, "in all"),
+    ROW(explain_view, total, COUNT, 0, "in all of the cluster"),
+    ROW(explain_view, node, TEXT, 0, "that comes closest"),
+    ROW(explain_view, ahead, COUNT, ALWAYS, "jobs before it"),
+    STAMP(explain_view, until, "does not start earlier"),
+    ROW(explain_view, would_start, FLAG, ALWAYS, "fits now"),
+    NESTED(explain_view, ways, NULL, "{what, how}: what would change it"),
+    NESTED(explain_view, places, NULL, "task: node"),
+    END
+};
+static const struct row stats_rows[] = {
+    NESTED(stats_view, jobs, NULL, "state: number"),
+    ROW(stats_view, live, COUNT, ALWAYS, "jobs that have not ended"),
+    ROW(stats_view, waiting, COUNT, ALWAYS, ""),
+    ROW(stats_view, nodes, COUNT, ALWAYS, ""),
+    ROW(stats_view, nodes_up, COUNT, ALWAYS, ""),
+    ROW(stats_view, cpu_milli, COUNT, ALWAYS, ""),
+    ROW(stats_view, cpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(stats_view, memory, COUNT, ALWAYS, "bytes"),
+    ROW(stats_view, memory_used, COUNT, ALWAYS, "bytes"),
+    ROW(stats_view, gpus, COUNT, ALWAYS, "devices"),
+    ROW(stats_view, gpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(stats_view, turns, COUNT, ALWAYS, "since the server started, as the rest"),
+    ROW(stats_view, commits, COUNT, ALWAYS, ""),
+    ROW(stats_view, commits_failed, COUNT, ALWAYS, ""),
+    ROW(stats_view, facts, COUNT, ALWAYS, "from agents"),
+    ROW(stats_view, events, COUNT, ALWAYS, "last event's number"),
+    ROW(stats_view, plans, COUNT, ALWAYS, "scheduling passes"),
+    ROW(stats_view, submitted, COUNT, ALWAYS, "jobs accepted"),
+    ROW(stats_view, storage_full, FLAG, ALWAYS, "submissions are refused for want of space"),
+    END
+};
+
+static const struct {
+    const char *name;
+    const struct row *rows;
+} views[VIEW_N] = {
+    [VIEW_JOB] = { .name = "Job", .rows = job_rows },
+    [VIEW_TASK] = { .name = "Task", .rows = task_rows },
+    [VIEW_ATTEMPT] = { .name = "Attempt", .rows = attempt_rows },
+    [VIEW_EVENT] = { .name = "Event", .rows = event_rows },
+    [VIEW_NODE] = { .name = "Node", .rows = node_rows },
+    [VIEW_SUBMITTED] = { .name = "Submitted", .rows = submitted_rows },
+    [VIEW_EXPLAIN] = { .name = "Explanation", .rows = explain_rows },
+    [VIEW_STATS] = { .name = "Stats", .rows = stats_rows },
+};
+
+const char *view_name(enum view_kind kind)
+{
+    return views[kind].name;
+}
+
+static void put_time(struct arena *arena, struct text_node *map, const char *name, uint64_t ms)
+{
+    char text[FMT_MAX];
+    if (ms == 0)
+        return;
+    text_str(arena, map, name, fmt_time(text, ms));
+    text_int(arena, map, arena_printf(arena, "%s_ms", name), (int64_t)ms);
+}
+
+static void put_row(struct arena *arena, struct text_node *map, const struct row *row,
+                    const char *base)
+{
+    const void *at = base + row->at;
+    bool always = row->flags & ALWAYS;
+    switch (row->shape) {
+    case TEXT: {
+        const char *text = *(const char *const *)at;
+        if (text && *text)
+            text_str(arena, map, row->name, text);
+        break;
+    }
+    case COUNT: {
+        uint64_t n = *(const uint64_t *)at;
+        if (n || always)
+            text_int(arena, map, row->name, (int64_t)n);
+        break;
+    }
+    case SIGNED:
+        if (*(const bool *)(base + row->given))
+            text_int(arena, map, row->name, *(const int64_t *)at);
+        break;
+    case FLAG:
+        if (*(const bool *)at || always)
+            text_bool(arena, map, row->name, *(const bool *)at);
+        break;
+    case TIME: put_time(arena, map, row->name, *(const uint64_t *)at); break;
+    case TREE: {
+        const struct text_node *tree = *(struct text_node *const *)at;
+        if (tree)
+            text_copy(arena, map, row->name, tree);
+        break;
+    }
+    }
+}
+
+struct text_node *view_put(struct arena *arena, struct text_node *parent, const char *key,
+                           enum view_kind kind, const void *view)
+{
+    struct text_node *map = text_map(arena, parent, key);
+    for (const struct row *row = views[kind].rows; row->name; row++)
+        put_row(arena, map, row, view);
+    return map;
+}
+
+static const char *const shape_words[] = { [TEXT] = "string",
+                                           [COUNT] = "integer",
+                                           [SIGNED] = "integer",
+                                           [FLAG] = "boolean",
+                                           [TIME] = "string" };
+
+static void schema_row(struct arena *arena, struct text_node *properties, const struct row *row)
+{
+    struct text_node *one = text_map(arena, properties, row->name);
+    if (row->shape != TREE)
+        text_str(arena, one, "type", shape_words[row->shape]);
+    if (row->shape == TIME) {
+        text_str(arena, one, "format", "date-time");
+        struct text_node *ms = text_map(arena, properties, arena_printf(arena, "%s_ms", row->name));
+        text_str(arena, ms, "type", "integer");
+        text_str(arena, ms, "description", "the same in Unix milliseconds");
+    }
+    if (row->of) {
+        text_str(arena, one, "type", "array");
+        struct text_node *items = text_map(arena, one, "items");
+        text_str(arena, items, "$ref", arena_printf(arena, "#/components/schemas/%s", row->of));
+    }
+    if (*row->doc)
+        text_str(arena, one, "description", row->doc);
+}
+
+struct text_node *view_schema(struct arena *arena, enum view_kind kind)
+{
+    struct text_node *root = text_map(arena, NULL, NULL);
+    text_str(arena, root, "type", "object");
+    struct text_node *properties = text_map(arena, root, "properties");
+    for (const struct row *row = views[kind].rows; row->name; row++)
+        schema_row(arena, properties, row);
+    return root;
+}

@@ -1,0 +1,70 @@
+/* The structs behind the answers (internal to ctl): filled by view.c, explain.c and submit.c,
+ * printed by their tables. */
+#ifndef CTL_VIEWS_H
+#define CTL_VIEWS_H
+
+#include "ctl/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct job_view {
+    const char *id, *name, *owner, *project, *queue, *dialect, *title, *state, *word, *outcome,
+        *reason;
+    uint64_t number, priority, generation, restarts, tasks, tasks_running, tasks_succeeded,
+        tasks_failed, gpu_milli;
+    uint64_t submitted_ms, started_ms, ended_ms, not_before_ms;
+    const char *file, *work_dir, *code_dir, *output_dir;
+    struct text_node *warnings, *differs, *task_list, *spec, *timeline;
+    const char *origin;
+};
+struct attempt_view {
+    uint64_t attempt, generation, pid, placed_ms, started_ms, ended_ms, log_end, memory_peak;
+    const char *state, *node, *address, *by, *class, *phrase, *text, *reason, *tail;
+    bool has_exit_code, has_signal, has_foreign_code, oom;
+    int64_t exit_code, signal, foreign_code;
+    struct text_node *gpus, *ports;
+};
+struct task_view {
+    const char *name, *role, *state, *word;
+    uint64_t index, attempt;
+    struct text_node *attempts;
+};
+struct event_view {
+    uint64_t seq, number, at_ms, attempt, index;
+    bool has_task;
+    const char *job, *type, *task, *role, *state, *text;
+    struct text_node *body;
+};
+struct node_view_out {
+    const char *name, *address, *host, *state, *gpu_type;
+    uint64_t cpu_milli, cpu_used_milli, memory, memory_used, disk, disk_used, gpus, gpu_used_milli,
+        tasks;
+    bool declared;
+    struct text_node *labels, *custom;
+};
+struct submitted_view {
+    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir;
+    uint64_t number, roles, tasks, cpu_milli, memory, gpu_milli;
+    bool existing, dry_run;
+    struct text_node *warnings, *places;
+};
+struct explain_view {
+    const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node;
+    uint64_t number, need, best, short_by, total, ahead, until_ms;
+    bool would_start;
+    struct text_node *ways, *places;
+};
+struct stats_view {
+    struct text_node *jobs;
+    uint64_t live, waiting, nodes, nodes_up, cpu_milli, cpu_used_milli, memory, memory_used, gpus,
+        gpu_used_milli;
+    uint64_t turns, commits, commits_failed, facts, events, plans, submitted;
+    bool storage_full;
+};
+
+/* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. */
+struct text_node *view_put(struct arena *, struct text_node *parent, const char *key,
+                           enum view_kind kind, const void *view);
+
+#endif

@@ -1,0 +1,304 @@
+/* Settings: flag before environment before file before default, each value with where it came from. The file is YAML with the
+ * table's keys; a list or map in it is joined into the text form that flags have, so that there is one reader for each kind. */
+#include "main/config.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "text/yaml.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONFIG_MAX (1u << 20)
+
+enum kind { TEXT, NODES, DURATION, PAIRS, LIST, PORTS, SIZE, COUNT, LEVEL };
+
+static const struct {
+    const char *key, *env, *def, *doc;
+    enum kind kind;
+} settings[SETTING_N] = {
+#define SETTING_ROW(id, name, type, value, arg, text)                                              \
+    [SETTING_##id] = { .key = name, .env = "MUSTER_" #id, .def = value, .doc = text, .kind = type },
+    SETTINGS(SETTING_ROW)
+#undef SETTING_ROW
+};
+
+/* Flags as people type them: "idle-exit" for idle_exit. Spelled out by the preprocessor once, dashed at first use. */
+#define SETTING_OPT(id, k, t, v, a, d)                                                             \
+    { .name = k, .type = OPT_STR, .offset = SETTING_##id * sizeof(const char *),                \
+      .arg = a, .help = d },
+static struct opt options[] = { SETTINGS(SETTING_OPT) OPT_END };
+#undef SETTING_OPT
+static char flag_names[SETTING_N][32];
+
+const struct opt *config_options(void)
+{
+    for (size_t i = 0; i < SETTING_N; i++) {
+        snprintf(flag_names[i], sizeof flag_names[i], "%s", settings[i].key);
+        for (char *c = flag_names[i]; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        options[i].name = flag_names[i];
+    }
+    return options;
+}
+
+const char *setting_key(enum setting s)
+{
+    return settings[s].key;
+}
+
+const char *setting_doc(enum setting s)
+{
+    return settings[s].doc;
+}
+
+/* ---- forms ---- */
+
+static bool duration_of(const char *text, uint64_t *ms)
+{
+    if (strcmp(text, "never") == 0) {
+        *ms = UINT64_MAX;
+        return true;
+    }
+    return scan_duration(text, ms);
+}
+
+static bool ports_of(const char *text, uint32_t *first, uint32_t *last)
+{
+    char front[16];
+    uint64_t a, b;
+    const char *dash = strchr(text, '-');
+    if (!dash || (size_t)(dash - text) >= sizeof front)
+        return false;
+    snprintf(front, sizeof front, "%.*s", (int)(dash - text), text);
+    if (!scan_u64(front, 1, 65535, &a) || !scan_u64(dash + 1, a, 65535, &b))
+        return false;
+    *first = (uint32_t)a;
+    *last = (uint32_t)b;
+    return true;
+}
+
+static int check(enum setting s, const struct setting_value *v, struct err *err)
+{
+    uint64_t n;
+    uint32_t a, b;
+    const char *wanted = NULL;
+    switch (settings[s].kind) {
+    case DURATION: wanted = duration_of(v->text, &n) ? NULL : "a duration: 90s, 15m, 2h or never"; break;
+    case SIZE: wanted = scan_size(v->text, &n) ? NULL : "a size: 64Mi, 1Gi"; break;
+    case COUNT: wanted = scan_u64(v->text, 1, 1000000, &n) ? NULL : "a number from 1 to 1000000"; break;
+    case PORTS: wanted = ports_of(v->text, &a, &b) ? NULL : "a range: 20000-32767"; break;
+    case LEVEL: wanted = log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error"; break;
+    case TEXT:
+    case NODES:
+    case PAIRS:
+    case LIST: break;
+    }
+    if (!wanted)
+        return 0;
+    err_set(err, ERR_INPUT, "%s is \"%.80s\" (from the %s)", settings[s].key, v->text, v->from);
+    return err_hint(err, "write %s", wanted);
+}
+
+/* ---- the file ---- */
+
+/* A list or map of scalars as flags write it: "a,b" and "k=v,k=v". false: something else is in it. */
+static bool join(struct arena *a, const struct text_node *node, const char **text)
+{
+    AUTO_BUF struct buf out = BUF_INIT(CONFIG_MAX);
+    for (const struct text_node *n = node->first; n; n = n->next) {
+        if (!n->str)
+            return false;
+        if (n->key)
+            buf_addf(&out, "%s%s=%s", n == node->first ? "" : ",", n->key, n->str);
+        else
+            buf_addf(&out, "%s%s", n == node->first ? "" : ",", n->str);
+    }
+    *text = arena_strdup(a, buf_str(&out));
+    return true;
+}
+
+static int take(struct arena *a, enum setting s, const struct text_node *node, struct setting_value *v,
+                struct err *err)
+{
+    enum kind kind = settings[s].kind;
+    v->from = "file";
+    v->tree = node;
+    if (node->str && node->kind != TEXT_NULL)
+        v->text = node->str;
+    else if (node->kind == TEXT_LIST && kind == NODES)
+        v->text = arena_printf(a, "%zu nodes", node->count);
+    else if (!((node->kind == TEXT_LIST && kind == LIST) || (node->kind == TEXT_MAP && kind == PAIRS)) ||
+             !join(a, node, &v->text))
+        return err_set(err, ERR_INPUT, "%u:%u: %s cannot be %s", node->place.line, node->place.col,
+                       settings[s].key, text_kind_word(node->kind));
+    return 0;
+}
+
+static int unknown_key(const struct text_node *node, struct err *err)
+{
+    const char *names[SETTING_N];
+    for (size_t i = 0; i < SETTING_N; i++)
+        names[i] = settings[i].key;
+    const char *near = scan_nearest(node->key, names, SETTING_N);
+    err_set(err, ERR_INPUT, "%u:%u: unknown setting \"%.60s\"", node->key_place.line, node->key_place.col,
+            node->key);
+    return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "\"muster config\" lists them");
+}
+
+static int take_all(struct arena *a, const struct text_node *root, struct config *config, struct err *err)
+{
+    if (root->kind == TEXT_NULL)
+        return 0;
+    if (root->kind != TEXT_MAP)
+        return err_set(err, ERR_INPUT, "it is %s, not a map of settings", text_kind_word(root->kind));
+    for (const struct text_node *n = root->first; n; n = n->next) {
+        size_t s = 0;
+        while (s < SETTING_N && strcmp(settings[s].key, n->key) != 0)
+            s++;
+        if (s == SETTING_N)
+            return unknown_key(n, err);
+        if (s == SETTING_CONFIG || s == SETTING_STATE_DIR) {
+            err_set(err, ERR_INPUT, "%u:%u: %s cannot be set in the file", n->key_place.line, n->key_place.col,
+                    n->key);
+            return err_hint(err, "set %s, or use --%s", settings[s].env, config_options()[s].name);
+        }
+        if (take(a, (enum setting)s, n, &config->at[s], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool blank(const char *text)
+{
+    for (; *text; text += *text == '\n') {
+        text += strspn(text, " \t\r");
+        if (*text == '#')
+            text += strcspn(text, "\n");
+        if (*text && *text != '\n')
+            return false;
+    }
+    return true;
+}
+
+static int read_file(struct arena *a, const char *path, bool wanted, struct config *config, struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    struct report report;
+    if (!wanted && access(path, F_OK) != 0 && errno == ENOENT)
+        return 0;
+    if (file_read(path, CONFIG_MAX, &text, &len, err) < 0)
+        return err_in(err, "configuration");
+    config->file = arena_strdup(a, path);
+    if (blank(text))
+        return 0;
+    report_init(&report, a);
+    struct text_node *root = yaml_parse(a, text, len, &report);
+    if (!root || !report_ok(&report)) {
+        report_err(&report, err);
+        return err_in(err, "%s", path);
+    }
+    if (take_all(a, root, config, err) < 0)
+        return err_in(err, "%s", path);
+    return 0;
+}
+
+static const char *default_file(struct arena *a)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (xdg && xdg[0] == '/')
+        return arena_printf(a, "%s/muster/config.yaml", xdg);
+    return home && home[0] == '/' ? arena_printf(a, "%s/.config/muster/config.yaml", home) : NULL;
+}
+
+/* ---- all of it ---- */
+
+static void set(struct config *config, size_t s, const char *text, const char *from)
+{
+    config->at[s] = (struct setting_value){ .text = text, .from = from };
+}
+
+int config_load(struct arena *a, const char *const *flags, struct config *config, struct err *err)
+{
+    const char *file = flags[SETTING_CONFIG] ? flags[SETTING_CONFIG] : getenv(settings[SETTING_CONFIG].env);
+    const char *usual = default_file(a);
+    *config = (struct config){ .file = NULL };
+    for (size_t s = 0; s < SETTING_N; s++)
+        set(config, s, settings[s].def, "default");
+    bool wanted = file && *file;
+    if ((wanted || usual) && read_file(a, wanted ? file : usual, wanted, config, err) < 0)
+        return -1;
+    for (size_t s = 0; s < SETTING_N; s++) {
+        const char *env = getenv(settings[s].env);
+        if (flags[s])
+            set(config, s, flags[s], "flag");
+        else if (env && *env)
+            set(config, s, arena_strdup(a, env), "environment");
+        if (check((enum setting)s, &config->at[s], err) < 0)
+            return -1;
+    }
+    if (!*config->at[SETTING_CONFIG].text && config->file)
+        config_settle(config, SETTING_CONFIG, config->file);
+    return 0;
+}
+
+void config_settle(struct config *config, enum setting s, const char *text)
+{
+    config->at[s].text = text;
+}
+
+uint64_t config_number(const struct config *config, enum setting s)
+{
+    const char *text = config->at[s].text;
+    uint64_t n = 0;
+    switch (settings[s].kind) {
+    case DURATION: duration_of(text, &n); break;
+    case SIZE: scan_size(text, &n); break;
+    case COUNT: scan_u64(text, 0, UINT64_MAX, &n); break;
+    case LEVEL: n = (uint64_t)log_level_from_word(text); break;
+    case TEXT:
+    case NODES:
+    case PAIRS:
+    case LIST:
+    case PORTS: BUG("%s is not a number", settings[s].key);
+    }
+    return n;
+}
+
+void config_ports(const struct config *config, uint32_t *first, uint32_t *last)
+{
+    ports_of(config->at[SETTING_PORTS].text, first, last);
+}
+
+void config_list(struct arena *a, const struct config *config, enum setting s, struct pairs *out)
+{
+    const char *at = config->at[s].text;
+    while (*at) {
+        size_t n = strcspn(at, ",");
+        char *item = arena_strndup(a, at, n);
+        char *eq = settings[s].kind == PAIRS ? strrchr(item, '=') : NULL;
+        if (eq)
+            *eq = '\0';
+        if (*item)
+            pairs_set(out, a, item, eq ? eq + 1 : "");
+        at += n + (at[n] == ',');
+    }
+}
+
+struct text_node *config_tree(struct arena *a, const struct config *config)
+{
+    struct text_node *list = text_list(a, NULL, NULL);
+    for (size_t s = 0; s < SETTING_N; s++) {
+        struct text_node *row = text_map(a, list, NULL);
+        text_str(a, row, "name", settings[s].key);
+        text_str(a, row, "value", config->at[s].text);
+        text_str(a, row, "from", config->at[s].from);
+        text_str(a, row, "doc", settings[s].doc);
+    }
+    return list;
+}

@@ -1,0 +1,68 @@
+/* The server's settings: one table gives flags, environment names, the configuration file's keys, defaults and help. */
+#ifndef MAIN_CONFIG_H
+#define MAIN_CONFIG_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include "base/pairs.h"
+#include "text/tree.h"
+
+#include <stdint.h>
+
+/* id, key in the file (flag: with - for _), kind, default, value in help, meaning. The environment name is MUSTER_ and the key
+ * in capitals. Defaults that depend on the state directory or the machine are "". */
+#define SETTINGS(X)                                                                                \
+    X(STATE_DIR, "state_dir", TEXT, "", "DIR", "records, logs, socket and token of this server")    \
+    X(CONFIG, "config", TEXT, "", "FILE", "configuration file (YAML)")                              \
+    X(NODES, "nodes", NODES, "", "LIST",                                                            \
+      "virtual nodes: 4x16cpu,64Gi,4gpu (groups apart by ;); default: this machine")                \
+    X(LISTEN, "listen", TEXT, "127.0.0.1:6878", "ADDR",                                             \
+      "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
+    X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \
+    X(FS_URI, "fs_uri", TEXT, "", "URI", "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory") \
+    X(ROOTS, "roots", PAIRS, "", "LIST",                                                            \
+      "directories that serve URI prefixes: hdfs://host:9000/=/data (apart by ,)")                  \
+    X(PYTHON, "python", TEXT, "", "FILE",                                                           \
+      "base interpreter of per-job environments; none: leave PATH alone; default: python3 in PATH") \
+    X(QUEUES, "queues", LIST, "default", "LIST", "known queues (apart by ,)")                       \
+    X(PORTS, "ports", PORTS, "20000-32767", "A-B", "port numbers given to tasks")                   \
+    X(LOG_HEAD, "log_head", SIZE, "32Mi", "SIZE", "kept of each attempt's output, at its front")    \
+    X(LOG_TAIL, "log_tail", SIZE, "32Mi", "SIZE", "and at its end")                                 \
+    X(KEEP, "keep", DURATION, "30d", "TIME", "records of ended jobs; never: for ever")              \
+    X(MAX_CONNECTIONS, "max_connections", COUNT, "10000", "N", "open connections at most")          \
+    X(LOG_LEVEL, "log_level", LEVEL, "info", "LEVEL", "debug, info, warn or error")
+
+#define SETTING_ENUM(id, key, kind, def, arg, doc) SETTING_##id,
+enum setting { SETTINGS(SETTING_ENUM) SETTING_N };
+#undef SETTING_ENUM
+
+struct setting_value {
+    const char *text;             /* never NULL */
+    const char *from;             /* "flag" "environment" "file" "default" */
+    const struct text_node *tree; /* as the file has it, when it is from there */
+};
+struct config {
+    struct setting_value at[SETTING_N];
+    const char *file; /* read, or NULL: there is none */
+};
+
+const char *setting_key(enum setting);
+const char *setting_doc(enum setting);
+/* Rows of command-line options for all settings: offsets into an array of SETTING_N const char *. */
+const struct opt *config_options(void);
+
+/* flags: SETTING_N texts, NULL where not given. Every value is checked for its form. Texts are in arena. */
+int config_load(struct arena *, const char *const *flags, struct config *, struct err *);
+/* Replaces a default that was left open ("") by what it comes to. */
+void config_settle(struct config *, enum setting, const char *text);
+
+/* Readers of checked values. "never" gives UINT64_MAX as a duration. */
+uint64_t config_number(const struct config *, enum setting); /* COUNT, SIZE, DURATION (ms), LEVEL */
+void config_ports(const struct config *, uint32_t *first, uint32_t *last);
+/* Values of a LIST, or PAIRS (name: prefix). */
+void config_list(struct arena *, const struct config *, enum setting, struct pairs *out);
+/* [{name, value, from, doc}] */
+struct text_node *config_tree(struct arena *, const struct config *);
+
+#endif

@@ -1,0 +1,52 @@
+/* The program `muster`: one binary whose name decides what it is. "muster" is the command line with the server inside; other
+ * names, found in libexec/muster, would be rows of the same table. */
+#include "cli/cli.h"
+#include "main/config.h"
+#include "main/server_main.h"
+#include "main/wire.h"
+#include "sched/plan.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+static bool example(const struct job_spec *job, struct arena *arena, struct job_place *place)
+{
+    struct plan_entry entry = sched_example(job, arena);
+    if (entry.kind != PLAN_ADMIT)
+        return false;
+    place->tasks = entry.tasks;
+    place->n = entry.n_tasks;
+    for (uint32_t i = 0; i < entry.n_tasks; i++)
+        place->tasks[i].attempt = 1;
+    return true;
+}
+
+static int muster_main(int argc, char **argv)
+{
+    struct cli_host host = { .version = MUSTER_VERSION,
+                             .dialects = wire_dialects(),
+                             .server_opts = config_options(),
+                             .n_server_opts = SETTING_N,
+                             .server_run = server_main,
+                             .settings = server_settings,
+                             .example = example };
+    return cli_main(&host, argc - 1, argv + 1);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} names[] = {
+    { .name = "muster", .run = muster_main },
+};
+
+int main(int argc, char **argv)
+{
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    const char *name = slash ? slash + 1 : argc ? argv[0] : "muster";
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i].name, name) == 0)
+            return names[i].run(argc, argv);
+    return muster_main(argc, argv);
+}

@@ -1,0 +1,116 @@
+/* The state directory as the server makes it. The token is made once and kept; server.json says where the running server is. */
+#include "main/server_files.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/state_dir.h"
+#include "text/json.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int make_dir(const char *path, struct err *err)
+{
+    struct stat st;
+    if (file_mkdirs(path, 0700, err) < 0)
+        return err_hint(err, "choose another place with --state-dir or MUSTER_STATE_DIR");
+    if (stat(path, &st) != 0)
+        return err_sys(err, "%s", path);
+    if (st.st_uid != geteuid() && geteuid() != 0) {
+        err_set(err, ERR_DENIED, "%s belongs to user %u", path, (unsigned)st.st_uid);
+        return err_hint(err, "choose another place with --state-dir or MUSTER_STATE_DIR");
+    }
+    if (st.st_mode & 022) {
+        err_set(err, ERR_DENIED, "others may write to %s (mode %04o)", path, (unsigned)(st.st_mode & 07777));
+        return err_hint(err, "chmod 700 %s", path);
+    }
+    if (access(path, R_OK | W_OK | X_OK) != 0) {
+        err_sys(err, "%s", path);
+        return err_hint(err, "make it writable, or choose another with --state-dir");
+    }
+    return 0;
+}
+
+static int make_token(const char *dir, const char *path, struct err *err)
+{
+    unsigned char raw[32];
+    char hex[2 * sizeof raw + 2];
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return 0;
+    randombytes_buf(raw, sizeof raw);
+    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
+    size_t n = strlen(hex);
+    hex[n] = '\n';
+    int rc = file_replace(path, hex, n + 1, 0600, err);
+    sodium_memzero(raw, sizeof raw);
+    sodium_memzero(hex, sizeof hex);
+    return rc < 0 ? err_in(err, "making the token in %s", dir) : 0;
+}
+
+int server_files_open(struct arena *a, const char *dir, struct server_files *files, struct err *err)
+{
+    AUTO_FREE char *socket = state_dir_socket(dir);
+    struct server_files f = { .dir = arena_strdup(a, dir),
+                              .db = arena_printf(a, "%s/muster.db", dir),
+                              .runs = arena_printf(a, "%s/runs", dir),
+                              .fs = arena_printf(a, "%s/fs", dir),
+                              .socket = arena_strdup(a, socket),
+                              .info = arena_printf(a, "%s/server.json", dir) };
+    const char *token_path = arena_printf(a, "%s/token", dir);
+    if (make_dir(dir, err) < 0 || file_mkdirs(f.runs, 0700, err) < 0 || file_mkdirs(f.fs, 0700, err) < 0 ||
+        make_token(dir, token_path, err) < 0)
+        return -1;
+    AUTO_FREE char *token = state_dir_token(dir, err);
+    if (!token)
+        return -1;
+    f.token = arena_strdup(a, token);
+    *files = f;
+    return 0;
+}
+
+int server_files_announce(const struct server_files *files, const struct server_info *info, struct err *err)
+{
+    struct arena *a = arena_create();
+    AUTO_BUF struct buf text = BUF_INIT(64 << 10);
+    struct text_node *root = text_map(a, NULL, NULL);
+    text_int(a, root, "pid", (int64_t)info->pid);
+    text_str(a, root, "version", info->version);
+    text_str(a, root, "address", info->address);
+    text_str(a, root, "socket", files->socket);
+    text_str(a, root, "state_dir", files->dir);
+    text_int(a, root, "started_ms", (int64_t)info->started_ms);
+    json_print(root, 2, &text);
+    buf_putc(&text, '\n');
+    int rc = file_replace(files->info, text.data, text.len, 0600, err);
+    arena_destroy(a);
+    return rc;
+}
+
+void server_files_withdraw(const struct server_files *files)
+{
+    unlink(files->info);
+}
+
+uint64_t server_files_other(const struct server_files *files)
+{
+    struct arena *a = arena_create();
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    uint64_t pid = 0;
+    struct report report;
+    report_init(&report, a);
+    if (file_read(files->info, 64 << 10, &text, &len, NULL) == 0) {
+        const struct text_node *node = text_get(json_parse(a, text, len, 0, &report), "pid");
+        if (node && node->kind == TEXT_INT && node->integer > 1)
+            pid = (uint64_t)node->integer;
+    }
+    arena_destroy(a);
+    if (!pid || pid == (uint64_t)getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+        return 0;
+    return pid;
+}

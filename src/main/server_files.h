@@ -1,0 +1,25 @@
+/* Files of a running server in its state directory: made when it starts, read by whoever looks for it. */
+#ifndef MAIN_SERVER_FILES_H
+#define MAIN_SERVER_FILES_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct server_files {
+    const char *dir, *db, *runs, *fs, *socket, *token, *info; /* paths; token: the secret itself */
+};
+/* Creates the directory (0700), runs/, fs/ and the token. Texts are in arena. */
+int server_files_open(struct arena *, const char *dir, struct server_files *, struct err *err);
+
+struct server_info {
+    uint64_t pid, started_ms;
+    const char *version, *address; /* address "": no TCP */
+};
+int server_files_announce(const struct server_files *, const struct server_info *, struct err *err);
+void server_files_withdraw(const struct server_files *);
+/* The process that server.json names, when it lives and is not this one; 0: none. */
+uint64_t server_files_other(const struct server_files *);
+
+#endif

@@ -1,0 +1,505 @@
+/* The server process: reads its settings, opens the records, wires core, engine, agents' link and HTTP to one loop, and ends
+ * cleanly on SIGTERM, SIGINT, request or idleness. Jobs go on under their agents whatever happens to it.
+ *
+ * Order matters at both ends: agents' facts may come as soon as the link exists, so its sink goes through this file until the
+ * core is there; HTTP comes last, when everything can be answered. */
+#include "main/server_main.h"
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "cli/state_dir.h"
+#include "ctl/ctl.h"
+#include "http/server.h"
+#include "link/link.h"
+#include "main/config.h"
+#include "main/nodes.h"
+#include "main/server_files.h"
+#include "main/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <uv.h>
+
+#define BODY_MAX     (4u << 20)
+#define IDLE_TIMEOUT 75 /* seconds a silent client may stay */
+#define PORT_TRIES   100
+/* An answer that says "the server ends" leaves before the server does. */
+#define LAST_WORDS_MS 30
+
+struct server {
+    struct arena *arena;
+    struct config config;
+    struct server_files files;
+    const char *version, *address;
+    uint64_t started_ms, idle_exit_ms;
+    struct node_list nodes;
+    uv_loop_t loop;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_timer_t tick, idle, last;
+    uv_signal_t term, interrupt;
+    struct store *store;
+    struct link_hub *link;
+    struct engine *engine;
+    struct ctl *ctl;
+    struct engine_sink sink; /* the core's */
+    struct api *api;
+    struct http_server *http;
+    bool loop_ready, ending;
+};
+
+/* ---- news from below ---- */
+
+static void on_fact(void *arg, const struct engine_fact *fact)
+{
+    struct server *s = arg;
+    if (s->sink.fact)
+        s->sink.fact(s->sink.arg, fact);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    ctl_tick(s->ctl);
+}
+
+static uint64_t wall(void *arg)
+{
+    (void)arg;
+    return clock_wall_ms();
+}
+
+static void on_wake(void *arg, uint64_t at_ms)
+{
+    struct server *s = arg;
+    uint64_t now = clock_wall_ms();
+    if (at_ms == 0) {
+        uv_timer_stop(&s->tick);
+        return;
+    }
+    uv_update_time(&s->loop);
+    uv_timer_start(&s->tick, on_tick, at_ms > now ? at_ms - now : 0, 0);
+}
+
+/* The end of a turn: after the round of I/O, and before the loop sleeps for what timers did. */
+static void on_check(uv_check_t *check)
+{
+    struct server *s = check->data;
+    ctl_turn(s->ctl);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct server *s = prepare->data;
+    ctl_turn(s->ctl);
+}
+
+/* ---- ending ---- */
+
+static void on_last(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    uv_stop(&s->loop);
+}
+
+static void end(struct server *s, const char *why)
+{
+    if (s->ending)
+        return;
+    s->ending = true;
+    log_info("server.ending", "reason=\"%s\"", why);
+    uv_update_time(&s->loop);
+    uv_timer_start(&s->last, on_last, LAST_WORDS_MS, 0);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    end(signal->data, number == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+static void on_stop(void *arg)
+{
+    end(arg, "asked to");
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    uint64_t since, now = clock_wall_ms();
+    if (ctl_idle_since(s->ctl, &since) && now >= since && now - since >= s->idle_exit_ms)
+        end(s, "no work");
+}
+
+/* ---- settings to values ---- */
+
+static int read_nodes(struct server *s, struct err *err)
+{
+    const struct setting_value *nodes = &s->config.at[SETTING_NODES];
+    bool soft = false;
+    struct node_spec machine = wire_machine(s->arena, s->files.dir, &soft);
+    if (nodes->tree && nodes->tree->kind == TEXT_LIST)
+        return nodes_read(s->arena, nodes->tree, machine.host, &s->nodes, err);
+    if (*nodes->text)
+        return nodes_parse(s->arena, nodes->text, machine.host, &s->nodes, err);
+    s->nodes.at = ARENA_ARRAY(s->arena, 1, struct node_spec);
+    s->nodes.at[0] = machine;
+    s->nodes.n = 1;
+    config_settle(&s->config, SETTING_NODES, "this machine");
+    if (soft)
+        log_info("nodes.soft", "node=%s cpus_offered=%llu note=\"more than the machine has: tasks share them\"",
+                 machine.name, (unsigned long long)machine.cpu_milli / 1000);
+    return 0;
+}
+
+static size_t read_all(int fd, char *text, size_t size)
+{
+    size_t len = 0;
+    for (ssize_t n = 1; n > 0 && len < size - 1; len += n > 0 ? (size_t)n : 0)
+        n = read(fd, text + len, size - 1 - len);
+    return len;
+}
+
+/* A wrapper script (pyenv's shims, for one) is no interpreter to build environments on: it is asked for the one it runs. NULL when
+ * it runs none. */
+static const char *behind_wrapper(struct arena *a, const char *file)
+{
+    char head[2] = "", line[4096] = "";
+    int ends[2], status = -1;
+    AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, head, sizeof head) != 2 || memcmp(head, "#!", 2) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+        return file;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(ends[1], STDOUT_FILENO);
+        if (null >= 0)
+            dup2(null, STDERR_FILENO);
+        execl(file, file, "-c", "import sys; print(sys.executable)", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t n = pid > 0 ? read_all(ends[0], line, sizeof line) : 0;
+    close(ends[0]);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    line[strcspn(line, "\n")] = '\0';
+    return n > 0 && status == 0 && line[0] == '/' ? arena_strdup(a, line) : NULL;
+}
+
+static const char *find_python(struct arena *a)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at;) {
+        size_t n = strcspn(at, ":");
+        const char *file = arena_printf(a, "%.*s/python3", (int)n, at);
+        const char *real = at[0] == '/' && access(file, X_OK) == 0 ? behind_wrapper(a, file) : NULL;
+        if (real)
+            return real;
+        at += n + (at[n] == ':');
+    }
+    return "none";
+}
+
+static void settle(struct server *s)
+{
+    struct config *c = &s->config;
+    config_settle(c, SETTING_STATE_DIR, s->files.dir);
+    if (!*c->at[SETTING_FS_URI].text)
+        config_settle(c, SETTING_FS_URI, arena_printf(s->arena, "file://%s", s->files.fs));
+    if (!*c->at[SETTING_PYTHON].text)
+        config_settle(c, SETTING_PYTHON, find_python(s->arena));
+}
+
+static void raise_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+        log_warn("server.files", "limit=%llu", (unsigned long long)files.rlim_cur);
+}
+
+static int open_records(struct server *s, struct err *err)
+{
+    s->store = store_open(s->files.db, err);
+    if (s->store)
+        return 0;
+    uint64_t other = err->code == ERR_CONFLICT ? server_files_other(&s->files) : 0;
+    if (!other)
+        return -1;
+    err_set(err, ERR_CONFLICT, "another server (pid %llu) uses %s", (unsigned long long)other, s->files.dir);
+    return err_hint(err, "\"muster server status\" shows it, \"muster server stop\" ends it");
+}
+
+/* ---- making the parts ---- */
+
+static void loop_open(struct server *s)
+{
+    uv_loop_init(&s->loop);
+    s->loop_ready = true;
+    uv_timer_init(&s->loop, &s->tick);
+    uv_timer_init(&s->loop, &s->idle);
+    uv_timer_init(&s->loop, &s->last);
+    uv_signal_init(&s->loop, &s->term);
+    uv_signal_init(&s->loop, &s->interrupt);
+    uv_check_init(&s->loop, &s->check);
+    uv_prepare_init(&s->loop, &s->prepare);
+    s->tick.data = s->idle.data = s->last.data = s;
+    s->term.data = s->interrupt.data = s->check.data = s->prepare.data = s;
+}
+
+static int make_core(struct server *s, struct err *err)
+{
+    const struct config *c = &s->config;
+    const char *python = c->at[SETTING_PYTHON].text;
+    struct pairs queues = { .at = NULL }, roots = { .at = NULL };
+    config_list(s->arena, c, SETTING_QUEUES, &queues);
+    config_list(s->arena, c, SETTING_ROOTS, &roots);
+    struct words *names = ARENA_NEW(s->arena, struct words);
+    names->at = ARENA_ARRAY(s->arena, queues.n, const char *);
+    for (size_t i = 0; i < queues.n; i++)
+        names->at[names->n++] = queues.at[i].name;
+    struct uri_root *dirs = ARENA_ARRAY(s->arena, roots.n, struct uri_root);
+    for (size_t i = 0; i < roots.n; i++)
+        dirs[i] = (struct uri_root){ .prefix = roots.at[i].name, .dir = roots.at[i].value };
+    uint64_t keep = config_number(c, SETTING_KEEP);
+    struct ctl_config config = { .store = s->store,
+                                 .engine = s->engine,
+                                 .dialects = wire_dialects(),
+                                 .state_dir = s->files.dir,
+                                 .runs_dir = s->files.runs,
+                                 .fs_uri = c->at[SETTING_FS_URI].text,
+                                 .roots = dirs,
+                                 .n_roots = roots.n,
+                                 .python = strcmp(python, "none") == 0 ? NULL : python,
+                                 .queues = names,
+                                 .nodes = s->nodes.at,
+                                 .n_nodes = s->nodes.n,
+                                 .log_head = config_number(c, SETTING_LOG_HEAD),
+                                 .log_tail = config_number(c, SETTING_LOG_TAIL),
+                                 .keep_ms = keep == UINT64_MAX ? 0 : keep,
+                                 .now = wall,
+                                 .wake = on_wake,
+                                 .wake_arg = s };
+    config_ports(c, &config.port_first, &config.port_last);
+    s->ctl = ctl_create(&config, err);
+    if (!s->ctl)
+        return -1;
+    s->sink = ctl_sink(s->ctl);
+    return ctl_recover(s->ctl, err);
+}
+
+/* "127.0.0.1:6878"; "none" leaves host NULL. */
+static int read_listen(struct server *s, struct http_config *config, struct err *err)
+{
+    const char *text = s->config.at[SETTING_LISTEN].text, *colon = strrchr(text, ':');
+    uint64_t port;
+    if (strcmp(text, "none") == 0)
+        return 0;
+    if (!colon || colon == text || !scan_u64(colon + 1, 0, 65535, &port)) {
+        err_set(err, ERR_INPUT, "listen is \"%.80s\"", text);
+        return err_hint(err, "write 127.0.0.1:6878, or none");
+    }
+    config->host = arena_strndup(s->arena, text, (size_t)(colon - text));
+    config->port = (uint16_t)port;
+    config->port_tries = port ? PORT_TRIES : 0;
+    return 0;
+}
+
+static struct api *make_api(struct server *s, struct err *err)
+{
+    struct api_setting *rows = ARENA_ARRAY(s->arena, SETTING_N, struct api_setting);
+    for (size_t i = 0; i < SETTING_N; i++)
+        rows[i] = (struct api_setting){ .name = setting_key((enum setting)i),
+                                        .value = s->config.at[i].text,
+                                        .from = s->config.at[i].from,
+                                        .doc = setting_doc((enum setting)i) };
+    struct api_config config = { .loop = &s->loop,
+                                 .ctl = s->ctl,
+                                 .link = s->link,
+                                 .token = s->files.token,
+                                 .version = s->version,
+                                 .state_dir = s->files.dir,
+                                 .socket_path = s->files.socket,
+                                 .started_ms = s->started_ms,
+                                 .settings = rows,
+                                 .n_settings = SETTING_N,
+                                 .stop = on_stop,
+                                 .stop_arg = s };
+    return api_create(&config, err);
+}
+
+static int make_http(struct server *s, struct err *err)
+{
+    struct http_config config = { .loop = &s->loop,
+                                  .socket_path = s->files.socket,
+                                  .max_body = BODY_MAX,
+                                  .max_connections = (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
+                                  .idle_timeout_s = IDLE_TIMEOUT,
+                                  .handle = api_handle };
+    if (read_listen(s, &config, err) < 0)
+        return -1;
+    s->api = make_api(s, err);
+    if (!s->api)
+        return -1;
+    config.arg = s->api;
+    s->http = http_server_create(&config, err);
+    if (!s->http)
+        return -1;
+    s->address = config.host ? arena_printf(s->arena, "http://%s:%u", config.host, http_server_port(s->http)) : "";
+    api_set_server(s->api, s->http, s->address);
+    return 0;
+}
+
+static int make_parts(struct server *s, struct err *err)
+{
+    const char *node = wire_node_program(s->arena, err);
+    struct wire_place place = { .loop = &s->loop,
+                                .node_program = node,
+                                .socket_path = s->files.socket,
+                                .runs_dir = s->files.runs };
+    if (!node)
+        return -1;
+    s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
+    place.link = s->link;
+    s->engine = wire_engine(&place, err);
+    if (!s->engine || make_core(s, err) < 0)
+        return -1;
+    return make_http(s, err);
+}
+
+/* ---- the whole ---- */
+
+static void say_ready(void)
+{
+    const char *text = getenv("MUSTER_READY_FD");
+    uint64_t fd;
+    if (!text || !scan_u64(text, 3, 1 << 20, &fd))
+        return;
+    if (write((int)fd, "ok\n", 3) != 3)
+        log_warn("server.ready", "nobody=waits");
+    close((int)fd);
+    unsetenv("MUSTER_READY_FD");
+}
+
+static int announce(struct server *s, struct err *err)
+{
+    struct server_info info = { .pid = (uint64_t)getpid(),
+                                .started_ms = s->started_ms,
+                                .version = s->version,
+                                .address = s->address };
+    if (server_files_announce(&s->files, &info, err) < 0)
+        return -1;
+    log_info("server.started", "pid=%d version=%s address=%s state_dir=%s nodes=%zu", (int)getpid(), s->version,
+             *s->address ? s->address : "none", s->files.dir, s->nodes.n);
+    say_ready();
+    return 0;
+}
+
+static void start_handles(struct server *s)
+{
+    uv_check_start(&s->check, on_check);
+    /* After the HTTP server's own: libuv calls the newest first, so answers of a turn are sent in the same round. */
+    uv_prepare_start(&s->prepare, on_prepare);
+    uv_signal_start(&s->term, on_signal, SIGTERM);
+    uv_signal_start(&s->interrupt, on_signal, SIGINT);
+    s->idle_exit_ms = config_number(&s->config, SETTING_IDLE_EXIT);
+    if (s->idle_exit_ms == UINT64_MAX)
+        return;
+    uint64_t often = s->idle_exit_ms / 10;
+    often = often < 20 ? 20 : often > 60000 ? 60000 : often;
+    uv_timer_start(&s->idle, on_idle, often, often);
+}
+
+/* Nothing may turn the core any more once its parts begin to go. */
+static void close_handles(struct server *s)
+{
+    uv_handle_t *own[] = { (uv_handle_t *)&s->check, (uv_handle_t *)&s->prepare, (uv_handle_t *)&s->tick,
+                           (uv_handle_t *)&s->idle,  (uv_handle_t *)&s->last,    (uv_handle_t *)&s->term,
+                           (uv_handle_t *)&s->interrupt };
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        uv_close(own[i], NULL);
+}
+
+static void server_fini(struct server *s)
+{
+    if (s->loop_ready)
+        close_handles(s);
+    http_server_destroy(s->http);
+    api_destroy(s->api);
+    if (s->http)
+        server_files_withdraw(&s->files);
+    s->sink.fact = NULL;
+    ctl_destroy(s->ctl);
+    if (s->engine)
+        s->engine->ops->destroy(s->engine);
+    link_destroy(s->link);
+    store_close(s->store);
+    if (s->loop_ready) {
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&s->loop);
+    }
+    arena_destroy(s->arena);
+}
+
+static int server_open(struct server *s, const char *const *flags, struct err *err)
+{
+    if (sodium_init() < 0)
+        return err_set(err, ERR_SYSTEM, "libsodium does not start");
+    if (config_load(s->arena, flags, &s->config, err) < 0)
+        return -1;
+    log_set_level((enum log_level)config_number(&s->config, SETTING_LOG_LEVEL));
+    AUTO_FREE char *dir = state_dir_find(s->config.at[SETTING_STATE_DIR].text, err);
+    if (!dir || server_files_open(s->arena, dir, &s->files, err) < 0)
+        return -1;
+    settle(s);
+    if (read_nodes(s, err) < 0 || open_records(s, err) < 0)
+        return -1;
+    raise_files();
+    loop_open(s);
+    return make_parts(s, err);
+}
+
+int server_main(const char *version, const char *const *flags, struct err *err)
+{
+    struct server *s = mem_new(sizeof *s);
+    s->arena = arena_create();
+    s->version = version;
+    s->started_ms = clock_wall_ms();
+    signal(SIGPIPE, SIG_IGN);
+    int rc = server_open(s, flags, err);
+    if (rc == 0)
+        start_handles(s);
+    if (rc == 0)
+        rc = announce(s, err);
+    if (rc == 0) {
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+        log_info("server.ended", "uptime_s=%llu", (unsigned long long)(clock_wall_ms() - s->started_ms) / 1000);
+    }
+    log_flush();
+    server_fini(s);
+    free(s);
+    return rc;
+}
+
+struct text_node *server_settings(struct arena *a, struct err *err)
+{
+    const char *flags[SETTING_N] = { NULL };
+    struct config config;
+    if (config_load(a, flags, &config, err) < 0)
+        return NULL;
+    AUTO_FREE char *dir = state_dir_find(config.at[SETTING_STATE_DIR].text, err);
+    if (!dir)
+        return NULL;
+    config_settle(&config, SETTING_STATE_DIR, arena_strdup(a, dir));
+    return config_tree(a, &config);
+}

@@ -1,0 +1,290 @@
+/* Frames to actions, facts to frames. The agent asks nothing back: a launch is complete, and
+ * everything it reports is repeated until it is acknowledged, so that the server may come and go.
+ * It leaves by returning; the keeper, its parent, ends whatever is left. */
+#include "node/agent.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/conf.h"
+#include "node/crew.h"
+#include "node/outbox.h"
+#include "node/output.h"
+#include "node/shells.h"
+#include "node/uplink.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define LOG_ROOM (64u << 10) /* news of logs are left out when more than this waits to be sent */
+
+struct agent {
+    uv_loop_t loop;
+    struct conf conf;
+    char cookie[COOKIE_MAX];
+    struct site site;
+    struct crew *crew;
+    struct outbox *outbox;
+    struct uplink *link;
+    struct shells *shells;
+    bool welcome; /* the server has said what it has */
+    bool leaving;
+};
+
+/* The loop ends when nothing is open any more. */
+static void leave(struct agent *agent)
+{
+    if (agent->leaving)
+        return;
+    agent->leaving = true;
+    shells_destroy(TAKE(agent->shells));
+    crew_destroy(TAKE(agent->crew));
+    uplink_destroy(TAKE(agent->link));
+}
+
+/* ---- up ---- */
+
+static void expect_facts(void *arg, size_t n)
+{
+    struct agent *agent = arg;
+    outbox_reserve(agent->outbox, n);
+}
+
+static void send_fact(void *arg, const struct wire_fact *fact)
+{
+    struct agent *agent = arg;
+    uint64_t seq = outbox_add(agent->outbox, fact);
+    if (!agent->welcome)
+        return;
+    outbox_write(agent->outbox, seq - 1, uplink_out(agent->link));
+    uplink_flush(agent->link);
+}
+
+/* Everything is to end, and every task has: what else runs here goes too, and then there is nothing
+ * left to report. */
+static void on_all_over(void *arg)
+{
+    struct agent *agent = arg;
+    shells_end_all(agent->shells);
+}
+
+static void send_log(void *arg, const struct wire_log *log)
+{
+    struct agent *agent = arg;
+    if (!agent->welcome || uplink_out(agent->link)->len > LOG_ROOM)
+        return;
+    wire_put_log(uplink_out(agent->link), log);
+    uplink_flush(agent->link);
+}
+
+static void on_connected(void *arg, struct buf *out)
+{
+    struct agent *agent = arg;
+    struct wire_hello hello = {
+        .version = WIRE_VERSION,
+        .generation = agent->conf.generation,
+        .node = agent->conf.node,
+        .agent_pid = (uint32_t)getpid(),
+        .launch_seq = crew_applied(agent->crew),
+        .first_seq = outbox_first(agent->outbox),
+    };
+    wire_put_hello(out, &hello);
+}
+
+/* ---- down ---- */
+
+static int take_welcome(struct agent *agent, const struct wire_frame *frame)
+{
+    agent->welcome = true;
+    outbox_ack(agent->outbox, frame->seq);
+    outbox_write(agent->outbox, frame->seq, uplink_out(agent->link));
+    uplink_flush(agent->link);
+    crew_tell_logs(agent->crew);
+    return 0;
+}
+
+static int take_launch(struct agent *agent, const struct wire_frame *frame)
+{
+    struct batch *batch = mem_new(sizeof *batch);
+    batch->arena = arena_create();
+    batch_hold(batch);
+    int rc = wire_get_launch(frame, batch->arena, &batch->launch);
+    if (rc == 0 && (batch->launch.generation.job != agent->conf.generation.job ||
+                    batch->launch.generation.number != agent->conf.generation.number))
+        rc = -1; /* not for us */
+    if (rc == 0) {
+        batch->launch.dir = arena_strdup(batch->arena, agent->site.dir);
+        crew_launch(agent->crew, batch);
+    }
+    batch_drop(batch);
+    return rc;
+}
+
+static int take_stop(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_stop stop;
+    if (wire_get_stop(frame, &stop) != 0)
+        return -1;
+    crew_stop(agent->crew, &stop);
+    return 0;
+}
+
+static int take_ack(struct agent *agent, const struct wire_frame *frame)
+{
+    outbox_ack(agent->outbox, frame->seq);
+    return 0;
+}
+
+static int take_release(struct agent *agent, const struct wire_frame *frame)
+{
+    (void)frame;
+    leave(agent);
+    return 0;
+}
+
+static int take_ping(struct agent *agent, const struct wire_frame *frame)
+{
+    wire_put_plain(uplink_out(agent->link), WIRE_PONG, frame->seq);
+    uplink_flush(agent->link);
+    return 0;
+}
+
+static int take_nothing(struct agent *agent, const struct wire_frame *frame)
+{
+    (void)agent;
+    (void)frame;
+    return 0;
+}
+
+static int take_exec(struct agent *agent, const struct wire_frame *frame)
+{
+    struct arena *arena = arena_create();
+    struct wire_exec exec;
+    int rc = wire_get_exec(frame, arena, &exec);
+    if (rc == 0)
+        shells_open(agent->shells, &exec, crew_stage(agent->crew, exec.task, exec.attempt));
+    arena_destroy(arena);
+    return rc;
+}
+
+static int take_input(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_data data;
+    if (wire_get_data(frame, &data) != 0)
+        return -1;
+    shells_input(agent->shells, &data);
+    return 0;
+}
+
+static int take_exit(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_data data;
+    if (wire_get_data(frame, &data) != 0)
+        return -1;
+    shells_end(agent->shells, data.channel);
+    return 0;
+}
+
+static int take_resize(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_resize resize;
+    if (wire_get_resize(frame, &resize) != 0)
+        return -1;
+    shells_resize(agent->shells, &resize);
+    return 0;
+}
+
+static int on_frame(void *arg, const struct wire_frame *frame)
+{
+    static int (*const takers[WIRE_KIND_N])(struct agent *, const struct wire_frame *) = {
+        [WIRE_WELCOME] = take_welcome, [WIRE_LAUNCH] = take_launch,   [WIRE_STOP] = take_stop,
+        [WIRE_ACK] = take_ack,         [WIRE_RELEASE] = take_release, [WIRE_PING] = take_ping,
+        [WIRE_EXEC] = take_exec,       [WIRE_STDIN] = take_input,     [WIRE_RESIZE] = take_resize,
+        [WIRE_EXIT] = take_exit,       [WIRE_PONG] = take_nothing,
+    };
+    struct agent *agent = arg;
+    return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
+}
+
+static void on_lost(void *arg)
+{
+    struct agent *agent = arg;
+    agent->welcome = false;
+    shells_end_all(agent->shells);
+}
+
+static void on_writable(void *arg)
+{
+    struct agent *agent = arg;
+    shells_go_on(agent->shells);
+}
+
+static void on_refused(void *arg, int status)
+{
+    struct agent *agent = arg;
+    log_warn("agent.refused", "job=%" PRIu64 " generation=%u status=%d", agent->conf.generation.job,
+             agent->conf.generation.number, status);
+    leave(agent);
+}
+
+/* ---- to and fro ---- */
+
+static void set_up(struct agent *agent, const char *dir, pid_t keeper)
+{
+    conf_cookie(agent->cookie, &agent->conf);
+    agent->site = (struct site){ .loop = &agent->loop,
+                                 .dir = dir,
+                                 .cookie = agent->cookie,
+                                 .keeper = keeper,
+                                 .view = VIEW_INIT,
+                                 .scratch = malloc(OUTPUT_SCRATCH) };
+    if (!agent->site.scratch)
+        BUG("no memory to start with");
+    cgroup_find(&agent->site.cgroups);
+    agent->outbox = outbox_create();
+    agent->crew = crew_create(&agent->site, (struct crew_sink){ .expect = expect_facts,
+                                                                .fact = send_fact,
+                                                                .all_over = on_all_over,
+                                                                .log = send_log,
+                                                                .arg = agent });
+    agent->link = uplink_create(&agent->loop, dir,
+                                (struct uplink_sink){ .connected = on_connected,
+                                                      .frame = on_frame,
+                                                      .writable = on_writable,
+                                                      .lost = on_lost,
+                                                      .refused = on_refused,
+                                                      .arg = agent });
+    agent->shells = shells_create(&agent->loop, agent->link);
+}
+
+int agent_run(const char *dir, pid_t keeper)
+{
+    struct err err;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a full log is counted, not died of */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != keeper)
+        return 1;
+    struct agent *agent = mem_new(sizeof *agent);
+    if (conf_read(dir, &agent->conf, &err) != 0) {
+        log_error("agent.failed", "%s", err.what);
+        free(agent);
+        return 1;
+    }
+    if (uv_loop_init(&agent->loop) != 0)
+        BUG("no event loop");
+    set_up(agent, dir, keeper);
+    uplink_start(agent->link);
+    uv_run(&agent->loop, UV_RUN_DEFAULT);
+    bool released = agent->leaving;
+    uv_loop_close(&agent->loop);
+    outbox_destroy(agent->outbox);
+    view_fini(&agent->site.view);
+    free(agent->site.scratch);
+    free(agent);
+    return released ? 0 : 1;
+}

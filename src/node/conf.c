@@ -1,0 +1,93 @@
+/* Reads agent.conf. Unknown keys are left to a newer engine; a missing or over-long one is an error
+ * that names it. */
+#include "node/conf.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONF_FILE_MAX 16384u
+
+/* A job id is written as 19 decimal digits or as 13 characters of base 36; the length tells them
+ * apart. */
+#define ID_CHARS 13u
+
+static bool scan_job(const char *text, uint64_t *id)
+{
+    if (strlen(text) != ID_CHARS)
+        return scan_u64(text, 1, UINT64_MAX, id);
+    uint64_t value = 0;
+    for (const char *at = text; *at; at++) {
+        const char *digits = "0123456789abcdefghijklmnopqrstuvwxyz";
+        const char *digit = strchr(digits, *at);
+        if (!digit || __builtin_mul_overflow(value, 36u, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(digit - digits), &value))
+            return false;
+    }
+    *id = value;
+    return true;
+}
+
+static const struct key {
+    const char *name;
+    size_t offset, size;
+} keys[] = {
+    { .name = "socket", .offset = offsetof(struct conf, socket), .size = 1024 },
+    { .name = "token", .offset = offsetof(struct conf, token), .size = 160 },
+    { .name = "job", .offset = offsetof(struct conf, job), .size = 40 },
+    { .name = "node", .offset = offsetof(struct conf, node), .size = 256 },
+};
+
+static int take_line(struct conf *conf, char *line, struct err *err)
+{
+    char *equals = strchr(line, '=');
+    if (!equals)
+        return 0;
+    *equals = '\0';
+    const char *value = equals + 1;
+    if (strcmp(line, "generation") == 0) {
+        uint64_t number;
+        if (!scan_u64(value, 1, UINT32_MAX, &number))
+            return err_set(err, ERR_INPUT, "generation=%s is not a number", value);
+        conf->generation.number = (uint32_t)number;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (strcmp(line, keys[i].name) != 0)
+            continue;
+        if (strlen(value) >= keys[i].size)
+            return err_set(err, ERR_INPUT, "%s is longer than %zu bytes", line, keys[i].size - 1);
+        memcpy((char *)conf + keys[i].offset, value, strlen(value) + 1);
+    }
+    return 0;
+}
+
+int conf_read(const char *dir, struct conf *out, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/agent.conf", dir);
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    if (file_read(path, CONF_FILE_MAX, &text, &len, err) != 0)
+        return err_in(err, "reading the agent's configuration");
+    struct conf conf = { .generation = { .job = 0 } };
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (take_line(&conf, line, err) != 0)
+            return err_in(err, "%s", path);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (*((char *)&conf + keys[i].offset) == '\0')
+            return err_set(err, ERR_INPUT, "%s: %s= is missing", path, keys[i].name);
+    if (!scan_job(conf.job, &conf.generation.job) || conf.generation.number == 0)
+        return err_set(err, ERR_INPUT, "%s: job=%s or generation= is not valid", path, conf.job);
+    *out = conf;
+    return 0;
+}
+
+const char *conf_cookie(char out[COOKIE_MAX], const struct conf *conf)
+{
+    snprintf(out, COOKIE_MAX, "%s.%u.%s", conf->job, conf->generation.number, conf->node);
+    return out;
+}

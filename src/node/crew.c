@@ -1,0 +1,399 @@
+/* The set of tasks. A launch is prepared for all its tasks at once (output directory, size of the
+ * code, view, Python environment, packages) and only then started; what cannot be prepared refuses
+ * every task of it with the same reason. A task's place is taken over by its next attempt, so
+ * memory follows the number of tasks, not of attempts. */
+#include "node/crew.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "base/vec.h"
+#include "node/install.h"
+#include "node/pyenv.h"
+#include "node/task.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#define CLOSE_LOOK_MS 2u
+
+struct member {
+    struct task *task;
+    bool dirty; /* its log grew since it was told */
+};
+
+struct crew {
+    struct site *site;
+    struct crew_sink sink;
+    VEC(struct member) members;
+    uint32_t applied;
+    uv_timer_t log_timer;
+    struct install *install; /* while it runs, everything waits */
+    bool installed, python_made;
+    bool closing, released; /* told to stop everything; said that nothing is left */
+    enum end_by why;
+    char no_python[sizeof((struct err *)NULL)->what]; /* why there is no environment; "" */
+    uv_timer_t close_timer;
+};
+
+static void on_log_timer(uv_timer_t *timer);
+static void close_if_over(struct crew *crew);
+
+struct crew *crew_create(struct site *site, struct crew_sink sink)
+{
+    struct crew *crew = mem_new(sizeof *crew);
+    crew->site = site;
+    crew->sink = sink;
+    uv_timer_init(site->loop, &crew->log_timer);
+    uv_timer_init(site->loop, &crew->close_timer);
+    crew->log_timer.data = crew->close_timer.data = crew;
+    return crew;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void on_first_closed(uv_handle_t *handle)
+{
+    struct crew *crew = handle->data;
+    uv_close((uv_handle_t *)&crew->close_timer, on_closed);
+}
+
+void crew_destroy(struct crew *crew)
+{
+    if (!crew)
+        return;
+    install_destroy(crew->install);
+    for (size_t i = 0; i < crew->members.n; i++)
+        task_destroy(crew->members.at[i].task);
+    vec_fini(&crew->members);
+    uv_close((uv_handle_t *)&crew->log_timer, on_first_closed);
+}
+
+static struct member *member_at(const struct crew *crew, struct task_ref place)
+{
+    for (size_t i = 0; i < crew->members.n; i++) {
+        struct task_ref ref = task_place(crew->members.at[i].task);
+        if (ref.role == place.role && ref.index == place.index)
+            return &crew->members.at[i];
+    }
+    return NULL;
+}
+
+/* ---- what comes up from tasks ---- */
+
+static struct wire_fact fact_of(const struct task *task, enum wire_fact_kind kind)
+{
+    return (struct wire_fact){
+        .kind = kind,
+        .task = task_place(task),
+        .attempt = task_attempt(task),
+        .at_ms = clock_wall_ms(),
+        .pid = (uint32_t)task_pid(task),
+        .log_end = task_log_end(task),
+    };
+}
+
+static void on_started(void *arg, struct task *task)
+{
+    struct crew *crew = arg;
+    struct wire_fact fact = fact_of(task, WIRE_FACT_STARTED);
+    crew->sink.fact(crew->sink.arg, &fact);
+}
+
+static void on_refused(void *arg, struct task *task, const struct ending *ending)
+{
+    struct crew *crew = arg;
+    struct wire_fact fact = fact_of(task, WIRE_FACT_REFUSED);
+    fact.ending = *ending;
+    crew->sink.fact(crew->sink.arg, &fact);
+    close_if_over(crew);
+}
+
+static void on_ended(void *arg, struct task *task, const struct ending *ending)
+{
+    struct crew *crew = arg;
+    struct wire_fact fact = fact_of(task, WIRE_FACT_ENDED);
+    fact.ending = *ending;
+    crew->sink.fact(crew->sink.arg, &fact);
+    close_if_over(crew);
+}
+
+static void tell_log(struct crew *crew, const struct task *task)
+{
+    struct wire_log log = { .task = task_place(task),
+                            .attempt = task_attempt(task),
+                            .end = task_log_end(task) };
+    crew->sink.log(crew->sink.arg, &log);
+}
+
+static void on_grew(void *arg, struct task *task)
+{
+    struct crew *crew = arg;
+    struct member *member = member_at(crew, task_place(task));
+    if (!member || member->task != task)
+        return; /* still being made: its log is told with the first fact */
+    if (uv_is_active((uv_handle_t *)&crew->log_timer)) {
+        member->dirty = true;
+        return;
+    }
+    tell_log(crew, task);
+    uv_timer_start(&crew->log_timer, on_log_timer, CREW_LOG_MS, 0);
+}
+
+static void on_log_timer(uv_timer_t *timer)
+{
+    struct crew *crew = timer->data;
+    bool any = false;
+    for (size_t i = 0; i < crew->members.n; i++) {
+        struct member *member = &crew->members.at[i];
+        if (!member->dirty)
+            continue;
+        member->dirty = false;
+        any = true;
+        tell_log(crew, member->task);
+    }
+    if (any)
+        uv_timer_start(timer, on_log_timer, CREW_LOG_MS, 0);
+}
+
+void crew_tell_logs(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->members.n; i++)
+        if (task_log_end(crew->members.at[i].task) > 0)
+            tell_log(crew, crew->members.at[i].task);
+}
+
+/* ---- closing ---- */
+
+/* Orphans of no task in particular (their marks removed, their session their own) end here. */
+static size_t kill_strays(const struct crew *crew)
+{
+    struct proc_list all = { .n = 0 };
+    size_t strays = 0;
+    pid_t self = getpid();
+    proc_children(crew->site->keeper, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        if (all.at[i] == self)
+            continue;
+        struct proc_list below = { .n = 0 };
+        proc_descendants(all.at[i], &below);
+        (void)kill(all.at[i], SIGKILL);
+        for (size_t k = 0; k < below.n; k++)
+            (void)kill(below.at[k], SIGKILL);
+        strays++;
+    }
+    return strays;
+}
+
+static void on_close_timer(uv_timer_t *timer)
+{
+    close_if_over(timer->data);
+}
+
+static void close_if_over(struct crew *crew)
+{
+    if (!crew->closing || crew->released || crew->install)
+        return;
+    for (size_t i = 0; i < crew->members.n; i++)
+        if (!task_is_over(crew->members.at[i].task))
+            return;
+    crew->sink.all_over(crew->sink.arg);
+    if (kill_strays(crew) > 0) {
+        uv_timer_start(&crew->close_timer, on_close_timer, CLOSE_LOOK_MS, 0);
+        return;
+    }
+    crew->released = true;
+    struct wire_fact fact = { .kind = WIRE_FACT_RELEASED, .at_ms = clock_wall_ms() };
+    crew->sink.fact(crew->sink.arg, &fact);
+}
+
+/* ---- launching ---- */
+
+static bool by_itself(enum err_code code)
+{
+    return code == ERR_INPUT || code == ERR_CANNOT || code == ERR_TOO_LARGE;
+}
+
+static int check_code(const struct launch *launch, struct err *err)
+{
+    unsigned long long bytes = 0;
+    if (!launch->code_dir || launch->code_limit == 0)
+        return 0;
+    if (file_tree_size(launch->code_dir, launch->code_limit, &bytes, err) != 0)
+        return err_in(err, "the code directory");
+    if (bytes > launch->code_limit)
+        return err_set(err, ERR_TOO_LARGE,
+                       "the code directory %s holds more than %" PRIu64 " bytes", launch->code_dir,
+                       launch->code_limit);
+    return 0;
+}
+
+static int make_python(struct crew *crew, const struct launch *launch, struct err *err)
+{
+    if (!launch->python) {
+        if (launch->pip.n > 0)
+            return err_set(err, ERR_CANNOT, "packages are to be installed, and there is no Python");
+        return 0;
+    }
+    if (crew->python_made)
+        return 0;
+    AUTO_FREE char *dir = mem_printf("%s/py", crew->site->dir);
+    crew->python_made = pyenv_make(dir, launch->python, err) == 0;
+    if (crew->python_made)
+        return 0;
+    if (launch->pip.n > 0)
+        return err_in(err, "the job's Python environment");
+    snprintf(crew->no_python, sizeof crew->no_python, "%s", err->what);
+    return 0; /* a job that uses Python as it is can do without; the log says so */
+}
+
+static int prepare(struct crew *crew, const struct launch *launch, struct err *err)
+{
+    if (launch->output_dir && file_mkdirs(launch->output_dir, 0755, err) != 0)
+        return err_in(err, "the output directory");
+    if (check_code(launch, err) != 0 || view_prepare(&crew->site->view, launch, err) != 0)
+        return -1;
+    return make_python(crew, launch, err);
+}
+
+static void refuse_waiting(struct crew *crew, enum end_by by, const char *reason)
+{
+    for (size_t i = 0; i < crew->members.n; i++)
+        if (task_waits(crew->members.at[i].task))
+            task_refuse(crew->members.at[i].task, by, reason);
+}
+
+static void start_waiting(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->members.n; i++)
+        if (task_waits(crew->members.at[i].task))
+            task_start(crew->members.at[i].task);
+}
+
+static void on_installed(void *arg, const char *problem)
+{
+    struct crew *crew = arg;
+    install_destroy(TAKE(crew->install));
+    crew->installed = problem == NULL;
+    if (problem)
+        refuse_waiting(crew, BY_ITSELF, problem);
+    else
+        start_waiting(crew);
+}
+
+static struct task *first_waiting(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->members.n; i++)
+        if (task_waits(crew->members.at[i].task) && task_output(crew->members.at[i].task))
+            return crew->members.at[i].task;
+    return NULL;
+}
+
+static void install_then_start(struct crew *crew, const struct launch *launch)
+{
+    struct err err = { .code = ERR_NONE };
+    struct task *task = first_waiting(crew);
+    struct install_sink sink = { .done = on_installed, .arg = crew };
+    if (!task) {
+        start_waiting(crew);
+        return;
+    }
+    crew->install = install_start(crew->site->loop, task, &launch->pip, sink, &err);
+    if (!crew->install)
+        refuse_waiting(crew, BY_PLATFORM, err.what);
+}
+
+static void add_members(struct crew *crew, struct batch *batch)
+{
+    struct task_sink sink = { .started = on_started,
+                              .refused = on_refused,
+                              .ended = on_ended,
+                              .grew = on_grew,
+                              .arg = crew };
+    crew->sink.expect(crew->sink.arg, 2 * batch->launch.n_tasks);
+    for (size_t i = 0; i < batch->launch.n_tasks; i++) {
+        const struct launch_task *what = &batch->launch.tasks[i];
+        struct member *member = member_at(crew, what->ref);
+        if (member && !task_is_over(member->task)) {
+            log_error("launch.twice", "role=%s index=%u", what->role, what->ref.index);
+            continue;
+        }
+        if (member)
+            task_destroy(member->task);
+        else
+            member = vec_add(&crew->members);
+        *member = (struct member){ .task = task_create(crew->site, batch, what, sink) };
+    }
+}
+
+static void say_what_is_missing(struct crew *crew, const struct launch *launch)
+{
+    struct task *task = first_waiting(crew);
+    if (launch->n_hosts > 0 && !crew->site->view.hosts && task)
+        output_say(task_output(task), "names of other tasks do not resolve here: %s",
+                   crew->site->view.why_not);
+    if (crew->no_python[0] && task)
+        output_say(task_output(task), "no Python environment of its own for this job: %s",
+                   crew->no_python);
+    crew->no_python[0] = '\0';
+}
+
+void crew_launch(struct crew *crew, struct batch *batch)
+{
+    const struct launch *launch = &batch->launch;
+    struct err err = { .code = ERR_NONE };
+    if (launch->seq <= crew->applied)
+        return;
+    crew->applied = launch->seq;
+    add_members(crew, batch);
+    if (crew->closing) {
+        refuse_waiting(crew, crew->why, "stopped before it started");
+        return;
+    }
+    if (prepare(crew, launch, &err) != 0) {
+        refuse_waiting(crew, by_itself(err.code) ? BY_ITSELF : BY_PLATFORM, err.what);
+        return;
+    }
+    say_what_is_missing(crew, launch);
+    if (crew->install)
+        return; /* they start with the others */
+    if (launch->pip.n > 0 && !crew->installed)
+        install_then_start(crew, launch);
+    else
+        start_waiting(crew);
+}
+
+uint32_t crew_applied(const struct crew *crew)
+{
+    return crew->applied;
+}
+
+void crew_stop(struct crew *crew, const struct wire_stop *stop)
+{
+    struct task_stop how = { .now = stop->now, .why = stop->why, .reason = "" };
+    struct member *one = stop->all ? NULL : member_at(crew, stop->task);
+    if (one)
+        task_stop(one->task, &how);
+    for (size_t i = 0; stop->all && i < crew->members.n; i++)
+        task_stop(crew->members.at[i].task, &how);
+    if (crew->install && !first_waiting(crew))
+        install_destroy(TAKE(crew->install));
+    if (stop->all && !crew->closing) {
+        crew->closing = true;
+        crew->why = stop->why;
+    }
+    close_if_over(crew);
+}
+
+const struct stage *crew_stage(const struct crew *crew, struct task_ref place, uint32_t attempt)
+{
+    const struct member *member = member_at(crew, place);
+    if (!member || (attempt != 0 && task_attempt(member->task) != attempt))
+        return NULL;
+    return task_waits(member->task) ? NULL : task_stage(member->task);
+}

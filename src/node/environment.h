@@ -1,0 +1,23 @@
+/* The environment of a task's processes. */
+#ifndef NODE_ENVIRONMENT_H
+#define NODE_ENVIRONMENT_H
+
+#include "base/arena.h"
+#include "base/pairs.h"
+
+struct environment {
+    const struct pairs *own; /* what the launch says; wins over what is passed on */
+    const char *cookie;      /* MUSTER_COOKIE */
+    const char *attempt;     /* MUSTER_ATTEMPT */
+    const char *work_dir;    /* PWD, and every value that is "@WORK_DIR@" */
+    const char *python;      /* directory of the job's Python environment, or NULL */
+};
+#define ENVIRONMENT_WORK_DIR "@WORK_DIR@"
+
+/* NULL-terminated "NAME=value" list in the arena. HOME, USER, PATH, LANG and the like come from
+ * this process where `own` has none; the Python environment's programs come first in PATH. */
+char **environment_make(struct arena *, const struct environment *);
+/* The value in such a list, or NULL. */
+const char *environment_get(char *const *env, const char *name);
+
+#endif

@@ -1,0 +1,120 @@
+/* Starts the agent and waits. As a child subreaper it inherits every orphan below it, so "no child
+ * left" means "nothing left": when the agent is gone it kills its descendants and reaps until there
+ * are none, whatever they did to their sessions, groups and environments. Then it removes cgroups
+ * and mount points. It holds nothing else, so that nothing can go wrong in it. */
+#include "node/keeper.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/agent.h"
+#include "node/cgroup.h"
+#include "node/conf.h"
+#include "node/made.h"
+#include "node/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATUS_DIED        1
+#define STATUS_NOT_STARTED 2
+
+static int write_pid(const char *dir)
+{
+    char path[4096], fresh[4096 + 8], text[64];
+    snprintf(path, sizeof path, "%s/keeper.pid", dir);
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    int n =
+        snprintf(text, sizeof text, "%d %" PRIu64 "\n", (int)getpid(), proc_start_time(getpid()));
+    AUTO_CLOSE int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || write(fd, text, (size_t)n) != n)
+        return -1;
+    return rename(fresh, path);
+}
+
+static sigset_t awaited(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+/* Reaps whatever ended; the agent's end gives its status. */
+static int wait_for(pid_t agent)
+{
+    sigset_t set = awaited();
+    for (;;) {
+        int status;
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+            if (pid == agent)
+                return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_DIED;
+        int number = sigwaitinfo(&set, NULL);
+        if (number == SIGTERM || number == SIGINT)
+            (void)kill(agent, SIGKILL);
+    }
+}
+
+static void end_everything(void)
+{
+    pid_t self = getpid();
+    sigset_t set = awaited();
+    for (;;) {
+        struct proc_list below = { .n = 0 };
+        proc_descendants(self, &below);
+        for (size_t i = 0; i < below.n; i++)
+            (void)kill(below.at[i], SIGKILL);
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            continue;
+        if (pid < 0 && errno == ECHILD)
+            return;
+        /* The next end of a child, or a look around for what was forked in between. */
+        (void)sigtimedwait(&set, NULL, &(struct timespec){ .tv_nsec = 2000000 });
+    }
+}
+
+static void clean_up(const char *dir)
+{
+    struct conf conf;
+    char cookie[COOKIE_MAX];
+    made_undo(dir);
+    if (conf_read(dir, &conf, NULL) != 0)
+        return;
+    conf_cookie(cookie, &conf);
+    AUTO_FREE char *prefix = mem_printf("%s.", cookie);
+    struct cgroup_site site;
+    cgroup_find(&site);
+    cgroup_sweep(&site, prefix);
+}
+
+int keeper_run(const char *dir)
+{
+    sigset_t set = awaited();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || write_pid(dir) != 0) {
+        log_error("keeper.failed", "dir=%s errno=%d", dir, errno);
+        return STATUS_NOT_STARTED;
+    }
+    pid_t self = getpid();
+    pid_t agent = fork();
+    if (agent < 0) {
+        log_error("keeper.failed", "dir=%s errno=%d", dir, errno);
+        return STATUS_NOT_STARTED;
+    }
+    if (agent == 0)
+        return agent_run(dir, self);
+    int status = wait_for(agent);
+    end_everything();
+    clean_up(dir);
+    return status == 0 ? 0 : STATUS_DIED;
+}

@@ -1,0 +1,172 @@
+/* Walks of /proc. Children come from the kernel's own list (/proc/PID/task/TID/children); kernels
+ * built without it get a scan of every process's parent. Everything here is a snapshot: callers
+ * repeat until nothing is left. */
+#include "node/proc.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The whole of a small /proc file as text; -1 when it cannot be read. */
+static ssize_t slurp(const char *path, char *out, size_t size)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, out, size - 1);
+    if (n < 0)
+        return -1;
+    out[n] = '\0';
+    return n;
+}
+
+struct proc_stat {
+    char state;
+    pid_t parent;
+    uint64_t start;
+};
+
+static bool read_stat(pid_t pid, struct proc_stat *out)
+{
+    char path[48], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (slurp(path, text, sizeof text) <= 0)
+        return false;
+    const char *after = strrchr(text, ')'); /* the name in brackets may hold anything */
+    int parent = 0;
+    unsigned long long start = 0;
+    if (!after || sscanf(after + 1,
+                         " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                         "%*d %llu",
+                         &out->state, &parent, &start) != 3)
+        return false;
+    out->parent = parent;
+    out->start = start;
+    return true;
+}
+
+uint64_t proc_start_time(pid_t pid)
+{
+    struct proc_stat stat;
+    return read_stat(pid, &stat) ? stat.start : 0;
+}
+
+static void add_live(pid_t pid, struct proc_list *out)
+{
+    struct proc_stat stat;
+    if (out->n == PROC_LIST_MAX || !read_stat(pid, &stat) || stat.state == 'Z' || stat.state == 'X')
+        return;
+    out->at[out->n++] = pid;
+}
+
+/* The next entry of a /proc directory that is a number; 0 at the end. */
+static pid_t next_number(DIR *dir)
+{
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        uint64_t number;
+        if (scan_u64(entry->d_name, 1, INT32_MAX, &number))
+            return (pid_t)number;
+    }
+    return 0;
+}
+
+static void scan_for_parent(pid_t parent, struct proc_list *out)
+{
+    DIR *dir = opendir("/proc");
+    if (!dir)
+        return;
+    for (pid_t pid; (pid = next_number(dir)) != 0;) {
+        struct proc_stat stat;
+        if (read_stat(pid, &stat) && stat.parent == parent)
+            add_live(pid, out);
+    }
+    closedir(dir);
+}
+
+/* One thread's list. The kernel gives it in pieces when it is long. false: this kernel has no such
+ * file. */
+static bool thread_children(pid_t pid, pid_t thread, struct proc_list *out)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)thread);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT || access("/proc/self/task", R_OK) != 0 ||
+               access("/proc/thread-self/children", R_OK) == 0;
+    pid_t number = 0;
+    for (ssize_t n; (n = read(fd, text, sizeof text)) > 0;)
+        for (ssize_t i = 0; i < n; i++) {
+            if (isdigit((unsigned char)text[i])) {
+                number = number * 10 + (text[i] - '0');
+            } else if (number > 0) {
+                add_live(number, out);
+                number = 0;
+            }
+        }
+    return true;
+}
+
+void proc_children(pid_t parent, struct proc_list *out)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    bool listed = true;
+    for (pid_t thread; listed && (thread = next_number(dir)) != 0;)
+        listed = thread_children(parent, thread, out);
+    closedir(dir);
+    if (!listed)
+        scan_for_parent(parent, out);
+}
+
+void proc_descendants(pid_t root, struct proc_list *out)
+{
+    size_t next = out->n;
+    proc_children(root, out);
+    for (; next < out->n; next++)
+        proc_children(out->at[next], out);
+}
+
+bool proc_environ_has(pid_t pid, const char *entry)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    /* The entry may lie across two reads: match as a machine over the bytes. */
+    size_t want = strlen(entry) + 1, got = 0;
+    bool in_step = true;
+    char text[4096];
+    for (ssize_t n; (n = read(fd, text, sizeof text)) > 0;)
+        for (ssize_t i = 0; i < n; i++) {
+            in_step = in_step && text[i] == entry[got];
+            if (in_step && ++got == want)
+                return true;
+            if (text[i] == '\0') {
+                in_step = true;
+                got = 0;
+            }
+        }
+    return false;
+}
+
+uint64_t proc_memory(pid_t pid)
+{
+    char path[48], text[256];
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    unsigned long long resident = 0, shared = 0;
+    if (slurp(path, text, sizeof text) <= 0 ||
+        sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || resident < shared)
+        return 0;
+    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+}

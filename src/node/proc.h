@@ -1,0 +1,29 @@
+/* Processes by /proc: who descends from whom, whose environment they carry, what memory they take.
+ */
+#ifndef NODE_PROC_H
+#define NODE_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Process start time in clock ticks since boot (tells a reused pid apart); 0 when there is no such
+ * process. */
+uint64_t proc_start_time(pid_t);
+
+/* A bounded set; what does not fit is found by the next round of a caller that repeats until
+ * nothing is left. */
+#define PROC_LIST_MAX 1024
+struct proc_list {
+    size_t n;
+    pid_t at[PROC_LIST_MAX];
+};
+/* Each appends; zombies are left out. */
+void proc_children(pid_t parent, struct proc_list *);
+void proc_descendants(pid_t root, struct proc_list *); /* without root */
+
+bool proc_environ_has(pid_t, const char *entry); /* entry: "NAME=value" */
+uint64_t proc_memory(pid_t);                     /* private bytes in memory, 0 when gone */
+
+#endif

@@ -1,0 +1,19 @@
+/* Launches are shared by their tasks and freed with the last of them. */
+#include "node/site.h"
+
+#include "base/arena.h"
+
+#include <stdlib.h>
+
+void batch_hold(struct batch *batch)
+{
+    batch->holders++;
+}
+
+void batch_drop(struct batch *batch)
+{
+    if (!batch || --batch->holders > 0)
+        return;
+    arena_destroy(batch->arena);
+    free(batch);
+}

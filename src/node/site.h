@@ -1,0 +1,32 @@
+/* What all tasks of an agent share, and the launch they came with. */
+#ifndef NODE_SITE_H
+#define NODE_SITE_H
+
+#include "job/launch.h"
+#include "node/cgroup.h"
+#include "node/view.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <uv.h>
+
+struct site {
+    uv_loop_t *loop;
+    const char *dir; /* the agent's own */
+    const char *cookie;
+    pid_t keeper; /* whatever loses its parent ends up as its child */
+    struct view view;
+    struct cgroup_site cgroups;
+    char *scratch; /* OUTPUT_SCRATCH bytes */
+};
+
+/* A launch with the memory it lives in; tasks hold it. */
+struct batch {
+    struct arena *arena;
+    struct launch launch;
+    unsigned holders;
+};
+void batch_hold(struct batch *);
+void batch_drop(struct batch *); /* the last one frees it; NULL-safe */
+
+#endif

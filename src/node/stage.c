@@ -1,0 +1,148 @@
+/* Between fork and exec. Order matters: the cgroup is joined before the namespaces are entered (its
+ * files are seen outside), the parent-death signal is set after them (entering a user namespace
+ * clears it), and the parent is checked after that. Every descriptor above stderr closes at exec,
+ * whoever opened it. Failure is told through a pipe that closes at exec. */
+#include "node/stage.h"
+
+#include "base/mem.h"
+#include "node/plain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum end_by stage_blame(int number)
+{
+    static const int own[] = { ENOENT, EACCES, ENOTDIR, ELOOP,  ENAMETOOLONG, EPERM,
+                               EISDIR, E2BIG,  ENOEXEC, EINVAL, ENXIO,        EROFS };
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (number == own[i])
+            return BY_ITSELF;
+    return BY_PLATFORM;
+}
+
+static _Noreturn __attribute__((format(printf, 3, 4))) void fail(int status, int number,
+                                                                 const char *fmt, ...)
+{
+    struct stage_failure failure = { .by = stage_blame(number) };
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(failure.reason, sizeof failure.reason, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof failure.reason)
+        snprintf(failure.reason + n, sizeof failure.reason - (size_t)n, ": %s", strerror(number));
+    (void)!write(status, &failure, sizeof failure);
+    _exit(127);
+}
+
+static void reset_signals(void)
+{
+    for (int number = 1; number < NSIG; number++)
+        if (number != SIGKILL && number != SIGSTOP)
+            (void)signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void connect_ends(const struct stage_ends *ends, int status)
+{
+    int in = ends->in >= 0 ? ends->in : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(ends->out, STDOUT_FILENO) < 0 ||
+        dup2(ends->err, STDERR_FILENO) < 0)
+        fail(status, errno, "cannot connect input and output");
+    if (ends->tty)
+        (void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+    (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
+}
+
+/* Started before the parent set the signal up? Then nobody would end us. */
+static void die_with(pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(127);
+}
+
+/* Something in the environment that changes what bash does with a command? */
+static bool shell_is_tuned(char *const *env)
+{
+    for (; *env; env++)
+        if (strncmp(*env, "BASH", 4) == 0 || strncmp(*env, "SHELLOPTS=", 10) == 0)
+            return true;
+    return false;
+}
+
+static void run_program(const struct stage *stage, int status)
+{
+    if (stage->shell) {
+        struct plain plain;
+        char **words = shell_is_tuned(stage->env) ? NULL : plain_words(stage->shell, &plain);
+        if (words)
+            execvp(words[0], words); /* failed? then let the shell say why */
+        const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+        char *text = (char *)(uintptr_t)stage->shell;
+        char *argv[] = { (char *)(uintptr_t)strrchr(shell, '/') + 1, (char[]){ "-c" }, text, NULL };
+        execv(shell, argv);
+        fail(status, errno, "cannot start %s", shell);
+    }
+    execvp(stage->argv[0], stage->argv);
+    fail(status, errno, "cannot start \"%.120s\"", stage->argv[0]);
+}
+
+static _Noreturn void child(const struct stage *stage, const struct stage_ends *ends, int status,
+                            pid_t parent)
+{
+    (void)setsid();
+    reset_signals();
+    connect_ends(ends, status);
+    if (stage->cgroup)
+        cgroup_join(stage->cgroup);
+    if (view_enter(stage->view) != 0)
+        fail(status, errno, "cannot enter the view of the job");
+    die_with(parent);
+    if (view_show_code(&stage->code) != 0)
+        fail(status, errno, "cannot show the code at %.120s", stage->code.at);
+    if (chdir(stage->work_dir) != 0)
+        fail(status, errno, "cannot enter the working directory %.120s", stage->work_dir);
+    environ = stage->env;
+    run_program(stage, status);
+    _exit(127);
+}
+
+pid_t stage_start(const struct stage *stage, const struct stage_ends *ends, int *status,
+                  struct err *err)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) != 0)
+        return err_sys(err, "pipe");
+    pid_t self = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        child(stage, ends, pair[1], self);
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return err_sys(err, "cannot start a process");
+    }
+    *status = pair[0];
+    return pid;
+}
+
+int stage_outcome(int status, struct stage_failure *failure)
+{
+    ssize_t n;
+    do
+        n = read(status, failure, sizeof *failure);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return -1;
+    failure->reason[sizeof failure->reason - 1] = '\0';
+    return n == (ssize_t)sizeof *failure ? 1 : 0;
+}

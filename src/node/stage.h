@@ -1,0 +1,44 @@
+/* The exec stage: what happens in a new process between fork and the user's program. */
+#ifndef NODE_STAGE_H
+#define NODE_STAGE_H
+
+#include "base/err.h"
+#include "job/ending.h"
+#include "node/cgroup.h"
+#include "node/view.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct stage {
+    char **argv;       /* argv[0] is looked for in the PATH of env */
+    const char *shell; /* text for a shell instead of argv; NULL: argv */
+    char **env;
+    const char *work_dir;
+    const struct view *view;
+    struct view_code code;
+    const struct cgroup *cgroup;
+};
+struct stage_ends {   /* descriptors of the new process */
+    int in, out, err; /* in -1: /dev/null */
+    bool tty;         /* in is a terminal: it becomes the controlling one */
+};
+
+/* Why the program could not be started, as the new process saw it. */
+struct stage_failure {
+    enum end_by by;
+    char reason[200];
+};
+/* Forks and execs. The new process leads a session of its own and dies with its parent. *status is
+ * a descriptor that ends when the program runs; before that it may give one struct stage_failure.
+ * Returns the pid, or -1. */
+pid_t stage_start(const struct stage *, const struct stage_ends *, int *status, struct err *);
+/* Reads *status: 0 the program runs, 1 *failure says why not, -1 not known yet (only for a
+ * non-blocking descriptor). */
+int stage_outcome(int status, struct stage_failure *failure);
+
+/* Whose fault an errno of starting a program is: what will be the same at the next try is the job's
+ * own. */
+enum end_by stage_blame(int number);
+
+#endif

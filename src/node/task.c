@@ -1,0 +1,582 @@
+/* The life of an attempt: waiting, starting (forked, program not running yet), running, ending (its
+ * program is gone, what it left behind is being killed), over.
+ *
+ * What belongs to the task is found in three ways: the descendants of its main process; orphans,
+ * which the kernel hands to the keeper (a child subreaper), by the attempt's mark in their
+ * environment or by their session; the members of its cgroup. The end is reported only when all of
+ * these are empty, so that nothing of an ended attempt still runs. */
+#include "node/task.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "node/environment.h"
+#include "node/ports.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define SETTLE_FIRST_MS   1u
+#define SETTLE_SLOWEST_MS 50u
+#define SETTLE_GIVE_UP_MS 30000u /* what survives SIGKILL so long hangs in the kernel */
+#define WATCH_MS          1000u
+
+enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDING, PHASE_OVER };
+enum clockwork { TIMER_LIMIT, TIMER_STOP, TIMER_SETTLE, TIMER_WATCH, TIMERS };
+
+struct task {
+    struct site *site;
+    struct batch *batch;
+    const struct launch_task *what;
+    struct task_sink sink;
+    enum phase phase;
+    const char *mark; /* "MUSTER_ATTEMPT=..." */
+    const char *work_dir;
+    struct stage stage;
+    struct cgroup cgroup;
+    struct output *output;
+    pid_t pid;
+    int pidfd, status;
+    uv_poll_t pid_poll, status_poll;
+    uv_timer_t timers[TIMERS];
+    int handles;
+    bool polls, doomed;
+    bool failed; /* failure says why the program did not start */
+    struct stage_failure failure;
+    bool stopped, killed;
+    enum end_by stop_why;
+    char stop_reason[160];
+    int wait_status;
+    uint64_t memory_peak, oom_before, settle_since;
+};
+
+/* ---- making and freeing ---- */
+
+static const char *make_work_dir(const struct site *site, struct batch *batch,
+                                 const struct launch_task *what)
+{
+    if (batch->launch.work_dir)
+        return batch->launch.work_dir;
+    return arena_printf(batch->arena, "%s/work/%s.%u", site->dir, what->role, what->ref.index);
+}
+
+static void on_output_grew(void *arg)
+{
+    struct task *task = arg;
+    task->sink.grew(task->sink.arg, task);
+}
+
+static void on_output_closed(void *arg)
+{
+    (void)arg; /* a program may close its output and go on */
+}
+
+static void open_output(struct task *task)
+{
+    const struct launch *launch = &task->batch->launch;
+    char name[LOG_DIR_MAX];
+    log_dir_name(name, task->what->role, task->what->ref.index, task->what->attempt);
+    AUTO_FREE char *dir = mem_printf("%s/%s", task->site->dir, name);
+    struct err err;
+    struct logfile *log = logfile_create(dir, launch->log_head, launch->log_tail, &err);
+    if (!log) {
+        log_error("log.failed", "%s", err.what);
+        return;
+    }
+    struct output_sink sink = { .grew = on_output_grew, .closed = on_output_closed, .arg = task };
+    task->output = output_create(task->site->loop, log, task->site->scratch, sink);
+}
+
+static void prepare_stage(struct task *task)
+{
+    struct batch *batch = task->batch;
+    const struct launch_task *what = task->what;
+    const char *id = arena_printf(batch->arena, "%s.%s.%u.%u", task->site->cookie, what->role,
+                                  what->ref.index, what->attempt);
+    task->mark = arena_printf(batch->arena, "MUSTER_ATTEMPT=%s", id);
+    struct environment environment = {
+        .own = &what->env,
+        .cookie = task->site->cookie,
+        .attempt = id,
+        .work_dir = task->work_dir,
+        .python =
+            batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->dir) : NULL,
+    };
+    char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
+    for (size_t i = 0; i < what->argv.n; i++)
+        argv[i] = arena_strdup(batch->arena, what->argv.at[i]);
+    task->stage = (struct stage){
+        .argv = argv,
+        .shell = what->run,
+        .env = environment_make(batch->arena, &environment),
+        .work_dir = task->work_dir,
+        .view = &task->site->view,
+        .cgroup = &task->cgroup,
+    };
+}
+
+struct task *task_create(struct site *site, struct batch *batch, const struct launch_task *what,
+                         struct task_sink sink)
+{
+    struct task *task = mem_new(sizeof *task);
+    batch_hold(batch);
+    task->site = site;
+    task->batch = batch;
+    task->what = what;
+    task->sink = sink;
+    task->pidfd = task->status = -1;
+    task->work_dir = make_work_dir(site, batch, what);
+    for (size_t i = 0; i < TIMERS; i++) {
+        uv_timer_init(site->loop, &task->timers[i]);
+        task->timers[i].data = task;
+        task->handles++;
+    }
+    open_output(task);
+    prepare_stage(task);
+    return task;
+}
+
+static void free_if_done(struct task *task)
+{
+    if (!task->doomed || task->handles > 0)
+        return;
+    batch_drop(task->batch);
+    free(task);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct task *task = handle->data;
+    task->handles--;
+    free_if_done(task);
+}
+
+static void close_polls(struct task *task)
+{
+    if (!task->polls)
+        return;
+    task->polls = false;
+    uv_close((uv_handle_t *)&task->pid_poll, on_handle_closed);
+    uv_close((uv_handle_t *)&task->status_poll, on_handle_closed);
+    close(task->pidfd);
+    close(task->status);
+    task->pidfd = task->status = -1;
+}
+
+void task_destroy(struct task *task)
+{
+    if (!task)
+        return;
+    close_polls(task);
+    for (size_t i = 0; i < TIMERS; i++)
+        uv_close((uv_handle_t *)&task->timers[i], on_handle_closed);
+    output_destroy(task->output);
+    cgroup_remove(&task->cgroup);
+    free((char *)(uintptr_t)task->stage.code.at);
+    task->stage.code.at = NULL;
+    task->doomed = true;
+    free_if_done(task);
+}
+
+/* ---- what belongs to it ---- */
+
+static void collect(const struct task *task, struct proc_list *out)
+{
+    if (task->phase < PHASE_ENDING && task->pid > 0) {
+        out->at[out->n++] = task->pid;
+        proc_descendants(task->pid, out);
+    }
+    struct proc_list orphans = { .n = 0 };
+    proc_children(task->site->keeper, &orphans);
+    pid_t self = getpid();
+    for (size_t i = 0; i < orphans.n && out->n < PROC_LIST_MAX; i++) {
+        pid_t pid = orphans.at[i];
+        if (pid == self || (!proc_environ_has(pid, task->mark) && getsid(pid) != task->pid))
+            continue;
+        out->at[out->n++] = pid;
+        proc_descendants(pid, out);
+    }
+    cgroup_members(&task->cgroup, out);
+}
+
+static size_t signal_all(const struct task *task, int number)
+{
+    struct proc_list all = { .n = 0 };
+    if (number == SIGKILL)
+        cgroup_kill(&task->cgroup);
+    collect(task, &all);
+    for (size_t i = 0; i < all.n; i++)
+        (void)kill(all.at[i], number);
+    return all.n;
+}
+
+/* ---- the end ---- */
+
+static const struct ending *fill(const struct task *task, struct ending *ending, char *tail)
+{
+    ending->memory_peak = task->memory_peak;
+    ending->tail = task->output ? output_tail(task->output, tail) : "";
+    if (!ending->reason)
+        ending->reason = "";
+    return ending;
+}
+
+static void leave(struct task *task, bool keep_cgroup)
+{
+    task->phase = PHASE_OVER;
+    for (size_t i = 0; i < TIMERS; i++)
+        uv_timer_stop(&task->timers[i]);
+    close_polls(task);
+    if (!keep_cgroup)
+        cgroup_remove(&task->cgroup);
+}
+
+void task_refuse(struct task *task, enum end_by by, const char *reason)
+{
+    char tail[ENDING_TAIL_MAX + 1];
+    struct ending ending = { .by = by, .reason = reason };
+    leave(task, false);
+    if (task->output)
+        output_finish(task->output);
+    task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
+}
+
+/* Killed by the kernel for want of memory? The group's own count is sure; without a group the
+ * machine's count has to do. */
+static bool out_of_memory(const struct task *task, bool killed)
+{
+    if (cgroup_has(&task->cgroup, CGROUP_MEMORY))
+        return cgroup_oom_kills(&task->cgroup) > 0;
+    return killed && cgroup_machine_oom_kills() > task->oom_before;
+}
+
+static bool from_outside(int number)
+{
+    return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP;
+}
+
+static struct ending judge(const struct task *task)
+{
+    int status = task->wait_status;
+    struct ending ending = { .exited = WIFEXITED(status), .by = BY_ITSELF };
+    ending.code = ending.exited ? WEXITSTATUS(status) : 0;
+    ending.signal = ending.exited ? 0 : WTERMSIG(status);
+    bool killed = ending.exited ? ending.code == 128 + SIGKILL : ending.signal == SIGKILL;
+    bool well = ending.exited && ending.code == 0;
+    ending.oom = !well && !task->killed && out_of_memory(task, killed);
+    if (task->stopped) {
+        ending.by = task->stop_why;
+        ending.reason = task->stop_reason;
+    } else if (ending.oom && killed) {
+        ending.by = BY_KERNEL;
+    } else if (!ending.exited && from_outside(ending.signal)) {
+        ending.by = BY_STRANGER;
+    }
+    return ending;
+}
+
+static void finish(struct task *task)
+{
+    uint64_t peak = cgroup_memory_peak(&task->cgroup);
+    if (peak > task->memory_peak)
+        task->memory_peak = peak;
+    if (task->output)
+        output_finish(task->output);
+    struct ending ending = judge(task);
+    bool well = ending.exited && ending.code == 0;
+    char tail[ENDING_TAIL_MAX + 1];
+    leave(task, task->what->hold_failed && !well);
+    if (task->failed) {
+        ending = (struct ending){ .by = task->failure.by, .reason = task->failure.reason };
+        if (task->stopped) {
+            ending.by = task->stop_why;
+            ending.reason = task->stop_reason;
+        }
+        task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
+        return;
+    }
+    task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
+}
+
+static void on_settle(uv_timer_t *timer)
+{
+    struct task *task = timer->data;
+    uint64_t waited = clock_mono_ms() - task->settle_since;
+    if (signal_all(task, SIGKILL) == 0) {
+        finish(task);
+        return;
+    }
+    if (waited > SETTLE_GIVE_UP_MS) {
+        if (task->output)
+            output_say(task->output, "processes of this task do not end, even by SIGKILL");
+        finish(task);
+        return;
+    }
+    uint64_t next = waited < SETTLE_FIRST_MS ? SETTLE_FIRST_MS : waited;
+    uv_timer_start(timer, on_settle, next < SETTLE_SLOWEST_MS ? next : SETTLE_SLOWEST_MS, 0);
+}
+
+static void on_status(uv_poll_t *poll, int status, int events);
+
+/* Has the main process ended? Then everything else of the task is ended, and the end is told. */
+static bool reap(struct task *task)
+{
+    struct rusage used;
+    if (wait4(task->pid, &task->wait_status, WNOHANG, &used) != task->pid)
+        return false;
+    if (task->phase == PHASE_STARTING)
+        on_status(&task->status_poll, 0, UV_READABLE);
+    uint64_t peak = (uint64_t)used.ru_maxrss * 1024u;
+    task->memory_peak = peak > task->memory_peak ? peak : task->memory_peak;
+    task->phase = PHASE_ENDING;
+    uv_poll_stop(&task->pid_poll);
+    uv_timer_stop(&task->timers[TIMER_LIMIT]);
+    uv_timer_stop(&task->timers[TIMER_STOP]);
+    uv_timer_stop(&task->timers[TIMER_WATCH]);
+    task->settle_since = clock_mono_ms();
+    on_settle(&task->timers[TIMER_SETTLE]);
+    return true;
+}
+
+static void on_pid(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    (void)reap(poll->data);
+}
+
+/* ---- stopping ---- */
+
+static void on_grace_over(uv_timer_t *timer)
+{
+    struct task *task = timer->data;
+    task->killed = true;
+    (void)signal_all(task, SIGKILL);
+}
+
+void task_stop(struct task *task, const struct task_stop *stop)
+{
+    if (task->phase >= PHASE_ENDING)
+        return;
+    if (task->phase == PHASE_WAITING) {
+        char tail[ENDING_TAIL_MAX + 1];
+        struct ending ending = { .by = stop->why, .reason = "stopped before it started" };
+        leave(task, false);
+        task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
+        return;
+    }
+    if (!task->stopped && reap(task))
+        return; /* it was faster */
+    bool first = !task->stopped;
+    if (first) {
+        task->stopped = true;
+        task->stop_why = stop->why;
+        snprintf(task->stop_reason, sizeof task->stop_reason, "%s", stop->reason);
+    }
+    if (stop->now) {
+        on_grace_over(&task->timers[TIMER_STOP]);
+    } else if (first) {
+        (void)signal_all(task, SIGTERM);
+        uv_timer_start(&task->timers[TIMER_STOP], on_grace_over, task->batch->launch.grace_ms, 0);
+    }
+}
+
+static void on_limit(uv_timer_t *timer)
+{
+    struct task *task = timer->data;
+    char time[FMT_MAX], reason[160];
+    snprintf(reason, sizeof reason, "ran longer than its limit of %s",
+             fmt_duration(time, task->what->run_time_ms));
+    task_stop(task, &(struct task_stop){ .why = BY_LIMIT, .reason = reason });
+}
+
+/* Without a cgroup: look, and end it. */
+static void on_watch(uv_timer_t *timer)
+{
+    struct task *task = timer->data;
+    struct proc_list all = { .n = 0 };
+    uint64_t bytes = 0;
+    collect(task, &all);
+    for (size_t i = 0; i < all.n; i++)
+        bytes += proc_memory(all.at[i]);
+    if (bytes > task->memory_peak)
+        task->memory_peak = bytes;
+    if (bytes <= task->what->memory)
+        return;
+    char used[FMT_MAX], limit[FMT_MAX], reason[160];
+    snprintf(reason, sizeof reason, "uses %s of memory, its limit is %s", fmt_size(used, bytes),
+             fmt_size(limit, task->what->memory));
+    task_stop(task, &(struct task_stop){ .now = true, .why = BY_LIMIT, .reason = reason });
+}
+
+/* ---- starting ---- */
+
+static void on_status(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    struct task *task = poll->data;
+    int outcome = stage_outcome(task->status, &task->failure);
+    if (outcome < 0 || task->phase != PHASE_STARTING)
+        return;
+    uv_poll_stop(poll);
+    if (outcome == 1) {
+        task->failed = true; /* told when the process is gone */
+        return;
+    }
+    task->phase = PHASE_RUNNING;
+    if (task->what->run_time_ms > 0)
+        uv_timer_start(&task->timers[TIMER_LIMIT], on_limit, task->what->run_time_ms, 0);
+    if (task->what->memory > 0 && !cgroup_has(&task->cgroup, CGROUP_MEMORY))
+        uv_timer_start(&task->timers[TIMER_WATCH], on_watch, WATCH_MS, WATCH_MS);
+    task->sink.started(task->sink.arg, task);
+}
+
+static void make_cgroup(struct task *task)
+{
+    const struct launch_task *what = task->what;
+    struct cgroup_limits limits = { .cpu_milli = what->cpu_milli,
+                                    .memory = what->memory,
+                                    .pids = what->pids };
+    if (limits.cpu_milli + limits.memory + limits.pids == 0)
+        return;
+    const char *id = strchr(task->mark, '=') + 1;
+    cgroup_make(&task->site->cgroups, id, &limits, &task->cgroup);
+    if (limits.memory > 0 && !cgroup_has(&task->cgroup, CGROUP_MEMORY))
+        output_say(task->output, "no cgroup here: the memory of this task is watched each second, "
+                                 "its cpu and process limits are not enforced");
+}
+
+static int open_ends(struct task *task, struct stage_ends *ends, struct err *err)
+{
+    if (output_open(task->output, RECORD_STDOUT, &ends->out, err) != 0)
+        return -1;
+    return output_open(task->output, RECORD_STDERR, &ends->err, err);
+}
+
+static void watch_start(struct task *task)
+{
+    (void)fcntl(task->status, F_SETFL, O_NONBLOCK);
+    task->pid_poll.data = task->status_poll.data = task;
+    if (uv_poll_init(task->site->loop, &task->pid_poll, task->pidfd) != 0 ||
+        uv_poll_init(task->site->loop, &task->status_poll, task->status) != 0)
+        BUG("a process cannot be polled");
+    task->handles += 2;
+    task->polls = true;
+    uv_poll_start(&task->pid_poll, UV_READABLE, on_pid);
+    uv_poll_start(&task->status_poll, UV_READABLE, on_status);
+}
+
+static int launch_process(struct task *task, struct err *err)
+{
+    struct stage_ends ends = { .in = -1, .out = -1, .err = -1 };
+    int rc = open_ends(task, &ends, err);
+    if (rc == 0) {
+        task->oom_before = cgroup_machine_oom_kills();
+        task->pid = stage_start(&task->stage, &ends, &task->status, err);
+        rc = task->pid < 0 ? -1 : 0;
+    }
+    if (ends.out >= 0)
+        close(ends.out);
+    if (ends.err >= 0)
+        close(ends.err);
+    if (rc != 0)
+        return -1;
+    task->pidfd = (int)syscall(SYS_pidfd_open, task->pid, 0);
+    if (task->pidfd < 0) {
+        err_sys(err, "pidfd_open");
+        (void)kill(task->pid, SIGKILL);
+        (void)waitpid(task->pid, NULL, 0);
+        close(task->status);
+        return -1;
+    }
+    task->phase = PHASE_STARTING;
+    watch_start(task);
+    return 0;
+}
+
+static int prepare(struct task *task, struct err *err)
+{
+    const struct launch *launch = &task->batch->launch;
+    if (!task->output)
+        return err_set(err, ERR_SYSTEM, "its log cannot be written");
+    if (!launch->work_dir && file_mkdirs(task->work_dir, 0755, err) != 0)
+        return err_in(err, "the working directory");
+    if (view_stage_code(&task->site->view, launch, task->work_dir, &task->stage.code, err) != 0)
+        return -1;
+    if (!task->stage.shell && task->what->argv.n == 0)
+        return err_set(err, ERR_INPUT, "there is no command to run");
+    return 0;
+}
+
+void task_start(struct task *task)
+{
+    struct err err;
+    if (task->phase != PHASE_WAITING)
+        return;
+    uint32_t port = ports_taken(task->what->ports, task->what->n_ports);
+    if (port > 0) {
+        char reason[80];
+        snprintf(reason, sizeof reason, "port %u is taken by another program", port);
+        task_refuse(task, BY_CONFLICT, reason);
+        return;
+    }
+    if (prepare(task, &err) != 0) {
+        task_refuse(task, err.code == ERR_INPUT || err.code == ERR_CANNOT ? BY_ITSELF : BY_PLATFORM,
+                    err.what);
+        return;
+    }
+    make_cgroup(task);
+    if (launch_process(task, &err) != 0)
+        task_refuse(task, BY_PLATFORM, err.what);
+}
+
+/* ---- questions ---- */
+
+bool task_waits(const struct task *task)
+{
+    return task->phase == PHASE_WAITING;
+}
+
+bool task_is_over(const struct task *task)
+{
+    return task->phase == PHASE_OVER;
+}
+
+struct task_ref task_place(const struct task *task)
+{
+    return task->what->ref;
+}
+
+uint32_t task_attempt(const struct task *task)
+{
+    return task->what->attempt;
+}
+
+pid_t task_pid(const struct task *task)
+{
+    return task->pid;
+}
+
+uint64_t task_log_end(const struct task *task)
+{
+    return task->output ? output_end(task->output) : 0;
+}
+
+const struct stage *task_stage(const struct task *task)
+{
+    return &task->stage;
+}
+
+struct output *task_output(struct task *task)
+{
+    return task->output;
+}

@@ -1,0 +1,51 @@
+/* One attempt of a task: started in its view, watched, stopped, and its end reported when nothing
+ * of it runs any more. */
+#ifndef NODE_TASK_H
+#define NODE_TASK_H
+
+#include "job/ending.h"
+#include "node/output.h"
+#include "node/site.h"
+#include "node/stage.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct task;
+struct task_sink { /* each at most once per task, except grew; refused or ended is the last */
+    void (*started)(void *arg, struct task *);
+    void (*refused)(void *arg, struct task *,
+                    const struct ending *); /* ending is valid during the call */
+    void (*ended)(void *arg, struct task *, const struct ending *);
+    void (*grew)(void *arg, struct task *); /* its log */
+    void *arg;
+};
+
+/* All memory it needs is taken here. what points into batch, which the task holds from now on. */
+struct task *task_create(struct site *, struct batch *, const struct launch_task *what,
+                         struct task_sink);
+/* Only when over, or when the agent leaves. Memory goes when libuv has let go of it. NULL-safe. */
+void task_destroy(struct task *);
+
+void task_start(struct task *);
+/* Instead of a start. */
+void task_refuse(struct task *, enum end_by, const char *reason);
+struct task_stop {
+    bool now; /* SIGKILL at once; else SIGTERM and the launch's grace */
+    enum end_by why;
+    const char *reason; /* "" when why says all */
+};
+void task_stop(struct task *, const struct task_stop *);
+
+bool task_waits(const struct task *); /* not started yet */
+bool task_is_over(const struct task *);
+struct task_ref task_place(const struct task *);
+uint32_t task_attempt(const struct task *);
+pid_t task_pid(const struct task *);
+uint64_t task_log_end(const struct task *);
+/* How further programs enter the task's view (exec); valid until the task is destroyed. */
+const struct stage *task_stage(const struct task *);
+/* The output of the task; NULL when its log could not be made. */
+struct output *task_output(struct task *);
+
+#endif

@@ -1,0 +1,665 @@
+/* A real keeper and agent with real processes; the test plays the server. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/test/player.h"
+#include "wire/record.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define OUT    (1u << RECORD_STDOUT)
+#define ERR    (1u << RECORD_STDERR)
+#define MUSTER (1u << RECORD_MUSTER)
+
+static void release(struct player *player)
+{
+    player_plain(player, WIRE_RELEASE, 0);
+    assert_int_equal(player_keeper_status(player), 0);
+    player_finish(player);
+}
+
+static void facts_and_output(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    assert_int_equal(player->hello.launch_seq, 0);
+    assert_true(player->hello.first_seq == 1);
+    struct launch_task *task =
+        player_task(player, "worker", 0, "echo to out; echo to err >&2; echo $GREETING; exit 3");
+    pairs_set(&task->env, player->arena, "GREETING", "hello");
+    player_launch(player);
+    uint64_t seq;
+    struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, &seq);
+    assert_true(seq == 1 && fact.pid > 0 && fact.attempt == 1);
+    fact = player_fact(player, WIRE_FACT_ENDED, &seq);
+    assert_true(seq == 2);
+    assert_true(fact.ending.exited && fact.ending.code == 3 && !fact.ending.oom);
+    assert_int_equal(fact.ending.by, BY_ITSELF);
+    assert_string_equal(fact.ending.reason, "");
+    assert_non_null(strstr(fact.ending.tail, "to err\n"));
+    assert_true(fact.ending.memory_peak > 0);
+    assert_true(fact.log_end > 0);
+    assert_string_equal(player_log(player, "worker", 0, 1, OUT), "to out\nhello\n");
+    assert_string_equal(player_log(player, "worker", 0, 1, ERR), "to err\n");
+    player_plain(player, WIRE_ACK, 2);
+    release(player);
+}
+
+static void stop_reaches_what_escaped(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "setsid sh -c 'trap \"\" TERM; echo $$ > %s/escaped; "
+                             "while :; do sleep 1; done' & "
+                             "sleep 1000",
+                             player->dir));
+    player_task(player, "worker", 1, "sleep 1000");
+    player->launch.grace_ms = 300;
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    pid_t escaped = player_read_pid(player, "escaped");
+    player_stop(player, &(struct wire_stop){ .task = { .index = 0 }, .why = BY_USER });
+    struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_int_equal(fact.task.index, 0);
+    assert_int_equal(fact.ending.by, BY_USER);
+    assert_true(!fact.ending.exited && fact.ending.signal == SIGTERM);
+    assert_true(kill(escaped, 0) != 0 || player_gone(escaped));
+    player_stop(player, &(struct wire_stop){ .all = true, .now = true, .why = BY_POLICY });
+    fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_int_equal(fact.task.index, 1);
+    assert_int_equal(fact.ending.signal, SIGKILL);
+    assert_int_equal(fact.ending.by, BY_POLICY);
+    release(player);
+}
+
+static void grace_then_kill(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "trap '' TERM; echo $$ > %s/ready; "
+                             "while :; do sleep 0.05; done",
+                             player->dir));
+    player->launch.grace_ms = 200;
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    (void)player_read_pid(player, "ready");
+    uint64_t before = clock_mono_ms();
+    player_stop(player, &(struct wire_stop){ .all = true, .why = BY_USER });
+    struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_int_equal(fact.ending.signal, SIGKILL);
+    assert_int_equal(fact.ending.by, BY_USER);
+    assert_true(clock_mono_ms() - before >= 190);
+    release(player);
+}
+
+static void a_dead_agent_takes_its_tasks_along(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "echo before; (setsid env -i sh -c 'echo $$ > %s/daemon; "
+                             "exec sleep 1000' &) ; exec sleep 1000",
+                             player->dir));
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
+    pid_t daemon = player_read_pid(player, "daemon");
+    assert_int_equal(kill((pid_t)player->hello.agent_pid, SIGKILL), 0);
+    assert_int_equal(player_keeper_status(player), 1);
+    assert_true(player_gone((pid_t)fact.pid));
+    assert_true(player_gone(daemon));
+    assert_string_equal(player_log(player, "worker", 0, 1, OUT), "before\n");
+    player_finish(player);
+}
+
+static void a_dead_keeper_takes_everything_along(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "exec sleep 1000");
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
+    assert_int_equal(kill(player->keeper, SIGKILL), 0);
+    assert_int_equal(player_keeper_status(player), -SIGKILL);
+    assert_true(player_gone((pid_t)player->hello.agent_pid));
+    assert_true(player_gone((pid_t)fact.pid));
+    player_finish(player);
+}
+
+static void facts_come_again_until_acknowledged(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "exit 1");
+    player_task(player, "worker", 1, "sleep 0.2; exit 2");
+    player_launch(player);
+    (void)player_fact_of(player, WIRE_FACT_ENDED, 0);
+    player_hang_up(player);
+    player_accept(player, 1); /* of at least three facts one was committed */
+    assert_true(player->hello.first_seq == 1);
+    assert_int_equal(player->hello.launch_seq, 1);
+    struct wire_frame frame = player_frame(player, WIRE_FACT);
+    assert_true(frame.seq == 2);
+    player->launch.seq = 0; /* the same launch again: ignored */
+    player_task(player, "worker", 0, "exit 9");
+    player_launch(player);
+    struct wire_fact fact = player_fact_of(player, WIRE_FACT_ENDED, 1);
+    assert_int_equal(fact.ending.code, 2);
+    player_hang_up(player);
+    player_accept(player, 4);
+    assert_true(player->hello.first_seq == 2);
+    player_hang_up(player);
+    player_accept(player, 4);
+    assert_true(player->hello.first_seq == 5);
+    release(player);
+}
+
+static void tasks_outlive_the_connection(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                arena_printf(player->arena, "until [ -e %s/go ]; do sleep 0.01; done; echo went",
+                             player->dir));
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    player_hang_up(player);
+    AUTO_FREE char *go = mem_printf("%s/go", player->dir);
+    close(open(go, O_CREAT | O_WRONLY, 0600));
+    player_accept(player, 1);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_true(fact.ending.exited && fact.ending.code == 0);
+    assert_string_equal(player_log(player, "worker", 0, 1, OUT), "went\n");
+    release(player);
+}
+
+static void a_refused_token_ends_it_all(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "exec sleep 1000");
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
+    player_answer(player, "HTTP/1.1 503 Service Unavailable\r\n\r\n"); /* not yet: goes on */
+    player_answer(player, "HTTP/1.1 401 Unauthorized\r\n\r\n");
+    assert_int_equal(player_keeper_status(player), 0);
+    assert_true(player_gone((pid_t)fact.pid));
+    player_finish(player);
+}
+
+static uint32_t take_a_port(int *fd)
+{
+    struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t len = sizeof any;
+    *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(*fd, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(listen(*fd, 1), 0);
+    assert_int_equal(getsockname(*fd, (struct sockaddr *)&any, &len), 0);
+    return ntohs(any.sin_port);
+}
+
+static void refusals_say_why(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    int fd;
+    uint32_t port = take_a_port(&fd);
+    struct launch_task *task = player_task(player, "worker", 0, "true");
+    task->ports = &port;
+    task->n_ports = 1;
+    const char *argv[] = { "no-such-program", "x" };
+    task = player_task(player, "worker", 1, NULL);
+    task->argv = (struct words){ .at = argv, .n = 2 };
+    player_task(player, "worker", 2, NULL);
+    player_task(player, "worker", 3, "no-such-command");
+    player_launch(player);
+    struct wire_fact fact = player_fact_of(player, WIRE_FACT_ENDED, 3);
+    assert_int_equal(fact.ending.code, 127);
+    assert_non_null(strstr(fact.ending.tail, "no-such-command: command not found"));
+    player_hang_up(player);
+    player_accept(player, 0);
+    for (int seen = 0; seen < 3;) {
+        struct wire_frame frame = player_frame(player, WIRE_FACT);
+        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+        if (fact.kind != WIRE_FACT_REFUSED)
+            continue;
+        seen++;
+        const char *want[] = { "is taken by another program", "cannot start \"no-such-program\"",
+                               "there is no command" };
+        const enum end_by by[] = { BY_CONFLICT, BY_ITSELF, BY_ITSELF };
+        assert_non_null(strstr(fact.ending.reason, want[fact.task.index]));
+        assert_int_equal(fact.ending.by, by[fact.task.index]);
+    }
+    close(fd);
+    player->launch.work_dir = "/no/such/directory";
+    player_task(player, "worker", 0, "true");
+    player_launch(player);
+    fact = player_fact_of(player, WIRE_FACT_REFUSED, 0);
+    assert_non_null(strstr(fact.ending.reason, "/no/such/directory: No such file"));
+    release(player);
+}
+
+static void a_missing_mount_refuses(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    struct bind_mount mount = { .from = "/no/such/source", .at = "/data" };
+    player->launch.mounts = &mount;
+    player->launch.n_mounts = 1;
+    player_task(player, "worker", 0, "true");
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
+    assert_int_equal(fact.ending.by, BY_ITSELF);
+    assert_non_null(strstr(fact.ending.reason, "/no/such/source"));
+    release(player);
+}
+
+/* Names, mounts and code, where this machine allows namespaces; where it does not, that is what
+ * must be said. */
+static void the_view(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    struct err err;
+    AUTO_FREE char *data = mem_printf("%s/data", player->dir);
+    AUTO_FREE char *code = mem_printf("%s/code", player->dir);
+    AUTO_FREE char *at = mem_printf("%s/at/deep", player->dir);
+    AUTO_FREE char *file = mem_printf("%s/main.txt", code);
+    assert_int_equal(file_mkdirs(data, 0755, &err), 0);
+    assert_int_equal(file_mkdirs(code, 0755, &err), 0);
+    assert_int_equal(file_replace(file, "the code\n", 9, 0644, &err), 0);
+    player_accept(player, 0);
+    struct host_name hosts[] = { { .address = "127.0.0.7", .name = "worker-7.test" } };
+    struct bind_mount mount = { .from = data, .at = at, .read_only = true };
+    player->launch.hosts = hosts;
+    player->launch.n_hosts = 1;
+    player->launch.mounts = &mount;
+    player->launch.n_mounts = 1;
+    player->launch.code_dir = code;
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "grep 127.0.0.7 /etc/hosts; cat code/main.txt; "
+                             "(: > code/new) 2>/dev/null || echo code kept; "
+                             "(: > %s/new) 2>/dev/null || echo mount kept",
+                             at));
+    player_launch(player);
+    struct wire_frame frame = player_frame(player, WIRE_FACT);
+    struct wire_fact fact;
+    assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+    if (fact.kind == WIRE_FACT_REFUSED) {
+        assert_non_null(strstr(fact.ending.reason, "namespace"));
+    } else {
+        fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+        assert_string_equal(player_log(player, "worker", 0, 1, OUT),
+                            "127.0.0.7 worker-7.test\nthe code\ncode kept\nmount kept\n");
+    }
+    player_plain(player, WIRE_RELEASE, 0);
+    assert_int_equal(player_keeper_status(player), 0);
+    assert_false(file_is_dir(at)); /* the mount point is gone again */
+    player_finish(player);
+}
+
+static void too_much_code_refuses(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    struct err err;
+    AUTO_FREE char *code = mem_printf("%s/code", player->dir);
+    AUTO_FREE char *file = mem_printf("%s/big", code);
+    assert_int_equal(file_mkdirs(code, 0755, &err), 0);
+    char bytes[2000] = { 0 };
+    assert_int_equal(file_replace(file, bytes, sizeof bytes, 0644, &err), 0);
+    player_accept(player, 0);
+    player->launch.code_dir = code;
+    player->launch.code_limit = 1000;
+    player_task(player, "worker", 0, "true");
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
+    assert_int_equal(fact.ending.by, BY_ITSELF);
+    assert_non_null(strstr(fact.ending.reason, "1000"));
+    release(player);
+}
+
+static void packages_that_cannot_be_installed_refuse(void **state)
+{
+    (void)state;
+    if (access("/usr/bin/python3", X_OK) != 0)
+        skip();
+    struct player *player = player_start();
+    player_accept(player, 0);
+    const char *packages[] = { "/no/such/package.whl" };
+    player->launch.python = "/usr/bin/python3";
+    player->launch.pip = (struct words){ .at = packages, .n = 1 };
+    player_task(player, "worker", 0, "true");
+    player_task(player, "worker", 1, "true");
+    player_launch(player);
+    for (int i = 0; i < 2; i++) {
+        struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
+        assert_int_equal(fact.ending.by, BY_ITSELF);
+        assert_non_null(strstr(fact.ending.reason, "pip"));
+    }
+    assert_non_null(strstr(player_log(player, "worker", 0, 1, MUSTER), "/no/such/package.whl"));
+    release(player);
+}
+
+static void code_shows_in_the_working_directory(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    struct err err;
+    AUTO_FREE char *code = mem_printf("%s/code", player->dir);
+    AUTO_FREE char *file = mem_printf("%s/main.txt", code);
+    assert_int_equal(file_mkdirs(code, 0755, &err), 0);
+    assert_int_equal(file_replace(file, "the code\n", 9, 0644, &err), 0);
+    player_accept(player, 0);
+    player->launch.code_dir = code;
+    player_task(player, "worker", 0, "cat code/main.txt; pwd");
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_string_equal(player_log(player, "worker", 0, 1, OUT),
+                        arena_printf(player->arena, "the code\n%s/work/worker.0\n", player->agent));
+    release(player);
+}
+
+static void memory_has_a_limit(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    struct launch_task *task =
+        player_task(player, "worker", 0, "a=$(head -c 400000000 /dev/zero | tr '\\0' x); sleep 9");
+    task->memory = 64u << 20;
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    /* By the kernel in a cgroup, else by muster's watch. */
+    assert_true((fact.ending.oom && fact.ending.by == BY_KERNEL) || fact.ending.by == BY_LIMIT);
+    assert_true(fact.ending.memory_peak > 32u << 20);
+    release(player);
+}
+
+static void time_has_a_limit(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    struct launch_task *task = player_task(player, "worker", 0, "sleep 1000");
+    task->run_time_ms = 100;
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_int_equal(fact.ending.by, BY_LIMIT);
+    assert_non_null(strstr(fact.ending.reason, "limit of 100ms"));
+    release(player);
+}
+
+static void strangers_and_own_signals(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "exec sleep 1000");
+    player_task(player, "worker", 1, "kill -SEGV $$");
+    player_launch(player);
+    struct wire_fact fact = player_fact_of(player, WIRE_FACT_ENDED, 1);
+    assert_true(fact.ending.signal == SIGSEGV && fact.ending.by == BY_ITSELF);
+    player_hang_up(player);
+    player_accept(player, 0);
+    fact = player_fact_of(player, WIRE_FACT_STARTED, 0);
+    assert_int_equal(kill((pid_t)fact.pid, SIGTERM), 0);
+    fact = player_fact_of(player, WIRE_FACT_ENDED, 0);
+    assert_true(fact.ending.signal == SIGTERM && fact.ending.by == BY_STRANGER);
+    release(player);
+}
+
+static void another_attempt_of_the_same_task(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    for (uint32_t attempt = 1; attempt <= 3; attempt++) {
+        struct launch_task *task = player_task(player, "worker", 0, "echo $MUSTER_ATTEMPT");
+        task->attempt = attempt;
+        player_launch(player);
+        struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
+        assert_int_equal(fact.attempt, attempt);
+        fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+        assert_int_equal(fact.attempt, attempt);
+        assert_string_equal(player_log(player, "worker", 0, attempt, OUT),
+                            arena_printf(player->arena, "%llu.1.n1.worker.0.%u\n",
+                                         (unsigned long long)PLAYER_JOB, attempt));
+    }
+    release(player);
+}
+
+/* All output of a channel up to its EXIT. */
+static struct wire_exit gather(struct player *player, enum wire_kind kind, struct buf *out)
+{
+    for (;;) {
+        struct wire_frame frame = player_frame(player, kind);
+        struct wire_data data;
+        struct wire_exit end;
+        if (kind == WIRE_EXIT) {
+            assert_int_equal(wire_get_exit(&frame, &end), 0);
+            return end;
+        }
+        assert_int_equal(wire_get_data(&frame, &data), 0);
+        buf_add(out, data.at, data.len);
+        if (strstr(buf_str(out), "END"))
+            kind = WIRE_EXIT;
+    }
+}
+
+static void send_exec(struct player *player, uint32_t channel, const char *text, bool tty)
+{
+    AUTO_BUF struct buf frames = BUF_INIT(10000);
+    const char *argv[] = { "sh", "-c", text };
+    wire_put_exec(&frames, &(struct wire_exec){ .channel = channel,
+                                                .attempt = 1,
+                                                .argv = { .at = argv, .n = 3 },
+                                                .tty = tty,
+                                                .rows = 40,
+                                                .cols = 100 });
+    player_send(player, &frames);
+}
+
+static void commands_inside_the_view(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    struct launch_task *task = player_task(player, "worker", 0, "exec sleep 1000");
+    pairs_set(&task->env, player->arena, "GREETING", "hello");
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+
+    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+    AUTO_BUF struct buf frames = BUF_INIT(10000);
+    send_exec(player, 7, "read line; echo $GREETING $line; basename $PWD; echo END; exit 5", false);
+    wire_put_data(&frames, WIRE_STDIN, 7, "from afar\n", 10);
+    player_send(player, &frames);
+    struct wire_exit end = gather(player, WIRE_STDOUT, &out);
+    assert_true(end.channel == 7 && end.code == 5);
+    assert_string_equal(buf_str(&out), "hello from afar\nworker.0\nEND\n");
+
+    buf_clear(&out);
+    send_exec(player, 8, "tty -s && stty size; echo END", true);
+    end = gather(player, WIRE_STDOUT, &out);
+    assert_int_equal(end.code, 0);
+    assert_string_equal(buf_str(&out), "40 100\r\nEND\r\n");
+
+    buf_clear(&frames);
+    wire_put_exec(&frames, &(struct wire_exec){ .channel = 9, .task = { .index = 77 } });
+    player_send(player, &frames);
+    struct wire_frame frame = player_frame(player, WIRE_STDERR);
+    assert_int_equal(wire_get_data(&frame, &(struct wire_data){ .len = 0 }), 0);
+    assert_non_null(memmem(frame.body, frame.len, "this task does not run here", 27));
+    end = gather(player, WIRE_EXIT, &out);
+    assert_true(end.channel == 9 && end.code == 127);
+
+    buf_clear(&frames); /* a client that goes away takes its command along */
+    send_exec(player, 10,
+              arena_printf(player->arena, "echo $$ > %s/shell; sleep 1000", player->dir), false);
+    pid_t shell = player_read_pid(player, "shell");
+    size_t mark = wire_begin(&frames, WIRE_EXIT, 0);
+    wire_put_u32(&frames, 10);
+    wire_end(&frames, mark);
+    player_send(player, &frames);
+    assert_true(player_gone(shell));
+    release(player);
+}
+
+static void a_held_failure_can_be_entered(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    struct launch_task *task = player_task(player, "worker", 0, "echo state > left; exit 1");
+    task->hold_failed = true;
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+    send_exec(player, 1, "cat left; echo END", false);
+    struct wire_exit end = gather(player, WIRE_STDOUT, &out);
+    assert_int_equal(end.code, 0);
+    assert_string_equal(buf_str(&out), "state\nEND\n");
+    release(player);
+}
+
+static void closing_says_when_nothing_is_left(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "(env -i setsid sh -c 'echo $$ > %s/stray; exec sleep 1000' &); "
+                             "exec sleep 1000",
+                             player->dir));
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    pid_t stray = player_read_pid(player, "stray");
+    player_stop(player, &(struct wire_stop){ .all = true, .why = BY_USER });
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    uint64_t seq;
+    player_fact(player, WIRE_FACT_RELEASED, &seq);
+    assert_true(player_gone(stray));
+    player_task(player, "worker", 1, "true"); /* too late */
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
+    assert_int_equal(fact.ending.by, BY_USER);
+    player_plain(player, WIRE_ACK, seq);
+    release(player);
+}
+
+static void nothing_to_close(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_stop(player, &(struct wire_stop){ .all = true, .why = BY_USER });
+    uint64_t seq;
+    player_fact(player, WIRE_FACT_RELEASED, &seq);
+    assert_true(seq == 1);
+    release(player);
+}
+
+static void a_lot_of_output(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "yes 0123456789012345678901234567890123456789 | head -c 40m");
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_int_equal(fact.ending.code, 0);
+    assert_true(fact.log_end > 40u << 20);
+    AUTO_FREE char *dir = mem_printf("%s/log/worker.0.1", player->agent);
+    unsigned long long kept;
+    struct err err;
+    assert_int_equal(file_tree_size(dir, 1u << 30, &kept, &err), 0);
+    assert_true(kept <=
+                4ull * SEGMENT_MAX); /* head, tail, and what is not cut off inside segments */
+    assert_true(strlen(fact.ending.tail) <= ENDING_TAIL_MAX);
+    release(player);
+}
+
+static void many_at_once(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    for (uint32_t i = 0; i < 16; i++)
+        player_task(player, "worker", i, "true");
+    player_launch(player);
+    for (int ended = 0; ended < 16;) {
+        struct wire_frame frame = player_frame(player, WIRE_FACT);
+        struct wire_fact fact;
+        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+        ended += fact.kind == WIRE_FACT_ENDED;
+    }
+    release(player);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(facts_and_output),
+        cmocka_unit_test(stop_reaches_what_escaped),
+        cmocka_unit_test(grace_then_kill),
+        cmocka_unit_test(a_dead_agent_takes_its_tasks_along),
+        cmocka_unit_test(a_dead_keeper_takes_everything_along),
+        cmocka_unit_test(facts_come_again_until_acknowledged),
+        cmocka_unit_test(tasks_outlive_the_connection),
+        cmocka_unit_test(a_refused_token_ends_it_all),
+        cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(a_missing_mount_refuses),
+        cmocka_unit_test(the_view),
+        cmocka_unit_test(too_much_code_refuses),
+        cmocka_unit_test(packages_that_cannot_be_installed_refuse),
+        cmocka_unit_test(code_shows_in_the_working_directory),
+        cmocka_unit_test(memory_has_a_limit),
+        cmocka_unit_test(time_has_a_limit),
+        cmocka_unit_test(strangers_and_own_signals),
+        cmocka_unit_test(another_attempt_of_the_same_task),
+        cmocka_unit_test(commands_inside_the_view),
+        cmocka_unit_test(a_held_failure_can_be_entered),
+        cmocka_unit_test(closing_says_when_nothing_is_left),
+        cmocka_unit_test(nothing_to_close),
+        cmocka_unit_test(a_lot_of_output),
+        cmocka_unit_test(many_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* The small parts of the agent: configuration, outbox, environment, processes, made directories,
+ * copies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/conf.h"
+#include "node/copy.h"
+#include "node/environment.h"
+#include "node/made.h"
+#include "node/outbox.h"
+#include "node/plain.h"
+#include "node/proc.h"
+#include "node/stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static int make_dir(void **state)
+{
+    char *dir = mem_strdup("/tmp/muster-part-XXXXXX");
+    *state = dir;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int drop_dir(void **state)
+{
+    struct err err;
+    int rc = file_remove_tree(*state, &err);
+    free(*state);
+    return rc;
+}
+
+static int try_conf(const char *dir, const char *text, struct conf *conf, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/agent.conf", dir);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, err), 0);
+    return conf_read(dir, conf, err);
+}
+
+static void configuration(void **state)
+{
+    struct conf conf;
+    struct err err;
+    char cookie[COOKIE_MAX];
+    assert_int_equal(
+        try_conf(*state,
+                 "socket=/s\ntoken=ab\njob=1234567890123456789\ngeneration=2\nnode=n1\n"
+                 "later=x\n",
+                 &conf, &err),
+        0);
+    assert_true(conf.generation.job == 1234567890123456789u && conf.generation.number == 2);
+    assert_string_equal(conf.socket, "/s");
+    assert_string_equal(conf_cookie(cookie, &conf), "1234567890123456789.2.n1");
+    assert_int_equal(try_conf(*state,
+                              "socket=/s\ntoken=ab\njob=0000000000010\ngeneration=1\nnode=n\n",
+                              &conf, &err),
+                     0);
+    assert_true(conf.generation.job == 36);
+    const char *bad[] = {
+        "",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\n",
+        "socket=/s\ntoken=ab\njob=x\ngeneration=1\nnode=n\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=-1\nnode=n\n",
+        "socket=/s\ntoken=ab\njob=1\nnode=n\n",
+        "socket=/s\ntoken=ab\njob=00000000000_0\ngeneration=1\nnode=n\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_int_equal(try_conf(*state, bad[i], &conf, &err), -1);
+    assert_int_equal(conf_read("/no/such/dir", &conf, &err), -1);
+}
+
+static void facts_wait_in_order(void **state)
+{
+    (void)state;
+    struct outbox *box = outbox_create();
+    assert_true(outbox_is_empty(box) && outbox_first(box) == 1);
+    outbox_reserve(box, 4);
+    for (uint64_t i = 1; i <= 6; i++) {
+        struct wire_fact fact = { .kind = WIRE_FACT_STARTED, .pid = (uint32_t)(100 + i) };
+        assert_true(outbox_add(box, &fact) == i);
+    }
+    outbox_ack(box, 2);
+    assert_true(outbox_first(box) == 3);
+    AUTO_BUF struct buf out = BUF_INIT(100000);
+    outbox_write(box, 4, &out);
+    struct arena *arena = arena_create();
+    size_t at = 0;
+    for (uint64_t want = 5; want <= 6; want++) {
+        struct wire_frame frame;
+        size_t used;
+        struct wire_fact fact;
+        assert_int_equal(wire_next(out.data + at, out.len - at, &frame, &used), 1);
+        assert_true(frame.seq == want);
+        assert_int_equal(wire_get_fact(&frame, arena, &fact), 0);
+        assert_int_equal(fact.pid, 100 + want);
+        at += used;
+    }
+    assert_int_equal(at, out.len);
+    outbox_ack(box, 100);
+    assert_true(outbox_is_empty(box) && outbox_first(box) == 7);
+    arena_destroy(arena);
+    outbox_destroy(box);
+}
+
+static void the_longest_fact_fits(void **state)
+{
+    (void)state;
+    struct outbox *box = outbox_create();
+    char tail[ENDING_TAIL_MAX + 1], reason[256];
+    memset(tail, 't', sizeof tail);
+    memset(reason, 'r', sizeof reason);
+    tail[sizeof tail - 1] = reason[sizeof reason - 1] = '\0';
+    struct wire_fact fact = { .kind = WIRE_FACT_ENDED,
+                              .ending = { .reason = reason, .tail = tail } };
+    assert_true(outbox_add(box, &fact) == 1);
+    outbox_destroy(box);
+}
+
+static void an_environment(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    struct pairs own = { .at = NULL };
+    assert_int_equal(setenv("HOME", "/home/ada", 1), 0);
+    assert_int_equal(setenv("NOT_PASSED_ON", "secret", 1), 0);
+    pairs_set(&own, arena, "LANG", "C.UTF-8");
+    pairs_set(&own, arena, "WHERE", "@WORK_DIR@");
+    pairs_set(&own, arena, "PATH", "/opt/bin");
+    pairs_set(&own, arena, "MUSTER_ATTEMPT", "forged");
+    char **env = environment_make(arena, &(struct environment){ .own = &own,
+                                                                .cookie = "1.1.n",
+                                                                .attempt = "1.1.n.w.0.1",
+                                                                .work_dir = "/work",
+                                                                .python = "/agent/py" });
+    assert_string_equal(environment_get(env, "HOME"), "/home/ada");
+    assert_string_equal(environment_get(env, "LANG"), "C.UTF-8");
+    assert_string_equal(environment_get(env, "WHERE"), "/work");
+    assert_string_equal(environment_get(env, "PATH"), "/agent/py/bin:/opt/bin");
+    assert_string_equal(environment_get(env, "MUSTER_COOKIE"), "1.1.n");
+    assert_string_equal(environment_get(env, "MUSTER_ATTEMPT"), "1.1.n.w.0.1");
+    assert_null(environment_get(env, "NOT_PASSED_ON"));
+    arena_destroy(arena);
+}
+
+static pid_t start_child(char *mark)
+{
+    int ready[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
+        char *env[] = { (char[]){ "A=b" }, mark, (char[]){ "PATH=/usr/bin:/bin" }, NULL };
+        execve("/bin/sleep", argv, env);
+        _exit(127);
+    }
+    close(ready[1]);
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 0); /* it runs */
+    close(ready[0]);
+    return pid;
+}
+
+static bool lists(const struct proc_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i] == pid)
+            return true;
+    return false;
+}
+
+static void processes(void **state)
+{
+    (void)state;
+    char mark[] = "MUSTER_ATTEMPT=1.1.n.w.0.1";
+    pid_t pid = start_child(mark);
+    struct proc_list list = { .n = 0 };
+    proc_children(getpid(), &list);
+    assert_true(lists(&list, pid));
+    list.n = 0;
+    proc_descendants(getppid(), &list);
+    assert_true(lists(&list, pid) && lists(&list, getpid()));
+    assert_true(proc_environ_has(pid, mark));
+    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT=1.1.n.w.0.10"));
+    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT=1.1.n.w.0."));
+    assert_true(proc_start_time(pid) >= proc_start_time(getpid()));
+    assert_true(proc_memory(getpid()) > 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    list.n = 0;
+    proc_children(getpid(), &list);
+    assert_false(lists(&list, pid)); /* a zombie is nobody */
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(proc_start_time(pid) == 0);
+}
+
+static void what_was_made_goes_again(void **state)
+{
+    const char *dir = *state;
+    struct err err;
+    AUTO_FREE char *deep = mem_printf("%s/one/two/three", dir);
+    AUTO_FREE char *file = mem_printf("%s/one/file", dir);
+    AUTO_FREE char *used = mem_printf("%s/used/inside", dir);
+    AUTO_FREE char *one = mem_printf("%s/one", dir);
+    AUTO_FREE char *kept = mem_printf("%s/used/kept", dir);
+    assert_int_equal(made_dirs(dir, deep, &err), 0);
+    assert_int_equal(made_dirs(dir, deep, &err), 0);
+    assert_int_equal(made_file(dir, file, &err), 0);
+    assert_int_equal(made_dirs(dir, used, &err), 0);
+    assert_int_equal(file_replace(kept, "x", 1, 0600, &err), 0);
+    assert_int_equal(made_dirs(dir, "/tmp/a\nb", &err), -1);
+    made_undo(dir);
+    assert_false(file_is_dir(one));
+    assert_int_equal(access(kept, F_OK), 0); /* somebody put something there */
+    made_undo(dir);
+}
+
+static void copies_are_read_only(void **state)
+{
+    const char *dir = *state;
+    struct err err;
+    struct stat st;
+    AUTO_FREE char *from = mem_printf("%s/from", dir);
+    AUTO_FREE char *sub = mem_printf("%s/from/sub", dir);
+    AUTO_FREE char *file = mem_printf("%s/from/sub/run.sh", dir);
+    AUTO_FREE char *link = mem_printf("%s/from/link", dir);
+    AUTO_FREE char *to = mem_printf("%s/to", dir);
+    AUTO_FREE char *copy = mem_printf("%s/to/sub/run.sh", dir);
+    AUTO_FREE char *linked = mem_printf("%s/to/link", dir);
+    assert_int_equal(file_mkdirs(sub, 0755, &err), 0);
+    assert_int_equal(file_replace(file, "text", 4, 0755, &err), 0);
+    assert_int_equal(symlink("sub/run.sh", link), 0);
+    assert_int_equal(copy_read_only(from, to, &err), 0);
+    assert_int_equal(copy_read_only(from, to, &err), 0);
+    assert_int_equal(lstat(copy, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0555);
+    assert_int_equal(lstat(linked, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(copy_read_only("/no/such", "/tmp/never", &err), -1);
+}
+
+static void whose_fault(void **state)
+{
+    (void)state;
+    assert_int_equal(stage_blame(ENOENT), BY_ITSELF);
+    assert_int_equal(stage_blame(ENOSPC), BY_PLATFORM);
+    assert_int_equal(stage_blame(EAGAIN), BY_PLATFORM);
+}
+
+static void plain_commands(void **state)
+{
+    (void)state;
+    struct plain plain;
+    char **words = plain_words("python3 train.py  --lr=0.1 a/b:c,d@e%f+g\n", &plain);
+    assert_non_null(words);
+    assert_string_equal(words[0], "python3");
+    assert_string_equal(words[2], "--lr=0.1");
+    assert_string_equal(words[3], "a/b:c,d@e%f+g");
+    assert_null(words[4]);
+    assert_non_null(plain_words("true", &plain));
+    const char *shell[] = { "",      "  ",     "a=1 b",     "cd /tmp",   "a; b",  "a && b",
+                            "a 'b'", "a $B",   "a *",       "a ~",       "a > b", "a\nb",
+                            "a\tb",  "echo x", "exec true", "a {1,2}",   "! a",   "a # b",
+                            "a `b`", "a \\b",  "time a",    "[ a = b ]", "a?",    "a | b" };
+    for (size_t i = 0; i < ARRAY_LEN(shell); i++)
+        assert_null(plain_words(shell[i], &plain));
+    char *long_text = mem_new(PLAIN_MAX + 10);
+    memset(long_text, 'a', PLAIN_MAX + 5);
+    assert_null(plain_words(long_text, &plain));
+    free(long_text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(configuration, make_dir, drop_dir),
+        cmocka_unit_test(facts_wait_in_order),
+        cmocka_unit_test(the_longest_fact_fits),
+        cmocka_unit_test(an_environment),
+        cmocka_unit_test(processes),
+        cmocka_unit_test_setup_teardown(what_was_made_goes_again, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(copies_are_read_only, make_dir, drop_dir),
+        cmocka_unit_test(whose_fault),
+        cmocka_unit_test(plain_commands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* The private mount namespace. A short-lived child makes it (as root by unshare alone, else
+ * together with a user namespace in which this user keeps his own id), mounts what the launch
+ * names, and waits until the agent has opened it by /proc/PID/ns; from then on the agent's
+ * descriptors keep it. Everything below / is a slave of the machine's tree, so later mounts of the
+ * machine still show. All mounts vanish with the last process and descriptor: nothing has to be
+ * unmounted. */
+#include "node/view.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/copy.h"
+#include "node/made.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HOSTS_MAX (4u << 20)
+
+enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
+struct built_report { /* from the child that builds, through a pipe */
+    enum built what;
+    bool user_ns;
+    char text[160];
+};
+
+void view_fini(struct view *view)
+{
+    if (view->user_ns >= 0)
+        close(view->user_ns);
+    if (view->mount_ns >= 0)
+        close(view->mount_ns);
+    *view = VIEW_INIT;
+}
+
+/* ---- inside the child that builds ---- */
+
+static bool write_text(const char *path, const char *text)
+{
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static int enter_new(bool *user_ns)
+{
+    uid_t user = geteuid();
+    gid_t group = getegid();
+    *user_ns = false;
+    if (unshare(CLONE_NEWNS) == 0)
+        return 0;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return -1;
+    char map[64];
+    *user_ns = true;
+    snprintf(map, sizeof map, "%u %u 1", user, user);
+    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", map))
+        return -1;
+    snprintf(map, sizeof map, "%u %u 1", group, group);
+    return write_text("/proc/self/gid_map", map) ? 0 : -1;
+}
+
+/* Remounting must repeat the flags that the file system has: a user namespace may not drop them. */
+static int make_read_only(const char *at)
+{
+    struct statvfs fs;
+    if (statvfs(at, &fs) != 0)
+        return -1;
+    unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY;
+    flags |= fs.f_flag & ST_NOSUID ? MS_NOSUID : 0;
+    flags |= fs.f_flag & ST_NODEV ? MS_NODEV : 0;
+    flags |= fs.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
+    flags |= fs.f_flag & ST_NOATIME ? MS_NOATIME : 0;
+    flags |= fs.f_flag & ST_RELATIME ? MS_RELATIME : 0;
+    return mount(NULL, at, NULL, flags, NULL);
+}
+
+static int bind_at(const char *from, const char *at, bool read_only)
+{
+    if (mount(from, at, NULL, MS_BIND | MS_REC, NULL) != 0)
+        return -1;
+    return read_only ? make_read_only(at) : 0;
+}
+
+static void build_inside(const struct launch *launch, struct built_report *out)
+{
+    if (enter_new(&out->user_ns) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
+        out->what = BUILT_NO_NAMESPACE;
+        snprintf(out->text, sizeof out->text, "this machine allows no mount namespace: %s",
+                 strerror(errno));
+        return;
+    }
+    char hosts[4096];
+    snprintf(hosts, sizeof hosts, "%s/hosts", launch->dir);
+    if (launch->n_hosts > 0 && bind_at(hosts, "/etc/hosts", false) != 0) {
+        out->what = BUILT_NO_HOSTS;
+        snprintf(out->text, sizeof out->text, "/etc/hosts cannot be replaced: %s", strerror(errno));
+    }
+    for (size_t i = 0; i < launch->n_mounts; i++) {
+        const struct bind_mount *mount = &launch->mounts[i];
+        if (bind_at(mount->from, mount->at, mount->read_only) == 0)
+            continue;
+        out->what = BUILT_NO_MOUNT;
+        snprintf(out->text, sizeof out->text, "cannot mount %.50s at %.50s: %s", mount->from,
+                 mount->at, strerror(errno));
+        return;
+    }
+}
+
+static _Noreturn void build_child(const struct launch *launch, int report, int release)
+{
+    struct built_report out = { .what = BUILT };
+    build_inside(launch, &out);
+    char done;
+    if (write(report, &out, sizeof out) == (ssize_t)sizeof out)
+        (void)!read(release, &done, 1); /* until the agent has the namespaces, or is gone */
+    _exit(0);
+}
+
+/* ---- in the agent ---- */
+
+static int open_ns(pid_t pid, const char *which)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, which);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void close_pair(const int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static int run_builder(struct view *view, const struct launch *launch, struct built_report *out,
+                       struct err *err)
+{
+    int report[2], release[2];
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return err_sys(err, "pipe");
+    if (pipe2(release, O_CLOEXEC) != 0) {
+        close_pair(report);
+        return err_sys(err, "pipe");
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(release[1]);
+        close(report[0]);
+        build_child(launch, report[1], release[0]);
+    }
+    close(report[1]);
+    report[1] = -1;
+    ssize_t n = pid < 0 ? -1 : read(report[0], out, sizeof *out);
+    if (n == (ssize_t)sizeof *out && out->what != BUILT_NO_NAMESPACE) {
+        view->mount_ns = open_ns(pid, "mnt");
+        view->user_ns = out->user_ns ? open_ns(pid, "user") : -1;
+    }
+    close(report[0]);
+    close_pair(release);
+    if (pid > 0)
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    if (n != (ssize_t)sizeof *out)
+        return err_set(err, ERR_SYSTEM, "the view of the tasks could not be built");
+    return 0;
+}
+
+/* The node's own hosts and those of the launch, in place: the file that is mounted stays the same
+ * file. */
+static int write_hosts(const struct launch *launch, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(HOSTS_MAX);
+    AUTO_FREE char *own = NULL;
+    size_t len = 0;
+    if (file_read("/etc/hosts", HOSTS_MAX / 2, &own, &len, NULL) == 0)
+        buf_add(&text, own, len);
+    if (len > 0 && own[len - 1] != '\n')
+        buf_putc(&text, '\n');
+    for (size_t i = 0; i < launch->n_hosts; i++)
+        buf_addf(&text, "%s %s\n", launch->hosts[i].address, launch->hosts[i].name);
+    AUTO_FREE char *path = mem_printf("%s/hosts", launch->dir);
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0 || file_write_all(fd, buf_str(&text), text.len) != 0 ||
+        ftruncate(fd, (off_t)text.len) != 0)
+        return err_sys(err, "%s", path);
+    return 0;
+}
+
+static int prepare_mount_points(const struct launch *launch, struct err *err)
+{
+    for (size_t i = 0; i < launch->n_mounts; i++) {
+        const struct bind_mount *mount = &launch->mounts[i];
+        struct stat from;
+        if (mount->at[0] != '/')
+            return err_set(err, ERR_INPUT, "the mount point %s is not absolute", mount->at);
+        if (stat(mount->from, &from) != 0)
+            return err_set(err, ERR_INPUT, "cannot mount %s: %s", mount->from, strerror(errno));
+        int rc = S_ISDIR(from.st_mode) ? made_dirs(launch->dir, mount->at, err)
+                                       : made_file(launch->dir, mount->at, err);
+        if (rc != 0) {
+            if (err && err->code == ERR_SYSTEM)
+                err->code = ERR_INPUT; /* the same on every node and at every try */
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int view_prepare(struct view *view, const struct launch *launch, struct err *err)
+{
+    if (launch->n_hosts > 0 && write_hosts(launch, err) != 0)
+        return -1;
+    if (view->mount_ns >= 0)
+        return 0;
+    if (launch->n_hosts == 0 && launch->n_mounts == 0 && !launch->code_dir)
+        return 0;
+    if (prepare_mount_points(launch, err) != 0)
+        return -1;
+    struct built_report report;
+    if (run_builder(view, launch, &report, err) != 0)
+        return -1;
+    view->hosts = report.what == BUILT;
+    snprintf(view->why_not, sizeof view->why_not, "%s", report.text);
+    if (report.what == BUILT_NO_MOUNT || (view->mount_ns < 0 && launch->n_mounts > 0)) {
+        view_fini(view);
+        return err_set(err, ERR_CANNOT, "%s", report.text);
+    }
+    return 0;
+}
+
+int view_enter(const struct view *view)
+{
+    if (view->user_ns >= 0 && setns(view->user_ns, CLONE_NEWUSER) != 0)
+        return -1;
+    return view->mount_ns >= 0 ? setns(view->mount_ns, CLONE_NEWNS) : 0;
+}
+
+/* ---- code ---- */
+
+/* Does path lie in dir or is it dir? Both absolute. */
+static bool lies_in(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+}
+
+static char *under_own_name(const char *code_dir, const char *work_dir)
+{
+    size_t n = strlen(code_dir);
+    while (n > 1 && code_dir[n - 1] == '/')
+        n--;
+    size_t start = n;
+    while (start > 0 && code_dir[start - 1] != '/')
+        start--;
+    return mem_printf("%s/%.*s", work_dir, (int)(n - start), code_dir + start);
+}
+
+int view_stage_code(const struct view *view, const struct launch *launch, const char *work_dir,
+                    struct view_code *code, struct err *err)
+{
+    *code = (struct view_code){ .from = NULL };
+    if (!launch->code_dir || lies_in(launch->code_dir, work_dir))
+        return 0;
+    struct stat from;
+    if (stat(launch->code_dir, &from) != 0)
+        return err_set(err, ERR_INPUT, "the code directory %s: %s", launch->code_dir,
+                       strerror(errno));
+    AUTO_FREE char *at = under_own_name(launch->code_dir, work_dir);
+    if (view->mount_ns < 0)
+        return copy_read_only(launch->code_dir, at, err);
+    int rc =
+        S_ISDIR(from.st_mode) ? made_dirs(launch->dir, at, err) : made_file(launch->dir, at, err);
+    if (rc != 0)
+        return err_in(err, "staging the code");
+    code->from = launch->code_dir;
+    code->at = TAKE(at);
+    return 0;
+}
+
+int view_show_code(const struct view_code *code)
+{
+    struct stat from, at;
+    if (!code->from)
+        return 0;
+    if (stat(code->from, &from) != 0 || stat(code->at, &at) != 0)
+        return -1;
+    if (from.st_dev == at.st_dev && from.st_ino == at.st_ino)
+        return 0; /* another task of the same view has done it */
+    return bind_at(code->from, code->at, true);
+}

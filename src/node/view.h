@@ -1,0 +1,40 @@
+/* What the tasks of an agent see that its machine does not show: a mount namespace with their
+ * /etc/hosts and mounts. The agent itself stays outside; tasks enter (view_enter) before their
+ * program starts. */
+#ifndef NODE_VIEW_H
+#define NODE_VIEW_H
+
+#include "base/err.h"
+#include "job/launch.h"
+
+#include <stdbool.h>
+
+struct view {
+    int user_ns, mount_ns; /* -1: none */
+    bool hosts;            /* the names of the launch resolve */
+    char why_not[160];     /* why there is no namespace, or no hosts; "" otherwise */
+};
+
+#define VIEW_INIT ((struct view){ .user_ns = -1, .mount_ns = -1 })
+void view_fini(struct view *);
+
+/* Builds the view at the first launch, and refreshes the hosts at later ones. -1 only when
+ * something that the job needs (a mount) cannot be had; hosts that cannot be shown are told by
+ * view->hosts and why_not. */
+int view_prepare(struct view *, const struct launch *, struct err *);
+/* In a child about to exec: 0 or -1 and errno. Without a namespace nothing happens. */
+int view_enter(const struct view *);
+
+/* The code directory in a task's working directory. */
+struct view_code {
+    const char *from, *at; /* NULL: nothing has to be done */
+};
+/* Where the launch's code has to show for a task that works in work_dir; makes the mount point, or,
+ * where there is no namespace, the read-only copy (then there is nothing left to do). code->at is
+ * malloc'ed. */
+int view_stage_code(const struct view *, const struct launch *, const char *work_dir,
+                    struct view_code *code, struct err *);
+/* In a child that has entered: mounts the code read-only. 0 or -1 and errno. */
+int view_show_code(const struct view_code *);
+
+#endif

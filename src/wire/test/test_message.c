@@ -1,0 +1,395 @@
+/* Messages: random ones survive the way through bytes; every cut and many damaged bodies are
+ * refused or read, never worse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "wire/message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct chance { /* a small generator with a printed seed: failures repeat */
+    uint64_t at;
+};
+
+static uint64_t draw(struct chance *chance)
+{
+    chance->at ^= chance->at << 13;
+    chance->at ^= chance->at >> 7;
+    chance->at ^= chance->at << 17;
+    return chance->at;
+}
+
+static const char *draw_text(struct chance *chance, struct arena *arena)
+{
+    size_t n = draw(chance) % 12;
+    char *text = arena_alloc(arena, n + 1);
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)(1 + draw(chance) % 255);
+    return text;
+}
+
+static const char *draw_maybe(struct chance *chance, struct arena *arena)
+{
+    return draw(chance) % 3 ? draw_text(chance, arena) : NULL;
+}
+
+static struct words draw_words(struct chance *chance, struct arena *arena)
+{
+    struct words words = { .n = draw(chance) % 4 };
+    words.at = ARENA_ARRAY(arena, words.n, const char *);
+    for (size_t i = 0; i < words.n; i++)
+        words.at[i] = draw_text(chance, arena);
+    return words;
+}
+
+static uint32_t *draw_numbers(struct chance *chance, struct arena *arena, uint32_t *n)
+{
+    *n = (uint32_t)(draw(chance) % 5);
+    uint32_t *numbers = ARENA_ARRAY(arena, *n, uint32_t);
+    for (uint32_t i = 0; i < *n; i++)
+        numbers[i] = (uint32_t)draw(chance);
+    return numbers;
+}
+
+static struct task_ref draw_task(struct chance *chance)
+{
+    return (struct task_ref){ .role = (uint16_t)draw(chance), .index = (uint32_t)draw(chance) };
+}
+
+static struct launch_task draw_launch_task(struct chance *chance, struct arena *arena)
+{
+    struct launch_task task = { .ref = draw_task(chance), .attempt = (uint32_t)draw(chance) };
+    task.role = draw_text(chance, arena);
+    for (size_t n = draw(chance) % 5; n > 0; n--)
+        pairs_set(&task.env, arena, arena_printf(arena, "N%zu", n), draw_text(chance, arena));
+    task.run = draw_maybe(chance, arena);
+    task.argv = draw_words(chance, arena);
+    task.ports = draw_numbers(chance, arena, &task.n_ports);
+    task.gpus = draw_numbers(chance, arena, &task.n_gpus);
+    task.cpu_milli = draw(chance);
+    task.memory = draw(chance);
+    task.pids = (uint32_t)draw(chance);
+    task.run_time_ms = draw(chance);
+    task.hold_failed = draw(chance) % 2;
+    return task;
+}
+
+static struct launch draw_launch(struct chance *chance, struct arena *arena)
+{
+    struct launch launch = {
+        .generation = { .job = draw(chance), .number = (uint32_t)draw(chance) },
+        .seq = (uint32_t)draw(chance),
+        .job_number = draw(chance),
+        .code_limit = draw(chance),
+        .grace_ms = draw(chance),
+        .log_head = draw(chance),
+        .log_tail = draw(chance),
+    };
+    launch.node = draw_text(chance, arena);
+    launch.job_name = draw_text(chance, arena);
+    launch.dir = draw_text(chance, arena);
+    launch.work_dir = draw_maybe(chance, arena);
+    launch.code_dir = draw_maybe(chance, arena);
+    launch.output_dir = draw_maybe(chance, arena);
+    launch.python = draw_maybe(chance, arena);
+    launch.pip = draw_words(chance, arena);
+    launch.n_hosts = draw(chance) % 4;
+    launch.hosts = ARENA_ARRAY(arena, launch.n_hosts, struct host_name);
+    for (size_t i = 0; i < launch.n_hosts; i++)
+        launch.hosts[i] = (struct host_name){ .address = draw_text(chance, arena),
+                                              .name = draw_text(chance, arena) };
+    launch.n_mounts = draw(chance) % 4;
+    launch.mounts = ARENA_ARRAY(arena, launch.n_mounts, struct bind_mount);
+    for (size_t i = 0; i < launch.n_mounts; i++)
+        launch.mounts[i] = (struct bind_mount){ .from = draw_text(chance, arena),
+                                                .at = draw_text(chance, arena),
+                                                .read_only = draw(chance) % 2 };
+    launch.n_tasks = draw(chance) % 4;
+    launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
+    for (size_t i = 0; i < launch.n_tasks; i++)
+        launch.tasks[i] = draw_launch_task(chance, arena);
+    return launch;
+}
+
+static void assert_same(const char *a, const char *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a)
+        assert_string_equal(a, b);
+}
+
+static void assert_same_words(const struct words *a, const struct words *b)
+{
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++)
+        assert_string_equal(a->at[i], b->at[i]);
+}
+
+static void assert_same_task(const struct launch_task *a, const struct launch_task *b)
+{
+    assert_int_equal(a->ref.role, b->ref.role);
+    assert_int_equal(a->ref.index, b->ref.index);
+    assert_string_equal(a->role, b->role);
+    assert_int_equal(a->attempt, b->attempt);
+    assert_int_equal(a->env.n, b->env.n);
+    for (size_t i = 0; i < a->env.n; i++) {
+        assert_string_equal(a->env.at[i].name, b->env.at[i].name);
+        assert_string_equal(a->env.at[i].value, b->env.at[i].value);
+    }
+    assert_same(a->run, b->run);
+    assert_same_words(&a->argv, &b->argv);
+    assert_int_equal(a->n_ports, b->n_ports);
+    assert_int_equal(a->n_gpus, b->n_gpus);
+    for (uint32_t i = 0; i < a->n_ports; i++)
+        assert_int_equal(a->ports[i], b->ports[i]);
+    for (uint32_t i = 0; i < a->n_gpus; i++)
+        assert_int_equal(a->gpus[i], b->gpus[i]);
+    assert_true(a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->pids == b->pids);
+    assert_true(a->run_time_ms == b->run_time_ms && a->hold_failed == b->hold_failed);
+}
+
+static void assert_same_launch(const struct launch *a, const struct launch *b)
+{
+    assert_true(a->generation.job == b->generation.job);
+    assert_int_equal(a->generation.number, b->generation.number);
+    assert_int_equal(a->seq, b->seq);
+    assert_string_equal(a->node, b->node);
+    assert_string_equal(a->job_name, b->job_name);
+    assert_true(a->job_number == b->job_number && a->code_limit == b->code_limit);
+    assert_string_equal(a->dir, b->dir);
+    assert_same(a->work_dir, b->work_dir);
+    assert_same(a->code_dir, b->code_dir);
+    assert_same(a->output_dir, b->output_dir);
+    assert_same(a->python, b->python);
+    assert_same_words(&a->pip, &b->pip);
+    assert_int_equal(a->n_hosts, b->n_hosts);
+    for (size_t i = 0; i < a->n_hosts; i++) {
+        assert_string_equal(a->hosts[i].address, b->hosts[i].address);
+        assert_string_equal(a->hosts[i].name, b->hosts[i].name);
+    }
+    assert_int_equal(a->n_mounts, b->n_mounts);
+    for (size_t i = 0; i < a->n_mounts; i++) {
+        assert_string_equal(a->mounts[i].from, b->mounts[i].from);
+        assert_string_equal(a->mounts[i].at, b->mounts[i].at);
+        assert_int_equal(a->mounts[i].read_only, b->mounts[i].read_only);
+    }
+    assert_true(a->grace_ms == b->grace_ms);
+    assert_true(a->log_head == b->log_head && a->log_tail == b->log_tail);
+    assert_int_equal(a->n_tasks, b->n_tasks);
+    for (size_t i = 0; i < a->n_tasks; i++)
+        assert_same_task(&a->tasks[i], &b->tasks[i]);
+}
+
+static struct wire_frame only_frame(const struct buf *out)
+{
+    struct wire_frame frame;
+    size_t used;
+    assert_int_equal(wire_next(out->data, out->len, &frame, &used), 1);
+    assert_int_equal(used, out->len);
+    return frame;
+}
+
+/* Cut anywhere: refused. One byte damaged: refused or read, sanitizers watch. */
+static void assault(const struct wire_frame *whole, struct arena *arena, struct chance *chance)
+{
+    struct launch launch;
+    struct wire_frame cut = *whole;
+    size_t step = whole->len / 60 + 1;
+    for (cut.len = 0; cut.len < whole->len; cut.len += step)
+        assert_int_equal(wire_get_launch(&cut, arena, &launch), -1);
+    unsigned char *bytes = arena_alloc(arena, whole->len + 1);
+    for (int i = 0; i < 30; i++) {
+        memcpy(bytes, whole->body, whole->len);
+        bytes[draw(chance) % whole->len] = (unsigned char)draw(chance);
+        struct wire_frame damaged = { .kind = WIRE_LAUNCH, .body = bytes, .len = whole->len };
+        (void)wire_get_launch(&damaged, arena, &launch);
+    }
+    memcpy(bytes, whole->body, whole->len);
+    struct wire_frame longer = { .kind = WIRE_LAUNCH, .body = bytes, .len = whole->len + 1 };
+    assert_int_equal(wire_get_launch(&longer, arena, &launch), -1);
+}
+
+static void launches_survive(void **state)
+{
+    (void)state;
+    struct chance chance = { .at = 0x9e3779b97f4a7c15u };
+    for (int i = 0; i < 200; i++) {
+        struct arena *arena = arena_create();
+        AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+        struct launch sent = draw_launch(&chance, arena);
+        wire_put_launch(&out, &sent);
+        struct wire_frame frame = only_frame(&out);
+        assert_int_equal(frame.kind, WIRE_LAUNCH);
+        struct launch got;
+        assert_int_equal(wire_get_launch(&frame, arena, &got), 0);
+        assert_same_launch(&sent, &got);
+        assault(&frame, arena, &chance);
+        arena_destroy(arena);
+    }
+}
+
+static void facts_survive(void **state)
+{
+    (void)state;
+    struct chance chance = { .at = 42 };
+    for (int i = 0; i < 200; i++) {
+        struct arena *arena = arena_create();
+        AUTO_BUF struct buf out = BUF_INIT(1u << 16);
+        struct wire_fact sent = {
+            .kind = (enum wire_fact_kind)(1 + draw(&chance) % (WIRE_FACT_N - 1)),
+            .task = draw_task(&chance),
+            .attempt = (uint32_t)draw(&chance),
+            .at_ms = draw(&chance),
+            .pid = (uint32_t)draw(&chance),
+            .log_end = draw(&chance),
+            .ending = { .exited = draw(&chance) % 2,
+                        .code = (int)draw(&chance),
+                        .signal = (int)draw(&chance),
+                        .oom = draw(&chance) % 2,
+                        .lost = draw(&chance) % 2,
+                        .by = (enum end_by)(draw(&chance) % END_BY_N),
+                        .reason = draw_text(&chance, arena),
+                        .memory_peak = draw(&chance),
+                        .tail = draw_text(&chance, arena) },
+        };
+        wire_put_fact(&out, 77, &sent);
+        struct wire_frame frame = only_frame(&out);
+        assert_int_equal(frame.seq, 77);
+        struct wire_fact got;
+        assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+        assert_int_equal(got.kind, sent.kind);
+        assert_int_equal(got.task.role, sent.task.role);
+        assert_int_equal(got.task.index, sent.task.index);
+        assert_true(got.at_ms == sent.at_ms && got.log_end == sent.log_end);
+        assert_true(got.pid == sent.pid && got.attempt == sent.attempt);
+        assert_int_equal(got.ending.exited, sent.ending.exited);
+        assert_int_equal(got.ending.code, sent.ending.code);
+        assert_int_equal(got.ending.signal, sent.ending.signal);
+        assert_int_equal(got.ending.oom, sent.ending.oom);
+        assert_int_equal(got.ending.lost, sent.ending.lost);
+        assert_int_equal(got.ending.by, sent.ending.by);
+        assert_true(got.ending.memory_peak == sent.ending.memory_peak);
+        assert_string_equal(got.ending.reason, sent.ending.reason);
+        assert_string_equal(got.ending.tail, sent.ending.tail);
+        for (struct wire_frame cut = frame; cut.len-- > 0;)
+            assert_int_equal(wire_get_fact(&cut, arena, &got), -1);
+        arena_destroy(arena);
+    }
+}
+
+static void a_tail_has_a_maximum(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf out = BUF_INIT(1u << 16);
+    char tail[ENDING_TAIL_MAX + 2];
+    memset(tail, 'x', sizeof tail);
+    tail[sizeof tail - 1] = '\0';
+    struct wire_fact sent = { .kind = WIRE_FACT_ENDED, .ending = { .tail = tail } };
+    wire_put_fact(&out, 1, &sent);
+    struct wire_frame frame = only_frame(&out);
+    struct wire_fact got;
+    assert_int_equal(wire_get_fact(&frame, arena, &got), -1);
+    arena_destroy(arena);
+}
+
+static void hello_stop_log_exec(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf out = BUF_INIT(1000);
+    struct wire_hello hello = { .version = WIRE_VERSION,
+                                .generation = { .job = 9, .number = 2 },
+                                .node = "n1",
+                                .agent_pid = 11,
+                                .launch_seq = 3,
+                                .first_seq = 4 };
+    wire_put_hello(&out, &hello);
+    struct wire_frame frame = only_frame(&out);
+    struct wire_hello hello_got;
+    assert_int_equal(wire_get_hello(&frame, arena, &hello_got), 0);
+    assert_true(hello_got.generation.job == 9 && hello_got.generation.number == 2);
+    assert_string_equal(hello_got.node, "n1");
+    assert_true(hello_got.agent_pid == 11 && hello_got.launch_seq == 3);
+    assert_true(hello_got.first_seq == 4 && hello_got.version == WIRE_VERSION);
+
+    buf_clear(&out);
+    struct wire_stop stop = { .task = { .role = 1, .index = 5 }, .now = true, .why = BY_POLICY };
+    wire_put_stop(&out, &stop);
+    frame = only_frame(&out);
+    struct wire_stop stop_got;
+    assert_int_equal(wire_get_stop(&frame, &stop_got), 0);
+    assert_true(!stop_got.all && stop_got.now && stop_got.why == BY_POLICY);
+    assert_true(stop_got.task.role == 1 && stop_got.task.index == 5);
+
+    buf_clear(&out);
+    wire_put_log(&out, &(struct wire_log){ .task = { .index = 7 }, .attempt = 2, .end = 1u << 30 });
+    frame = only_frame(&out);
+    struct wire_log log_got;
+    assert_int_equal(wire_get_log(&frame, &log_got), 0);
+    assert_true(log_got.task.index == 7 && log_got.attempt == 2 && log_got.end == 1u << 30);
+
+    buf_clear(&out);
+    const char *argv[] = { "sh", "-c", "echo" };
+    struct wire_exec exec = {
+        .channel = 3, .argv = { .at = argv, .n = 3 }, .tty = true, .rows = 24, .cols = 80
+    };
+    wire_put_exec(&out, &exec);
+    frame = only_frame(&out);
+    struct wire_exec exec_got;
+    assert_int_equal(wire_get_exec(&frame, arena, &exec_got), 0);
+    assert_same_words(&exec.argv, &exec_got.argv);
+    assert_true(exec_got.tty && exec_got.rows == 24 && exec_got.cols == 80);
+    assert_true(exec_got.channel == 3);
+    arena_destroy(arena);
+}
+
+static void channels(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf out = BUF_INIT(1000);
+    wire_put_data(&out, WIRE_STDOUT, 6, "a\0b", 3);
+    struct wire_frame frame = only_frame(&out);
+    struct wire_data data;
+    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(frame.kind, WIRE_STDOUT);
+    assert_int_equal(data.channel, 6);
+    assert_int_equal(data.len, 3);
+    assert_memory_equal(data.at, "a\0b", 3);
+
+    buf_clear(&out);
+    wire_put_data(&out, WIRE_STDIN, 6, NULL, 0);
+    frame = only_frame(&out);
+    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(data.len, 0);
+
+    buf_clear(&out);
+    wire_put_resize(&out, &(struct wire_resize){ .channel = 1, .rows = 50, .cols = 132 });
+    frame = only_frame(&out);
+    struct wire_resize resize;
+    assert_int_equal(wire_get_resize(&frame, &resize), 0);
+    assert_true(resize.channel == 1 && resize.rows == 50 && resize.cols == 132);
+
+    buf_clear(&out);
+    wire_put_exit(&out, &(struct wire_exit){ .channel = 1, .code = 137 });
+    frame = only_frame(&out);
+    struct wire_exit end;
+    assert_int_equal(wire_get_exit(&frame, &end), 0);
+    assert_true(end.channel == 1 && end.code == 137);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_survive),
+        cmocka_unit_test(facts_survive),
+        cmocka_unit_test(a_tail_has_a_maximum),
+        cmocka_unit_test(hello_stop_log_exec),
+        cmocka_unit_test(channels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

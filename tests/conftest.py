@@ -1,0 +1,63 @@
+"""Fixtures: servers of their own for tests that need one, one shared server for the rest."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from harness import Server, program, scratch
+
+Starter = Callable[..., Server]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Nothing here can run without the program: say so once, in the place of each test."""
+    if program().exists():
+        return
+    missing = pytest.mark.skip(reason=f"{program()} is not built")
+    for item in items:
+        item.add_marker(missing)
+
+
+def closed(server: Server) -> None:
+    said = server.said()
+    left = server.close()
+    assert not left, f"still there after the end: {left}"
+    for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "muster: bug at"):
+        assert word not in said, said[-8000:]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """Shared by all tests that leave it running: 4 nodes of 16 cpus, 64 GiB and 4 GPUs."""
+    one = Server(flags=("--queues", "default,vision"))
+    try:
+        one.start()
+        yield one
+    finally:
+        closed(one)
+
+
+@pytest.fixture
+def start() -> Iterator[Starter]:
+    """start(nodes=..., flags=..., env=...) gives a server that only this test has."""
+    made: list[Server] = []
+
+    def starter(**options: object) -> Server:
+        one = Server(**options)  # type: ignore[arg-type]
+        made.append(one)
+        return one.start()
+
+    yield starter
+    for one in made:
+        closed(one)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A directory with a short path, for state directories of servers started by the test."""
+    path = scratch()
+    yield path
+    shutil.rmtree(path, ignore_errors=True)

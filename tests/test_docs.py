@@ -1,0 +1,147 @@
+"""What the program says of itself: help, manual, completion, and the commands of README.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from harness import ROOT, muster, program
+
+VERBS = (
+    "server",
+    "run",
+    "submit",
+    "check",
+    "convert",
+    "ls",
+    "show",
+    "logs",
+    "events",
+    "wait",
+    "stop",
+    "suspend",
+    "resume",
+    "rm",
+    "exec",
+    "nodes",
+    "explain",
+    "config",
+    "schema",
+    "doctor",
+    "env",
+    "completion",
+    "version",
+    "open",
+)
+
+
+def test_help_lists_every_verb() -> None:
+    done = muster("help")
+    assert done.returncode == 0
+    listed = set(re.findall(r"^\s+(?:muster )?([a-z]+)\b", done.stdout, re.M))
+    assert not set(VERBS) - listed
+    assert muster("--help").stdout == done.stdout
+    bare = muster()
+    assert bare.returncode == 2
+    assert max(len(line) for line in done.stdout.splitlines()) <= 100
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_explains_itself(verb: str) -> None:
+    done = muster(verb, "--help")
+    assert done.returncode == 0, done.stderr
+    assert f"muster {verb}" in done.stdout
+    examples = [line for line in done.stdout.splitlines() if line.strip().startswith("muster ")]
+    assert len(examples) >= 2, "usage and at least one example"
+    assert muster("help", verb).stdout == done.stdout
+
+
+def test_typing_errors_are_understood() -> None:
+    done = muster("submti")
+    assert done.returncode == 2
+    assert "submit" in done.stderr
+
+
+def test_version() -> None:
+    done = muster("version")
+    assert done.returncode == 0
+    assert re.search(r"\d+\.\d+\.\d+", done.stdout)
+    assert muster("--version").stdout == done.stdout
+
+
+def test_completion_knows_every_verb() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        done = muster("completion", shell)
+        assert done.returncode == 0, done.stderr
+        for verb in VERBS:
+            assert re.search(rf"\b{verb}\b", done.stdout), f"{shell} does not complete {verb}"
+
+
+def test_manual_lists_every_verb() -> None:
+    pages = sorted((ROOT / "doc").rglob("*.[1-8]"))
+    text = "".join(page.read_text() for page in pages)
+    if not text:
+        done = muster("man")
+        assert done.returncode == 0, "there is neither a manual in doc/ nor `muster man`"
+        text = done.stdout
+    plain = text.replace("\\-", "-")
+    for verb in VERBS:
+        assert re.search(rf"\b{verb}\b", plain), verb
+
+
+def test_schema_is_json() -> None:
+    done = muster("schema", "job")
+    assert done.returncode == 0, done.stderr
+    schema = json.loads(done.stdout)
+    assert schema["properties"]["name"]
+    assert "roles" in schema["properties"]
+
+
+def test_doctor() -> None:
+    done = muster("doctor")
+    assert done.returncode in (0, 1), done.stderr
+    for word in ("cgroup", "namespace", "disk"):
+        assert word in done.stdout.lower(), word
+    rows = json.loads(muster("doctor", "--json").stdout)
+    assert rows
+
+
+def commands() -> list[str]:
+    """`$ muster ...` lines of README.md, where a `#` begins a remark."""
+    path = ROOT / "README.md"
+    if not path.exists():
+        return []
+    found = re.findall(r"^\s*\$ (muster .*?)(?:\s+#.*)?$", path.read_text(), re.M)
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="there is no README.md")
+def test_commands_of_the_readme_are_known(tmp_path: Path) -> None:
+    """Verbs and options exist (--help says so), named files are there."""
+    for line in commands():
+        words = shlex.split(line.split("|")[0].split("&&")[0])
+        verb = words[1]
+        assert verb in (*VERBS, "help"), line
+        known = muster(verb, "--help").stdout
+        for word in words[2 : words.index("--") if "--" in words else len(words)]:
+            if word.startswith("--"):
+                assert word.split("=")[0] in known, f"{word} of: {line}"
+            elif word.startswith("examples/"):
+                assert (ROOT / word).exists(), line
+
+
+def test_check_reads_every_example() -> None:
+    files = [p for p in (ROOT / "examples").rglob("*") if p.suffix in (".json", ".yaml")]
+    assert files
+    for path in files:
+        done = muster("check", path)
+        assert done.returncode == 0, f"{path}: {done.stdout}{done.stderr}"
+
+
+def test_program_is_one_of_two() -> None:
+    assert program().exists()
+    assert program().resolve().with_name("muster-node").exists()

@@ -1,0 +1,35 @@
+"""tests/torture with few kills, as part of `make check`; `make torture` does more of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TORTURE = Path(__file__).resolve().parent / "torture"
+
+
+def torture(*args: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(TORTURE), *args], capture_output=True, text=True, check=False
+    )
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.timeout(180)
+def test_kill_the_server() -> None:
+    torture("--kills", "20")
+
+
+@pytest.mark.timeout(180)
+def test_kill_the_server_agents_and_keepers() -> None:
+    torture("--kills", "12", "--agents")
+
+
+@pytest.mark.sanitizer
+@pytest.mark.timeout(240)
+def test_kill_a_few_times() -> None:
+    torture("--kills", "5", "--agents")
