@@ -96,6 +96,8 @@ void settle_attempt(struct ctl *, struct live_job *, uint32_t flat, const struct
                     uint64_t at_ms);
 /* What follows from the job's state now: running, recovered, verdict, restart, end. Idempotent. */
 void settle_job(struct ctl *, struct live_job *);
+/* Running or recovered, when its gang is up. */
+void settle_running(struct ctl *, struct live_job *);
 /* Decides the outcome; the job ends once nothing of it is left. */
 void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by, const char *text);
 /* A job that holds nothing: final at once. */

@@ -63,17 +63,12 @@ bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, cons
     return true;
 }
 
-static bool is_up(enum task_state state)
-{
-    return state == TASK_RUNNING || task_state_final(state);
-}
-
 static void count(struct live_job *job, const struct live_task *task, enum task_state from)
 {
     uint32_t role = task->place.role;
     struct role_tally *tally = &job->tally[role];
     job->running += (uint32_t)(task->state == TASK_RUNNING) - (uint32_t)(from == TASK_RUNNING);
-    job->up[role] += (uint32_t)is_up(task->state) - (uint32_t)is_up(from);
+    job->up[role] += (uint32_t)live_was_up(task, task->state) - (uint32_t)live_was_up(task, from);
     tally->succeeded +=
         (uint32_t)(task->state == TASK_SUCCEEDED) - (uint32_t)(from == TASK_SUCCEEDED);
     tally->failed += (uint32_t)(task->state == TASK_FAILED) - (uint32_t)(from == TASK_FAILED);

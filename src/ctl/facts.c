@@ -82,6 +82,8 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     event_task_row(ctl, job, flat);
     event_attempt_row(ctl, job, flat, NULL, 0);
     event_task_note(ctl, job, flat, task_event_word(TASK_EV_STARTED), NULL, NULL);
+    if (!live_closing(job))
+        settle_running(ctl, job);
 }
 
 static void task_ended(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)

@@ -192,3 +192,8 @@ const char *live_task_name(char out[160], const struct live_job *job, uint32_t f
     snprintf(out, 160, "%s/%u", job->spec->roles[place->role].name, place->index);
     return out;
 }
+
+bool live_was_up(const struct live_task *task, enum task_state state)
+{
+    return state == TASK_RUNNING || (task_state_final(state) && task->started_ms > 0);
+}

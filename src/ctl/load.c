@@ -78,7 +78,7 @@ static void count_states(struct live_job *job)
         tally->failed += task->state == TASK_FAILED;
         tally->stopped += task->state == TASK_STOPPED;
         job->running += task->state == TASK_RUNNING;
-        job->up[task->place.role] += task->state == TASK_RUNNING || task_state_final(task->state);
+        job->up[task->place.role] += live_was_up(task, task->state);
     }
 }
 

@@ -250,10 +250,10 @@ static bool all_up(const struct live_job *job)
     return true;
 }
 
-static void note_running(struct ctl *ctl, struct live_job *job)
+void settle_running(struct ctl *ctl, struct live_job *job)
 {
     char text[64];
-    if (!all_up(job))
+    if (job->has_first || !all_up(job))
         return;
     enum job_event event = job->row.state == JOB_STARTING ? JOB_EV_STARTED : JOB_EV_RECOVERED;
     if (job_next_state(job->row.state, event) == JOB_NONE)
@@ -262,7 +262,10 @@ static void note_running(struct ctl *ctl, struct live_job *job)
         job->row.started_ms = core_now(ctl);
     if (job->spec->limits.run_time_ms.has)
         core_wake(ctl, job->row.started_ms + job->spec->limits.run_time_ms.value);
-    snprintf(text, sizeof text, "%u of %u tasks", job->running, job->row.tasks);
+    uint32_t up = 0;
+    for (size_t i = 0; i < job->spec->n_roles; i++)
+        up += job->up[i];
+    snprintf(text, sizeof text, "%u of %u tasks", up, job->row.tasks);
     event_job(ctl, job, event, text, NULL);
 }
 
@@ -428,11 +431,10 @@ void settle_job(struct ctl *ctl, struct live_job *job)
         if (!live_closing(job)) {
             struct verdict verdict = job_verdict(job->spec, job->tally);
             if (verdict.outcome != OUTCOME_NONE) {
-                note_running(ctl, job);
                 decide(ctl, job, &verdict);
             } else {
                 settle_again(ctl, job);
-                note_running(ctl, job);
+                settle_running(ctl, job);
             }
         }
         if (live_closing(job))
