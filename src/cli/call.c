@@ -1,4 +1,5 @@
-/* One blocking HTTP client per call of the program, to the Unix socket of the state directory or to a URL. */
+/* One blocking HTTP client per call of the program, to the Unix socket of the state directory or to
+ * a URL. */
 #include "cli/call.h"
 
 #include "base/file.h"
@@ -26,7 +27,8 @@ static char *socket_of(struct cli *cli)
     struct report report;
     report_init(&report, cli->arena);
     if (file_read(info, 64 << 10, &text, &len, NULL) == 0) {
-        const char *path = answer_text(json_parse(cli->arena, text, len, 0, &report), "socket", NULL);
+        const char *path =
+            answer_text(json_parse(cli->arena, text, len, 0, &report), "socket", NULL);
         if (path)
             return mem_strdup(path);
     }
@@ -44,10 +46,9 @@ int call_open(struct cli *cli, struct err *err)
         token = mem_strdup(given);
     else if (cli->url)
         token = state_dir_token(cli->state_dir, NULL);
-    struct http_client_config config = { .socket_path = socket,
-                                         .url = cli->url,
-                                         .token = token,
-                                         .timeout_ms = CALL_TIMEOUT_MS };
+    struct http_client_config config = {
+        .socket_path = socket, .url = cli->url, .token = token, .timeout_ms = CALL_TIMEOUT_MS
+    };
     cli->client = http_client_create(&config, err);
     return cli->client ? 0 : -1;
 }
@@ -120,8 +121,9 @@ static void add_problem(struct report *report, const struct text_node *node)
                            .len = (uint32_t)answer_number(node, "len", 0),
                            .offset = (uint32_t)answer_number(node, "offset", 0) };
     bool warning = strcmp(answer_text(node, "severity", "error"), "warning") == 0;
-    report_add(report, warning ? SEVERITY_WARNING : SEVERITY_ERROR, place, answer_text(node, "path", ""),
-               answer_text(node, "what", ""), answer_text(node, "hint", ""));
+    report_add(report, warning ? SEVERITY_WARNING : SEVERITY_ERROR, place,
+               answer_text(node, "path", ""), answer_text(node, "what", ""),
+               answer_text(node, "hint", ""));
 }
 
 /* The one problem that is no warning; NULL when there are more. */
@@ -138,7 +140,8 @@ static const struct text_node *only_error(const struct text_node *errors)
     return only;
 }
 
-/* "smaller: ...; pretend: ...; wait: ...": the ways out of a job larger than the cluster, a line each. Leaves nothing to say. */
+/* "smaller: ...; pretend: ...; wait: ...": the ways out of a job larger than the cluster, a line
+ * each. Leaves nothing to say. */
 static void say_ways(const struct text_node *problem, const struct call *call, struct err *err)
 {
     const char *hint = answer_text(problem, "hint", ""), *what = answer_text(problem, "what", "");
@@ -149,18 +152,21 @@ static void say_ways(const struct text_node *problem, const struct call *call, s
         bool set = strncmp(text, "--set", 5) == 0;
         if (key < n)
             fprintf(stderr, "  %-9.*s %s%s%s%.*s\n", (int)key, hint, set ? "muster run " : "",
-                    set && call && call->file ? call->file : "", set ? " " : "", (int)(hint + n - text), text);
+                    set && call && call->file ? call->file : "", set ? " " : "",
+                    (int)(hint + n - text), text);
         hint += n + strspn(hint + n, "; ");
     }
     err->what[0] = err->hint[0] = '\0';
 }
 
-void call_refused(struct cli *cli, const struct text_node *problem, const struct call *call, struct err *err)
+void call_refused(struct cli *cli, const struct text_node *problem, const struct call *call,
+                  struct err *err)
 {
     const struct text_node *errors = text_get(problem, "errors");
     const char *hint = answer_text(problem, "hint", "");
     enum err_code code = err_from_word(answer_text(problem, "code", "system"));
-    err_set(err, code, "%s", answer_text(problem, "detail", answer_text(problem, "title", "the server refused")));
+    err_set(err, code, "%s",
+            answer_text(problem, "detail", answer_text(problem, "title", "the server refused")));
     if (*hint)
         err_hint(err, "%s", hint);
     const struct text_node *large = code == ERR_CANNOT ? only_error(errors) : NULL;
@@ -177,25 +183,29 @@ void call_refused(struct cli *cli, const struct text_node *problem, const struct
         add_problem(&report, n);
     report_print(&report, call->file, call->body, call->len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
-    err_set(err, code, "%zu error%s in %s, nothing was submitted", report.errors, report.errors == 1 ? "" : "s",
-            call->file);
+    if (report.errors) /* else what is wrong is not in the text: err says it */
+        err_set(err, code, "%zu error%s in %s, nothing was submitted", report.errors,
+                report.errors == 1 ? "" : "s", call->file);
 }
 
 static struct text_node *answer_tree(struct cli *cli, const struct http_response *response)
 {
     struct report report;
     report_init(&report, cli->arena);
-    return response->body.len ? json_parse(cli->arena, response->body.data, response->body.len, 0, &report) : NULL;
+    return response->body.len
+               ? json_parse(cli->arena, response->body.data, response->body.len, 0, &report)
+               : NULL;
 }
 
-static int refused(struct cli *cli, const struct call *call, const struct http_response *response, struct err *err)
+static int refused(struct cli *cli, const struct call *call, const struct http_response *response,
+                   struct err *err)
 {
     struct text_node *problem = answer_tree(cli, response);
     if (problem && answer_has(problem, "code"))
         call_refused(cli, problem, call, err);
     else
-        err_set(err, response->status >= 500 ? ERR_UNAVAILABLE : ERR_SYSTEM, "the server answered %u to %s %s",
-                response->status, call->method, call->path);
+        err_set(err, response->status >= 500 ? ERR_UNAVAILABLE : ERR_SYSTEM,
+                "the server answered %u to %s %s", response->status, call->method, call->path);
     return -1;
 }
 

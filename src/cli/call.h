@@ -12,7 +12,8 @@ struct call {
     const char *file; /* shown in field errors of body; NULL: they are not printed */
 };
 
-/* The answer's tree in cli->arena. Problem documents become err (and field errors go to stderr). NULL with err. */
+/* The answer's tree in cli->arena. Problem documents become err (and field errors go to stderr).
+ * NULL with err. */
 struct text_node *call_send(struct cli *, const struct call *, struct err *err);
 struct text_node *call_get(struct cli *, const char *path, struct err *err);
 /* Path pieces: "/v1/jobs/" + escaped text, then "?a=b&c=d". NULL values are left out. */
@@ -28,12 +29,14 @@ struct call_stream {
 };
 int call_stream(struct cli *, const struct call_stream *, struct err *err);
 
-/* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this state directory. */
+/* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this
+ * state directory. */
 int call_open(struct cli *, struct err *err);
-void call_drop(struct cli *); /* forgets the connection */
+void call_drop(struct cli *);         /* forgets the connection */
 bool call_server_lives(struct cli *); /* it answers now */
 
 /* The problem document as an error; prints its field errors against text when file is not NULL. */
-void call_refused(struct cli *, const struct text_node *problem, const struct call *, struct err *err);
+void call_refused(struct cli *, const struct text_node *problem, const struct call *,
+                  struct err *err);
 
 #endif

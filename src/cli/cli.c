@@ -1,5 +1,5 @@
-/* From arguments to a verb's run: options, help, where the server is, how errors are shown. The only place of the command line
- * that turns errors into exit statuses. */
+/* From arguments to a verb's run: options, help, where the server is, how errors are shown. The
+ * only place of the command line that turns errors into exit statuses. */
 #include "cli/cli.h"
 
 #include "base/mem.h"
@@ -27,7 +27,8 @@ static int unknown_verb(const char *name, struct err *err)
         return err_hint(err, "muster run %s", name);
     }
     err_set(err, ERR_INPUT, "unknown verb \"%s\"", name);
-    return near ? err_hint(err, "\"muster %s\"?", near) : err_hint(err, "\"muster help\" lists them");
+    return near ? err_hint(err, "\"muster %s\"?", near)
+                : err_hint(err, "\"muster help\" lists them");
 }
 
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
@@ -51,8 +52,8 @@ static int read_common(struct cli *cli, const struct common_opts *o, struct err 
     return 0;
 }
 
-static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, int argc, char **argv,
-                      struct err *err)
+static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, int argc,
+                      char **argv, struct err *err)
 {
     const struct common_opts *common = opts;
     if (common->help) {
@@ -66,11 +67,20 @@ static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, 
     return cmd->run(cli, opts, argc, argv, err);
 }
 
+static bool has_dashes(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            return true;
+    return false;
+}
+
 static int run_cmd(struct cli *cli, const struct cmd *cmd, int argc, char **argv, struct err *err)
 {
     const struct opt *rows = cmd_options(cli, cmd);
     size_t more = cmd->server_opts ? cli->host->n_server_opts * sizeof(const char *) : 0;
     void *opts = arena_alloc(cli->arena, cmd->size + more);
+    cli->dashes = has_dashes(argc, argv);
     int rc = opt_parse(rows, opts, &argc, argv, cmd->parse, err);
     if (rc == 0)
         rc = run_parsed(cli, cmd, opts, argc, argv, err);

@@ -8,12 +8,14 @@
 struct cli_host {
     const char *version;
     const struct dialects *dialects;
-    const struct opt *server_opts; /* settings of a server; offsets into an array of n_server_opts const char * */
+    const struct opt *
+        server_opts; /* settings of a server; offsets into an array of n_server_opts const char * */
     size_t n_server_opts;
     int (*server_run)(const char *version, const char *const *flags, struct err *err);
     /* The settings a server started now would have: [{name, value, from, doc}]. */
     struct text_node *(*settings)(struct arena *, struct err *err);
-    /* Example places of a job's tasks, in flat order; false: they do not fit even an empty machine. */
+    /* Example places of a job's tasks, in flat order; false: they do not fit even an empty machine.
+     */
     bool (*example)(const struct job_spec *, struct arena *, struct job_place *);
 };
 

@@ -15,18 +15,35 @@ struct common_opts {
     const char *format, *state_dir, *server;
 };
 #define COMMON_OPTS                                                                                \
-    { .name = "json", .type = OPT_FLAG, .offset = offsetof(struct common_opts, json),              \
+    { .name = "json",                                                                              \
+      .type = OPT_FLAG,                                                                            \
+      .offset = offsetof(struct common_opts, json),                                                \
       .help = "print one JSON document" },                                                         \
-    { .name = "output", .letter = 'o', .type = OPT_STR,                                            \
-      .offset = offsetof(struct common_opts, format), .arg = "FORMAT", .help = "wide or json" },   \
-    { .name = "quiet", .letter = 'q', .type = OPT_FLAG,                                            \
-      .offset = offsetof(struct common_opts, quiet), .help = "print only numbers or ids" },        \
-    { .name = "state-dir", .type = OPT_STR, .offset = offsetof(struct common_opts, state_dir),     \
-      .arg = "DIR", .help = "of the server to talk to" },                                          \
-    { .name = "server", .type = OPT_STR, .offset = offsetof(struct common_opts, server),           \
-      .arg = "URL", .help = "talk to http://HOST:PORT (token in MUSTER_TOKEN)" },                  \
-    { .name = "help", .letter = 'h', .type = OPT_FLAG,                                             \
-      .offset = offsetof(struct common_opts, help), .help = "this text" }
+        { .name = "output",                                                                        \
+          .letter = 'o',                                                                           \
+          .type = OPT_STR,                                                                         \
+          .offset = offsetof(struct common_opts, format),                                          \
+          .arg = "FORMAT",                                                                         \
+          .help = "wide or json" },                                                                \
+        { .name = "quiet",                                                                         \
+          .letter = 'q',                                                                           \
+          .type = OPT_FLAG,                                                                        \
+          .offset = offsetof(struct common_opts, quiet),                                           \
+          .help = "print only numbers or ids" },                                                   \
+        { .name = "state-dir",                                                                     \
+          .type = OPT_STR,                                                                         \
+          .offset = offsetof(struct common_opts, state_dir),                                       \
+          .arg = "DIR",                                                                            \
+          .help = "of the server to talk to" },                                                    \
+        { .name = "server",                                                                        \
+          .type = OPT_STR,                                                                         \
+          .offset = offsetof(struct common_opts, server),                                          \
+          .arg = "URL",                                                                            \
+          .help = "talk to http://HOST:PORT (token in MUSTER_TOKEN)" },                            \
+    {                                                                                              \
+        .name = "help", .letter = 'h', .type = OPT_FLAG,                                           \
+        .offset = offsetof(struct common_opts, help), .help = "this text"                          \
+    }
 
 struct http_client;
 
@@ -36,7 +53,8 @@ struct cli {
     struct http_client *client; /* made at the first call */
     char *state_dir, *url;      /* url: --server or MUSTER_SERVER, else NULL */
     bool json, wide, quiet;
-    bool tty, color;            /* of stdout */
+    bool dashes;                /* "--" was among the arguments: what follows is a command */
+    bool tty, color; /* of stdout */
 };
 
 /* Exit statuses that are no errors. */
@@ -44,12 +62,13 @@ enum { EXIT_OK = 0, EXIT_JOB_FAILED = 1, EXIT_USAGE = 2, EXIT_STOPPED = 3, EXIT_
 
 struct cmd {
     const char *name, *summary;
-    const char *operands;        /* "FILE..." */
-    const struct opt *opts;      /* begins with the verb's own, ends with COMMON_OPTS */
-    size_t size;                 /* of its struct of options */
-    unsigned parse;              /* enum opt_flags */
-    bool hidden, server_opts;    /* server_opts: the server's settings follow its options (an array at the end of the struct) */
-    const char *subs;            /* "start stop": first operands that completion offers, NULL none */
+    const char *operands;     /* "FILE..." */
+    const struct opt *opts;   /* begins with the verb's own, ends with COMMON_OPTS */
+    size_t size;              /* of its struct of options */
+    unsigned parse;           /* enum opt_flags */
+    bool hidden, server_opts; /* server_opts: the server's settings follow its options (an array at
+                                 the end of the struct) */
+    const char *subs;         /* "start stop": first operands that completion offers, NULL none */
     const char *const *examples; /* command, meaning, ... NULL */
     /* Exit status, or -1 with err. */
     int (*run)(struct cli *, const void *opts, int argc, char **argv, struct err *err);
@@ -65,8 +84,9 @@ void cmd_help(const struct cli *, const struct cmd *, struct buf *out);
 /* Checks the number of operands; max 0 with min 0: none. UINT: no bound. */
 int cmd_operands(const struct cmd *, int argc, int min, int max, struct err *err);
 
-extern const struct cmd cmd_server, cmd_run, cmd_submit, cmd_check, cmd_convert, cmd_ls, cmd_show, cmd_logs,
-    cmd_events, cmd_wait, cmd_stop, cmd_suspend, cmd_resume, cmd_rm, cmd_exec, cmd_nodes, cmd_explain,
-    cmd_config, cmd_schema, cmd_doctor, cmd_env, cmd_completion, cmd_version, cmd_open, cmd_help_verb, cmd_man;
+extern const struct cmd cmd_server, cmd_run, cmd_submit, cmd_check, cmd_convert, cmd_ls, cmd_show,
+    cmd_logs, cmd_events, cmd_wait, cmd_stop, cmd_suspend, cmd_resume, cmd_rm, cmd_exec, cmd_nodes,
+    cmd_explain, cmd_config, cmd_schema, cmd_doctor, cmd_env, cmd_completion, cmd_version, cmd_open,
+    cmd_help_verb, cmd_man;
 
 #endif

@@ -22,28 +22,52 @@ struct check_opts {
     bool fix;
 };
 #define READING_OPTS                                                                               \
-    { .name = "from", .type = OPT_STR, .offset = offsetof(struct check_opts, from), .arg = "FORMAT", \
+    { .name = "from",                                                                              \
+      .type = OPT_STR,                                                                             \
+      .offset = offsetof(struct check_opts, from),                                                 \
+      .arg = "FORMAT",                                                                             \
       .help = "what the file is written in, instead of finding out" },                             \
-    { .name = "set", .type = OPT_LIST, .offset = offsetof(struct check_opts, set),                 \
-      .arg = "FIELD=V", .help = "another value: roles.worker.replicas=2 (again for more)" },       \
-    { .name = "name", .type = OPT_STR, .offset = offsetof(struct check_opts, name), .arg = "NAME", \
-      .help = "of the job, instead of the file's" },                                               \
-    { .name = "queue", .type = OPT_STR, .offset = offsetof(struct check_opts, queue),              \
-      .arg = "QUEUE", .help = "instead of the file's" }
+        { .name = "set",                                                                           \
+          .type = OPT_LIST,                                                                        \
+          .offset = offsetof(struct check_opts, set),                                              \
+          .arg = "FIELD=V",                                                                        \
+          .help = "another value: roles.worker.replicas=2 (again for more)" },                     \
+        { .name = "name",                                                                          \
+          .type = OPT_STR,                                                                         \
+          .offset = offsetof(struct check_opts, name),                                             \
+          .arg = "NAME",                                                                           \
+          .help = "of the job, instead of the file's" },                                           \
+    {                                                                                              \
+        .name = "queue", .type = OPT_STR, .offset = offsetof(struct check_opts, queue),            \
+        .arg = "QUEUE", .help = "instead of the file's"                                            \
+    }
 
 static const struct opt check_rows[] = {
-    { .name = "env", .letter = 'e', .type = OPT_STR, .offset = offsetof(struct check_opts, task), .arg = "ROLE/INDEX",
+    { .name = "env",
+      .letter = 'e',
+      .type = OPT_STR,
+      .offset = offsetof(struct check_opts, task),
+      .arg = "ROLE/INDEX",
       .help = "print what this task would see: environment, ports, command" },
-    { .name = "fix", .type = OPT_FLAG, .offset = offsetof(struct check_opts, fix),
+    { .name = "fix",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct check_opts, fix),
       .help = "change what is certain, in the file" },
     READING_OPTS,
     COMMON_OPTS,
     OPT_END,
 };
 static const struct opt convert_rows[] = {
-    { .name = "to", .type = OPT_STR, .offset = offsetof(struct check_opts, to), .arg = "FORMAT",
+    { .name = "to",
+      .type = OPT_STR,
+      .offset = offsetof(struct check_opts, to),
+      .arg = "FORMAT",
       .help = "native (the default) or another format that muster writes" },
-    { .name = "env", .letter = 'e', .type = OPT_LIST, .offset = offsetof(struct check_opts, env), .arg = "K=V",
+    { .name = "env",
+      .letter = 'e',
+      .type = OPT_LIST,
+      .offset = offsetof(struct check_opts, env),
+      .arg = "K=V",
       .help = "a variable of every task (again for more)" },
     READING_OPTS,
     COMMON_OPTS,
@@ -58,7 +82,8 @@ struct checked {
     bool good;
 };
 
-static int read_one(struct cli *cli, const struct check_opts *o, const char *file, struct checked *c, struct err *err)
+static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
+                    struct checked *c, struct err *err)
 {
     *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
     if (names_read_job_file(file, &c->text, &c->len, err) < 0)
@@ -97,9 +122,9 @@ static void print_good(const struct checked *c, struct buf *out)
 {
     const struct job_spec *job = c->job.result.job;
     char roles[48], tasks[48];
-    buf_addf(out, "%s is fine: %s, %s, %s (%s)\n", c->file, job->name ? job->name : "without a name",
-             out_count(roles, job->n_roles, "role"), out_count(tasks, job_task_count(job), "task"),
-             c->job.result.dialect->title);
+    buf_addf(out, "%s is fine: %s, %s, %s (%s)\n", c->file,
+             job->name ? job->name : "without a name", out_count(roles, job->n_roles, "role"),
+             out_count(tasks, job_task_count(job), "task"), c->job.result.dialect->title);
 }
 
 static void print_report(struct cli *cli, const struct checked *c)
@@ -113,7 +138,8 @@ static void print_report(struct cli *cli, const struct checked *c)
     out_buf(&out);
 }
 
-static struct text_node *problem_tree(struct arena *a, struct text_node *list, const struct problem *p)
+static struct text_node *problem_tree(struct arena *a, struct text_node *list,
+                                      const struct problem *p)
 {
     struct text_node *one = text_map(a, list, NULL);
     text_str(a, one, "severity", p->severity == SEVERITY_ERROR ? "error" : "warning");
@@ -153,7 +179,8 @@ static void json_report(struct cli *cli, const struct checked *c, struct text_no
 /* ---- --fix ---- */
 
 /* Rounds, because a fixed field may show what was hidden behind it. */
-static int fix_file(struct cli *cli, const struct check_opts *o, const char *file, struct checked *c, struct err *err)
+static int fix_file(struct cli *cli, const struct check_opts *o, const char *file,
+                    struct checked *c, struct err *err)
 {
     struct stat st;
     if (strcmp(file, "-") == 0) {
@@ -194,7 +221,8 @@ struct seen { /* what one task would see */
     struct pairs env;
 };
 
-static int find_task(struct cli *cli, const struct checked *c, const char *text, struct seen *s, struct err *err)
+static int find_task(struct cli *cli, const struct checked *c, const char *text, struct seen *s,
+                     struct err *err)
 {
     struct task_name name;
     uint32_t role;
@@ -207,13 +235,15 @@ static int find_task(struct cli *cli, const struct checked *c, const char *text,
         return err_hint(err, "%s/0", s->job->n_roles ? s->job->roles[0].name : "role");
     }
     if (name.index >= s->role->replicas) {
-        err_set(err, ERR_INPUT, "%s has %u task%s, %s/%u is none of them", name.role, s->role->replicas,
-                s->role->replicas == 1 ? "" : "s", name.role, name.index);
+        err_set(err, ERR_INPUT, "%s has %u task%s, %s/%u is none of them", name.role,
+                s->role->replicas, s->role->replicas == 1 ? "" : "s", name.role, name.index);
         return err_hint(err, "%s/0 to %s/%u", name.role, name.role, s->role->replicas - 1);
     }
-    s->place = (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
+    s->place =
+        (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
     if (!cli->host->example(s->job, cli->arena, &s->place))
-        return err_set(err, ERR_CANNOT, "no example can be made: the tasks' ports do not fit one machine");
+        return err_set(err, ERR_CANNOT,
+                       "no example can be made: the tasks' ports do not fit one machine");
     s->flat = job_task_flat(s->job, role, name.index);
     return 0;
 }
@@ -255,12 +285,13 @@ static void env_json(struct cli *cli, const struct seen *s)
 static void env_text(struct cli *cli, const struct seen *s, struct buf *out)
 {
     const struct task_place *task = &s->place.tasks[s->flat];
-    buf_addf(out, "# %s/%u of %s: addresses and ports are examples, the server chooses them\n", s->role->name,
-             task->index, s->job->name ? s->job->name : "the job");
+    buf_addf(out, "# %s/%u of %s: addresses and ports are examples, the server chooses them\n",
+             s->role->name, task->index, s->job->name ? s->job->name : "the job");
     for (size_t i = 0; i < s->env.n; i++)
         buf_addf(out, "%s=%s\n", s->env.at[i].name, s->env.at[i].value);
     for (uint32_t i = 0; i < task->n_ports; i++)
-        buf_addf(out, "# port %s: %s (example)\n", task->ports[i].label, ports_text(cli, &task->ports[i]));
+        buf_addf(out, "# port %s: %s (example)\n", task->ports[i].label,
+                 ports_text(cli, &task->ports[i]));
     if (s->role->run)
         buf_addf(out, "# argv: bash -c '%s'\n", s->role->run);
     else
@@ -291,8 +322,8 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
 
 /* ---- check ---- */
 
-static int check_one(struct cli *cli, const struct check_opts *o, const char *file, struct text_node *list,
-                     struct err *err)
+static int check_one(struct cli *cli, const struct check_opts *o, const char *file,
+                     struct text_node *list, struct err *err)
 {
     struct checked c;
     int rc = read_one(cli, o, file, &c, err);
@@ -333,9 +364,12 @@ static int run_check(struct cli *cli, const void *opts, int argc, char **argv, s
 }
 
 static const char *const check_examples[] = {
-    "muster check job.json", "every error with its line and what to write instead",
-    "muster check --fix job.json", "change what is certain",
-    "muster check --env worker/1 job.json", "what that task would see",
+    "muster check job.json",
+    "every error with its line and what to write instead",
+    "muster check --fix job.json",
+    "change what is certain",
+    "muster check --env worker/1 job.json",
+    "what that task would see",
     NULL,
 };
 const struct cmd cmd_check = {
@@ -372,9 +406,11 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     struct checked c = { .text = NULL };
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     const struct dialect *to = target(cli, o->to ? o->to : "native", err);
-    if (!to || cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 || read_one(cli, o, argv[0], &c, err) < 0)
+    if (!to || cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
+        read_one(cli, o, argv[0], &c, err) < 0)
         return -1;
-    const struct text_node *tree = c.good ? to->write(cli->arena, c.job.result.job, &c.job.report) : NULL;
+    const struct text_node *tree =
+        c.good ? to->write(cli->arena, c.job.result.job, &c.job.report) : NULL;
     report_print(&c.job.report, c.file, c.text, c.len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
     buf_clear(&out);
@@ -393,7 +429,8 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
 }
 
 static const char *const convert_examples[] = {
-    "muster convert --to native job.json > job.yaml", "the same job in muster's own words",
+    "muster convert --to native job.json > job.yaml",
+    "the same job in muster's own words",
     NULL,
 };
 const struct cmd cmd_convert = {

@@ -1,5 +1,5 @@
-/* muster doctor: what this machine can do for jobs, and what to do about what it cannot. Looks only; nothing is changed. Each row is
- * a question with a function that answers it. */
+/* muster doctor: what this machine can do for jobs, and what to do about what it cannot. Looks
+ * only; nothing is changed. Each row is a question with a function that answers it. */
 #include "cli/cmd.h"
 
 #include "base/file.h"
@@ -46,7 +46,8 @@ static struct finding missing(const char *found, const char *remedy)
 }
 
 /* The first program of this name that works, when there is a test for that. */
-static const char *find_program(struct cli *cli, const char *program, bool (*works)(struct cli *, const char *))
+static const char *find_program(struct cli *cli, const char *program,
+                                bool (*works)(struct cli *, const char *))
 {
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at;) {
@@ -77,18 +78,22 @@ static struct finding ask_server(struct cli *cli)
     if (!call_server_lives(cli))
         return less("none runs", "\"muster run\" starts one; \"muster server start\" too");
     const struct text_node *s = call_get(cli, "/v1/server", &err);
-    return good(arena_printf(cli->arena, "pid %llu at %s", (unsigned long long)answer_number(s, "pid", 0),
+    return good(arena_printf(cli->arena, "pid %llu at %s",
+                             (unsigned long long)answer_number(s, "pid", 0),
                              answer_text(s, "address", "its socket")));
 }
 
 static struct finding cgroup_v2(struct cli *cli, const char *own)
 {
     const char *path = arena_printf(cli->arena, "/sys/fs/cgroup%s", own);
-    AUTO_FREE char *controllers = first_line(arena_printf(cli->arena, "%s/cgroup.controllers", path));
-    if (access(path, W_OK) != 0 || access(arena_printf(cli->arena, "%s/cgroup.procs", path), W_OK) != 0)
+    AUTO_FREE char *controllers =
+        first_line(arena_printf(cli->arena, "%s/cgroup.controllers", path));
+    if (access(path, W_OK) != 0 ||
+        access(arena_printf(cli->arena, "%s/cgroup.procs", path), W_OK) != 0)
         return less(arena_printf(cli->arena, "v2, %s is not writable: limits by watching", path),
                     "run the server under: systemd-run --user --scope -p Delegate=yes");
-    return good(arena_printf(cli->arena, "v2, writable, controllers: %s", controllers ? controllers : "none"));
+    return good(arena_printf(cli->arena, "v2, writable, controllers: %s",
+                             controllers ? controllers : "none"));
 }
 
 static struct finding ask_cgroup(struct cli *cli)
@@ -98,7 +103,8 @@ static struct finding ask_cgroup(struct cli *cli)
         return cgroup_v2(cli, own && strncmp(own, "0::", 3) == 0 ? own + 3 : "");
     if (access("/sys/fs/cgroup/memory", W_OK) == 0)
         return good("v1, writable");
-    return less("none is writable: memory limits by watching, no cpu limits", "boot with cgroup v2, or run as root");
+    return less("none is writable: memory limits by watching, no cpu limits",
+                "boot with cgroup v2, or run as root");
 }
 
 /* In a child: a namespace is for ever. */
@@ -121,8 +127,9 @@ static struct finding ask_namespaces(struct cli *cli)
         return good("mount namespaces, as root");
     if (can_unshare(CLONE_NEWUSER | CLONE_NEWNS))
         return good("user and mount namespaces");
-    return missing("tasks get no /etc/hosts and mounts of their own",
-                   "sysctl kernel.unprivileged_userns_clone=1 (or kernel.apparmor_restrict_unprivileged_userns=0)");
+    return missing(
+        "tasks get no /etc/hosts and mounts of their own",
+        "sysctl kernel.unprivileged_userns_clone=1 (or kernel.apparmor_restrict_unprivileged_userns=0)");
 }
 
 static struct finding ask_runtimes(struct cli *cli)
@@ -133,8 +140,11 @@ static struct finding ask_runtimes(struct cli *cli)
         if (find_program(cli, names[i], NULL))
             buf_addf(&found, "%s%s", found.len ? ", " : "", names[i]);
     if (!found.len)
-        return less("no container runtime: images are not used, tasks run on the host", "apt-get install podman");
-    return less(arena_printf(cli->arena, "%s installed; this version runs tasks on the host", buf_str(&found)), "");
+        return less("no container runtime: images are not used, tasks run on the host",
+                    "apt-get install podman");
+    return less(arena_printf(cli->arena, "%s installed; this version runs tasks on the host",
+                             buf_str(&found)),
+                "");
 }
 
 static unsigned count_devices(struct arena *a)
@@ -178,12 +188,15 @@ static struct finding ask_disk(struct cli *cli)
     char size[48];
     const char *dir = existing_parent(cli->arena, cli->state_dir);
     if (statvfs(dir, &fs) != 0)
-        return missing(arena_printf(cli->arena, "%s: %s", dir, strerror(errno)), "--state-dir names another place");
+        return missing(arena_printf(cli->arena, "%s: %s", dir, strerror(errno)),
+                       "--state-dir names another place");
     uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize;
     const char *found = arena_printf(cli->arena, "%s free at %s", out_size(size, left), dir);
     if (access(dir, W_OK) != 0)
-        return missing(arena_printf(cli->arena, "%s is not writable", dir), "--state-dir names another place");
-    return left < (1ull << 30) ? less(found, "make room: logs and outputs live there") : good(found);
+        return missing(arena_printf(cli->arena, "%s is not writable", dir),
+                       "--state-dir names another place");
+    return left < (1ull << 30) ? less(found, "make room: logs and outputs live there")
+                               : good(found);
 }
 
 static struct finding ask_clock(struct cli *cli)
@@ -193,7 +206,8 @@ static struct finding ask_clock(struct cli *cli)
     int state = adjtimex(&now);
     if (state >= 0 && state != TIME_ERROR && !(now.status & STA_UNSYNC))
         return good("synchronised");
-    return less("not synchronised by this kernel", "run chrony or systemd-timesyncd (containers: that of the host)");
+    return less("not synchronised by this kernel",
+                "run chrony or systemd-timesyncd (containers: that of the host)");
 }
 
 static struct finding ask_files(struct cli *cli)
@@ -201,20 +215,23 @@ static struct finding ask_files(struct cli *cli)
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return missing(strerror(errno), "");
-    const char *found = arena_printf(cli->arena, "%llu open files", (unsigned long long)files.rlim_max);
-    return files.rlim_max < 4096 ? less(found, "ulimit -Hn 65536 for many connections") : good(found);
+    const char *found =
+        arena_printf(cli->arena, "%llu open files", (unsigned long long)files.rlim_max);
+    return files.rlim_max < 4096 ? less(found, "ulimit -Hn 65536 for many connections")
+                                 : good(found);
 }
 
 static size_t read_all(int fd, char *text, size_t size)
 {
     size_t len = 0;
-    for (ssize_t n = 1; n > 0 && len < size - 1; len += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; n > 0 && len<size - 1; len += n> 0 ? (size_t)n : 0)
         n = read(fd, text + len, size - 1 - len);
     return len;
 }
 
 /* The output of a program, its first line; NULL when it fails. */
-static const char *output_of(struct cli *cli, const char *program, const char *flag, const char *text)
+static const char *output_of(struct cli *cli, const char *program, const char *flag,
+                             const char *text)
 {
     int ends[2], status = -1;
     char line[256] = "";
@@ -243,7 +260,8 @@ static const char *output_of(struct cli *cli, const char *program, const char *f
 
 static const char *python_version(struct cli *cli, const char *python)
 {
-    return output_of(cli, python, "-c", "import sys; print(sys.version.split()[0], 'at', sys.executable)");
+    return output_of(cli, python, "-c",
+                     "import sys; print(sys.version.split()[0], 'at', sys.executable)");
 }
 
 static bool is_python(struct cli *cli, const char *file)
@@ -262,9 +280,10 @@ static struct finding ask_python(struct cli *cli)
 static struct finding ask_torch(struct cli *cli)
 {
     const char *python = find_program(cli, "python3", is_python);
-    const char *version = python ? output_of(cli, python, "-c",
-                                             "import importlib.metadata as m; print(m.version('torch'))")
-                                 : NULL;
+    const char *version =
+        python ? output_of(cli, python, "-c",
+                           "import importlib.metadata as m; print(m.version('torch'))")
+               : NULL;
     return version ? good(arena_printf(cli->arena, "PyTorch %s", version))
                    : less("not installed for this python3",
                           "pip install torch --index-url https://download.pytorch.org/whl/cpu");
@@ -274,11 +293,16 @@ static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
 } questions[] = {
-    { .name = "server", .ask = ask_server },       { .name = "cgroups", .ask = ask_cgroup },
-    { .name = "namespaces", .ask = ask_namespaces }, { .name = "containers", .ask = ask_runtimes },
-    { .name = "gpus", .ask = ask_gpus },           { .name = "disk", .ask = ask_disk },
-    { .name = "clock", .ask = ask_clock },         { .name = "files", .ask = ask_files },
-    { .name = "python", .ask = ask_python },       { .name = "torch", .ask = ask_torch },
+    { .name = "server", .ask = ask_server },
+    { .name = "cgroups", .ask = ask_cgroup },
+    { .name = "namespaces", .ask = ask_namespaces },
+    { .name = "containers", .ask = ask_runtimes },
+    { .name = "gpus", .ask = ask_gpus },
+    { .name = "disk", .ask = ask_disk },
+    { .name = "clock", .ask = ask_clock },
+    { .name = "files", .ask = ask_files },
+    { .name = "python", .ask = ask_python },
+    { .name = "torch", .ask = ask_torch },
 };
 
 static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] = "missing" };
@@ -286,8 +310,11 @@ static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] =
 static int run_doctor(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
 {
     static const char *const colors[] = { [GOOD] = "32", [LESS] = "33", [MISSING] = "31" };
-    static const struct table_column columns[] = { { .title = "" }, { .title = "" }, { .title = "" } };
-    struct text_node *root = text_map(cli->arena, NULL, NULL), *list = text_list(cli->arena, root, "checks");
+    static const struct table_column columns[] = { { .title = "" },
+                                                   { .title = "" },
+                                                   { .title = "" } };
+    struct text_node *root = text_map(cli->arena, NULL, NULL),
+                     *list = text_list(cli->arena, root, "checks");
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     struct table table;
     (void)o;
@@ -317,7 +344,8 @@ static int run_doctor(struct cli *cli, const void *o, int argc, char **argv, str
     return EXIT_OK;
 }
 
-static const char *const examples[] = { "muster doctor", "each line: what was found; what to do about it", NULL };
+static const char *const examples[] = { "muster doctor",
+                                        "each line: what was found; what to do about it", NULL };
 const struct cmd cmd_doctor = {
     .name = "doctor",
     .summary = "what this machine can do, with remedies",

@@ -17,9 +17,15 @@ struct events_opts {
     uint64_t after;
 };
 static const struct opt opts[] = {
-    { .name = "follow", .letter = 'f', .type = OPT_FLAG, .offset = offsetof(struct events_opts, follow),
+    { .name = "follow",
+      .letter = 'f',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct events_opts, follow),
       .help = "go on as they happen" },
-    { .name = "after", .type = OPT_U64, .offset = offsetof(struct events_opts, after), .arg = "SEQ",
+    { .name = "after",
+      .type = OPT_U64,
+      .offset = offsetof(struct events_opts, after),
+      .arg = "SEQ",
       .help = "only those after this number" },
     COMMON_OPTS,
     OPT_END,
@@ -76,7 +82,8 @@ static bool on_event(void *arg, const struct text_node *event)
 static int print_pages(struct cli *cli, struct reading *r, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
-    struct text_node *whole = text_map(cli->arena, NULL, NULL), *list = text_list(cli->arena, whole, "events");
+    struct text_node *whole = text_map(cli->arena, NULL, NULL),
+                     *list = text_list(cli->arena, whole, "events");
     for (;;) {
         if (r->job)
             jobs_path(&path, r->job, "/events");
@@ -116,7 +123,8 @@ static int run_events(struct cli *cli, const void *opts_, int argc, char **argv,
         struct text_node *view = jobs_view(cli, argv[0], NULL, err);
         if (!view)
             return -1;
-        r.job = arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0));
+        r.job =
+            arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0));
     }
     if (!o->follow)
         return print_pages(cli, &r, err) < 0 ? -1 : EXIT_OK;
@@ -128,9 +136,12 @@ static int run_events(struct cli *cli, const void *opts_, int argc, char **argv,
 }
 
 static const char *const examples[] = {
-    "muster events 12", "the life of one job",
-    "muster events -f", "everything, as it happens",
-    "muster events -f --json | jq .text", "a document each line while following",
+    "muster events 12",
+    "the life of one job",
+    "muster events -f",
+    "everything, as it happens",
+    "muster events -f --json | jq .text",
+    "a document each line while following",
     NULL,
 };
 const struct cmd cmd_events = {

@@ -1,5 +1,6 @@
-/* muster exec: a command or shell inside a task's view, over an upgraded connection that carries frames. On a terminal the bytes go
- * through raw, so that editing, colours and Ctrl-C belong to the other side. */
+/* muster exec: a command or shell inside a task's view, over an upgraded connection that carries
+ * frames. On a terminal the bytes go through raw, so that editing, colours and Ctrl-C belong to the
+ * other side. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"
@@ -29,7 +30,10 @@ struct exec_opts {
     bool no_tty;
 };
 static const struct opt opts[] = {
-    { .name = "no-tty", .letter = 'T', .type = OPT_FLAG, .offset = offsetof(struct exec_opts, no_tty),
+    { .name = "no-tty",
+      .letter = 'T',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct exec_opts, no_tty),
       .help = "plain pipes, also on a terminal" },
     COMMON_OPTS,
     OPT_END,
@@ -218,7 +222,8 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
                          .input_open = true,
                          .in = BUF_INIT(2 * WIRE_MAX_FRAME),
                          .out = BUF_INIT(2 * OUT_MAX) };
-    if (cmd_operands(&cmd_exec, argc, 2, INT_MAX, err) < 0 || names_task(cli->arena, argv[1], &task, err) < 0)
+    if (cmd_operands(&cmd_exec, argc, 2, INT_MAX, err) < 0 ||
+        names_task(cli->arena, argv[1], &task, err) < 0)
         return -1;
     const struct text_node *view = jobs_view(cli, argv[0], NULL, err);
     if (!view)
@@ -239,9 +244,12 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
 }
 
 static const char *const examples[] = {
-    "muster exec ddp worker/0", "a shell in the task's directory, with its environment and limits",
-    "muster exec 12 worker/0 -- nvidia-smi", "one command; ends with its exit status",
-    "tar c data | muster exec 12 master/0 -- tar x", "",
+    "muster exec ddp worker/0",
+    "a shell in the task's directory, with its environment and limits",
+    "muster exec 12 worker/0 -- nvidia-smi",
+    "one command; ends with its exit status",
+    "tar c data | muster exec 12 master/0 -- tar x",
+    "",
     NULL,
 };
 const struct cmd cmd_exec = {

@@ -1,4 +1,5 @@
-/* muster explain: why a job waits, what would change it; or what a file would do if it were submitted. */
+/* muster explain: why a job waits, what would change it; or what a file would do if it were
+ * submitted. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"
@@ -17,7 +18,11 @@ struct explain_opts {
     const char *file;
 };
 static const struct opt opts[] = {
-    { .name = "file", .letter = 'f', .type = OPT_STR, .offset = offsetof(struct explain_opts, file), .arg = "FILE",
+    { .name = "file",
+      .letter = 'f',
+      .type = OPT_STR,
+      .offset = offsetof(struct explain_opts, file),
+      .arg = "FILE",
       .help = "what this job file would do; nothing is submitted" },
     SUBMIT_OPTS,
     COMMON_OPTS,
@@ -57,9 +62,11 @@ static void explain_job(const struct text_node *e, struct buf *out)
         buf_addf(out, "%s is suspended; it would start at once: muster resume %llu\n", name,
                  (unsigned long long)answer_number(e, "number", 0));
     else
-        buf_addf(out, "%s%s %s%s%s\n", name, out_final(state) ? "" : " is", state, *reason ? ": " : "", reason);
+        buf_addf(out, "%s%s %s%s%s\n", name, out_final(state) ? "" : " is", state,
+                 *reason ? ": " : "", reason);
     if (answer_number(e, "ahead", 0))
-        buf_addf(out, "  ahead            %llu in %s\n", (unsigned long long)answer_number(e, "ahead", 0),
+        buf_addf(out, "  ahead            %llu in %s\n",
+                 (unsigned long long)answer_number(e, "ahead", 0),
                  answer_text(e, "queue", "its queue"));
     else if (strcmp(state, "queued") == 0)
         buf_addf(out, "  ahead            nobody in %s\n", answer_text(e, "queue", "its queue"));
@@ -72,9 +79,10 @@ static void explain_job(const struct text_node *e, struct buf *out)
 static void explain_file(const struct text_node *e, struct buf *out)
 {
     const char *reason = answer_text(e, "reason", "");
-    bool starts = strcmp(answer_text(e, "state", ""), "starting") == 0 || answer_flag(e, "would_start");
-    buf_addf(out, "%s %s%s%s\n", answer_text(e, "name", "this job"), starts ? "would start at once" : "would wait",
-             *reason ? ": " : "", reason);
+    bool starts =
+        strcmp(answer_text(e, "state", ""), "starting") == 0 || answer_flag(e, "would_start");
+    buf_addf(out, "%s %s%s%s\n", answer_text(e, "name", "this job"),
+             starts ? "would start at once" : "would wait", *reason ? ": " : "", reason);
     put_ways(text_get(e, "ways"), out);
     put_places(text_get(e, "places"), out);
     const struct text_node *warnings = text_get(e, "warnings");
@@ -92,7 +100,9 @@ static struct text_node *ask_file(struct cli *cli, const struct explain_opts *o,
     src.text = text;
     if (submit_path(cli, &o->submit, &src, &path, err) < 0)
         return NULL;
-    struct call call = { .method = "POST", .path = buf_str(&path), .body = text, .len = src.len, .file = o->file };
+    struct call call = {
+        .method = "POST", .path = buf_str(&path), .body = text, .len = src.len, .file = o->file
+    };
     return call_send(cli, &call, err);
 }
 
@@ -125,8 +135,10 @@ static int run_explain(struct cli *cli, const void *opts_, int argc, char **argv
 }
 
 static const char *const examples[] = {
-    "muster explain 13", "why it waits and what would change that",
-    "muster explain --file big.json", "what would happen, without submitting",
+    "muster explain 13",
+    "why it waits and what would change that",
+    "muster explain --file big.json",
+    "what would happen, without submitting",
     NULL,
 };
 const struct cmd cmd_explain = {

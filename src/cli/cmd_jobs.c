@@ -44,7 +44,8 @@ static void print_views(struct cli *cli, struct text_node *const *views, size_t 
         out_json(views[0]);
         return;
     }
-    struct text_node *root = text_map(cli->arena, NULL, NULL), *list = text_list(cli->arena, root, "jobs");
+    struct text_node *root = text_map(cli->arena, NULL, NULL),
+                     *list = text_list(cli->arena, root, "jobs");
     for (size_t i = 0; i < n; i++)
         text_copy(cli->arena, list, NULL, views[i]);
     out_json(root);
@@ -56,7 +57,8 @@ struct order {
 };
 
 /* Every job is tried; the first error is the one that counts, the others are said at once. */
-static int give_order(struct cli *cli, const struct order *order, int argc, char **argv, struct err *err)
+static int give_order(struct cli *cli, const struct order *order, int argc, char **argv,
+                      struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
     struct text_node **views = ARENA_ARRAY(cli->arena, (size_t)argc, struct text_node *);
@@ -67,7 +69,8 @@ static int give_order(struct cli *cli, const struct order *order, int argc, char
     for (int i = 0; i < argc; i++) {
         struct err one;
         jobs_path(&path, argv[i], order->rest);
-        struct text_node *view = call_send(cli, &(struct call){ .method = order->method, .path = buf_str(&path) }, &one);
+        struct text_node *view =
+            call_send(cli, &(struct call){ .method = order->method, .path = buf_str(&path) }, &one);
         if (view) {
             views[n++] = view;
             if (!cli->json)
@@ -91,7 +94,9 @@ struct stop_opts {
     bool now;
 };
 static const struct opt stop_rows[] = {
-    { .name = "now", .type = OPT_FLAG, .offset = offsetof(struct stop_opts, now),
+    { .name = "now",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct stop_opts, now),
       .help = "SIGKILL at once, without the time to clean up" },
     COMMON_OPTS,
     OPT_END,
@@ -101,7 +106,9 @@ static const struct opt plain_rows[] = { COMMON_OPTS, OPT_END };
 static int run_stop(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
 {
     const struct stop_opts *o = opts;
-    struct order order = { .cmd = &cmd_stop, .method = "POST", .rest = o->now ? "/stop?now=1" : "/stop" };
+    struct order order = { .cmd = &cmd_stop,
+                           .method = "POST",
+                           .rest = o->now ? "/stop?now=1" : "/stop" };
     return give_order(cli, &order, argc, argv, err);
 }
 
@@ -122,33 +129,55 @@ static int run_resume(struct cli *cli, const void *opts, int argc, char **argv, 
 static int run_rm(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
 {
     (void)opts;
-    struct order order = { .cmd = &cmd_rm, .method = "DELETE", .rest = NULL, .done = "removed with its output" };
+    struct order order = {
+        .cmd = &cmd_rm, .method = "DELETE", .rest = NULL, .done = "removed with its output"
+    };
     return give_order(cli, &order, argc, argv, err);
 }
 
 static const char *const stop_examples[] = {
-    "muster stop 12", "SIGTERM, the job's grace, SIGKILL",
-    "muster stop ddp --now", "",
-    NULL,
+    "muster stop 12", "SIGTERM, the job's grace, SIGKILL", "muster stop ddp --now", "", NULL,
 };
 const struct cmd cmd_stop = {
-    .name = "stop", .summary = "end jobs", .operands = "JOB...", .opts = stop_rows,
-    .size = sizeof(struct stop_opts), .examples = stop_examples, .run = run_stop,
+    .name = "stop",
+    .summary = "end jobs",
+    .operands = "JOB...",
+    .opts = stop_rows,
+    .size = sizeof(struct stop_opts),
+    .examples = stop_examples,
+    .run = run_stop,
 };
-static const char *const suspend_examples[] = { "muster suspend 12", "ends its tasks, keeps it for later", NULL };
+static const char *const suspend_examples[] = { "muster suspend 12",
+                                                "ends its tasks, keeps it for later", NULL };
 const struct cmd cmd_suspend = {
-    .name = "suspend", .summary = "take jobs off their nodes and keep them", .operands = "JOB...", .opts = plain_rows,
-    .size = sizeof(struct common_opts), .examples = suspend_examples, .run = run_suspend,
+    .name = "suspend",
+    .summary = "take jobs off their nodes and keep them",
+    .operands = "JOB...",
+    .opts = plain_rows,
+    .size = sizeof(struct common_opts),
+    .examples = suspend_examples,
+    .run = run_suspend,
 };
 static const char *const resume_examples[] = { "muster resume 12", "back into its queue", NULL };
 const struct cmd cmd_resume = {
-    .name = "resume", .summary = "queue suspended jobs again", .operands = "JOB...", .opts = plain_rows,
-    .size = sizeof(struct common_opts), .examples = resume_examples, .run = run_resume,
+    .name = "resume",
+    .summary = "queue suspended jobs again",
+    .operands = "JOB...",
+    .opts = plain_rows,
+    .size = sizeof(struct common_opts),
+    .examples = resume_examples,
+    .run = run_resume,
 };
-static const char *const rm_examples[] = { "muster rm 12", "its record and its output; results stay", NULL };
+static const char *const rm_examples[] = { "muster rm 12",
+                                           "its record and its output; results stay", NULL };
 const struct cmd cmd_rm = {
-    .name = "rm", .summary = "forget ended jobs", .operands = "JOB...", .opts = plain_rows,
-    .size = sizeof(struct common_opts), .examples = rm_examples, .run = run_rm,
+    .name = "rm",
+    .summary = "forget ended jobs",
+    .operands = "JOB...",
+    .opts = plain_rows,
+    .size = sizeof(struct common_opts),
+    .examples = rm_examples,
+    .run = run_rm,
 };
 
 /* ---- wait ---- */
@@ -178,7 +207,10 @@ static bool on_event(void *arg, const struct text_node *event)
 static struct text_node *wait_for(struct cli *cli, const char *job, struct err *err)
 {
     struct text_node *view = jobs_view(cli, job, NULL, err);
-    struct waiting w = { .job = view ? arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0)) : "" };
+    struct waiting w = { .job = view ? arena_printf(
+                                           cli->arena, "%llu",
+                                           (unsigned long long)answer_number(view, "number", 0))
+                                     : "" };
     struct follow follow = { .request = want_events, .record = on_event, .arg = &w };
     if (!view)
         return NULL;
@@ -209,11 +241,18 @@ static int run_wait(struct cli *cli, const void *opts, int argc, char **argv, st
 }
 
 static const char *const wait_examples[] = {
-    "muster wait 12", "ends with the job's result: 0 succeeded, 1 failed, 3 stopped",
-    "muster wait $(muster submit -q a.json b.json)", "",
+    "muster wait 12",
+    "ends with the job's result: 0 succeeded, 1 failed, 3 stopped",
+    "muster wait $(muster submit -q a.json b.json)",
+    "",
     NULL,
 };
 const struct cmd cmd_wait = {
-    .name = "wait", .summary = "return when jobs have ended, with their result", .operands = "JOB...",
-    .opts = plain_rows, .size = sizeof(struct common_opts), .examples = wait_examples, .run = run_wait,
+    .name = "wait",
+    .summary = "return when jobs have ended, with their result",
+    .operands = "JOB...",
+    .opts = plain_rows,
+    .size = sizeof(struct common_opts),
+    .examples = wait_examples,
+    .run = run_wait,
 };

@@ -16,31 +16,80 @@
 
 struct ls_opts {
     struct common_opts common;
-    bool live;
+    bool live, all;
     const char *state, *user, *queue, *name, *from, *before;
     uint64_t limit;
 };
 static const struct opt opts[] = {
-    { .name = "state", .letter = 's', .type = OPT_STR, .offset = offsetof(struct ls_opts, state), .arg = "A,B",
+    { .name = "state",
+      .letter = 's',
+      .type = OPT_STR,
+      .offset = offsetof(struct ls_opts, state),
+      .arg = "A,B",
       .help = "suspended queued starting running restarting stopping succeeded failed stopped" },
-    { .name = "live", .letter = 'l', .type = OPT_FLAG, .offset = offsetof(struct ls_opts, live),
+    { .name = "live",
+      .letter = 'l',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct ls_opts, live),
       .help = "only jobs that have not ended" },
-    { .name = "user", .letter = 'u', .type = OPT_STR, .offset = offsetof(struct ls_opts, user), .arg = "NAME",
+    { .name = "all",
+      .letter = 'a',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct ls_opts, all),
+      .help = "every one, not only the newest" },
+    { .name = "user",
+      .letter = 'u',
+      .type = OPT_STR,
+      .offset = offsetof(struct ls_opts, user),
+      .arg = "NAME",
       .help = "of this user" },
-    { .name = "queue", .type = OPT_STR, .offset = offsetof(struct ls_opts, queue), .arg = "QUEUE", .help = "in this queue" },
-    { .name = "name", .type = OPT_STR, .offset = offsetof(struct ls_opts, name), .arg = "START",
+    { .name = "queue",
+      .type = OPT_STR,
+      .offset = offsetof(struct ls_opts, queue),
+      .arg = "QUEUE",
+      .help = "in this queue" },
+    { .name = "name",
+      .type = OPT_STR,
+      .offset = offsetof(struct ls_opts, name),
+      .arg = "START",
       .help = "whose name begins so" },
-    { .name = "from", .type = OPT_STR, .offset = offsetof(struct ls_opts, from), .arg = "FORMAT",
+    { .name = "from",
+      .type = OPT_STR,
+      .offset = offsetof(struct ls_opts, from),
+      .arg = "FORMAT",
       .help = "submitted in this format" },
-    { .name = "limit", .letter = 'n', .type = OPT_U64, .offset = offsetof(struct ls_opts, limit), .arg = "N",
+    { .name = "limit",
+      .letter = 'n',
+      .type = OPT_U64,
+      .offset = offsetof(struct ls_opts, limit),
+      .arg = "N",
       .help = "at most so many (50)" },
-    { .name = "before", .type = OPT_STR, .offset = offsetof(struct ls_opts, before), .arg = "ID",
+    { .name = "before",
+      .type = OPT_STR,
+      .offset = offsetof(struct ls_opts, before),
+      .arg = "ID",
       .help = "go on after the job with this id" },
     COMMON_OPTS,
     OPT_END,
 };
 
-enum { NUMBER, NAME, USER, FROM, STATE, TASKS, GPU, QUEUE, AGE, ID, PRIORITY, SUBMITTED, RESTARTS, NOTE, COLUMN_N };
+enum {
+    NUMBER,
+    NAME,
+    USER,
+    FROM,
+    STATE,
+    TASKS,
+    GPU,
+    QUEUE,
+    AGE,
+    ID,
+    PRIORITY,
+    SUBMITTED,
+    RESTARTS,
+    NOTE,
+    COLUMN_N
+};
 static const struct table_column columns[COLUMN_N] = {
     [NUMBER] = { .title = "#", .right = true },
     [NAME] = { .title = "NAME" },
@@ -66,7 +115,8 @@ static const char *number_of(struct arena *a, const struct text_node *job, const
 /* "openpai" of "openpai v1": the version matters to nobody who looks over a list. */
 static const char *format_of(struct arena *a, const struct text_node *job)
 {
-    const char *title = answer_text(job, "title", answer_text(job, "from", answer_text(job, "dialect", "")));
+    const char *title =
+        answer_text(job, "title", answer_text(job, "from", answer_text(job, "dialect", "")));
     return arena_strndup(a, title, strcspn(title, " "));
 }
 
@@ -75,7 +125,8 @@ static const char *tasks_of(struct arena *a, const struct text_node *job, bool f
     unsigned long long all = answer_number(job, "tasks", 0);
     if (final)
         return arena_printf(a, "%llu", all);
-    return arena_printf(a, "%llu/%llu", (unsigned long long)answer_number(job, "tasks_running", 0), all);
+    return arena_printf(a, "%llu/%llu", (unsigned long long)answer_number(job, "tasks_running", 0),
+                        all);
 }
 
 static const char *note_of(struct cli *cli, const struct text_node *job)
@@ -86,7 +137,8 @@ static const char *note_of(struct cli *cli, const struct text_node *job)
     if (running && !answer_has(job, "note"))
         return "";
     /* What is left of a line, so that tables stay tables; elsewhere nothing is cut. */
-    if (cli->tty && !cli->wide && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 100)
+    if (cli->tty && !cli->wide && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col >= 100)
         return table_clip(cli->arena, reason, (size_t)size.ws_col - 72);
     return table_clip(cli->arena, reason, cli->tty && !cli->wide ? 48 : 500);
 }
@@ -135,7 +187,8 @@ static void print_list(struct cli *cli, const struct text_node *jobs)
 static void make_path(const struct ls_opts *o, struct buf *path)
 {
     call_path(path, "/v1/jobs", NULL, NULL);
-    call_query(path, "state", o->live ? "suspended,queued,starting,running,restarting,stopping" : o->state);
+    call_query(path, "state",
+               o->live ? "suspended,queued,starting,running,restarting,stopping" : o->state);
     call_query(path, "owner", o->user);
     call_query(path, "queue", o->queue);
     call_query(path, "name", o->name);
@@ -185,10 +238,14 @@ static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, str
 }
 
 static const char *const examples[] = {
-    "muster ls", "the newest 50",
-    "muster ls --live", "what waits and runs",
-    "muster ls --state failed,stopped --user ada -n 10", "",
-    "muster ls -o wide", "with ids, times, restarts",
+    "muster ls",
+    "the newest 50",
+    "muster ls --live",
+    "what waits and runs",
+    "muster ls --state failed,stopped --user ada -n 10",
+    "",
+    "muster ls -o wide",
+    "with ids, times, restarts",
     NULL,
 };
 const struct cmd cmd_ls = {

@@ -30,17 +30,20 @@ static const struct table_column columns[COLUMN_N] = {
     [NOTE] = { .title = "NOTE" },
 };
 
-static const char *used_milli(struct arena *a, const struct text_node *n, const char *used, uint64_t all)
+static const char *used_milli(struct arena *a, const struct text_node *n, const char *used,
+                              uint64_t all)
 {
     char x[FMT_MAX], y[FMT_MAX];
     return arena_printf(a, "%s/%s", fmt_milli(x, answer_number(n, used, 0)), fmt_milli(y, all));
 }
 
-static const char *used_size(struct arena *a, const struct text_node *n, const char *used, const char *all)
+static const char *used_size(struct arena *a, const struct text_node *n, const char *used,
+                             const char *all)
 {
     char x[48], y[48];
     uint64_t taken = answer_number(n, used, 0);
-    return arena_printf(a, "%s/%s", taken ? out_size(x, taken) : "0", out_size(y, answer_number(n, all, 0)));
+    return arena_printf(a, "%s/%s", taken ? out_size(x, taken) : "0",
+                        out_size(y, answer_number(n, all, 0)));
 }
 
 static const char *labels_of(struct arena *a, const struct text_node *node)
@@ -52,7 +55,9 @@ static const char *labels_of(struct arena *a, const struct text_node *node)
         const struct text_node *map = text_get(node, maps[i]);
         for (const struct text_node *n = map ? map->first : NULL; n; n = n->next)
             buf_addf(&out, "%s%s=%s", out.len ? " " : "", n->key,
-                     n->kind == TEXT_INT && i == 1 ? fmt_milli(amount, (uint64_t)n->integer) : n->str ? n->str : "");
+                     n->kind == TEXT_INT && i == 1 ? fmt_milli(amount, (uint64_t)n->integer)
+                     : n->str                      ? n->str
+                                                   : "");
     }
     return arena_strdup(a, buf_str(&out));
 }
@@ -86,7 +91,8 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
 static int list(struct cli *cli, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT(16u << 20);
-    const struct text_node *tree = call_get(cli, "/v1/nodes", err), *nodes = text_get(tree, "nodes");
+    const struct text_node *tree = call_get(cli, "/v1/nodes", err),
+                           *nodes = text_get(tree, "nodes");
     struct table table;
     if (!tree)
         return -1;
@@ -112,15 +118,16 @@ static int order(struct cli *cli, const char *what, char **names, int n, struct 
     AUTO_BUF struct buf path = BUF_INIT(4096);
     const struct text_node *tree = NULL;
     for (int i = 0; i < n; i++) {
-        call_path(&path, "/v1/nodes/", names[i], strcmp(what, "drain") == 0 ? "/drain" : "/undrain");
+        call_path(&path, "/v1/nodes/", names[i],
+                  strcmp(what, "drain") == 0 ? "/drain" : "/undrain");
         tree = call_send(cli, &(struct call){ .method = "POST", .path = buf_str(&path) }, err);
         if (!tree)
             return -1;
         if (!cli->json)
             printf("%s%s\n", names[i],
-                   cli->quiet                    ? ""
+                   cli->quiet                   ? ""
                    : strcmp(what, "drain") == 0 ? "  takes no new tasks; those it has go on"
-                                                 : "  takes tasks again");
+                                                : "  takes tasks again");
     }
     if (cli->json)
         out_json(tree);
@@ -144,8 +151,7 @@ static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, 
 }
 
 static const char *const examples[] = {
-    "muster nodes", "used and all of each resource",
-    "muster nodes drain n2", "no new tasks there",
+    "muster nodes", "used and all of each resource", "muster nodes drain n2", "no new tasks there",
     NULL,
 };
 const struct cmd cmd_nodes = {

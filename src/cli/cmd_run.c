@@ -1,4 +1,5 @@
-/* muster run: submit a file or a command and stay with it to its end; starts a server when there is none. */
+/* muster run: submit a file or a command and stay with it to its end; starts a server when there is
+ * none. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"
@@ -24,17 +25,36 @@ struct run_opts {
     uint64_t replicas;
 };
 static const struct opt opts[] = {
-    { .name = "replicas", .letter = 'n', .type = OPT_U64, .offset = offsetof(struct run_opts, replicas), .arg = "N",
+    { .name = "replicas",
+      .letter = 'n',
+      .type = OPT_U64,
+      .offset = offsetof(struct run_opts, replicas),
+      .arg = "N",
       .help = "tasks of a command" },
-    { .name = "cpu", .type = OPT_STR, .offset = offsetof(struct run_opts, cpu), .arg = "N",
+    { .name = "cpu",
+      .type = OPT_STR,
+      .offset = offsetof(struct run_opts, cpu),
+      .arg = "N",
       .help = "cores for each task of a command" },
-    { .name = "memory", .type = OPT_STR, .offset = offsetof(struct run_opts, memory), .arg = "SIZE",
+    { .name = "memory",
+      .type = OPT_STR,
+      .offset = offsetof(struct run_opts, memory),
+      .arg = "SIZE",
       .help = "memory for each task of a command: 4Gi" },
-    { .name = "gpu", .type = OPT_STR, .offset = offsetof(struct run_opts, gpu), .arg = "N",
+    { .name = "gpu",
+      .type = OPT_STR,
+      .offset = offsetof(struct run_opts, gpu),
+      .arg = "N",
       .help = "devices for each task of a command" },
-    { .name = "image", .type = OPT_STR, .offset = offsetof(struct run_opts, image), .arg = "IMAGE",
+    { .name = "image",
+      .type = OPT_STR,
+      .offset = offsetof(struct run_opts, image),
+      .arg = "IMAGE",
       .help = "container image of a command" },
-    { .name = "exit-code", .type = OPT_STR, .offset = offsetof(struct run_opts, exit_code), .arg = "job|task",
+    { .name = "exit-code",
+      .type = OPT_STR,
+      .offset = offsetof(struct run_opts, exit_code),
+      .arg = "job|task",
       .help = "task: end with the first failing task's own code" },
     SUBMIT_OPTS,
     COMMON_OPTS,
@@ -50,8 +70,9 @@ static int ensure_server(struct cli *cli, struct err *err)
     if (server_start(cli, args, &ours, err) < 0)
         return -1;
     if (ours && !cli->quiet)
-        fputs("no server yet: started one for you (ends after 1 h without work; \"muster server stop\" ends it now)\n",
-              stderr);
+        fputs(
+            "no server yet: started one for you (ends after 1 h without work; \"muster server stop\" ends it now)\n",
+            stderr);
     return 0;
 }
 
@@ -60,24 +81,27 @@ static int ensure_server(struct cli *cli, struct err *err)
 static bool is_job_name(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    return dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    return dot &&
+           (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
 }
 
-/* A job file is one operand that is a file and no program; everything after "--", and several words, are a command. */
-static bool is_command(const struct run_opts *o, int argc, char **argv)
+/* A job file is one operand that is a file and no program; everything after "--", and several
+ * words, are a command. */
+static bool is_command(const struct cli *cli, const struct run_opts *o, int argc, char **argv)
 {
     struct stat st;
-    if (argc != 1)
+    if (argc != 1 || cli->dashes)
         return true;
     if (strcmp(argv[0], "-") == 0)
         return false;
     if (o->replicas || o->cpu || o->memory || o->gpu || o->image)
         return true;
-    return !is_job_name(argv[0]) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+    return !is_job_name(argv[0]) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode) &&
+           (st.st_mode & 0111);
 }
 
-static struct text_node *submit_command(struct cli *cli, const struct run_opts *o, int argc, char **argv,
-                                        struct err *err)
+static struct text_node *submit_command(struct cli *cli, const struct run_opts *o, int argc,
+                                        char **argv, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
     struct submit_opts submit = o->submit;
@@ -98,7 +122,7 @@ static struct text_node *submit_command(struct cli *cli, const struct run_opts *
     return submit_text(cli, &submit, buf_str(&text), text.len, err);
 }
 
-static int check_run(const struct run_opts *o, int argc, char **argv, struct err *err)
+static int check_run(const struct cli *cli, const struct run_opts *o, int argc, char **argv, struct err *err)
 {
     const char *exit_code = o->exit_code ? o->exit_code : "job";
     if (cmd_operands(&cmd_run, argc, 1, 1 << 20, err) < 0)
@@ -107,7 +131,7 @@ static int check_run(const struct run_opts *o, int argc, char **argv, struct err
         err_set(err, ERR_INPUT, "--exit-code: \"%.40s\"", exit_code);
         return err_hint(err, "job or task");
     }
-    if (argc > 1 && is_job_name(argv[0])) {
+    if (argc > 1 && !cli->dashes && is_job_name(argv[0])) {
         err_set(err, ERR_INPUT, "muster run follows one job, %d files were given", argc);
         return err_hint(err, "muster submit takes several");
     }
@@ -136,8 +160,8 @@ static void print_end(struct cli *cli, const struct text_node *job)
     out_buf(&out);
 }
 
-static int follow_to_end(struct cli *cli, const struct run_opts *o, const struct text_node *submitted,
-                         struct err *err)
+static int follow_to_end(struct cli *cli, const struct run_opts *o,
+                         const struct text_node *submitted, struct err *err)
 {
     struct watch watch = { .number = answer_number(submitted, "number", 0),
                            .tasks = answer_number(submitted, "tasks", 0),
@@ -163,9 +187,9 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
 {
     const struct run_opts *o = opts_;
     const struct text_node *submitted;
-    if (check_run(o, argc, argv, err) < 0 || ensure_server(cli, err) < 0)
+    if (check_run(cli, o, argc, argv, err) < 0 || ensure_server(cli, err) < 0)
         return -1;
-    if (is_command(o, argc, argv))
+    if (is_command(cli, o, argc, argv))
         submitted = submit_command(cli, o, argc, argv, err);
     else
         submitted = submit_file(cli, &o->submit, argv[0], 0, err);
@@ -177,11 +201,16 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
 }
 
 static const char *const examples[] = {
-    "muster run job.json", "any format muster knows; ends with the job's result",
-    "muster run -- python train.py --epochs 3", "no file at all, in this directory",
-    "muster run --replicas 4 --gpu 1 -- python train.py", "four of them",
-    "muster run job.yaml --set roles.worker.replicas=2 --env LR=0.1", "with other values",
-    "muster run --exit-code task -- ./tests", "ends with the task's own code",
+    "muster run job.json",
+    "any format muster knows; ends with the job's result",
+    "muster run -- python train.py --epochs 3",
+    "no file at all, in this directory",
+    "muster run --replicas 4 --gpu 1 -- python train.py",
+    "four of them",
+    "muster run job.yaml --set roles.worker.replicas=2 --env LR=0.1",
+    "with other values",
+    "muster run --exit-code task -- ./tests",
+    "ends with the task's own code",
     NULL,
 };
 const struct cmd cmd_run = {

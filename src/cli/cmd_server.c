@@ -61,14 +61,16 @@ static void print_status(struct cli *cli, const struct text_node *s)
         return;
     }
     printf("server   %s, pid %llu, up %s\n", answer_text(s, "version", "?"),
-           (unsigned long long)answer_number(s, "pid", 0), fmt_age(up, answer_number(s, "uptime_s", 0) * 1000));
+           (unsigned long long)answer_number(s, "pid", 0),
+           fmt_age(up, answer_number(s, "uptime_s", 0) * 1000));
     printf("address  %s\n", *address ? address : "only its socket");
     if (cli->wide)
         printf("socket   %s\n", answer_text(s, "socket", "?"));
     printf("state    %s\n", answer_text(s, "state_dir", "?"));
     if (!stats)
         return;
-    printf("jobs     %llu live, %llu of them waiting\n", (unsigned long long)answer_number(stats, "live", 0),
+    printf("jobs     %llu live, %llu of them waiting\n",
+           (unsigned long long)answer_number(stats, "live", 0),
            (unsigned long long)answer_number(stats, "waiting", 0));
     printf("nodes    %llu of %llu up\n", (unsigned long long)answer_number(stats, "nodes_up", 0),
            (unsigned long long)answer_number(stats, "nodes", 0));
@@ -99,7 +101,8 @@ static int start(struct cli *cli, const struct server_verb_opts *o, struct err *
     if (call_server_lives(cli)) {
         if (!cli->json && !cli->quiet)
             fputs(n ? "a server runs already; these settings need \"muster server stop\" first\n"
-                    : "a server runs already\n", stderr);
+                    : "a server runs already\n",
+                  stderr);
         return n ? (status(cli, err) < 0 ? -1 : EXIT_USAGE) : status(cli, err);
     }
     if (server_start(cli, args, &ours, err) < 0)
@@ -117,14 +120,15 @@ static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
             return 0;
         poll(NULL, 0, 5);
     }
-    return err_set(err, ERR_TIMEOUT, "server %llu has not ended after %d s", (unsigned long long)pid,
-                   STOP_WAIT_MS / 1000);
+    return err_set(err, ERR_TIMEOUT, "server %llu has not ended after %d s",
+                   (unsigned long long)pid, STOP_WAIT_MS / 1000);
 }
 
 static int stop(struct cli *cli, struct err *err)
 {
     struct text_node *s = call_get(cli, "/v1/server", err);
-    uint64_t pid = answer_number(s, "pid", 0), live = answer_number(text_get(s, "stats"), "live", 0);
+    uint64_t pid = answer_number(s, "pid", 0),
+             live = answer_number(text_get(s, "stats"), "live", 0);
     if (!s || !call_send(cli, &(struct call){ .method = "POST", .path = "/v1/server/stop" }, err))
         return -1;
     call_drop(cli);
@@ -135,8 +139,9 @@ static int stop(struct cli *cli, struct err *err)
     else if (cli->quiet)
         printf("%llu\n", (unsigned long long)pid);
     else if (live)
-        printf("server %llu ended; %llu %s on, the next server finds them\n", (unsigned long long)pid,
-               (unsigned long long)live, live == 1 ? "job goes" : "jobs go");
+        printf("server %llu ended; %llu %s on, the next server finds them\n",
+               (unsigned long long)pid, (unsigned long long)live,
+               live == 1 ? "job goes" : "jobs go");
     else
         printf("server %llu ended\n", (unsigned long long)pid);
     return EXIT_OK;
@@ -163,11 +168,16 @@ static int run_server(struct cli *cli, const void *opts_, int argc, char **argv,
 }
 
 static const char *const examples[] = {
-    "muster server start", "in the background, for this user",
-    "muster server start --nodes '4x16cpu,64Gi,4gpu'", "four nodes as declared, larger than this machine if need be",
-    "muster server status --json", "",
-    "muster server stop", "jobs go on; the next server finds them",
-    "muster server run --log-level debug", "in the foreground, log on the terminal",
+    "muster server start",
+    "in the background, for this user",
+    "muster server start --nodes '4x16cpu,64Gi,4gpu'",
+    "four nodes as declared, larger than this machine if need be",
+    "muster server status --json",
+    "",
+    "muster server stop",
+    "jobs go on; the next server finds them",
+    "muster server run --log-level debug",
+    "in the foreground, log on the terminal",
     NULL,
 };
 const struct cmd cmd_server = {

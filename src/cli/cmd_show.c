@@ -1,4 +1,5 @@
-/* muster show: one job: state, why, its life, its tasks with node, attempts, ends and last lines. */
+/* muster show: one job: state, why, its life, its tasks with node, attempts, ends and last lines.
+ */
 #include "cli/jobs.h"
 
 #include "base/mem.h"
@@ -21,11 +22,18 @@ struct show_opts {
     bool spec, origin, all;
 };
 static const struct opt opts[] = {
-    { .name = "spec", .type = OPT_FLAG, .offset = offsetof(struct show_opts, spec),
+    { .name = "spec",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct show_opts, spec),
       .help = "the job in muster's own words (YAML)" },
-    { .name = "origin", .type = OPT_FLAG, .offset = offsetof(struct show_opts, origin),
+    { .name = "origin",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct show_opts, origin),
       .help = "the text as it was submitted (secrets masked for others)" },
-    { .name = "all", .letter = 'a', .type = OPT_FLAG, .offset = offsetof(struct show_opts, all),
+    { .name = "all",
+      .letter = 'a',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct show_opts, all),
       .help = "every task and every attempt" },
     COMMON_OPTS,
     OPT_END,
@@ -39,7 +47,8 @@ static void line(struct buf *out, const char *key, const char *value)
         buf_addf(out, "%-10s %s\n", key, value);
 }
 
-static void time_line(struct buf *out, const char *key, const struct text_node *job, const char *field)
+static void time_line(struct buf *out, const char *key, const struct text_node *job,
+                      const char *field)
 {
     char text[FMT_MAX];
     uint64_t at = answer_time(job, field);
@@ -49,9 +58,11 @@ static void time_line(struct buf *out, const char *key, const struct text_node *
 
 static void put_state(struct cli *cli, const struct text_node *job, struct buf *out)
 {
-    const char *state = answer_text(job, "state", "?"), *sgr = cli->color ? out_state_color(state) : NULL;
+    const char *state = answer_text(job, "state", "?"),
+               *sgr = cli->color ? out_state_color(state) : NULL;
     const char *word = answer_text(job, "word", NULL), *outcome = answer_text(job, "outcome", NULL);
-    buf_addf(out, "%-10s %s%s%s%s", "state", sgr ? "\033[" : "", sgr ? sgr : "", sgr ? "m" : "", state);
+    buf_addf(out, "%-10s %s%s%s%s", "state", sgr ? "\033[" : "", sgr ? sgr : "", sgr ? "m" : "",
+             state);
     buf_puts(out, sgr ? "\033[0m" : "");
     if (outcome && !out_final(state))
         buf_addf(out, ", then %s", outcome);
@@ -69,7 +80,8 @@ static void put_size(struct cli *cli, const struct text_node *job, struct buf *o
     if (running)
         text = arena_printf(cli->arena, "%s, %llu running", text, running);
     if (answer_number(job, "gpu_milli", 0))
-        text = arena_printf(cli->arena, "%s, %s gpu", text, fmt_milli(gpu, answer_number(job, "gpu_milli", 0)));
+        text = arena_printf(cli->arena, "%s, %s gpu", text,
+                            fmt_milli(gpu, answer_number(job, "gpu_milli", 0)));
     if (answer_number(job, "restarts", 0))
         text = arena_printf(cli->arena, "%s, restarted %llu times", text,
                             (unsigned long long)answer_number(job, "restarts", 0));
@@ -78,8 +90,10 @@ static void put_size(struct cli *cli, const struct text_node *job, struct buf *o
 
 static void put_head(struct cli *cli, const struct text_node *job, struct buf *out)
 {
-    buf_addf(out, "%llu %s", (unsigned long long)answer_number(job, "number", 0), answer_text(job, "name", "?"));
-    buf_addf(out, "  (%s)  of %s in %s\n", answer_text(job, "title", answer_text(job, "dialect", "?")),
+    buf_addf(out, "%llu %s", (unsigned long long)answer_number(job, "number", 0),
+             answer_text(job, "name", "?"));
+    buf_addf(out, "  (%s)  of %s in %s\n",
+             answer_text(job, "title", answer_text(job, "dialect", "?")),
              answer_text(job, "owner", "?"), answer_text(job, "queue", "default"));
     put_state(cli, job, out);
     put_size(cli, job, out);
@@ -92,7 +106,8 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
     line(out, "work dir", answer_text(job, "work_dir", NULL));
     line(out, "code", answer_text(job, "code_dir", NULL));
     line(out, "output", answer_text(job, "output_dir", answer_text(job, "output", NULL)));
-    const struct text_node *warnings = text_get(job, "warnings"), *differs = text_get(job, "differs");
+    const struct text_node *warnings = text_get(job, "warnings"),
+                           *differs = text_get(job, "differs");
     for (const struct text_node *n = differs ? differs->first : NULL; n; n = n->next)
         line(out, "differs", n->str);
     for (const struct text_node *n = warnings ? warnings->first : NULL; n; n = n->next)
@@ -134,10 +149,12 @@ static const char *end_of(struct cli *cli, const struct text_node *attempt)
 {
     const char *text = answer_text(attempt, "text", answer_text(attempt, "reason", ""));
     if (answer_has(attempt, "exit_code"))
-        return arena_printf(cli->arena, "exit %llu%s%s", (unsigned long long)answer_number(attempt, "exit_code", 0),
+        return arena_printf(cli->arena, "exit %llu%s%s",
+                            (unsigned long long)answer_number(attempt, "exit_code", 0),
                             *text ? ": " : "", text);
     if (answer_has(attempt, "signal"))
-        return arena_printf(cli->arena, "signal %llu%s%s", (unsigned long long)answer_number(attempt, "signal", 0),
+        return arena_printf(cli->arena, "signal %llu%s%s",
+                            (unsigned long long)answer_number(attempt, "signal", 0),
                             *text ? ": " : "", text);
     return text;
 }
@@ -149,12 +166,16 @@ static void attempt_row(struct cli *cli, struct table *t, const struct text_node
     uint64_t start = answer_time(attempt, "started"), end = answer_time(attempt, "ended");
     const char **row = table_row(t);
     row[TASK] = answer_text(task, "name", answer_text(task, "task", "?"));
-    row[STATE] = attempt && attempt->next ? answer_text(attempt, "state", "") : answer_text(task, "state", "");
+    row[STATE] = attempt && attempt->next ? answer_text(attempt, "state", "")
+                                          : answer_text(task, "state", "");
     row[NODE] = answer_text(attempt, "node", "");
-    row[ATTEMPT] = attempt ? arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(attempt, "attempt", 0)) : "";
+    row[ATTEMPT] = attempt ? arena_printf(cli->arena, "%llu",
+                                          (unsigned long long)answer_number(attempt, "attempt", 0))
+                           : "";
     row[STARTED] = start ? arena_strdup(cli->arena, fmt_time_local(text, start)) : "";
     if (start && end)
-        row[TOOK] = arena_printf(cli->arena, "%.1fs", end > start ? (double)(end - start) / 1000 : 0);
+        row[TOOK] =
+            arena_printf(cli->arena, "%.1fs", end > start ? (double)(end - start) / 1000 : 0);
     row[END] = end_of(cli, attempt);
     table_color(t, STATE, out_state_color(row[STATE]));
 }
@@ -167,7 +188,8 @@ static void put_tasks(struct cli *cli, const struct text_node *job, bool all, st
     if (!list || !list->count)
         return;
     table_init(&table, cli->arena, columns, COLUMN_N, true);
-    for (const struct text_node *task = list->first; task && (all || n < TASKS_SHOWN); task = task->next, n++) {
+    for (const struct text_node *task = list->first; task && (all || n < TASKS_SHOWN);
+         task = task->next, n++) {
         const struct text_node *attempts = text_get(task, "attempts");
         const struct text_node *a = attempts ? attempts->last : NULL;
         if (all && attempts && attempts->count)
@@ -200,7 +222,8 @@ static void put_tails(struct cli *cli, const struct text_node *job, struct buf *
 {
     const struct text_node *list = text_get(job, "task_list");
     unsigned shown = 0;
-    for (const struct text_node *task = list ? list->first : NULL; task && shown < 4; task = task->next) {
+    for (const struct text_node *task = list ? list->first : NULL; task && shown < 4;
+         task = task->next) {
         const struct text_node *attempts = text_get(task, "attempts");
         const char *tail = answer_text(attempts ? attempts->last : NULL, "tail", "");
         if (strcmp(answer_text(task, "state", ""), "failed") != 0 || !*tail)
@@ -281,9 +304,12 @@ static int run_show(struct cli *cli, const void *opts_, int argc, char **argv, s
 }
 
 static const char *const examples[] = {
-    "muster show 12", "by number; by name the newest live one; by id",
-    "muster show ddp --all", "every task, every attempt",
-    "muster show ddp --spec", "in muster's own words",
+    "muster show 12",
+    "by number; by name the newest live one; by id",
+    "muster show ddp --all",
+    "every task, every attempt",
+    "muster show ddp --spec",
+    "in muster's own words",
     NULL,
 };
 const struct cmd cmd_show = {

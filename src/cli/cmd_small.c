@@ -19,8 +19,10 @@ static const struct opt opts[] = { COMMON_OPTS, OPT_END };
 
 /* ---- config ---- */
 
-static const struct table_column config_columns[] = {
-    { .title = "NAME" }, { .title = "VALUE" }, { .title = "FROM" }, { .title = "MEANING", .wide = true } };
+static const struct table_column config_columns[] = { { .title = "NAME" },
+                                                      { .title = "VALUE" },
+                                                      { .title = "FROM" },
+                                                      { .title = "MEANING", .wide = true } };
 
 static int run_config(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
 {
@@ -64,13 +66,20 @@ static int run_config(struct cli *cli, const void *o, int argc, char **argv, str
 }
 
 static const char *const config_examples[] = {
-    "muster config", "each setting, its value, where that came from",
-    "muster config -o wide", "and what it means",
+    "muster config",
+    "each setting, its value, where that came from",
+    "muster config -o wide",
+    "and what it means",
     NULL,
 };
 const struct cmd cmd_config = {
-    .name = "config", .summary = "the server's settings and where each came from", .operands = "", .opts = opts,
-    .size = sizeof(struct common_opts), .examples = config_examples, .run = run_config,
+    .name = "config",
+    .summary = "the server's settings and where each came from",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .examples = config_examples,
+    .run = run_config,
 };
 
 /* ---- schema ---- */
@@ -88,11 +97,18 @@ static int run_schema(struct cli *cli, const void *o, int argc, char **argv, str
     return EXIT_OK;
 }
 
-static const char *const schema_examples[] = {
-    "muster schema job > job.schema.json", "for editors: completion and checks of job files", NULL };
+static const char *const schema_examples[] = { "muster schema job > job.schema.json",
+                                               "for editors: completion and checks of job files",
+                                               NULL };
 const struct cmd cmd_schema = {
-    .name = "schema", .summary = "JSON Schema of muster's own job format", .operands = "[job]", .opts = opts,
-    .size = sizeof(struct common_opts), .subs = "job", .examples = schema_examples, .run = run_schema,
+    .name = "schema",
+    .summary = "JSON Schema of muster's own job format",
+    .operands = "[job]",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .subs = "job",
+    .examples = schema_examples,
+    .run = run_schema,
 };
 
 /* ---- env ---- */
@@ -117,11 +133,17 @@ static int run_env(struct cli *cli, const void *o, int argc, char **argv, struct
     return EXIT_OK;
 }
 
-static const char *const env_examples[] = {
-    "eval \"$(muster env)\"", "other names of this program on the PATH of this shell", NULL };
+static const char *const env_examples[] = { "eval \"$(muster env)\"",
+                                            "other names of this program on the PATH of this shell",
+                                            NULL };
 const struct cmd cmd_env = {
-    .name = "env", .summary = "the line that puts muster's other names on your PATH", .operands = "", .opts = opts,
-    .size = sizeof(struct common_opts), .examples = env_examples, .run = run_env,
+    .name = "env",
+    .summary = "the line that puts muster's other names on your PATH",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .examples = env_examples,
+    .run = run_env,
 };
 
 /* ---- version ---- */
@@ -143,8 +165,12 @@ static int run_version(struct cli *cli, const void *o, int argc, char **argv, st
 }
 
 const struct cmd cmd_version = {
-    .name = "version", .summary = "the version of this program", .operands = "", .opts = opts,
-    .size = sizeof(struct common_opts), .run = run_version,
+    .name = "version",
+    .summary = "the version of this program",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .run = run_version,
 };
 
 /* ---- open ---- */
@@ -176,7 +202,8 @@ static int run_open(struct cli *cli, const void *o, int argc, char **argv, struc
     (void)argv;
     if (cmd_operands(&cmd_open, argc, 0, 0, err) < 0)
         return -1;
-    const struct text_node *link = call_send(cli, &(struct call){ .method = "POST", .path = "/v1/login-link" }, err);
+    const struct text_node *link =
+        call_send(cli, &(struct call){ .method = "POST", .path = "/v1/login-link" }, err);
     const char *url = answer_text(link, "url", NULL);
     if (!link)
         return -1;
@@ -196,10 +223,16 @@ static int run_open(struct cli *cli, const void *o, int argc, char **argv, struc
     return EXIT_OK;
 }
 
-static const char *const open_examples[] = { "muster open", "jobs, tasks and live logs in a browser", NULL };
+static const char *const open_examples[] = { "muster open",
+                                             "jobs, tasks and live logs in a browser", NULL };
 const struct cmd cmd_open = {
-    .name = "open", .summary = "the server's page in a browser, by a one-time link", .operands = "", .opts = opts,
-    .size = sizeof(struct common_opts), .examples = open_examples, .run = run_open,
+    .name = "open",
+    .summary = "the server's page in a browser, by a one-time link",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .examples = open_examples,
+    .run = run_open,
 };
 
 /* ---- help ---- */
@@ -224,6 +257,10 @@ static int run_help(struct cli *cli, const void *o, int argc, char **argv, struc
 }
 
 const struct cmd cmd_help_verb = {
-    .name = "help", .summary = "this list, or the help of one verb", .operands = "[VERB]", .opts = opts,
-    .size = sizeof(struct common_opts), .run = run_help,
+    .name = "help",
+    .summary = "this list, or the help of one verb",
+    .operands = "[VERB]",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .run = run_help,
 };

@@ -23,15 +23,16 @@ static const struct problem *next_fix(const struct report *report, size_t from, 
     return best;
 }
 
-size_t fix_apply(const struct report *report, const char *text, size_t len, struct buf *out, struct buf *said)
+size_t fix_apply(const struct report *report, const char *text, size_t len, struct buf *out,
+                 struct buf *said)
 {
     size_t from = 0, n = 0;
     const struct problem *p;
     while ((p = next_fix(report, from, len))) {
         buf_add(out, text + from, p->place.offset - from);
         buf_puts(out, p->fix);
-        buf_addf(said, "%u:%u: %.*s -> %s\n", p->place.line, p->place.col, (int)p->place.len, text + p->place.offset,
-                 p->fix);
+        buf_addf(said, "%u:%u: %.*s -> %s\n", p->place.line, p->place.col, (int)p->place.len,
+                 text + p->place.offset, p->fix);
         from = p->place.offset + p->place.len;
         n++;
         if (p->place.len == 0) /* an insertion: never the same one twice */

@@ -1,5 +1,6 @@
-/* A stream that breaks is asked for again at once; only when nobody answers then is the server gone. Waiting between tries is
- * bounded from above, so that a restarted server is found within a quarter of a second. */
+/* A stream that breaks is asked for again at once; only when nobody answers then is the server
+ * gone. Waiting between tries is bounded from above, so that a restarted server is found within a
+ * quarter of a second. */
 #include "cli/follow.h"
 
 #include "base/clock.h"

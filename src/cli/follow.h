@@ -14,7 +14,8 @@ struct follow {
     void *arg;
     char state[32]; /* out: of the job, when the stream ended by itself */
 };
-/* 0 when the stream ended or record had enough; -1: refused. A server that is gone is waited for, for as long as it takes. */
+/* 0 when the stream ended or record had enough; -1: refused. A server that is gone is waited for,
+ * for as long as it takes. */
 int follow_run(struct cli *, struct follow *, struct err *err);
 
 /* One line on stderr at each turn: for followers that have no screen of their own. */

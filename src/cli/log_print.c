@@ -1,4 +1,5 @@
-/* Output of several tasks on one screen: only whole lines are mixed. Bytes are passed on as they are. */
+/* Output of several tasks on one screen: only whole lines are mixed. Bytes are passed on as they
+ * are. */
 #include "cli/log_print.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Records of the log stream as lines with the task's name in front, and the place reached of each task. */
+/* Records of the log stream as lines with the task's name in front, and the place reached of each
+ * task. */
 #ifndef CLI_LOG_PRINT_H
 #define CLI_LOG_PRINT_H
 
@@ -20,7 +21,7 @@ struct log_print {
     VEC(struct log_task *) tasks; /* in the order of their first record */
     FILE *to;
     bool names, color, json;
-    int width;          /* of the widest name so far */
+    int width; /* of the widest name so far */
 };
 void log_print_init(struct log_print *, FILE *to, bool names, bool color);
 void log_print_fini(struct log_print *); /* lines that never ended are printed */

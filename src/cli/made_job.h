@@ -11,7 +11,7 @@
 struct made_job {
     const char *name; /* NULL: after the program */
     const char *image;
-    uint64_t replicas; /* 0: one */
+    uint64_t replicas;              /* 0: one */
     const char *cpu, *memory, *gpu; /* as written, NULL: not said */
     int argc;
     char **argv;

@@ -15,15 +15,19 @@ void manual_overview(const struct cli *cli, struct buf *out)
 {
     size_t n;
     const struct cmd *const *all = cmd_all(&n);
-    buf_addf(out, "muster %s: run distributed deep-learning jobs\n\n"
-                  "  muster run FILE             submit a job file (OpenPAI, native) and follow it\n"
-                  "  muster run -- COMMAND...    the same without a file\n\n", cli->host->version);
+    buf_addf(out,
+             "muster %s: run distributed deep-learning jobs\n\n"
+             "  muster run FILE             submit a job file (OpenPAI, native) and follow it\n"
+             "  muster run -- COMMAND...    the same without a file\n\n",
+             cli->host->version);
     for (size_t i = 0; i < n; i++)
         if (!all[i]->hidden)
             buf_addf(out, "  %-11s %s\n", all[i]->name, all[i]->summary);
-    buf_puts(out, "\nmuster VERB --help shows options and examples. A job is named by its number, name or id.\n"
-                  "Exit: 0 succeeded, 1 job failed, 2 bad input or usage, 3 stopped, 4 server not reachable,\n"
-                  "5 not allowed, 130 interrupted while the job goes on.\n");
+    buf_puts(
+        out,
+        "\nmuster VERB --help shows options and examples. A job is named by its number, name or id.\n"
+        "Exit: 0 succeeded, 1 job failed, 2 bad input or usage, 3 stopped, 4 server not reachable,\n"
+        "5 not allowed, 130 interrupted while the job goes on.\n");
 }
 
 /* ---- man page ---- */
@@ -105,12 +109,14 @@ void manual_man(const struct cli *cli, struct buf *out)
     size_t n;
     const struct cmd *const *all = cmd_all(&n);
     buf_addf(out, ".TH MUSTER 1 \"\" \"muster %s\" \"User Commands\"\n", cli->host->version);
-    buf_puts(out, ".SH NAME\nmuster \\- run distributed deep\\-learning jobs\n"
-                  ".SH SYNOPSIS\n.B muster\n.I VERB\n[options] [operands]\n"
-                  ".SH DESCRIPTION\nmuster takes a job the way its owner already wrote it, holds it until every task it\n"
-                  "needs can start together, starts them with the environment that format promises, keeps them\n"
-                  "alive through faults, and tells at every moment what happens and why.\n"
-                  ".SH OPTIONS OF EVERY VERB\n");
+    buf_puts(
+        out,
+        ".SH NAME\nmuster \\- run distributed deep\\-learning jobs\n"
+        ".SH SYNOPSIS\n.B muster\n.I VERB\n[options] [operands]\n"
+        ".SH DESCRIPTION\nmuster takes a job the way its owner already wrote it, holds it until every task it\n"
+        "needs can start together, starts them with the environment that format promises, keeps them\n"
+        "alive through faults, and tells at every moment what happens and why.\n"
+        ".SH OPTIONS OF EVERY VERB\n");
     for (const struct opt *o = common; o->name; o++)
         man_option(out, o);
     buf_puts(out, ".SH VERBS\n");
@@ -137,8 +143,8 @@ static void bash_verb(const struct cli *cli, const struct cmd *cmd, struct buf *
     buf_addf(out, "    %s)\n        opts=\"", cmd->name);
     for (const struct opt *o = cmd_options(cli, cmd); o->name; o++)
         buf_addf(out, "--%s ", o->name);
-    buf_addf(out, "\"\n        words=\"%s\"\n        jobs=%s files=%s;;\n", cmd->subs ? cmd->subs : "",
-             takes_jobs(cmd) ? "1" : "", takes_files(cmd) ? "1" : "");
+    buf_addf(out, "\"\n        words=\"%s\"\n        jobs=%s files=%s;;\n",
+             cmd->subs ? cmd->subs : "", takes_jobs(cmd) ? "1" : "", takes_files(cmd) ? "1" : "");
 }
 
 static void put_names(struct buf *out)
@@ -154,23 +160,28 @@ static void bash(const struct cli *cli, struct buf *out)
 {
     size_t n;
     const struct cmd *const *all = cmd_all(&n);
-    buf_puts(out, "# bash completion of muster, written by \"muster completion bash\"\n_muster() {\n"
-                  "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" verb=\"${COMP_WORDS[1]}\" opts=\"\" words=\"\" jobs=\"\" files=\"\"\n"
-                  "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W \"");
+    buf_puts(
+        out,
+        "# bash completion of muster, written by \"muster completion bash\"\n_muster() {\n"
+        "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" verb=\"${COMP_WORDS[1]}\" opts=\"\" words=\"\" jobs=\"\" files=\"\"\n"
+        "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W \"");
     put_names(out);
     buf_puts(out, "\" -- \"$cur\")\n        return\n    fi\n    case \"$verb\" in\n");
     for (size_t i = 0; i < n; i++)
         if (!all[i]->hidden)
             bash_verb(cli, all[i], out);
-    buf_puts(out, "    esac\n    if [[ \"$cur\" == -* ]]; then\n"
-                  "        mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n        return\n    fi\n"
-                  "    if [ -n \"$jobs\" ]; then words+=\" $(muster ls -q 2>/dev/null)\"; fi\n"
-                  "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-                  "    if [ -n \"$files\" ]; then mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$cur\"); fi\n"
-                  "}\ncomplete -o filenames -F _muster muster\n");
+    buf_puts(
+        out,
+        "    esac\n    if [[ \"$cur\" == -* ]]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n        return\n    fi\n"
+        "    if [ -n \"$jobs\" ]; then words+=\" $(muster ls -q 2>/dev/null)\"; fi\n"
+        "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+        "    if [ -n \"$files\" ]; then mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$cur\"); fi\n"
+        "}\ncomplete -o filenames -F _muster muster\n");
 }
 
-/* Text inside single quotes of zsh and fish, where brackets and colons of help would be read as syntax. */
+/* Text inside single quotes of zsh and fish, where brackets and colons of help would be read as
+ * syntax. */
 static void plain(struct buf *out, const char *text)
 {
     for (; *text; text++)
@@ -201,8 +212,10 @@ static void zsh(const struct cli *cli, struct buf *out)
 {
     size_t n;
     const struct cmd *const *all = cmd_all(&n);
-    buf_puts(out, "#compdef muster\n# zsh completion of muster, written by \"muster completion zsh\"\n_muster() {\n"
-                  "    local -a verbs\n    verbs=(\n");
+    buf_puts(
+        out,
+        "#compdef muster\n# zsh completion of muster, written by \"muster completion zsh\"\n_muster() {\n"
+        "    local -a verbs\n    verbs=(\n");
     for (size_t i = 0; i < n; i++) {
         if (all[i]->hidden)
             continue;
@@ -210,8 +223,10 @@ static void zsh(const struct cli *cli, struct buf *out)
         plain(out, all[i]->summary);
         buf_puts(out, "'\n");
     }
-    buf_puts(out, "    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
-                  "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n");
+    buf_puts(
+        out,
+        "    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
+        "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n");
     for (size_t i = 0; i < n; i++)
         if (!all[i]->hidden)
             zsh_verb(cli, all[i], out);
@@ -224,7 +239,8 @@ static void fish_verb(const struct cli *cli, const struct cmd *cmd, struct buf *
     plain(out, cmd->summary);
     buf_puts(out, "'\n");
     for (const struct opt *o = cmd_options(cli, cmd); o->name; o++) {
-        buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -l %s", cmd->name, o->name);
+        buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -l %s", cmd->name,
+                 o->name);
         if (o->letter)
             buf_addf(out, " -s %c", o->letter);
         buf_addf(out, "%s -d '", o->type == OPT_FLAG ? "" : " -r");
@@ -232,10 +248,13 @@ static void fish_verb(const struct cli *cli, const struct cmd *cmd, struct buf *
         buf_puts(out, "'\n");
     }
     if (cmd->subs)
-        buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", cmd->name, cmd->subs);
+        buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '%s'\n",
+                 cmd->name, cmd->subs);
     else if (takes_jobs(cmd))
-        buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '(muster ls -q 2>/dev/null)'\n",
-                 cmd->name);
+        buf_addf(
+            out,
+            "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '(muster ls -q 2>/dev/null)'\n",
+            cmd->name);
 }
 
 static void fish(const struct cli *cli, struct buf *out)
@@ -251,7 +270,9 @@ static void fish(const struct cli *cli, struct buf *out)
 static const struct {
     const char *name;
     void (*write)(const struct cli *, struct buf *);
-} shells[] = { { .name = "bash", .write = bash }, { .name = "zsh", .write = zsh }, { .name = "fish", .write = fish } };
+} shells[] = { { .name = "bash", .write = bash },
+               { .name = "zsh", .write = zsh },
+               { .name = "fish", .write = fish } };
 
 bool manual_completion(const struct cli *cli, const char *shell, struct buf *out)
 {
@@ -283,13 +304,20 @@ static int run_completion(struct cli *cli, const void *o, int argc, char **argv,
 }
 
 static const char *const completion_examples[] = {
-    "source <(muster completion bash)", "for this shell",
-    "muster completion fish > ~/.config/fish/completions/muster.fish", "",
+    "source <(muster completion bash)",
+    "for this shell",
+    "muster completion fish > ~/.config/fish/completions/muster.fish",
+    "",
     NULL,
 };
 const struct cmd cmd_completion = {
-    .name = "completion", .summary = "a shell's completion of verbs and options", .operands = "bash|zsh|fish",
-    .opts = opts, .size = sizeof(struct common_opts), .subs = "bash zsh fish", .examples = completion_examples,
+    .name = "completion",
+    .summary = "a shell's completion of verbs and options",
+    .operands = "bash|zsh|fish",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .subs = "bash zsh fish",
+    .examples = completion_examples,
     .run = run_completion,
 };
 
@@ -306,6 +334,11 @@ static int run_man(struct cli *cli, const void *o, int argc, char **argv, struct
 }
 
 const struct cmd cmd_man = {
-    .name = "man", .summary = "the manual page (roff)", .operands = "", .opts = opts,
-    .size = sizeof(struct common_opts), .hidden = true, .run = run_man,
+    .name = "man",
+    .summary = "the manual page (roff)",
+    .operands = "",
+    .opts = opts,
+    .size = sizeof(struct common_opts),
+    .hidden = true,
+    .run = run_man,
 };

@@ -16,7 +16,8 @@ struct task_name {
 /* "worker" or "worker/1"; in arena. */
 int names_task(struct arena *, const char *text, struct task_name *, struct err *err);
 
-/* A job file: "-" is stdin; directories, missing files and more than 4 MiB are refused with what to do. Malloc'ed. */
+/* A job file: "-" is stdin; directories, missing files and more than 4 MiB are refused with what to
+ * do. Malloc'ed. */
 int names_read_job_file(const char *path, char **text, size_t *len, struct err *err);
 
 #endif

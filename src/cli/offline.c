@@ -1,4 +1,5 @@
-/* The dialects at work without a server: the submitter is who runs this, the storage root is the default one. */
+/* The dialects at work without a server: the submitter is who runs this, the storage root is the
+ * default one. */
 #include "cli/offline.h"
 
 #include <pwd.h>
@@ -12,16 +13,18 @@ const char *offline_user(struct cli *cli)
                                  : arena_printf(cli->arena, "%u", (unsigned)getuid());
 }
 
-static bool add_overrides(struct cli *cli, const struct offline_request *r, struct dialect_request *out,
-                          struct report *report)
+static bool add_overrides(struct cli *cli, const struct offline_request *r,
+                          struct dialect_request *out, struct report *report)
 {
     for (size_t i = 0; r->env && i < r->env->n; i++) {
         const char *text = r->env->at[i], *eq = strchr(text, '=');
         if (!eq || eq == text) {
-            report_error(report, (struct place){ .line = 0 }, "", "--env \"%.80s\" is not NAME=VALUE", text);
+            report_error(report, (struct place){ .line = 0 }, "",
+                         "--env \"%.80s\" is not NAME=VALUE", text);
             return false;
         }
-        pairs_set(&out->env, cli->arena, arena_strndup(cli->arena, text, (size_t)(eq - text)), eq + 1);
+        pairs_set(&out->env, cli->arena, arena_strndup(cli->arena, text, (size_t)(eq - text)),
+                  eq + 1);
     }
     if (r->set && r->set->n)
         out->sets = (struct words){ .at = r->set->at, .n = r->set->n };
@@ -31,7 +34,8 @@ static bool add_overrides(struct cli *cli, const struct offline_request *r, stru
 int offline_read(struct cli *cli, const struct offline_request *r, struct offline *out)
 {
     *out = (struct offline){ .site = { .owner = offline_user(cli),
-                                       .fs_uri = arena_printf(cli->arena, "file://%s/fs", cli->state_dir) } };
+                                       .fs_uri = arena_printf(cli->arena, "file://%s/fs",
+                                                              cli->state_dir) } };
     struct dialect_request request = { .text = r->text,
                                        .len = r->len,
                                        .from = r->from,

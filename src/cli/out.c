@@ -36,15 +36,16 @@ void out_error(const struct err *err)
     fflush(stdout);
     if (!err->what[0]) /* said already */
         return;
-    fprintf(stderr, "%serror:%s %s\n", color ? "\033[1;31m" : "", color ? "\033[0m" : "", err->what);
+    fprintf(stderr, "%serror:%s %s\n", color ? "\033[1;31m" : "", color ? "\033[0m" : "",
+            err->what);
     if (err->hint[0])
         fprintf(stderr, "  %s\n", err->hint);
 }
 
 static const char *const colors[JOB_STATE_N] = {
-    [JOB_SUSPENDED] = "35", [JOB_QUEUED] = "33",   [JOB_STARTING] = "36",  [JOB_RUNNING] = "32",
-    [JOB_RESTARTING] = "33", [JOB_STOPPING] = "33", [JOB_SUCCEEDED] = "2;32", [JOB_FAILED] = "31",
-    [JOB_STOPPED] = "2",
+    [JOB_SUSPENDED] = "35",   [JOB_QUEUED] = "33",     [JOB_STARTING] = "36",
+    [JOB_RUNNING] = "32",     [JOB_RESTARTING] = "33", [JOB_STOPPING] = "33",
+    [JOB_SUCCEEDED] = "2;32", [JOB_FAILED] = "31",     [JOB_STOPPED] = "2",
 };
 
 const char *out_state_color(const char *state)

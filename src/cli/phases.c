@@ -1,5 +1,5 @@
-/* Which events become lines, and how. Restarts of tasks are sentences of their own; what the job's state does because of them is
- * not said twice. Pure. */
+/* Which events become lines, and how. Restarts of tasks are sentences of their own; what the job's
+ * state does because of them is not said twice. Pure. */
 #include "cli/phases.h"
 
 #include "base/mem.h"
@@ -35,7 +35,8 @@ static void phase_at(const struct phases *p, uint64_t at, const char *word, stru
         buf_addf(out, "%-9s  ", word);
 }
 
-static void phase(const struct phases *p, const struct text_node *event, const char *word, struct buf *out)
+static void phase(const struct phases *p, const struct text_node *event, const char *word,
+                  struct buf *out)
 {
     phase_at(p, answer_time(event, "at"), word, out);
 }
@@ -111,11 +112,11 @@ static const struct {
     const char *type;
     void (*put)(struct phases *, const struct text_node *, struct buf *);
 } rows[] = {
-    { .type = "submitted", .put = on_submitted },   { .type = "held", .put = on_submitted },
-    { .type = "resumed", .put = on_word },          { .type = "allocated", .put = on_allocated },
-    { .type = "started", .put = on_word },          { .type = "requeued", .put = on_word },
-    { .type = "paused", .put = on_word },           { .type = "restart", .put = on_word },
-    { .type = "task.retry", .put = on_sentence },   { .type = "task.failed", .put = on_failed_task },
+    { .type = "submitted", .put = on_submitted }, { .type = "held", .put = on_submitted },
+    { .type = "resumed", .put = on_word },        { .type = "allocated", .put = on_allocated },
+    { .type = "started", .put = on_word },        { .type = "requeued", .put = on_word },
+    { .type = "paused", .put = on_word },         { .type = "restart", .put = on_word },
+    { .type = "task.retry", .put = on_sentence }, { .type = "task.failed", .put = on_failed_task },
 };
 
 void phases_event(struct phases *p, const struct text_node *event, struct buf *out)
@@ -134,7 +135,8 @@ void phases_final(struct phases *p, const struct text_node *job, struct buf *out
     bool held = !out_final(answer_text(job, "state", ""));
     uint64_t at = answer_time(job, "ended");
     p->start_ms = answer_time(job, "submitted");
-    phase_at(p, at ? at : p->start_ms, held ? answer_text(job, "outcome", "ended") : answer_text(job, "state", "ended"),
-             out);
-    buf_addf(out, "%s%s\n", answer_text(job, "reason", ""), held ? "  (its resources are held)" : "");
+    phase_at(p, at ? at : p->start_ms,
+             held ? answer_text(job, "outcome", "ended") : answer_text(job, "state", "ended"), out);
+    buf_addf(out, "%s%s\n", answer_text(job, "reason", ""),
+             held ? "  (its resources are held)" : "");
 }

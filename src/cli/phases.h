@@ -9,16 +9,17 @@
 #include <stdint.h>
 
 struct phases {
-    uint64_t start_ms;  /* of the job's first event */
-    uint64_t last_seq;  /* event reached */
+    uint64_t start_ms; /* of the job's first event */
+    uint64_t last_seq; /* event reached */
     uint64_t tasks;
     const char *work_dir; /* NULL: a fresh one per task */
     bool color;
-    unsigned failed;      /* tasks told of so far */
+    unsigned failed; /* tasks told of so far */
 };
 /* Adds the lines of one event; nothing for events that say nothing new. */
 void phases_event(struct phases *, const struct text_node *event, struct buf *out);
-/* The last line, from the job's view: that comes after the output, events of the end come before. */
+/* The last line, from the job's view: that comes after the output, events of the end come before.
+ */
 void phases_final(struct phases *, const struct text_node *job, struct buf *out);
 
 #endif

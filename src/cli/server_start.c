@@ -1,5 +1,6 @@
-/* A detached server: a child in its own session with the log file as its output. It says "ok" on a pipe when it answers; the end of
- * the pipe without that word means that it ended, and the last line of its log says why. */
+/* A detached server: a child in its own session with the log file as its output. It says "ok" on a
+ * pipe when it answers; the end of the pipe without that word means that it ended, and the last
+ * line of its log says why. */
 #include "cli/server_start.h"
 
 #include "base/file.h"
@@ -64,7 +65,8 @@ static int wait_ready(int fd)
     return n > 0 ? 0 : -1;
 }
 
-/* What the server said last, from where its log ended before; "error: " and the date are left out. */
+/* What the server said last, from where its log ended before; "error: " and the date are left out.
+ */
 static int say_why(const char *path, off_t from, struct err *err)
 {
     char text[4096], *line, *error;

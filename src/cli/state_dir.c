@@ -1,4 +1,5 @@
-/* The state directory: its place, its socket, its token. Reads the environment and the token file, writes nothing. */
+/* The state directory: its place, its socket, its token. Reads the environment and the token file,
+ * writes nothing. */
 #include "cli/state_dir.h"
 
 #include "base/file.h"
@@ -35,7 +36,8 @@ static char *absolute(const char *path, struct err *err)
 
 char *state_dir_find(const char *dir, struct err *err)
 {
-    const char *own = getenv("MUSTER_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"), *home = home_dir();
+    const char *own = getenv("MUSTER_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"),
+               *home = home_dir();
     if (dir && *dir)
         return absolute(dir, err);
     if (own && *own)
@@ -67,7 +69,8 @@ char *state_dir_socket(const char *dir)
         return path;
     free(path);
     unsigned uid = (unsigned)getuid();
-    path = mem_printf("%s/muster-%u-%08x.sock", run && run[0] == '/' ? run : "/tmp", uid, short_hash(dir));
+    path = mem_printf("%s/muster-%u-%08x.sock", run && run[0] == '/' ? run : "/tmp", uid,
+                      short_hash(dir));
     if (strlen(path) < sizeof address.sun_path)
         return path;
     free(path);
@@ -85,7 +88,8 @@ char *state_dir_token(const char *dir, struct err *err)
         return NULL;
     }
     if ((st.st_mode & 077) != 0) {
-        err_set(err, ERR_DENIED, "%s has mode %04o: others may use it", path, (unsigned)(st.st_mode & 07777));
+        err_set(err, ERR_DENIED, "%s has mode %04o: others may use it", path,
+                (unsigned)(st.st_mode & 07777));
         err_hint(err, "chmod 600 %s", path);
         return NULL;
     }

@@ -1,15 +1,17 @@
-/* Where a user's server keeps its things, found in the same way by the server and by the command line. */
+/* Where a user's server keeps its things, found in the same way by the server and by the command
+ * line. */
 #ifndef CLI_STATE_DIR_H
 #define CLI_STATE_DIR_H
 
 #include "base/err.h"
 
-/* dir, else $MUSTER_STATE_DIR, else $XDG_STATE_HOME/muster, else ~/.local/state/muster; absolute, malloc'ed. NULL with err when
- * there is no home directory to put it in. */
+/* dir, else $MUSTER_STATE_DIR, else $XDG_STATE_HOME/muster, else ~/.local/state/muster; absolute,
+ * malloc'ed. NULL with err when there is no home directory to put it in. */
 char *state_dir_find(const char *dir, struct err *err);
 /* <dir>/sock, or a short path outside when that is too long for a socket address; malloc'ed. */
 char *state_dir_socket(const char *dir);
-/* The bearer token of the file "token"; malloc'ed. A file that others may read is refused with the command that mends it. */
+/* The bearer token of the file "token"; malloc'ed. A file that others may read is refused with the
+ * command that mends it. */
 char *state_dir_token(const char *dir, struct err *err);
 
 #endif

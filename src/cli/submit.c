@@ -1,5 +1,6 @@
-/* A submission: the file's text goes to the server as it is, beside it where it comes from and what is to differ. A code
- * directory that the file names relative to itself becomes absolute here, because only here is it known what it is relative to.
+/* A submission: the file's text goes to the server as it is, beside it where it comes from and what
+ * is to differ. A code directory that the file names relative to itself becomes absolute here,
+ * because only here is it known what it is relative to.
  *
  * Verbs: submit. */
 #include "cli/submit.h"
@@ -35,11 +36,14 @@ static int existing_dir(const char *dir, char *out, struct err *err)
 
 static bool is_relative(const char *dir)
 {
-    return dir && *dir && !strstr(dir, "://") && dir[0] != '/' && dir[0] != '$' && strncmp(dir, "file:", 5) != 0;
+    return dir && *dir && !strstr(dir, "://") && dir[0] != '/' && dir[0] != '$' &&
+           strncmp(dir, "file:", 5) != 0;
 }
 
-/* The directory a relative code directory of the file means; "" when it names none or none that exists (the server says so). */
-static void code_beside(struct cli *cli, const struct submit_opts *o, const struct submit_source *src, char *out)
+/* The directory a relative code directory of the file means; "" when it names none or none that
+ * exists (the server says so). */
+static void code_beside(struct cli *cli, const struct submit_opts *o,
+                        const struct submit_source *src, char *out)
 {
     struct offline_request request = { .text = src->text, .len = src->len, .from = o->from };
     struct offline job;
@@ -54,8 +58,8 @@ static void code_beside(struct cli *cli, const struct submit_opts *o, const stru
         *out = '\0';
 }
 
-static int add_code(struct cli *cli, const struct submit_opts *o, const struct submit_source *src, struct buf *path,
-                    struct err *err)
+static int add_code(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
+                    struct buf *path, struct err *err)
 {
     char dir[PATH_MAX] = "";
     if (o->code && existing_dir(o->code, dir, err) < 0)
@@ -77,8 +81,8 @@ static const char *shown_file(struct cli *cli, const char *file)
     return realpath(file, full) ? arena_strdup(cli->arena, full) : file;
 }
 
-int submit_path(struct cli *cli, const struct submit_opts *o, const struct submit_source *src, struct buf *path,
-                struct err *err)
+int submit_path(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
+                struct buf *path, struct err *err)
 {
     char here[PATH_MAX];
     call_path(path, src->route, NULL, NULL);
@@ -99,8 +103,8 @@ int submit_path(struct cli *cli, const struct submit_opts *o, const struct submi
     return add_code(cli, o, src, path, err);
 }
 
-static struct text_node *send(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
-                              const char *key, struct err *err)
+static struct text_node *send(struct cli *cli, const struct submit_opts *o,
+                              const struct submit_source *src, const char *key, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(256 << 10);
     if (submit_path(cli, o, src, &path, err) < 0)
@@ -114,8 +118,8 @@ static struct text_node *send(struct cli *cli, const struct submit_opts *o, cons
     return call_send(cli, &call, err);
 }
 
-struct text_node *submit_file(struct cli *cli, const struct submit_opts *o, const char *file, size_t nth,
-                              struct err *err)
+struct text_node *submit_file(struct cli *cli, const struct submit_opts *o, const char *file,
+                              size_t nth, struct err *err)
 {
     AUTO_FREE char *text = NULL;
     struct submit_source src = { .route = "/v1/jobs", .file = file };
@@ -126,8 +130,8 @@ struct text_node *submit_file(struct cli *cli, const struct submit_opts *o, cons
     return send(cli, o, &src, key, err);
 }
 
-struct text_node *submit_text(struct cli *cli, const struct submit_opts *o, const char *text, size_t len,
-                              struct err *err)
+struct text_node *submit_text(struct cli *cli, const struct submit_opts *o, const char *text,
+                              size_t len, struct err *err)
 {
     struct submit_source src = { .route = "/v1/jobs", .text = text, .len = len };
     return send(cli, o, &src, o->key, err);
@@ -152,8 +156,8 @@ static void print_warnings(const struct text_node *s)
     for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
         const char *what = n->kind == TEXT_STR ? n->str : answer_text(n, "what", "");
         const char *hint = answer_text(n, "hint", "");
-        fprintf(stderr, "%swarning:%s %s%s%s%s\n", color ? "\033[33m" : "", color ? "\033[0m" : "", what,
-                *hint ? " (" : "", hint, *hint ? ")" : "");
+        fprintf(stderr, "%swarning:%s %s%s%s%s\n", color ? "\033[33m" : "", color ? "\033[0m" : "",
+                what, *hint ? " (" : "", hint, *hint ? ")" : "");
     }
 }
 
@@ -163,11 +167,13 @@ void submit_print(struct cli *cli, const struct text_node *s)
     char roles[48], tasks[48];
     const char *title = answer_text(s, "title", answer_text(s, "from", NULL));
     uint64_t n_roles = answer_number(s, "roles", 0);
-    buf_addf(&out, "%llu %s", (unsigned long long)answer_number(s, "number", 0), answer_text(s, "name", "?"));
+    buf_addf(&out, "%llu %s", (unsigned long long)answer_number(s, "number", 0),
+             answer_text(s, "name", "?"));
     if (title)
         buf_addf(&out, "  (%s)", title);
     if (n_roles)
-        buf_addf(&out, "  %s, %s", out_count(roles, n_roles, "role"), out_count(tasks, answer_number(s, "tasks", 0), "task"));
+        buf_addf(&out, "  %s, %s", out_count(roles, n_roles, "role"),
+                 out_count(tasks, answer_number(s, "tasks", 0), "task"));
     add_amounts(s, &out);
     if (answer_flag(s, "existing"))
         buf_puts(&out, "  (submitted before under this key)");
@@ -189,9 +195,14 @@ struct submit_verb_opts {
 };
 static const struct opt opts[] = {
     SUBMIT_OPTS,
-    { .name = "like", .type = OPT_STR, .offset = offsetof(struct submit_opts, like), .arg = "JOB",
+    { .name = "like",
+      .type = OPT_STR,
+      .offset = offsetof(struct submit_opts, like),
+      .arg = "JOB",
       .help = "that job's file again" },
-    { .name = "wait", .type = OPT_FLAG, .offset = offsetof(struct submit_opts, wait),
+    { .name = "wait",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct submit_opts, wait),
       .help = "queue it although no node is large enough yet" },
     COMMON_OPTS,
     OPT_END,
@@ -240,10 +251,14 @@ static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv,
 }
 
 static const char *const examples[] = {
-    "muster submit job.json", "queue a job; prints its number",
-    "muster submit a.yaml b.yaml --queue vision", "",
-    "python make_job.py | muster submit -", "a job from another program",
-    "muster submit --like 12 --set roles.worker.replicas=8", "job 12 again, larger",
+    "muster submit job.json",
+    "queue a job; prints its number",
+    "muster submit a.yaml b.yaml --queue vision",
+    "",
+    "python make_job.py | muster submit -",
+    "a job from another program",
+    "muster submit --like 12 --set roles.worker.replicas=8",
+    "job 12 again, larger",
     NULL,
 };
 const struct cmd cmd_submit = {

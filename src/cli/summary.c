@@ -1,4 +1,5 @@
-/* The last screen of a job. Reads the output directory to name what is in it; everything else is from the view. */
+/* The last screen of a job. Reads the output directory to name what is in it; everything else is
+ * from the view. */
 #include "cli/summary.h"
 
 #include "base/mem.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LINES_SHOWN 5
+#define LINES_SHOWN  5
 #define LINE_COLUMNS 160
 
 /* ---- who was first ---- */
@@ -46,7 +47,8 @@ int summary_exit_code(const struct text_node *job, int absent)
 {
     const char *task;
     const struct text_node *first = summary_first_failure(job, &task);
-    uint64_t code = answer_number(first, "exit_code", 0), signal = answer_number(first, "signal", 0);
+    uint64_t code = answer_number(first, "exit_code", 0),
+             signal = answer_number(first, "signal", 0);
     if (code)
         return (int)(code & 0xff);
     return signal ? 128 + (int)signal : absent;
@@ -89,9 +91,11 @@ static void put_failure(struct arena *a, const struct text_node *job, struct buf
 {
     const char *task = "";
     const struct text_node *first = summary_first_failure(job, &task);
-    buf_addf(out, "%s failed: %s\n", answer_text(job, "name", "job"), answer_text(job, "reason", "no reason is known"));
+    buf_addf(out, "%s failed: %s\n", answer_text(job, "name", "job"),
+             answer_text(job, "reason", "no reason is known"));
     if (!first) {
-        buf_addf(out, "  more         muster show %llu\n", (unsigned long long)answer_number(job, "number", 0));
+        buf_addf(out, "  more         muster show %llu\n",
+                 (unsigned long long)answer_number(job, "number", 0));
         return;
     }
     put_tail(a, answer_text(first, "tail", ""), out);

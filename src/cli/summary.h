@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-/* job: the view with its tasks. Failure: who was first, its last lines, what to do next; output directory otherwise. */
+/* job: the view with its tasks. Failure: who was first, its last lines, what to do next; output
+ * directory otherwise. */
 void summary_print(struct arena *, const struct text_node *job, struct buf *out);
 /* The attempt that failed first, with its task's name; NULL when none failed. */
 const struct text_node *summary_first_failure(const struct text_node *job, const char **task);

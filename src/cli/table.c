@@ -1,4 +1,5 @@
-/* Tables are collected first, because widths are known only at the end. The last column is neither padded nor cut. */
+/* Tables are collected first, because widths are known only at the end. The last column is neither
+ * padded nor cut. */
 #include "cli/table.h"
 
 #include "base/err.h"
@@ -9,7 +10,8 @@
 
 #define GAP 2
 
-void table_init(struct table *t, struct arena *arena, const struct table_column *columns, size_t n, bool wide)
+void table_init(struct table *t, struct arena *arena, const struct table_column *columns, size_t n,
+                bool wide)
 {
     if (n > TABLE_COLUMNS)
         BUG("a table of %zu columns", n);
@@ -104,7 +106,8 @@ void table_print(const struct table *t, size_t indent, bool color, struct buf *o
     for (size_t r = head ? 0 : 1; r <= t->rows; r++) {
         buf_addf(out, "%*s", (int)indent, "");
         for (size_t i = 0; i <= last; i++) {
-            struct cell cell = { .text = r ? t->cells[(r - 1) * t->n_columns + i] : t->columns[i].title,
+            struct cell cell = { .text =
+                                     r ? t->cells[(r - 1) * t->n_columns + i] : t->columns[i].title,
                                  .sgr = color && r && i == t->painted ? t->colors[r - 1] : NULL,
                                  .width = widths[i],
                                  .right = t->columns[i].right,

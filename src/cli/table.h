@@ -12,18 +12,18 @@
 
 struct table_column {
     const char *title;
-    bool right;       /* numbers */
-    bool wide;        /* only with -o wide */
+    bool right; /* numbers */
+    bool wide;  /* only with -o wide */
 };
 struct table {
     struct arena *arena;
     const struct table_column *columns;
     size_t n_columns; /* at most TABLE_COLUMNS */
     bool wide;
-    const char **cells; /* row by row */
+    const char **cells;  /* row by row */
     const char **colors; /* of each row's painted cell: SGR code or NULL */
     size_t rows, cap;
-    size_t painted;     /* column that row colours are for */
+    size_t painted; /* column that row colours are for */
 };
 void table_init(struct table *, struct arena *, const struct table_column *, size_t n, bool wide);
 /* A new row of n_columns cells, all "". Texts are not copied. */
@@ -33,7 +33,8 @@ void table_color(struct table *, size_t column, const char *sgr);
 /* indent spaces before each row; a head line where any column has a title. */
 void table_print(const struct table *, size_t indent, bool color, struct buf *out);
 
-/* text in at most columns columns, with an ellipsis where it was cut; control characters become '?'. In arena. */
+/* text in at most columns columns, with an ellipsis where it was cut; control characters become
+ * '?'. In arena. */
 const char *table_clip(struct arena *, const char *text, size_t columns);
 
 #endif

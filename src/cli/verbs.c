@@ -7,10 +7,11 @@
 
 /* In the order of help: daily work first. */
 static const struct cmd *const verbs[] = {
-    &cmd_run,    &cmd_submit, &cmd_check,  &cmd_convert, &cmd_ls,         &cmd_show,    &cmd_logs,
-    &cmd_events, &cmd_wait,   &cmd_stop,   &cmd_suspend, &cmd_resume,     &cmd_rm,      &cmd_exec,
-    &cmd_explain, &cmd_nodes, &cmd_server, &cmd_config,  &cmd_schema,     &cmd_doctor,  &cmd_open,
-    &cmd_env,    &cmd_completion, &cmd_version, &cmd_help_verb, &cmd_man,
+    &cmd_run,       &cmd_submit, &cmd_check,   &cmd_convert, &cmd_ls,         &cmd_show,
+    &cmd_logs,      &cmd_events, &cmd_wait,    &cmd_stop,    &cmd_suspend,    &cmd_resume,
+    &cmd_rm,        &cmd_exec,   &cmd_explain, &cmd_nodes,   &cmd_server,     &cmd_config,
+    &cmd_schema,    &cmd_doctor, &cmd_open,    &cmd_env,     &cmd_completion, &cmd_version,
+    &cmd_help_verb, &cmd_man,
 };
 
 const struct cmd *const *cmd_all(size_t *n)
@@ -45,7 +46,8 @@ static bool has_row(const struct opt *rows, size_t n, const char *name)
 
 const struct opt *cmd_options(const struct cli *cli, const struct cmd *cmd)
 {
-    size_t own = count_rows(cmd->opts), more = cmd->server_opts ? cli->host->n_server_opts : 0, n = own;
+    size_t own = count_rows(cmd->opts), more = cmd->server_opts ? cli->host->n_server_opts : 0,
+           n = own;
     if (!more)
         return cmd->opts;
     struct opt *rows = ARENA_ARRAY(cli->arena, own + more + 1, struct opt);
@@ -61,8 +63,8 @@ const struct opt *cmd_options(const struct cli *cli, const struct cmd *cmd)
 
 void cmd_help(const struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
-    buf_addf(out, "muster %s: %s\n\n  muster %s [options] %s\n\n", cmd->name, cmd->summary, cmd->name,
-             cmd->operands);
+    buf_addf(out, "muster %s: %s\n\n  muster %s [options] %s\n\n", cmd->name, cmd->summary,
+             cmd->name, cmd->operands);
     opt_help(cmd_options(cli, cmd), out);
     if (!cmd->examples)
         return;
@@ -81,6 +83,7 @@ int cmd_operands(const struct cmd *cmd, int argc, int min, int max, struct err *
     if (argc < min)
         err_set(err, ERR_INPUT, "muster %s needs %s", cmd->name, cmd->operands);
     else
-        err_set(err, ERR_INPUT, "muster %s takes no more than %d operand%s", cmd->name, max, max == 1 ? "" : "s");
+        err_set(err, ERR_INPUT, "muster %s takes no more than %d operand%s", cmd->name, max,
+                max == 1 ? "" : "s");
     return err_hint(err, "muster %s %s   (--help shows more)", cmd->name, cmd->operands);
 }

@@ -1,5 +1,6 @@
-/* Two streams at once with a client that blocks: one child follows the events, one the output, and this process waits for both and
- * for signals. Children die with their parent. Only whole lines are written, so that the streams mix well. */
+/* Two streams at once with a client that blocks: one child follows the events, one the output, and
+ * this process waits for both and for signals. Children die with their parent. Only whole lines are
+ * written, so that the streams mix well. */
 #include "cli/watch.h"
 
 #include "base/clock.h"
@@ -60,22 +61,28 @@ static void on_gone(void *arg)
 {
     struct screen *s = arg;
     char tasks[48];
-    fprintf(s->to, "server gone, %s go on%s", out_count(tasks, s->watch->tasks, "task"), s->tty ? " …" : "\n");
+    fprintf(s->to, "server gone, %s go on%s", out_count(tasks, s->watch->tasks, "task"),
+            s->tty ? " …" : "\n");
     fflush(s->to);
 }
 
 static void on_back(void *arg, uint64_t after_ms)
 {
     struct screen *s = arg;
-    fprintf(s->to, "%sback after %.1f s, nothing lost\n", s->tty ? " " : "server ", (double)after_ms / 1000);
+    fprintf(s->to, "%sback after %.1f s, nothing lost\n", s->tty ? " " : "server ",
+            (double)after_ms / 1000);
     fflush(s->to);
 }
 
 static int follow_events(struct screen *s)
 {
     struct err err;
-    struct follow follow = { .request = want_events, .record = on_event, .gone = on_gone, .back = on_back, .arg = s };
-    s->phases = (struct phases){ .tasks = s->watch->tasks, .work_dir = s->watch->work_dir, .color = s->cli->color };
+    struct follow follow = {
+        .request = want_events, .record = on_event, .gone = on_gone, .back = on_back, .arg = s
+    };
+    s->phases = (struct phases){ .tasks = s->watch->tasks,
+                                 .work_dir = s->watch->work_dir,
+                                 .color = s->cli->color };
     if (follow_run(s->cli, &follow, &err) < 0) {
         out_error(&err);
         return err_exit_status(err.code);
@@ -114,9 +121,10 @@ static int follow_log(struct screen *s)
     return rc < 0 ? err_exit_status(err.code) : 0;
 }
 
-_Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job)(struct screen *), pid_t parent)
+_Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job)(struct screen *),
+                               pid_t parent)
 {
-    static char buffer[OUT_BUFFER];
+    char *buffer = mem_new(OUT_BUFFER); /* this process never returns */
     struct screen s = { .cli = cli, .watch = w, .to = w->to_stderr ? stderr : stdout };
     sigset_t none;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -129,7 +137,7 @@ _Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job
         s.to = fopen("/dev/null", "w");
     if (!s.to)
         _exit(EXIT_JOB_FAILED);
-    setvbuf(s.to, buffer, _IOFBF, sizeof buffer);
+    setvbuf(s.to, buffer, _IOFBF, OUT_BUFFER);
     s.tty = isatty(fileno(s.to)) == 1;
     call_drop(cli);
     int status = job(&s);
@@ -186,8 +194,10 @@ static void stop_job(struct watching *w)
 {
     AUTO_BUF struct buf path = BUF_INIT(256);
     struct err err;
-    buf_addf(&path, "/v1/jobs/%llu/stop%s", (unsigned long long)w->watch->number, w->stops ? "?now=1" : "");
-    fprintf(stderr, "stopping %llu%s\n", (unsigned long long)w->watch->number, w->stops ? " now" : "");
+    buf_addf(&path, "/v1/jobs/%llu/stop%s", (unsigned long long)w->watch->number,
+             w->stops ? "?now=1" : "");
+    fprintf(stderr, "stopping %llu%s\n", (unsigned long long)w->watch->number,
+            w->stops ? " now" : "");
     if (!call_send(w->cli, &(struct call){ .method = "POST", .path = buf_str(&path) }, &err))
         out_error(&err);
     call_drop(w->cli);
@@ -203,8 +213,9 @@ static void on_interrupt(struct watching *w)
         return;
     }
     w->asked_ms = now;
-    fprintf(stderr, "\nagain within %d s: stop the job; otherwise it goes on, muster logs -f %llu\n", AGAIN_MS / 1000,
-            (unsigned long long)w->watch->number);
+    fprintf(stderr,
+            "\nagain within %d s: stop the job; otherwise it goes on, muster logs -f %llu\n",
+            AGAIN_MS / 1000, (unsigned long long)w->watch->number);
 }
 
 static void wait_signal(struct watching *w, const sigset_t *set)
@@ -216,7 +227,8 @@ static void wait_signal(struct watching *w, const sigset_t *set)
         return;
     }
     if (w->asked_ms)
-        wait = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000), .tv_nsec = (long)((until - now) % 1000) * 1000000 };
+        wait = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000),
+                                  .tv_nsec = (long)((until - now) % 1000) * 1000000 };
     if (sigtimedwait(set, NULL, &wait) == SIGINT)
         on_interrupt(w);
 }
@@ -261,7 +273,8 @@ int watch_job(struct cli *cli, const struct watch *watch, enum watch_end *end, s
     bool held = w.events_status == STATUS_HELD;
     int failed = held ? 0 : w.events_status ? w.events_status : w.log_status;
     if (!w.left && failed) {
-        err_set(err, ERR_UNAVAILABLE, "following job %llu ended too early", (unsigned long long)watch->number);
+        err_set(err, ERR_UNAVAILABLE, "following job %llu ended too early",
+                (unsigned long long)watch->number);
         return err_hint(err, "it goes on: muster logs -f %llu", (unsigned long long)watch->number);
     }
     return 0;

@@ -1,4 +1,5 @@
-/* Following one job to its end on the terminal: its phases and its output, merged, through server restarts, with Ctrl-C. */
+/* Following one job to its end on the terminal: its phases and its output, merged, through server
+ * restarts, with Ctrl-C. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 

@@ -1,5 +1,6 @@
-/* Settings: flag before environment before file before default, each value with where it came from. The file is YAML with the
- * table's keys; a list or map in it is joined into the text form that flags have, so that there is one reader for each kind. */
+/* Settings: flag before environment before file before default, each value with where it came from.
+ * The file is YAML with the table's keys; a list or map in it is joined into the text form that
+ * flags have, so that there is one reader for each kind. */
 #include "main/config.h"
 
 #include "base/file.h"
@@ -27,10 +28,14 @@ static const struct {
 #undef SETTING_ROW
 };
 
-/* Flags as people type them: "idle-exit" for idle_exit. Spelled out by the preprocessor once, dashed at first use. */
+/* Flags as people type them: "idle-exit" for idle_exit. Spelled out by the preprocessor once,
+ * dashed at first use. */
 #define SETTING_OPT(id, k, t, v, a, d)                                                             \
-    { .name = k, .type = OPT_STR, .offset = SETTING_##id * sizeof(const char *),                \
-      .arg = a, .help = d },
+    { .name = k,                                                                                   \
+      .type = OPT_STR,                                                                             \
+      .offset = SETTING_##id * sizeof(const char *),                                               \
+      .arg = a,                                                                                    \
+      .help = d },
 static struct opt options[] = { SETTINGS(SETTING_OPT) OPT_END };
 #undef SETTING_OPT
 static char flag_names[SETTING_N][32];
@@ -88,11 +93,17 @@ static int check(enum setting s, const struct setting_value *v, struct err *err)
     uint32_t a, b;
     const char *wanted = NULL;
     switch (settings[s].kind) {
-    case DURATION: wanted = duration_of(v->text, &n) ? NULL : "a duration: 90s, 15m, 2h or never"; break;
+    case DURATION:
+        wanted = duration_of(v->text, &n) ? NULL : "a duration: 90s, 15m, 2h or never";
+        break;
     case SIZE: wanted = scan_size(v->text, &n) ? NULL : "a size: 64Mi, 1Gi"; break;
-    case COUNT: wanted = scan_u64(v->text, 1, 1000000, &n) ? NULL : "a number from 1 to 1000000"; break;
+    case COUNT:
+        wanted = scan_u64(v->text, 1, 1000000, &n) ? NULL : "a number from 1 to 1000000";
+        break;
     case PORTS: wanted = ports_of(v->text, &a, &b) ? NULL : "a range: 20000-32767"; break;
-    case LEVEL: wanted = log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error"; break;
+    case LEVEL:
+        wanted = log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error";
+        break;
     case TEXT:
     case NODES:
     case PAIRS:
@@ -106,7 +117,8 @@ static int check(enum setting s, const struct setting_value *v, struct err *err)
 
 /* ---- the file ---- */
 
-/* A list or map of scalars as flags write it: "a,b" and "k=v,k=v". false: something else is in it. */
+/* A list or map of scalars as flags write it: "a,b" and "k=v,k=v". false: something else is in it.
+ */
 static bool join(struct arena *a, const struct text_node *node, const char **text)
 {
     AUTO_BUF struct buf out = BUF_INIT(CONFIG_MAX);
@@ -122,8 +134,8 @@ static bool join(struct arena *a, const struct text_node *node, const char **tex
     return true;
 }
 
-static int take(struct arena *a, enum setting s, const struct text_node *node, struct setting_value *v,
-                struct err *err)
+static int take(struct arena *a, enum setting s, const struct text_node *node,
+                struct setting_value *v, struct err *err)
 {
     enum kind kind = settings[s].kind;
     v->from = "file";
@@ -132,7 +144,8 @@ static int take(struct arena *a, enum setting s, const struct text_node *node, s
         v->text = node->str;
     else if (node->kind == TEXT_LIST && kind == NODES)
         v->text = arena_printf(a, "%zu nodes", node->count);
-    else if (!((node->kind == TEXT_LIST && kind == LIST) || (node->kind == TEXT_MAP && kind == PAIRS)) ||
+    else if (!((node->kind == TEXT_LIST && kind == LIST) ||
+               (node->kind == TEXT_MAP && kind == PAIRS)) ||
              !join(a, node, &v->text))
         return err_set(err, ERR_INPUT, "%u:%u: %s cannot be %s", node->place.line, node->place.col,
                        settings[s].key, text_kind_word(node->kind));
@@ -145,17 +158,19 @@ static int unknown_key(const struct text_node *node, struct err *err)
     for (size_t i = 0; i < SETTING_N; i++)
         names[i] = settings[i].key;
     const char *near = scan_nearest(node->key, names, SETTING_N);
-    err_set(err, ERR_INPUT, "%u:%u: unknown setting \"%.60s\"", node->key_place.line, node->key_place.col,
-            node->key);
+    err_set(err, ERR_INPUT, "%u:%u: unknown setting \"%.60s\"", node->key_place.line,
+            node->key_place.col, node->key);
     return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "\"muster config\" lists them");
 }
 
-static int take_all(struct arena *a, const struct text_node *root, struct config *config, struct err *err)
+static int take_all(struct arena *a, const struct text_node *root, struct config *config,
+                    struct err *err)
 {
     if (root->kind == TEXT_NULL)
         return 0;
     if (root->kind != TEXT_MAP)
-        return err_set(err, ERR_INPUT, "it is %s, not a map of settings", text_kind_word(root->kind));
+        return err_set(err, ERR_INPUT, "it is %s, not a map of settings",
+                       text_kind_word(root->kind));
     for (const struct text_node *n = root->first; n; n = n->next) {
         size_t s = 0;
         while (s < SETTING_N && strcmp(settings[s].key, n->key) != 0)
@@ -163,8 +178,8 @@ static int take_all(struct arena *a, const struct text_node *root, struct config
         if (s == SETTING_N)
             return unknown_key(n, err);
         if (s == SETTING_CONFIG || s == SETTING_STATE_DIR) {
-            err_set(err, ERR_INPUT, "%u:%u: %s cannot be set in the file", n->key_place.line, n->key_place.col,
-                    n->key);
+            err_set(err, ERR_INPUT, "%u:%u: %s cannot be set in the file", n->key_place.line,
+                    n->key_place.col, n->key);
             return err_hint(err, "set %s, or use --%s", settings[s].env, config_options()[s].name);
         }
         if (take(a, (enum setting)s, n, &config->at[s], err) < 0)
@@ -185,7 +200,8 @@ static bool blank(const char *text)
     return true;
 }
 
-static int read_file(struct arena *a, const char *path, bool wanted, struct config *config, struct err *err)
+static int read_file(struct arena *a, const char *path, bool wanted, struct config *config,
+                     struct err *err)
 {
     AUTO_FREE char *text = NULL;
     size_t len;
@@ -225,7 +241,8 @@ static void set(struct config *config, size_t s, const char *text, const char *f
 
 int config_load(struct arena *a, const char *const *flags, struct config *config, struct err *err)
 {
-    const char *file = flags[SETTING_CONFIG] ? flags[SETTING_CONFIG] : getenv(settings[SETTING_CONFIG].env);
+    const char *file =
+        flags[SETTING_CONFIG] ? flags[SETTING_CONFIG] : getenv(settings[SETTING_CONFIG].env);
     const char *usual = default_file(a);
     *config = (struct config){ .file = NULL };
     for (size_t s = 0; s < SETTING_N; s++)

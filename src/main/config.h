@@ -1,4 +1,5 @@
-/* The server's settings: one table gives flags, environment names, the configuration file's keys, defaults and help. */
+/* The server's settings: one table gives flags, environment names, the configuration file's keys,
+ * defaults and help. */
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
 
@@ -10,9 +11,10 @@
 
 #include <stdint.h>
 
-/* id, key in the file (flag: with - for _), kind, default, value in help, meaning. The environment name is MUSTER_ and the key
- * in capitals. Defaults that depend on the state directory or the machine are "". */
-#define SETTINGS(X)                                                                                \
+/* id, key in the file (flag: with - for _), kind, default, value in help, meaning. The environment
+ * name is MUSTER_ and the key in capitals. Defaults that depend on the state directory or the
+ * machine are "". */
+#define SETTINGS(X)                                                                                 \
     X(STATE_DIR, "state_dir", TEXT, "", "DIR", "records, logs, socket and token of this server")    \
     X(CONFIG, "config", TEXT, "", "FILE", "configuration file (YAML)")                              \
     X(NODES, "nodes", NODES, "", "LIST",                                                            \
@@ -20,7 +22,8 @@
     X(LISTEN, "listen", TEXT, "127.0.0.1:6878", "ADDR",                                             \
       "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
     X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \
-    X(FS_URI, "fs_uri", TEXT, "", "URI", "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory") \
+    X(FS_URI, "fs_uri", TEXT, "", "URI",                                                            \
+      "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory")                     \
     X(ROOTS, "roots", PAIRS, "", "LIST",                                                            \
       "directories that serve URI prefixes: hdfs://host:9000/=/data (apart by ,)")                  \
     X(PYTHON, "python", TEXT, "", "FILE",                                                           \
@@ -49,10 +52,12 @@ struct config {
 
 const char *setting_key(enum setting);
 const char *setting_doc(enum setting);
-/* Rows of command-line options for all settings: offsets into an array of SETTING_N const char *. */
+/* Rows of command-line options for all settings: offsets into an array of SETTING_N const char *.
+ */
 const struct opt *config_options(void);
 
-/* flags: SETTING_N texts, NULL where not given. Every value is checked for its form. Texts are in arena. */
+/* flags: SETTING_N texts, NULL where not given. Every value is checked for its form. Texts are in
+ * arena. */
 int config_load(struct arena *, const char *const *flags, struct config *, struct err *);
 /* Replaces a default that was left open ("") by what it comes to. */
 void config_settle(struct config *, enum setting, const char *text);

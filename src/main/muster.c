@@ -1,5 +1,5 @@
-/* The program `muster`: one binary whose name decides what it is. "muster" is the command line with the server inside; other
- * names, found in libexec/muster, would be rows of the same table. */
+/* The program `muster`: one binary whose name decides what it is. "muster" is the command line with
+ * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
 #include "main/config.h"
 #include "main/server_main.h"

@@ -1,5 +1,5 @@
-/* Declared nodes. Each form is read into one group (a node and how often), groups are laid out as nodes with names and loopback
- * addresses. Nothing here looks at the machine. */
+/* Declared nodes. Each form is read into one group (a node and how often), groups are laid out as
+ * nodes with names and loopback addresses. Nothing here looks at the machine. */
 #include "main/nodes.h"
 
 #include "base/mem.h"
@@ -19,7 +19,8 @@ const char *nodes_address(struct arena *a, size_t i)
     return arena_printf(a, "127.0.%zu.%zu", i / 240, 10 + i % 240);
 }
 
-static int add_group(struct arena *a, const struct group *group, struct node_list *list, struct err *err)
+static int add_group(struct arena *a, const struct group *group, struct node_list *list,
+                     struct err *err)
 {
     if (list->n + group->count > NODES_MAX)
         return err_set(err, ERR_TOO_LARGE, "more than %u nodes", NODES_MAX);
@@ -59,8 +60,9 @@ static int finish(const struct node_list *list, struct err *err)
 
 static struct group new_group(const char *host)
 {
-    return (struct group){ .count = 1,
-                           .node = { .host = host, .gpu_type = "", .declared = true, .memory = 0 } };
+    return (struct group){
+        .count = 1, .node = { .host = host, .gpu_type = "", .declared = true, .memory = 0 }
+    };
 }
 
 static void add_custom(struct arena *a, struct amounts *list, const char *name, uint64_t milli)
@@ -151,7 +153,8 @@ static int read_group(struct arena *a, const char *text, const char *host, struc
         const char *rest = at == text ? read_count(a, item, &group.count) : item;
         if (!rest || !read_item(a, rest, &group)) {
             err_set(err, ERR_INPUT, "nodes: \"%.60s\" in \"%.80s\" is not understood", item, text);
-            return err_hint(err, "write 4x16cpu,64Gi,4gpu:A100,disk=1Ti,zone=a,licence:2; groups apart by ;");
+            return err_hint(
+                err, "write 4x16cpu,64Gi,4gpu:A100,disk=1Ti,zone=a,licence:2; groups apart by ;");
         }
         at += n + (at[n] == ',');
     }
@@ -166,7 +169,8 @@ static int read_group(struct arena *a, const char *text, const char *host, struc
     return add_group(a, &group, list, err);
 }
 
-int nodes_parse(struct arena *a, const char *text, const char *host, struct node_list *list, struct err *err)
+int nodes_parse(struct arena *a, const char *text, const char *host, struct node_list *list,
+                struct err *err)
 {
     *list = (struct node_list){ .at = NULL };
     while (*text) {
@@ -184,8 +188,8 @@ int nodes_parse(struct arena *a, const char *text, const char *host, struct node
 static int bad(const struct text_node *node, const char *wanted, struct err *err)
 {
     err_set(err, ERR_INPUT, "%u:%u: %s is %s%s%.60s", node->place.line, node->place.col,
-            node->key ? node->key : "node", node->str ? "" : text_kind_word(node->kind), node->str ? "" : " ",
-            node->str ? node->str : "");
+            node->key ? node->key : "node", node->str ? "" : text_kind_word(node->kind),
+            node->str ? "" : " ", node->str ? node->str : "");
     return err_hint(err, "write %s", wanted);
 }
 
@@ -207,7 +211,8 @@ static int read_gpu_field(const struct text_node *node, struct node_spec *spec, 
     return 0;
 }
 
-static int read_maps(struct arena *a, const struct text_node *node, struct node_spec *spec, struct err *err)
+static int read_maps(struct arena *a, const struct text_node *node, struct node_spec *spec,
+                     struct err *err)
 {
     bool labels = strcmp(node->key, "labels") == 0;
     uint64_t milli;
@@ -224,9 +229,11 @@ static int read_maps(struct arena *a, const struct text_node *node, struct node_
     return 0;
 }
 
-static int read_field(struct arena *a, const struct text_node *n, struct group *group, struct err *err)
+static int read_field(struct arena *a, const struct text_node *n, struct group *group,
+                      struct err *err)
 {
-    static const char *const names[] = { "name", "count", "cpus", "memory", "disk", "gpus", "labels", "custom" };
+    static const char *const names[] = { "name", "count", "cpus",   "memory",
+                                         "disk", "gpus",  "labels", "custom" };
     struct node_spec *node = &group->node;
     const char *near = scan_nearest(n->key, names, ARRAY_LEN(names));
     const char *text = scalar(n) ? n->str : "";
@@ -244,12 +251,14 @@ static int read_field(struct arena *a, const struct text_node *n, struct group *
         return scan_size(text, &node->memory) ? 0 : bad(n, "a size: 64Gi", err);
     if (strcmp(n->key, "disk") == 0)
         return scan_size(text, &node->disk) ? 0 : bad(n, "a size: 1Ti", err);
-    err_set(err, ERR_INPUT, "%u:%u: unknown field \"%.60s\" of a node", n->key_place.line, n->key_place.col, n->key);
-    return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "name count cpus memory disk gpus labels custom");
+    err_set(err, ERR_INPUT, "%u:%u: unknown field \"%.60s\" of a node", n->key_place.line,
+            n->key_place.col, n->key);
+    return near ? err_hint(err, "\"%s\"?", near)
+                : err_hint(err, "name count cpus memory disk gpus labels custom");
 }
 
-int nodes_read(struct arena *a, const struct text_node *tree, const char *host, struct node_list *list,
-               struct err *err)
+int nodes_read(struct arena *a, const struct text_node *tree, const char *host,
+               struct node_list *list, struct err *err)
 {
     *list = (struct node_list){ .at = NULL };
     for (const struct text_node *item = tree->first; item; item = item->next) {
@@ -260,7 +269,8 @@ int nodes_read(struct arena *a, const struct text_node *tree, const char *host, 
             if (read_field(a, n, &group, err) < 0)
                 return -1;
         if (group.node.cpu_milli == 0 || group.node.memory == 0) {
-            err_set(err, ERR_INPUT, "%u:%u: a node needs cpus and memory", item->place.line, item->place.col);
+            err_set(err, ERR_INPUT, "%u:%u: a node needs cpus and memory", item->place.line,
+                    item->place.col);
             return err_hint(err, "{name: n1, cpus: 16, memory: 64Gi}");
         }
         if (add_group(a, &group, list, err) < 0)

@@ -1,4 +1,5 @@
-/* The state directory as the server makes it. The token is made once and kept; server.json says where the running server is. */
+/* The state directory as the server makes it. The token is made once and kept; server.json says
+ * where the running server is. */
 #include "main/server_files.h"
 
 #include "base/buf.h"
@@ -26,7 +27,8 @@ static int make_dir(const char *path, struct err *err)
         return err_hint(err, "choose another place with --state-dir or MUSTER_STATE_DIR");
     }
     if (st.st_mode & 022) {
-        err_set(err, ERR_DENIED, "others may write to %s (mode %04o)", path, (unsigned)(st.st_mode & 07777));
+        err_set(err, ERR_DENIED, "others may write to %s (mode %04o)", path,
+                (unsigned)(st.st_mode & 07777));
         return err_hint(err, "chmod 700 %s", path);
     }
     if (access(path, R_OK | W_OK | X_OK) != 0) {
@@ -62,8 +64,8 @@ int server_files_open(struct arena *a, const char *dir, struct server_files *fil
                               .socket = arena_strdup(a, socket),
                               .info = arena_printf(a, "%s/server.json", dir) };
     const char *token_path = arena_printf(a, "%s/token", dir);
-    if (make_dir(dir, err) < 0 || file_mkdirs(f.runs, 0700, err) < 0 || file_mkdirs(f.fs, 0700, err) < 0 ||
-        make_token(dir, token_path, err) < 0)
+    if (make_dir(dir, err) < 0 || file_mkdirs(f.runs, 0700, err) < 0 ||
+        file_mkdirs(f.fs, 0700, err) < 0 || make_token(dir, token_path, err) < 0)
         return -1;
     AUTO_FREE char *token = state_dir_token(dir, err);
     if (!token)
@@ -73,7 +75,8 @@ int server_files_open(struct arena *a, const char *dir, struct server_files *fil
     return 0;
 }
 
-int server_files_announce(const struct server_files *files, const struct server_info *info, struct err *err)
+int server_files_announce(const struct server_files *files, const struct server_info *info,
+                          struct err *err)
 {
     struct arena *a = arena_create();
     AUTO_BUF struct buf text = BUF_INIT(64 << 10);

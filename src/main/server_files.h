@@ -1,4 +1,5 @@
-/* Files of a running server in its state directory: made when it starts, read by whoever looks for it. */
+/* Files of a running server in its state directory: made when it starts, read by whoever looks for
+ * it. */
 #ifndef MAIN_SERVER_FILES_H
 #define MAIN_SERVER_FILES_H
 

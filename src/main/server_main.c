@@ -1,8 +1,9 @@
-/* The server process: reads its settings, opens the records, wires core, engine, agents' link and HTTP to one loop, and ends
- * cleanly on SIGTERM, SIGINT, request or idleness. Jobs go on under their agents whatever happens to it.
+/* The server process: reads its settings, opens the records, wires core, engine, agents' link and
+ * HTTP to one loop, and ends cleanly on SIGTERM, SIGINT, request or idleness. Jobs go on under
+ * their agents whatever happens to it.
  *
- * Order matters at both ends: agents' facts may come as soon as the link exists, so its sink goes through this file until the
- * core is there; HTTP comes last, when everything can be answered. */
+ * Order matters at both ends: agents' facts may come as soon as the link exists, so its sink goes
+ * through this file until the core is there; HTTP comes last, when everything can be answered. */
 #include "main/server_main.h"
 
 #include "api/api.h"
@@ -28,9 +29,9 @@
 #include <sys/wait.h>
 #include <uv.h>
 
-#define BODY_MAX     (4u << 20)
-#define IDLE_TIMEOUT 75 /* seconds a silent client may stay */
-#define PORT_TRIES   100
+#define BODY_MAX      (4u << 20)
+#define IDLE_TIMEOUT  75 /* seconds a silent client may stay */
+#define PORT_TRIES    100
 /* An answer that says "the server ends" leaves before the server does. */
 #define LAST_WORDS_MS 30
 
@@ -154,7 +155,8 @@ static int read_nodes(struct server *s, struct err *err)
     s->nodes.n = 1;
     config_settle(&s->config, SETTING_NODES, "this machine");
     if (soft)
-        log_info("nodes.soft", "node=%s cpus_offered=%llu note=\"more than the machine has: tasks share them\"",
+        log_info("nodes.soft",
+                 "node=%s cpus_offered=%llu note=\"more than the machine has: tasks share them\"",
                  machine.name, (unsigned long long)machine.cpu_milli / 1000);
     return 0;
 }
@@ -162,19 +164,20 @@ static int read_nodes(struct server *s, struct err *err)
 static size_t read_all(int fd, char *text, size_t size)
 {
     size_t len = 0;
-    for (ssize_t n = 1; n > 0 && len < size - 1; len += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; n > 0 && len<size - 1; len += n> 0 ? (size_t)n : 0)
         n = read(fd, text + len, size - 1 - len);
     return len;
 }
 
-/* A wrapper script (pyenv's shims, for one) is no interpreter to build environments on: it is asked for the one it runs. NULL when
- * it runs none. */
+/* A wrapper script (pyenv's shims, for one) is no interpreter to build environments on: it is asked
+ * for the one it runs. NULL when it runs none. */
 static const char *behind_wrapper(struct arena *a, const char *file)
 {
     char head[2] = "", line[4096] = "";
     int ends[2], status = -1;
     AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, head, sizeof head) != 2 || memcmp(head, "#!", 2) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+    if (fd < 0 || read(fd, head, sizeof head) != 2 || memcmp(head, "#!", 2) != 0 ||
+        pipe2(ends, O_CLOEXEC) != 0)
         return file;
     pid_t pid = fork();
     if (pid == 0) {
@@ -236,7 +239,8 @@ static int open_records(struct server *s, struct err *err)
     uint64_t other = err->code == ERR_CONFLICT ? server_files_other(&s->files) : 0;
     if (!other)
         return -1;
-    err_set(err, ERR_CONFLICT, "another server (pid %llu) uses %s", (unsigned long long)other, s->files.dir);
+    err_set(err, ERR_CONFLICT, "another server (pid %llu) uses %s", (unsigned long long)other,
+            s->files.dir);
     return err_hint(err, "\"muster server status\" shows it, \"muster server stop\" ends it");
 }
 
@@ -343,7 +347,8 @@ static int make_http(struct server *s, struct err *err)
     struct http_config config = { .loop = &s->loop,
                                   .socket_path = s->files.socket,
                                   .max_body = BODY_MAX,
-                                  .max_connections = (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
+                                  .max_connections =
+                                      (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
                                   .idle_timeout_s = IDLE_TIMEOUT,
                                   .handle = api_handle };
     if (read_listen(s, &config, err) < 0)
@@ -355,7 +360,9 @@ static int make_http(struct server *s, struct err *err)
     s->http = http_server_create(&config, err);
     if (!s->http)
         return -1;
-    s->address = config.host ? arena_printf(s->arena, "http://%s:%u", config.host, http_server_port(s->http)) : "";
+    s->address =
+        config.host ? arena_printf(s->arena, "http://%s:%u", config.host, http_server_port(s->http))
+                    : "";
     api_set_server(s->api, s->http, s->address);
     return 0;
 }
@@ -399,8 +406,8 @@ static int announce(struct server *s, struct err *err)
                                 .address = s->address };
     if (server_files_announce(&s->files, &info, err) < 0)
         return -1;
-    log_info("server.started", "pid=%d version=%s address=%s state_dir=%s nodes=%zu", (int)getpid(), s->version,
-             *s->address ? s->address : "none", s->files.dir, s->nodes.n);
+    log_info("server.started", "pid=%d version=%s address=%s state_dir=%s nodes=%zu", (int)getpid(),
+             s->version, *s->address ? s->address : "none", s->files.dir, s->nodes.n);
     say_ready();
     return 0;
 }
@@ -408,7 +415,8 @@ static int announce(struct server *s, struct err *err)
 static void start_handles(struct server *s)
 {
     uv_check_start(&s->check, on_check);
-    /* After the HTTP server's own: libuv calls the newest first, so answers of a turn are sent in the same round. */
+    /* After the HTTP server's own: libuv calls the newest first, so answers of a turn are sent in
+     * the same round. */
     uv_prepare_start(&s->prepare, on_prepare);
     uv_signal_start(&s->term, on_signal, SIGTERM);
     uv_signal_start(&s->interrupt, on_signal, SIGINT);
@@ -423,8 +431,9 @@ static void start_handles(struct server *s)
 /* Nothing may turn the core any more once its parts begin to go. */
 static void close_handles(struct server *s)
 {
-    uv_handle_t *own[] = { (uv_handle_t *)&s->check, (uv_handle_t *)&s->prepare, (uv_handle_t *)&s->tick,
-                           (uv_handle_t *)&s->idle,  (uv_handle_t *)&s->last,    (uv_handle_t *)&s->term,
+    uv_handle_t *own[] = { (uv_handle_t *)&s->check,    (uv_handle_t *)&s->prepare,
+                           (uv_handle_t *)&s->tick,     (uv_handle_t *)&s->idle,
+                           (uv_handle_t *)&s->last,     (uv_handle_t *)&s->term,
                            (uv_handle_t *)&s->interrupt };
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         uv_close(own[i], NULL);
@@ -483,7 +492,8 @@ int server_main(const char *version, const char *const *flags, struct err *err)
         rc = announce(s, err);
     if (rc == 0) {
         uv_run(&s->loop, UV_RUN_DEFAULT);
-        log_info("server.ended", "uptime_s=%llu", (unsigned long long)(clock_wall_ms() - s->started_ms) / 1000);
+        log_info("server.ended", "uptime_s=%llu",
+                 (unsigned long long)(clock_wall_ms() - s->started_ms) / 1000);
     }
     log_flush();
     server_fini(s);

@@ -13,7 +13,8 @@
 #define LEAST_CPUS 16u
 
 static const struct dialect *const all_dialects[] = { &openpai_v1, &native_dialect };
-static const struct convention *const all_conventions[] = { &openpai_v1_convention, &native_convention,
+static const struct convention *const all_conventions[] = { &openpai_v1_convention,
+                                                            &native_convention,
                                                             &pytorch_convention };
 static const struct dialects registry = {
     .at = all_dialects,
@@ -75,7 +76,8 @@ const char *wire_node_program(struct arena *a, struct err *err)
         if (access(path, X_OK) == 0)
             return path;
     }
-    err_set(err, ERR_CANNOT, "muster-node is neither in %s nor in %s/../libexec/muster", self, self);
+    err_set(err, ERR_CANNOT, "muster-node is neither in %s nor in %s/../libexec/muster", self,
+            self);
     err_hint(err, "install both programs (make install), or set MUSTER_NODE_PROGRAM");
     return NULL;
 }

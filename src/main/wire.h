@@ -19,7 +19,8 @@ struct wire_place {
 };
 /* The engine of this server. Texts are copied by it. */
 struct engine *wire_engine(const struct wire_place *, struct err *err);
-/* This machine as one node: at least 16 cpus are offered (*soft when it has fewer). disk_path: where its disk is measured. */
+/* This machine as one node: at least 16 cpus are offered (*soft when it has fewer). disk_path:
+ * where its disk is measured. */
 struct node_spec wire_machine(struct arena *, const char *disk_path, bool *soft);
 /* muster-node, beside this program or in ../libexec/muster; NULL with err. In arena. */
 const char *wire_node_program(struct arena *, struct err *err);
