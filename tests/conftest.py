@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def closed(server: Server) -> None:
-    said = server.said()
+    said = server.said() + server.agents_said()
     left = server.close()
     assert not left, f"still there after the end: {left}"
     for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "muster: bug at"):

@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv/bin"
 EXAMPLES = ROOT / "examples"
 FINAL = ("succeeded", "failed", "stopped")
+ON_NODES = "starting,running,restarting,stopping"
+LIVE = f"suspended,queued,{ON_NODES}"
 NODES = "4x16cpu,64Gi,4gpu"
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -321,6 +323,12 @@ class Server:
         path = self.state / "server.out"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def agents_said(self) -> str:
+        """What keepers and agents wrote to their standard error; normally nothing."""
+        return "".join(
+            p.read_text(errors="replace") for p in self.state.glob("runs/*/g*/*/agent.err")
+        )
+
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
@@ -472,14 +480,14 @@ class Server:
             found["agent" if parent(pid) in nodes else "keeper"].append(pid)
         return found
 
-    def close(self, keep: bool = False) -> dict[int, str]:
-        """Stops all jobs, ends the server, removes the directory; what survived all that is
-        returned (and killed, by pid)."""
+    def close(self, keep: bool = False, states: str = LIVE) -> dict[int, str]:
+        """Stops all jobs in these states, ends the server, removes the directory; what survived
+        all that is returned (and killed, by pid)."""
         if self.running():
             with contextlib.suppress(
                 OSError, AssertionError, TimeoutError, http.client.HTTPException
             ):
-                live = self.jobs(state="suspended,queued,starting,running,restarting,stopping")
+                live = self.jobs(state=states)
                 for job in live:
                     self.stop(job["number"], now=True)
                 for job in live:

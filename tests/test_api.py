@@ -162,7 +162,7 @@ GARBAGE = [
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage(server: Server, text: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(5)
+        s.settimeout(1)
         s.connect(str(server.socket))
         s.sendall(text)
         s.shutdown(socket.SHUT_WR)
@@ -396,7 +396,7 @@ def test_openapi_lists_routes_that_answer(server: Server) -> None:
             assert reply.status not in (404, 405, 500, 501), f"{method} {real}: {reply.text}"
             checked += 1
     assert checked >= 20
-    assert server.api("DELETE", f"/v1/jobs/{number}").status == 200
+    assert server.api("DELETE", f"/v1/jobs/{number}").status in (200, 202)
     server.wait("openapi2")
 
 

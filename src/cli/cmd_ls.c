@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#define PAGE_MAX 1000 /* the server gives no more at once */
+
 struct ls_opts {
     struct common_opts common;
     bool live, all;
@@ -205,9 +207,36 @@ static const char *full_format(struct cli *cli, const char *from)
     return d ? d->name : from;
 }
 
-static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+/* One page, or with --all every page joined to the first. */
+static struct text_node *fetch(struct cli *cli, struct ls_opts *o, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(64 << 10);
+    struct text_node *first = NULL, *list = NULL, *page;
+    if (o->all)
+        o->limit = PAGE_MAX;
+    do {
+        make_path(o, &path);
+        page = call_get(cli, buf_str(&path), err);
+        if (!page)
+            return NULL;
+        struct text_node *jobs = text_get(page, "jobs");
+        if (list && jobs && jobs->first) {
+            list->last->next = jobs->first;
+            list->last = jobs->last;
+            list->count += jobs->count;
+        }
+        list = list ? list : jobs;
+        first = first ? first : page;
+        o->before = answer_text(page, "next", NULL);
+    } while (o->all && o->before && list && list->count);
+    struct text_node *next = text_get(first, "next");
+    if (o->all && next)
+        next->kind = TEXT_NULL;
+    return first;
+}
+
+static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
     struct ls_opts o = *(const struct ls_opts *)opts_;
     (void)argv;
     if (cmd_operands(&cmd_ls, argc, 0, 0, err) < 0)
@@ -217,8 +246,7 @@ static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, str
         return err_hint(err, "give one of them");
     }
     o.from = full_format(cli, o.from);
-    make_path(&o, &path);
-    const struct text_node *tree = call_get(cli, buf_str(&path), err);
+    const struct text_node *tree = fetch(cli, &o, err);
     if (!tree)
         return -1;
     const struct text_node *jobs = text_get(tree, "jobs");
@@ -230,7 +258,7 @@ static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, str
     print_list(cli, jobs);
     if (!cli->quiet && (!jobs || !jobs->count))
         fputs("no jobs\n", stderr);
-    if (!cli->quiet && cli->tty && next) {
+    if (!cli->quiet && cli->tty && next && !o.all) {
         fflush(stdout);
         fprintf(stderr, "older ones: --before %s\n", next);
     }

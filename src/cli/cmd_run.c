@@ -13,6 +13,7 @@
 #include "cli/submit.h"
 #include "cli/summary.h"
 #include "cli/watch.h"
+#include "job/job.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -21,13 +22,12 @@
 
 struct run_opts {
     struct submit_opts submit;
-    const char *exit_code, *cpu, *memory, *gpu, *image;
-    uint64_t replicas;
+    const char *exit_code, *replicas, *cpu, *memory, *gpu, *image;
 };
 static const struct opt opts[] = {
     { .name = "replicas",
       .letter = 'n',
-      .type = OPT_U64,
+      .type = OPT_STR,
       .offset = offsetof(struct run_opts, replicas),
       .arg = "N",
       .help = "tasks of a command" },
@@ -107,7 +107,6 @@ static struct text_node *submit_command(struct cli *cli, const struct run_opts *
     struct submit_opts submit = o->submit;
     struct made_job made = { .name = o->submit.name,
                              .image = o->image,
-                             .replicas = o->replicas,
                              .cpu = o->cpu,
                              .memory = o->memory,
                              .gpu = o->gpu,
@@ -117,6 +116,8 @@ static struct text_node *submit_command(struct cli *cli, const struct run_opts *
         err_set(err, ERR_INPUT, "--from belongs to a file, \"%.80s\" is a command", argv[0]);
         return NULL;
     }
+    if (o->replicas)
+        scan_u64(o->replicas, 1, JOB_MAX_TASKS, &made.replicas);
     submit.from = "native";
     json_print(made_job_tree(cli->arena, &made), 2, &text);
     return submit_text(cli, &submit, buf_str(&text), text.len, err);
@@ -125,11 +126,16 @@ static struct text_node *submit_command(struct cli *cli, const struct run_opts *
 static int check_run(const struct cli *cli, const struct run_opts *o, int argc, char **argv, struct err *err)
 {
     const char *exit_code = o->exit_code ? o->exit_code : "job";
+    uint64_t n;
     if (cmd_operands(&cmd_run, argc, 1, 1 << 20, err) < 0)
         return -1;
     if (strcmp(exit_code, "job") != 0 && strcmp(exit_code, "task") != 0) {
         err_set(err, ERR_INPUT, "--exit-code: \"%.40s\"", exit_code);
         return err_hint(err, "job or task");
+    }
+    if (o->replicas && !scan_u64(o->replicas, 1, JOB_MAX_TASKS, &n)) {
+        err_set(err, ERR_INPUT, "--replicas: \"%.40s\" is no number of tasks", o->replicas);
+        return err_hint(err, "1 to %u", JOB_MAX_TASKS);
     }
     if (argc > 1 && !cli->dashes && is_job_name(argv[0])) {
         err_set(err, ERR_INPUT, "muster run follows one job, %d files were given", argc);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 
 static bool example(const struct job_spec *job, struct arena *arena, struct job_place *place)
 {
@@ -45,6 +46,7 @@ int main(int argc, char **argv)
 {
     const char *slash = argc ? strrchr(argv[0], '/') : NULL;
     const char *name = slash ? slash + 1 : argc ? argv[0] : "muster";
+    prctl(PR_SET_NAME, "muster"); /* also where it was started as /proc/self/exe */
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(names[i].name, name) == 0)
             return names[i].run(argc, argv);

@@ -13,7 +13,8 @@
 struct crew_sink {
     void (*expect)(void *arg, size_t facts); /* so many are to come: take the memory now */
     void (*fact)(void *arg, const struct wire_fact *);
-    void (*all_over)(void *arg); /* all were told to stop and have ended; RELEASED follows when nothing is left here */
+    void (*all_over)(void *arg); /* all were told to stop and have ended; RELEASED follows when
+                                    nothing is left here */
     void (*log)(void *arg, const struct wire_log *); /* at most one per task and CREW_LOG_MS */
     void *arg;
 };

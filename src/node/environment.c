@@ -8,14 +8,23 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-static const char *const passed_on[] = { "HOME",   "USER",     "LOGNAME", "SHELL",  "PATH", "LANG",
-                                         "LC_ALL", "LC_CTYPE", "TZ",      "TMPDIR", "TERM" };
+static const char *const passed_on[] = {
+    "HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+    "TERM",
+    /* how this machine reaches the network and a package index */
+    "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+    "SSL_CERT_FILE", "PIP_CERT", "PIP_CONFIG_FILE", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS"
+};
 
 static void put_python(struct pairs *out, struct arena *arena, const char *dir)
 {
     const char *path = pairs_get(out, "PATH");
     pairs_setf(out, arena, "PATH", "%s/bin:%s", dir, path ? path : DEFAULT_PATH);
     pairs_set(out, arena, "VIRTUAL_ENV", dir);
+    if (!pairs_get(out,
+                   "PYTHONUNBUFFERED")) /* lines are seen as they are printed, as on a terminal */
+        pairs_set(out, arena, "PYTHONUNBUFFERED", "1");
 }
 
 static char **as_list(struct arena *arena, const struct pairs *pairs)
@@ -45,7 +54,7 @@ char **environment_make(struct arena *arena, const struct environment *from)
     if (from->python)
         put_python(&out, arena, from->python);
     pairs_set(&out, arena, "MUSTER_COOKIE", from->cookie);
-    pairs_set(&out, arena, "MUSTER_ATTEMPT", from->attempt);
+    pairs_set(&out, arena, "MUSTER_ATTEMPT_COOKIE", from->attempt);
     return as_list(arena, &out);
 }
 

@@ -15,7 +15,7 @@ void shells_open(struct shells *, const struct wire_exec *, const struct stage *
 void shells_input(struct shells *, const struct wire_data *);
 void shells_resize(struct shells *, const struct wire_resize *);
 void shells_end(struct shells *, uint32_t channel); /* its client is gone */
-void shells_go_on(struct shells *);   /* the uplink has room again */
+void shells_go_on(struct shells *);                 /* the uplink has room again */
 void shells_end_all(struct shells *); /* the connection is lost: nobody is there any more */
 
 #endif

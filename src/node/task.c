@@ -38,7 +38,7 @@ struct task {
     const struct launch_task *what;
     struct task_sink sink;
     enum phase phase;
-    const char *mark; /* "MUSTER_ATTEMPT=..." */
+    const char *mark; /* "MUSTER_ATTEMPT_COOKIE=..." */
     const char *work_dir;
     struct stage stage;
     struct cgroup cgroup;
@@ -101,7 +101,7 @@ static void prepare_stage(struct task *task)
     const struct launch_task *what = task->what;
     const char *id = arena_printf(batch->arena, "%s.%s.%u.%u", task->site->cookie, what->role,
                                   what->ref.index, what->attempt);
-    task->mark = arena_printf(batch->arena, "MUSTER_ATTEMPT=%s", id);
+    task->mark = arena_printf(batch->arena, "MUSTER_ATTEMPT_COOKIE=%s", id);
     struct environment environment = {
         .own = &what->env,
         .cookie = task->site->cookie,

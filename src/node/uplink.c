@@ -23,6 +23,7 @@
 #define READS_PER_TURN   16
 #define IN_KEEP          65536u /* larger buffers are given back when empty */
 #define OUT_MAX          (64u << 20)
+#define DIR_GONE         410 /* as if the server had said so */
 
 enum stage { DOWN, ASKING, UP };
 
@@ -312,6 +313,10 @@ static void try_now(struct uplink *link)
     struct conf conf;
     struct err err;
     if (conf_read(link->dir, &conf, &err) != 0) {
+        if (access(link->dir, F_OK) != 0 && errno == ENOENT) {
+            refuse(link, DIR_GONE); /* its directory was removed: nobody will ever call again */
+            return;
+        }
         log_warn("conf.unreadable", "%s", err.what);
         try_later(link);
         return;

@@ -1,4 +1,5 @@
-/* Frames between server, agent and attached clients: u32 length (little endian, of what follows), u8 kind, u64 sequence, body. */
+/* Frames between server, agent and attached clients: u32 length (little endian, of what follows),
+ * u8 kind, u64 sequence, body. */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
@@ -8,22 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION   1
 #define WIRE_MAX_FRAME (16u << 20)
-#define WIRE_HEAD 13 /* bytes before the body */
+#define WIRE_HEAD      13 /* bytes before the body */
 
 #define WIRE_KINDS(X)                                                                              \
-    X(HELLO)    /* agent -> server: who I am, which launches I have, first unacknowledged sequence */ \
-    X(WELCOME)  /* server -> agent: last committed sequence */                                     \
-    X(LAUNCH)   /* server -> agent: struct launch */                                               \
-    X(STOP)     /* server -> agent: one attempt or all */                                          \
-    X(FACT)     /* agent -> server, sequenced */                                                   \
-    X(ACK)      /* server -> agent: facts up to this sequence are committed */                     \
-    X(LOG)      /* agent -> server: log ends here now (unsequenced) */                             \
-    X(RELEASE)  /* server -> agent: all facts are committed, leave */                              \
-    X(PING) X(PONG)                                                                                \
-    X(EXEC)     /* server -> agent: channel, task, argv, tty, size */                              \
-    X(STDIN) X(STDOUT) X(STDERR) X(RESIZE) X(EXIT) /* of a channel; body: u32 channel, bytes */
+    X(HELLO) /* agent -> server: who I am, which launches I have, first unacknowledged sequence */ \
+    X(WELCOME) /* server -> agent: last committed sequence */                                      \
+    X(LAUNCH)  /* server -> agent: struct launch */                                                \
+    X(STOP)    /* server -> agent: one attempt or all */                                           \
+    X(FACT)    /* agent -> server, sequenced */                                                    \
+    X(ACK)     /* server -> agent: facts up to this sequence are committed */                      \
+    X(LOG)     /* agent -> server: log ends here now (unsequenced) */                              \
+    X(RELEASE) /* server -> agent: all facts are committed, leave */                               \
+    X(PING)                                                                                        \
+    X(PONG) X(EXEC) /* server -> agent: channel, task, argv, tty, size */                          \
+        X(STDIN) X(STDOUT) X(STDERR) X(RESIZE)                                                     \
+            X(EXIT) /* of a channel; body: u32 channel, bytes */
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM
@@ -34,10 +36,12 @@ struct wire_frame {
     const unsigned char *body;
     size_t len;
 };
-/* Takes one frame from the front of data. 1: *frame points into data, *used bytes are done; 0: more bytes needed; -1: broken. */
+/* Takes one frame from the front of data. 1: *frame points into data, *used bytes are done; 0: more
+ * bytes needed; -1: broken. */
 int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *used);
 
-/* Writing: begin, put..., end (patches the length). Texts are u32 length + bytes; NULL is length 0xffffffff. */
+/* Writing: begin, put..., end (patches the length). Texts are u32 length + bytes; NULL is length
+ * 0xffffffff. */
 size_t wire_begin(struct buf *, enum wire_kind, uint64_t seq); /* the mark for wire_end */
 void wire_end(struct buf *, size_t mark);
 void wire_put_u8(struct buf *, uint8_t);
@@ -56,9 +60,11 @@ uint8_t wire_get_u8(struct wire_reader *);
 uint32_t wire_get_u32(struct wire_reader *);
 uint64_t wire_get_u64(struct wire_reader *);
 struct arena;
-const char *wire_get_str(struct wire_reader *, struct arena *); /* copied; NUL inside is bad; may be NULL */
-const void *wire_get_bytes(struct wire_reader *, size_t *len);  /* points into the frame */
-/* A count of elements that each take at least min bytes: bad when the rest of the frame cannot hold them. */
+const char *wire_get_str(struct wire_reader *,
+                         struct arena *); /* copied; NUL inside is bad; may be NULL */
+const void *wire_get_bytes(struct wire_reader *, size_t *len); /* points into the frame */
+/* A count of elements that each take at least min bytes: bad when the rest of the frame cannot hold
+ * them. */
 uint32_t wire_get_count(struct wire_reader *, size_t min);
 
 #endif

@@ -1,4 +1,5 @@
-/* Bodies of the frames between server and agent. Decoders are strict and bounded; texts live in arena. */
+/* Bodies of the frames between server and agent. Decoders are strict and bounded; texts live in
+ * arena. */
 #ifndef WIRE_MESSAGE_H
 #define WIRE_MESSAGE_H
 
@@ -13,16 +14,23 @@ struct wire_hello { /* agent -> server */
     struct generation generation;
     const char *node;
     uint32_t agent_pid;
-    uint32_t launch_seq;    /* last launch applied; 0: none yet */
-    uint64_t first_seq;     /* oldest fact it still has; facts before are acknowledged */
+    uint32_t launch_seq; /* last launch applied; 0: none yet */
+    uint64_t first_seq;  /* oldest fact it still has; facts before are acknowledged */
 };
 struct wire_stop {
-    bool all;               /* else one attempt */
+    bool all; /* else one attempt */
     struct task_ref task;
-    bool now;               /* SIGKILL at once */
-    enum end_by why;        /* recorded as who ended it */
+    bool now;        /* SIGKILL at once */
+    enum end_by why; /* recorded as who ended it */
 };
-enum wire_fact_kind { WIRE_FACT_NONE, WIRE_FACT_STARTED, WIRE_FACT_ENDED, WIRE_FACT_REFUSED, WIRE_FACT_RELEASED, WIRE_FACT_N };
+enum wire_fact_kind {
+    WIRE_FACT_NONE,
+    WIRE_FACT_STARTED,
+    WIRE_FACT_ENDED,
+    WIRE_FACT_REFUSED,
+    WIRE_FACT_RELEASED,
+    WIRE_FACT_N
+};
 struct wire_fact {
     enum wire_fact_kind kind;
     struct task_ref task;
@@ -32,7 +40,11 @@ struct wire_fact {
     uint64_t log_end;
     struct ending ending;
 };
-struct wire_log { struct task_ref task; uint32_t attempt; uint64_t end; };
+struct wire_log {
+    struct task_ref task;
+    uint32_t attempt;
+    uint64_t end;
+};
 struct wire_exec {
     uint32_t channel;
     struct task_ref task;
@@ -42,17 +54,22 @@ struct wire_exec {
     uint16_t rows, cols;
 };
 
-/* Frames of a channel. STDIN STDOUT STDERR: the channel and the bytes, none for the end of that stream. A sender reads its source
- * only while the connection takes what it sends. EXIT from the server (channel only, read by wire_get_data): the client is gone. */
+/* Frames of a channel. STDIN STDOUT STDERR: the channel and the bytes, none for the end of that
+ * stream. A sender reads its source only while the connection takes what it sends. EXIT from the
+ * server (channel only, read by wire_get_data): the client is gone. */
 struct wire_data {
     uint32_t channel;
     const void *at; /* inside the frame */
     size_t len;
 };
-struct wire_resize { uint32_t channel; uint16_t rows, cols; };
+struct wire_resize {
+    uint32_t channel;
+    uint16_t rows, cols;
+};
 struct wire_exit { /* agent -> server: the command is over */
     uint32_t channel;
-    uint32_t code; /* exit code, 128 + signal, or 127 after STDERR said why it could not be started */
+    uint32_t
+        code; /* exit code, 128 + signal, or 127 after STDERR said why it could not be started */
 };
 
 void wire_put_hello(struct buf *, const struct wire_hello *);
@@ -61,7 +78,8 @@ void wire_put_stop(struct buf *, const struct wire_stop *);
 void wire_put_fact(struct buf *, uint64_t seq, const struct wire_fact *);
 void wire_put_log(struct buf *, const struct wire_log *);
 void wire_put_exec(struct buf *, const struct wire_exec *);
-void wire_put_plain(struct buf *, enum wire_kind, uint64_t seq); /* WELCOME ACK RELEASE PING PONG: no body */
+void wire_put_plain(struct buf *, enum wire_kind,
+                    uint64_t seq); /* WELCOME ACK RELEASE PING PONG: no body */
 
 void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *, size_t);
 void wire_put_resize(struct buf *, const struct wire_resize *);

@@ -49,6 +49,7 @@ static struct run *add(struct local *l, struct generation g, const char *node, c
 {
     struct run *run = run_create(l->loop, g, node, dir);
     run->owner = l;
+    run->program = l->program;
     run->ended = on_ended;
     smap_set(l->runs, run->cookie, run);
     return run;
@@ -73,7 +74,7 @@ static int local_start(struct engine *e, const struct launch *launch, struct err
     struct run *run = find(l, launch->generation, launch->node);
     if (!run)
         run = add(l, launch->generation, launch->node, launch->dir);
-    if (!run->pid && spawn(l, run, launch, err) < 0) {
+    if (!run_lives(run) && spawn(l, run, launch, err) < 0) {
         run_settle(run); /* nothing lives: its end comes up as a fact */
         return err_in(err, "starting %s on %s", launch->job_name, launch->node);
     }
@@ -92,7 +93,7 @@ static int local_stop(struct engine *e, struct generation g, const struct task_r
         struct run *run = value;
         if (run->generation.job != g.job || run->generation.number != g.number)
             continue;
-        if (run->pid)
+        if (run_lives(run))
             link_stop(l->link, g, run->node, task, how, why);
         else
             run_settle(run);

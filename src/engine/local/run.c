@@ -1,5 +1,8 @@
 /* The keeper of one run: started detached (it outlives this server), found again by pid and start time, watched by pidfd. Its end
- * is reported only when nothing that carries the run's cookie is left. */
+ * is reported only when nothing that carries the run's cookie is left.
+ *
+ * keeper.lock tells whether a keeper lives: it is taken before the keeper is started and inherited by it, so that there is no
+ * moment, whenever this server is killed, in which a keeper lives unseen and a second one is started for the same tasks. */
 #include "engine/local/run.h"
 
 #include "base/buf.h"
@@ -15,6 +18,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -55,12 +59,51 @@ void run_destroy(struct run *run)
     uv_close((uv_handle_t *)&run->settle, on_closed);
 }
 
+/* ---- the lock ---- */
+
+/* The descriptor that holds it; -1: another holds it (errno EWOULDBLOCK), or it cannot be had. */
+static int take_lock(const struct run *run)
+{
+    AUTO_FREE char *path = file_join(run->dir, "keeper.lock");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int why = errno;
+        close(fd);
+        errno = why;
+        return -1;
+    }
+    return fd;
+}
+
+static bool is_held(const struct run *run)
+{
+    AUTO_CLOSE int fd = take_lock(run);
+    return fd < 0 && errno == EWOULDBLOCK;
+}
+
 /* ---- the end ---- */
+
+static pid_t start_program(const struct run *run, const char *program, const char *verb, int lock);
+
+/* What carries no cookie (its environment cleared) is found by its cgroup, which muster-node knows. false: not done yet. */
+static bool cleaned(struct run *run)
+{
+    if (!run->program || run->cleaner < 0)
+        return true;
+    if (run->cleaner == 0) {
+        run->cleaner = start_program(run, run->program, "clean", -1);
+        return run->cleaner < 0;
+    }
+    if (waitpid(run->cleaner, NULL, WNOHANG) == 0)
+        return false;
+    run->cleaner = -1;
+    return true;
+}
 
 static void on_settle(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    if (sweep_cookie(run->cookie) > 0)
+    if (sweep_cookie(run->cookie) > 0 || is_held(run) || !cleaned(run))
         return;
     uv_timer_stop(timer);
     run->gone = true;
@@ -147,15 +190,48 @@ static int read_pid(struct run *run, uint64_t *started)
     return 0;
 }
 
-int run_adopt(struct run *run)
+static bool find_keeper(struct run *run)
 {
     uint64_t started = 0;
-    if (read_pid(run, &started) < 0)
-        return 0;
-    if (start_time(run->pid) == started && watch(run) == 0)
+    if (read_pid(run, &started) == 0 && start_time(run->pid) == started && watch(run) == 0)
+        return true;
+    run->pid = 0;
+    return false;
+}
+
+/* The lock was held before the file was read: then what the file says is old, and a keeper is on its way to write it anew. */
+static void on_coming(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+    bool held = is_held(run);
+    if (!find_keeper(run) && held)
+        return;
+    run->coming = false;
+    uv_timer_stop(timer);
+    if (!run->pid)
+        run_settle(run);
+}
+
+int run_adopt(struct run *run)
+{
+    AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
+    bool held = file_is_dir(run->dir) && is_held(run);
+    if (find_keeper(run))
         return 1;
+    if (held) {
+        run->coming = true;
+        uv_timer_start(&run->settle, on_coming, SETTLE_MS, SETTLE_MS);
+        return 1;
+    }
+    if (access(path, F_OK) < 0)
+        return 0;
     run_settle(run);
     return -1;
+}
+
+bool run_lives(const struct run *run)
+{
+    return run->pid || run->coming;
 }
 
 /* ---- starting ---- */
@@ -171,30 +247,31 @@ int run_write_conf(struct run *run, const char *socket, const unsigned char toke
     return file_replace(path, text.data, text.len, 0600, err);
 }
 
-static int start_keeper(struct run *run, const char *program, struct err *err)
+/* lock: becomes descriptor 3 of the program; -1: none. The pid, or -1 and errno. */
+static pid_t start_program(const struct run *run, const char *program, const char *verb, int lock)
 {
     AUTO_FREE char *log = file_join(run->dir, "agent.err");
-    char *argv[] = {(char *)program, (char *)"keeper", run->dir, NULL};
+    char *argv[] = {(char *)program, (char *)verb, run->dir, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none;
+    pid_t pid = -1;
     sigemptyset(&none);
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
+    if (lock >= 0)
+        posix_spawn_file_actions_adddup2(&files, lock, 3);
+    posix_spawn_file_actions_addclosefrom_np(&files, lock >= 0 ? 4 : 3);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-    int rc = posix_spawn(&run->pid, program, &files, &attr, argv, environ);
+    int rc = posix_spawn(&pid, program, &files, &attr, argv, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
-    if (rc == 0)
-        return watch(run) < 0 ? err_sys(err, "watching the keeper %d", (int)run->pid) : 0;
     errno = rc;
-    run->pid = 0;
-    return err_sys(err, "starting %s", program);
+    return rc == 0 ? pid : -1;
 }
 
 int run_spawn(struct run *run, const char *program, const char *socket, const unsigned char token[32],
@@ -202,5 +279,12 @@ int run_spawn(struct run *run, const char *program, const char *socket, const un
 {
     if (file_mkdirs(run->dir, 0700, err) < 0 || run_write_conf(run, socket, token, err) < 0)
         return -1;
-    return start_keeper(run, program, err);
+    AUTO_CLOSE int lock = take_lock(run);
+    if (lock < 0)
+        return err_sys(err, "locking %s", run->dir);
+    pid_t pid = start_program(run, program, "keeper", lock);
+    if (pid < 0)
+        return err_sys(err, "starting %s", program);
+    run->pid = pid;
+    return watch(run) < 0 ? err_sys(err, "watching the keeper %d", (int)pid) : 0;
 }

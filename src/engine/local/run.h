@@ -14,7 +14,10 @@ struct run {
     struct generation generation;
     char *node, *dir;
     char cookie[320];        /* MUSTER_COOKIE of its tasks */
-    pid_t pid;               /* keeper; 0: none was started */
+    const char *program;     /* muster-node, of the owner; NULL: nothing to clean up with */
+    pid_t pid;               /* keeper; 0: none was started, or not known yet */
+    pid_t cleaner;           /* removes what a keeper that was killed left; 0: not started */
+    bool coming;             /* a keeper of an earlier server lives and has not said its pid yet */
     int pidfd;
     uv_poll_t watch;         /* of pidfd */
     uv_timer_t settle;       /* until nothing with its cookie lives */
@@ -27,7 +30,8 @@ struct run *run_create(uv_loop_t *, struct generation, const char *node, const c
 void run_destroy(struct run *); /* closes handles, then frees; the keeper goes on */
 /* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it was and is dead (`ended` follows). */
 int run_adopt(struct run *);
-/* Writes agent.conf and starts the keeper. */
+bool run_lives(const struct run *); /* has a keeper, as far as is known */
+/* Writes agent.conf and starts the keeper, which holds keeper.lock as long as it or its agent lives. Refused while another does. */
 int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32], struct err *);
 /* Tells the directory of a living run the socket of this server (it may have moved). */
 int run_write_conf(struct run *, const char *socket, const unsigned char token[32], struct err *);

@@ -214,6 +214,22 @@ static void a_refused_token_ends_it_all(void **state)
     player_finish(player);
 }
 
+static void a_removed_directory_ends_it_all(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    struct err err;
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "exec sleep 1000");
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
+    assert_int_equal(file_remove_tree(player->agent, &err), 0);
+    player_hang_up(player);
+    assert_int_equal(player_keeper_status(player), 0);
+    assert_true(player_gone((pid_t)fact.pid));
+    player_finish(player);
+}
+
 static uint32_t take_a_port(int *fd)
 {
     struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -644,6 +660,7 @@ int main(void)
         cmocka_unit_test(facts_come_again_until_acknowledged),
         cmocka_unit_test(tasks_outlive_the_connection),
         cmocka_unit_test(a_refused_token_ends_it_all),
+        cmocka_unit_test(a_removed_directory_ends_it_all),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(a_missing_mount_refuses),
         cmocka_unit_test(the_view),

@@ -134,7 +134,7 @@ static void an_environment(void **state)
     pairs_set(&own, arena, "LANG", "C.UTF-8");
     pairs_set(&own, arena, "WHERE", "@WORK_DIR@");
     pairs_set(&own, arena, "PATH", "/opt/bin");
-    pairs_set(&own, arena, "MUSTER_ATTEMPT", "forged");
+    pairs_set(&own, arena, "MUSTER_ATTEMPT_COOKIE", "forged");
     char **env = environment_make(arena, &(struct environment){ .own = &own,
                                                                 .cookie = "1.1.n",
                                                                 .attempt = "1.1.n.w.0.1",
@@ -145,7 +145,7 @@ static void an_environment(void **state)
     assert_string_equal(environment_get(env, "WHERE"), "/work");
     assert_string_equal(environment_get(env, "PATH"), "/agent/py/bin:/opt/bin");
     assert_string_equal(environment_get(env, "MUSTER_COOKIE"), "1.1.n");
-    assert_string_equal(environment_get(env, "MUSTER_ATTEMPT"), "1.1.n.w.0.1");
+    assert_string_equal(environment_get(env, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.0.1");
     assert_null(environment_get(env, "NOT_PASSED_ON"));
     arena_destroy(arena);
 }
@@ -180,7 +180,7 @@ static bool lists(const struct proc_list *list, pid_t pid)
 static void processes(void **state)
 {
     (void)state;
-    char mark[] = "MUSTER_ATTEMPT=1.1.n.w.0.1";
+    char mark[] = "MUSTER_ATTEMPT_COOKIE=1.1.n.w.0.1";
     pid_t pid = start_child(mark);
     struct proc_list list = { .n = 0 };
     proc_children(getpid(), &list);
@@ -189,8 +189,8 @@ static void processes(void **state)
     proc_descendants(getppid(), &list);
     assert_true(lists(&list, pid) && lists(&list, getpid()));
     assert_true(proc_environ_has(pid, mark));
-    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT=1.1.n.w.0.10"));
-    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT=1.1.n.w.0."));
+    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT_COOKIE=1.1.n.w.0.10"));
+    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT_COOKIE=1.1.n.w.0."));
     assert_true(proc_start_time(pid) >= proc_start_time(getpid()));
     assert_true(proc_memory(getpid()) > 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
