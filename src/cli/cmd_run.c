@@ -123,7 +123,8 @@ static struct text_node *submit_command(struct cli *cli, const struct run_opts *
     return submit_text(cli, &submit, buf_str(&text), text.len, err);
 }
 
-static int check_run(const struct cli *cli, const struct run_opts *o, int argc, char **argv, struct err *err)
+static int check_run(const struct cli *cli, const struct run_opts *o, int argc, char **argv,
+                     struct err *err)
 {
     const char *exit_code = o->exit_code ? o->exit_code : "job";
     uint64_t n;

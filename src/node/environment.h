@@ -8,7 +8,7 @@
 struct environment {
     const struct pairs *own; /* what the launch says; wins over what is passed on */
     const char *cookie;      /* MUSTER_COOKIE */
-    const char *attempt;     /* MUSTER_ATTEMPT */
+    const char *attempt;     /* MUSTER_ATTEMPT_COOKIE */
     const char *work_dir;    /* PWD, and every value that is "@WORK_DIR@" */
     const char *python;      /* directory of the job's Python environment, or NULL */
 };

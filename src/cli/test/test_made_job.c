@@ -91,7 +91,8 @@ static void says_only_what_was_said(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(names), cmocka_unit_test(is_a_native_job), cmocka_unit_test(empty_words_stay),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(names), cmocka_unit_test(is_a_native_job),
+                                        cmocka_unit_test(empty_words_stay),
                                         cmocka_unit_test(says_only_what_was_said) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

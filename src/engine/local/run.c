@@ -112,6 +112,7 @@ static void on_settle(uv_timer_t *timer)
 
 void run_settle(struct run *run)
 {
+    run->ending = true;
     uv_timer_start(&run->settle, on_settle, 0, SETTLE_MS);
 }
 
@@ -231,7 +232,7 @@ int run_adopt(struct run *run)
 
 bool run_lives(const struct run *run)
 {
-    return run->pid || run->coming;
+    return run->pid || run->coming || run->ending;
 }
 
 /* ---- starting ---- */

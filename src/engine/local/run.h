@@ -22,6 +22,7 @@ struct run {
     uv_poll_t watch;         /* of pidfd */
     uv_timer_t settle;       /* until nothing with its cookie lives */
     unsigned handles;        /* open ones; freed with the last */
+    bool ending;             /* dead; `ended` follows */
     bool gone;
     void (*ended)(struct run *); /* the keeper is dead and nothing of the run lives any more */
 };
@@ -30,7 +31,7 @@ struct run *run_create(uv_loop_t *, struct generation, const char *node, const c
 void run_destroy(struct run *); /* closes handles, then frees; the keeper goes on */
 /* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it was and is dead (`ended` follows). */
 int run_adopt(struct run *);
-bool run_lives(const struct run *); /* has a keeper, as far as is known */
+bool run_lives(const struct run *); /* has a keeper, or is not done with its last one */
 /* Writes agent.conf and starts the keeper, which holds keeper.lock as long as it or its agent lives. Refused while another does. */
 int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32], struct err *);
 /* Tells the directory of a living run the socket of this server (it may have moved). */

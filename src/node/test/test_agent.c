@@ -464,7 +464,7 @@ static void another_attempt_of_the_same_task(void **state)
     struct player *player = player_start();
     player_accept(player, 0);
     for (uint32_t attempt = 1; attempt <= 3; attempt++) {
-        struct launch_task *task = player_task(player, "worker", 0, "echo $MUSTER_ATTEMPT");
+        struct launch_task *task = player_task(player, "worker", 0, "echo $MUSTER_ATTEMPT_COOKIE");
         task->attempt = attempt;
         player_launch(player);
         struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);

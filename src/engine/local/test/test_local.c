@@ -121,6 +121,50 @@ static void earlier_keeper_is_adopted(void **state)
     run_destroy(again);
 }
 
+/* The server was killed before the keeper had written its pid: it is waited for, never doubled. */
+static void keeper_without_pid_is_waited_for(void **state)
+{
+    struct fix *f = *state;
+    keeper(f, "while ! test -e \"$2/go\"; do sleep 0.01; done\n"
+              "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    struct err err;
+    unsigned char token[32] = {1};
+    again->owner = f;
+    again->ended = on_ended;
+    assert_int_equal(run_adopt(again), 1);
+    assert_true(run_lives(again));
+    assert_int_equal(again->pid, 0);
+    assert_int_equal(run_spawn(again, f->program, "/sock", token, &err), -1);
+    AUTO_FREE char *go = file_join(f->run_dir, "go");
+    assert_int_equal(file_replace(go, "", 0, 0600, &err), 0);
+    while (again->pid == 0)
+        uv_run(&f->loop, UV_RUN_ONCE);
+    assert_int_equal(again->pid, f->run->pid);
+    kill(again->pid, SIGKILL);
+    while (f->ended < 2)
+        uv_run(&f->loop, UV_RUN_DEFAULT);
+    run_destroy(again);
+}
+
+/* It died before it wrote anything: that is an end like any other. */
+static void keeper_without_pid_may_die(void **state)
+{
+    struct fix *f = *state;
+    keeper(f, "while ! test -e \"$2/go\"; do sleep 0.01; done; kill -9 $$");
+    struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    struct err err;
+    again->owner = f;
+    again->ended = on_ended;
+    assert_int_equal(run_adopt(again), 1);
+    AUTO_FREE char *go = file_join(f->run_dir, "go");
+    assert_int_equal(file_replace(go, "", 0, 0600, &err), 0);
+    while (f->ended < 2)
+        uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_true(again->gone);
+    run_destroy(again);
+}
+
 static void nothing_to_adopt(void **state)
 {
     struct fix *f = *state;
@@ -144,7 +188,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(clean_end_is_seen),  TEST(survivors_are_swept),  TEST(earlier_keeper_is_adopted),
-        TEST(nothing_to_adopt),   TEST(machine_is_described),
+        TEST(nothing_to_adopt),   TEST(machine_is_described), TEST(keeper_without_pid_is_waited_for),
+        TEST(keeper_without_pid_may_die),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
