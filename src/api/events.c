@@ -29,7 +29,9 @@ static void write_event(struct event_stream *s, const struct text_node *event)
         return;
     }
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
-    buf_addf(&text, "id: %llu\ndata: ", (unsigned long long)seq_of(event));
+    if (seq_of(event)) /* the closing record is no event */
+        buf_addf(&text, "id: %llu\n", (unsigned long long)seq_of(event));
+    buf_puts(&text, "data: ");
     json_print(event, 0, &text);
     buf_puts(&text, "\n\n");
     http_stream_write(s->follower.call->request, text.data, text.len);

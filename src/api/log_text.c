@@ -47,25 +47,27 @@ struct line_start {
     size_t skip;     /* bytes of it before the line */
 };
 
-uint64_t log_tail_offset(struct log_reader *reader, uint64_t lines, size_t *skip)
+void log_tail_find(struct log_reader *reader, struct log_tail *tail)
 {
-    struct line_start *ring = mem_new(lines * sizeof *ring), first = {0};
+    struct line_start *ring = mem_new(tail->lines * sizeof *ring), first = { 0 };
     uint64_t n = 0;
     bool mid_line = false;
     struct log_item item;
     while (log_reader_next(reader, &item) == 1) {
+        if (item.gap || (tail->stream && item.record.stream != tail->stream))
+            continue;
         uint64_t start = item.end - RECORD_HEAD - item.record.len;
-        for (size_t i = 0; !item.gap && i < item.record.len; i++) {
+        for (size_t i = 0; i < item.record.len; i++) {
             if (!mid_line)
-                ring[n++ % lines] = (struct line_start){.offset = start, .skip = i};
+                ring[n++ % tail->lines] = (struct line_start){ .offset = start, .skip = i };
             mid_line = item.data[i] != '\n';
         }
     }
     if (n)
-        first = ring[n > lines ? n % lines : 0];
+        first = ring[n > tail->lines ? n % tail->lines : 0];
     free(ring);
-    *skip = first.skip;
-    return first.offset;
+    tail->offset = first.offset;
+    tail->skip = first.skip;
 }
 
 const char *log_base64(struct arena *a, const unsigned char *data, size_t len)

@@ -16,9 +16,15 @@ struct log_text {
 void log_text_add(struct log_text *, const char *task, const char *data, size_t len, struct buf *out);
 void log_text_gap(struct log_text *, const char *task, uint64_t bytes, struct buf *out);
 
-/* Logical offset of the record in which the last `lines` lines begin, and how many bytes of its output come before them; reads the
- * log to its end. */
-uint64_t log_tail_offset(struct log_reader *, uint64_t lines, size_t *skip);
+/* Logical offset of the record in which the last `lines` lines begin, and how many bytes of its
+ * output come before them; reads the log to its end. stream 0: all of it. */
+struct log_tail {
+    enum record_stream stream;
+    uint64_t lines;
+    uint64_t offset; /* found */
+    size_t skip;
+};
+void log_tail_find(struct log_reader *, struct log_tail *);
 
 const char *log_base64(struct arena *, const unsigned char *data, size_t len);
 

@@ -274,7 +274,10 @@ static void seek_tail(struct log_stream *s)
 {
     for (size_t i = 0; s->tail && i < s->sources.n; i++) {
         struct source *x = &s->sources.at[i];
-        log_reader_seek(x->reader, log_tail_offset(x->reader, s->tail, &x->skip));
+        struct log_tail tail = { .stream = s->stream, .lines = s->tail };
+        log_tail_find(x->reader, &tail);
+        log_reader_seek(x->reader, tail.offset);
+        x->skip = tail.skip;
     }
 }
 

@@ -2,6 +2,7 @@
  * none. */
 #include "cli/cmd.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
@@ -157,7 +158,7 @@ static struct text_node *final_view(struct cli *cli, uint64_t number, struct err
 static void print_end(struct cli *cli, const struct text_node *job)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    struct phases phases = { .color = cli->color };
+    struct phases phases = { .color = cli->color, .now_ms = clock_wall_ms() };
     if (cli->json)
         out_json(job);
     if (cli->json || cli->quiet)

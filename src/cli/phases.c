@@ -135,7 +135,7 @@ void phases_final(struct phases *p, const struct text_node *job, struct buf *out
     bool held = !out_final(answer_text(job, "state", ""));
     uint64_t at = answer_time(job, "ended");
     p->start_ms = answer_time(job, "submitted");
-    phase_at(p, at ? at : p->start_ms,
+    phase_at(p, at ? at : p->now_ms,
              held ? answer_text(job, "outcome", "ended") : answer_text(job, "state", "ended"), out);
     buf_addf(out, "%s%s\n", answer_text(job, "reason", ""),
              held ? "  (its resources are held)" : "");

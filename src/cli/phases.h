@@ -14,6 +14,7 @@ struct phases {
     uint64_t tasks;
     const char *work_dir; /* NULL: a fresh one per task */
     bool color;
+    uint64_t now_ms; /* the time of an end that is not final yet */
     unsigned failed; /* tasks told of so far */
 };
 /* Adds the lines of one event; nothing for events that say nothing new. */

@@ -98,7 +98,7 @@ static void trim_line(struct buf *out)
 
 void table_print(const struct table *t, size_t indent, bool color, struct buf *out)
 {
-    size_t widths[TABLE_COLUMNS], last = last_shown(t);
+    size_t widths[TABLE_COLUMNS] = { 0 }, last = last_shown(t);
     bool head = false;
     measure(t, widths);
     for (size_t i = 0; i < t->n_columns; i++)
