@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import pty
+import pwd
 import re
 import signal
+import stat
+import struct
 import subprocess
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +22,11 @@ from harness import (
     EXAMPLES,
     Server,
     alive,
+    environment,
     muster,
     native,
     patience,
+    program,
     wait_for,
 )
 
@@ -282,6 +290,82 @@ def test_exec_in_a_task(server: Server) -> None:
     assert fed.returncode == 0 and fed.stdout == "through\n"
     server.stop(number, now=True)
     server.wait(number, "stopped")
+
+
+def test_exec_with_a_terminal(server: Server) -> None:
+    """Typed in a terminal, the command gets one of the same size."""
+    number = server.submit(native("tty", "sleep 60"))
+    server.wait(number, "running")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(
+            program(),
+            ["muster", "exec", str(number), "worker/0", "--", "sh", "-c", "read x; stty size; tty"],
+            environment(server.state),
+        )
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
+    os.write(terminal, b"go\n")
+    said = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while chunk := os.read(terminal, 4096):
+            said += chunk
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, said
+    assert b"/dev/pts/" in said
+    assert b"33 99" in said
+    server.stop(number, now=True)
+    server.wait(number, "stopped")
+
+
+def test_tasks_find_their_peers_by_name(server: Server) -> None:
+    if not server.muster("doctor").stdout.count("namespaces  ok"):
+        pytest.skip("no mount namespaces here: tasks have the host's /etc/hosts")
+    run = "getent hosts worker-0 worker-1 | awk '{print $2}'; cat; cat /etc/hosts >&2"
+    number = server.run(native("peers", run, 2))["number"]
+    assert server.log(number, "worker/0", stream="stdout") == "worker-0\nworker-1\n"
+    assert "worker-0" not in Path("/etc/hosts").read_text()
+
+
+def test_not_root(short_path: Path) -> None:
+    """Everything of the first run works for a user without rights, too."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests run without root already")
+    nobody = pwd.getpwnam("nobody")
+    home = short_path / "home"
+    home.mkdir()
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    short_path.chmod(0o755)
+
+    def as_nobody(*args: str) -> subprocess.CompletedProcess[str]:
+        env = environment(home / "state", HOME=str(home), MUSTER_LISTEN="none")
+        return subprocess.run(
+            [str(program()), *args],
+            env=env,
+            cwd=home,
+            user=nobody.pw_uid,
+            group=nobody.pw_gid,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=patience(60),
+            check=False,
+        )
+
+    try:
+        if as_nobody("version").returncode != 0:
+            pytest.skip(f"{program()} is out of reach for other users")
+    except PermissionError:
+        pytest.skip(f"{program()} is out of reach for other users")
+    try:
+        done = as_nobody("run", "--memory", "64Mi", "--", "id", "-un")
+        assert done.returncode == 0, done.stderr
+        assert "nobody" in done.stdout
+        # The mode of its state directory keeps others out.
+        assert stat.S_IMODE((home / "state").stat().st_mode) == 0o700
+    finally:
+        as_nobody("server", "stop")
 
 
 def test_logs_options(server: Server) -> None:
