@@ -38,6 +38,8 @@ void view_fini(struct view *view)
         close(view->user_ns);
     if (view->mount_ns >= 0)
         close(view->mount_ns);
+    if (view->root >= 0)
+        close(view->root);
     *view = VIEW_INIT;
 }
 
@@ -126,11 +128,11 @@ static _Noreturn void build_child(const struct launch *launch, int report, int r
 
 /* ---- in the agent ---- */
 
-static int open_ns(pid_t pid, const char *which)
+static int open_of(pid_t pid, const char *what, int flags)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, which);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+    return open(path, flags | O_CLOEXEC);
 }
 
 static void close_pair(const int pair[2])
@@ -159,8 +161,9 @@ static int run_builder(struct view *view, const struct launch *launch, struct bu
     report[1] = -1;
     ssize_t n = pid < 0 ? -1 : read(report[0], out, sizeof *out);
     if (n == (ssize_t)sizeof *out && out->what != BUILT_NO_NAMESPACE) {
-        view->mount_ns = open_ns(pid, "mnt");
-        view->user_ns = out->user_ns ? open_ns(pid, "user") : -1;
+        view->mount_ns = open_of(pid, "ns/mnt", O_RDONLY);
+        view->root = open_of(pid, "root", O_PATH | O_DIRECTORY);
+        view->user_ns = out->user_ns ? open_of(pid, "ns/user", O_RDONLY) : -1;
     }
     close(report[0]);
     close_pair(release);
@@ -239,7 +242,12 @@ int view_enter(const struct view *view)
 {
     if (view->user_ns >= 0 && setns(view->user_ns, CLONE_NEWUSER) != 0)
         return -1;
-    return view->mount_ns >= 0 ? setns(view->mount_ns, CLONE_NEWNS) : 0;
+    if (view->mount_ns < 0)
+        return 0;
+    /* Entering puts a process at the namespace's own root, out of any chroot the agent lives in. */
+    if (setns(view->mount_ns, CLONE_NEWNS) != 0 || fchdir(view->root) != 0)
+        return -1;
+    return chroot(".");
 }
 
 /* ---- code ---- */

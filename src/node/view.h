@@ -11,11 +11,12 @@
 
 struct view {
     int user_ns, mount_ns; /* -1: none */
+    int root;              /* the agent's root directory as it is in there */
     bool hosts;            /* the names of the launch resolve */
     char why_not[160];     /* why there is no namespace, or no hosts; "" otherwise */
 };
 
-#define VIEW_INIT ((struct view){ .user_ns = -1, .mount_ns = -1 })
+#define VIEW_INIT ((struct view){ .user_ns = -1, .mount_ns = -1, .root = -1 })
 void view_fini(struct view *);
 
 /* Builds the view at the first launch, and refreshes the hosts at later ones. -1 only when

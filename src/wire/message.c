@@ -95,24 +95,58 @@ static uint32_t *get_numbers(struct wire_reader *from, struct arena *arena, uint
     return numbers;
 }
 
-static void put_pairs(struct buf *out, const struct pairs *pairs)
+/* What a task shares with the one before it is not said again: lists of peers grow with the number
+ * of tasks, and every task has them. */
+static bool same_text(const char *a, const char *b)
 {
-    wire_put_u32(out, (uint32_t)pairs->n);
-    for (size_t i = 0; i < pairs->n; i++) {
-        put_text(out, pairs->at[i].name);
-        put_text(out, pairs->at[i].value);
+    return a && b && (a == b || strcmp(a, b) == 0);
+}
+
+static void put_env(struct buf *out, const struct pairs *env, const struct pairs *before)
+{
+    wire_put_u32(out, (uint32_t)env->n);
+    for (size_t i = 0; i < env->n; i++) {
+        const struct pair *old = before && i < before->n ? &before->at[i] : NULL;
+        bool same = old && same_text(env->at[i].name, old->name) &&
+                    same_text(env->at[i].value, old->value);
+        wire_put_u8(out, same);
+        if (same)
+            continue;
+        put_text(out, env->at[i].name);
+        put_text(out, env->at[i].value);
     }
 }
 
-static struct pairs get_pairs(struct wire_reader *from, struct arena *arena)
+static struct pairs get_env(struct wire_reader *from, struct arena *arena,
+                            const struct pairs *before)
 {
-    uint32_t n = wire_get_count(from, 2 * TEXT_MIN);
-    struct pairs pairs = { .at = ARENA_ARRAY(arena, n, struct pair), .n = n, .cap = n };
+    uint32_t n = wire_get_count(from, 1);
+    struct pairs env = { .at = ARENA_ARRAY(arena, n, struct pair), .n = n, .cap = n };
     for (uint32_t i = 0; i < n; i++) {
-        pairs.at[i].name = get_text(from, arena);
-        pairs.at[i].value = get_text(from, arena);
+        if (!get_flag(from)) {
+            env.at[i].name = get_text(from, arena);
+            env.at[i].value = get_text(from, arena);
+        } else if (before && i < before->n) {
+            env.at[i] = before->at[i];
+        } else {
+            from->bad = true;
+            env.at[i] = (struct pair){ .name = "", .value = "" };
+        }
     }
-    return pairs;
+    return env;
+}
+
+static void put_run(struct buf *out, const char *run, const char *before)
+{
+    bool same = same_text(run, before);
+    wire_put_u8(out, same);
+    if (!same)
+        wire_put_str(out, run);
+}
+
+static const char *get_run(struct wire_reader *from, struct arena *arena, const char *before)
+{
+    return get_flag(from) ? before : wire_get_str(from, arena);
 }
 
 static void put_ending(struct buf *out, const struct ending *ending)
@@ -154,13 +188,14 @@ static struct ending get_ending(struct wire_reader *from, struct arena *arena)
 
 /* ---- launch ---- */
 
-static void put_launch_task(struct buf *out, const struct launch_task *task)
+static void put_launch_task(struct buf *out, const struct launch_task *task,
+                            const struct launch_task *before)
 {
     put_task(out, task->ref);
     put_text(out, task->role);
     wire_put_u32(out, task->attempt);
-    put_pairs(out, &task->env);
-    wire_put_str(out, task->run);
+    put_env(out, &task->env, before ? &before->env : NULL);
+    put_run(out, task->run, before ? before->run : NULL);
     put_words(out, &task->argv);
     put_numbers(out, task->ports, task->n_ports);
     put_numbers(out, task->gpus, task->n_gpus);
@@ -171,13 +206,14 @@ static void put_launch_task(struct buf *out, const struct launch_task *task)
     wire_put_u8(out, task->hold_failed);
 }
 
-static void get_launch_task(struct wire_reader *from, struct arena *arena, struct launch_task *task)
+static void get_launch_task(struct wire_reader *from, struct arena *arena, struct launch_task *task,
+                            const struct launch_task *before)
 {
     task->ref = get_task(from);
     task->role = get_text(from, arena);
     task->attempt = wire_get_u32(from);
-    task->env = get_pairs(from, arena);
-    task->run = wire_get_str(from, arena);
+    task->env = get_env(from, arena, before ? &before->env : NULL);
+    task->run = get_run(from, arena, before ? before->run : NULL);
     task->argv = get_words(from, arena);
     task->ports = get_numbers(from, arena, &task->n_ports);
     task->gpus = get_numbers(from, arena, &task->n_gpus);
@@ -242,12 +278,12 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
     wire_put_u64(out, launch->log_tail);
     wire_put_u32(out, (uint32_t)launch->n_tasks);
     for (size_t i = 0; i < launch->n_tasks; i++)
-        put_launch_task(out, &launch->tasks[i]);
+        put_launch_task(out, &launch->tasks[i], i ? &launch->tasks[i - 1] : NULL);
     wire_end(out, mark);
 }
 
 /* Bytes of the shortest task: fixed fields and empty lists. */
-#define LAUNCH_TASK_MIN (8u + TEXT_MIN + 4 + 4 + TEXT_MIN + 4 + 4 + 4 + 8 + 8 + 4 + 8 + 1)
+#define LAUNCH_TASK_MIN (8u + TEXT_MIN + 4 + 4 + 1 + 4 + 4 + 4 + 8 + 8 + 4 + 8 + 1)
 
 int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct launch *out)
 {
@@ -271,7 +307,8 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.n_tasks = wire_get_count(&from, LAUNCH_TASK_MIN);
     launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
     for (size_t i = 0; i < launch.n_tasks && !from.bad; i++)
-        get_launch_task(&from, arena, &launch.tasks[i]);
+        get_launch_task(&from, arena, &launch.tasks[i],
+                        i ? &launch.tasks[i - 1] : NULL);
     if (finish(&from) != 0)
         return -1;
     *out = launch;

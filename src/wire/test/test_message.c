@@ -78,6 +78,17 @@ static struct launch_task draw_launch_task(struct chance *chance, struct arena *
     return task;
 }
 
+/* Half of the tasks share environment or script with the one before them. */
+static void share(struct chance *chance, struct launch *launch)
+{
+    for (size_t i = 1; i < launch->n_tasks; i++) {
+        if (draw(chance) % 2)
+            launch->tasks[i].env = launch->tasks[i - 1].env;
+        if (draw(chance) % 2)
+            launch->tasks[i].run = launch->tasks[i - 1].run;
+    }
+}
+
 static struct launch draw_launch(struct chance *chance, struct arena *arena)
 {
     struct launch launch = {
@@ -112,6 +123,7 @@ static struct launch draw_launch(struct chance *chance, struct arena *arena)
     launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
     for (size_t i = 0; i < launch.n_tasks; i++)
         launch.tasks[i] = draw_launch_task(chance, arena);
+    share(chance, &launch);
     return launch;
 }
 
@@ -382,6 +394,40 @@ static void channels(void **state)
     assert_true(end.channel == 1 && end.code == 137);
 }
 
+/* A list of peers that every task is told grows the frame once, not with the number of tasks. */
+static void shared_values_are_said_once(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    enum { TASKS = 4000, LONG = 100000 };
+    char *peers = arena_alloc(arena, LONG + 1);
+    memset(peers, 'p', LONG);
+    peers[LONG] = '\0';
+    struct launch launch = { .node = "n", .job_name = "j", .dir = "/d", .n_tasks = TASKS };
+    launch.tasks = ARENA_ARRAY(arena, TASKS, struct launch_task);
+    for (size_t i = 0; i < TASKS; i++) {
+        launch.tasks[i] = (struct launch_task){ .role = "worker", .run = peers };
+        pairs_set(&launch.tasks[i].env, arena, "RANK", arena_printf(arena, "%zu", i));
+        pairs_set(&launch.tasks[i].env, arena, "PEERS", peers);
+    }
+    struct buf frame;
+    buf_init(&frame, WIRE_MAX_FRAME);
+    wire_put_launch(&frame, &launch);
+    assert_false(frame.overflow);
+    assert_true(frame.len < 2 * LONG + TASKS * 128);
+    struct wire_frame whole;
+    struct launch read;
+    size_t used;
+    assert_int_equal(wire_next(frame.data, frame.len, &whole, &used), 1);
+    assert_int_equal(wire_get_launch(&whole, arena, &read), 0);
+    assert_int_equal(read.n_tasks, TASKS);
+    assert_string_equal(pairs_get(&read.tasks[TASKS - 1].env, "PEERS"), peers);
+    assert_string_equal(pairs_get(&read.tasks[TASKS - 1].env, "RANK"), "3999");
+    assert_string_equal(read.tasks[TASKS - 1].run, peers);
+    buf_fini(&frame);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_tail_has_a_maximum),
         cmocka_unit_test(hello_stop_log_exec),
         cmocka_unit_test(channels),
+        cmocka_unit_test(shared_values_are_said_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
