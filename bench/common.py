@@ -242,18 +242,50 @@ def restart(one: Server) -> float:
     return milliseconds(lambda: (one.start(), one.get("/v1/jobs", limit=1)))
 
 
-def has_slurm() -> bool:
-    return bool(shutil.which("sbatch")) and SLURM.exists()
+class Slurm:
+    """A local Slurm for as long as it is compared with; `why_not` says why there is none."""
+
+    def __init__(self, *start: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
+        self.env = {**os.environ, "SLURM_LOCAL_DIR": str(self.folder)}
+        self.start = start
+        self.exports = ""
+        self.why_not = ""
+
+    def tool(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(SLURM), *args], env=self.env, capture_output=True, text=True, check=False
+        )
+
+    def __enter__(self) -> Slurm:
+        if not shutil.which("sbatch"):
+            self.why_not = "Slurm is not installed"
+        elif not SLURM.exists():
+            self.why_not = "slurm-local is not beside the clone"
+        elif self.tool("start", "4", "--clean", *self.start).returncode != 0:
+            self.why_not = "the local Slurm did not start"
+        else:
+            self.exports = self.tool("env").stdout
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.exports:
+            self.tool("stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def shell(self, script: str) -> subprocess.Popen[bytes]:
+        command = ["bash", "-c", f"{self.exports}\n{script}"]
+        null = subprocess.DEVNULL
+        return subprocess.Popen(command, env=self.env, stdout=null, stderr=null)
 
 
 __all__ = [
-    "SLURM",
+    "Slurm",
     "Any",
     "Bench",
     "Json",
     "Server",
     "bench",
-    "has_slurm",
     "load",
     "median",
     "milliseconds",

@@ -181,10 +181,13 @@ static void finish(struct load *load, struct connection *c)
 /* Status and length, once the head is complete; what came after it counts for the body. */
 static void read_head(struct load *load, struct connection *c, const char *end)
 {
-    unsigned status = 0;
     const char *at = strcasestr(c->head, "\r\ncontent-length:");
-    if (sscanf(c->head, "HTTP/1.%*1u %3u", &status) != 1 || status >= STATUS_MAX)
-        fail("an answer that is not HTTP");
+    static const char version[] = "HTTP/1.1 ";
+    unsigned long status = strncmp(c->head, version, sizeof version - 1) == 0
+                               ? strtoul(c->head + sizeof version - 1, NULL, 10)
+                               : STATUS_MAX;
+    if (status >= STATUS_MAX)
+        fail("an answer that is not HTTP/1.1");
     load->status[status]++;
     if (!at || at > end)
         fail("an answer without Content-Length");

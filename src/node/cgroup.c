@@ -56,7 +56,8 @@ static uint64_t read_number(const char *dir, const char *name, const char *key)
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         uint64_t number;
-        if (strncmp(line, key, len) == 0 && sscanf(line + len, "%" SCNu64, &number) == 1)
+        const char *value = line + len;
+        if (strncmp(line, key, len) == 0 && proc_number(&value, &number))
             return number;
     }
     return 0;
@@ -267,10 +268,13 @@ static void members_of(const char *dir, struct proc_list *out)
     FILE *file = fopen(path, "re");
     if (!file)
         return;
-    int pid;
-    while (out->n < PROC_LIST_MAX && fscanf(file, "%d", &pid) == 1)
-        if (pid > 0)
-            out->at[out->n++] = pid;
+    char line[32];
+    while (out->n < PROC_LIST_MAX && fgets(line, sizeof line, file)) {
+        const char *at = line;
+        uint64_t pid;
+        if (proc_number(&at, &pid) && pid > 0)
+            out->at[out->n++] = (pid_t)pid;
+    }
     fclose(file);
 }
 
@@ -351,7 +355,7 @@ uint64_t cgroup_machine_oom_kills(void)
         buf_add(&text, piece, (size_t)n);
     const char *line = strstr(buf_str(&text), "\noom_kill ");
     uint64_t number = 0;
-    if (line && sscanf(line, "\noom_kill %" SCNu64, &number) != 1)
-        return 0;
-    return number;
+    if (line)
+        line += strlen("\noom_kill");
+    return line && proc_number(&line, &number) ? number : 0;
 }

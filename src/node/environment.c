@@ -27,35 +27,54 @@ static void put_python(struct pairs *out, struct arena *arena, const char *dir)
         pairs_set(out, arena, "PYTHONUNBUFFERED", "1");
 }
 
-static char **as_list(struct arena *arena, const struct pairs *pairs)
+static bool says(const char *entry, const struct pair *pair)
+{
+    size_t len = strlen(pair->name);
+    return strncmp(entry, pair->name, len) == 0 && entry[len] == '=' &&
+           strcmp(entry + len + 1, pair->value) == 0;
+}
+
+/* Lists of peers are long and the same for every task: said twice they would make the agent large,
+ * and forking from it slow. */
+static char **as_list(struct arena *arena, const struct pairs *pairs, char *const *before)
 {
     char **list = ARENA_ARRAY(arena, pairs->n + 1, char *);
-    for (size_t i = 0; i < pairs->n; i++)
-        list[i] = arena_printf(arena, "%s=%s", pairs->at[i].name, pairs->at[i].value);
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct pair *pair = &pairs->at[i];
+        if (before && !*before)
+            before = NULL;
+        list[i] = before && says(*before, pair)
+                      ? *before
+                      : arena_printf(arena, "%s=%s", pair->name, pair->value);
+        before += before != NULL;
+    }
     return list;
 }
 
 char **environment_make(struct arena *arena, const struct environment *from)
 {
+    struct arena *scratch = arena_create();
     struct pairs out = { .at = NULL };
     for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
         const char *value = getenv(passed_on[i]);
         if (value)
-            pairs_set(&out, arena, passed_on[i], value);
+            pairs_set(&out, scratch, passed_on[i], value);
     }
     if (!pairs_get(&out, "PATH"))
-        pairs_set(&out, arena, "PATH", DEFAULT_PATH);
-    pairs_set(&out, arena, "PWD", from->work_dir);
+        pairs_set(&out, scratch, "PATH", DEFAULT_PATH);
+    pairs_set(&out, scratch, "PWD", from->work_dir);
     for (size_t i = 0; i < from->own->n; i++) {
         const struct pair *pair = &from->own->at[i];
         bool here = strcmp(pair->value, ENVIRONMENT_WORK_DIR) == 0;
-        pairs_set(&out, arena, pair->name, here ? from->work_dir : pair->value);
+        pairs_set(&out, scratch, pair->name, here ? from->work_dir : pair->value);
     }
     if (from->python)
-        put_python(&out, arena, from->python);
-    pairs_set(&out, arena, "MUSTER_COOKIE", from->cookie);
-    pairs_set(&out, arena, "MUSTER_ATTEMPT_COOKIE", from->attempt);
-    return as_list(arena, &out);
+        put_python(&out, scratch, from->python);
+    pairs_set(&out, scratch, "MUSTER_COOKIE", from->cookie);
+    pairs_set(&out, scratch, "MUSTER_ATTEMPT_COOKIE", from->attempt);
+    char **list = as_list(arena, &out, from->before);
+    arena_destroy(scratch);
+    return list;
 }
 
 const char *environment_get(char *const *env, const char *name)

@@ -11,6 +11,7 @@ struct environment {
     const char *attempt;     /* MUSTER_ATTEMPT_COOKIE */
     const char *work_dir;    /* PWD, and every value that is "@WORK_DIR@" */
     const char *python;      /* directory of the job's Python environment, or NULL */
+    char *const *before;     /* another task's list, to share its texts; same arena; or NULL */
 };
 #define ENVIRONMENT_WORK_DIR "@WORK_DIR@"
 

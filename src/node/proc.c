@@ -27,6 +27,17 @@ static ssize_t slurp(const char *path, char *out, size_t size)
     return n;
 }
 
+bool proc_number(const char **text, uint64_t *out)
+{
+    char *end;
+    const char *at = *text + strspn(*text, " \n");
+    if (*at < '0' || *at > '9')
+        return false;
+    *out = strtoull(at, &end, 10);
+    *text = end;
+    return true;
+}
+
 struct proc_stat {
     char state;
     pid_t parent;
@@ -39,17 +50,18 @@ static bool read_stat(pid_t pid, struct proc_stat *out)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (slurp(path, text, sizeof text) <= 0)
         return false;
-    const char *after = strrchr(text, ')'); /* the name in brackets may hold anything */
-    int parent = 0;
-    unsigned long long start = 0;
-    if (!after || sscanf(after + 1,
-                         " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                         "%*d %llu",
-                         &out->state, &parent, &start) != 3)
+    const char *at = strrchr(text, ')'); /* the name in brackets may hold anything */
+    if (!at || at[1] != ' ' || !at[2])
         return false;
-    out->parent = parent;
-    out->start = start;
-    return true;
+    out->state = at[2];
+    at += 3;
+    uint64_t parent = 0;
+    if (!proc_number(&at, &parent))
+        return false;
+    out->parent = (pid_t)parent;
+    for (int field = 5; at && field <= 22; field++) /* the blank before each */
+        at = strchr(at + (field > 5), ' ');
+    return at && proc_number(&at, &out->start);
 }
 
 uint64_t proc_start_time(pid_t pid)
@@ -164,9 +176,10 @@ uint64_t proc_memory(pid_t pid)
 {
     char path[48], text[256];
     snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    unsigned long long resident = 0, shared = 0;
-    if (slurp(path, text, sizeof text) <= 0 ||
-        sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || resident < shared)
+    uint64_t size, resident, shared;
+    const char *at = text;
+    if (slurp(path, text, sizeof text) <= 0 || !proc_number(&at, &size) ||
+        !proc_number(&at, &resident) || !proc_number(&at, &shared) || resident < shared)
         return 0;
     return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }

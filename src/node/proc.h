@@ -10,6 +10,8 @@
 
 /* Process start time in clock ticks since boot (tells a reused pid apart); 0 when there is no such
  * process. */
+/* Skips blanks and reads a decimal number, moving *text behind it; false when there is none. */
+bool proc_number(const char **text, uint64_t *out);
 uint64_t proc_start_time(pid_t);
 
 /* A bounded set; what does not fit is found by the next round of a caller that repeats until

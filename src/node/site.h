@@ -24,6 +24,7 @@ struct site {
 struct batch {
     struct arena *arena;
     struct launch launch;
+    char **last_env; /* of the task made last */
     unsigned holders;
 };
 void batch_hold(struct batch *);

@@ -109,14 +109,16 @@ static void prepare_stage(struct task *task)
         .work_dir = task->work_dir,
         .python =
             batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->dir) : NULL,
+        .before = batch->last_env,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
     for (size_t i = 0; i < what->argv.n; i++)
         argv[i] = arena_strdup(batch->arena, what->argv.at[i]);
+    batch->last_env = environment_make(batch->arena, &environment);
     task->stage = (struct stage){
         .argv = argv,
         .shell = what->run,
-        .env = environment_make(batch->arena, &environment),
+        .env = batch->last_env,
         .work_dir = task->work_dir,
         .view = &task->site->view,
         .cgroup = &task->cgroup,

@@ -181,13 +181,14 @@ static bool take_answer(struct uplink *link)
 {
     const char *text = buf_str(&link->in);
     const char *end = memmem(text, link->in.len, "\r\n\r\n", 4);
-    int status = 0;
+    static const char head[] = "HTTP/1.1 ";
     if (!end)
         return link->in.len < HEAD_MAX;
-    if (sscanf(text, "HTTP/1.1 %3d", &status) != 1)
+    if (strncmp(text, head, sizeof head - 1) != 0)
         return false;
+    long status = strtol(text + sizeof head - 1, NULL, 10);
     if (status == 401 || status == 403 || status == 404 || status == 410) {
-        refuse(link, status);
+        refuse(link, (int)status);
         return true;
     }
     if (status != 101)

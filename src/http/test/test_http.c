@@ -162,30 +162,39 @@ static struct http_client *client(struct fix *f, bool tcp)
     return made;
 }
 
-static void call(struct fix *f, bool tcp, const char *method, const char *path, const char *body,
-                 size_t len, unsigned status, const char *want)
+enum over { UNIX, TCP };
+struct want {
+    unsigned status;
+    const char *body; /* NULL: any */
+};
+
+static void call(struct fix *f, enum over over, const char *request, const char *body,
+                 struct want want)
 {
-    struct http_client *c = client(f, tcp);
+    char method[8] = "";
+    const char *path = strchr(request, ' ') + 1;
+    snprintf(method, sizeof method, "%.*s", (int)(path - request - 1), request);
+    struct http_client *c = client(f, over == TCP);
     struct http_response r;
-    struct err err = {0};
-    if (http_call(c, &(struct http_ask){.method = method, .path = path, .body = body, .len = len}, &r,
-                  &err) < 0)
+    struct err err = { 0 };
+    struct http_ask ask = { .method = method, .path = path, .body = body, .len = body ? strlen(body) : 0 };
+    if (http_call(c, &ask, &r, &err) < 0)
         fail_msg("%s", err.what);
-    assert_int_equal(r.status, status);
-    if (want)
-        assert_string_equal(buf_str(&r.body), want);
+    assert_int_equal(r.status, want.status);
+    if (want.body)
+        assert_string_equal(buf_str(&r.body), want.body);
     buf_fini(&r.body);
     http_client_destroy(c);
 }
 
 static void echo(struct fix *f)
 {
-    call(f, false, "POST", "/echo?q=a&q=b%20c", "text", 4, 200, "text");
-    call(f, true, "POST", "/echo", "text", 4, 200, "text");
+    call(f, UNIX, "POST /echo?q=a&q=b%20c", "text", (struct want){ 200, "text" });
+    call(f, TCP, "POST /echo", "text", (struct want){ 200, "text" });
     char peer[32];
     snprintf(peer, sizeof peer, "1 %u", getuid());
-    call(f, false, "GET", "/nowhere", NULL, 0, 404, peer);
-    call(f, true, "GET", "/nowhere", NULL, 0, 404, "0 0");
+    call(f, UNIX, "GET /nowhere", NULL, (struct want){ 404, peer });
+    call(f, TCP, "GET /nowhere", NULL, (struct want){ 404, "0 0" });
 }
 
 static void echoes_over_both(void **state)
@@ -223,7 +232,7 @@ static void *release(void *arg)
     struct fix *f = arg;
     while (!*(struct http_request *volatile *)&f->parked)
         usleep(1000);
-    call(f, false, "GET", "/release", NULL, 0, 200, "ok");
+    call(f, UNIX, "GET /release", NULL, (struct want){ 200, "ok" });
     return NULL;
 }
 
@@ -231,7 +240,7 @@ static void later(struct fix *f)
 {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, release, f), 0);
-    call(f, true, "GET", "/later", NULL, 0, 200, "late");
+    call(f, TCP, "GET /later", NULL, (struct want){ 200, "late" });
     pthread_join(thread, NULL);
 }
 
@@ -309,7 +318,7 @@ static void leave(struct fix *f)
     }
     while (*(volatile unsigned *)&f->gone == 0)
         usleep(1000);
-    call(f, true, "POST", "/echo", "still here", 10, 200, "still here");
+    call(f, TCP, "POST /echo", "still here", (struct want){ 200, "still here" });
 }
 
 static void client_that_leaves_is_noticed(void **state)

@@ -147,6 +147,15 @@ static void an_environment(void **state)
     assert_string_equal(environment_get(env, "MUSTER_COOKIE"), "1.1.n");
     assert_string_equal(environment_get(env, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.0.1");
     assert_null(environment_get(env, "NOT_PASSED_ON"));
+    char **next = environment_make(arena, &(struct environment){ .own = &own,
+                                                                 .cookie = "1.1.n",
+                                                                 .attempt = "1.1.n.w.1.1",
+                                                                 .work_dir = "/work",
+                                                                 .python = "/agent/py",
+                                                                 .before = env });
+    assert_ptr_equal(environment_get(next, "HOME"), environment_get(env, "HOME"));
+    assert_string_equal(environment_get(next, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.1.1");
+    assert_string_equal(environment_get(env, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.0.1");
     arena_destroy(arena);
 }
 
