@@ -60,7 +60,7 @@ build-clang:
 
 bench: build ## every benchmark, as tables (one: bench/NAME --help)
 	@tools/setup all
-	@for b in bench/*; do if [ -f "$$b" ] && [ -x "$$b" ]; then echo "== $$b"; "$$b"; fi; done
+	@bench/run
 
 seeds: build ## run the examples of the published pages, print what each promises and what happened
 	@tools/setup all

@@ -12,6 +12,7 @@ import contextlib
 import http.client
 import json
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -266,6 +267,44 @@ def muster(
         timeout=patience(timeout),
         check=False,
     )
+
+
+class Nobody:
+    """A user without rights, for tests that run as root; why_not says why there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.state = self.home / "state"
+        self.why_not = ""
+        if os.geteuid() != 0:
+            self.why_not = "only root can become somebody else"
+            return
+        self.entry = pwd.getpwnam("nobody")
+        self.home.mkdir()
+        os.chown(self.home, self.entry.pw_uid, self.entry.pw_gid)
+        folder.chmod(0o755)
+        try:
+            reached = self.muster("version").returncode == 0
+        except PermissionError:
+            reached = False
+        if not reached:
+            self.why_not = f"{program()} is out of reach for other users"
+
+    def muster(self, *args: str | Path) -> Done:
+        return subprocess.run(
+            [str(program()), *map(str, args)],
+            env=environment(self.state, HOME=str(self.home), MUSTER_LISTEN="none"),
+            cwd=self.home,
+            user=self.entry.pw_uid,
+            group=self.entry.pw_gid,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=patience(60),
+            check=False,
+        )
 
 
 @dataclass

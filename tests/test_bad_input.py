@@ -17,6 +17,7 @@ import pytest
 from conftest import Starter
 from harness import (
     Json,
+    Nobody,
     Server,
     muster,
     native,
@@ -219,13 +220,23 @@ def test_job_of_almost_four_megabytes_is_taken(server: Server) -> None:
     assert server.run(text)["state"] == "succeeded"
 
 
-def test_unreadable_code_dir(server: Server, unchanged: None, tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
-    (tmp_path / "code").mkdir(mode=0)
-    reply = server.api("POST", "/v1/jobs", openpai("x"), query={"code": str(tmp_path / "code")})
-    assert 400 <= reply.status < 500
-    assert "code" in reply.text
+def test_unreadable_code_dir(short_path: Path) -> None:
+    nobody = Nobody(short_path)
+    if nobody.why_not:
+        pytest.skip(nobody.why_not)
+    code = short_path / "code"
+    code.mkdir(mode=0o700)
+    (short_path / "by-flag.json").write_text(openpai("x"))
+    (short_path / "by-file.json").write_text(openpai("x", codeDir=str(code)))
+    try:
+        assert nobody.muster("server", "start").returncode == 0
+        for args in (("--code", code, "by-flag.json"), ("by-file.json",)):
+            done = nobody.muster("submit", *args[:-1], short_path / args[-1])
+            assert done.returncode == 2, done.stdout + done.stderr
+            assert str(code) in done.stderr
+        assert json.loads(nobody.muster("ls", "--json").stdout)["jobs"] == []
+    finally:
+        nobody.muster("server", "stop")
 
 
 def test_code_is_a_file(server: Server, unchanged: None, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import pty
-import pwd
 import re
 import signal
 import stat
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 from harness import (
     EXAMPLES,
+    Nobody,
     Server,
     alive,
     environment,
@@ -329,43 +329,17 @@ def test_tasks_find_their_peers_by_name(server: Server) -> None:
 
 def test_not_root(short_path: Path) -> None:
     """Everything of the first run works for a user without rights, too."""
-    if os.geteuid() != 0:
-        pytest.skip("the other tests run without root already")
-    nobody = pwd.getpwnam("nobody")
-    home = short_path / "home"
-    home.mkdir()
-    os.chown(home, nobody.pw_uid, nobody.pw_gid)
-    short_path.chmod(0o755)
-
-    def as_nobody(*args: str) -> subprocess.CompletedProcess[str]:
-        env = environment(home / "state", HOME=str(home), MUSTER_LISTEN="none")
-        return subprocess.run(
-            [str(program()), *args],
-            env=env,
-            cwd=home,
-            user=nobody.pw_uid,
-            group=nobody.pw_gid,
-            extra_groups=[],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=patience(60),
-            check=False,
-        )
-
+    nobody = Nobody(short_path)
+    if nobody.why_not:
+        pytest.skip(nobody.why_not)
     try:
-        if as_nobody("version").returncode != 0:
-            pytest.skip(f"{program()} is out of reach for other users")
-    except PermissionError:
-        pytest.skip(f"{program()} is out of reach for other users")
-    try:
-        done = as_nobody("run", "--memory", "64Mi", "--", "id", "-un")
+        done = nobody.muster("run", "--memory", "64Mi", "--", "id", "-un")
         assert done.returncode == 0, done.stderr
         assert "nobody" in done.stdout
         # The mode of its state directory keeps others out.
-        assert stat.S_IMODE((home / "state").stat().st_mode) == 0o700
+        assert stat.S_IMODE(nobody.state.stat().st_mode) == 0o700
     finally:
-        as_nobody("server", "stop")
+        nobody.muster("server", "stop")
 
 
 def test_logs_options(server: Server) -> None:

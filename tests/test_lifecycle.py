@@ -307,3 +307,13 @@ def test_many_small_jobs_all_end(server: Server) -> None:
     nodes = server.get("/v1/nodes")["nodes"]
     wait_for(lambda: sum(n["tasks"] for n in server.get("/v1/nodes")["nodes"]) == 0)
     assert all(n["cpu_milli"] == 16000 for n in nodes)
+
+
+@pytest.mark.timeout(120)
+def test_a_job_of_many_tasks(server: Server) -> None:
+    tiny = {"cpu": "0.001", "memory": "1Mi"}
+    job = server.run(native("wide", "echo $MUSTER_INDEX", 600, resources=tiny), timeout=90)
+    assert job["state"] == "succeeded", job.get("reason")
+    assert all(len(task["attempts"]) == 1 for task in job["task_list"])
+    said = sorted(int(line) for line in server.log(job["number"]).split())
+    assert said == list(range(600))

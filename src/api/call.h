@@ -29,6 +29,7 @@ struct call {
     struct arena *arena;
     const char *owner;            /* who asks */
     const char *param[2];         /* decoded path segments at {..} */
+    unsigned success;             /* status of the route's good answer */
     bool dry_run;                 /* of a submission */
 };
 

@@ -77,7 +77,7 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
         snprintf(location, sizeof location, "/v1/jobs/%llu", (unsigned long long)answer->job);
         http_add_header(call->request, "Location", location);
     }
-    call_answer(call, call->dry_run ? 200 : 201, answer->tree);
+    call_answer(call, call->dry_run ? 200 : call->success, answer->tree);
 }
 
 static void submit_one(struct call *call, bool dry_run)
@@ -316,7 +316,7 @@ static void on_done(void *arg, const struct ctl_answer *answer)
     if (answer->err)
         call_problem(call, answer->err, answer->report);
     else
-        call_answer(call, 202, answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
+        call_answer(call, call->success, answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
 }
 
 static void command(struct call *call, enum ctl_verb verb)

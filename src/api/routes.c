@@ -116,6 +116,7 @@ void api_handle(void *arg, struct http_request *request)
         if (!match(routes[i].path, http_path(request), call))
             continue;
         if (strcmp(routes[i].method, method) == 0) {
+            call->success = routes[i].status;
             if (admitted(call, &routes[i]))
                 routes[i].handle(call);
             return;

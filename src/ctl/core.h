@@ -52,7 +52,8 @@ struct ctl {
     VEC(uint64_t) touched; /* jobs changed in the open transaction */
     VEC(uint64_t) doomed;  /* numbers of jobs whose directories go after the commit */
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
-    size_t looked; /* waiting jobs the last plan looked at */
+    uint64_t replan_at; /* a port that was found taken may be tried again */
+    size_t looked;      /* waiting jobs the last plan looked at */
     bool plan_due, in_turn, full, nodes_touched;
     uint32_t waiting_for_others; /* live jobs with notes.has_after */
     struct counters counters;

@@ -156,11 +156,10 @@ static void read_agents(struct ctl *ctl, struct live_job *job, struct arena *scr
 {
     struct agent_row *rows;
     size_t n = 0;
-    if (store_agents(ctl->config.store, scratch, &rows, &n, NULL))
+    if (store_agents(ctl->config.store, scratch, job->row.id, &rows, &n, NULL))
         return;
     for (size_t i = 0; i < n; i++)
-        if (rows[i].job == job->row.id)
-            add_agent(ctl, job, &rows[i]);
+        add_agent(ctl, job, &rows[i]);
 }
 
 static void set_deadlines(struct ctl *ctl, const struct live_job *job)

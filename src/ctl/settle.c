@@ -12,6 +12,10 @@
 #define DEBUG_HOLD_MS (7ull * 24 * 3600 * 1000) /* OpenPAI keeps a debugged task for a week */
 #define PACE_FIRST_MS 200ull /* attempts that cannot even start are not repeated in a hot loop */
 #define PACE_MAX_MS   60000ull
+#define HURRY_TIMES                                                                                \
+    10u /* retries that are taken as they come; then those of short lives are paced */
+#define HURRY_LIFE_MS 5000ull
+#define HURRY_MAX_MS  10000ull
 
 /* ---- an attempt ended ---- */
 
@@ -72,6 +76,18 @@ static uint64_t paced(const struct live_task *task, const struct ending *ending,
     return delay > pace ? delay : pace;
 }
 
+/* Whatever fails at once and is retried for ever would fill the disk with its attempts. */
+static uint64_t unhurried(const struct ctl *ctl, uint32_t times, uint64_t started_ms,
+                          uint64_t delay)
+{
+    if (times < HURRY_TIMES || (started_ms && core_now(ctl) - started_ms >= HURRY_LIFE_MS))
+        return delay;
+    uint32_t doubled = times - HURRY_TIMES < 9 ? times - HURRY_TIMES : 9;
+    uint64_t pace = PACE_FIRST_MS << doubled;
+    pace = pace < HURRY_MAX_MS ? pace : HURRY_MAX_MS;
+    return delay > pace ? delay : pace;
+}
+
 static void again_text(char *out, size_t size, const char *what,
                        const struct retry_decision *decision, uint64_t delay)
 {
@@ -99,10 +115,12 @@ static void block_ports(struct ctl *ctl, const struct live_task *task)
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     if (node == UINT32_MAX)
         return;
+    uint64_t until = core_now(ctl) + PACE_MAX_MS;
     for (uint32_t i = 0; i < task->place.n_ports; i++)
         for (uint32_t k = 0; k < task->place.ports[i].count; k++)
-            cluster_block_port(ctl->cluster, node, task->place.ports[i].numbers[k],
-                               core_now(ctl) + PACE_MAX_MS);
+            cluster_block_port(ctl->cluster, node, task->place.ports[i].numbers[k], until);
+    ctl->replan_at = until;
+    core_wake(ctl, until);
 }
 
 /* The task goes into another attempt: on the same place, ports and devices included, as long as its
@@ -113,6 +131,7 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     struct live_task *task = &job->tasks[end->flat];
     char text[LIVE_REASON_MAX];
     uint64_t delay = paced(task, end->ending, task->used.platform, decision->delay_ms);
+    delay = unhurried(ctl, task->attempt, task->started_ms, delay);
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
                  end->words.class != END_CONFLICT;
@@ -303,7 +322,7 @@ static void restart(struct ctl *ctl, struct live_job *job, const struct retry_de
                     const char *what)
 {
     char text[LIVE_REASON_MAX];
-    uint64_t delay = decision->delay_ms;
+    uint64_t delay = unhurried(ctl, job->row.restarts, job->row.started_ms, decision->delay_ms);
     if (job->row.started_ms == 0 && job->first_class == END_PLATFORM)
         delay = paced(&(struct live_task){ .started_ms = 0 }, &(struct ending){ .by = BY_PLATFORM },
                       job->notes.used.platform, delay);

@@ -123,6 +123,11 @@ void ctl_tick(struct ctl *ctl)
     if (relaunching)
         ctl->relaunch_at = 0;
     core_wake(ctl, ctl->relaunch_at);
+    if (ctl->replan_at && ctl->replan_at <= now) {
+        ctl->replan_at = 0;
+        ctl->plan_due = true;
+    }
+    core_wake(ctl, ctl->replan_at);
     if (ctl->full)
         come_back(ctl, now);
     core_wake(ctl, ctl->retry_at > now ? ctl->retry_at : 0);

@@ -108,6 +108,12 @@ void link_forget(struct link_hub *hub, struct generation g, const char *node)
         forget(hub, a);
 }
 
+bool link_released(const struct link_hub *hub, struct generation g, const char *node)
+{
+    const struct agent *a = hub_find(hub, g, node);
+    return a && a->released;
+}
+
 bool link_connected(const struct link_hub *hub, struct generation g, const char *node)
 {
     struct agent *a = hub_find(hub, g, node);

@@ -20,6 +20,8 @@ void link_expect(struct link_hub *, struct generation, const char *node, const u
                  uint64_t last_seq);
 /* Forgets the agent and closes its connection. An agent whose RELEASED fact was acknowledged has been told to leave already. */
 void link_forget(struct link_hub *, struct generation, const char *node);
+/* Has it reported, as its last word, that nothing of its tasks is left? */
+bool link_released(const struct link_hub *, struct generation, const char *node);
 bool link_connected(const struct link_hub *, struct generation, const char *node);
 
 /* Kept (encoded) until the agent has it: sent now, or when it says HELLO with an older launch_seq. */

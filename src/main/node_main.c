@@ -11,18 +11,28 @@
 #define MUSTER_VERSION "0.1.0"
 #endif
 
-static int keeper(int argc, char **argv)
+static int in_dir(int argc, char **argv, int (*run)(const char *dir))
 {
     char dir[PATH_MAX];
     if (argc != 3) {
-        fprintf(stderr, "muster-node keeper: one directory is needed\n");
+        fprintf(stderr, "muster-node %s: one directory is needed\n", argv[1]);
         return 2;
     }
     if (!realpath(argv[2], dir)) {
         perror(argv[2]);
         return 2;
     }
-    return keeper_run(dir);
+    return run(dir);
+}
+
+static int keeper(int argc, char **argv)
+{
+    return in_dir(argc, argv, keeper_run);
+}
+
+static int clean(int argc, char **argv)
+{
+    return in_dir(argc, argv, keeper_clean);
 }
 
 static int version(int argc, char **argv)
@@ -40,6 +50,7 @@ static const struct verb {
     int (*run)(int argc, char **argv);
 } verbs[] = {
     { .name = "keeper", .help = "DIR   run the agent of DIR and end with it", .run = keeper },
+    { .name = "clean", .help = "DIR    remove what a killed agent of DIR left", .run = clean },
     { .name = "version", .help = "      print the version", .run = version },
     { .name = "--version", .help = NULL, .run = version },
     { .name = "help", .help = NULL, .run = help },

@@ -327,8 +327,9 @@ uint64_t cgroup_oom_kills(const struct cgroup *group)
                        group->unified ? "memory.events" : "memory.oom_control", "oom_kill ");
 }
 
-void cgroup_sweep(const struct cgroup_site *site, const char *prefix)
+size_t cgroup_sweep(const struct cgroup_site *site, const char *prefix)
 {
+    size_t left = 0;
     AUTO_FREE char *start = mem_printf("muster-%s", prefix);
     for (size_t i = 0; i < CGROUP_PARTS; i++) {
         DIR *dir = site->base[i][0] ? opendir(site->base[i]) : NULL;
@@ -340,10 +341,11 @@ void cgroup_sweep(const struct cgroup_site *site, const char *prefix)
             if (strncmp(entry->d_name, start, strlen(start)) != 0 || n >= CGROUP_PATH)
                 continue;
             kill_in(path);
-            (void)rmdir(path);
+            left += rmdir(path) != 0;
         }
         closedir(dir);
     }
+    return left;
 }
 
 uint64_t cgroup_machine_oom_kills(void)

@@ -39,8 +39,9 @@ void cgroup_kill(const struct cgroup *);
 void cgroup_remove(struct cgroup *);
 uint64_t cgroup_memory_peak(const struct cgroup *); /* 0: unknown */
 uint64_t cgroup_oom_kills(const struct cgroup *);
-/* Kills and removes every group left below site whose name starts with `muster-<prefix>`. */
-void cgroup_sweep(const struct cgroup_site *, const char *prefix);
+/* Kills and removes every group left below site whose name starts with `muster-<prefix>`. How many
+ * are still there: what was killed takes a moment to go. */
+size_t cgroup_sweep(const struct cgroup_site *, const char *prefix);
 
 /* Out-of-memory kills of the whole machine since boot, 0 when the kernel does not count. */
 uint64_t cgroup_machine_oom_kills(void);

@@ -24,6 +24,8 @@
 
 #define STATUS_DIED        1
 #define STATUS_NOT_STARTED 2
+#define CLEAN_LOOKS        1000 /* a little over CLEAN_LOOK_NS each */
+#define CLEAN_LOOK_NS      2000000
 
 static int write_pid(const char *dir)
 {
@@ -83,18 +85,29 @@ static void end_everything(void)
     }
 }
 
-static void clean_up(const char *dir)
+/* How many of its cgroups are still there. */
+static size_t clean_up(const char *dir)
 {
     struct conf conf;
     char cookie[COOKIE_MAX];
     made_undo(dir);
     if (conf_read(dir, &conf, NULL) != 0)
-        return;
+        return 0;
     conf_cookie(cookie, &conf);
     AUTO_FREE char *prefix = mem_printf("%s.", cookie);
     struct cgroup_site site;
     cgroup_find(&site);
-    cgroup_sweep(&site, prefix);
+    return cgroup_sweep(&site, prefix);
+}
+
+int keeper_clean(const char *dir)
+{
+    for (int i = 0; i < CLEAN_LOOKS; i++) {
+        if (clean_up(dir) == 0)
+            return 0;
+        (void)nanosleep(&(struct timespec){ .tv_nsec = CLEAN_LOOK_NS }, NULL);
+    }
+    return STATUS_DIED;
 }
 
 int keeper_run(const char *dir)
@@ -115,6 +128,6 @@ int keeper_run(const char *dir)
         return agent_run(dir, self);
     int status = wait_for(agent);
     end_everything();
-    clean_up(dir);
+    (void)clean_up(dir);
     return status == 0 ? 0 : STATUS_DIED;
 }

@@ -8,4 +8,8 @@
  * status. */
 int keeper_run(const char *dir);
 
+/* In place of a keeper that was killed: ends what its tasks left behind in their cgroups and
+ * removes groups and mount points. Returns the exit status: 0 nothing is left. */
+int keeper_clean(const char *dir);
+
 #endif

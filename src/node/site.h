@@ -18,6 +18,7 @@ struct site {
     struct view view;
     struct cgroup_site cgroups;
     char *scratch; /* OUTPUT_SCRATCH bytes */
+    bool told_no_cgroup;
 };
 
 /* A launch with the memory it lives in; tasks hold it. */

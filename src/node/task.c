@@ -452,9 +452,12 @@ static void make_cgroup(struct task *task)
         return;
     const char *id = strchr(task->mark, '=') + 1;
     cgroup_make(&task->site->cgroups, id, &limits, &task->cgroup);
-    if (limits.memory > 0 && !cgroup_has(&task->cgroup, CGROUP_MEMORY))
-        output_say(task->output, "no cgroup here: the memory of this task is watched each second, "
-                                 "its cpu and process limits are not enforced");
+    if (limits.memory == 0 || cgroup_has(&task->cgroup, CGROUP_MEMORY) ||
+        task->site->told_no_cgroup)
+        return;
+    task->site->told_no_cgroup = true;
+    output_say(task->output, "no cgroup here: the memory of tasks is watched each second, their "
+                             "cpu and process limits are not enforced");
 }
 
 static int open_ends(struct task *task, struct stage_ends *ends, struct err *err)

@@ -70,7 +70,7 @@
                 " ended, pid, exited, code, signal, oom, lost, ended_by, reason, memory_peak,"     \
                 " tail, log_end FROM attempt WHERE job = ?")                                       \
     X(AGENTS, "SELECT job, generation, node, launch_seq, token_hash, last_seq, state FROM agent"   \
-              " WHERE state <> 'gone'")                                                            \
+              " WHERE job = ? AND state <> 'gone'")                                                \
     X(OBJECTS, "SELECT project, name, spec, version FROM object WHERE kind = ?")                   \
     X(EVENTS_ALL, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
                   " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \

@@ -257,12 +257,13 @@ static void read_hash(sqlite3_stmt *s, int at, unsigned char out[32])
         memcpy(out, hash, 32);
 }
 
-int store_agents(struct store *st, struct arena *a, struct agent_row **rows, size_t *n,
-                 struct err *err)
+int store_agents(struct store *st, struct arena *a, uint64_t job, struct agent_row **rows,
+                 size_t *n, struct err *err)
 {
     sqlite3_stmt *s = db_stmt(st, STMT_AGENTS, err);
     if (!s)
         return -1;
+    db_u64(s, 1, job);
     struct agent_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;

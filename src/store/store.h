@@ -115,7 +115,7 @@ int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_
 int store_live_jobs(struct store *, struct arena *, struct job_row **, size_t *n, struct err *);     /* not final, by id */
 int store_tasks(struct store *, struct arena *, uint64_t job, struct task_row **, size_t *n, struct err *);
 int store_attempts(struct store *, struct arena *, uint64_t job, struct attempt_row **, size_t *n, struct err *);
-int store_agents(struct store *, struct arena *, struct agent_row **, size_t *n, struct err *);      /* all not gone */
+int store_agents(struct store *, struct arena *, uint64_t job, struct agent_row **, size_t *n, struct err *);
 int store_objects(struct store *, struct arena *, const char *kind, struct object_row **, size_t *n, struct err *);
 struct event_range {
     uint64_t job;   /* 0: of all jobs */

@@ -107,8 +107,8 @@ static void put_env(struct buf *out, const struct pairs *env, const struct pairs
     wire_put_u32(out, (uint32_t)env->n);
     for (size_t i = 0; i < env->n; i++) {
         const struct pair *old = before && i < before->n ? &before->at[i] : NULL;
-        bool same = old && same_text(env->at[i].name, old->name) &&
-                    same_text(env->at[i].value, old->value);
+        bool same =
+            old && same_text(env->at[i].name, old->name) && same_text(env->at[i].value, old->value);
         wire_put_u8(out, same);
         if (same)
             continue;
@@ -307,8 +307,7 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.n_tasks = wire_get_count(&from, LAUNCH_TASK_MIN);
     launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
     for (size_t i = 0; i < launch.n_tasks && !from.bad; i++)
-        get_launch_task(&from, arena, &launch.tasks[i],
-                        i ? &launch.tasks[i - 1] : NULL);
+        get_launch_task(&from, arena, &launch.tasks[i], i ? &launch.tasks[i - 1] : NULL);
     if (finish(&from) != 0)
         return -1;
     *out = launch;

@@ -130,6 +130,26 @@ static void whole_job_comes_back(void **state)
     assert_int_equal(world_attempts(w, job), 4);
 }
 
+/* What fails at once and is retried for ever is not retried in a hot loop for ever. */
+static void crash_loops_are_paced(void **state)
+{
+    struct world *w = *state;
+    w->code_all = 1;
+    uint64_t job = world_submit(w, "{\"name\":\"r\",\"retry\":{\"unknown\":\"always\"},"
+                                   "\"roles\":{\"w\":{\"run\":\"b\",\"resources\":{\"cpu\":1}}}}");
+    world_run(w);
+    uint32_t attempts = world_attempts(w, job);
+    assert_in_range(attempts, 10, 12);
+    assert_non_null(strstr(world_reason(w, job), "again in 200ms"));
+    world_pass(w, 200);
+    world_run(w);
+    assert_int_equal(world_attempts(w, job), attempts + 1);
+    w->code_all = 0;
+    world_pass(w, 60000);
+    world_run(w);
+    assert_over(w, job, JOB_SUCCEEDED);
+}
+
 static int dies_once(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
 {
     (void)job;
@@ -313,6 +333,7 @@ int main(void)
         T(task_comes_back_alone),
         T(budget_is_spent),
         T(whole_job_comes_back),
+        T(crash_loops_are_paced),
         T(lost_agent_is_a_platform_failure),
         T(taken_port_means_a_new_generation),
         T(engine_refuses_and_is_asked_again),

@@ -45,11 +45,18 @@ static void on_ended(struct run *run)
     run_destroy(run);
 }
 
+static bool was_released(const struct run *run)
+{
+    const struct local *l = run->owner;
+    return link_released(l->link, run->generation, run->node);
+}
+
 static struct run *add(struct local *l, struct generation g, const char *node, const char *dir)
 {
     struct run *run = run_create(l->loop, g, node, dir);
     run->owner = l;
     run->program = l->program;
+    run->released = was_released;
     run->ended = on_ended;
     smap_set(l->runs, run->cookie, run);
     return run;

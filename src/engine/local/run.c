@@ -103,7 +103,8 @@ static bool cleaned(struct run *run)
 static void on_settle(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    if (sweep_cookie(run->cookie) > 0 || is_held(run) || !cleaned(run))
+    run->swept = run->swept || sweep_cookie(run->cookie) == 0;
+    if (!run->swept || is_held(run) || !cleaned(run))
         return;
     uv_timer_stop(timer);
     run->gone = true;
@@ -123,12 +124,16 @@ static void on_pidfd(uv_poll_t *watch, int status, int events)
     (void)events;
     siginfo_t info = {0};
     uv_poll_stop(watch);
-    waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG);
+    /* An earlier server's keeper is not our child: how it ended only its agent can have told. */
+    bool ours = waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG) == 0;
     bool clean = info.si_pid == run->pid && info.si_code == CLD_EXITED && info.si_status == 0;
-    if (!clean) {
+    if (!ours && run->released)
+        clean = run->released(run);
+    if (ours && !clean)
         log_warn("keeper.died", "job=%llu generation=%u node=%s pid=%d",
                  (unsigned long long)run->generation.job, run->generation.number, run->node,
                  (int)run->pid);
+    if (!clean) {
         run_settle(run);
         return;
     }

@@ -24,6 +24,8 @@ struct run {
     unsigned handles;        /* open ones; freed with the last */
     bool ending;             /* dead; `ended` follows */
     bool gone;
+    bool swept;              /* nothing carries its cookie any more */
+    bool (*released)(const struct run *); /* did its agent leave by order, with nothing left? NULL: not known */
     void (*ended)(struct run *); /* the keeper is dead and nothing of the run lives any more */
 };
 

@@ -183,11 +183,13 @@ static void released_agent_is_told_to_leave_after_the_commit(void **state)
     struct fix *f = *state;
     join(f, 0);
     assert_int_equal(next(f).kind, WIRE_WELCOME);
+    assert_false(link_released(f->hub, f->g, "n1"));
     fact(f, 1, WIRE_FACT_RELEASED);
     assert_int_equal(next(f).kind, WIRE_NONE);
     link_ack(f->hub, f->g, "n1", 1);
     assert_int_equal(next(f).kind, WIRE_ACK);
     assert_int_equal(next(f).kind, WIRE_RELEASE);
+    assert_true(link_released(f->hub, f->g, "n1"));
     link_forget(f->hub, f->g, "n1");
     assert_false(link_knows(f->hub, f->hex));
 }

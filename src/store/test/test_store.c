@@ -250,13 +250,15 @@ static void agents_and_objects(void **state)
     assert_int_equal(store_put_agent(f->store, &a, &f->err), 0);
     struct agent_row *agents;
     size_t n;
-    assert_int_equal(store_agents(f->store, f->arena, &agents, &n, &f->err), 0);
+    assert_int_equal(store_agents(f->store, f->arena, 7, &agents, &n, &f->err), 0);
     assert_int_equal(n, 1);
     assert_int_equal(agents[0].last_seq, 12);
     assert_int_equal(agents[0].state, AGENT_JOINED);
     assert_int_equal(agents[0].token_hash[0], 9);
+    assert_int_equal(store_agents(f->store, f->arena, 8, &agents, &n, &f->err), 0);
+    assert_int_equal(n, 0);
     assert_int_equal(store_delete_agent(f->store, 7, 1, "n1", &f->err), 0);
-    assert_int_equal(store_agents(f->store, f->arena, &agents, &n, &f->err), 0);
+    assert_int_equal(store_agents(f->store, f->arena, 7, &agents, &n, &f->err), 0);
     assert_int_equal(n, 0);
     struct object_row o = {.kind = "node", .name = "n1", .spec = "{\"drained\":true}"};
     assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
