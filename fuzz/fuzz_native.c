@@ -1,4 +1,5 @@
-/* Native job text to canonical job and back: whatever decodes must encode to something that decodes to the same. */
+/* Native job text to canonical job and back: whatever decodes must encode to something that decodes
+ * to the same. */
 
 #include "base/buf.h"
 #include "job/job.h"

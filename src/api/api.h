@@ -1,5 +1,5 @@
-/* The HTTP face of the core: routes, authentication, problem documents, streams, the embedded page. Everything it does goes
- * through ctl/ctl.h; it keeps no state of jobs. */
+/* The HTTP face of the core: routes, authentication, problem documents, streams, the embedded page.
+ * Everything it does goes through ctl/ctl.h; it keeps no state of jobs. */
 #ifndef API_API_H
 #define API_API_H
 
@@ -22,9 +22,9 @@ struct api_config {
     struct uv_loop_s *loop;
     struct ctl *ctl;
     struct link_hub *link;
-    const char *token;       /* bearer token for TCP (kept hashed) */
+    const char *token; /* bearer token for TCP (kept hashed) */
     const char *version, *state_dir, *socket_path;
-    uint64_t started_ms;     /* wall */
+    uint64_t started_ms; /* wall */
     const struct api_setting *settings;
     size_t n_settings;
     void (*stop)(void *arg); /* asks the owner to end the server */

@@ -1,5 +1,6 @@
-/* Who asks: over the Unix socket the kernel says (peer credentials), over TCP the bearer token, for the page a session cookie that a
- * one-time link gave. Secrets are kept hashed and compared in constant time. */
+/* Who asks: over the Unix socket the kernel says (peer credentials), over TCP the bearer token, for
+ * the page a session cookie that a one-time link gave. Secrets are kept hashed and compared in
+ * constant time. */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -32,7 +33,8 @@ static bool token_fits(struct api *api, const char *header)
     return sodium_memcmp(hash, api->token_hash, sizeof hash) == 0;
 }
 
-/* The cookie only reads, and only from a page of this very address: another site's form or script gets nothing. */
+/* The cookie only reads, and only from a page of this very address: another site's form or script
+ * gets nothing. */
 static bool cookie_fits(struct api *api, struct http_request *r)
 {
     const char *cookie = http_header(r, "Cookie"), *host = http_header(r, "Host");
@@ -83,7 +85,8 @@ void auth_login_link(struct call *call)
     hash_of(api->login_key, key);
     api->has_login_key = true;
     struct text_node *tree = text_map(call->arena, NULL, NULL);
-    text_str(call->arena, tree, "url", arena_printf(call->arena, "%s/login?key=%s", api->address, key));
+    text_str(call->arena, tree, "url",
+             arena_printf(call->arena, "%s/login?key=%s", api->address, key));
     call_answer(call, 200, tree);
 }
 
@@ -105,8 +108,9 @@ void auth_login(struct call *call)
     random_hex(value);
     hash_of(api->cookie_hash, value);
     api->has_cookie = true;
-    http_add_header(call->request, "Set-Cookie",
-                    arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict", value));
+    http_add_header(
+        call->request, "Set-Cookie",
+        arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict", value));
     http_add_header(call->request, "Location", "/");
     call_text(call, 303, "text/plain", "", 0);
 }

@@ -1,4 +1,5 @@
-/* A call's life and its answers: trees printed as JSON, errors as RFC 9457 problem documents with all field errors. */
+/* A call's life and its answers: trees printed as JSON, errors as RFC 9457 problem documents with
+ * all field errors. */
 #include "api/call.h"
 
 #include "base/mem.h"

@@ -27,25 +27,25 @@ struct call {
     struct api *api;
     struct http_request *request; /* NULL: the client left */
     struct arena *arena;
-    const char *owner;            /* who asks */
-    const char *param[2];         /* decoded path segments at {..} */
-    unsigned success;             /* status of the route's good answer */
-    bool dry_run;                 /* of a submission */
+    const char *owner;    /* who asks */
+    const char *param[2]; /* decoded path segments at {..} */
+    unsigned success;     /* status of the route's good answer */
+    bool dry_run;         /* of a submission */
 };
 
 enum route_flags {
-    ROUTE_OPEN = 1,    /* no authentication */
-    ROUTE_STREAM = 2,  /* the call lives on after the handler returned */
+    ROUTE_OPEN = 1,   /* no authentication */
+    ROUTE_STREAM = 2, /* the call lives on after the handler returned */
 };
 struct route {
     const char *method;
-    const char *path;     /* "/v1/jobs/{job}/stop" */
+    const char *path; /* "/v1/jobs/{job}/stop" */
     void (*handle)(struct call *);
     unsigned flags;
-    const char *summary;  /* for openapi */
-    const char *query;    /* "from name queue": names of its parameters, space-separated */
-    const char *answer;   /* schema name of the 2xx answer, NULL: free object */
-    unsigned status;      /* of success */
+    const char *summary; /* for openapi */
+    const char *query;   /* "from name queue": names of its parameters, space-separated */
+    const char *answer;  /* schema name of the 2xx answer, NULL: free object */
+    unsigned status;     /* of success */
 };
 /* All routes, for the dispatcher and the OpenAPI document. */
 const struct route *api_routes(size_t *n);
@@ -60,10 +60,12 @@ void call_keep(struct call *); /* the answer comes later: NULLs request when the
 
 /* The problem document of an error with its field errors, also for lines of a batch. */
 struct text_node *problem_tree(struct arena *, const struct err *, const struct report *);
-struct text_node *problems_tree(struct arena *, struct text_node *parent, const char *key, const struct report *);
+struct text_node *problems_tree(struct arena *, struct text_node *parent, const char *key,
+                                const struct report *);
 
 /* Query helpers: false with *err set when the value is not of the kind. Absent leaves *out. */
-bool call_u64(struct call *, const char *name, uint64_t min, uint64_t max, uint64_t *out, struct err *);
+bool call_u64(struct call *, const char *name, uint64_t min, uint64_t max, uint64_t *out,
+              struct err *);
 bool call_flag(struct call *, const char *name);
 /* The job of {job}; answers the problem itself and returns false when there is none. */
 bool call_job(struct call *, uint64_t *id);
@@ -77,16 +79,17 @@ void auth_login(struct call *);
 struct follower {
     struct follower *next, *prev;
     struct call *call;
-    uint64_t job;                              /* 0: all */
-    void (*pump)(struct follower *);           /* writes what is new, as far as there is room */
-    void (*log)(struct follower *, struct task_ref, uint32_t attempt); /* a log grew; NULL: does not care */
-    void (*fini)(struct follower *);           /* frees what the stream holds, not the follower */
+    uint64_t job;                    /* 0: all */
+    void (*pump)(struct follower *); /* writes what is new, as far as there is room */
+    void (*log)(struct follower *, struct task_ref,
+                uint32_t attempt);   /* a log grew; NULL: does not care */
+    void (*fini)(struct follower *); /* frees what the stream holds, not the follower */
 };
-/* Registers the stream and begins its answer; pumps once. The follower is malloc'ed by the caller; freed by follow_end or when
- * the client leaves. */
+/* Registers the stream and begins its answer; pumps once. The follower is malloc'ed by the caller;
+ * freed by follow_end or when the client leaves. */
 void follow_begin(struct follower *, const char *type);
 void follow_end(struct follower *);
-void follow_watch(struct api *); /* installs the core's watch */
+void follow_watch(struct api *);                               /* installs the core's watch */
 void follow_line(struct follower *, const struct text_node *); /* one NDJSON line */
 /* Was the job's final event committed? *state gets its word. */
 bool follow_final(struct follower *, const char **state);

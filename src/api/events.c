@@ -1,5 +1,5 @@
-/* Events: a page of them, or a stream that begins with the old ones and goes on as they are committed (NDJSON, or SSE whose ids
- * are sequence numbers, so a browser resumes by itself). */
+/* Events: a page of them, or a stream that begins with the old ones and goes on as they are
+ * committed (NDJSON, or SSE whose ids are sequence numbers, so a browser resumes by itself). */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -81,7 +81,7 @@ static void stream(struct call *call, uint64_t job, uint64_t after)
     const char *accept = http_header(call->request, "Accept");
     const char *last = http_header(call->request, "Last-Event-ID");
     struct event_stream *s = mem_new(sizeof *s);
-    s->follower = (struct follower){.call = call, .job = job, .pump = pump, .fini = fini};
+    s->follower = (struct follower){ .call = call, .job = job, .pump = pump, .fini = fini };
     s->after = after;
     s->sse = accept && strstr(accept, "text/event-stream");
     if (last)

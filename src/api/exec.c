@@ -1,4 +1,5 @@
-/* The two upgrades: agents (to the link) and interactive commands (to the engine that runs the task). */
+/* The two upgrades: agents (to the link) and interactive commands (to the engine that runs the
+ * task). */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -88,11 +89,12 @@ static bool read_exec(struct call *call, struct exec_call *x, struct err *err)
     x->task = arena_strdup(call->arena, x->task);
     while (http_query(call->request, "arg", n))
         n++;
-    x->exec.argv = (struct words){.at = ARENA_ARRAY(call->arena, n + 1, const char *), .n = n};
+    x->exec.argv = (struct words){ .at = ARENA_ARRAY(call->arena, n + 1, const char *), .n = n };
     for (size_t i = 0; (arg = http_query(call->request, "arg", i)); i++)
         x->exec.argv.at[i] = arena_strdup(call->arena, arg);
     x->exec.tty = call_flag(call, "tty");
-    if (!call_u64(call, "rows", 1, 10000, &rows, err) || !call_u64(call, "cols", 1, 10000, &cols, err))
+    if (!call_u64(call, "rows", 1, 10000, &rows, err) ||
+        !call_u64(call, "cols", 1, 10000, &cols, err))
         return false;
     x->exec.rows = (uint16_t)rows;
     x->exec.cols = (uint16_t)cols;

@@ -1,5 +1,6 @@
-/* Open streams: woken by the core's news after each commit, they look again at what is stored and write what is new, as far as the
- * client takes it. Nothing is pushed into them, so a slow client costs its own buffer only. */
+/* Open streams: woken by the core's news after each commit, they look again at what is stored and
+ * write what is new, as far as the client takes it. Nothing is pushed into them, so a slow client
+ * costs its own buffer only. */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -62,7 +63,8 @@ bool follow_final(struct follower *f, const char **state)
 {
     struct err err;
     struct arena *a = arena_create();
-    struct text_node *job = ctl_job_tree(f->call->api->config.ctl, a, f->job, f->call->owner, 0, &err);
+    struct text_node *job =
+        ctl_job_tree(f->call->api->config.ctl, a, f->job, f->call->owner, 0, &err);
     const struct text_node *word = job ? text_get(job, "state") : NULL;
     enum job_state now = word ? job_state_parse(word->str) : JOB_NONE;
     arena_destroy(a);
@@ -93,5 +95,6 @@ static void on_log(void *arg, uint64_t job, struct task_ref task, uint32_t attem
 
 void follow_watch(struct api *api)
 {
-    ctl_set_watch(api->config.ctl, (struct ctl_watch){.events = on_events, .log = on_log, .arg = api});
+    ctl_set_watch(api->config.ctl,
+                  (struct ctl_watch){ .events = on_events, .log = on_log, .arg = api });
 }

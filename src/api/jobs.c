@@ -1,5 +1,6 @@
-/* Jobs over HTTP: submit (one, or NDJSON for many), list, show, command, delete. Commands are answered by the core at the end of
- * its turn, after the commit; a client that leaves meanwhile changes nothing. */
+/* Jobs over HTTP: submit (one, or NDJSON for many), list, show, command, delete. Commands are
+ * answered by the core at the end of its turn, after the commit; a client that leaves meanwhile
+ * changes nothing. */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -31,7 +32,8 @@ static bool read_overrides(struct call *call, struct ctl_submit *s, struct err *
             err_hint(err, "write NAME=VALUE");
             return false;
         }
-        pairs_set(&s->env, call->arena, arena_strndup(call->arena, value, (size_t)(eq - value)), eq + 1);
+        pairs_set(&s->env, call->arena, arena_strndup(call->arena, value, (size_t)(eq - value)),
+                  eq + 1);
     }
     for (size_t i = 0; (value = http_query(call->request, "set", i)); i++)
         add_word(call->arena, &s->sets, value);
@@ -41,16 +43,16 @@ static bool read_overrides(struct call *call, struct ctl_submit *s, struct err *
 static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err)
 {
     struct http_request *r = call->request;
-    *s = (struct ctl_submit){.owner = call->owner,
-                             .from = http_query(r, "from", 0),
-                             .name = http_query(r, "name", 0),
-                             .queue = http_query(r, "queue", 0),
-                             .file = http_query(r, "file", 0),
-                             .code_dir = http_query(r, "code", 0),
-                             .work_dir = http_query(r, "cwd", 0),
-                             .key = http_header(r, "Idempotency-Key"),
-                             .wait_for_nodes = call_flag(call, "wait"),
-                             .dry_run = call_flag(call, "dry_run")};
+    *s = (struct ctl_submit){ .owner = call->owner,
+                              .from = http_query(r, "from", 0),
+                              .name = http_query(r, "name", 0),
+                              .queue = http_query(r, "queue", 0),
+                              .file = http_query(r, "file", 0),
+                              .code_dir = http_query(r, "code", 0),
+                              .work_dir = http_query(r, "cwd", 0),
+                              .key = http_header(r, "Idempotency-Key"),
+                              .wait_for_nodes = call_flag(call, "wait"),
+                              .dry_run = call_flag(call, "dry_run") };
     const char *like = http_query(r, "like", 0);
     s->text = http_body(r, &s->len);
     if (s->key && (strlen(s->key) > 200 || !s->key[0])) {
@@ -141,7 +143,8 @@ static void on_line(void *arg, const struct ctl_answer *answer)
     struct batch *b = line->batch;
     struct arena *scratch = arena_create();
     AUTO_BUF struct buf text = BUF_INIT(4u << 20);
-    json_print(answer->err ? problem_tree(scratch, answer->err, answer->report) : answer->tree, 0, &text);
+    json_print(answer->err ? problem_tree(scratch, answer->err, answer->report) : answer->tree, 0,
+               &text);
     b->lines.at[line->at] = buf_take(&text);
     arena_destroy(scratch);
     free(line);
@@ -199,7 +202,9 @@ static bool read_states(const char *text, uint32_t *states, struct err *err)
         enum job_state state = job_state_parse(word);
         if (state == JOB_NONE) {
             err_set(err, ERR_INPUT, "\"%s\" is not a state", word);
-            err_hint(err, "suspended queued starting running restarting stopping succeeded failed stopped");
+            err_hint(
+                err,
+                "suspended queued starting running restarting stopping succeeded failed stopped");
             return false;
         }
         *states |= 1u << state;
@@ -213,10 +218,10 @@ void job_list(struct call *call)
     struct http_request *r = call->request;
     struct err err;
     uint64_t limit = 50;
-    struct job_filter f = {.owner = http_query(r, "owner", 0),
-                           .queue = http_query(r, "queue", 0),
-                           .name = http_query(r, "name", 0),
-                           .dialect = http_query(r, "from", 0)};
+    struct job_filter f = { .owner = http_query(r, "owner", 0),
+                            .queue = http_query(r, "queue", 0),
+                            .name = http_query(r, "name", 0),
+                            .dialect = http_query(r, "from", 0) };
     const char *before = http_query(r, "before", 0);
     struct text_node *tree = NULL;
     if (read_states(http_query(r, "state", 0), &f.states, &err) &&
@@ -316,7 +321,8 @@ static void on_done(void *arg, const struct ctl_answer *answer)
     if (answer->err)
         call_problem(call, answer->err, answer->report);
     else
-        call_answer(call, call->success, answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
+        call_answer(call, call->success,
+                    answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
 }
 
 static void command(struct call *call, enum ctl_verb verb)

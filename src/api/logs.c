@@ -1,6 +1,7 @@
-/* Output of tasks: one source per attempt, merged by the time of their records, as NDJSON (offsets, streams, gaps) or as plain text
- * with the task's name before each line. A stream picks up new attempts and new bytes as the core reports them and ends when the
- * job is final and everything was sent. */
+/* Output of tasks: one source per attempt, merged by the time of their records, as NDJSON (offsets,
+ * streams, gaps) or as plain text with the task's name before each line. A stream picks up new
+ * attempts and new bytes as the core reports them and ends when the job is final and everything was
+ * sent. */
 #include "api/call.h"
 
 #include "api/log_text.h"
@@ -16,11 +17,11 @@
 struct source {
     struct task_ref task;
     uint32_t attempt;
-    char *name;               /* "worker/0" */
+    char *name; /* "worker/0" */
     struct log_reader *reader;
-    struct log_item next;     /* valid when has */
-    size_t skip;              /* bytes of the first record that are not wanted (tail) */
-    bool has, idle;           /* idle: nothing more until the log grows */
+    struct log_item next; /* valid when has */
+    size_t skip;          /* bytes of the first record that are not wanted (tail) */
+    bool has, idle;       /* idle: nothing more until the log grows */
 };
 
 struct from { /* where a resuming client is */
@@ -33,12 +34,12 @@ struct log_stream {
     struct follower follower; /* first */
     VEC(struct source) sources;
     VEC(struct from) from;
-    struct log_text text;     /* plain text state */
-    const char *task;         /* filter: role or role/index, NULL all */
+    struct log_text text;      /* plain text state */
+    const char *task;          /* filter: role or role/index, NULL all */
     enum record_stream stream; /* 0: all */
     uint64_t since_us, tail;
-    uint32_t attempt;         /* 0: every attempt */
-    bool last_attempt;        /* only the newest of each task */
+    uint32_t attempt;  /* 0: every attempt */
+    bool last_attempt; /* only the newest of each task */
     bool follow, plain, ended;
 };
 
@@ -81,7 +82,7 @@ static void add_source(struct log_stream *s, const struct ctl_log *log, const ch
     if (from && log->attempt == from->attempt)
         offset = from->offset;
     struct source *x = vec_add(&s->sources);
-    x->task = (struct task_ref){(uint16_t)log->role, log->index};
+    x->task = (struct task_ref){ (uint16_t)log->role, log->index };
     x->attempt = log->attempt;
     x->name = mem_strdup(name);
     x->reader = log_reader_create(log->dir, offset);
@@ -119,7 +120,8 @@ static void find_sources(struct log_stream *s)
             continue;
         add_source(s, &logs[i], name);
     }
-    s->last_attempt = s->last_attempt && !s->follow; /* later attempts of a followed job are shown */
+    s->last_attempt =
+        s->last_attempt && !s->follow; /* later attempts of a followed job are shown */
     arena_destroy(a);
 }
 
@@ -208,7 +210,8 @@ static void put_end(struct log_stream *s, const char *state)
     follow_line(&s->follower, end);
 }
 
-/* Writes what is there, oldest first, as far as there is room; true when nothing more is there now. */
+/* Writes what is there, oldest first, as far as there is room; true when nothing more is there now.
+ */
 static bool drain(struct log_stream *s)
 {
     struct source *x = NULL;
@@ -296,10 +299,11 @@ static int read_from(struct log_stream *s, struct call *call, struct err *err)
     for (const struct text_node *t = from ? from->first : NULL; t; t = t->next) {
         const struct text_node *attempt = text_get(t, "attempt"), *offset = text_get(t, "offset");
         if (!t->key || !attempt || attempt->kind != TEXT_INT || !offset || offset->kind != TEXT_INT)
-            return err_set(err, ERR_INPUT, "from has an entry that is not {\"attempt\", \"offset\"}");
-        *vec_add(&s->from) = (struct from){.task = t->key,
-                                           .attempt = (uint32_t)attempt->integer,
-                                           .offset = (uint64_t)offset->integer};
+            return err_set(err, ERR_INPUT,
+                           "from has an entry that is not {\"attempt\", \"offset\"}");
+        *vec_add(&s->from) = (struct from){ .task = t->key,
+                                            .attempt = (uint32_t)attempt->integer,
+                                            .offset = (uint64_t)offset->integer };
     }
     return 0;
 }
@@ -325,7 +329,8 @@ static int read_query(struct log_stream *s, struct call *call, struct err *err)
     s->since_us = since_ms * 1000;
     if (attempt && strcmp(attempt, "last") == 0)
         s->last_attempt = true;
-    else if (attempt && strcmp(attempt, "all") != 0 && !call_u64(call, "attempt", 1, UINT32_MAX, &number, err))
+    else if (attempt && strcmp(attempt, "all") != 0 &&
+             !call_u64(call, "attempt", 1, UINT32_MAX, &number, err))
         return -1;
     s->attempt = (uint32_t)number;
     return read_from(s, call, err);
@@ -339,7 +344,7 @@ void logs_get(struct call *call)
         return;
     struct log_stream *s = mem_new(sizeof *s);
     s->follower =
-        (struct follower){.call = call, .job = id, .pump = pump, .log = on_log, .fini = fini};
+        (struct follower){ .call = call, .job = id, .pump = pump, .log = on_log, .fini = fini };
     bool good = read_query(s, call, &err) == 0;
     if (good) {
         find_sources(s);

@@ -46,13 +46,13 @@ static void operation(struct arena *a, struct text_node *path, const struct rout
     struct text_node *good = text_map(a, answers, arena_printf(a, "%u", route->status));
     text_str(a, good, "description", route->summary);
     if (route->answer) {
-        struct text_node *json =
-            text_map(a, text_map(a, good, "content"), "application/json");
+        struct text_node *json = text_map(a, text_map(a, good, "content"), "application/json");
         ref(a, json, "schema", route->answer);
     }
     struct text_node *bad = text_map(a, answers, "default");
     text_str(a, bad, "description", "A problem document (RFC 9457)");
-    ref(a, text_map(a, text_map(a, bad, "content"), "application/problem+json"), "schema", "Problem");
+    ref(a, text_map(a, text_map(a, bad, "content"), "application/problem+json"), "schema",
+        "Problem");
     if (route->flags & ROUTE_OPEN)
         text_list(a, op, "security");
 }
@@ -61,8 +61,9 @@ static void problem_schema(struct arena *a, struct text_node *schemas)
 {
     static const struct {
         const char *name, *type;
-    } members[] = {{"type", "string"}, {"title", "string"},  {"status", "integer"}, {"code", "string"},
-                   {"detail", "string"}, {"hint", "string"}, {"errors", "array"}};
+    } members[] = { { "type", "string" }, { "title", "string" },  { "status", "integer" },
+                    { "code", "string" }, { "detail", "string" }, { "hint", "string" },
+                    { "errors", "array" } };
     struct text_node *problem = text_map(a, schemas, "Problem");
     text_str(a, problem, "type", "object");
     struct text_node *properties = text_map(a, problem, "properties");

@@ -1,4 +1,5 @@
-/* Every route in one table: the dispatcher, the 405 answers and the OpenAPI document all read it. */
+/* Every route in one table: the dispatcher, the 405 answers and the OpenAPI document all read it.
+ */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -7,42 +8,66 @@
 #include <string.h>
 
 #define SUBMIT "from name queue env set file code cwd wait dry_run like"
-#define LOGS "task stream tail since attempt follow"
+#define LOGS   "task stream tail since attempt follow"
 
 #define ROUTE(m, p, h, f, s, q, a, code)                                                           \
-    {.method = m, .path = p, .handle = h, .flags = f, .summary = s, .query = q, .answer = a, .status = code}
+    {                                                                                              \
+        .method = m, .path = p, .handle = h, .flags = f, .summary = s, .query = q, .answer = a,    \
+        .status = code                                                                             \
+    }
 
 static const struct route routes[] = {
-    ROUTE("GET", "/", page_get, ROUTE_OPEN, "A small page that shows jobs, tasks and live logs", "", NULL, 200),
-    ROUTE("GET", "/login", auth_login, ROUTE_OPEN, "Trades a one-time key for the page's cookie", "key", NULL, 303),
+    ROUTE("GET", "/", page_get, ROUTE_OPEN, "A small page that shows jobs, tasks and live logs", "",
+          NULL, 200),
+    ROUTE("GET", "/login", auth_login, ROUTE_OPEN, "Trades a one-time key for the page's cookie",
+          "key", NULL, 303),
     ROUTE("GET", "/healthz", server_health, ROUTE_OPEN, "The server's loop turns", "", NULL, 200),
     ROUTE("GET", "/readyz", server_health, ROUTE_OPEN, "The server takes jobs", "", NULL, 200),
     ROUTE("GET", "/metrics", server_metrics, 0, "Prometheus text", "", NULL, 200),
     ROUTE("GET", "/v1/openapi.json", openapi_get, 0, "This document", "", NULL, 200),
     ROUTE("GET", "/v1/server", server_info, 0, "Process, addresses, counts", "", NULL, 200),
-    ROUTE("POST", "/v1/server/stop", server_stop, 0, "Ends the server; jobs go on under their agents", "", NULL, 202),
-    ROUTE("POST", "/v1/login-link", auth_login_link, 0, "A one-time link that opens the page", "", NULL, 200),
-    ROUTE("GET", "/v1/config", server_config, 0, "Effective configuration and where each value is from", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first", "state owner queue name from limit before", NULL, 200),
-    ROUTE("POST", "/v1/jobs", job_submit, 0, "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted", 201),
-    ROUTE("GET", "/v1/jobs/{job}", job_show, 0, "One job", "tasks spec timeline origin", "Job", 200),
+    ROUTE("POST", "/v1/server/stop", server_stop, 0,
+          "Ends the server; jobs go on under their agents", "", NULL, 202),
+    ROUTE("POST", "/v1/login-link", auth_login_link, 0, "A one-time link that opens the page", "",
+          NULL, 200),
+    ROUTE("GET", "/v1/config", server_config, 0,
+          "Effective configuration and where each value is from", "", NULL, 200),
+    ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first",
+          "state owner queue name from limit before", NULL, 200),
+    ROUTE("POST", "/v1/jobs", job_submit, 0,
+          "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted",
+          201),
+    ROUTE("GET", "/v1/jobs/{job}", job_show, 0, "One job", "tasks spec timeline origin", "Job",
+          200),
     ROUTE("DELETE", "/v1/jobs/{job}", job_delete, 0, "Forgets an ended job", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, 0, "Its tasks with their attempts", "", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, 0, "Its tasks with their attempts", "", NULL,
+          200),
     ROUTE("GET", "/v1/jobs/{job}/origin", job_origin, 0, "The text as submitted", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0, "Why it waits and what would change that", "", "Explanation", 200),
-    ROUTE("POST", "/v1/explain", job_explain_text, 0, "The same for a text, nothing is stored", SUBMIT, "Submitted", 200),
-    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now", "Job", 202),
-    ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "", "Job", 202),
+    ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
+          "Why it waits and what would change that", "", "Explanation", 200),
+    ROUTE("POST", "/v1/explain", job_explain_text, 0, "The same for a text, nothing is stored",
+          SUBMIT, "Submitted", 200),
+    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now",
+          "Job", 202),
+    ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "",
+          "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/resume", job_resume, 0, "Queues a suspended job", "", "Job", 202),
-    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM, "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
-    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM, "Events of all jobs", "after follow limit", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM, "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
-    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM, "The same from given offsets on", LOGS, NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM, "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL, 101),
+    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM,
+          "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
+    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM, "Events of all jobs", "after follow limit",
+          NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM,
+          "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
+    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM, "The same from given offsets on",
+          LOGS, NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM,
+          "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
+          101),
     ROUTE("GET", "/v1/nodes", nodes_list, 0, "Nodes with what is used", "", NULL, 200),
     ROUTE("POST", "/v1/nodes/{node}/drain", node_drain, 0, "No new tasks on it", "", NULL, 200),
     ROUTE("POST", "/v1/nodes/{node}/undrain", node_undrain, 0, "Tasks again", "", NULL, 200),
-    ROUTE("GET", "/v1/agents", agents_upgrade, ROUTE_OPEN | ROUTE_STREAM, "Upgrade to muster/1: for muster's own agents", "", NULL, 101),
+    ROUTE("GET", "/v1/agents", agents_upgrade, ROUTE_OPEN | ROUTE_STREAM,
+          "Upgrade to muster/1: for muster's own agents", "", NULL, 101),
 };
 
 const struct route *api_routes(size_t *n)

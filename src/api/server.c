@@ -1,9 +1,10 @@
-/* The server about itself: process, health, metrics, configuration, the page; and the api's own life. */
+/* The server about itself: process, health, metrics, configuration, the page; and the api's own
+ * life. */
 #include "api/call.h"
 
+#include "api/page.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "api/page.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -17,7 +18,8 @@ struct api *api_create(const struct api_config *config, struct err *err)
     }
     struct api *api = mem_new(sizeof *api);
     api->config = *config;
-    crypto_hash_sha256(api->token_hash, (const unsigned char *)config->token, strlen(config->token));
+    crypto_hash_sha256(api->token_hash, (const unsigned char *)config->token,
+                       strlen(config->token));
     api->config.token = NULL;
     follow_watch(api);
     return api;
@@ -34,7 +36,7 @@ void api_destroy(struct api *api)
 {
     if (!api)
         return;
-    ctl_set_watch(api->config.ctl, (struct ctl_watch){0});
+    ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     free(api->address);
     free(api);
 }

@@ -27,7 +27,8 @@ const char *fmt_duration(char out[FMT_MAX],
 const char *fmt_age(char out[FMT_MAX], uint64_t ms); /* for people: "41s" "3m" "2h" "5d" */
 const char *fmt_size(char out[FMT_MAX],
                      uint64_t bytes); /* exact, readable back: "16Gi" "1.5Gi" "200M" "12345" */
-const char *fmt_bytes(char out[FMT_MAX], uint64_t bytes); /* for people, rounded: "22Gi" "1.5Gi" "812" */
+const char *fmt_bytes(char out[FMT_MAX],
+                      uint64_t bytes); /* for people, rounded: "22Gi" "1.5Gi" "812" */
 const char *fmt_milli(char out[FMT_MAX], uint64_t milli); /* "0.5" "2" */
 const char *fmt_time(
     char out[FMT_MAX],

@@ -53,7 +53,7 @@ struct cli {
     struct http_client *client; /* made at the first call */
     char *state_dir, *url;      /* url: --server or MUSTER_SERVER, else NULL */
     bool json, wide, quiet;
-    bool dashes;                /* "--" was among the arguments: what follows is a command */
+    bool dashes;     /* "--" was among the arguments: what follows is a command */
     bool tty, color; /* of stdout */
 };
 

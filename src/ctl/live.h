@@ -99,7 +99,8 @@ size_t live_wait_position(const struct live *, const struct live_job *);
 /* Memory for the tasks of the first generation (spec must be there). */
 void live_make_tasks(struct live_job *);
 /* Flat position, or UINT32_MAX when the job has no such task. */
-/* In this state, does the task run or has it run in this attempt? (One that was refused never did.) */
+/* In this state, does the task run or has it run in this attempt? (One that was refused never did.)
+ */
 bool live_was_up(const struct live_task *, enum task_state);
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(struct live_job *, const char *node); /* NULL: none */

@@ -1,5 +1,5 @@
-/* The contract between the core and whatever starts processes: calls go down, facts come up; both carry job and generation,
- * both may be repeated. */
+/* The contract between the core and whatever starts processes: calls go down, facts come up; both
+ * carry job and generation, both may be repeated. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -23,14 +23,12 @@ enum engine_caps {
 
 enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */ };
 
+/* STARTED: the attempt's program runs. ENDED: the attempt is over; ending says how. REFUSED: it
+ * could not be started; ending.by says whose fault. LOG: its log reaches log_end (unsequenced, may
+ * be skipped). RELEASED: nothing of the generation on this node is left. */
 #define ENGINE_FACTS(X)                                                                            \
-    X(AGENT_JOINED) X(AGENT_GONE)                                                                  \
-    X(STARTED)       /* the attempt's program runs */                                              \
-    X(ENDED)         /* the attempt is over; ending says how */                                    \
-    X(REFUSED)       /* the attempt could not be started; ending.by says whose fault */            \
-    X(LOG)           /* the attempt's log reaches log_end (unsequenced, may be skipped) */         \
-    X(RELEASED)      /* nothing of the generation on this node is left */                          \
-    X(NODE_UP) X(NODE_DOWN)
+    X(AGENT_JOINED)                                                                                \
+    X(AGENT_GONE) X(STARTED) X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM
@@ -39,14 +37,14 @@ struct engine_fact {
     enum engine_fact_kind kind;
     struct generation generation;
     const char *node;
-    uint64_t seq;            /* of the agent's facts, from 1; 0: unsequenced */
-    struct task_ref task;    /* STARTED ENDED REFUSED LOG */
+    uint64_t seq;         /* of the agent's facts, from 1; 0: unsequenced */
+    struct task_ref task; /* STARTED ENDED REFUSED LOG */
     uint32_t attempt;
-    uint64_t at_ms;          /* when it happened (wall) */
-    uint32_t pid;            /* STARTED */
-    uint64_t log_end;        /* LOG, ENDED */
-    struct ending ending;    /* ENDED REFUSED */
-    const char *reason;      /* NODE_DOWN, AGENT_GONE */
+    uint64_t at_ms;       /* when it happened (wall) */
+    uint32_t pid;         /* STARTED */
+    uint64_t log_end;     /* LOG, ENDED */
+    struct ending ending; /* ENDED REFUSED */
+    const char *reason;   /* NODE_DOWN, AGENT_GONE */
 };
 
 struct engine_sink {
@@ -55,7 +53,8 @@ struct engine_sink {
 };
 
 struct engine;
-/* An interactive command inside a task's view, wired to a connected socket that the engine takes over. */
+/* An interactive command inside a task's view, wired to a connected socket that the engine takes
+ * over. */
 struct engine_exec {
     struct generation generation;
     const char *node;
@@ -64,27 +63,29 @@ struct engine_exec {
     struct words argv; /* empty: a login shell */
     bool tty;
     uint16_t rows, cols;
-    int fd;            /* carries wire frames of kind STDIN/STDOUT/... to the client; owned by the engine after success */
+    int fd; /* carries wire frames of kind STDIN/STDOUT/... to the client; owned by the engine after
+               success */
 };
 struct engine_known { /* an agent that should be alive */
-    const char *dir;            /* its launch directory */
+    const char *dir;  /* its launch directory */
     struct generation generation;
     const char *node;
-    uint64_t last_seq;          /* committed facts */
+    uint64_t last_seq; /* committed facts */
     unsigned char token_hash[32];
 };
 struct engine_ops {
     const char *name;
-    /* Starts (or adds to) one node's share of a generation. Repeating a launch with the same seq does nothing. The launch is
-     * only valid during the call. */
+    /* Starts (or adds to) one node's share of a generation. Repeating a launch with the same seq
+     * does nothing. The launch is only valid during the call. */
     int (*start)(struct engine *, const struct launch *, struct err *);
-    /* Ends one attempt (task != NULL) or everything of the generation on all its nodes, then releases the node. */
-    int (*stop)(struct engine *, struct generation, const struct task_ref *task, enum stop_how, enum end_by why,
-                struct err *);
+    /* Ends one attempt (task != NULL) or everything of the generation on all its nodes, then
+     * releases the node. */
+    int (*stop)(struct engine *, struct generation, const struct task_ref *task, enum stop_how,
+                enum end_by why, struct err *);
     /* Everything of the agent's facts up to seq is committed. */
     void (*ack)(struct engine *, struct generation, const char *node, uint64_t seq);
-    /* After a server restart: the generations that should be alive, with their nodes; everything else found is ended.
-     * What is found dead comes up as AGENT_GONE. */
+    /* After a server restart: the generations that should be alive, with their nodes; everything
+     * else found is ended. What is found dead comes up as AGENT_GONE. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
     unsigned (*caps)(const struct engine *);

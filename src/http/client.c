@@ -1,4 +1,5 @@
-/* Blocking calls through libcurl: one handle per client, so connections are kept. Streams hand out each piece as it comes. */
+/* Blocking calls through libcurl: one handle per client, so connections are kept. Streams hand out
+ * each piece as it comes. */
 #include "http/client.h"
 
 #include "base/mem.h"
@@ -83,12 +84,14 @@ static int curl_err(struct http_client *c, CURLcode rc, struct err *err)
     const char *where = c->socket_path ? c->socket_path : c->url;
     if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR ||
         rc == CURLE_SEND_ERROR || rc == CURLE_PARTIAL_FILE || rc == CURLE_COULDNT_RESOLVE_HOST)
-        err_set(err, ERR_UNAVAILABLE, "no server answers at %s (%s)", where, curl_easy_strerror(rc));
+        err_set(err, ERR_UNAVAILABLE, "no server answers at %s (%s)", where,
+                curl_easy_strerror(rc));
     else if (rc == CURLE_OPERATION_TIMEDOUT)
         err_set(err, ERR_TIMEOUT, "the server at %s did not answer in time", where);
     else
         err_set(err, ERR_SYSTEM, "talking to %s: %s", where, curl_easy_strerror(rc));
-    return err_hint(err, "\"muster server status\" shows whether one runs, \"muster server start\" starts one");
+    return err_hint(
+        err, "\"muster server status\" shows whether one runs, \"muster server start\" starts one");
 }
 
 static struct curl_slist *header_list(const struct http_client *c, const struct pairs *headers)
@@ -111,7 +114,8 @@ static void set_target(CURL *curl, const struct http_client *c, const char *path
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PROXY, ""); /* a muster server is never behind the user's web proxy */
+    curl_easy_setopt(curl, CURLOPT_PROXY,
+                     ""); /* a muster server is never behind the user's web proxy */
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     if (c->socket_path)
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket_path);
@@ -130,11 +134,11 @@ static void set_body(struct http_client *c, const struct http_ask *ask)
 int http_call(struct http_client *c, const struct http_ask *ask, struct http_response *response,
               struct err *err)
 {
-    struct call call = {.client = c, .ask = ask, .response = response};
+    struct call call = { .client = c, .ask = ask, .response = response };
     struct curl_slist *list = header_list(c, ask->headers);
     char *type = NULL;
     long status = 0;
-    *response = (struct http_response){.body = BUF_INIT(ANSWER_MAX)};
+    *response = (struct http_response){ .body = BUF_INIT(ANSWER_MAX) };
     set_target(c->curl, c, ask->path);
     set_body(c, ask);
     curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, list);
@@ -164,7 +168,7 @@ static int send_all(CURL *curl, int fd, const char *text, size_t len)
     while (len > 0) {
         size_t n = 0;
         CURLcode rc = curl_easy_send(curl, text, len, &n);
-        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
         if (rc == CURLE_AGAIN)
             poll(&p, 1, 10000);
         else if (rc != CURLE_OK)
@@ -182,7 +186,7 @@ static int read_head(CURL *curl, int fd, struct buf *head, struct buf *extra)
         char piece[4096];
         size_t n = 0;
         CURLcode rc = curl_easy_recv(curl, piece, sizeof piece, &n);
-        struct pollfd p = {.fd = fd, .events = POLLIN};
+        struct pollfd p = { .fd = fd, .events = POLLIN };
         if (rc == CURLE_AGAIN && poll(&p, 1, 30000) <= 0)
             return -1;
         if (rc == CURLE_AGAIN)
@@ -212,7 +216,8 @@ static int upgrade(CURL *curl, struct http_client *c, const char *request, int *
     if (rc != CURLE_OK)
         return curl_err(c, rc, err);
     curl_easy_getinfo(curl, CURLINFO_ACTIVESOCKET, &sock);
-    if (send_all(curl, sock, request, strlen(request)) < 0 || read_head(curl, sock, &head, extra) < 0)
+    if (send_all(curl, sock, request, strlen(request)) < 0 ||
+        read_head(curl, sock, &head, extra) < 0)
         return err_set(err, ERR_UNAVAILABLE, "the server closed the connection");
     if (strncmp(head.data, "HTTP/1.1 101", 12) != 0) {
         head.data[strcspn(head.data, "\r\n")] = '\0';
@@ -227,8 +232,8 @@ int http_client_upgrade(struct http_client *c, const char *path, const char *pro
                         struct buf *extra, struct err *err)
 {
     AUTO_BUF struct buf request = BUF_INIT(64 << 10);
-    buf_addf(&request, "GET %s HTTP/1.1\r\nHost: muster\r\nConnection: Upgrade\r\nUpgrade: %s\r\n", path,
-             protocol);
+    buf_addf(&request, "GET %s HTTP/1.1\r\nHost: muster\r\nConnection: Upgrade\r\nUpgrade: %s\r\n",
+             path, protocol);
     if (c->token)
         buf_addf(&request, "Authorization: Bearer %s\r\n", c->token);
     buf_puts(&request, "\r\n");

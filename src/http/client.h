@@ -29,16 +29,18 @@ struct http_ask {
     const struct pairs *headers; /* or NULL */
     const void *body;
     size_t len;
-    /* Streams: called for every piece as it arrives; false ends the call cleanly. NULL: the body is collected. A status of
-     * 400 and above is always collected. No timeout while data is set. */
+    /* Streams: called for every piece as it arrives; false ends the call cleanly. NULL: the body is
+     * collected. A status of 400 and above is always collected. No timeout while data is set. */
     bool (*data)(void *arg, const void *piece, size_t len);
     void *arg;
 };
-/* 0 whenever an answer came, whatever its status; ERR_UNAVAILABLE when no server answers (any more), ERR_TIMEOUT. */
+/* 0 whenever an answer came, whatever its status; ERR_UNAVAILABLE when no server answers (any
+ * more), ERR_TIMEOUT. */
 int http_call(struct http_client *, const struct http_ask *, struct http_response *, struct err *);
-/* Upgrades a fresh connection; *fd is the connected socket (caller closes), extra bytes already read go to *extra. */
-int http_client_upgrade(struct http_client *, const char *path, const char *protocol, int *fd, struct buf *extra,
-                        struct err *);
+/* Upgrades a fresh connection; *fd is the connected socket (caller closes), extra bytes already
+ * read go to *extra. */
+int http_client_upgrade(struct http_client *, const char *path, const char *protocol, int *fd,
+                        struct buf *extra, struct err *);
 /* Percent-encodes one query value or path segment. */
 void http_escape(struct buf *out, const char *text);
 

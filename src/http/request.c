@@ -1,5 +1,6 @@
-/* One request: collected until complete (body bounded, a larger one drained and refused), handed to the handler once, then suspended
- * until the answer is there. Streams keep a bounded buffer and suspend the connection while it is empty, so nothing spins. */
+/* One request: collected until complete (body bounded, a larger one drained and refused), handed to
+ * the handler once, then suspended until the answer is there. Streams keep a bounded buffer and
+ * suspend the connection while it is empty, so nothing spins. */
 #include "http/request.h"
 
 #include "base/mem.h"
@@ -249,8 +250,8 @@ static enum MHD_Result add_query_cb(void *cls, enum MHD_ValueKind kind, const ch
         q->at = wider;
         q->cap = q->cap ? q->cap * 2 : 8;
     }
-    q->at[q->n++] = (struct pair){.name = arena_strdup(r->arena, name),
-                                  .value = arena_strdup(r->arena, value ? value : "")};
+    q->at[q->n++] = (struct pair){ .name = arena_strdup(r->arena, name),
+                                   .value = arena_strdup(r->arena, value ? value : "") };
     return MHD_YES;
 }
 

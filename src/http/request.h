@@ -11,7 +11,8 @@
 #include <microhttpd.h>
 #include <uv.h>
 
-#define DRAIN_MAX ((size_t)256 << 20) /* a refused body is read up to here so that the client sees the answer */
+#define DRAIN_MAX                                                                                  \
+    ((size_t)256 << 20) /* a refused body is read up to here so that the client sees the answer */
 
 /* A listening socket with the daemon behind it. */
 struct listener {
@@ -27,7 +28,7 @@ struct http_server {
     uv_prepare_t prepare; /* runs the daemons once more after answers were given */
     struct listener at[2];
     unsigned n;
-    unsigned open;        /* handles that must close before freeing */
+    unsigned open; /* handles that must close before freeing */
     unsigned connections;
     uint16_t port;
     char *socket_path;
@@ -59,7 +60,7 @@ struct http_request {
     size_t out_max;
     bool was_full;
     void (*drained_cb)(void *arg);
-    uv_poll_t *watch;     /* notices a client that leaves while nothing is written */
+    uv_poll_t *watch; /* notices a client that leaves while nothing is written */
     /* upgrade */
     const char *protocol;
     void (*taken)(void *arg, int fd, const void *extra, size_t len);

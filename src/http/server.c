@@ -1,5 +1,6 @@
-/* Listening sockets and their daemons on the loop: libmicrohttpd gives one epoll descriptor per daemon, we poll it, run it when it
- * is ready, when its own timeout says so, and once more after answers were given in the same turn. */
+/* Listening sockets and their daemons on the loop: libmicrohttpd gives one epoll descriptor per
+ * daemon, we poll it, run it when it is ready, when its own timeout says so, and once more after
+ * answers were given in the same turn. */
 #include "http/server.h"
 
 #include "base/mem.h"
@@ -84,7 +85,7 @@ static void connection_cb(void *cls, struct MHD_Connection *connection, void **s
 
 static int unix_listen(const char *path, struct err *err)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
     if (strlen(path) >= sizeof addr.sun_path)
         return err_set(err, ERR_INPUT, "the socket's path has more than 107 bytes: %s", path);
     snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
@@ -108,7 +109,7 @@ static int unix_listen(const char *path, struct err *err)
 
 static int tcp_listen(const struct http_config *c, uint16_t *port, struct err *err)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET};
+    struct sockaddr_in addr = { .sin_family = AF_INET };
     if (inet_pton(AF_INET, c->host, &addr.sin_addr) != 1) {
         err_set(err, ERR_INPUT, "\"%s\" is not an IPv4 address to listen on", c->host);
         return err_hint(err, "127.0.0.1 for this machine only, 0.0.0.0 for every network");
@@ -192,15 +193,16 @@ struct http_server *http_server_create(const struct http_config *config, struct 
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct http_server *s = handle->type == UV_POLL ? ((struct listener *)handle->data)->server
-                                                    : handle->data;
+    struct http_server *s =
+        handle->type == UV_POLL ? ((struct listener *)handle->data)->server : handle->data;
     if (--s->open > 0)
         return;
     free(s->socket_path);
     free(s);
 }
 
-/* A suspended connection must be resumed before its daemon stops; its request then ends without an answer. */
+/* A suspended connection must be resumed before its daemon stops; its request then ends without an
+ * answer. */
 void http_server_destroy(struct http_server *s)
 {
     if (!s || s->closing)

@@ -1,5 +1,6 @@
-/* HTTP/1.1 server behind libmicrohttpd, driven by a libuv loop: a Unix socket and, when wanted, a TCP port. Knows no jobs.
- * One handler gets every complete request; the answer may come later (any turn of the loop). */
+/* HTTP/1.1 server behind libmicrohttpd, driven by a libuv loop: a Unix socket and, when wanted, a
+ * TCP port. Knows no jobs. One handler gets every complete request; the answer may come later (any
+ * turn of the loop). */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
@@ -11,51 +12,58 @@
 
 struct uv_loop_s;
 struct http_server;
-struct http_request; /* valid until answered (http_answer, http_stream_end, http_upgrade) or its `gone` was called */
+struct http_request; /* valid until answered (http_answer, http_stream_end, http_upgrade) or its
+                        `gone` was called */
 
 struct http_config {
     struct uv_loop_s *loop;
-    const char *socket_path;  /* NULL: none; mode 0600; a stale file is replaced, a live one is ERR_CONFLICT */
-    const char *host;         /* NULL: no TCP */
-    uint16_t port;            /* 0: any */
-    uint16_t port_tries;      /* when taken: the next so many ports */
-    size_t max_body;          /* larger: 413 problem document, the connection is drained within a bound */
+    const char *socket_path; /* NULL: none; mode 0600; a stale file is replaced, a live one is
+                                ERR_CONFLICT */
+    const char *host;        /* NULL: no TCP */
+    uint16_t port;           /* 0: any */
+    uint16_t port_tries;     /* when taken: the next so many ports */
+    size_t max_body; /* larger: 413 problem document, the connection is drained within a bound */
     unsigned max_connections; /* over it: 503 problem document */
     unsigned idle_timeout_s;  /* slow or idle clients */
     void (*handle)(void *arg, struct http_request *);
     void *arg;
 };
 struct http_server *http_server_create(const struct http_config *, struct err *);
-void http_server_destroy(struct http_server *); /* ends every request */
+void http_server_destroy(struct http_server *);        /* ends every request */
 uint16_t http_server_port(const struct http_server *); /* 0 without TCP */
 unsigned http_server_connections(const struct http_server *);
 
 const char *http_method(const struct http_request *);
-const char *http_path(const struct http_request *);  /* decoded, without the query */
+const char *http_path(const struct http_request *); /* decoded, without the query */
 /* k-th value of a query parameter (decoded), NULL when there are fewer. */
 const char *http_query(const struct http_request *, const char *name, size_t k);
 /* i-th query parameter in order; false at the end. */
 bool http_query_at(const struct http_request *, size_t i, const char **name, const char **value);
 const char *http_header(const struct http_request *, const char *name); /* NULL when absent */
-const char *http_body(const struct http_request *, size_t *len);       /* "" when none; NUL-terminated */
+const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_unix(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
 
-void http_set_arg(struct http_request *, void *arg, void (*gone)(void *arg)); /* gone: the client left before the end */
+void http_set_arg(struct http_request *, void *arg,
+                  void (*gone)(void *arg)); /* gone: the client left before the end */
 
-void http_add_header(struct http_request *, const char *name, const char *value); /* before answering */
+void http_add_header(struct http_request *, const char *name,
+                     const char *value); /* before answering */
 /* Copies data. */
-void http_answer(struct http_request *, unsigned status, const char *type, const void *data, size_t len);
+void http_answer(struct http_request *, unsigned status, const char *type, const void *data,
+                 size_t len);
 
-/* Chunked answers without a known end (events, logs). Writes are buffered up to `max` bytes: http_stream_room says how much
- * may be written now, `drained` is called when there is room again. */
+/* Chunked answers without a known end (events, logs). Writes are buffered up to `max` bytes:
+ * http_stream_room says how much may be written now, `drained` is called when there is room again.
+ */
 void http_stream_begin(struct http_request *, unsigned status, const char *type, size_t max,
                        void (*drained)(void *arg));
 size_t http_stream_room(const struct http_request *);
 void http_stream_write(struct http_request *, const void *data, size_t len);
 void http_stream_end(struct http_request *);
 
-/* 101 to the named protocol; then takes over: the connected socket (non-blocking, owned by the callee) and bytes already read. */
+/* 101 to the named protocol; then takes over: the connected socket (non-blocking, owned by the
+ * callee) and bytes already read. */
 void http_upgrade(struct http_request *, const char *protocol,
                   void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg);
 

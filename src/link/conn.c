@@ -1,5 +1,5 @@
-/* One socket that carries frames: reads into a bounded buffer, hands out whole frames, writes what the socket takes and keeps
- * the rest. A broken frame or an overflow closes it. */
+/* One socket that carries frames: reads into a bounded buffer, hands out whole frames, writes what
+ * the socket takes and keeps the rest. A broken frame or an overflow closes it. */
 #include "link/hub.h"
 
 #include "base/mem.h"

@@ -1,5 +1,6 @@
-/* Interactive commands: a channel joins a client's socket to an agent's connection. Frames pass through with the channel's number
- * put in; a client too slow for its output, or an agent that is gone, ends the channel. */
+/* Interactive commands: a channel joins a client's socket to an agent's connection. Frames pass
+ * through with the channel's number put in; a client too slow for its output, or an agent that is
+ * gone, ends the channel. */
 #include "link/hub.h"
 
 #include "base/mem.h"
@@ -30,8 +31,8 @@ static void client_closed(struct conn *conn)
 static void from_client(struct conn *conn, const struct wire_frame *frame)
 {
     struct channel *ch = conn->owner;
-    if (frame->len < 4 || (frame->kind != WIRE_STDIN && frame->kind != WIRE_RESIZE) ||
-        !ch->agent || !ch->agent->conn) {
+    if (frame->len < 4 || (frame->kind != WIRE_STDIN && frame->kind != WIRE_RESIZE) || !ch->agent ||
+        !ch->agent->conn) {
         conn_close(conn);
         return;
     }
@@ -57,13 +58,13 @@ int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *
     ch->client->frame = from_client;
     ch->client->closed = client_closed;
     map_set(hub->channels, ch->number, ch);
-    struct wire_exec message = {.channel = ch->number,
-                                .task = exec->task,
-                                .attempt = exec->attempt,
-                                .argv = exec->argv,
-                                .tty = exec->tty,
-                                .rows = exec->rows,
-                                .cols = exec->cols};
+    struct wire_exec message = { .channel = ch->number,
+                                 .task = exec->task,
+                                 .attempt = exec->attempt,
+                                 .argv = exec->argv,
+                                 .tty = exec->tty,
+                                 .rows = exec->rows,
+                                 .cols = exec->cols };
     conn_start(ch->client, "", 0);
     wire_put_exec(&a->conn->out, &message);
     conn_send(a->conn); /* may end the channel */
@@ -85,7 +86,7 @@ void channel_from_agent(struct link_hub *hub, struct agent *a, const struct wire
 
 static void each_channel(struct link_hub *hub, const struct agent *a)
 {
-    VEC(struct channel *) hit = {0};
+    VEC(struct channel *) hit = { 0 };
     size_t cursor = 0;
     uint64_t number;
     void *value;

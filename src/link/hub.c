@@ -1,6 +1,6 @@
-/* Who may connect, what they still have to be told, and what they report. Everything sent down is kept until the agent has it, so
- * a lost connection or a restarted server loses nothing; facts are passed up once each, in order, and acknowledged only when
- * the core has committed them. */
+/* Who may connect, what they still have to be told, and what they report. Everything sent down is
+ * kept until the agent has it, so a lost connection or a restarted server loses nothing; facts are
+ * passed up once each, in order, and acknowledged only when the core has committed them. */
 #include "link/hub.h"
 
 #include "base/log.h"
@@ -133,8 +133,9 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
     AUTO_BUF struct buf frame = BUF_INIT(WIRE_MAX_FRAME);
     wire_put_launch(&frame, launch);
     if (frame.overflow)
-        return err_set(err, ERR_TOO_LARGE, "the tasks of %s on %s take more than %u MiB to describe",
-                       launch->job_name, launch->node, WIRE_MAX_FRAME >> 20);
+        return err_set(err, ERR_TOO_LARGE,
+                       "the tasks of %s on %s take more than %u MiB to describe", launch->job_name,
+                       launch->node, WIRE_MAX_FRAME >> 20);
     struct kept_launch *kept = vec_add(&a->launches);
     kept->seq = launch->seq;
     kept->len = frame.len;
@@ -152,10 +153,10 @@ void link_stop(struct link_hub *hub, struct generation g, const char *node,
     struct agent *a = hub_find(hub, g, node);
     if (!a)
         return;
-    struct wire_stop stop = {.all = !task, .now = how == STOP_NOW, .why = why};
+    struct wire_stop stop = { .all = !task, .now = how == STOP_NOW, .why = why };
     if (task)
         stop.task = *task;
-    *vec_add(&a->stops) = (struct kept_stop){stop};
+    *vec_add(&a->stops) = (struct kept_stop){ stop };
     if (a->hello) {
         wire_put_stop(&a->conn->out, &stop);
         conn_send(a->conn);
@@ -198,7 +199,7 @@ static void on_hello(struct agent *a, const struct wire_hello *hello)
     if (a->released && a->released <= a->acked)
         wire_put_plain(out, WIRE_RELEASE, 0);
     conn_send(a->conn);
-    tell(a, (struct engine_fact){.kind = FACT_AGENT_JOINED});
+    tell(a, (struct engine_fact){ .kind = FACT_AGENT_JOINED });
 }
 
 static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
@@ -214,14 +215,14 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
     a->seen = seq;
     if (f->kind == WIRE_FACT_RELEASED)
         a->released = seq;
-    tell(a, (struct engine_fact){.kind = kinds[f->kind],
-                                 .seq = seq,
-                                 .task = f->task,
-                                 .attempt = f->attempt,
-                                 .at_ms = f->at_ms,
-                                 .pid = f->pid,
-                                 .log_end = f->log_end,
-                                 .ending = f->ending});
+    tell(a, (struct engine_fact){ .kind = kinds[f->kind],
+                                  .seq = seq,
+                                  .task = f->task,
+                                  .attempt = f->attempt,
+                                  .at_ms = f->at_ms,
+                                  .pid = f->pid,
+                                  .log_end = f->log_end,
+                                  .ending = f->ending });
 }
 
 static int on_frame(struct agent *a, const struct wire_frame *frame)
@@ -244,10 +245,9 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LOG:
         if (wire_get_log(frame, &log) < 0)
             return -1;
-        tell(a, (struct engine_fact){.kind = FACT_LOG,
-                                     .task = log.task,
-                                     .attempt = log.attempt,
-                                     .log_end = log.end});
+        tell(a,
+             (struct engine_fact){
+                 .kind = FACT_LOG, .task = log.task, .attempt = log.attempt, .log_end = log.end });
         return 0;
     case WIRE_PING:
         wire_put_plain(&a->conn->out, WIRE_PONG, frame->seq);
@@ -255,11 +255,8 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
         return 0;
     case WIRE_STDOUT:
     case WIRE_STDERR:
-    case WIRE_EXIT:
-        channel_from_agent(a->hub, a, frame);
-        return 0;
-    default:
-        return -1;
+    case WIRE_EXIT: channel_from_agent(a->hub, a, frame); return 0;
+    default: return -1;
     }
 }
 
@@ -272,7 +269,8 @@ void agent_frame(struct conn *conn, const struct wire_frame *frame)
     int bad = on_frame(a, frame);
     arena_reset(hub->scratch);
     if (bad < 0) {
-        log_warn("agent.frame", "agent=%s kind=%d broken, connection closed", key, (int)frame->kind);
+        log_warn("agent.frame", "agent=%s kind=%d broken, connection closed", key,
+                 (int)frame->kind);
         conn_close(conn);
     }
 }

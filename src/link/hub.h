@@ -26,7 +26,7 @@ struct conn {
 /* Takes fd over; extra bytes count as read. */
 struct conn *conn_create(uv_loop_t *loop, int fd, void *owner);
 void conn_start(struct conn *, const void *extra, size_t len);
-void conn_send(struct conn *); /* writes what is in out as far as the socket takes it */
+void conn_send(struct conn *);  /* writes what is in out as far as the socket takes it */
 void conn_close(struct conn *); /* calls closed, frees later */
 
 struct kept_launch {
@@ -44,13 +44,13 @@ struct agent {
     struct generation generation;
     char *node;
     char hash_hex[65];
-    uint64_t acked;      /* committed by the core */
-    uint64_t seen;       /* passed to the core */
-    uint64_t released;   /* sequence of its RELEASED fact, 0: not yet */
+    uint64_t acked;    /* committed by the core */
+    uint64_t seen;     /* passed to the core */
+    uint64_t released; /* sequence of its RELEASED fact, 0: not yet */
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
-    struct conn *conn;   /* NULL: not connected */
-    bool hello;          /* its HELLO came on this connection */
+    struct conn *conn; /* NULL: not connected */
+    bool hello;        /* its HELLO came on this connection */
 };
 
 struct link_hub {

@@ -1,5 +1,5 @@
-/* The server's end of agent connections: who is expected, which frames go down, which facts come up, each applied once.
- * Shared by every engine whose nodes run muster's agent. */
+/* The server's end of agent connections: who is expected, which frames go down, which facts come
+ * up, each applied once. Shared by every engine whose nodes run muster's agent. */
 #ifndef LINK_LINK_H
 #define LINK_LINK_H
 
@@ -13,28 +13,36 @@ struct uv_loop_s;
 struct link_hub;
 
 struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink);
-void link_destroy(struct link_hub *); /* closes connections; agents go on and reconnect to the next server */
+void link_destroy(
+    struct link_hub *); /* closes connections; agents go on and reconnect to the next server */
 
-/* An agent that may connect: its token (32 random bytes, hashed by SHA-256 in token_hash) and the facts already committed. */
-void link_expect(struct link_hub *, struct generation, const char *node, const unsigned char token_hash[32],
-                 uint64_t last_seq);
-/* Forgets the agent and closes its connection. An agent whose RELEASED fact was acknowledged has been told to leave already. */
+/* An agent that may connect: its token (32 random bytes, hashed by SHA-256 in token_hash) and the
+ * facts already committed. */
+void link_expect(struct link_hub *, struct generation, const char *node,
+                 const unsigned char token_hash[32], uint64_t last_seq);
+/* Forgets the agent and closes its connection. An agent whose RELEASED fact was acknowledged has
+ * been told to leave already. */
 void link_forget(struct link_hub *, struct generation, const char *node);
 /* Has it reported, as its last word, that nothing of its tasks is left? */
 bool link_released(const struct link_hub *, struct generation, const char *node);
 bool link_connected(const struct link_hub *, struct generation, const char *node);
 
-/* Kept (encoded) until the agent has it: sent now, or when it says HELLO with an older launch_seq. */
+/* Kept (encoded) until the agent has it: sent now, or when it says HELLO with an older launch_seq.
+ */
 int link_launch(struct link_hub *, const struct launch *, struct err *);
-/* Kept in the same way: an agent that is not connected gets it after its HELLO. task NULL: everything. */
-void link_stop(struct link_hub *, struct generation, const char *node, const struct task_ref *task, enum stop_how,
-               enum end_by why);
+/* Kept in the same way: an agent that is not connected gets it after its HELLO. task NULL:
+ * everything. */
+void link_stop(struct link_hub *, struct generation, const char *node, const struct task_ref *task,
+               enum stop_how, enum end_by why);
 void link_ack(struct link_hub *, struct generation, const char *node, uint64_t seq);
-int link_exec(struct link_hub *, const struct engine_exec *, struct err *); /* ERR_UNAVAILABLE when not connected */
+int link_exec(struct link_hub *, const struct engine_exec *,
+              struct err *); /* ERR_UNAVAILABLE when not connected */
 
-/* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the socket (owned by the hub from
- * here on) with the bytes that came after the request's head. A second connection of the same agent replaces the first. */
+/* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the
+ * socket (owned by the hub from here on) with the bytes that came after the request's head. A
+ * second connection of the same agent replaces the first. */
 bool link_knows(const struct link_hub *, const char *token);
-int link_attach(struct link_hub *, const char *token, int fd, const void *extra, size_t len, struct err *);
+int link_attach(struct link_hub *, const char *token, int fd, const void *extra, size_t len,
+                struct err *);
 
 #endif

@@ -1,5 +1,6 @@
-/* Opening, versions, turns and statements. The database is ours alone: exclusive locking before WAL means a second server is
- * refused by SQLite itself and no shared memory file is needed. synchronous=FULL: a commit that returned is on the disk. */
+/* Opening, versions, turns and statements. The database is ours alone: exclusive locking before WAL
+ * means a second server is refused by SQLite itself and no shared memory file is needed.
+ * synchronous=FULL: a commit that returned is on the disk. */
 #include "store/db.h"
 
 #include "base/mem.h"
@@ -31,7 +32,7 @@ static enum err_code code_of(sqlite3 *db)
 
 int db_fail(struct store *st, struct err *err, const char *doing)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     err_set(&e, code_of(st->db), "%s: %s", doing, sqlite3_errmsg(st->db));
     if (e.code == ERR_FULL)
         err_hint(&e, "free space on the disk that holds %s; running jobs go on", st->path);
@@ -44,7 +45,8 @@ int db_fail(struct store *st, struct err *err, const char *doing)
 
 static int exec(struct store *st, const char *text, struct err *err)
 {
-    return sqlite3_exec(st->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_fail(st, err, st->path);
+    return sqlite3_exec(st->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0
+                                                                     : db_fail(st, err, st->path);
 }
 
 sqlite3_stmt *db_stmt(struct store *st, enum stmt_id id, struct err *err)
@@ -63,11 +65,11 @@ void store_begin(struct store *st)
 {
     if (st->in_turn)
         return;
-    struct err err = {0};
+    struct err err = { 0 };
     sqlite3_stmt *s = db_stmt(st, STMT_BEGIN, &err);
     st->in_turn = true;
     st->dirty = false;
-    st->failed = (struct err){0};
+    st->failed = (struct err){ 0 };
     if (!s || sqlite3_step(s) != SQLITE_DONE)
         db_fail(st, &err, "beginning a turn");
     if (s)
@@ -127,7 +129,7 @@ void store_rollback(struct store *st)
         }
     }
     st->in_turn = st->dirty = false;
-    st->failed = (struct err){0};
+    st->failed = (struct err){ 0 };
     st->number = st->committed_number;
     st->job_id = st->committed_job_id;
     st->event = st->committed_event;
@@ -189,8 +191,8 @@ static int migrate(struct store *st, struct err *err)
     if (read_version(st, &version, err) < 0)
         return -1;
     if (version > STORE_VERSION) {
-        err_set(err, ERR_CANNOT, "%s has version %d, this program knows up to %d", st->path, version,
-                STORE_VERSION);
+        err_set(err, ERR_CANNOT, "%s has version %d, this program knows up to %d", st->path,
+                version, STORE_VERSION);
         return err_hint(err, "use the newer muster that wrote it, or another state directory");
     }
     if (version == STORE_VERSION)
@@ -302,7 +304,7 @@ uint64_t db_get_u64(sqlite3_stmt *s, int at)
 
 struct db_word db_get_word(sqlite3_stmt *s, int at)
 {
-    struct db_word word = {""};
+    struct db_word word = { "" };
     const unsigned char *text = sqlite3_column_text(s, at);
     if (text)
         snprintf(word.text, sizeof word.text, "%s", (const char *)text);

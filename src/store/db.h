@@ -1,4 +1,5 @@
-/* What the store's files share: the handle, the prepared statements, binding and reading of columns. Private to store/. */
+/* What the store's files share: the handle, the prepared statements, binding and reading of
+ * columns. Private to store/. */
 #ifndef STORE_DB_H
 #define STORE_DB_H
 
@@ -7,7 +8,7 @@
 #include <sqlite3.h>
 
 #define JOB_COLUMNS                                                                                \
-    "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"         \
+    "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
     " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before"
 #define LIST_REST                                                                                  \
     " AND (?3 IS NULL OR queue = ?3) AND (?4 IS NULL OR dialect = ?4)"                             \
@@ -78,8 +79,8 @@
                   " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
     X(LIST_ALL, "SELECT " JOB_COLUMNS " FROM job WHERE id < ?1" LIST_REST)                         \
     X(LIST_STATE, "SELECT " JOB_COLUMNS " FROM job WHERE state = ?7 AND id < ?1" LIST_REST)        \
-    X(LIST_OWNER, "SELECT " JOB_COLUMNS " FROM job WHERE owner = ?6 AND state = ?7 AND id < ?1"    \
-                  LIST_REST)                                                                       \
+    X(LIST_OWNER,                                                                                  \
+      "SELECT " JOB_COLUMNS " FROM job WHERE owner = ?6 AND state = ?7 AND id < ?1" LIST_REST)     \
     X(COUNTS, "SELECT state, count(*) FROM job GROUP BY state")                                    \
     X(MAX_NUMBER, "SELECT ifnull(max(number), 0) FROM job")                                        \
     X(MAX_ID, "SELECT ifnull(max(id), 0) FROM job")                                                \
@@ -95,7 +96,7 @@ struct store {
     sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
     bool in_turn;                /* a transaction is open */
     bool dirty;
-    struct err failed;           /* first failed write of the turn; code ERR_NONE when none */
+    struct err failed;              /* first failed write of the turn; code ERR_NONE when none */
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */
     uint64_t committed_number, committed_job_id, committed_event;
 };
@@ -110,13 +111,16 @@ int db_run(struct store *, sqlite3_stmt *, struct err *);
 int db_step(struct store *, sqlite3_stmt *, struct err *);
 int db_fail(struct store *, struct err *, const char *doing);
 
-void db_text(sqlite3_stmt *, int at, const char *); /* NULL binds NULL; the text must live until the step */
+void db_text(sqlite3_stmt *, int at,
+             const char *); /* NULL binds NULL; the text must live until the step */
 void db_u64(sqlite3_stmt *, int at, uint64_t);
 void db_blob(sqlite3_stmt *, int at, const void *, size_t);
 const char *db_get_text(sqlite3_stmt *, int at, struct arena *); /* NULL for NULL */
 uint64_t db_get_u64(sqlite3_stmt *, int at);
 /* Reads one column as a word of at most 31 bytes (states). */
-struct db_word { char text[32]; };
+struct db_word {
+    char text[32];
+};
 struct db_word db_get_word(sqlite3_stmt *, int at);
 
 /* Rows of unknown number into an arena array: doubles as needed. */

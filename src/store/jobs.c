@@ -1,5 +1,5 @@
-/* Rows of jobs: insert, update, look up, list, delete. Lists never scan: each is a descending range of an index that begins with
- * what is filtered by; several states are merged by id. */
+/* Rows of jobs: insert, update, look up, list, delete. Lists never scan: each is a descending range
+ * of an index that begins with what is filtered by; several states are merged by id. */
 #include "store/db.h"
 
 #include "base/mem.h"
@@ -134,7 +134,7 @@ int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row
     db_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1) {
-        *job = (struct job_row){0};
+        *job = (struct job_row){ 0 };
         read_job(s, a, job);
     }
     sqlite3_reset(s);
@@ -205,7 +205,9 @@ struct job_rows {
 static int list_range(struct store *st, struct arena *a, const struct job_filter *f,
                       enum job_state state, struct job_rows *out, struct err *err)
 {
-    enum stmt_id id = state == JOB_NONE ? STMT_LIST_ALL : f->owner ? STMT_LIST_OWNER : STMT_LIST_STATE;
+    enum stmt_id id = state == JOB_NONE ? STMT_LIST_ALL
+                      : f->owner        ? STMT_LIST_OWNER
+                                        : STMT_LIST_STATE;
     sqlite3_stmt *s = db_stmt(st, id, err);
     if (!s)
         return -1;
@@ -230,7 +232,7 @@ static int newest_first(const void *a, const void *b)
 int store_list(struct store *st, struct arena *a, const struct job_filter *f, struct job_row **rows,
                size_t *n, struct err *err)
 {
-    struct job_rows some = {0};
+    struct job_rows some = { 0 };
     if (!f->states && !f->owner) {
         if (list_range(st, a, f, JOB_NONE, &some, err) < 0)
             return -1;
@@ -243,7 +245,7 @@ int store_list(struct store *st, struct arena *a, const struct job_filter *f, st
     for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++) {
         if (f->states && !(f->states & 1u << state))
             continue;
-        some = (struct job_rows){0};
+        some = (struct job_rows){ 0 };
         if (list_range(st, a, f, (enum job_state)state, &some, err) < 0)
             return -1;
         if (some.n)
@@ -261,7 +263,7 @@ int store_counts(struct store *st, struct job_counts *counts, struct err *err)
     sqlite3_stmt *s = db_stmt(st, STMT_COUNTS, err);
     if (!s)
         return -1;
-    *counts = (struct job_counts){0};
+    *counts = (struct job_counts){ 0 };
     int more;
     while ((more = db_step(st, s, err)) == 1)
         counts->by_state[job_state_parse(db_get_word(s, 0).text)] = db_get_u64(s, 1);
@@ -281,9 +283,9 @@ static int put_floor(struct store *st, const char *name, uint64_t value, struct 
 
 int store_delete_job(struct store *st, uint64_t job, struct err *err)
 {
-    static const enum stmt_id all[] = {STMT_DELETE_JOB,    STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,
-                                       STMT_DELETE_EVENTS, STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS,
-                                       STMT_DELETE_AGENTS, STMT_DELETE_IDEM};
+    static const enum stmt_id all[] = { STMT_DELETE_JOB,    STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,
+                                        STMT_DELETE_EVENTS, STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS,
+                                        STMT_DELETE_AGENTS, STMT_DELETE_IDEM };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         sqlite3_stmt *s = db_write(st, all[i], err);
         if (!s)
@@ -292,7 +294,8 @@ int store_delete_job(struct store *st, uint64_t job, struct err *err)
         if (db_run(st, s, err) < 0)
             return -1;
     }
-    if (put_floor(st, "number", st->number, err) < 0 || put_floor(st, "job_id", st->job_id, err) < 0)
+    if (put_floor(st, "number", st->number, err) < 0 ||
+        put_floor(st, "job_id", st->job_id, err) < 0)
         return -1;
     return put_floor(st, "event", st->event, err);
 }

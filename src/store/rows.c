@@ -1,4 +1,5 @@
-/* Rows that belong to a job: origin, tasks, attempts, events, agents, idempotency keys; and objects and secrets. */
+/* Rows that belong to a job: origin, tasks, attempts, events, agents, idempotency keys; and objects
+ * and secrets. */
 #include "store/db.h"
 
 #include <string.h>
@@ -24,10 +25,10 @@ int store_get_origin(struct store *st, struct arena *a, uint64_t id, struct orig
     db_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1)
-        *row = (struct origin_row){.job = id,
-                                   .text = db_get_text(s, 0, a),
-                                   .masked = db_get_text(s, 1, a),
-                                   .file = db_get_text(s, 2, a)};
+        *row = (struct origin_row){ .job = id,
+                                    .text = db_get_text(s, 0, a),
+                                    .masked = db_get_text(s, 1, a),
+                                    .file = db_get_text(s, 2, a) };
     sqlite3_reset(s);
     return found;
 }
@@ -40,8 +41,8 @@ static void bind_task(sqlite3_stmt *s, int at, struct task_ref task)
 
 static struct task_ref read_task(sqlite3_stmt *s, int at)
 {
-    return (struct task_ref){.role = (uint16_t)db_get_u64(s, at),
-                             .index = (uint32_t)db_get_u64(s, at + 1)};
+    return (struct task_ref){ .role = (uint16_t)db_get_u64(s, at),
+                              .index = (uint32_t)db_get_u64(s, at + 1) };
 }
 
 int store_put_task(struct store *st, const struct task_row *row, struct err *err)
@@ -69,11 +70,11 @@ int store_tasks(struct store *st, struct arena *a, uint64_t job, struct task_row
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct task_row){.job = job,
-                                        .ref = read_task(s, 0),
-                                        .state = task_state_parse(db_get_word(s, 2).text),
-                                        .attempt = (uint32_t)db_get_u64(s, 3),
-                                        .live = db_get_text(s, 4, a)};
+        at[count++] = (struct task_row){ .job = job,
+                                         .ref = read_task(s, 0),
+                                         .state = task_state_parse(db_get_word(s, 2).text),
+                                         .attempt = (uint32_t)db_get_u64(s, 3),
+                                         .live = db_get_text(s, 4, a) };
     }
     *rows = at;
     *n = count;
@@ -116,15 +117,15 @@ int store_put_attempt(struct store *st, const struct attempt_row *row, struct er
 
 static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
 {
-    struct ending end = {.exited = db_get_u64(s, i) != 0,
-                         .code = sqlite3_column_int(s, i + 1),
-                         .signal = sqlite3_column_int(s, i + 2),
-                         .oom = db_get_u64(s, i + 3) != 0,
-                         .lost = db_get_u64(s, i + 4) != 0,
-                         .by = end_by_parse(db_get_word(s, i + 5).text),
-                         .reason = db_get_text(s, i + 6, a),
-                         .memory_peak = db_get_u64(s, i + 7),
-                         .tail = db_get_text(s, i + 8, a)};
+    struct ending end = { .exited = db_get_u64(s, i) != 0,
+                          .code = sqlite3_column_int(s, i + 1),
+                          .signal = sqlite3_column_int(s, i + 2),
+                          .oom = db_get_u64(s, i + 3) != 0,
+                          .lost = db_get_u64(s, i + 4) != 0,
+                          .by = end_by_parse(db_get_word(s, i + 5).text),
+                          .reason = db_get_text(s, i + 6, a),
+                          .memory_peak = db_get_u64(s, i + 7),
+                          .tail = db_get_text(s, i + 8, a) };
     end.reason = end.reason ? end.reason : "";
     end.tail = end.tail ? end.tail : "";
     return end;
@@ -142,19 +143,19 @@ int store_attempts(struct store *st, struct arena *a, uint64_t job, struct attem
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct attempt_row){.job = job,
-                                           .ref = read_task(s, 0),
-                                           .attempt = (uint32_t)db_get_u64(s, 2),
-                                           .generation = (uint32_t)db_get_u64(s, 3),
-                                           .state = attempt_state_parse(db_get_word(s, 4).text),
-                                           .node = db_get_text(s, 5, a),
-                                           .place = db_get_text(s, 6, a),
-                                           .placed_ms = db_get_u64(s, 7),
-                                           .started_ms = db_get_u64(s, 8),
-                                           .ended_ms = db_get_u64(s, 9),
-                                           .pid = (uint32_t)db_get_u64(s, 10),
-                                           .ending = read_ending(s, 11, a),
-                                           .log_end = db_get_u64(s, 20)};
+        at[count++] = (struct attempt_row){ .job = job,
+                                            .ref = read_task(s, 0),
+                                            .attempt = (uint32_t)db_get_u64(s, 2),
+                                            .generation = (uint32_t)db_get_u64(s, 3),
+                                            .state = attempt_state_parse(db_get_word(s, 4).text),
+                                            .node = db_get_text(s, 5, a),
+                                            .place = db_get_text(s, 6, a),
+                                            .placed_ms = db_get_u64(s, 7),
+                                            .started_ms = db_get_u64(s, 8),
+                                            .ended_ms = db_get_u64(s, 9),
+                                            .pid = (uint32_t)db_get_u64(s, 10),
+                                            .ending = read_ending(s, 11, a),
+                                            .log_end = db_get_u64(s, 20) };
     }
     *rows = at;
     *n = count;
@@ -201,14 +202,14 @@ int store_events(struct store *st, struct arena *a, const struct event_range *ra
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct event_row){.seq = db_get_u64(s, 0),
-                                         .job = db_get_u64(s, 1),
-                                         .at_ms = db_get_u64(s, 2),
-                                         .type = db_get_text(s, 3, a),
-                                         .has_task = sqlite3_column_type(s, 4) != SQLITE_NULL,
-                                         .task = read_task(s, 4),
-                                         .attempt = (uint32_t)db_get_u64(s, 6),
-                                         .body = db_get_text(s, 7, a)};
+        at[count++] = (struct event_row){ .seq = db_get_u64(s, 0),
+                                          .job = db_get_u64(s, 1),
+                                          .at_ms = db_get_u64(s, 2),
+                                          .type = db_get_text(s, 3, a),
+                                          .has_task = sqlite3_column_type(s, 4) != SQLITE_NULL,
+                                          .task = read_task(s, 4),
+                                          .attempt = (uint32_t)db_get_u64(s, 6),
+                                          .body = db_get_text(s, 7, a) };
     }
     *rows = at;
     *n = count;
@@ -270,12 +271,12 @@ int store_agents(struct store *st, struct arena *a, uint64_t job, struct agent_r
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
         struct agent_row *row = &at[count++];
-        *row = (struct agent_row){.job = db_get_u64(s, 0),
-                                  .generation = (uint32_t)db_get_u64(s, 1),
-                                  .node = db_get_text(s, 2, a),
-                                  .launch_seq = (uint32_t)db_get_u64(s, 3),
-                                  .last_seq = db_get_u64(s, 5),
-                                  .state = agent_state_of(db_get_word(s, 6))};
+        *row = (struct agent_row){ .job = db_get_u64(s, 0),
+                                   .generation = (uint32_t)db_get_u64(s, 1),
+                                   .node = db_get_text(s, 2, a),
+                                   .launch_seq = (uint32_t)db_get_u64(s, 3),
+                                   .last_seq = db_get_u64(s, 5),
+                                   .state = agent_state_of(db_get_word(s, 6)) };
         read_hash(s, 4, row->token_hash);
     }
     *rows = at;
@@ -338,11 +339,11 @@ int store_objects(struct store *st, struct arena *a, const char *kind, struct ob
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct object_row){.kind = arena_strdup(a, kind),
-                                          .project = db_get_text(s, 0, a),
-                                          .name = db_get_text(s, 1, a),
-                                          .spec = db_get_text(s, 2, a),
-                                          .version = db_get_u64(s, 3)};
+        at[count++] = (struct object_row){ .kind = arena_strdup(a, kind),
+                                           .project = db_get_text(s, 0, a),
+                                           .name = db_get_text(s, 1, a),
+                                           .spec = db_get_text(s, 2, a),
+                                           .version = db_get_u64(s, 3) };
     }
     *rows = at;
     *n = count;

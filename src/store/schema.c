@@ -1,5 +1,6 @@
-/* The tables, version by version. `job` is lean so that lists walk small rows; what only one job's page needs lies in `body` and
- * `origin`. States are their enum values' words: a database outlives the numbering of an enum. */
+/* The tables, version by version. `job` is lean so that lists walk small rows; what only one job's
+ * page needs lies in `body` and `origin`. States are their enum values' words: a database outlives
+ * the numbering of an enum. */
 #include "store/schema.h"
 
 #include <stddef.h>
@@ -53,6 +54,7 @@ static const char version_1[] =
 
 const char *schema_step(int version)
 {
-    static const char *const steps[] = {version_1};
-    return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version] : NULL;
+    static const char *const steps[] = { version_1 };
+    return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
+                                                                              : NULL;
 }

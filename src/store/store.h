@@ -1,4 +1,5 @@
-/* The records: one SQLite database (WAL, synchronous=FULL, exclusive lock), written in turns of one transaction each. */
+/* The records: one SQLite database (WAL, synchronous=FULL, exclusive lock), written in turns of one
+ * transaction each. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -15,43 +16,52 @@
 #define STORE_VERSION 1
 
 struct store;
-/* Opens or creates. A second server: ERR_CONFLICT ("another server (pid N) uses ..."). Newer version: ERR_CANNOT. Older: migrated
- * in one transaction. Keeps a ballast file of some MiB beside the database (released when a commit fails for lack of space). */
+/* Opens or creates. A second server: ERR_CONFLICT ("another server (pid N) uses ..."). Newer
+ * version: ERR_CANNOT. Older: migrated in one transaction. Keeps a ballast file of some MiB beside
+ * the database (released when a commit fails for lack of space). */
 struct store *store_open(const char *path, struct err *err);
 void store_close(struct store *);
 
-/* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the commit then fails too. ---- */
-void store_begin(struct store *);            /* idempotent within a turn */
-bool store_dirty(const struct store *);      /* something was written in this turn */
-int store_commit(struct store *, struct err *); /* on failure everything of the turn is rolled back; ERR_FULL: no space */
+/* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
+ * commit then fails too. ---- */
+void store_begin(struct store *);       /* idempotent within a turn */
+bool store_dirty(const struct store *); /* something was written in this turn */
+int store_commit(
+    struct store *,
+    struct err *); /* on failure everything of the turn is rolled back; ERR_FULL: no space */
 void store_rollback(struct store *);
-void store_release_ballast(struct store *);  /* and make it again when there is room: store_make_ballast */
+void store_release_ballast(
+    struct store *); /* and make it again when there is room: store_make_ballast */
 bool store_make_ballast(struct store *);
 
-/* ---- rows (texts in rows read are in the caller's arena; in rows written they need to live during the call only) ---- */
+/* ---- rows (texts in rows read are in the caller's arena; in rows written they need to live during
+ * the call only) ---- */
 struct job_row {
     uint64_t id, number;
     const char *owner, *project, *name, *queue;
-    const char *dialect;       /* origin dialect name */
+    const char *dialect; /* origin dialect name */
     uint32_t priority;
     enum job_state state;
-    enum job_outcome outcome;  /* while stopping or restarting */
-    const char *reason;        /* one sentence: why it waits, ended ... */
+    enum job_outcome outcome; /* while stopping or restarting */
+    const char *reason;       /* one sentence: why it waits, ended ... */
     uint32_t generation, restarts;
     uint32_t tasks;
-    uint64_t gpu_milli;        /* asked for in all, for lists */
+    uint64_t gpu_milli;                                         /* asked for in all, for lists */
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms; /* 0: not yet */
-    const char *spec;          /* canonical JSON, complete */
-    const char *site;          /* JSON: work_dir, code_dir, file name, overrides, warnings */
-    const char *live;          /* JSON that the core keeps while the job lives: retry counters ...; NULL */
+    const char *spec;                                           /* canonical JSON, complete */
+    const char *site; /* JSON: work_dir, code_dir, file name, overrides, warnings */
+    const char *live; /* JSON that the core keeps while the job lives: retry counters ...; NULL */
 };
-struct origin_row { uint64_t job; const char *text, *masked, *file; };
-struct task_row {              /* one task of a live or finished job; written at allocation */
+struct origin_row {
+    uint64_t job;
+    const char *text, *masked, *file;
+};
+struct task_row { /* one task of a live or finished job; written at allocation */
     uint64_t job;
     struct task_ref ref;
     enum task_state state;
-    uint32_t attempt;          /* current or last, from 1; 0: none yet */
-    const char *live;          /* JSON: retry counters; NULL */
+    uint32_t attempt; /* current or last, from 1; 0: none yet */
+    const char *live; /* JSON: retry counters; NULL */
 };
 struct attempt_row {
     uint64_t job;
@@ -59,19 +69,19 @@ struct attempt_row {
     uint32_t attempt, generation;
     enum attempt_state state;
     const char *node;
-    const char *place;         /* JSON: address, gpus, ports */
+    const char *place; /* JSON: address, gpus, ports */
     uint64_t placed_ms, started_ms, ended_ms;
     uint32_t pid;
-    struct ending ending;      /* valid when final */
+    struct ending ending; /* valid when final */
     uint64_t log_end;
 };
 struct event_row {
-    uint64_t seq, job, at_ms;  /* seq: server-wide, from 1, assigned by store_add_event */
-    const char *type;          /* "allocated", "task.started" ... */
+    uint64_t seq, job, at_ms; /* seq: server-wide, from 1, assigned by store_add_event */
+    const char *type;         /* "allocated", "task.started" ... */
     bool has_task;
     struct task_ref task;
     uint32_t attempt;
-    const char *body;          /* JSON or NULL */
+    const char *body; /* JSON or NULL */
 };
 struct agent_row {
     uint64_t job;
@@ -81,58 +91,88 @@ struct agent_row {
     uint64_t last_seq;
     enum agent_state state;
 };
-struct idem_row { const char *owner, *key; unsigned char body_hash[32]; uint64_t job, expires_ms; };
-struct object_row { const char *kind, *project, *name, *spec; uint64_t version; };
+struct idem_row {
+    const char *owner, *key;
+    unsigned char body_hash[32];
+    uint64_t job, expires_ms;
+};
+struct object_row {
+    const char *kind, *project, *name, *spec;
+    uint64_t version;
+};
 
-uint64_t store_next_number(struct store *);  /* job number: server-wide, from 1 */
+uint64_t store_next_number(struct store *); /* job number: server-wide, from 1 */
 uint64_t store_last_job_id(struct store *);
-int store_put_job(struct store *, const struct job_row *, struct err *);      /* insert */
-/* Only what changes in a job's life: state outcome reason generation restarts started ended not_before live. */
+int store_put_job(struct store *, const struct job_row *, struct err *); /* insert */
+/* Only what changes in a job's life: state outcome reason generation restarts started ended
+ * not_before live. */
 int store_update_job(struct store *, const struct job_row *, struct err *);
 int store_put_origin(struct store *, const struct origin_row *, struct err *);
-int store_put_task(struct store *, const struct task_row *, struct err *);    /* insert or replace */
-int store_put_attempt(struct store *, const struct attempt_row *, struct err *); /* insert or replace */
-int store_add_event(struct store *, struct event_row *, struct err *);        /* sets seq */
-int store_put_agent(struct store *, const struct agent_row *, struct err *);  /* insert or replace */
-int store_delete_agent(struct store *, uint64_t job, uint32_t generation, const char *node, struct err *);
+int store_put_task(struct store *, const struct task_row *, struct err *); /* insert or replace */
+int store_put_attempt(struct store *, const struct attempt_row *,
+                      struct err *);                                         /* insert or replace */
+int store_add_event(struct store *, struct event_row *, struct err *);       /* sets seq */
+int store_put_agent(struct store *, const struct agent_row *, struct err *); /* insert or replace */
+int store_delete_agent(struct store *, uint64_t job, uint32_t generation, const char *node,
+                       struct err *);
 int store_put_idem(struct store *, const struct idem_row *, struct err *);
-/* Looks up row->owner and row->key and fills the rest. 1 found, 0 not, -1 error. Expired rows count as not found. */
+/* Looks up row->owner and row->key and fills the rest. 1 found, 0 not, -1 error. Expired rows count
+ * as not found. */
 int store_get_idem(struct store *, uint64_t now_ms, struct idem_row *, struct err *);
-int store_delete_job(struct store *, uint64_t job, struct err *);              /* with everything that belongs to it */
-int store_put_object(struct store *, const struct object_row *, struct err *); /* nodes' drain flags, settings ... */
-int store_put_secret(struct store *, const char *owner, const char *name, const void *value, size_t len, struct err *);
-/* Deletes expired idempotency rows and finished jobs past their keep time (ids in arena), at most STORE_EXPIRE_MAX a call. */
+int store_delete_job(struct store *, uint64_t job,
+                     struct err *); /* with everything that belongs to it */
+int store_put_object(struct store *, const struct object_row *,
+                     struct err *); /* nodes' drain flags, settings ... */
+int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
+                     size_t len, struct err *);
+/* Deletes expired idempotency rows and finished jobs past their keep time (ids in arena), at most
+ * STORE_EXPIRE_MAX a call. */
 #define STORE_EXPIRE_MAX 1000
-int store_expire(struct store *, struct arena *, uint64_t now_ms, uint64_t **jobs, size_t *n, struct err *);
+int store_expire(struct store *, struct arena *, uint64_t now_ms, uint64_t **jobs, size_t *n,
+                 struct err *);
 int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *); /* 0: for ever */
 
 /* ---- queries ---- */
-int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *, struct err *);      /* 1, 0, -1 */
-int store_find_number(struct store *, uint64_t number, uint64_t *id);                                /* 1, 0 */
-int store_find_name(struct store *, const char *name, const char *owner /* NULL any */, uint64_t *id); /* newest */
-int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *, struct err *);
+int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *,
+                  struct err *);                                      /* 1, 0, -1 */
+int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
+int store_find_name(struct store *, const char *name, const char *owner /* NULL any */,
+                    uint64_t *id); /* newest */
+int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
+                     struct err *);
 /* Each fills an arena array. */
-int store_live_jobs(struct store *, struct arena *, struct job_row **, size_t *n, struct err *);     /* not final, by id */
-int store_tasks(struct store *, struct arena *, uint64_t job, struct task_row **, size_t *n, struct err *);
-int store_attempts(struct store *, struct arena *, uint64_t job, struct attempt_row **, size_t *n, struct err *);
-int store_agents(struct store *, struct arena *, uint64_t job, struct agent_row **, size_t *n, struct err *);
-int store_objects(struct store *, struct arena *, const char *kind, struct object_row **, size_t *n, struct err *);
+int store_live_jobs(struct store *, struct arena *, struct job_row **, size_t *n,
+                    struct err *); /* not final, by id */
+int store_tasks(struct store *, struct arena *, uint64_t job, struct task_row **, size_t *n,
+                struct err *);
+int store_attempts(struct store *, struct arena *, uint64_t job, struct attempt_row **, size_t *n,
+                   struct err *);
+int store_agents(struct store *, struct arena *, uint64_t job, struct agent_row **, size_t *n,
+                 struct err *);
+int store_objects(struct store *, struct arena *, const char *kind, struct object_row **, size_t *n,
+                  struct err *);
 struct event_range {
     uint64_t job;   /* 0: of all jobs */
     uint64_t after; /* seq > after, ascending */
     size_t limit;
 };
-int store_events(struct store *, struct arena *, const struct event_range *, struct event_row **, size_t *n, struct err *);
+int store_events(struct store *, struct arena *, const struct event_range *, struct event_row **,
+                 size_t *n, struct err *);
 uint64_t store_last_event(struct store *);
 struct job_filter {
-    uint32_t states;           /* bit 1 << state; 0: all */
+    uint32_t states;                            /* bit 1 << state; 0: all */
     const char *owner, *queue, *name, *dialect; /* NULL: any; name is a prefix */
-    uint64_t before_id;        /* cursor: only ids below; 0: from the newest */
-    size_t limit;              /* 1..1000 */
+    uint64_t before_id;                         /* cursor: only ids below; 0: from the newest */
+    size_t limit;                               /* 1..1000 */
 };
-/* Newest first; spec, site and live are left NULL. Always an index range, however many jobs there are. */
-int store_list(struct store *, struct arena *, const struct job_filter *, struct job_row **, size_t *n, struct err *);
-struct job_counts { uint64_t by_state[JOB_STATE_N]; };
-int store_counts(struct store *, struct job_counts *, struct err *); /* counted in a covering index */
+/* Newest first; spec, site and live are left NULL. Always an index range, however many jobs there
+ * are. */
+int store_list(struct store *, struct arena *, const struct job_filter *, struct job_row **,
+               size_t *n, struct err *);
+struct job_counts {
+    uint64_t by_state[JOB_STATE_N];
+};
+int store_counts(struct store *, struct job_counts *,
+                 struct err *); /* counted in a covering index */
 
 #endif

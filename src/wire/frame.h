@@ -13,19 +13,17 @@
 #define WIRE_MAX_FRAME (16u << 20)
 #define WIRE_HEAD      13 /* bytes before the body */
 
+/* Agent to server: HELLO (who I am, which launches I have, first unacknowledged sequence), FACT
+ * (sequenced), LOG (an attempt's log ends here now; unsequenced).
+ * Server to agent: WELCOME (last committed sequence), LAUNCH (struct launch), STOP (one attempt or
+ * all), ACK (facts up to this sequence are committed), RELEASE (all facts are committed, leave),
+ * EXEC (channel, task, argv, tty, size). Of a channel, both ways: STDIN STDOUT STDERR (u32 channel,
+ * bytes), RESIZE, EXIT. */
 #define WIRE_KINDS(X)                                                                              \
-    X(HELLO) /* agent -> server: who I am, which launches I have, first unacknowledged sequence */ \
-    X(WELCOME) /* server -> agent: last committed sequence */                                      \
-    X(LAUNCH)  /* server -> agent: struct launch */                                                \
-    X(STOP)    /* server -> agent: one attempt or all */                                           \
-    X(FACT)    /* agent -> server, sequenced */                                                    \
-    X(ACK)     /* server -> agent: facts up to this sequence are committed */                      \
-    X(LOG)     /* agent -> server: log ends here now (unsequenced) */                              \
-    X(RELEASE) /* server -> agent: all facts are committed, leave */                               \
-    X(PING)                                                                                        \
-    X(PONG) X(EXEC) /* server -> agent: channel, task, argv, tty, size */                          \
-        X(STDIN) X(STDOUT) X(STDERR) X(RESIZE)                                                     \
-            X(EXIT) /* of a channel; body: u32 channel, bytes */
+    X(HELLO)                                                                                       \
+    X(WELCOME)                                                                                     \
+    X(LAUNCH) X(STOP) X(FACT) X(ACK) X(LOG) X(RELEASE) X(PING) X(PONG) X(EXEC) X(STDIN) X(STDOUT)  \
+        X(STDERR) X(RESIZE) X(EXIT)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

@@ -1,4 +1,5 @@
-/* Lines out of records, and the reader of log directories: growth, rotation, gaps, torn ends, tails. */
+/* Lines out of records, and the reader of log directories: growth, rotation, gaps, torn ends,
+ * tails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +43,7 @@ static void put(struct fix *f, uint64_t segment, const char *text)
 {
     char name[SEGMENT_NAME];
     unsigned char head[RECORD_HEAD];
-    struct record record = {.len = (uint32_t)strlen(text), .stream = RECORD_STDOUT, .time_us = 7};
+    struct record record = { .len = (uint32_t)strlen(text), .stream = RECORD_STDOUT, .time_us = 7 };
     AUTO_FREE char *path = mem_printf("%s/%s", f->dir, segment_name(name, segment));
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     record_put(head, &record);
@@ -104,7 +105,7 @@ static void half_a_record_is_waited_for(void **state)
     struct log_item item;
     char name[SEGMENT_NAME];
     unsigned char head[RECORD_HEAD];
-    struct record record = {.len = 6, .stream = RECORD_STDERR, .time_us = 1};
+    struct record record = { .len = 6, .stream = RECORD_STDERR, .time_us = 1 };
     AUTO_FREE char *path = mem_printf("%s/%s", f->dir, segment_name(name, 0));
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT, 0600);
     struct log_reader *r = log_reader_create(f->dir, 0);
@@ -182,14 +183,15 @@ static void names_stand_before_lines(void **state)
 {
     (void)state;
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    struct log_text t = {.names = true};
+    struct log_text t = { .names = true };
     log_text_add(&t, "w/0", "one\ntw", 6, &out);
     log_text_add(&t, "w/0", "o\n", 2, &out);
     log_text_add(&t, "w/0", "half", 4, &out);
     log_text_add(&t, "w/1", "other\n", 6, &out);
     log_text_gap(&t, "w/1", 12, &out);
-    assert_string_equal(buf_str(&out), "w/0  one\nw/0  two\nw/0  half\nw/1  other\n"
-                                       "w/1  [12 bytes of output were dropped here, over the log's limit]\n");
+    assert_string_equal(buf_str(&out),
+                        "w/0  one\nw/0  two\nw/0  half\nw/1  other\n"
+                        "w/1  [12 bytes of output were dropped here, over the log's limit]\n");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

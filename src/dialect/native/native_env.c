@@ -8,11 +8,8 @@
 #include <string.h>
 
 enum {
-    /* Every task has every peer: the whole grows with the square. Beyond this the variable is left
-     * out; /etc/hosts names the peers of any number. */
-    PEERS_MAX = 8 * 1024,
-    NUMBERS_MAX = 96 * 1024, /* one string of an environment may have 128 KiB */
-    PORT_BASE = 20000,     /* below the kernel's range for outgoing connections */
+    STRING_MAX = 96 * 1024, /* one string of an environment may have 128 KiB; /etc/hosts has all */
+    PORT_BASE = 20000,      /* below the kernel's range for outgoing connections */
     PORT_SPAN = 10000,
 };
 
@@ -24,7 +21,7 @@ static const char *text_or_empty(const char *text)
 static void put_peers(struct arena *arena, const struct job_spec *job,
                       const struct job_place *place, struct pairs *out)
 {
-    AUTO_BUF struct buf peers = BUF_INIT(PEERS_MAX);
+    AUTO_BUF struct buf peers = BUF_INIT(STRING_MAX);
     for (uint32_t i = 0; i < place->n && !peers.overflow; i++) {
         const struct task_place *task = &place->tasks[i];
         buf_addf(&peers, "%s%s/%u=%s", i ? "," : "", job->roles[task->role].name, task->index,
@@ -37,7 +34,7 @@ static void put_peers(struct arena *arena, const struct job_spec *job,
 static void put_ports(struct arena *arena, const struct task_place *task, struct pairs *out)
 {
     for (uint32_t i = 0; i < task->n_ports; i++) {
-        AUTO_BUF struct buf name = BUF_INIT(256), numbers = BUF_INIT(NUMBERS_MAX);
+        AUTO_BUF struct buf name = BUF_INIT(256), numbers = BUF_INIT(STRING_MAX);
         buf_puts(&name, "MUSTER_PORT_");
         for (const char *c = task->ports[i].label; *c; c++)
             buf_putc(&name, isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_');

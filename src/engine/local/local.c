@@ -1,5 +1,6 @@
-/* The local engine's side of the contract: each (generation, node) is a run with a keeper of its own; what is said to it goes
- * through the link, and its end is a fact. Facts that a call produces come up from the loop, never from inside the call. */
+/* The local engine's side of the contract: each (generation, node) is a run with a keeper of its
+ * own; what is said to it goes through the link, and its end is a fact. Facts that a call produces
+ * come up from the loop, never from inside the call. */
 #include "engine/local/local.h"
 
 #include "base/map.h"
@@ -35,10 +36,10 @@ static struct run *find(struct local *l, struct generation g, const char *node)
 static void on_ended(struct run *run)
 {
     struct local *l = run->owner;
-    struct engine_fact fact = {.kind = FACT_AGENT_GONE,
-                               .generation = run->generation,
-                               .node = run->node,
-                               .reason = "the agent ended"};
+    struct engine_fact fact = { .kind = FACT_AGENT_GONE,
+                                .generation = run->generation,
+                                .node = run->node,
+                                .reason = "the agent ended" };
     smap_remove(l->runs, run->cookie);
     link_forget(l->link, run->generation, run->node);
     l->base.sink.fact(l->base.sink.arg, &fact);
@@ -113,9 +114,11 @@ static void local_ack(struct engine *e, struct generation g, const char *node, u
     link_ack(local_of(e)->link, g, node, seq);
 }
 
-/* An agent of an earlier server keeps its token and directory; the file is only rewritten where the socket moved, which needs
- * the raw token: it is read from the file itself by whoever moves a state directory. */
-static int local_recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+/* An agent of an earlier server keeps its token and directory; the file is only rewritten where the
+ * socket moved, which needs the raw token: it is read from the file itself by whoever moves a state
+ * directory. */
+static int local_recover(struct engine *e, const struct engine_known *known, size_t n,
+                         struct err *err)
 {
     struct local *l = local_of(e);
     (void)err;

@@ -1,5 +1,5 @@
-/* The local engine: nodes of this machine (real or declared); each node's share of a generation runs under a detached keeper
- * and agent of its own that outlive the server. */
+/* The local engine: nodes of this machine (real or declared); each node's share of a generation
+ * runs under a detached keeper and agent of its own that outlive the server. */
 #ifndef ENGINE_LOCAL_LOCAL_H
 #define ENGINE_LOCAL_LOCAL_H
 
@@ -15,11 +15,12 @@ struct local_config {
     const char *socket_path;  /* the server's socket, told to agents */
     const char *runs_dir;     /* launch directories live below it */
 };
-/* The engine takes nothing over; everything must outlive it. Destroying it leaves keepers running (they belong to the jobs). */
+/* The engine takes nothing over; everything must outlive it. Destroying it leaves keepers running
+ * (they belong to the jobs). */
 struct engine *local_create(const struct local_config *, struct err *);
 
-/* What this machine has: one node named after the host, cpus and memory by hwloc (loaded when present) or sysconf, gpus by the
- * NVIDIA driver when present. Filled texts live in arena. */
+/* What this machine has: one node named after the host, cpus and memory by hwloc (loaded when
+ * present) or sysconf, gpus by the NVIDIA driver when present. Filled texts live in arena. */
 struct node_facts {
     const char *name;
     uint64_t cpu_milli, memory, disk;

@@ -1,8 +1,10 @@
-/* The keeper of one run: started detached (it outlives this server), found again by pid and start time, watched by pidfd. Its end
- * is reported only when nothing that carries the run's cookie is left.
+/* The keeper of one run: started detached (it outlives this server), found again by pid and start
+ * time, watched by pidfd. Its end is reported only when nothing that carries the run's cookie is
+ * left.
  *
- * keeper.lock tells whether a keeper lives: it is taken before the keeper is started and inherited by it, so that there is no
- * moment, whenever this server is killed, in which a keeper lives unseen and a second one is started for the same tasks. */
+ * keeper.lock tells whether a keeper lives: it is taken before the keeper is started and inherited
+ * by it, so that there is no moment, whenever this server is killed, in which a keeper lives unseen
+ * and a second one is started for the same tasks. */
 #include "engine/local/run.h"
 
 #include "base/buf.h"
@@ -33,7 +35,8 @@ struct run *run_create(uv_loop_t *loop, struct generation g, const char *node, c
     run->node = mem_strdup(node);
     run->dir = mem_strdup(dir);
     run->pidfd = -1;
-    snprintf(run->cookie, sizeof run->cookie, "%llu.%u.%s", (unsigned long long)g.job, g.number, node);
+    snprintf(run->cookie, sizeof run->cookie, "%llu.%u.%s", (unsigned long long)g.job, g.number,
+             node);
     uv_timer_init(loop, &run->settle);
     run->settle.data = run;
     run->handles = 1;
@@ -85,7 +88,8 @@ static bool is_held(const struct run *run)
 
 static pid_t start_program(const struct run *run, const char *program, const char *verb, int lock);
 
-/* What carries no cookie (its environment cleared) is found by its cgroup, which muster-node knows. false: not done yet. */
+/* What carries no cookie (its environment cleared) is found by its cgroup, which muster-node knows.
+ * false: not done yet. */
 static bool cleaned(struct run *run)
 {
     if (!run->program || run->cleaner < 0)
@@ -122,7 +126,7 @@ static void on_pidfd(uv_poll_t *watch, int status, int events)
     struct run *run = watch->data;
     (void)status;
     (void)events;
-    siginfo_t info = {0};
+    siginfo_t info = { 0 };
     uv_poll_stop(watch);
     /* An earlier server's keeper is not our child: how it ended only its agent can have told. */
     bool ours = waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG) == 0;
@@ -205,7 +209,8 @@ static bool find_keeper(struct run *run)
     return false;
 }
 
-/* The lock was held before the file was read: then what the file says is old, and a keeper is on its way to write it anew. */
+/* The lock was held before the file was read: then what the file says is old, and a keeper is on
+ * its way to write it anew. */
 static void on_coming(uv_timer_t *timer)
 {
     struct run *run = timer->data;
@@ -242,7 +247,8 @@ bool run_lives(const struct run *run)
 
 /* ---- starting ---- */
 
-int run_write_conf(struct run *run, const char *socket, const unsigned char token[32], struct err *err)
+int run_write_conf(struct run *run, const char *socket, const unsigned char token[32],
+                   struct err *err)
 {
     char hex[65];
     AUTO_FREE char *path = file_join(run->dir, "agent.conf");
@@ -257,7 +263,7 @@ int run_write_conf(struct run *run, const char *socket, const unsigned char toke
 static pid_t start_program(const struct run *run, const char *program, const char *verb, int lock)
 {
     AUTO_FREE char *log = file_join(run->dir, "agent.err");
-    char *argv[] = {(char *)program, (char *)verb, run->dir, NULL};
+    char *argv[] = { (char *)program, (char *)verb, run->dir, NULL };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none;
@@ -280,8 +286,8 @@ static pid_t start_program(const struct run *run, const char *program, const cha
     return rc == 0 ? pid : -1;
 }
 
-int run_spawn(struct run *run, const char *program, const char *socket, const unsigned char token[32],
-              struct err *err)
+int run_spawn(struct run *run, const char *program, const char *socket,
+              const unsigned char token[32], struct err *err)
 {
     if (file_mkdirs(run->dir, 0700, err) < 0 || run_write_conf(run, socket, token, err) < 0)
         return -1;

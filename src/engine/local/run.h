@@ -1,4 +1,5 @@
-/* One node's share of one generation on this machine: its directory, its keeper process, whether that lives. Private. */
+/* One node's share of one generation on this machine: its directory, its keeper process, whether
+ * that lives. Private. */
 #ifndef ENGINE_LOCAL_RUN_H
 #define ENGINE_LOCAL_RUN_H
 
@@ -10,32 +11,36 @@
 #include <uv.h>
 
 struct run {
-    void *owner;             /* the engine */
+    void *owner; /* the engine */
     struct generation generation;
     char *node, *dir;
-    char cookie[320];        /* MUSTER_COOKIE of its tasks */
-    const char *program;     /* muster-node, of the owner; NULL: nothing to clean up with */
-    pid_t pid;               /* keeper; 0: none was started, or not known yet */
-    pid_t cleaner;           /* removes what a keeper that was killed left; 0: not started */
-    bool coming;             /* a keeper of an earlier server lives and has not said its pid yet */
+    char cookie[320];    /* MUSTER_COOKIE of its tasks */
+    const char *program; /* muster-node, of the owner; NULL: nothing to clean up with */
+    pid_t pid;           /* keeper; 0: none was started, or not known yet */
+    pid_t cleaner;       /* removes what a keeper that was killed left; 0: not started */
+    bool coming;         /* a keeper of an earlier server lives and has not said its pid yet */
     int pidfd;
-    uv_poll_t watch;         /* of pidfd */
-    uv_timer_t settle;       /* until nothing with its cookie lives */
-    unsigned handles;        /* open ones; freed with the last */
-    bool ending;             /* dead; `ended` follows */
+    uv_poll_t watch;   /* of pidfd */
+    uv_timer_t settle; /* until nothing with its cookie lives */
+    unsigned handles;  /* open ones; freed with the last */
+    bool ending;       /* dead; `ended` follows */
     bool gone;
-    bool swept;              /* nothing carries its cookie any more */
-    bool (*released)(const struct run *); /* did its agent leave by order, with nothing left? NULL: not known */
+    bool swept; /* nothing carries its cookie any more */
+    bool (*released)(
+        const struct run *); /* did its agent leave by order, with nothing left? NULL: not known */
     void (*ended)(struct run *); /* the keeper is dead and nothing of the run lives any more */
 };
 
 struct run *run_create(uv_loop_t *, struct generation, const char *node, const char *dir);
 void run_destroy(struct run *); /* closes handles, then frees; the keeper goes on */
-/* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it was and is dead (`ended` follows). */
+/* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it
+ * was and is dead (`ended` follows). */
 int run_adopt(struct run *);
 bool run_lives(const struct run *); /* has a keeper, or is not done with its last one */
-/* Writes agent.conf and starts the keeper, which holds keeper.lock as long as it or its agent lives. Refused while another does. */
-int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32], struct err *);
+/* Writes agent.conf and starts the keeper, which holds keeper.lock as long as it or its agent
+ * lives. Refused while another does. */
+int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32],
+              struct err *);
 /* Tells the directory of a living run the socket of this server (it may have moved). */
 int run_write_conf(struct run *, const char *socket, const unsigned char token[32], struct err *);
 /* Calls `ended` from the loop, once everything with the cookie is dead. */

@@ -1,5 +1,5 @@
-/* The last net under a run: whatever still carries its cookie in the environment is killed. Needed only where a keeper died
- * without doing its work (killed with -9, out of memory). */
+/* The last net under a run: whatever still carries its cookie in the environment is killed. Needed
+ * only where a keeper died without doing its work (killed with -9, out of memory). */
 #include "engine/local/run.h"
 
 #include "base/mem.h"

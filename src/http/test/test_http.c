@@ -1,4 +1,5 @@
-/* The server and the client against each other, over a Unix socket and TCP: the client runs in threads, the loop in the test. */
+/* The server and the client against each other, over a Unix socket and TCP: the client runs in
+ * threads, the loop in the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +79,8 @@ static void handle(void *arg, struct http_request *r)
         http_stream_begin(r, 200, "text/plain", 1024, on_drained);
         char piece[2048];
         memset(piece, 'x', sizeof piece);
-        http_stream_write(r, piece, sizeof piece); /* over the bound: drained comes when it is out */
+        http_stream_write(r, piece,
+                          sizeof piece); /* over the bound: drained comes when it is out */
         assert_int_equal(http_stream_room(r), 0);
     } else if (strcmp(path, "/upgrade") == 0) {
         http_upgrade(r, "test/1", echo_taken, f);
@@ -105,9 +107,15 @@ static int set_up(void **state)
     f->socket = file_join(f->dir, "sock");
     uv_loop_init(&f->loop);
     uv_async_init(&f->loop, &f->done, on_done);
-    struct http_config c = {.loop = &f->loop, .socket_path = f->socket, .host = "127.0.0.1", .port = 0,
-                            .max_body = 1000, .max_connections = 50, .idle_timeout_s = 30,
-                            .handle = handle, .arg = f};
+    struct http_config c = { .loop = &f->loop,
+                             .socket_path = f->socket,
+                             .host = "127.0.0.1",
+                             .port = 0,
+                             .max_body = 1000,
+                             .max_connections = 50,
+                             .idle_timeout_s = 30,
+                             .handle = handle,
+                             .arg = f };
     f->server = http_server_create(&c, &err);
     assert_non_null(f->server);
     snprintf(f->url, sizeof f->url, "http://127.0.0.1:%u", http_server_port(f->server));
@@ -145,7 +153,7 @@ static void *run_job(void *arg)
 
 static void with_client(struct fix *f, void (*run)(struct fix *))
 {
-    struct job job = {f, run};
+    struct job job = { f, run };
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, run_job, &job), 0);
     uv_run(&f->loop, UV_RUN_DEFAULT);
@@ -155,8 +163,10 @@ static void with_client(struct fix *f, void (*run)(struct fix *))
 static struct http_client *client(struct fix *f, bool tcp)
 {
     struct err err;
-    struct http_client_config c = {.socket_path = tcp ? NULL : f->socket, .url = tcp ? f->url : NULL,
-                                   .token = "secret", .timeout_ms = 10000};
+    struct http_client_config c = { .socket_path = tcp ? NULL : f->socket,
+                                    .url = tcp ? f->url : NULL,
+                                    .token = "secret",
+                                    .timeout_ms = 10000 };
     struct http_client *made = http_client_create(&c, &err);
     assert_non_null(made);
     return made;
@@ -177,7 +187,9 @@ static void call(struct fix *f, enum over over, const char *request, const char 
     struct http_client *c = client(f, over == TCP);
     struct http_response r;
     struct err err = { 0 };
-    struct http_ask ask = { .method = method, .path = path, .body = body, .len = body ? strlen(body) : 0 };
+    struct http_ask ask = {
+        .method = method, .path = path, .body = body, .len = body ? strlen(body) : 0
+    };
     if (http_call(c, &ask, &r, &err) < 0)
         fail_msg("%s", err.what);
     assert_int_equal(r.status, want.status);
@@ -208,8 +220,8 @@ static void too_large(struct fix *f)
     memset(big, 'x', sizeof big);
     struct http_client *c = client(f, true);
     struct http_response r;
-    struct err err = {0};
-    struct http_ask ask = {.method = "POST", .path = "/echo", .body = big, .len = sizeof big};
+    struct err err = { 0 };
+    struct http_ask ask = { .method = "POST", .path = "/echo", .body = big, .len = sizeof big };
     assert_int_equal(http_call(c, &ask, &r, &err), 0);
     assert_int_equal(r.status, 413);
     assert_non_null(strstr(buf_str(&r.body), "1000 bytes"));
@@ -262,7 +274,7 @@ static void stream(struct fix *f)
     struct http_response r;
     struct err err;
     size_t n = 0;
-    struct http_ask ask = {.method = "GET", .path = "/stream", .data = count, .arg = &n};
+    struct http_ask ask = { .method = "GET", .path = "/stream", .data = count, .arg = &n };
     assert_int_equal(http_call(c, &ask, &r, &err), 0);
     assert_int_equal(r.status, 200);
     assert_int_equal(n, 2048);
@@ -305,7 +317,7 @@ static void upgraded_socket_is_handed_over(void **state)
 
 static void leave(struct fix *f)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
     snprintf(addr.sun_path, sizeof addr.sun_path, "%s", f->socket);
     for (int i = 0; i < 2; i++) {
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -330,8 +342,11 @@ static void second_listener_is_refused(void **state)
 {
     struct fix *f = *state;
     struct err err;
-    struct http_config c = {.loop = &f->loop, .socket_path = f->socket, .max_body = 10,
-                            .max_connections = 5, .handle = handle};
+    struct http_config c = { .loop = &f->loop,
+                             .socket_path = f->socket,
+                             .max_body = 10,
+                             .max_connections = 5,
+                             .handle = handle };
     assert_null(http_server_create(&c, &err));
     assert_int_equal(err.code, ERR_CONFLICT);
 }

@@ -1,4 +1,5 @@
-/* The link against an agent played by the test over a socket pair: what is kept, resent, passed up once, asked for again. */
+/* The link against an agent played by the test over a socket pair: what is kept, resent, passed up
+ * once, asked for again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ struct fix {
     enum engine_fact_kind kinds[32]; /* facts that came up */
     uint64_t seqs[32];
     unsigned facts;
-    int fd;                          /* the agent's end */
+    int fd; /* the agent's end */
     struct buf in;
 };
 
@@ -46,9 +47,9 @@ static int set_up(void **state)
     unsigned char hash[32];
     assert_true(sodium_init() >= 0);
     uv_loop_init(&f->loop);
-    f->hub = link_create(&f->loop, (struct engine_sink){.fact = on_fact, .arg = f});
+    f->hub = link_create(&f->loop, (struct engine_sink){ .fact = on_fact, .arg = f });
     f->arena = arena_create();
-    f->g = (struct generation){.job = 7, .number = 1};
+    f->g = (struct generation){ .job = 7, .number = 1 };
     f->fd = -1;
     buf_init(&f->in, 1 << 20);
     memset(f->token, 5, sizeof f->token);
@@ -97,8 +98,11 @@ static void join(struct fix *f, uint32_t launch_seq)
     assert_true(link_knows(f->hub, f->hex));
     assert_int_equal(link_attach(f->hub, f->hex, pair[1], "", 0, &err), 0);
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    struct wire_hello hello = {.version = WIRE_VERSION, .generation = f->g, .node = "n1",
-                               .launch_seq = launch_seq, .first_seq = 1};
+    struct wire_hello hello = { .version = WIRE_VERSION,
+                                .generation = f->g,
+                                .node = "n1",
+                                .launch_seq = launch_seq,
+                                .first_seq = 1 };
     wire_put_hello(&out, &hello);
     say(f, &out);
 }
@@ -106,7 +110,7 @@ static void join(struct fix *f, uint32_t launch_seq)
 static void fact(struct fix *f, uint64_t seq, enum wire_fact_kind kind)
 {
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    struct wire_fact fact = {.kind = kind, .attempt = 1, .ending = {.reason = "", .tail = ""}};
+    struct wire_fact fact = { .kind = kind, .attempt = 1, .ending = { .reason = "", .tail = "" } };
     wire_put_fact(&out, seq, &fact);
     say(f, &out);
 }
@@ -118,10 +122,10 @@ static struct wire_frame next(struct fix *f)
     ssize_t n;
     while ((n = recv(f->fd, piece, sizeof piece, MSG_DONTWAIT)) > 0)
         buf_add(&f->in, piece, (size_t)n);
-    struct wire_frame frame = {0};
+    struct wire_frame frame = { 0 };
     size_t used;
     if (wire_next(buf_str(&f->in), f->in.len, &frame, &used) != 1)
-        return (struct wire_frame){0};
+        return (struct wire_frame){ 0 };
     frame.body = memcpy(arena_alloc(f->arena, frame.len + 1), frame.body, frame.len);
     buf_drop(&f->in, used);
     return frame;
@@ -129,7 +133,9 @@ static struct wire_frame next(struct fix *f)
 
 static struct launch launch_of(struct fix *f, uint32_t seq)
 {
-    return (struct launch){.generation = f->g, .seq = seq, .node = "n1", .job_name = "x", .dir = "/d"};
+    return (struct launch){
+        .generation = f->g, .seq = seq, .node = "n1", .job_name = "x", .dir = "/d"
+    };
 }
 
 static void launches_are_kept_until_the_agent_has_them(void **state)
@@ -197,7 +203,7 @@ static void released_agent_is_told_to_leave_after_the_commit(void **state)
 static void stops_are_kept_too(void **state)
 {
     struct fix *f = *state;
-    struct task_ref task = {.role = 1, .index = 2};
+    struct task_ref task = { .role = 1, .index = 2 };
     struct wire_stop stop;
     link_stop(f->hub, f->g, "n1", &task, STOP_NOW, BY_USER);
     join(f, 0);

@@ -1,4 +1,5 @@
-/* The records over a real database: round trips, turns, lists, versions, the second server, a full disk. */
+/* The records over a real database: round trips, turns, lists, versions, the second server, a full
+ * disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,19 +55,19 @@ static void reopen(struct fix *f)
 
 static struct job_row put_job(struct fix *f, uint64_t id, enum job_state state, const char *owner)
 {
-    struct job_row job = {.id = id,
-                          .number = store_next_number(f->store),
-                          .owner = owner,
-                          .name = "ddp",
-                          .queue = "default",
-                          .dialect = "native",
-                          .priority = 5,
-                          .state = state,
-                          .reason = "waits",
-                          .tasks = 4,
-                          .submitted_ms = 1000 + id,
-                          .spec = "{\"name\":\"ddp\"}",
-                          .site = "{}"};
+    struct job_row job = { .id = id,
+                           .number = store_next_number(f->store),
+                           .owner = owner,
+                           .name = "ddp",
+                           .queue = "default",
+                           .dialect = "native",
+                           .priority = 5,
+                           .state = state,
+                           .reason = "waits",
+                           .tasks = 4,
+                           .submitted_ms = 1000 + id,
+                           .spec = "{\"name\":\"ddp\"}",
+                           .site = "{}" };
     assert_int_equal(store_put_job(f->store, &job, &f->err), 0);
     return job;
 }
@@ -112,8 +113,13 @@ static void failed_write_fails_the_commit(void **state)
 {
     struct fix *f = *state;
     put_job(f, 7, JOB_QUEUED, "ada");
-    struct job_row twin = {.id = 7, .number = 99, .owner = "b", .name = "x", .dialect = "native",
-                           .state = JOB_QUEUED, .spec = "{}"};
+    struct job_row twin = { .id = 7,
+                            .number = 99,
+                            .owner = "b",
+                            .name = "x",
+                            .dialect = "native",
+                            .state = JOB_QUEUED,
+                            .spec = "{}" };
     assert_int_equal(store_put_job(f->store, &twin, &f->err), -1);
     assert_int_equal(store_commit(f->store, &f->err), -1);
     struct job_row got;
@@ -130,18 +136,20 @@ static void lists_are_filtered_and_paged(void **state)
     assert_int_equal(store_commit(f->store, &f->err), 0);
     struct job_row *rows;
     size_t n;
-    struct job_filter all = {.limit = 10};
+    struct job_filter all = { .limit = 10 };
     assert_int_equal(store_list(f->store, f->arena, &all, &rows, &n, &f->err), 0);
     assert_int_equal(n, 10);
     assert_int_equal(rows[0].id, 50);
     all.before_id = rows[9].id;
     assert_int_equal(store_list(f->store, f->arena, &all, &rows, &n, &f->err), 0);
     assert_int_equal(rows[0].id, 40);
-    struct job_filter some = {.states = 1u << JOB_RUNNING | 1u << JOB_FAILED, .owner = "ada", .limit = 100};
+    struct job_filter some = { .states = 1u << JOB_RUNNING | 1u << JOB_FAILED,
+                               .owner = "ada",
+                               .limit = 100 };
     assert_int_equal(store_list(f->store, f->arena, &some, &rows, &n, &f->err), 0);
     assert_int_equal(n, 5);
     assert_int_equal(rows[0].id, 45);
-    struct job_filter none = {.name = "ddx", .limit = 5};
+    struct job_filter none = { .name = "ddx", .limit = 5 };
     assert_int_equal(store_list(f->store, f->arena, &none, &rows, &n, &f->err), 0);
     assert_int_equal(n, 0);
     struct job_counts counts;
@@ -153,13 +161,26 @@ static void lists_are_filtered_and_paged(void **state)
 static void attempts_and_tasks_round_trip(void **state)
 {
     struct fix *f = *state;
-    struct attempt_row a = {.job = 7, .ref = {1, 2}, .attempt = 3, .generation = 2, .state = ATTEMPT_FAILED,
-                            .node = "n1", .place = "{}", .placed_ms = 1, .started_ms = 2, .ended_ms = 3,
-                            .pid = 4, .log_end = 99,
-                            .ending = {.signal = 9, .oom = true, .by = BY_KERNEL, .reason = "out of memory",
-                                       .memory_peak = 1u << 30, .tail = "last words"}};
+    struct attempt_row a = { .job = 7,
+                             .ref = { 1, 2 },
+                             .attempt = 3,
+                             .generation = 2,
+                             .state = ATTEMPT_FAILED,
+                             .node = "n1",
+                             .place = "{}",
+                             .placed_ms = 1,
+                             .started_ms = 2,
+                             .ended_ms = 3,
+                             .pid = 4,
+                             .log_end = 99,
+                             .ending = { .signal = 9,
+                                         .oom = true,
+                                         .by = BY_KERNEL,
+                                         .reason = "out of memory",
+                                         .memory_peak = 1u << 30,
+                                         .tail = "last words" } };
     assert_int_equal(store_put_attempt(f->store, &a, &f->err), 0);
-    struct task_row t = {.job = 7, .ref = {1, 2}, .state = TASK_WAITING, .attempt = 3};
+    struct task_row t = { .job = 7, .ref = { 1, 2 }, .state = TASK_WAITING, .attempt = 3 };
     assert_int_equal(store_put_task(f->store, &t, &f->err), 0);
     t.state = TASK_FAILED;
     assert_int_equal(store_put_task(f->store, &t, &f->err), 0);
@@ -184,8 +205,12 @@ static void events_are_numbered_and_never_reused(void **state)
     struct fix *f = *state;
     put_job(f, 7, JOB_SUCCEEDED, "ada");
     for (int i = 0; i < 3; i++) {
-        struct event_row e = {.job = 7, .at_ms = 5, .type = "task.started", .has_task = i > 0,
-                              .task = {0, (uint32_t)i}, .body = i ? "{\"a\":1}" : NULL};
+        struct event_row e = { .job = 7,
+                               .at_ms = 5,
+                               .type = "task.started",
+                               .has_task = i > 0,
+                               .task = { 0, (uint32_t)i },
+                               .body = i ? "{\"a\":1}" : NULL };
         assert_int_equal(store_add_event(f->store, &e, &f->err), 0);
         assert_int_equal(e.seq, i + 1);
     }
@@ -193,14 +218,16 @@ static void events_are_numbered_and_never_reused(void **state)
     assert_int_equal(store_commit(f->store, &f->err), 0);
     struct event_row *events;
     size_t n;
-    assert_int_equal(store_events(f->store, f->arena, &(struct event_range){7, 1, 10}, &events, &n, &f->err), 0);
+    assert_int_equal(
+        store_events(f->store, f->arena, &(struct event_range){ 7, 1, 10 }, &events, &n, &f->err),
+        0);
     assert_int_equal(n, 2);
     assert_true(events[0].has_task);
     assert_string_equal(events[1].body, "{\"a\":1}");
     assert_int_equal(store_delete_job(f->store, 7, &f->err), 0);
     assert_int_equal(store_commit(f->store, &f->err), 0);
     reopen(f);
-    struct event_row e = {.job = 8, .type = "x"};
+    struct event_row e = { .job = 8, .type = "x" };
     assert_int_equal(store_add_event(f->store, &e, &f->err), 0);
     assert_int_equal(e.seq, 4);
     assert_int_equal(store_next_number(f->store), 2);
@@ -210,9 +237,11 @@ static void events_are_numbered_and_never_reused(void **state)
 static void idempotency_keys_expire(void **state)
 {
     struct fix *f = *state;
-    struct idem_row row = {.owner = "ada", .key = "k1", .body_hash = {1, 2, 3}, .job = 7, .expires_ms = 1000};
+    struct idem_row row = {
+        .owner = "ada", .key = "k1", .body_hash = { 1, 2, 3 }, .job = 7, .expires_ms = 1000
+    };
     assert_int_equal(store_put_idem(f->store, &row, &f->err), 0);
-    struct idem_row got = {.owner = "ada", .key = "k1"}, other = {.owner = "bob", .key = "k1"};
+    struct idem_row got = { .owner = "ada", .key = "k1" }, other = { .owner = "bob", .key = "k1" };
     assert_int_equal(store_get_idem(f->store, 999, &got, &f->err), 1);
     assert_int_equal(got.job, 7);
     assert_memory_equal(got.body_hash, row.body_hash, 32);
@@ -243,7 +272,9 @@ static void finished_jobs_expire(void **state)
 static void agents_and_objects(void **state)
 {
     struct fix *f = *state;
-    struct agent_row a = {.job = 7, .generation = 1, .node = "n1", .token_hash = {9}, .state = AGENT_EXPECTED};
+    struct agent_row a = {
+        .job = 7, .generation = 1, .node = "n1", .token_hash = { 9 }, .state = AGENT_EXPECTED
+    };
     assert_int_equal(store_put_agent(f->store, &a, &f->err), 0);
     a.last_seq = 12;
     a.state = AGENT_JOINED;
@@ -260,7 +291,7 @@ static void agents_and_objects(void **state)
     assert_int_equal(store_delete_agent(f->store, 7, 1, "n1", &f->err), 0);
     assert_int_equal(store_agents(f->store, f->arena, 7, &agents, &n, &f->err), 0);
     assert_int_equal(n, 0);
-    struct object_row o = {.kind = "node", .name = "n1", .spec = "{\"drained\":true}"};
+    struct object_row o = { .kind = "node", .name = "n1", .spec = "{\"drained\":true}" };
     assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
     assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
     struct object_row *objects;

@@ -1,5 +1,6 @@
-/* Keepers of the local engine: a stand-in keeper (a shell script) shows that its end is seen, that what carries its cookie is
- * swept, and that an earlier server's keeper is found again by pid and start time. */
+/* Keepers of the local engine: a stand-in keeper (a shell script) shows that its end is seen, that
+ * what carries its cookie is swept, and that an earlier server's keeper is found again by pid and
+ * start time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +43,7 @@ static int set_up(void **state)
     f->program = file_join(f->dir, "keeper");
     f->run_dir = file_join(f->dir, "run");
     uv_loop_init(&f->loop);
-    f->run = run_create(&f->loop, (struct generation){.job = 7, .number = 1}, "n1", f->run_dir);
+    f->run = run_create(&f->loop, (struct generation){ .job = 7, .number = 1 }, "n1", f->run_dir);
     f->run->owner = f;
     f->run->ended = on_ended;
     *state = f;
@@ -66,7 +67,7 @@ static void keeper(struct fix *f, const char *script)
 {
     AUTO_FREE char *text = mem_printf("#!/bin/sh\n%s\n", script);
     struct err err;
-    unsigned char token[32] = {1};
+    unsigned char token[32] = { 1 };
     assert_int_equal(file_replace(f->program, text, strlen(text), 0755, &err), 0);
     assert_int_equal(run_spawn(f->run, f->program, "/sock", token, &err), 0);
 }
@@ -80,7 +81,8 @@ static void clean_end_is_seen(void **state)
     assert_true(f->run->gone);
 }
 
-/* The script leaves a child with the cookie behind and dies; the child must be gone when the end is told. */
+/* The script leaves a child with the cookie behind and dies; the child must be gone when the end is
+ * told. */
 static void survivors_are_swept(void **state)
 {
     struct fix *f = *state;
@@ -99,7 +101,9 @@ static void survivors_are_swept(void **state)
 static void earlier_keeper_is_adopted(void **state)
 {
     struct fix *f = *state;
-    keeper(f, "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    keeper(
+        f,
+        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
     AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
     while (access(path, F_OK) < 0)
         uv_run(&f->loop, UV_RUN_NOWAIT);
@@ -125,11 +129,13 @@ static void earlier_keeper_is_adopted(void **state)
 static void keeper_without_pid_is_waited_for(void **state)
 {
     struct fix *f = *state;
-    keeper(f, "while ! test -e \"$2/go\"; do sleep 0.01; done\n"
-              "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    keeper(
+        f,
+        "while ! test -e \"$2/go\"; do sleep 0.01; done\n"
+        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
     struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
     struct err err;
-    unsigned char token[32] = {1};
+    unsigned char token[32] = { 1 };
     again->owner = f;
     again->ended = on_ended;
     assert_int_equal(run_adopt(again), 1);
@@ -187,8 +193,9 @@ static void machine_is_described(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(clean_end_is_seen),  TEST(survivors_are_swept),  TEST(earlier_keeper_is_adopted),
-        TEST(nothing_to_adopt),   TEST(machine_is_described), TEST(keeper_without_pid_is_waited_for),
+        TEST(clean_end_is_seen),          TEST(survivors_are_swept),
+        TEST(earlier_keeper_is_adopted),  TEST(nothing_to_adopt),
+        TEST(machine_is_described),       TEST(keeper_without_pid_is_waited_for),
         TEST(keeper_without_pid_may_die),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
