@@ -90,6 +90,12 @@ void auth_login_link(struct call *call)
     call_answer(call, 200, tree);
 }
 
+static void to_page(struct call *call)
+{
+    http_add_header(call->request, "Location", "/");
+    call_text(call, 303, "text/plain", "", 0);
+}
+
 void auth_login(struct call *call)
 {
     struct api *api = call->api;
@@ -98,6 +104,10 @@ void auth_login(struct call *call)
     char value[65];
     struct err err;
     hash_of(hash, key ? key : "");
+    if (cookie_fits(api, call->request)) { /* the link again, in the browser that used it */
+        to_page(call);
+        return;
+    }
     if (!api->has_login_key || sodium_memcmp(hash, api->login_key, sizeof hash) != 0) {
         err_set(&err, ERR_DENIED, "this link was used already or is not of this server");
         err_hint(&err, "muster open makes a new one");
@@ -111,6 +121,5 @@ void auth_login(struct call *call)
     http_add_header(
         call->request, "Set-Cookie",
         arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict", value));
-    http_add_header(call->request, "Location", "/");
-    call_text(call, 303, "text/plain", "", 0);
+    to_page(call);
 }

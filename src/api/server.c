@@ -127,7 +127,8 @@ void page_get(struct call *call)
 {
     http_add_header(call->request, "Content-Security-Policy",
                     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-                    "connect-src 'self'; img-src data:; frame-ancestors 'none'");
+                    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+                    "frame-ancestors 'none'");
     http_add_header(call->request, "X-Content-Type-Options", "nosniff");
     http_add_header(call->request, "Referrer-Policy", "no-referrer");
     call_text(call, 200, "text/html; charset=utf-8", (const char *)page_html, page_html_len);

@@ -22,8 +22,20 @@
 #define WIRE_KINDS(X)                                                                              \
     X(HELLO)                                                                                       \
     X(WELCOME)                                                                                     \
-    X(LAUNCH) X(STOP) X(FACT) X(ACK) X(LOG) X(RELEASE) X(PING) X(PONG) X(EXEC) X(STDIN) X(STDOUT)  \
-        X(STDERR) X(RESIZE) X(EXIT)
+    X(LAUNCH)                                                                                      \
+    X(STOP)                                                                                        \
+    X(FACT)                                                                                        \
+    X(ACK)                                                                                         \
+    X(LOG)                                                                                         \
+    X(RELEASE)                                                                                     \
+    X(PING)                                                                                        \
+    X(PONG)                                                                                        \
+    X(EXEC)                                                                                        \
+    X(STDIN)                                                                                       \
+    X(STDOUT)                                                                                      \
+    X(STDERR)                                                                                      \
+    X(RESIZE)                                                                                      \
+    X(EXIT)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM
