@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -239,5 +241,10 @@ def test_who_is_not_let_in_reads_how(server: Server, browser: Browser) -> None:
     browser.visit(f"{address}/#no-such-job")
     browser.visit(f"{address}/?again#no-such-job")
     browser.sees("no-such-job", "#note")
-    browser.visit(url)
-    browser.sees("used already")
+    browser.visit(url)  # once more, in the browser that used it
+    browser.sees("page-secret", "#jobs")
+    again = urllib.request.Request(url)  # another browser
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(again, timeout=10)
+    assert refused.value.code == 403
+    assert "used already" in refused.value.read().decode()

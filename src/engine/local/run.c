@@ -107,8 +107,12 @@ static bool cleaned(struct run *run)
 static void on_settle(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    run->swept = run->swept || sweep_cookie(run->cookie) == 0;
-    if (!run->swept || is_held(run) || !cleaned(run))
+    /* While something holds the lock, look again: between fork and exec a process shows no cookie.
+     */
+    bool held = is_held(run);
+    if (held || !run->swept)
+        run->swept = sweep_cookie(run->cookie) == 0 && !held;
+    if (!run->swept || !cleaned(run))
         return;
     uv_timer_stop(timer);
     run->gone = true;
