@@ -308,7 +308,10 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
     AUTO_BUF struct buf out = BUF_INIT((size_t)256 << 20);
     if (find_task(cli, c, text, &s, err) < 0)
         return -1;
-    dialect_env(cli->host->dialects, cli->arena, s.job, &s.place, s.flat, &c->job.site, &s.env);
+    struct dialect_task one = {
+        .job = s.job, .place = &s.place, .flat = s.flat, .site = &c->job.site
+    };
+    dialect_env(cli->host->dialects, cli->arena, &one, &s.env);
     if (s.env.n)
         qsort(s.env.at, s.env.n, sizeof *s.env.at, compare_pairs);
     if (cli->json) {

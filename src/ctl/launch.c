@@ -164,7 +164,10 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .memory = role->resources.memory,
         .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,
     };
-    dialect_env(ctl->config.dialects, arena, spec, &round->place, flat, &round->site, &task.env);
+    struct dialect_task as_placed = {
+        .job = spec, .place = &round->place, .flat = flat, .site = &round->site
+    };
+    dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
     gpu_env(arena, role, place, &task.env);
     task_ports(arena, place, &task);
     return task;

@@ -101,14 +101,8 @@ struct dialect_task {
 };
 /* The task's complete environment: native's when no convention of the job classes ends, each
  * convention in order, then role env. */
-void dialect_task_env(const struct dialects *, struct arena *, const struct dialect_task *,
-                      struct pairs *out);
-/* The same with the task's parts one by one. */
-#define dialect_env(all, arena, job_, place_, flat_, site_, out)                                   \
-    dialect_task_env(all, arena,                                                                   \
-                     &(struct dialect_task){                                                       \
-                         .job = (job_), .place = (place_), .flat = (flat_), .site = (site_) },     \
-                     out)
+void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,
+                 struct pairs *out);
 /* The original text with the values of secret paths replaced by "***" (same length not kept), in
  * arena. */
 const char *dialect_mask(struct arena *, const struct dialect *, const struct text_node *root,

@@ -61,8 +61,8 @@ static void add_env(const struct convention *convention, struct arena *arena,
         convention->env(arena, task->job, task->place, task->flat, task->site, out);
 }
 
-void dialect_task_env(const struct dialects *all, struct arena *arena,
-                      const struct dialect_task *task, struct pairs *out)
+void dialect_env(const struct dialects *all, struct arena *arena, const struct dialect_task *task,
+                 struct pairs *out)
 {
     const struct job_spec *job = task->job;
     const struct convention *main_one = convention_of(all, job);

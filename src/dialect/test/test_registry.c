@@ -102,7 +102,8 @@ static void env_of(struct arena *arena, const char **names, size_t n, struct pai
     struct site site = { .owner = "ada" };
     pairs_set(&role.env, arena, "OWN", "mine");
     *out = (struct pairs){ 0 };
-    dialect_env(&all, arena, &job, &place, 0, &site, out);
+    struct dialect_task one = { .job = &job, .place = &place, .site = &site };
+    dialect_env(&all, arena, &one, out);
 }
 
 static void test_env_order(void **state)
