@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct fix {
     char dir[64], *path;
@@ -75,6 +76,9 @@ static struct job_row put_job(struct fix *f, uint64_t id, enum job_state state, 
 static void job_survives_reopening(void **state)
 {
     struct fix *f = *state;
+    struct stat mode;
+    assert_int_equal(stat(f->path, &mode), 0);
+    assert_int_equal(mode.st_mode & 0777, 0600);
     struct job_row job = put_job(f, 7, JOB_QUEUED, "ada");
     job.state = JOB_STOPPING;
     job.outcome = OUTCOME_FAILED;
