@@ -18,6 +18,7 @@
 
 #define RETRY_FIRST_MS   5u
 #define RETRY_SLOWEST_MS 250u
+#define STEADY_MS        1000u /* a connection that held so long was a good one */
 #define HEAD_MAX         8192u /* of the answer */
 #define READ_SIZE        16384u
 #define READS_PER_TURN   16
@@ -35,7 +36,7 @@ struct uplink {
     uv_poll_t *poll; /* of this connection; frees itself */
     uv_timer_t retry;
     uv_loop_t *loop;
-    uint64_t wait_ms;
+    uint64_t wait_ms, up_since; /* loop time */
     struct buf in, out;
     int watched; /* events asked for */
     bool crowded, doomed;
@@ -105,7 +106,9 @@ static void lose(struct uplink *link)
     bool was_up = link->stage == UP;
     disconnect(link);
     if (was_up) {
-        link->wait_ms = 0;
+        /* A server that takes the connection and drops it at once is not hurried. */
+        if (uv_now(link->loop) - link->up_since >= STEADY_MS)
+            link->wait_ms = 0;
         link->sink.lost(link->sink.arg);
     }
     try_later(link);
@@ -195,7 +198,7 @@ static bool take_answer(struct uplink *link)
         return false;
     buf_drop(&link->in, (size_t)(end + 4 - text));
     link->stage = UP;
-    link->wait_ms = 0;
+    link->up_since = uv_now(link->loop);
     link->sink.connected(link->sink.arg, &link->out);
     uplink_flush(link);
     return true;
