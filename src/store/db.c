@@ -233,10 +233,12 @@ static int open_db(struct store *st, struct err *err)
                                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF;"
                                   "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;"
                                   "BEGIN EXCLUSIVE; COMMIT;";
-    /* Only its owner reads it: SQLite gives its other files the mode of this one. */
-    AUTO_CLOSE int fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    /* Only its owner reads it: SQLite gives its other files the mode of this one. Closed before
+     * SQLite opens it: closing any descriptor of a file drops all of a process's locks on it. */
+    int fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_sys(err, "%s", st->path);
+    close(fd);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(st->path, &st->db, flags, NULL) != SQLITE_OK)
         return db_fail(st, err, st->path);
