@@ -63,8 +63,7 @@ const char *storage_map(const struct ctl_config *config, struct arena *arena, co
     if (!has_scheme(uri) && work_dir)
         return arena_printf(arena, "%s/%s", work_dir, uri);
     err_set(err, ERR_CANNOT, "no storage root serves %s", uri);
-    err_hint(err,
-             "add its prefix to storage in the configuration, or give a directory with --code");
+    err_hint(err, "add its prefix to the server's setting roots, or give a directory with --code");
     return NULL;
 }
 

@@ -32,15 +32,6 @@ const char *http_query(const struct http_request *r, const char *name, size_t k)
     return NULL;
 }
 
-bool http_query_at(const struct http_request *r, size_t i, const char **name, const char **value)
-{
-    if (i >= r->query.n)
-        return false;
-    *name = r->query.at[i].name;
-    *value = r->query.at[i].value;
-    return true;
-}
-
 const char *http_header(const struct http_request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);

@@ -37,8 +37,6 @@ const char *http_method(const struct http_request *);
 const char *http_path(const struct http_request *); /* decoded, without the query */
 /* k-th value of a query parameter (decoded), NULL when there are fewer. */
 const char *http_query(const struct http_request *, const char *name, size_t k);
-/* i-th query parameter in order; false at the end. */
-bool http_query_at(const struct http_request *, size_t i, const char **name, const char **value);
 const char *http_header(const struct http_request *, const char *name); /* NULL when absent */
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_unix(const struct http_request *);

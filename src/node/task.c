@@ -414,8 +414,8 @@ static void on_watch(uv_timer_t *timer)
     if (bytes <= task->what->memory)
         return;
     char used[FMT_MAX], limit[FMT_MAX], reason[160];
-    snprintf(reason, sizeof reason, "uses %s of memory, its limit is %s", fmt_size(used, bytes),
-             fmt_size(limit, task->what->memory));
+    snprintf(reason, sizeof reason, "uses %s of memory, its limit is %s", fmt_bytes(used, bytes),
+             fmt_bytes(limit, task->what->memory));
     task_stop(task, &(struct task_stop){ .now = true, .why = BY_LIMIT, .reason = reason });
 }
 
