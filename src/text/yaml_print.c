@@ -10,9 +10,11 @@
 
 #include <string.h>
 
-#define STEP    2
-/* libyaml takes a key on the line of its value up to 1024 characters. */
-#define KEY_MAX 500u
+#define STEP       2
+#define PLAIN_MAX  500u
+/* libyaml takes a key on the line of its value up to 1024 characters as written, and in quotes one
+ * byte can become six ("\u0001"). */
+#define QUOTED_MAX 160u
 
 static bool is_letter(char c)
 {
@@ -36,7 +38,7 @@ static bool can_be_plain(const char *s)
     if (!is_letter(s[0]) && s[0] != '/' && s[0] != '_' && s[0] != '$')
         return false;
     size_t n = strlen(s);
-    if (n > KEY_MAX || s[n - 1] == ' ' || yaml_scalar_kind(s) != TEXT_STR || is_old_boolean(s))
+    if (n > PLAIN_MAX || s[n - 1] == ' ' || yaml_scalar_kind(s) != TEXT_STR || is_old_boolean(s))
         return false;
     for (size_t i = 1; i < n; i++) {
         bool space = s[i] == ' ' && s[i + 1] != ' ' && s[i + 1] != '#';
@@ -90,19 +92,20 @@ static void put_literal(const char *s, int indent, struct buf *out)
     buf_putc(out, '\n');
 }
 
-static void put_key(const char *key, struct buf *out)
+/* The key with its colon; one too long for the line of its value gets a line of its own. */
+static void put_key(const char *key, int indent, struct buf *out)
 {
     if (can_be_plain(key)) {
         buf_puts(out, key);
-        return;
-    }
-    if (strlen(key) > KEY_MAX) {
+    } else if (strlen(key) > QUOTED_MAX) {
         buf_puts(out, "? ");
         print_quoted(key, true, out);
         buf_putc(out, '\n');
-        return;
+        put_spaces(indent, out);
+    } else {
+        print_quoted(key, true, out);
     }
-    print_quoted(key, true, out);
+    buf_putc(out, ':');
 }
 
 static void put_children(const struct text_node *node, int indent, bool inlined, struct buf *out);
@@ -145,10 +148,7 @@ static void put_value(const struct text_node *node, int indent, bool in_list, st
 
 static void put_member(const struct text_node *c, int indent, struct buf *out)
 {
-    put_key(c->key, out);
-    if (strlen(c->key) > KEY_MAX)
-        put_spaces(indent, out);
-    buf_putc(out, ':');
+    put_key(c->key, indent, out);
     put_value(c, indent + STEP, false, out);
 }
 
