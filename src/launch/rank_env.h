@@ -1,0 +1,18 @@
+/* The environment and command of one rank: exactly torchrun's, plus dlrover's under that name. */
+#ifndef LAUNCH_RANK_ENV_H
+#define LAUNCH_RANK_ENV_H
+
+#include "base/arena.h"
+#include "launch/settings.h"
+
+struct rank_place {
+    const struct rdzv_round *round;
+    uint32_t local_rank;
+    const char *error_file;
+    uint32_t own_restarts; /* of this launcher */
+};
+/* NULL-terminated lists in the arena; the launcher's own environment goes first. */
+char **rank_env_make(struct arena *, const struct settings *, const struct rank_place *);
+char **rank_argv_make(struct arena *, const struct settings *);
+
+#endif

@@ -1,0 +1,36 @@
+/* The ranks of this node in one round: started together (cold by fork and exec, warm by fork of the
+ * parked interpreter), watched by SIGCHLD, stopped with everything they left. A rank leads its own
+ * session, dies with the launcher (parent-death signal), and carries GUARD_COOKIE. */
+#ifndef LAUNCH_RANKS_H
+#define LAUNCH_RANKS_H
+
+#include "base/err.h"
+#include "launch/settings.h"
+#include "launch/streams.h"
+#include "launch/warm.h"
+
+#include <uv.h>
+
+struct ranks_sink {
+    /* In the order the kernel told; also those that end well (code 0, signal 0). Texts of death
+     * live until the next round starts. */
+    void (*ended)(void *arg, const struct rdzv_death *death);
+    void (*gone)(void *arg); /* nothing of the round runs any more: once per round */
+    void *arg;
+};
+struct ranks;
+struct ranks *ranks_create(uv_loop_t *, const struct settings *, struct streams *, struct warm *,
+                           const char *cookie, struct ranks_sink);
+void ranks_destroy(struct ranks *); /* NULL-safe; kills what runs */
+
+/* Starts all ranks of round; own_restarts: of this launcher. -1: nothing runs (err); a program that
+ * cannot be started at all is a death with `spared`, not an error of this call. */
+int ranks_start(struct ranks *, const struct rdzv_round *, uint32_t own_restarts, struct err *);
+/* signal first (0: SIGTERM), after grace_ms SIGKILL; then what daemonised is swept. gone follows,
+ * also when nothing ran. */
+void ranks_stop(struct ranks *, int signal, uint64_t grace_ms);
+bool ranks_running(const struct ranks *);
+pid_t ranks_pid(const struct ranks *, uint32_t local_rank); /* 0: ended */
+bool ranks_were_warm(const struct ranks *);                 /* this round was forked */
+
+#endif

@@ -1,0 +1,77 @@
+/* What one launcher was told to do: flags, PET_* defaults and the job it is in, decided and
+ * checked. Made once by settings_make; read-only afterwards; texts live in its arena or argv. */
+#ifndef LAUNCH_SETTINGS_H
+#define LAUNCH_SETTINGS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "job/job.h"
+#include "job/rendezvous.h"
+#include "launch/launch.h"
+
+enum meeting {
+    MEET_ALONE,    /* one node, or --standalone: the rendezvous is inside this process */
+    MEET_ENDPOINT, /* --rdzv-endpoint: whoever can listen there leads */
+    MEET_STATIC,   /* --node-rank/--master-addr/--master-port: node rank 0 leads at that address;
+                    * its first round's store answers on the same port */
+    MEET_AGENT     /* inside a muster job: the server leads, reached through the agent's socket */
+};
+enum program_kind { PROGRAM_SCRIPT, PROGRAM_MODULE, PROGRAM_BARE, PROGRAM_RUN_PATH };
+enum binding { BIND_NONE, BIND_NODE, BIND_SOCKET, BIND_EXCLUSIVE, BIND_CORE_COMPLEX };
+/* Where a rank's stream goes: bits for stdout (1) and stderr (2), per local rank or all. */
+struct std_choice {
+    uint8_t all;
+    const struct std_rank {
+        uint32_t local_rank;
+        uint8_t bits;
+    } * some;
+    size_t n_some;
+};
+uint8_t std_choice_of(const struct std_choice *, uint32_t local_rank);
+
+struct settings {
+    enum launch_name name;
+    enum meeting meeting;
+    struct rdzv_terms terms;
+    const char *run_id; /* decided: given, the job's, a random UUID, or "none" (static) */
+    const char *token;  /* $MUSTER_RDZV_TOKEN or --rdzv-conf token=...; NULL: none */
+    const char *host;   /* endpoint or master address; NULL when alone or inside a job */
+    uint16_t port;
+    const char *agent_socket, *agent_cookie; /* MEET_AGENT */
+    const char *local_addr;                  /* NULL: found out */
+    uint32_t node_rank;                      /* or RDZV_ANY_RANK */
+    uint32_t ranks;                          /* of this node, auto/cpu/gpu counted */
+    const char *role;
+    bool strict_quorum;
+    bool count_per_agent; /* TORCHELASTIC_RESTART_COUNT is this launcher's, as torchrun's */
+
+    enum program_kind kind;
+    const char *python; /* interpreter: $PYTHON_EXEC, else python3/python of PATH */
+    const char *script; /* file, module or program as given */
+    struct words args;  /* of the script */
+
+    const char *log_dir; /* NULL: a temporary directory when one is needed */
+    struct std_choice redirects, tee;
+    struct words out_filters, err_filters; /* duplicate-std*-filters */
+    const uint32_t *shown;                 /* --local-ranks-filter; NULL: all */
+    size_t n_shown;
+
+    int signals[32]; /* forwarded to the ranks, then the launcher ends */
+    size_t n_signals;
+    uint64_t shutdown_ms; /* between SIGTERM and SIGKILL */
+    bool virtual_local_rank;
+    enum binding binding;
+    bool warm;
+    const char *preload; /* modules, comma separated; NULL: those found in a running rank */
+    uint32_t beat_ms, silence_ms;
+    /* dlrover-run's own */
+    const char *accelerator, *membind;
+    uint32_t training_port;
+};
+
+/* 0; 1: help was printed; -1: err (exit code 2, or 1 where torchrun has it: err->code tells).
+ * Warnings for flags that are accepted without effect go to stderr, once each. */
+int settings_make(struct settings *, struct arena *, enum launch_name, int argc, char **argv,
+                  struct err *);
+
+#endif

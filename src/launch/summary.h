@@ -1,0 +1,14 @@
+/* The end of a failed run on one screen of stderr: who was first, why, and what next; the others as
+ * victims; equal tails folded. */
+#ifndef LAUNCH_SUMMARY_H
+#define LAUNCH_SUMMARY_H
+
+#include "base/buf.h"
+#include "launch/settings.h"
+
+/* colour: bold and red where they help. */
+void summary_print(const struct settings *, const struct rdzv_end *, bool colour, struct buf *out);
+/* "rank 3 on n2 was killed (SIGKILL)", "rank 1 exited with 7": also the cause of a new round. */
+void summary_death(const struct rdzv_death *, const char *node, struct buf *out);
+
+#endif

@@ -1,0 +1,106 @@
+/* One rendezvous: who takes part, which round they are in, and what each has to be told. Pure:
+ * events and the time come in, orders go out; no clock, no I/O, no randomness. The same machine
+ * runs in the server (inside a job) and in a launcher (else).
+ *
+ * Life: GATHER -> (CHECK) -> RUN -> STOPPING -> (CHECK) -> RUN ... -> OVER.
+ *  - GATHER ends when max are there; or no more can come (rdzv_expect) and min are there; or min
+ *    are there and nobody came for last_call_ms. The last call is for the first round only: later
+ *    rounds form as soon as everyone who is alive has joined again, if that is at least min
+ *    (rounded down to node_unit, never below one unit); with fewer it gathers until join_ms.
+ *  - RUN ends by a failure (spends one of that member's budget), a loss, a leaver, or a newcomer
+ *    while the world is below max (no budget spent; only when the larger world is a larger multiple
+ *    of node_unit). Members beyond max or the unit wait, and take a place that becomes free.
+ *  - STOPPING: everybody of the round was told STOP; ends when each living one has JOINed again.
+ *  - DONE members wait for the others (exit barrier); a failure elsewhere brings them back into a
+ *    new round. When all are done: OVER, everybody is told END.
+ *  - A failure that is final or over its member's budget: all are told STOP, and once they have
+ *    answered (or are lost) END with every death told, the first one first.
+ * Group ranks: by node rank where members asked for one; the others keep their order from round to
+ * round, newcomers last. Ranks are contiguous per member.
+ * A machine that began with a claim (rdzv_join.claim) takes over that round: it waits silence_ms
+ * for the members the claim names, then treats the missing ones as lost. Its term is one more than
+ * the highest it was told of. */
+#ifndef RDZV_RDZV_H
+#define RDZV_RDZV_H
+
+#include "base/arena.h"
+#include "job/rendezvous.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rdzv_phase { RDZV_GATHER, RDZV_CHECK, RDZV_RUN, RDZV_STOPPING, RDZV_OVER };
+
+enum rdzv_order_kind {
+    RDZV_ORDER_WELCOME = 1,
+    RDZV_ORDER_ROUND,
+    RDZV_ORDER_CHECK,
+    RDZV_ORDER_STOP,
+    RDZV_ORDER_END,
+    RDZV_ORDER_REFUSED
+};
+struct rdzv_order { /* texts and lists live until the next call into the machine */
+    uint64_t to;    /* member */
+    enum rdzv_order_kind kind;
+    union {
+        struct rdzv_welcome welcome;
+        struct rdzv_round round;
+        struct rdzv_check check;
+        struct rdzv_stop stop;
+        struct rdzv_end end;
+        struct rdzv_refused refused;
+    };
+};
+/* What happened, for the job's events and the log. */
+enum rdzv_news_kind {
+    RDZV_NEWS_JOINED = 1, /* a member came */
+    RDZV_NEWS_ROUND,      /* a round began */
+    RDZV_NEWS_FAILED,     /* a rank died */
+    RDZV_NEWS_LOST,       /* a member is gone */
+    RDZV_NEWS_CHECK,      /* one node's figures, or a verdict */
+    RDZV_NEWS_OVER
+};
+struct rdzv_news {
+    enum rdzv_news_kind kind;
+    uint64_t member; /* 0: all */
+    uint32_t round;
+    const char *text; /* one sentence, complete */
+};
+struct rdzv_sink {
+    void (*order)(void *arg, const struct rdzv_order *);
+    void (*news)(void *arg, const struct rdzv_news *); /* may be NULL */
+    void *arg;
+};
+
+struct rdzv_limits {
+    uint32_t beat_ms;    /* 1000 */
+    uint32_t silence_ms; /* 2500; 0: members are lost only by rdzv_lost (inside a job) */
+    uint32_t resume_ms;  /* how long a claim's other members are waited for */
+    uint32_t stop_ms;    /* a member that was told STOP and does not answer so long is lost; 0:
+                          * never */
+};
+struct rdzv;
+struct rdzv *rdzv_create(const struct rdzv_limits *, struct rdzv_sink);
+void rdzv_destroy(struct rdzv *); /* NULL-safe */
+
+/* Events; orders come out during the call. now_us: monotonic, of this machine. A member that was
+ * not JOINed, an old term or an old round: ignored. */
+void rdzv_join(struct rdzv *, const struct rdzv_join *, uint64_t now_us);
+void rdzv_report(struct rdzv *, uint64_t member, const struct rdzv_report *, uint64_t now_us);
+void rdzv_checked(struct rdzv *, uint64_t member, const struct rdzv_checked *, uint64_t now_us);
+void rdzv_leave(struct rdzv *, uint64_t member, const struct rdzv_leave *, uint64_t now_us);
+void rdzv_beat(struct rdzv *, uint64_t member, uint64_t now_us);
+/* Its connection broke or its node is gone. why: for people. */
+void rdzv_lost(struct rdzv *, uint64_t member, const char *why, uint64_t now_us);
+/* So many members can take part at all from now on (alive and to come); UINT32_MAX: not known. */
+void rdzv_expect(struct rdzv *, uint32_t members, uint64_t now_us);
+/* Deadlines. Returns when it wants to be called next (monotonic us), UINT64_MAX: by events only. */
+uint64_t rdzv_tick(struct rdzv *, uint64_t now_us);
+
+enum rdzv_phase rdzv_phase(const struct rdzv *);
+uint64_t rdzv_term(const struct rdzv *);
+uint32_t rdzv_round_number(const struct rdzv *); /* of the current or last round */
+uint32_t rdzv_members(const struct rdzv *);      /* alive */
+
+#endif
