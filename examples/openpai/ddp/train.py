@@ -1,18 +1,22 @@
-"""Train a digit classifier with DistributedDataParallel, one process per task of a job.
+"""Train a digit classifier with DistributedDataParallel.
 
-The processes find each other through the PAI_* variables of OpenPAI and through nothing else: each
-task of the job is one rank, ranks follow the order of the roles, and task 0 of the first role is
-the meeting point (its host, and its port labelled "rdzv").  Nothing is downloaded: the digits are
-drawn here, from a bitmap font that is turned, slanted, scaled, shifted and covered with noise.
-Loss and accuracy are those on digits held back from training.
+Started by torchrun or dlrover-run, the processes find each other through what these set (RANK,
+WORLD_SIZE, MASTER_ADDR, MASTER_PORT).  Started as the tasks of an OpenPAI job, they do so through
+the PAI_* variables and through nothing else: each task is one rank, ranks follow the order of the
+roles, and task 0 of the first role is the meeting point (its host, and its port labelled "rdzv").
+Nothing is downloaded: the digits are drawn here, from a bitmap font that is turned, slanted,
+scaled, shifted and covered with noise.  Loss and accuracy are those on digits held back from
+training.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from io import BytesIO
@@ -56,9 +60,25 @@ class Place:
     world: int
     leader: str  # host of rank 0
     port: int
+    launched: bool  # by torchrun or dlrover-run
 
     @classmethod
     def from_environment(cls) -> Place:
+        return cls.of_launcher() if "LOCAL_RANK" in os.environ else cls.of_task()
+
+    @classmethod
+    def of_launcher(cls) -> Place:
+        return cls(
+            task=f"local rank {variable('LOCAL_RANK')} of node {variable('GROUP_RANK')}",
+            rank=int(variable("RANK")),
+            world=int(variable("WORLD_SIZE")),
+            leader=variable("MASTER_ADDR"),
+            port=int(variable("MASTER_PORT")),
+            launched=True,
+        )
+
+    @classmethod
+    def of_task(cls) -> Place:
         roles = variable("PAI_TASK_ROLE_LIST").split(",")
         counts = {role: int(variable(f"PAI_TASK_ROLE_TASK_COUNT_{role}")) for role in roles}
         role = variable("PAI_CURRENT_TASK_ROLE_NAME")
@@ -69,13 +89,22 @@ class Place:
             world=sum(counts.values()),
             leader=variable(f"PAI_HOST_IP_{roles[0]}_0"),
             port=int(variable(f"PAI_PORT_LIST_{roles[0]}_0_rdzv").split(",")[0]),
+            launched=False,
         )
+
+    @property
+    def method(self) -> str:
+        """Where the launcher keeps the store, env:// knows; else rank 0 keeps it at its address."""
+        return "env://" if self.launched else f"tcp://{self.leader}:{self.port}"
 
 
 def variable(name: str) -> str:
     value = os.environ.get(name)
     if not value:
-        sys.exit(f"train.py: {name} is not set: run this as a task of an OpenPAI job (ddp.json)")
+        sys.exit(
+            f"train.py: {name} is not set: run this with torchrun (torchrun --nproc-per-node 2"
+            " train.py) or as a task of an OpenPAI job (ddp.json)"
+        )
     return value
 
 
@@ -142,8 +171,8 @@ class Trainer:
         self.network = network()
         self.model = DistributedDataParallel(self.network)
         self.optimizer = torch.optim.Adam(self.model.parameters())
-        self.epoch = self.step = 0
-        self.last_step = epochs * len(self.loader)
+        self.epoch = self.step = self.seen = 0  # seen: digits of this epoch, by all ranks
+        self.epochs = epochs
 
     def state(self) -> dict[str, Any]:
         return {
@@ -151,27 +180,34 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "epoch": self.epoch,
             "step": self.step,
+            "seen": self.seen,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.epoch, self.step = state["epoch"], state["step"]
+        self.epoch, self.step, self.seen = state["epoch"], state["step"], state["seen"]
 
-    def train_epoch(self, steps_file: Path | None) -> None:
-        """Go once through this rank's share of the digits, noting every step done."""
+    def train_epoch(self, after_step: Callable[[], None]) -> None:
+        """Go through what is left of this rank's share of the digits of this epoch.
+
+        The share is another one when the number of ranks has changed meanwhile: so many digits as
+        were seen are left out, whoever saw them.
+        """
         self.sampler.set_epoch(self.epoch)
-        for pictures, labels in self.loader:
+        ahead = self.seen // (BATCH * self.sampler.num_replicas)
+        for pictures, labels in itertools.islice(self.loader, ahead, None):
+            progress = (self.epoch + self.seen / TRAINING_DIGITS) / self.epochs
             for group in self.optimizer.param_groups:
-                group["lr"] = PEAK_RATE / 2 * (1 + math.cos(math.pi * self.step / self.last_step))
+                group["lr"] = PEAK_RATE / 2 * (1 + math.cos(math.pi * min(progress, 1)))
             self.optimizer.zero_grad()
             torch.autograd.backward(functional.cross_entropy(self.model(pictures), labels))
             self.optimizer.step()
             self.step += 1
-            if steps_file:
-                with steps_file.open("a") as file:
-                    print(self.step, file=file)
+            self.seen += BATCH * self.sampler.num_replicas
+            after_step()
         self.epoch += 1
+        self.seen = 0
 
     @torch.no_grad()
     def quality(self) -> str:
@@ -214,13 +250,21 @@ def train(place: Place, options: argparse.Namespace) -> None:
         output.mkdir(parents=True, exist_ok=True)
 
     trainer = Trainer(place, options.seed, options.epochs)
+
+    def after_step() -> None:
+        if first and options.save_every and trainer.step % options.save_every == 0:
+            save(trainer.state(), checkpoint)
+        if steps_file:
+            with steps_file.open("a") as file:
+                print(trainer.step, file=file)
+
     state = load(checkpoint, place) if options.resume else None
     if state:
         trainer.restore(state)
         if first:
             say(f"goes on after epoch {trainer.epoch}, step {trainer.step}")
     while trainer.epoch < options.epochs:
-        trainer.train_epoch(steps_file)
+        trainer.train_epoch(after_step)
         quality = trainer.quality()
         if first:
             save(trainer.state(), checkpoint)
@@ -243,6 +287,7 @@ def arguments() -> argparse.Namespace:
     option("--seed", type=int, default=1, metavar="N", help="of digits and weights (%(default)s)")
     option("--output", metavar="DIR", help="path or file: URI for checkpoint.pt ($PAI_OUTPUT_DIR)")
     option("--resume", action="store_true", help="go on from the checkpoint when there is one")
+    option("--save-every", type=int, default=0, metavar="N", help="steps; always after an epoch")
     option("--steps-file", metavar="NAME", help="file in the output that gets each step's number")
     parser.set_defaults(output=os.environ.get("PAI_OUTPUT_DIR") or ".")
     return parser.parse_args()
@@ -254,7 +299,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group(
         "gloo",
-        init_method=f"tcp://{place.leader}:{place.port}",
+        init_method=place.method,
         rank=place.rank,
         world_size=place.world,
         timeout=PATIENCE,
