@@ -28,6 +28,7 @@ VERBS = (
     "exec",
     "nodes",
     "explain",
+    "launch",
     "config",
     "schema",
     "doctor",

@@ -77,6 +77,8 @@ static bool has_dashes(int argc, char **argv)
 
 static int run_cmd(struct cli *cli, const struct cmd *cmd, int argc, char **argv, struct err *err)
 {
+    if (cmd->raw)
+        return cmd->run(cli, NULL, argc, argv, err);
     const struct opt *rows = cmd_options(cli, cmd);
     size_t more = cmd->server_opts ? cli->host->n_server_opts * sizeof(const char *) : 0;
     void *opts = arena_alloc(cli->arena, cmd->size + more);

@@ -17,6 +17,8 @@ struct cli_host {
     /* Example places of a job's tasks, in flat order; false: they do not fit even an empty machine.
      */
     bool (*example)(const struct job_spec *, struct arena *, struct job_place *);
+    /* Path of muster-node, or NULL with err. */
+    const char *(*node_program)(struct arena *, struct err *err);
 };
 
 /* argv begins at the verb. Returns the exit status. */

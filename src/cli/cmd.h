@@ -62,10 +62,11 @@ enum { EXIT_OK = 0, EXIT_JOB_FAILED = 1, EXIT_USAGE = 2, EXIT_STOPPED = 3, EXIT_
 
 struct cmd {
     const char *name, *summary;
-    const char *operands;     /* "FILE..." */
-    const struct opt *opts;   /* begins with the verb's own, ends with COMMON_OPTS */
-    size_t size;              /* of its struct of options */
-    unsigned parse;           /* enum opt_flags */
+    const char *operands;   /* "FILE..." */
+    const struct opt *opts; /* begins with the verb's own, ends with COMMON_OPTS */
+    size_t size;            /* of its struct of options */
+    unsigned parse;         /* enum opt_flags */
+    bool raw; /* its arguments are another program's: none is looked at, opts is NULL in run */
     bool hidden, server_opts; /* server_opts: the server's settings follow its options (an array at
                                  the end of the struct) */
     const char *subs;         /* "start stop": first operands that completion offers, NULL none */
@@ -86,7 +87,7 @@ int cmd_operands(const struct cmd *, int argc, int min, int max, struct err *err
 
 extern const struct cmd cmd_server, cmd_run, cmd_submit, cmd_check, cmd_convert, cmd_ls, cmd_show,
     cmd_logs, cmd_events, cmd_wait, cmd_stop, cmd_suspend, cmd_resume, cmd_rm, cmd_exec, cmd_nodes,
-    cmd_explain, cmd_config, cmd_schema, cmd_doctor, cmd_env, cmd_completion, cmd_version, cmd_open,
-    cmd_help_verb, cmd_man;
+    cmd_explain, cmd_launch, cmd_config, cmd_schema, cmd_doctor, cmd_env, cmd_completion,
+    cmd_version, cmd_open, cmd_help_verb, cmd_man;
 
 #endif

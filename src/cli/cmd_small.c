@@ -248,6 +248,11 @@ static int run_help(struct cli *cli, const void *o, int argc, char **argv, struc
         err_set(err, ERR_INPUT, "unknown verb \"%.60s\"", argv[0]);
         return err_hint(err, "\"muster help\" lists them");
     }
+    if (cmd && cmd->raw) {
+        char flag[] = "--help";
+        char *words[] = { flag, NULL };
+        return cmd->run(cli, NULL, 1, words, err);
+    }
     if (cmd)
         cmd_help(cli, cmd, &out);
     else

@@ -17,11 +17,6 @@ static bool any_role(const struct job_spec *job, bool (*test)(const struct role 
     return false;
 }
 
-static bool role_launcher(const struct role *r)
-{
-    return r->launcher.has_ranks_per_node || r->launcher.has_max_restarts ||
-           r->launcher.has_node_unit || r->launcher.node_check;
-}
 static bool role_python(const struct role *r)
 {
     return r->python != NULL;
@@ -58,10 +53,6 @@ static bool asks_capacity(const struct job_spec *j)
 static bool asks_spot(const struct job_spec *j)
 {
     return j->spot_bid_milli > 0;
-}
-static bool asks_launcher(const struct job_spec *j)
-{
-    return any_role(j, role_launcher);
 }
 static bool asks_python(const struct job_spec *j)
 {
@@ -174,11 +165,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "spot_bid: nothing is auctioned here",
       .hint = "leave it out" },
-    { .path = "roles.*.launcher",
-      .asked = asks_launcher,
-      .severity = SEVERITY_ERROR,
-      .what = "launcher: this server does not start ranks by itself",
-      .hint = "start them in the command, with torchrun or the like" },
     { .path = "roles.*.python",
       .asked = asks_python,
       .severity = SEVERITY_ERROR,

@@ -57,10 +57,12 @@ struct ctl {
     bool plan_due, in_turn, full, nodes_touched;
     uint32_t waiting_for_others; /* live jobs with notes.has_after */
     struct counters counters;
+    struct meetings *meetings;
     struct ctl_watch watch;
 };
 
 uint64_t core_now(const struct ctl *);
+uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
 void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
 bool core_may(const struct ctl *, const char *owner,
@@ -85,6 +87,9 @@ void event_task_note(struct ctl *, struct live_job *, uint32_t flat, const char 
 void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
                        uint64_t ended_ms);
 void event_job_row(struct ctl *, struct live_job *);
+/* An event that changes no state: what a launcher told. */
+struct minute;
+void event_note(struct ctl *, const struct minute *, const char *type);
 
 /* ---- facts.c ---- */
 void facts_hear(struct ctl *, const struct engine_fact *); /* copies */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/meeting.h"
 
 #include <pwd.h>
 #include <sodium.h>
@@ -17,6 +18,11 @@
 uint64_t core_now(const struct ctl *ctl)
 {
     return ctl->config.now(ctl->config.now_arg);
+}
+
+uint64_t core_mono_us(const struct ctl *ctl)
+{
+    return ctl->config.mono ? ctl->config.mono() : core_now(ctl) * 1000;
 }
 
 void core_wake(struct ctl *ctl, uint64_t at_ms)
@@ -92,6 +98,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
+    ctl->meetings = meetings_create();
     ctl->scratch = arena_create();
     ctl->hearing = arena_create();
     ctl->last_id = store_last_job_id(config->store);
@@ -118,6 +125,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->acks);
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
+    meetings_destroy(ctl->meetings);
     live_destroy(ctl->live);
     cluster_destroy(ctl->cluster);
     arena_destroy(ctl->scratch);

@@ -19,6 +19,9 @@ struct uri_root {
     const char *prefix, *dir;
 };
 
+/* When `torchrun` in a task's command is muster's own: when the job says so, always, never. */
+enum torchrun { TORCHRUN_JOB, TORCHRUN_ALWAYS, TORCHRUN_NEVER };
+
 struct ctl_config {
     struct store *store;
     struct engine *engine;
@@ -28,7 +31,8 @@ struct ctl_config {
     const char *fs_uri;   /* $PAI_DEFAULT_FS_URI */
     const struct uri_root *roots;
     size_t n_roots;
-    const char *python;         /* base interpreter of per-job environments; NULL: none */
+    const char *python; /* base interpreter of per-job environments; NULL: none */
+    enum torchrun torchrun;
     const struct words *queues; /* known queues ("default" always) */
     const struct node_spec *nodes;
     size_t n_nodes;
@@ -37,6 +41,7 @@ struct ctl_config {
     uint64_t keep_ms;            /* records of finished jobs */
     uint64_t (*now)(void *arg);  /* wall milliseconds */
     void *now_arg;
+    uint64_t (*mono)(void); /* monotonic microseconds; NULL: now never jumps (tests) */
     void (*wake)(void *arg,
                  uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
     void *wake_arg;

@@ -3,6 +3,7 @@
  * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
  * handling here: the store remembers them and the commit fails. */
 #include "ctl/core.h"
+#include "ctl/minutes.h"
 #include "ctl/notes.h"
 
 #include "base/log.h"
@@ -138,4 +139,14 @@ void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
     if (ending)
         row.ending = *ending;
     store_put_attempt(ctl->config.store, &row, NULL);
+}
+
+void event_note(struct ctl *ctl, const struct minute *minute, const char *type)
+{
+    struct event_row row = { .job = minute->job,
+                             .type = type,
+                             .has_task = minute->has_task,
+                             .task = minute->task,
+                             .attempt = minute->attempt };
+    add_event(ctl, &row, NULL, minute->text, NULL);
 }

@@ -2,6 +2,7 @@
  * turn, and kept until the commit: when the commit fails it is applied again to the reloaded state,
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/core.h"
+#include "ctl/meeting.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -31,6 +32,9 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
         log_grew(ctl, fact);
         return;
     }
+    meetings_hear(ctl, fact);
+    if (fact->kind == FACT_LAUNCHER)
+        return;
     struct heard *heard = vec_add(&ctl->facts);
     heard->fact = *fact;
     heard->fact.node = arena_strdup(ctl->hearing, fact->node ? fact->node : "");

@@ -4,6 +4,7 @@
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
+#include "ctl/task_env.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -168,6 +169,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .job = spec, .place = &round->place, .flat = flat, .site = &round->site
     };
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
+    task_env(&ctl->config, arena, &as_placed, &task.env);
     gpu_env(arena, role, place, &task.env);
     task_ports(arena, place, &task);
     return task;

@@ -1,6 +1,7 @@
 /* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
  * full disk. */
 #include "ctl/core.h"
+#include "ctl/meeting.h"
 
 #include "base/log.h"
 #include "base/scan.h"
@@ -138,6 +139,7 @@ void ctl_tick(struct ctl *ctl)
         if (relaunching)
             relaunch(ctl, job);
     }
+    meetings_tick(ctl);
     if (ctl->expire_at <= now && !ctl->full)
         expire(ctl, now);
     core_wake(ctl, ctl->expire_at > now ? ctl->expire_at : now + 1000);

@@ -3,6 +3,7 @@
  * from their rows, commands get the reason, facts are kept and applied again; a ballast file makes
  * room so that ends can still be recorded. */
 #include "ctl/core.h"
+#include "ctl/meeting.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -26,7 +27,7 @@ struct answer *turn_answer(struct ctl *ctl, ctl_done *done, void *arg)
 bool turn_idle(const struct ctl *ctl)
 {
     return ctl->answers.n == 0 && ctl->applied == ctl->facts.n && ctl->touched.n == 0 &&
-           ctl->acks.n == 0 && !store_dirty(ctl->config.store);
+           ctl->acks.n == 0 && !store_dirty(ctl->config.store) && meetings_idle(ctl);
 }
 
 /* ---- answering ---- */
@@ -87,6 +88,7 @@ static void failed(struct ctl *ctl, const struct err *err)
         if (ctl->answers.at[i].writes && ctl->answers.at[i].err.code == ERR_NONE)
             ctl->answers.at[i].err = *err;
     ctl->applied = 0;
+    meetings_undone(ctl);
     vec_clear(&ctl->acks);
     vec_clear(&ctl->doomed);
     ctl->full = true;
@@ -125,7 +127,9 @@ static void act_all(struct ctl *ctl)
     }
     for (size_t i = 0; i < n; i++) {
         struct live_job *job = live_find(ctl->live, ids[i]);
-        if (job && job_state_final(job->row.state))
+        bool over = !job || job_state_final(job->row.state);
+        meetings_forget(ctl, ids[i], over ? 0 : job->row.generation);
+        if (job && over)
             load_forget(ctl, job);
         else if (job)
             act_job(ctl, job);
@@ -143,7 +147,10 @@ static void settle_all(struct ctl *ctl)
         struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
         if (job)
             settle_job(ctl, job);
+        if (job)
+            meetings_follow(ctl, job);
     }
+    meetings_record(ctl);
 }
 
 static bool commit(struct ctl *ctl)
@@ -157,6 +164,7 @@ static bool commit(struct ctl *ctl)
         }
     }
     ctl->nodes_touched = false;
+    meetings_committed(ctl);
     facts_committed(ctl);
     answer_all(ctl);
     drop_doomed(ctl);
@@ -165,6 +173,7 @@ static bool commit(struct ctl *ctl)
         ctl->watch.events(ctl->watch.arg, last);
     ctl->last_event = last;
     act_all(ctl);
+    meetings_act(ctl);
     arena_reset(ctl->scratch);
     return true;
 }

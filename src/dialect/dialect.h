@@ -46,8 +46,12 @@ struct end_words {
     const char *text;   /* one sentence for people, static */
 };
 
+/* Launchers that the tasks' commands find under their usual names. */
+enum dialect_launchers { LAUNCHER_TORCHRUN = 1 << 0, LAUNCHER_DLROVER = 1 << 1 };
+
 struct convention {
-    const char *name; /* "openpai-v1" */
+    const char *name;   /* "openpai-v1" */
+    unsigned launchers; /* promised to every task */
     /* Any member but name may be NULL: then the convention adds nothing, or classes nothing (the
      * next one is asked). Adds this task's variables; flat is its position in place->tasks. Called
      * in the order of job->conventions; the job's own env is added last by the caller (it wins). */
@@ -103,6 +107,8 @@ struct dialect_task {
  * convention in order, then role env. */
 void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,
                  struct pairs *out);
+/* What its conventions promise together. */
+unsigned dialect_launchers(const struct dialects *, const struct job_spec *);
 /* The original text with the values of secret paths replaced by "***" (same length not kept), in
  * arena. */
 const char *dialect_mask(struct arena *, const struct dialect *, const struct text_node *root,

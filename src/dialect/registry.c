@@ -77,3 +77,13 @@ void dialect_env(const struct dialects *all, struct arena *arena, const struct d
     for (size_t i = 0; i < role->env.n; i++)
         pairs_set(out, arena, role->env.at[i].name, role->env.at[i].value);
 }
+
+unsigned dialect_launchers(const struct dialects *all, const struct job_spec *job)
+{
+    unsigned launchers = 0;
+    for (size_t i = 0; i < job->conventions.n; i++) {
+        const struct convention *convention = convention_find(all, job->conventions.at[i]);
+        launchers |= convention ? convention->launchers : 0;
+    }
+    return launchers;
+}

@@ -25,26 +25,42 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
 
 /* STARTED: the attempt's program runs. ENDED: the attempt is over; ending says how. REFUSED: it
  * could not be started; ending.by says whose fault. LOG: its log reaches log_end (unsequenced, may
- * be skipped). RELEASED: nothing of the generation on this node is left. */
+ * be skipped). RELEASED: nothing of the generation on this node is left. LAUNCHER: a launcher
+ * inside a task said something (unsequenced; its channels are void after the next AGENT_JOINED of
+ * the node, AGENT_GONE or RELEASED). */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
-    X(AGENT_GONE) X(STARTED) X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN)
+    X(AGENT_GONE)                                                                                  \
+    X(STARTED) X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM
+
+enum launcher_what {
+    LAUNCHER_OPEN = 1 /* task and attempt say whose */,
+    LAUNCHER_DATA,
+    LAUNCHER_CLOSE
+};
+struct launcher_said {
+    uint32_t channel; /* of that node's agent; the core answers on it (tell_launcher) */
+    enum launcher_what what;
+    const void *bytes; /* DATA: a piece of a stream of frames (wire/rendezvous.h) */
+    size_t len;
+};
 
 struct engine_fact {
     enum engine_fact_kind kind;
     struct generation generation;
     const char *node;
     uint64_t seq;         /* of the agent's facts, from 1; 0: unsequenced */
-    struct task_ref task; /* STARTED ENDED REFUSED LOG */
+    struct task_ref task; /* STARTED ENDED REFUSED LOG LAUNCHER (when opened) */
     uint32_t attempt;
     uint64_t at_ms;       /* when it happened (wall) */
     uint32_t pid;         /* STARTED */
     uint64_t log_end;     /* LOG, ENDED */
     struct ending ending; /* ENDED REFUSED */
     const char *reason;   /* NODE_DOWN, AGENT_GONE */
+    struct launcher_said launcher;
 };
 
 struct engine_sink {
@@ -88,6 +104,11 @@ struct engine_ops {
      * else found is ended. What is found dead comes up as AGENT_GONE. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
+    /* Bytes for the launcher on that channel of the node's agent; bytes NULL: hang up on it.
+     * Nothing happens when the channel or the agent's connection is gone. May be NULL: then nobody
+     * in this engine's tasks can reach the core, and no LAUNCHER facts come. */
+    void (*tell_launcher)(struct engine *, struct generation, const char *node, uint32_t channel,
+                          const void *bytes, size_t len);
     unsigned (*caps)(const struct engine *);
     void (*destroy)(struct engine *);
 };

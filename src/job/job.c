@@ -143,3 +143,9 @@ struct text_node *job_encode(struct arena *arena, const struct job_spec *job)
 {
     return field_encode(arena, NULL, NULL, job_fields, job);
 }
+
+bool job_launcher_set(const struct launcher *launcher)
+{
+    return launcher->has_ranks_per_node || launcher->has_max_restarts || launcher->has_node_unit ||
+           launcher->node_check;
+}

@@ -86,10 +86,11 @@ struct done {               /* completion policy of a role */
     struct count succeeded; /* NUMBER n: n succeeded tasks succeed the job; ALWAYS ("all"): all
                                tasks of the job. default all */
 };
-struct launcher { /* settings of the elastic launcher inside a task; nothing executes them yet */
+struct launcher { /* settings of the elastic launcher inside a task */
     uint32_t ranks_per_node, max_restarts, node_unit;
     bool has_ranks_per_node, has_max_restarts, has_node_unit, node_check;
 };
+bool job_launcher_set(const struct launcher *); /* does the role say anything of it? */
 struct role {
     const char *name;
     struct place place;

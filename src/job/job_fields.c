@@ -175,7 +175,8 @@ const struct field job_fields[] = {
           .doc = "addresses told when the job ends; `failed=` or `succeeded=` in front narrows it"),
     FIELD(WORDS, "conventions", struct job_spec, conventions, .flags = FIELD_ONE, .max = 16,
           .chars = &name_chars,
-          .doc = "environments the tasks get, in this order (`pytorch`, `openpai-v1`)"),
+          .doc = "environments the tasks get, in this order (`pytorch`, `openpai-v1`); `torchrun` "
+                 "and `dlrover`: the command of that name is muster's own launcher"),
     FIELD(TREE, "extra", struct job_spec, extra,
           .doc = "values of a foreign format that its conventions need back"),
     FIELD_END,

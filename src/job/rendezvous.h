@@ -59,12 +59,12 @@ struct rdzv_deaths {
 /* What a member still holds from an earlier leader; lets a new leader (a survivor, a restarted
  * server) go on instead of starting anew. */
 struct rdzv_claim {
-    uint64_t term; /* 0: no claim */
+    uint64_t term; /* highest it was told; 0: none. Without members only this counts */
     uint32_t round, group_rank, restarts;
-    bool running;            /* its ranks of that round run */
-    bool done;               /* ... or have all ended with 0 */
-    const uint64_t *members; /* of that round, by group rank */
-    size_t n_members;
+    bool running;      /* its ranks of that round run */
+    bool done;         /* ... or have all ended with 0 */
+    uint64_t world_id; /* of that round */
+    uint32_t nodes;
 };
 /* Nothing of this member runs (unless claim.running): it can take part in the next round. */
 struct rdzv_join {
@@ -121,13 +121,18 @@ struct rdzv_place { /* one member in a round, by group rank */
     const char *node, *addr;
     uint16_t lead_port;
 };
+#define RDZV_HEIRS 16u /* members that are told to all: who would lead next */
 struct rdzv_round {
     uint64_t term;
+    uint64_t world_id;   /* tells worlds apart that two leaders gave the same number */
     uint32_t round;      /* from 0; one more each time */
     uint32_t group_rank; /* of the receiver */
     uint32_t restarts;   /* of the job: rounds that began because of a failure */
     uint32_t world;      /* ranks in all */
-    const struct rdzv_place *places;
+    uint32_t nodes;      /* in the world */
+    struct rdzv_place own;
+    const struct rdzv_place *places; /* the first of the world, at most RDZV_HEIRS: a message to
+                                      * each of n that names all n would grow with the square */
     size_t n_places;
     const char *store_addr;
     uint16_t store_port;

@@ -111,10 +111,10 @@ static const struct field done_fields[] = {
 static const struct field launcher_fields[] = {
     FIELD(U32, "ranks_per_node", struct launcher, ranks_per_node,
           .has_offset = offsetof(struct launcher, has_ranks_per_node), .min = 1, .max = 1024,
-          .doc = "processes the launcher starts in one task; left out: one per device"),
+          .doc = "processes the launcher starts in one task; left out: one per device (1 without)"),
     FIELD(U32, "max_restarts", struct launcher, max_restarts,
           .has_offset = offsetof(struct launcher, has_max_restarts), .max = 1000000,
-          .doc = "restarts in place before the task fails"),
+          .doc = "failures of its ranks that each task may have: a new round, no new attempt"),
     FIELD(U32, "node_unit", struct launcher, node_unit,
           .has_offset = offsetof(struct launcher, has_node_unit), .min = 1, .max = JOB_MAX_TASKS,
           .doc = "the number of tasks in a round is a multiple of this"),
@@ -139,7 +139,10 @@ const struct field role_fields[] = {
     FIELD(TEXT, "python", struct role, python, .min = 1,
           .doc = "a Python entry point, `module:function`"),
     FIELD(OBJECT, "launcher", struct role, launcher, .table = launcher_fields,
-          .doc = "settings of the elastic launcher in each task"),
+          .doc = "settings of the elastic launcher in each task: with any of them `torchrun` and "
+                 "`dlrover-run` in the command are muster's own, the tasks of the role form one "
+                 "world, and these values are what the launcher takes where its command line says "
+                 "nothing (`PET_*`; the role's own env wins)"),
     FIELD(TEXT, "image", struct role, image, .min = 1, .doc = "container image"),
     FIELD(OBJECT, "resources", struct role, resources, .table = resource_fields,
           .doc = "what each task needs"),

@@ -11,27 +11,54 @@
 
 #include <stdbool.h>
 
+/* What torchrun finds wrong only after parsing: its exit code is 1 then, and here too. */
+#define ERR_LATE ERR_SYSTEM
+
 enum flag_fate { FLAG_HONOURED, FLAG_NO_EFFECT, FLAG_REFUSED };
+/* Headings of --help. */
+#define FLAG_GROUPS(X)                                                                             \
+    X(NODES, "How many, and where")                                                                \
+    X(MEETING, "How nodes meet")                                                                   \
+    X(PROGRAM, "What a rank runs")                                                                 \
+    X(RESTARTS, "Failures and restarts")                                                           \
+    X(OUTPUT, "Output")                                                                            \
+    X(CHECK, "Node check")                                                                         \
+    X(OTHER, "Other")
+enum flag_group {
+#define FLAG_GROUP_ENUM(id, title) FLAG_##id,
+    FLAG_GROUPS(FLAG_GROUP_ENUM)
+#undef FLAG_GROUP_ENUM
+        FLAG_GROUP_N
+};
+
 struct flag {
     const char *name; /* "nproc-per-node"; '-' and '_' are the same */
     char letter;
     bool takes_value;
+    bool no_env; /* no PET_* default: torchrun has none for it */
     enum flag_fate fate;
+    enum flag_group group;
     unsigned names;       /* 1 << enum launch_name: under which names it exists */
     const char *fallback; /* default as text, or NULL */
     const char *arg, *help;
-    const char *why; /* of no effect or refused; or what differs */
+    const char *choices; /* "spawn fork forkserver", or NULL: any text */
+    const char *why;     /* of no effect or refused; or what differs */
 };
 extern const struct flag flag_table[];
 extern const unsigned flag_table_n;
 
+const char *launch_name_word(enum launch_name); /* "torchrun" */
+
 struct flags; /* values by name */
-/* rest: index of the script in argv; what follows belongs to it. */
+/* rest: index of the script in argv; what follows belongs to it. 1: help was asked for (flags and
+ * rest are not set). Errors are ERR_INPUT. */
 int flags_parse(struct arena *, enum launch_name, int argc, char **argv, struct flags **, int *rest,
                 struct err *);
 const char *flags_text(const struct flags *, const char *name); /* given, PET_*, fallback, NULL */
 bool flags_on(const struct flags *, const char *name);
 bool flags_given(const struct flags *, const char *name); /* on the line or by PET_* */
+/* How it was given, for messages: "--nnodes" or "PET_NNODES". */
+const char *flags_source(const struct flags *, struct arena *, const char *name);
 void flags_help(enum launch_name, struct buf *out);
 void flags_page(struct buf *out); /* the table of doc/launch.md */
 

@@ -7,7 +7,8 @@
 
 #include <uv.h>
 
-/* Runs until the end of the job or a signal; returns the exit code. */
-int member_run(uv_loop_t *, const struct settings *);
+/* Runs until the end of the job or a signal; returns the exit code. cookie: what the ranks carry in
+ * GUARD_COOKIE (guard.h). */
+int member_run(uv_loop_t *, const struct settings *, const char *cookie);
 
 #endif

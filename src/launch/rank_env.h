@@ -13,6 +13,9 @@ struct rank_place {
 };
 /* NULL-terminated lists in the arena; the launcher's own environment goes first. */
 char **rank_env_make(struct arena *, const struct settings *, const struct rank_place *);
-char **rank_argv_make(struct arena *, const struct settings *);
+/* "${local_rank}" in the arguments becomes the rank's, as with torchrun. */
+char **rank_argv_make(struct arena *, const struct settings *, uint32_t local_rank);
+/* torchrun's rule: several ranks and nothing set means one OpenMP thread each. */
+bool rank_env_limits_omp(const struct settings *);
 
 #endif

@@ -15,13 +15,18 @@ struct ranks_sink {
     /* In the order the kernel told; also those that end well (code 0, signal 0). Texts of death
      * live until the next round starts. */
     void (*ended)(void *arg, const struct rdzv_death *death);
-    void (*gone)(void *arg); /* nothing of the round runs any more: once per round */
+    /* Nothing of the round runs any more: once per round, after the last `ended`, also when all
+     * ended by themselves. A ranks_stop after that has one more as its answer. */
+    void (*gone)(void *arg);
     void *arg;
 };
 struct ranks;
 struct ranks *ranks_create(uv_loop_t *, const struct settings *, struct streams *, struct warm *,
                            const char *cookie, struct ranks_sink);
 void ranks_destroy(struct ranks *); /* NULL-safe; kills what runs */
+
+/* Calls of the sink come from the loop, never from inside a call here; `ended` may call ranks_stop,
+ * `gone` anything. Tells warm of the round (warm_watch). */
 
 /* Starts all ranks of round; own_restarts: of this launcher. -1: nothing runs (err); a program that
  * cannot be started at all is a death with `spared`, not an error of this call. */

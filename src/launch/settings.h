@@ -50,11 +50,13 @@ struct settings {
     const char *script; /* file, module or program as given */
     struct words args;  /* of the script */
 
+    bool stderr_direct;  /* --no-stderr-tail: ranks have the launcher's own stderr */
     const char *log_dir; /* NULL: a temporary directory when one is needed */
     struct std_choice redirects, tee;
     struct words out_filters, err_filters; /* duplicate-std*-filters */
     const uint32_t *shown;                 /* --local-ranks-filter; NULL: all */
     size_t n_shown;
+    bool no_stderr_tail; /* ranks have the launcher's own stderr; the summary has no last lines */
 
     int signals[32]; /* forwarded to the ranks, then the launcher ends */
     size_t n_signals;

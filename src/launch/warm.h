@@ -32,5 +32,8 @@ struct warm_rank {
  * a child subreaper). Fills pids. Waits at most 500 ms. 0; -1: none was started, start them cold.
  */
 int warm_fork(struct warm *, const struct warm_rank *, size_t n, pid_t *pids);
+/* Is that process the parked interpreter or one of the ranks it holds ready? They are children of
+ * this process and no leftovers. (They do not show GUARD_COOKIE before they are begun.) */
+bool warm_owns(const struct warm *, pid_t);
 
 #endif

@@ -177,6 +177,22 @@ void link_ack(struct link_hub *hub, struct generation g, const char *node, uint6
     conn_send(a->conn);
 }
 
+void link_tell_launcher(struct link_hub *hub, const struct launcher_end *end, const void *bytes,
+                        size_t len)
+{
+    struct agent *a = hub_find(hub, end->generation, end->node);
+    if (!a || !a->hello)
+        return;
+    struct buf *out = &a->conn->out;
+    if (!bytes)
+        wire_put_data(out, WIRE_LAUNCHER_CLOSE, end->channel, NULL, 0);
+    for (size_t done = 0; bytes && done < len; done += LAUNCHER_PIECE) {
+        size_t n = len - done < LAUNCHER_PIECE ? len - done : LAUNCHER_PIECE;
+        wire_put_data(out, WIRE_LAUNCHER_DATA, end->channel, (const char *)bytes + done, n);
+    }
+    conn_send(a->conn);
+}
+
 /* ---- up ---- */
 
 static void tell(struct agent *a, struct engine_fact fact)
@@ -225,6 +241,34 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
                                   .ending = f->ending });
 }
 
+/* What launchers say belongs to nobody before the agent said who it is. */
+static int on_launcher(struct agent *a, const struct wire_frame *frame)
+{
+    struct engine_fact fact = { .kind = FACT_LAUNCHER };
+    struct wire_launcher open;
+    struct wire_data data;
+    if (!a->hello)
+        return -1;
+    if (frame->kind == WIRE_LAUNCHER_OPEN) {
+        if (wire_get_launcher(frame, &open) < 0)
+            return -1;
+        fact.task = open.task;
+        fact.attempt = open.attempt;
+        fact.launcher = (struct launcher_said){ .channel = open.channel, .what = LAUNCHER_OPEN };
+    } else {
+        if (wire_get_data(frame, &data) < 0)
+            return -1;
+        fact.launcher =
+            (struct launcher_said){ .channel = data.channel,
+                                    .what = frame->kind == WIRE_LAUNCHER_DATA ? LAUNCHER_DATA
+                                                                              : LAUNCHER_CLOSE,
+                                    .bytes = data.at,
+                                    .len = data.len };
+    }
+    tell(a, fact);
+    return 0;
+}
+
 static int on_frame(struct agent *a, const struct wire_frame *frame)
 {
     struct arena *scratch = a->hub->scratch;
@@ -256,6 +300,9 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_STDOUT:
     case WIRE_STDERR:
     case WIRE_EXIT: channel_from_agent(a->hub, a, frame); return 0;
+    case WIRE_LAUNCHER_OPEN:
+    case WIRE_LAUNCHER_DATA:
+    case WIRE_LAUNCHER_CLOSE: return on_launcher(a, frame);
     default: return -1;
     }
 }

@@ -11,7 +11,8 @@
 
 #include <uv.h>
 
-#define OUT_MAX (64u << 20)
+#define OUT_MAX        (64u << 20)
+#define LAUNCHER_PIECE (1u << 20) /* bytes of one LAUNCHER_DATA frame */
 
 /* A connected socket with frames both ways. Lives until its poll handle is closed. */
 struct conn {

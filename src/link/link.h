@@ -38,6 +38,15 @@ void link_ack(struct link_hub *, struct generation, const char *node, uint64_t s
 int link_exec(struct link_hub *, const struct engine_exec *,
               struct err *); /* ERR_UNAVAILABLE when not connected */
 
+/* As engine_ops.tell_launcher. */
+struct launcher_end { /* which launcher */
+    struct generation generation;
+    const char *node;
+    uint32_t channel;
+};
+void link_tell_launcher(struct link_hub *, const struct launcher_end *, const void *bytes,
+                        size_t len);
+
 /* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the
  * socket (owned by the hub from here on) with the bytes that came after the request's head. A
  * second connection of the same agent replaces the first. */

@@ -16,14 +16,16 @@
 
 #define CONFIG_MAX (1u << 20)
 
-enum kind { TEXT, NODES, DURATION, PAIRS, LIST, PORTS, SIZE, COUNT, LEVEL };
+enum kind { TEXT, NODES, DURATION, PAIRS, LIST, PORTS, SIZE, COUNT, LEVEL, CHOICE };
 
 static const struct {
-    const char *key, *env, *def, *doc;
+    const char *key, *env, *def, *arg, *doc;
     enum kind kind;
 } settings[SETTING_N] = {
-#define SETTING_ROW(id, name, type, value, arg, text)                                              \
-    [SETTING_##id] = { .key = name, .env = "MUSTER_" #id, .def = value, .doc = text, .kind = type },
+#define SETTING_ROW(id, name, type, value, form, text)                                             \
+    [SETTING_##id] = {                                                                             \
+        .key = name, .env = "MUSTER_" #id, .def = value, .arg = form, .doc = text, .kind = type    \
+    },
     SETTINGS(SETTING_ROW)
 #undef SETTING_ROW
 };
@@ -87,6 +89,22 @@ static bool ports_of(const char *text, uint32_t *first, uint32_t *last)
     return true;
 }
 
+/* The words of a CHOICE are its form, apart by |. */
+static bool choice_of(enum setting s, const char *text, unsigned *position)
+{
+    size_t len = strlen(text);
+    unsigned n = 0;
+    for (const char *at = settings[s].arg; *at; n++) {
+        size_t word = strcspn(at, "|");
+        if (word == len && strncmp(at, text, len) == 0) {
+            *position = n;
+            return true;
+        }
+        at += word + (at[word] == '|');
+    }
+    return false;
+}
+
 static int check(enum setting s, const struct setting_value *v, struct err *err)
 {
     uint64_t n;
@@ -104,6 +122,7 @@ static int check(enum setting s, const struct setting_value *v, struct err *err)
     case LEVEL:
         wanted = log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error";
         break;
+    case CHOICE: wanted = choice_of(s, v->text, &a) ? NULL : settings[s].arg; break;
     case TEXT:
     case NODES:
     case PAIRS:
@@ -282,9 +301,18 @@ uint64_t config_number(const struct config *config, enum setting s)
     case NODES:
     case PAIRS:
     case LIST:
+    case CHOICE:
     case PORTS: BUG("%s is not a number", settings[s].key);
     }
     return n;
+}
+
+unsigned config_choice(const struct config *config, enum setting s)
+{
+    unsigned position = 0;
+    if (!choice_of(s, config->at[s].text, &position))
+        BUG("%s was not checked", settings[s].key);
+    return position;
 }
 
 void config_ports(const struct config *config, uint32_t *first, uint32_t *last)

@@ -28,6 +28,8 @@
       "directories that serve URI prefixes: hdfs://host:9000/=/data (apart by ,)")                  \
     X(PYTHON, "python", TEXT, "", "FILE",                                                           \
       "base interpreter of per-job environments; none: leave PATH alone; default: python3 in PATH") \
+    X(TORCHRUN, "torchrun", CHOICE, "job", "job|always|never",                                      \
+      "whose torchrun tasks find: muster's where the job asks for it, always, never")               \
     X(QUEUES, "queues", LIST, "default", "LIST", "known queues (apart by ,)")                       \
     X(PORTS, "ports", PORTS, "20000-32767", "A-B", "port numbers given to tasks")                   \
     X(LOG_HEAD, "log_head", SIZE, "32Mi", "SIZE", "kept of each attempt's output, at its front")    \
@@ -62,6 +64,8 @@ int config_load(struct arena *, const char *const *flags, struct config *, struc
 /* Replaces a default that was left open ("") by what it comes to. */
 void config_settle(struct config *, enum setting, const char *text);
 
+/* Position of a CHOICE's value among its words. */
+unsigned config_choice(const struct config *, enum setting);
 /* Readers of checked values. "never" gives UINT64_MAX as a duration. */
 uint64_t config_number(const struct config *, enum setting); /* COUNT, SIZE, DURATION (ms), LEVEL */
 void config_ports(const struct config *, uint32_t *first, uint32_t *last);

@@ -31,7 +31,8 @@ static int muster_main(int argc, char **argv)
                              .n_server_opts = SETTING_N,
                              .server_run = server_main,
                              .settings = server_settings,
-                             .example = example };
+                             .example = example,
+                             .node_program = wire_node_program };
     return cli_main(&host, argc - 1, argv + 1);
 }
 

@@ -1,5 +1,8 @@
-/* muster-node: the program that runs on nodes. Verbs are few and mostly called by muster itself. */
+/* muster-node: the program that runs on nodes. Verbs are few and mostly called by muster itself.
+ * Reached under the name torchrun or dlrover-run (links in libexec/muster) it is that launcher. */
 #include "base/mem.h"
+#include "launch/flags.h"
+#include "launch/launch.h"
 #include "node/keeper.h"
 
 #include <limits.h>
@@ -35,6 +38,37 @@ static int clean(int argc, char **argv)
     return in_dir(argc, argv, keeper_clean);
 }
 
+/* The launchers: argv[0] is the name for messages, the flags follow. */
+static int launch_as(enum launch_name name, int argc, char **argv)
+{
+    return launch_main(name, argc - 1, argv + 1);
+}
+
+static int launch(int argc, char **argv)
+{
+    return launch_as(LAUNCH_MUSTER, argc, argv);
+}
+
+static int torchrun(int argc, char **argv)
+{
+    return launch_as(LAUNCH_TORCHRUN, argc, argv);
+}
+
+static int dlrover_run(int argc, char **argv)
+{
+    return launch_as(LAUNCH_DLROVER_RUN, argc, argv);
+}
+
+/* The table between the markers of doc/launch.md. */
+static int launch_flags(int argc, char **argv)
+{
+    AUTO_BUF struct buf page = BUF_INIT(1u << 20);
+    (void)argc;
+    (void)argv;
+    flags_page(&page);
+    return fputs(buf_str(&page), stdout) < 0 || fflush(stdout) != 0;
+}
+
 static int version(int argc, char **argv)
 {
     (void)argc;
@@ -51,6 +85,10 @@ static const struct verb {
 } verbs[] = {
     { .name = "keeper", .help = "DIR   run the agent of DIR and end with it", .run = keeper },
     { .name = "clean", .help = "DIR    remove what a killed agent of DIR left", .run = clean },
+    { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
+    { .name = "torchrun", .help = NULL, .run = torchrun },
+    { .name = "dlrover-run", .help = NULL, .run = dlrover_run },
+    { .name = "launch-flags", .help = NULL, .run = launch_flags },
     { .name = "version", .help = "      print the version", .run = version },
     { .name = "--version", .help = NULL, .run = version },
     { .name = "help", .help = NULL, .run = help },
@@ -70,6 +108,12 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    const char *name = slash ? slash + 1 : argc ? argv[0] : "";
+    if (strcmp(name, "torchrun") == 0)
+        return launch_main(LAUNCH_TORCHRUN, argc, argv);
+    if (strcmp(name, "dlrover-run") == 0)
+        return launch_main(LAUNCH_DLROVER_RUN, argc, argv);
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc, argv);

@@ -285,6 +285,7 @@ static int make_core(struct server *s, struct err *err)
                                  .roots = dirs,
                                  .n_roots = roots.n,
                                  .python = strcmp(python, "none") == 0 ? NULL : python,
+                                 .torchrun = (enum torchrun)config_choice(c, SETTING_TORCHRUN),
                                  .queues = names,
                                  .nodes = s->nodes.at,
                                  .n_nodes = s->nodes.n,
@@ -292,6 +293,7 @@ static int make_core(struct server *s, struct err *err)
                                  .log_tail = config_number(c, SETTING_LOG_TAIL),
                                  .keep_ms = keep == UINT64_MAX ? 0 : keep,
                                  .now = wall,
+                                 .mono = clock_mono_us,
                                  .wake = on_wake,
                                  .wake_arg = s };
     config_ports(c, &config.port_first, &config.port_last);

@@ -14,8 +14,9 @@
 
 static const struct dialect *const all_dialects[] = { &openpai_v1, &native_dialect };
 static const struct convention *const all_conventions[] = { &openpai_v1_convention,
-                                                            &native_convention,
-                                                            &pytorch_convention };
+                                                            &native_convention, &pytorch_convention,
+                                                            &torchrun_convention,
+                                                            &dlrover_convention };
 static const struct dialects registry = {
     .at = all_dialects,
     .n = ARRAY_LEN(all_dialects),

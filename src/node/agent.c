@@ -9,6 +9,7 @@
 #include "node/crew.h"
 #include "node/outbox.h"
 #include "node/output.h"
+#include "node/relay.h"
 #include "node/shells.h"
 #include "node/uplink.h"
 
@@ -29,6 +30,9 @@ struct agent {
     struct outbox *outbox;
     struct uplink *link;
     struct shells *shells;
+    struct relay *relay; /* NULL: its socket could not be made */
+    char *socket;        /* of the relay */
+    char *programs;
     bool welcome; /* the server has said what it has */
     bool leaving;
 };
@@ -39,6 +43,7 @@ static void leave(struct agent *agent)
     if (agent->leaving)
         return;
     agent->leaving = true;
+    relay_destroy(TAKE(agent->relay));
     shells_destroy(TAKE(agent->shells));
     crew_destroy(TAKE(agent->crew));
     uplink_destroy(TAKE(agent->link));
@@ -102,6 +107,7 @@ static int take_welcome(struct agent *agent, const struct wire_frame *frame)
     outbox_write(agent->outbox, frame->seq, uplink_out(agent->link));
     uplink_flush(agent->link);
     crew_tell_logs(agent->crew);
+    relay_up(agent->relay);
     return 0;
 }
 
@@ -196,13 +202,40 @@ static int take_resize(struct agent *agent, const struct wire_frame *frame)
     return 0;
 }
 
+static int take_launcher_data(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_data data;
+    if (wire_get_data(frame, &data) != 0)
+        return -1;
+    relay_data(agent->relay, &data);
+    return 0;
+}
+
+static int take_launcher_close(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_data data;
+    if (wire_get_data(frame, &data) != 0)
+        return -1;
+    relay_close(agent->relay, data.channel);
+    return 0;
+}
+
 static int on_frame(void *arg, const struct wire_frame *frame)
 {
     static int (*const takers[WIRE_KIND_N])(struct agent *, const struct wire_frame *) = {
-        [WIRE_WELCOME] = take_welcome, [WIRE_LAUNCH] = take_launch,   [WIRE_STOP] = take_stop,
-        [WIRE_ACK] = take_ack,         [WIRE_RELEASE] = take_release, [WIRE_PING] = take_ping,
-        [WIRE_EXEC] = take_exec,       [WIRE_STDIN] = take_input,     [WIRE_RESIZE] = take_resize,
-        [WIRE_EXIT] = take_exit,       [WIRE_PONG] = take_nothing,
+        [WIRE_WELCOME] = take_welcome,
+        [WIRE_LAUNCH] = take_launch,
+        [WIRE_STOP] = take_stop,
+        [WIRE_ACK] = take_ack,
+        [WIRE_RELEASE] = take_release,
+        [WIRE_PING] = take_ping,
+        [WIRE_EXEC] = take_exec,
+        [WIRE_STDIN] = take_input,
+        [WIRE_RESIZE] = take_resize,
+        [WIRE_EXIT] = take_exit,
+        [WIRE_PONG] = take_nothing,
+        [WIRE_LAUNCHER_DATA] = take_launcher_data,
+        [WIRE_LAUNCHER_CLOSE] = take_launcher_close,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
@@ -212,6 +245,7 @@ static void on_lost(void *arg)
 {
     struct agent *agent = arg;
     agent->welcome = false;
+    relay_lost(agent->relay);
     shells_end_all(agent->shells);
 }
 
@@ -219,6 +253,7 @@ static void on_writable(void *arg)
 {
     struct agent *agent = arg;
     shells_go_on(agent->shells);
+    relay_go_on(agent->relay);
 }
 
 static void on_refused(void *arg, int status)
@@ -230,6 +265,41 @@ static void on_refused(void *arg, int status)
 }
 
 /* ---- to and fro ---- */
+
+static bool whose_cookie(void *arg, const char *cookie, size_t len, struct task_ref *task,
+                         uint32_t *attempt)
+{
+    const struct agent *agent = arg;
+    return crew_whose(agent->crew, cookie, len, task, attempt);
+}
+
+static void open_relay(struct agent *agent)
+{
+    struct err err;
+    agent->relay = relay_create(agent->site.dir, agent->link,
+                                (struct relay_guests){ .whose = whose_cookie, .arg = agent }, &err);
+    if (!agent->relay) {
+        log_error("launcher.socket", "%s", err.what);
+        return;
+    }
+    agent->socket = mem_printf("%s/%s", agent->site.dir, RELAY_SOCKET);
+    agent->site.launch_socket = agent->socket;
+}
+
+/* Launchers lie in folders beside this program. */
+static void find_programs(struct agent *agent)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return;
+    self[n] = '\0';
+    char *slash = strrchr(self, '/');
+    if (!slash)
+        return;
+    *slash = '\0';
+    agent->site.programs = agent->programs = mem_strdup(self);
+}
 
 static void set_up(struct agent *agent, const char *dir, pid_t keeper)
 {
@@ -257,6 +327,8 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                                                       .refused = on_refused,
                                                       .arg = agent });
     agent->shells = shells_create(&agent->loop, agent->link);
+    open_relay(agent);
+    find_programs(agent);
 }
 
 int agent_run(const char *dir, pid_t keeper)
@@ -285,6 +357,8 @@ int agent_run(const char *dir, pid_t keeper)
     outbox_destroy(agent->outbox);
     view_fini(&agent->site.view);
     free(agent->site.scratch);
+    free(agent->socket);
+    free(agent->programs);
     free(agent);
     return released ? 0 : 1;
 }

@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <string.h>
 
 #define CLOSE_LOOK_MS 2u
 
@@ -388,6 +389,31 @@ void crew_stop(struct crew *crew, const struct wire_stop *stop)
         crew->why = stop->why;
     }
     close_if_over(crew);
+}
+
+static bool same_secret(const char *a, const char *b, size_t len)
+{
+    unsigned differs = 0;
+    for (size_t i = 0; i < len; i++)
+        differs |= (unsigned)((unsigned char)a[i] ^ (unsigned char)b[i]);
+    return differs == 0;
+}
+
+bool crew_whose(const struct crew *crew, const char *cookie, size_t len, struct task_ref *place,
+                uint32_t *attempt)
+{
+    bool found = false;
+    for (size_t i = 0; i < crew->members.n; i++) {
+        const struct task *task = crew->members.at[i].task;
+        const char *own = task_cookie(task);
+        if (task_waits(task) || task_is_over(task) || strlen(own) != len ||
+            !same_secret(own, cookie, len))
+            continue;
+        *place = task_place(task);
+        *attempt = task_attempt(task);
+        found = true;
+    }
+    return found;
 }
 
 const struct stage *crew_stage(const struct crew *crew, struct task_ref place, uint32_t attempt)

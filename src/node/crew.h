@@ -7,6 +7,7 @@
 #include "node/stage.h"
 #include "wire/message.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,10 @@ void crew_launch(struct crew *, struct batch *);
 uint32_t crew_applied(const struct crew *); /* seq of the last launch; 0: none */
 void crew_stop(struct crew *, const struct wire_stop *);
 void crew_tell_logs(struct crew *); /* every log's end again (after a reconnect) */
+/* The attempt that runs here with this MUSTER_ATTEMPT_COOKIE; false: none does. Takes the same time
+ * wherever texts of that length differ. */
+bool crew_whose(const struct crew *, const char *cookie, size_t len, struct task_ref *,
+                uint32_t *attempt);
 /* How to enter a task's view; NULL when there is no such task (attempt 0: the latest). */
 const struct stage *crew_stage(const struct crew *, struct task_ref, uint32_t attempt);
 

@@ -27,6 +27,31 @@ static void put_python(struct pairs *out, struct arena *arena, const char *dir)
         pairs_set(out, arena, "PYTHONUNBUFFERED", "1");
 }
 
+static bool has_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = text; *at; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == len && strncmp(at, word, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* In folders of their own: nothing else that lies beside them is replaced. */
+static void put_launchers(struct pairs *out, struct arena *arena, const char *programs)
+{
+    static const struct {
+        const char *word, *dir;
+    } launchers[] = { { .word = "dlrover", .dir = "launch" },
+                      { .word = "torchrun", .dir = "torchrun" } };
+    const char *wanted = pairs_get(out, ENVIRONMENT_LAUNCHERS);
+    for (size_t i = 0; wanted && i < sizeof launchers / sizeof *launchers; i++)
+        if (has_word(wanted, launchers[i].word))
+            pairs_setf(out, arena, "PATH", "%s/%s:%s", programs, launchers[i].dir,
+                       pairs_get(out, "PATH"));
+}
+
 static bool says(const char *entry, const struct pair *pair)
 {
     size_t len = strlen(pair->name);
@@ -70,6 +95,10 @@ char **environment_make(struct arena *arena, const struct environment *from)
     }
     if (from->python)
         put_python(&out, scratch, from->python);
+    if (from->programs)
+        put_launchers(&out, scratch, from->programs);
+    if (from->launch_socket)
+        pairs_set(&out, scratch, "MUSTER_LAUNCH_SOCKET", from->launch_socket);
     pairs_set(&out, scratch, "MUSTER_COOKIE", from->cookie);
     pairs_set(&out, scratch, "MUSTER_ATTEMPT_COOKIE", from->attempt);
     char **list = as_list(arena, &out, from->before);

@@ -6,17 +6,23 @@
 #include "base/pairs.h"
 
 struct environment {
-    const struct pairs *own; /* what the launch says; wins over what is passed on */
-    const char *cookie;      /* MUSTER_COOKIE */
-    const char *attempt;     /* MUSTER_ATTEMPT_COOKIE */
-    const char *work_dir;    /* PWD, and every value that is "@WORK_DIR@" */
-    const char *python;      /* directory of the job's Python environment, or NULL */
-    char *const *before;     /* another task's list, to share its texts; same arena; or NULL */
+    const struct pairs *own;   /* what the launch says; wins over what is passed on */
+    const char *cookie;        /* MUSTER_COOKIE */
+    const char *attempt;       /* MUSTER_ATTEMPT_COOKIE */
+    const char *launch_socket; /* MUSTER_LAUNCH_SOCKET; NULL: none */
+    const char *programs;      /* where muster-node lies; NULL: not known */
+    const char *work_dir;      /* PWD, and every value that is "@WORK_DIR@" */
+    const char *python;        /* directory of the job's Python environment, or NULL */
+    char *const *before;       /* another task's list, to share its texts; same arena; or NULL */
 };
-#define ENVIRONMENT_WORK_DIR "@WORK_DIR@"
+#define ENVIRONMENT_WORK_DIR  "@WORK_DIR@"
+/* Words of this variable put directories below `programs` in front of PATH, so that the commands of
+ * these names are muster's: "torchrun" torchrun/, "dlrover" launch/. */
+#define ENVIRONMENT_LAUNCHERS "MUSTER_LAUNCHERS"
 
 /* NULL-terminated "NAME=value" list in the arena. HOME, USER, PATH, LANG and the like come from
- * this process where `own` has none; the Python environment's programs come first in PATH. */
+ * this process where `own` has none; the Python environment's programs come first in PATH, before
+ * them the launchers that the task is promised. */
 char **environment_make(struct arena *, const struct environment *);
 /* The value in such a list, or NULL. */
 const char *environment_get(char *const *env, const char *name);

@@ -17,7 +17,9 @@ struct site {
     pid_t keeper; /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
-    char *scratch; /* OUTPUT_SCRATCH bytes */
+    const char *launch_socket; /* where launchers find this agent; NULL: nowhere */
+    const char *programs;      /* directory of muster-node; NULL: not known */
+    char *scratch;             /* OUTPUT_SCRATCH bytes */
     bool told_no_cgroup;
 };
 

@@ -28,6 +28,7 @@
 #define SETTLE_SLOWEST_MS 50u
 #define SETTLE_GIVE_UP_MS 30000u /* what survives SIGKILL so long hangs in the kernel */
 #define WATCH_MS          1000u
+#define ATTEMPT_COOKIE    "MUSTER_ATTEMPT_COOKIE"
 
 enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDING, PHASE_OVER };
 enum clockwork { TIMER_LIMIT, TIMER_STOP, TIMER_SETTLE, TIMER_WATCH, TIMERS };
@@ -101,11 +102,13 @@ static void prepare_stage(struct task *task)
     const struct launch_task *what = task->what;
     const char *id = arena_printf(batch->arena, "%s.%s.%u.%u", task->site->cookie, what->role,
                                   what->ref.index, what->attempt);
-    task->mark = arena_printf(batch->arena, "MUSTER_ATTEMPT_COOKIE=%s", id);
+    task->mark = arena_printf(batch->arena, ATTEMPT_COOKIE "=%s", id);
     struct environment environment = {
         .own = &what->env,
         .cookie = task->site->cookie,
         .attempt = id,
+        .launch_socket = task->site->launch_socket,
+        .programs = task->site->programs,
         .work_dir = task->work_dir,
         .python =
             batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->dir) : NULL,
@@ -564,6 +567,11 @@ struct task_ref task_place(const struct task *task)
 uint32_t task_attempt(const struct task *task)
 {
     return task->what->attempt;
+}
+
+const char *task_cookie(const struct task *task)
+{
+    return task->mark + sizeof ATTEMPT_COOKIE; /* after the = */
 }
 
 pid_t task_pid(const struct task *task)

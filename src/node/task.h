@@ -42,6 +42,7 @@ bool task_is_over(const struct task *);
 struct task_ref task_place(const struct task *);
 uint32_t task_attempt(const struct task *);
 pid_t task_pid(const struct task *);
+const char *task_cookie(const struct task *); /* MUSTER_ATTEMPT_COOKIE of its processes */
 uint64_t task_log_end(const struct task *);
 /* How further programs enter the task's view (exec); valid until the task is destroyed. */
 const struct stage *task_stage(const struct task *);

@@ -156,6 +156,11 @@ void uplink_flush(struct uplink *link)
     watch_for(link);
 }
 
+uv_loop_t *uplink_loop(const struct uplink *link)
+{
+    return link->loop;
+}
+
 bool uplink_is_up(const struct uplink *link)
 {
     return link->stage == UP;

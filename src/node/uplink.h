@@ -25,6 +25,7 @@ struct uplink *uplink_create(uv_loop_t *, const char *dir, struct uplink_sink);
 void uplink_destroy(struct uplink *); /* NULL-safe; memory goes when libuv has let go of it */
 void uplink_start(struct uplink *);
 
+uv_loop_t *uplink_loop(const struct uplink *);
 bool uplink_is_up(const struct uplink *); /* HELLO was sent */
 struct buf *uplink_out(struct uplink *);  /* append frames while it is up, then flush */
 void uplink_flush(struct uplink *);

@@ -17,7 +17,7 @@
  *    answered (or are lost) END with every death told, the first one first.
  * Group ranks: by node rank where members asked for one; the others keep their order from round to
  * round, newcomers last. Ranks are contiguous per member.
- * A machine that began with a claim (rdzv_join.claim) takes over that round: it waits silence_ms
+ * A machine that began with a claim (rdzv_join.claim) takes over that round: it waits resume_ms
  * for the members the claim names, then treats the missing ones as lost. Its term is one more than
  * the highest it was told of. */
 #ifndef RDZV_RDZV_H
@@ -85,7 +85,10 @@ struct rdzv *rdzv_create(const struct rdzv_limits *, struct rdzv_sink);
 void rdzv_destroy(struct rdzv *); /* NULL-safe */
 
 /* Events; orders come out during the call. now_us: monotonic, of this machine. A member that was
- * not JOINed, an old term or an old round: ignored. */
+ * not JOINed, an old term or an old round: ignored. On one connection a member says JOIN once, and
+ * again only after REPORT FAILED or a STOP of the round it runs (it ignores any other STOP): a
+ * JOIN that does not claim the member's running round means that its ranks are gone. A member that
+ * JOINed again with claim.done may get the next ROUND without a STOP. */
 void rdzv_join(struct rdzv *, const struct rdzv_join *, uint64_t now_us);
 void rdzv_report(struct rdzv *, uint64_t member, const struct rdzv_report *, uint64_t now_us);
 void rdzv_checked(struct rdzv *, uint64_t member, const struct rdzv_checked *, uint64_t now_us);

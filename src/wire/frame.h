@@ -18,7 +18,11 @@
  * Server to agent: WELCOME (last committed sequence), LAUNCH (struct launch), STOP (one attempt or
  * all), ACK (facts up to this sequence are committed), RELEASE (all facts are committed, leave),
  * EXEC (channel, task, argv, tty, size). Of a channel, both ways: STDIN STDOUT STDERR (u32 channel,
- * bytes), RESIZE, EXIT. */
+ * bytes), RESIZE, EXIT.
+ * Launchers inside tasks, relayed by the agent on channels of their own (unsequenced):
+ * LAUNCHER_OPEN (agent to server: u32 channel, task, attempt), LAUNCHER_DATA (both ways: u32
+ * channel, bytes of wire/rendezvous.h), LAUNCHER_CLOSE (both ways: u32 channel). Their channels end
+ * with the connection of the agent. */
 #define WIRE_KINDS(X)                                                                              \
     X(HELLO)                                                                                       \
     X(WELCOME)                                                                                     \
@@ -35,7 +39,10 @@
     X(STDOUT)                                                                                      \
     X(STDERR)                                                                                      \
     X(RESIZE)                                                                                      \
-    X(EXIT)
+    X(EXIT)                                                                                        \
+    X(LAUNCHER_OPEN)                                                                               \
+    X(LAUNCHER_DATA)                                                                               \
+    X(LAUNCHER_CLOSE)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

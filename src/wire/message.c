@@ -523,3 +523,25 @@ int wire_get_exit(const struct wire_frame *frame, struct wire_exit *out)
     *out = end;
     return 0;
 }
+
+/* ---- launchers ---- */
+
+void wire_put_launcher(struct buf *out, const struct wire_launcher *launcher)
+{
+    size_t mark = wire_begin(out, WIRE_LAUNCHER_OPEN, 0);
+    wire_put_u32(out, launcher->channel);
+    put_task(out, launcher->task);
+    wire_put_u32(out, launcher->attempt);
+    wire_end(out, mark);
+}
+
+int wire_get_launcher(const struct wire_frame *frame, struct wire_launcher *out)
+{
+    struct wire_reader from = wire_read(frame);
+    struct wire_launcher launcher = { .channel = wire_get_u32(&from), .task = get_task(&from) };
+    launcher.attempt = wire_get_u32(&from);
+    if (finish(&from) != 0)
+        return -1;
+    *out = launcher;
+    return 0;
+}

@@ -55,8 +55,9 @@ struct wire_exec {
 };
 
 /* Frames of a channel. STDIN STDOUT STDERR: the channel and the bytes, none for the end of that
- * stream. A sender reads its source only while the connection takes what it sends. EXIT from the
- * server (channel only, read by wire_get_data): the client is gone. */
+ * stream. LAUNCHER_DATA: the channel and the bytes; LAUNCHER_CLOSE: the channel. A sender reads its
+ * source only while the connection takes what it sends. EXIT from the server (channel only, read by
+ * wire_get_data): the client is gone. */
 struct wire_data {
     uint32_t channel;
     const void *at; /* inside the frame */
@@ -72,6 +73,12 @@ struct wire_exit { /* agent -> server: the command is over */
         code; /* exit code, 128 + signal, or 127 after STDERR said why it could not be started */
 };
 
+struct wire_launcher { /* agent -> server: a launcher of that attempt has connected */
+    uint32_t channel;
+    struct task_ref task;
+    uint32_t attempt;
+};
+
 void wire_put_hello(struct buf *, const struct wire_hello *);
 void wire_put_launch(struct buf *, const struct launch *);
 void wire_put_stop(struct buf *, const struct wire_stop *);
@@ -84,6 +91,7 @@ void wire_put_plain(struct buf *, enum wire_kind,
 void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *, size_t);
 void wire_put_resize(struct buf *, const struct wire_resize *);
 void wire_put_exit(struct buf *, const struct wire_exit *);
+void wire_put_launcher(struct buf *, const struct wire_launcher *); /* LAUNCHER_OPEN */
 
 /* 0; -1 when the frame's body is not exactly that message. */
 int wire_get_hello(const struct wire_frame *, struct arena *, struct wire_hello *);
@@ -95,5 +103,6 @@ int wire_get_exec(const struct wire_frame *, struct arena *, struct wire_exec *)
 int wire_get_data(const struct wire_frame *, struct wire_data *);
 int wire_get_resize(const struct wire_frame *, struct wire_resize *);
 int wire_get_exit(const struct wire_frame *, struct wire_exit *);
+int wire_get_launcher(const struct wire_frame *, struct wire_launcher *);
 
 #endif

@@ -135,6 +135,38 @@ static int exec(struct engine *e, const struct engine_exec *x, struct err *err)
     return 0;
 }
 
+struct fake_line *fake_line(struct fake *f, const char *node, uint32_t channel)
+{
+    for (size_t i = 0; i < f->lines.n; i++)
+        if (f->lines.at[i].channel == channel && strcmp(f->lines.at[i].node, node) == 0)
+            return &f->lines.at[i];
+    return NULL;
+}
+
+void fake_lines_clear(struct fake *f)
+{
+    for (size_t i = 0; i < f->lines.n; i++)
+        buf_fini(&f->lines.at[i].bytes);
+    vec_clear(&f->lines);
+}
+
+static void tell_launcher(struct engine *e, struct generation g, const char *node, uint32_t channel,
+                          const void *bytes, size_t len)
+{
+    struct fake *f = self(e);
+    struct fake_line *line = fake_line(f, node, channel);
+    (void)g;
+    if (!line) {
+        line = vec_add(&f->lines);
+        snprintf(line->node, sizeof line->node, "%s", node);
+        line->channel = channel;
+        buf_init(&line->bytes, 16u << 20);
+    }
+    line->closed |= !bytes;
+    if (bytes)
+        buf_add(&line->bytes, bytes, len);
+}
+
 static unsigned caps(const struct engine *e)
 {
     (void)e;
@@ -155,6 +187,7 @@ void fake_init(struct fake *f, fake_script *script, void *arg)
                                   .ack = ack,
                                   .recover = recover,
                                   .exec = exec,
+                                  .tell_launcher = tell_launcher,
                                   .caps = caps,
                                   .destroy = destroy };
     f->base.ops = &f->ops;
@@ -173,6 +206,8 @@ void fake_fini(struct fake *f)
         agent_free(f->agents.at[i]);
     vec_fini(&f->agents);
     vec_fini(&f->started);
+    fake_lines_clear(f);
+    vec_fini(&f->lines);
 }
 
 void fake_cut(struct fake *f)

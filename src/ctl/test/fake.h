@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 
+#include "base/buf.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -40,9 +41,17 @@ enum { FAKE_RUNS = -1, FAKE_CONFLICT = -2, FAKE_DIES = -3 };
 typedef int fake_script(void *arg, uint64_t job, const char *role, uint32_t index,
                         uint32_t attempt);
 
+struct fake_line { /* what was said to a launcher */
+    char node[64];
+    uint32_t channel;
+    struct buf bytes;
+    bool closed;
+};
+
 struct fake {
     struct engine base; /* first */
     VEC(struct fake_agent *) agents;
+    VEC(struct fake_line) lines;
     fake_script *script;
     void *arg;
     uint64_t now;
@@ -59,6 +68,8 @@ void fake_fini(struct fake *);
 void fake_cut(struct fake *); /* the server died: nothing counts as sent */
 /* Lets every agent do one thing and send what it has to say. false: nothing happened. */
 bool fake_step(struct fake *);
+struct fake_line *fake_line(struct fake *, const char *node, uint32_t channel); /* NULL: none */
+void fake_lines_clear(struct fake *);
 void fake_kill_agent(struct fake *, size_t i);
 size_t fake_alive(const struct fake *);   /* agents with something running or not released */
 size_t fake_running(const struct fake *); /* tasks in starting or running */

@@ -7,6 +7,7 @@
 #include "ctl/live.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
+#include "ctl/task_env.h"
 #include "ctl/words.h"
 
 #include "base/file.h"
@@ -150,12 +151,73 @@ static void ends_have_words(void **state)
     assert_string_equal(words_end(out, &(struct ending){ .signal = 64 }), "killed (signal 64)");
 }
 
+/* ---- what launchers find in a task's environment ---- */
+
+static const struct convention promises = { .name = "torchrun", .launchers = LAUNCHER_TORCHRUN };
+static const struct convention *const promised[] = { &promises };
+static const struct dialects words_known = { .conventions = promised, .n_conventions = 1 };
+
+static struct pairs env_of(struct arena *arena, const struct role *role, enum torchrun choice,
+                           bool convention)
+{
+    const char *named[] = { "torchrun" };
+    struct job_spec job = { .name = "j", .roles = (struct role *)(uintptr_t)role, .n_roles = 1 };
+    if (convention)
+        job.conventions = (struct words){ .at = named, .n = 1 };
+    struct task_place tasks[2] = { { .address = "127.0.0.2" },
+                                   { .index = 1, .address = "127.0.0.3", .n_gpus = 4 } };
+    struct job_place place = { .number = 12, .tasks = tasks, .n = 2 };
+    struct dialect_task task = { .job = &job, .place = &place, .flat = 1 };
+    struct ctl_config config = { .dialects = &words_known, .torchrun = choice };
+    struct pairs env = { .at = NULL };
+    task_env(&config, arena, &task, &env);
+    return env;
+}
+
+static void launchers_find_their_settings(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    struct role role = { .name = "w", .replicas = 4, .min = 3 };
+    struct pairs env = env_of(arena, &role, TORCHRUN_JOB, false);
+    assert_string_equal(pairs_get(&env, "MUSTER_JOB_NUMBER"), "12");
+    assert_string_equal(pairs_get(&env, "MUSTER_TASK_INDEX"), "1");
+    assert_string_equal(pairs_get(&env, "MUSTER_TASK_ADDRESS"), "127.0.0.3");
+    assert_null(pairs_get(&env, "MUSTER_LAUNCHERS"));
+    assert_null(pairs_get(&env, "PET_NNODES"));
+    env = env_of(arena, &role, TORCHRUN_JOB, true);
+    assert_string_equal(pairs_get(&env, "MUSTER_LAUNCHERS"), "torchrun");
+    assert_string_equal(pairs_get(&env, "PET_NNODES"), "3:4");
+    assert_null(pairs_get(&env, "PET_NPROC_PER_NODE")); /* nothing is said of the launcher */
+    env = env_of(arena, &role, TORCHRUN_NEVER, true);
+    assert_null(pairs_get(&env, "MUSTER_LAUNCHERS"));
+    env = env_of(arena, &role, TORCHRUN_ALWAYS, false);
+    assert_string_equal(pairs_get(&env, "MUSTER_LAUNCHERS"), "torchrun");
+    assert_null(pairs_get(&env, "PET_NNODES")); /* the job did not say that its tasks are one */
+    role.launcher = (struct launcher){ .max_restarts = 5, .has_max_restarts = true };
+    env = env_of(arena, &role, TORCHRUN_JOB, false);
+    assert_string_equal(pairs_get(&env, "MUSTER_LAUNCHERS"), "dlrover torchrun");
+    assert_string_equal(pairs_get(&env, "PET_MAX_RESTARTS"), "5");
+    assert_string_equal(pairs_get(&env, "PET_NPROC_PER_NODE"), "4"); /* one per device */
+    role.launcher = (struct launcher){ .ranks_per_node = 2,
+                                       .has_ranks_per_node = true,
+                                       .node_unit = 2,
+                                       .has_node_unit = true,
+                                       .node_check = true };
+    pairs_set(&role.env, arena, "PET_NODE_UNIT", "1");
+    env = env_of(arena, &role, TORCHRUN_JOB, false);
+    assert_string_equal(pairs_get(&env, "PET_NPROC_PER_NODE"), "2");
+    assert_string_equal(pairs_get(&env, "PET_NETWORK_CHECK"), "1");
+    assert_null(pairs_get(&env, "PET_NODE_UNIT")); /* the role's own, which is added elsewhere */
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roots_serve_prefixes), cmocka_unit_test(code_directories),
         cmocka_unit_test(notes_come_back),      cmocka_unit_test(waiting_is_ordered),
-        cmocka_unit_test(ends_have_words),
+        cmocka_unit_test(ends_have_words),      cmocka_unit_test(launchers_find_their_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,8 +104,6 @@ static void what_cannot_run_is_refused(void **state)
         const char *text, *says;
     } cases[] = {
         { "{\"name\":\"x\",\"array\":3,\"roles\":{\"w\":{\"run\":\"x\"}}}", "array" },
-        { "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"launcher\":{\"ranks_per_node\":2}}}}",
-          "launcher" },
         { "{\"name\":\"x\",\"inputs\":{\"code\":{\"git\":\"https://x/y\"}},\"roles\":{\"w\":{\"run\":\"x\"}}}",
           "git" },
         { "{\"name\":\"x\",\"health\":{\"check\":\"before_start\"},\"roles\":{\"w\":{\"run\":\"x\"}}}",

@@ -115,3 +115,8 @@ const struct convention pytorch_convention = {
     .name = "pytorch",
     .env = pytorch_env,
 };
+
+const struct convention torchrun_convention = { .name = "torchrun",
+                                                .launchers = LAUNCHER_TORCHRUN };
+
+const struct convention dlrover_convention = { .name = "dlrover", .launchers = LAUNCHER_DLROVER };

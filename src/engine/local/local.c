@@ -136,6 +136,13 @@ static int local_exec(struct engine *e, const struct engine_exec *exec, struct e
     return link_exec(local_of(e)->link, exec, err);
 }
 
+static void local_tell_launcher(struct engine *e, struct generation g, const char *node,
+                                uint32_t channel, const void *bytes, size_t len)
+{
+    struct launcher_end end = { .generation = g, .node = node, .channel = channel };
+    link_tell_launcher(local_of(e)->link, &end, bytes, len);
+}
+
 static unsigned local_caps(const struct engine *e)
 {
     return ((const struct local *)(const void *)e)->caps;
@@ -162,6 +169,7 @@ static const struct engine_ops local_ops = {
     .ack = local_ack,
     .recover = local_recover,
     .exec = local_exec,
+    .tell_launcher = local_tell_launcher,
     .caps = local_caps,
     .destroy = local_destroy,
 };

@@ -28,7 +28,8 @@ struct fix {
     enum engine_fact_kind kinds[32]; /* facts that came up */
     uint64_t seqs[32];
     unsigned facts;
-    int fd; /* the agent's end */
+    struct engine_fact launcher; /* the last of a launcher; text in arena */
+    int fd;                      /* the agent's end */
     struct buf in;
 };
 
@@ -38,6 +39,11 @@ static void on_fact(void *arg, const struct engine_fact *fact)
     assert_true(f->facts < 32);
     f->kinds[f->facts] = fact->kind;
     f->seqs[f->facts++] = fact->seq;
+    if (fact->kind == FACT_LAUNCHER) {
+        f->launcher = *fact;
+        f->launcher.launcher.bytes = arena_strndup(
+            f->arena, fact->launcher.bytes ? fact->launcher.bytes : "", fact->launcher.len);
+    }
     assert_string_equal(fact->node, "n1");
 }
 
@@ -217,6 +223,42 @@ static void stops_are_kept_too(void **state)
     assert_int_equal(stop.why, BY_USER);
 }
 
+static void launchers_are_passed_through(void **state)
+{
+    struct fix *f = *state;
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    struct launcher_end end = { .generation = f->g, .node = "n1", .channel = 9 };
+    link_tell_launcher(f->hub, &end, "x", 1); /* nobody is there: nothing happens */
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    wire_put_launcher(
+        &out, &(struct wire_launcher){ .channel = 9, .task = { .index = 3 }, .attempt = 2 });
+    say(f, &out);
+    assert_int_equal(f->launcher.launcher.what, LAUNCHER_OPEN);
+    assert_int_equal(f->launcher.task.index, 3);
+    assert_int_equal(f->launcher.attempt, 2);
+    assert_int_equal(f->launcher.seq, 0);
+    buf_clear(&out);
+    wire_put_data(&out, WIRE_LAUNCHER_DATA, 9, "said", 4);
+    say(f, &out);
+    assert_int_equal(f->launcher.launcher.what, LAUNCHER_DATA);
+    assert_string_equal(f->launcher.launcher.bytes, "said");
+    buf_clear(&out);
+    wire_put_data(&out, WIRE_LAUNCHER_CLOSE, 9, NULL, 0);
+    say(f, &out);
+    assert_int_equal(f->launcher.launcher.what, LAUNCHER_CLOSE);
+    assert_int_equal(f->launcher.launcher.channel, 9);
+    link_tell_launcher(f->hub, &end, "told", 4);
+    link_tell_launcher(f->hub, &end, NULL, 0);
+    turn(f);
+    struct wire_frame frame = next(f);
+    struct wire_data data;
+    assert_int_equal(frame.kind, WIRE_LAUNCHER_DATA);
+    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_true(data.channel == 9 && data.len == 4 && memcmp(data.at, "told", 4) == 0);
+    assert_int_equal(next(f).kind, WIRE_LAUNCHER_CLOSE);
+}
+
 static void garbage_closes_the_connection_only(void **state)
 {
     struct fix *f = *state;
@@ -237,6 +279,7 @@ int main(void)
         TEST(facts_come_up_once_and_acks_go_down),
         TEST(released_agent_is_told_to_leave_after_the_commit),
         TEST(stops_are_kept_too),
+        TEST(launchers_are_passed_through),
         TEST(garbage_closes_the_connection_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
 #define OUT    (1u << RECORD_STDOUT)
 #define ERR    (1u << RECORD_STDERR)
@@ -478,6 +480,143 @@ static void another_attempt_of_the_same_task(void **state)
     release(player);
 }
 
+/* ---- launchers ---- */
+
+static int knock(const struct player *player, const char *says)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct timeval patience = { .tv_sec = 10 };
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/launch.sock", player->agent);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(send(fd, says, strlen(says), MSG_NOSIGNAL), strlen(says));
+    return fd;
+}
+
+static bool hung_up(int fd)
+{
+    char byte;
+    bool over = recv(fd, &byte, 1, 0) == 0;
+    close(fd);
+    return over;
+}
+
+static uint32_t introduced(struct player *player, uint32_t attempt)
+{
+    struct wire_frame frame = player_frame(player, WIRE_LAUNCHER_OPEN);
+    struct wire_launcher open;
+    assert_int_equal(wire_get_launcher(&frame, &open), 0);
+    assert_int_equal(open.task.index, 0);
+    assert_int_equal(open.attempt, attempt);
+    return open.channel;
+}
+
+static void say_to(struct player *player, enum wire_kind kind, uint32_t channel, const char *text)
+{
+    AUTO_BUF struct buf frame = BUF_INIT(1000);
+    wire_put_data(&frame, kind, channel, text, strlen(text));
+    player_send(player, &frame);
+}
+
+static void launchers_reach_the_server(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    struct host_name hosts[] = { { .address = "127.0.0.7", .name = "worker-7.test" } };
+    struct stat st;
+    char got[16] = "";
+    char *own =
+        arena_printf(player->arena, "%llu.1.n1.worker.0.1\nframes", (unsigned long long)PLAYER_JOB);
+    player_accept(player, 0);
+    player->launch.hosts = hosts;
+    player->launch.n_hosts = 1;
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "test -S \"$MUSTER_LAUNCH_SOCKET\" && echo $$ > %s/ready; sleep 1000",
+                             player->dir));
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    (void)player_read_pid(player, "ready"); /* the task sees the socket in its view */
+    AUTO_FREE char *path = mem_printf("%s/launch.sock", player->agent);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_true(hung_up(knock(player, "1234.1.n1.worker.0.1\n")));
+    int fd = knock(player, own);
+    uint32_t channel = introduced(player, 1);
+    struct wire_frame frame = player_frame(player, WIRE_LAUNCHER_DATA);
+    struct wire_data data;
+    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(data.channel, channel);
+    assert_true(data.len == 6 && memcmp(data.at, "frames", 6) == 0);
+    say_to(player, WIRE_LAUNCHER_DATA, channel, "orders");
+    say_to(player, WIRE_LAUNCHER_CLOSE, channel, "");
+    assert_int_equal(recv(fd, got, 6, MSG_WAITALL), 6);
+    assert_string_equal(got, "orders");
+    assert_true(hung_up(fd));
+    fd = knock(player, own);
+    channel = introduced(player, 1);
+    close(fd);
+    frame = player_frame(player, WIRE_LAUNCHER_CLOSE);
+    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(data.channel, channel);
+    player_stop(player, &(struct wire_stop){ .all = true, .now = true, .why = BY_USER });
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_true(hung_up(knock(player, own))); /* of an attempt that is over */
+    release(player);
+}
+
+static void launchers_wait_for_the_server(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    char *own =
+        arena_printf(player->arena, "%llu.1.n1.worker.0.1\n", (unsigned long long)PLAYER_JOB);
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "sleep 1000");
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    int before = knock(player, own);
+    uint32_t channel = introduced(player, 1);
+    player_hang_up(player);
+    int meanwhile = knock(player, own);
+    player_accept(player, 1);
+    assert_true(hung_up(before)); /* it comes again and says what it holds */
+    assert_true(introduced(player, 1) != channel);
+    close(meanwhile);
+    player_frame(player, WIRE_LAUNCHER_CLOSE);
+    player_stop(player, &(struct wire_stop){ .all = true, .now = true, .why = BY_USER });
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    release(player);
+}
+
+static void a_flood_is_cut_off(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    char *own =
+        arena_printf(player->arena, "%llu.1.n1.worker.0.1\n", (unsigned long long)PLAYER_JOB);
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "sleep 1000");
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    int fd = knock(player, own);
+    introduced(player, 1);
+    AUTO_FREE char *piece = mem_new(65536);
+    pid_t flooder = fork();
+    if (flooder == 0) {
+        while (send(fd, piece, 65536, MSG_NOSIGNAL) > 0)
+            continue;
+        _exit(0);
+    }
+    close(fd);
+    player_frame(player, WIRE_LAUNCHER_CLOSE);
+    assert_true(player_gone(flooder) || waitpid(flooder, NULL, 0) == flooder);
+    player_stop(player, &(struct wire_stop){ .all = true, .now = true, .why = BY_USER });
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    release(player);
+}
+
 /* All output of a channel up to its EXIT. */
 static struct wire_exit gather(struct player *player, enum wire_kind kind, struct buf *out)
 {
@@ -671,6 +810,9 @@ int main(void)
         cmocka_unit_test(time_has_a_limit),
         cmocka_unit_test(strangers_and_own_signals),
         cmocka_unit_test(another_attempt_of_the_same_task),
+        cmocka_unit_test(launchers_reach_the_server),
+        cmocka_unit_test(launchers_wait_for_the_server),
+        cmocka_unit_test(a_flood_is_cut_off),
         cmocka_unit_test(commands_inside_the_view),
         cmocka_unit_test(a_held_failure_can_be_entered),
         cmocka_unit_test(closing_says_when_nothing_is_left),

@@ -153,6 +153,18 @@ static void an_environment(void **state)
                                                                  .work_dir = "/work",
                                                                  .python = "/agent/py",
                                                                  .before = env });
+    pairs_set(&own, arena, "MUSTER_LAUNCHERS", "dlrover torchrun");
+    char **launched = environment_make(arena, &(struct environment){ .own = &own,
+                                                                     .cookie = "1.1.n",
+                                                                     .attempt = "1.1.n.w.0.1",
+                                                                     .launch_socket = "/a/s",
+                                                                     .programs = "/lib/muster",
+                                                                     .work_dir = "/work",
+                                                                     .python = "/agent/py" });
+    assert_string_equal(environment_get(launched, "PATH"),
+                        "/lib/muster/torchrun:/lib/muster/launch:/agent/py/bin:/opt/bin");
+    assert_string_equal(environment_get(launched, "MUSTER_LAUNCH_SOCKET"), "/a/s");
+    assert_null(environment_get(env, "MUSTER_LAUNCH_SOCKET"));
     assert_ptr_equal(environment_get(next, "HOME"), environment_get(env, "HOME"));
     assert_string_equal(environment_get(next, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.1.1");
     assert_string_equal(environment_get(env, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.0.1");

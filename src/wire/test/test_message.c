@@ -392,6 +392,19 @@ static void channels(void **state)
     struct wire_exit end;
     assert_int_equal(wire_get_exit(&frame, &end), 0);
     assert_true(end.channel == 1 && end.code == 137);
+
+    buf_clear(&out);
+    wire_put_launcher(&out, &(struct wire_launcher){ .channel = 5,
+                                                     .task = { .role = 2, .index = 70000 },
+                                                     .attempt = 3 });
+    frame = only_frame(&out);
+    struct wire_launcher launcher;
+    assert_int_equal(frame.kind, WIRE_LAUNCHER_OPEN);
+    assert_int_equal(wire_get_launcher(&frame, &launcher), 0);
+    assert_true(launcher.channel == 5 && launcher.attempt == 3);
+    assert_true(launcher.task.role == 2 && launcher.task.index == 70000);
+    frame.len--;
+    assert_int_equal(wire_get_launcher(&frame, &launcher), -1);
 }
 
 /* A list of peers that every task is told grows the frame once, not with the number of tasks. */

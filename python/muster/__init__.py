@@ -1,0 +1,1 @@
+"""muster from Python. `python -m muster.launch` starts the elastic launcher."""

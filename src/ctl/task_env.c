@@ -1,0 +1,80 @@
+/* The launcher's part of a task's environment. Pure. */
+#include "ctl/task_env.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct making {
+    struct arena *arena;
+    const struct role *role;
+    struct pairs *env;
+};
+
+__attribute__((format(printf, 3, 4))) static void put(const struct making *m, const char *name,
+                                                      const char *fmt, ...)
+{
+    char value[512];
+    va_list ap;
+    if (pairs_get(&m->role->env, name))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(value, sizeof value, fmt, ap);
+    va_end(ap);
+    pairs_set(m->env, m->arena, name, value);
+}
+
+static unsigned launchers_of(const struct ctl_config *config, const struct job_spec *job,
+                             const struct role *role)
+{
+    unsigned found = dialect_launchers(config->dialects, job);
+    if (job_launcher_set(&role->launcher))
+        found |= LAUNCHER_TORCHRUN | LAUNCHER_DLROVER;
+    return found;
+}
+
+static void put_launchers(const struct making *m, const struct ctl_config *config,
+                          unsigned promised)
+{
+    bool torchrun = promised & LAUNCHER_TORCHRUN, dlrover = promised & LAUNCHER_DLROVER;
+    if (config->torchrun != TORCHRUN_JOB)
+        torchrun = config->torchrun == TORCHRUN_ALWAYS;
+    if (torchrun || dlrover)
+        put(m, "MUSTER_LAUNCHERS", "%s%s%s", dlrover ? "dlrover" : "",
+            dlrover && torchrun ? " " : "", torchrun ? "torchrun" : "");
+}
+
+/* The tasks of the role are the nodes of one world. */
+static void put_defaults(const struct making *m, const struct task_place *place)
+{
+    const struct launcher *l = &m->role->launcher;
+    if (m->role->replicas > 1)
+        put(m, "PET_NNODES", "%u:%u", m->role->min ? m->role->min : m->role->replicas,
+            m->role->replicas);
+    if (l->has_ranks_per_node)
+        put(m, "PET_NPROC_PER_NODE", "%u", l->ranks_per_node);
+    else if (job_launcher_set(l) && place->n_gpus > 0)
+        put(m, "PET_NPROC_PER_NODE", "%u", place->n_gpus);
+    if (l->has_max_restarts)
+        put(m, "PET_MAX_RESTARTS", "%u", l->max_restarts);
+    if (l->has_node_unit)
+        put(m, "PET_NODE_UNIT", "%u", l->node_unit);
+    if (l->node_check)
+        put(m, "PET_NETWORK_CHECK", "1");
+}
+
+void task_env(const struct ctl_config *config, struct arena *arena, const struct dialect_task *task,
+              struct pairs *env)
+{
+    const struct job_spec *job = task->job;
+    const struct task_place *place = &task->place->tasks[task->flat];
+    const struct making m = { .arena = arena, .role = &job->roles[place->role], .env = env };
+    unsigned promised = launchers_of(config, job, m.role);
+    put(&m, "MUSTER_JOB_NAME", "%s", job->name ? job->name : "");
+    put(&m, "MUSTER_JOB_NUMBER", "%llu", (unsigned long long)task->place->number);
+    put(&m, "MUSTER_ROLE", "%s", m.role->name);
+    put(&m, "MUSTER_TASK_INDEX", "%u", place->index);
+    put(&m, "MUSTER_TASK_ADDRESS", "%s", place->address ? place->address : "");
+    put_launchers(&m, config, promised);
+    if (promised)
+        put_defaults(&m, place);
+}

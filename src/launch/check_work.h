@@ -1,0 +1,30 @@
+/* What the node check does, in order and blocking; for a child process (check.c). */
+#ifndef LAUNCH_CHECK_WORK_H
+#define LAUNCH_CHECK_WORK_H
+
+#include "job/rendezvous.h"
+
+#define CHECK_FIGURES_MAX 512
+#define CHECK_WHY_MAX     256
+
+struct check_answer { /* through a pipe, from the child to its parent */
+    int32_t result;   /* enum rdzv_check_result */
+    uint64_t took_us;
+    char figures[CHECK_FIGURES_MAX], why[CHECK_WHY_MAX];
+};
+
+/* Faults for tests ($MUSTER_CHECK_FAULT): this node fails, the connection fails, it is slow. */
+enum check_fault { CHECK_FAULT_NONE, CHECK_FAULT_SELF, CHECK_FAULT_PAIR, CHECK_FAULT_SLOW };
+
+struct check_task {
+    const struct rdzv_check *order;
+    int listener;         /* of check_port; used by index 0 */
+    uint64_t patience_ms; /* for a partner to come, and for each of its answers */
+    enum check_fault fault;
+    const char *python; /* for the torch part; NULL: without */
+};
+/* took_us: time of work that nodes are compared by: matmul, memory, loopback, partners; not the
+ * disk (it differs between good nodes) and not waiting. */
+void check_work(const struct check_task *, struct check_answer *);
+
+#endif

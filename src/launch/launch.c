@@ -1,0 +1,79 @@
+/* The launcher as a program: settings, the guard that outlives it, then a member until the end. */
+#include "launch/launch.h"
+
+#include "launch/door.h"
+#include "launch/flags.h"
+#include "launch/guard.h"
+#include "launch/member.h"
+#include "launch/settings.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define COOKIE_BYTES 16
+
+static int make_cookie(char out[2 * COOKIE_BYTES + 1], struct err *err)
+{
+    unsigned char random[COOKIE_BYTES];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return err_sys(err, "a random number");
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(out + 2 * i, 3, "%02x", random[i]);
+    return 0;
+}
+
+/* A descriptor of ours must never be taken for a standard stream that was closed. */
+static void open_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDWR); /* the lowest free number is fd */
+}
+
+static int say(enum launch_name name, const struct err *err)
+{
+    fprintf(stderr, "%s: %s\n", launch_name_word(name), err->what);
+    if (err->hint[0])
+        fprintf(stderr, "  %s\n", err->hint);
+    return err->code == ERR_INPUT ? 2 : 1;
+}
+
+static int run(const struct settings *settings, struct err *err)
+{
+    char cookie[2 * COOKIE_BYTES + 1], preface[RDZV_PREFACE_MAX + 1];
+    uv_loop_t loop;
+    int hold = -1;
+    if (door_preface(preface, settings->token, err) != 0 || make_cookie(cookie, err) != 0)
+        return -1;
+    /* Before the loop: the guard is a copy of this process and keeps none of its descriptors. */
+    if (guard_start(cookie, &hold) < 0)
+        return err_sys(err, "starting the process that cleans up after this one");
+    if (uv_loop_init(&loop) != 0)
+        return err_set(err, ERR_SYSTEM, "no event loop: too many open files");
+    int code = member_run(&loop, settings, cookie);
+    (void)uv_loop_close(&loop);
+    (void)guard_sweep(cookie, 0);
+    close(hold);
+    return code;
+}
+
+int launch_main(enum launch_name name, int argc, char **argv)
+{
+    struct settings settings = { .name = name };
+    struct err err = { .code = ERR_NONE };
+    struct arena *arena = arena_create();
+    (void)signal(SIGPIPE, SIG_IGN);
+    open_standard_streams();
+    int code = settings_make(&settings, arena, name, argc, argv, &err);
+    if (code == 0)
+        code = run(&settings, &err);
+    else if (code == 1)
+        code = 0;
+    if (code < 0)
+        code = say(name, &err);
+    arena_destroy(arena);
+    return code;
+}

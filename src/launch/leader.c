@@ -1,0 +1,594 @@
+/* The machine of rdzv/ with sockets around it. Frames of members become its events, its orders
+ * become frames. Orders for the member in this process wait until the loop turns: it answers from
+ * inside them, and the machine must not be entered twice. Deadlines are asked for once per turn of
+ * the loop, however many events it had. */
+#include "launch/leader.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "launch/door.h"
+#include "launch/peer.h"
+#include "rdzv/rdzv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PROBE_MS        1000u
+#define PROBE_ANSWER_MS 500u
+#define HELD_MAX        (4u << 20)
+#define ORDERS_MAX      (64u << 20)
+#define REFUSED_MAX     64u /* connections with a wrong token that were told so */
+/* Launchers look for silence once per beat, so they notice a silent leader one beat apart. */
+#define RESUME_SLACK_MS 500u
+#define STOP_SLACK_MS   15000u /* after the grace of a stop, before a member counts as stuck */
+
+struct caller {
+    struct leader *leader;
+    struct peer *peer;
+    uint64_t member; /* 0: it has not joined */
+    bool refused;
+    struct buf held; /* frames for whoever leads */
+};
+
+struct leader {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    uint64_t own;
+    struct leader_sink sink;
+    char preface[RDZV_PREFACE_MAX + 1];
+    struct door *door;
+    struct store_server *store;
+    struct rdzv *rdzv; /* NULL: asleep */
+    VEC(struct caller *) callers;
+    struct map *members; /* id -> caller */
+    struct arena *arena; /* of one frame */
+    struct buf own_orders;
+    uv_prepare_t turn;
+    uv_timer_t tick, probe_timer;
+    int handles;
+    bool dirty; /* events came since the machine was asked for its deadline */
+    uint64_t due_us;
+    bool moved; /* asleep, and the leader is there: */
+    uint64_t moved_term;
+    char moved_addr[256];
+    uint16_t moved_port;
+    struct peer *probe;
+    char probe_addr[64];
+    uint16_t probe_port;
+};
+
+/* ---- orders out ---- */
+
+static void put_order(struct buf *out, const struct rdzv_order *order)
+{
+    switch (order->kind) {
+    case RDZV_ORDER_WELCOME: rdzv_put_welcome(out, &order->welcome); break;
+    case RDZV_ORDER_ROUND: rdzv_put_round(out, &order->round); break;
+    case RDZV_ORDER_CHECK: rdzv_put_check(out, &order->check); break;
+    case RDZV_ORDER_STOP: rdzv_put_stop(out, &order->stop); break;
+    case RDZV_ORDER_END: rdzv_put_end(out, &order->end); break;
+    case RDZV_ORDER_REFUSED: rdzv_put_refused(out, &order->refused); break;
+    }
+}
+
+static void on_order(void *arg, const struct rdzv_order *order)
+{
+    struct leader *leader = arg;
+    if (order->to == leader->own) {
+        put_order(&leader->own_orders, order);
+        return;
+    }
+    struct caller *caller = map_get(leader->members, order->to);
+    if (!caller)
+        return; /* its connection broke; the machine hears of it */
+    put_order(peer_out(caller->peer), order);
+    peer_flush(caller->peer);
+}
+
+static void on_news(void *arg, const struct rdzv_news *news)
+{
+    struct leader *leader = arg;
+    if (leader->sink.news)
+        leader->sink.news(leader->sink.arg, news->text);
+}
+
+/* ---- the turn of the loop ---- */
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct leader *leader = timer->data;
+    leader->dirty = true;
+}
+
+/* A leader that slept itself (stopped, swapped out) cannot say who was silent meanwhile. */
+static void forgive_own_sleep(struct leader *leader, uint64_t now)
+{
+    uint64_t slack = (uint64_t)leader->settings->silence_ms * 500u;
+    size_t cursor = 0;
+    uint64_t member;
+    void *value;
+    if (leader->due_us == 0 || leader->due_us == UINT64_MAX || now < leader->due_us + slack)
+        return;
+    while (map_next(leader->members, &cursor, &member, &value))
+        rdzv_beat(leader->rdzv, member, now);
+    rdzv_beat(leader->rdzv, leader->own, now);
+}
+
+static void ask_deadline(struct leader *leader)
+{
+    leader->dirty = false;
+    if (!leader->rdzv)
+        return;
+    uint64_t now = clock_mono_us();
+    forgive_own_sleep(leader, now);
+    leader->due_us = rdzv_tick(leader->rdzv, now);
+    if (leader->due_us == UINT64_MAX) {
+        uv_timer_stop(&leader->tick);
+        return;
+    }
+    now = clock_mono_us();
+    uint64_t wait = leader->due_us > now ? (leader->due_us - now + 999u) / 1000u : 0;
+    uv_update_time(leader->loop);
+    uv_timer_start(&leader->tick, on_tick, wait, 0);
+}
+
+static void deliver_own(struct leader *leader)
+{
+    AUTO_BUF struct buf orders = leader->own_orders;
+    size_t done = 0, used;
+    struct rdzv_frame_in frame;
+    buf_init(&leader->own_orders, ORDERS_MAX);
+    while (done < orders.len &&
+           rdzv_next(orders.data + done, orders.len - done, &frame, &used) == 1) {
+        leader->sink.order(leader->sink.arg, &frame);
+        done += used;
+    }
+}
+
+/* The beats of the member in this process: it is alive as long as this runs. */
+static void beat_own(struct leader *leader)
+{
+    if (leader->rdzv)
+        rdzv_beat(leader->rdzv, leader->own, clock_mono_us());
+}
+
+static void on_turn(uv_prepare_t *turn)
+{
+    struct leader *leader = turn->data;
+    while (leader->dirty || leader->own_orders.len > 0) {
+        if (leader->dirty) {
+            beat_own(leader);
+            ask_deadline(leader);
+        }
+        if (leader->own_orders.len > 0)
+            deliver_own(leader);
+    }
+}
+
+/* ---- frames in ---- */
+
+static void forget(struct leader *leader, struct caller *caller)
+{
+    for (size_t i = 0; i < leader->callers.n; i++)
+        if (leader->callers.at[i] == caller) {
+            vec_remove(&leader->callers, i);
+            break;
+        }
+    if (caller->member != 0 && map_get(leader->members, caller->member) == caller)
+        (void)map_remove(leader->members, caller->member);
+    buf_fini(&caller->held);
+    free(caller);
+    if (leader->callers.n == 0 && leader->sink.alone)
+        leader->sink.alone(leader->sink.arg);
+}
+
+/* A member that connects anew replaces its former connection, which nobody has noticed to be
+ * broken yet. */
+static void bind_member(struct leader *leader, struct caller *caller, uint64_t member)
+{
+    struct caller *former = map_get(leader->members, member);
+    caller->member = member;
+    map_set(leader->members, member, caller);
+    if (former && former != caller) {
+        peer_close(former->peer);
+        former->member = 0;
+        forget(leader, former);
+    }
+}
+
+static int hear_join(struct leader *leader, struct caller *caller,
+                     const struct rdzv_frame_in *frame)
+{
+    struct rdzv_join join;
+    if (rdzv_get_join(frame, leader->arena, &join) != 0 || join.member == 0)
+        return -1;
+    if (caller && join.member == leader->own)
+        return -1;
+    if (caller)
+        bind_member(leader, caller, join.member);
+    rdzv_join(leader->rdzv, &join, clock_mono_us());
+    return 0;
+}
+
+/* While it leads. member: who says it. */
+static int hear(struct leader *leader, struct caller *caller, uint64_t member,
+                const struct rdzv_frame_in *frame)
+{
+    struct rdzv_report report;
+    struct rdzv_checked checked;
+    struct rdzv_leave leave;
+    uint64_t now = clock_mono_us();
+    leader->dirty = true;
+    switch (frame->kind) {
+    case RDZV_FRAME_JOIN: return hear_join(leader, caller, frame);
+    case RDZV_FRAME_REPORT:
+        if (rdzv_get_report(frame, leader->arena, &report) != 0)
+            return -1;
+        rdzv_report(leader->rdzv, member, &report, now);
+        return 0;
+    case RDZV_FRAME_CHECKED:
+        if (rdzv_get_checked(frame, leader->arena, &checked) != 0)
+            return -1;
+        rdzv_checked(leader->rdzv, member, &checked, now);
+        return 0;
+    case RDZV_FRAME_LEAVE:
+        if (rdzv_get_leave(frame, leader->arena, &leave) != 0)
+            return -1;
+        rdzv_leave(leader->rdzv, member, &leave, now);
+        return 0;
+    default: return -1;
+    }
+}
+
+static void hold(struct caller *caller, const struct rdzv_frame_in *frame)
+{
+    size_t mark = wire_begin(&caller->held, (enum wire_kind)frame->kind, 0);
+    buf_add(&caller->held, frame->body, frame->len);
+    wire_end(&caller->held, mark);
+}
+
+static void put_moved(struct leader *leader, struct peer *peer)
+{
+    struct rdzv_moved to = { .term = leader->moved_term,
+                             .addr = leader->moved_addr,
+                             .port = leader->moved_port };
+    rdzv_put_moved(peer_out(peer), RDZV_FRAME_MOVED, &to);
+    peer_flush(peer);
+}
+
+/* Another leader of this run. The higher term is right; with equal ones the launcher at the
+ * original endpoint, since that is where latecomers look. */
+static int hear_lead(struct leader *leader, struct caller *caller,
+                     const struct rdzv_frame_in *frame)
+{
+    struct rdzv_moved to;
+    if (rdzv_get_moved(frame, leader->arena, &to) != 0)
+        return -1;
+    if (!leader->rdzv) {
+        if (!leader->moved || to.term > leader->moved_term) {
+            leader_sleep(leader, &to);
+            leader->sink.moved(leader->sink.arg, &to);
+        }
+        return 0;
+    }
+    if (to.term > rdzv_term(leader->rdzv)) {
+        leader_sleep(leader, &to);
+        leader->sink.moved(leader->sink.arg, &to);
+        return 0;
+    }
+    struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
+                               .addr = peer_local_addr(caller->peer),
+                               .port = leader_port(leader) };
+    rdzv_put_moved(peer_out(caller->peer), RDZV_FRAME_MOVED, &here);
+    peer_flush(caller->peer);
+    return 0;
+}
+
+static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+{
+    struct caller *caller = arg;
+    struct leader *leader = caller->leader;
+    if (caller->refused)
+        return 0;
+    arena_reset(leader->arena);
+    if (frame->kind == RDZV_FRAME_LEAD)
+        return hear_lead(leader, caller, frame);
+    if (frame->kind == RDZV_FRAME_BEAT) {
+        if (leader->rdzv && caller->member != 0)
+            rdzv_beat(leader->rdzv, caller->member, clock_mono_us());
+        rdzv_put_plain(peer_out(peer), RDZV_FRAME_BEAT);
+        peer_flush(peer);
+        return 0;
+    }
+    if (!leader->rdzv) {
+        if (leader->moved)
+            put_moved(leader, peer);
+        else
+            hold(caller, frame);
+        return 0;
+    }
+    if (frame->kind != RDZV_FRAME_JOIN && caller->member == 0)
+        return 0; /* of somebody whose JOIN was for a former leader */
+    return hear(leader, caller, caller->member, frame);
+}
+
+static void on_lost(void *arg, struct peer *peer, const char *why)
+{
+    (void)peer;
+    struct caller *caller = arg;
+    struct leader *leader = caller->leader;
+    uint64_t member = caller->member;
+    forget(leader, caller);
+    if (leader->rdzv && member != 0) {
+        rdzv_lost(leader->rdzv, member, why, clock_mono_us());
+        leader->dirty = true;
+    }
+}
+
+/* ---- the door ---- */
+
+static void bound_refused(struct leader *leader)
+{
+    struct caller *oldest = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < leader->callers.n; i++) {
+        struct caller *caller = leader->callers.at[i];
+        n += caller->refused ? 1 : 0;
+        if (caller->refused && !oldest)
+            oldest = caller;
+    }
+    if (n <= REFUSED_MAX)
+        return;
+    peer_close(oldest->peer);
+    forget(leader, oldest);
+}
+
+static void on_caller(void *arg, int fd, const void *extra, size_t len, bool token_is_good)
+{
+    struct leader *leader = arg;
+    struct caller *caller = mem_new(sizeof *caller);
+    struct peer_sink sink = { .frame = on_frame, .lost = on_lost, .arg = caller };
+    caller->leader = leader;
+    caller->refused = !token_is_good;
+    buf_init(&caller->held, HELD_MAX);
+    caller->peer = peer_adopt(leader->loop, fd, extra, len, sink);
+    vec_push(&leader->callers, caller);
+    if (token_is_good)
+        return;
+    struct rdzv_refused refused = {
+        .why = RDZV_REFUSED_TOKEN,
+        .text = "the rendezvous token is not the one of the launcher that leads; start all "
+                "launchers of a job with the same MUSTER_RDZV_TOKEN",
+    };
+    rdzv_put_refused(peer_out(caller->peer), &refused);
+    peer_flush(caller->peer);
+    bound_refused(leader);
+}
+
+static void on_c10d(void *arg, int fd, const void *bytes, size_t len)
+{
+    struct leader *leader = arg;
+    if (leader->store)
+        store_adopt(leader->store, fd, bytes, len);
+    else
+        close(fd);
+}
+
+int leader_listen(struct leader *leader, struct door_place *place, struct err *err)
+{
+    struct door_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = leader };
+    struct door *door = door_open(leader->loop, place, leader->preface, sink, err);
+    if (!door)
+        return -1;
+    door_close(leader->door);
+    leader->door = door;
+    return 0;
+}
+
+void leader_close_door(struct leader *leader)
+{
+    door_close(TAKE(leader->door));
+}
+
+uint16_t leader_port(const struct leader *leader)
+{
+    return leader->door ? door_port(leader->door) : 0;
+}
+
+size_t leader_callers(const struct leader *leader)
+{
+    return leader->callers.n;
+}
+
+void leader_serve_store(struct leader *leader, struct store_server *store)
+{
+    leader->store = store;
+}
+
+/* ---- waking and sleeping ---- */
+
+static void replay(struct leader *leader, struct caller *caller)
+{
+    AUTO_BUF struct buf held = caller->held;
+    size_t done = 0, used;
+    struct rdzv_frame_in frame;
+    buf_init(&caller->held, HELD_MAX);
+    while (done < held.len && rdzv_next(held.data + done, held.len - done, &frame, &used) == 1) {
+        arena_reset(leader->arena);
+        if (frame.kind == RDZV_FRAME_JOIN || caller->member != 0)
+            (void)hear(leader, caller, caller->member, &frame);
+        done += used;
+    }
+}
+
+void leader_wake(struct leader *leader)
+{
+    const struct settings *settings = leader->settings;
+    if (leader->rdzv)
+        return;
+    struct rdzv_limits limits = {
+        .beat_ms = settings->beat_ms,
+        .silence_ms = settings->silence_ms,
+        .resume_ms = settings->beat_ms + RESUME_SLACK_MS,
+        .stop_ms = (uint32_t)(settings->shutdown_ms < 3600000u ? settings->shutdown_ms : 3600000u) +
+                   STOP_SLACK_MS,
+    };
+    struct rdzv_sink sink = { .order = on_order, .news = on_news, .arg = leader };
+    leader->rdzv = rdzv_create(&limits, sink);
+    leader->moved = false;
+    leader->due_us = 0;
+    leader->dirty = true;
+    size_t n = leader->callers.n;
+    for (size_t i = 0; i < leader->callers.n && leader->callers.n == n; i++)
+        replay(leader, leader->callers.at[i]);
+}
+
+void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
+{
+    rdzv_destroy(TAKE(leader->rdzv));
+    uv_timer_stop(&leader->tick);
+    uv_timer_stop(&leader->probe_timer);
+    peer_close(TAKE(leader->probe));
+    buf_clear(&leader->own_orders);
+    leader->moved = to != NULL;
+    if (!to)
+        return;
+    leader->moved_term = to->term;
+    leader->moved_port = to->port;
+    snprintf(leader->moved_addr, sizeof leader->moved_addr, "%s", to->addr);
+    for (size_t i = 0; i < leader->callers.n; i++) {
+        struct caller *caller = leader->callers.at[i];
+        buf_clear(&caller->held);
+        if (!caller->refused)
+            put_moved(leader, caller->peer);
+    }
+}
+
+bool leader_leads(const struct leader *leader)
+{
+    return leader->rdzv != NULL;
+}
+
+void leader_hear(struct leader *leader, const struct rdzv_frame_in *frame)
+{
+    arena_reset(leader->arena);
+    if (leader->rdzv && hear(leader, NULL, leader->own, frame) != 0)
+        BUG("the member in this process said a frame of kind %d", (int)frame->kind);
+}
+
+/* ---- looking at the original endpoint ---- */
+
+static void on_probe_up(void *arg, struct peer *peer)
+{
+    struct leader *leader = arg;
+    struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
+                               .addr = peer_local_addr(peer),
+                               .port = leader_port(leader) };
+    rdzv_put_moved(peer_out(peer), RDZV_FRAME_LEAD, &here);
+}
+
+static int on_probe_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+{
+    struct leader *leader = arg;
+    struct rdzv_moved to;
+    (void)peer;
+    if (frame->kind != RDZV_FRAME_MOVED)
+        return 0;
+    arena_reset(leader->arena);
+    if (rdzv_get_moved(frame, leader->arena, &to) != 0)
+        return -1;
+    if (to.term < rdzv_term(leader->rdzv) || to.port == leader_port(leader))
+        return 0;
+    leader_sleep(leader, &to);
+    leader->sink.moved(leader->sink.arg, &to);
+    return 0;
+}
+
+static void on_probe_lost(void *arg, struct peer *peer, const char *why)
+{
+    (void)peer;
+    (void)why;
+    ((struct leader *)arg)->probe = NULL;
+}
+
+static void on_probe_time(uv_timer_t *timer)
+{
+    struct leader *leader = timer->data;
+    struct peer_sink sink = {
+        .up = on_probe_up, .frame = on_probe_frame, .lost = on_probe_lost, .arg = leader
+    };
+    peer_close(leader->probe);
+    leader->probe = peer_connect(leader->loop, leader->probe_addr, leader->probe_port,
+                                 leader->preface, PROBE_ANSWER_MS, sink);
+}
+
+void leader_probe(struct leader *leader, const char *addr, uint16_t port)
+{
+    snprintf(leader->probe_addr, sizeof leader->probe_addr, "%s", addr);
+    leader->probe_port = port;
+    uv_timer_start(&leader->probe_timer, on_probe_time, PROBE_MS, PROBE_MS);
+}
+
+/* ---- making ---- */
+
+static void own_handle(struct leader *leader, uv_handle_t *handle)
+{
+    handle->data = leader;
+    leader->handles++;
+}
+
+struct leader *leader_create(uv_loop_t *loop, const struct settings *settings, uint64_t own_member,
+                             struct leader_sink sink)
+{
+    struct leader *leader = mem_new(sizeof *leader);
+    struct err err;
+    leader->loop = loop;
+    leader->settings = settings;
+    leader->own = own_member;
+    leader->sink = sink;
+    if (door_preface(leader->preface, settings->token, &err) != 0)
+        BUG("%s", err.what); /* launch_main has looked at it */
+    leader->members = map_create();
+    leader->arena = arena_create();
+    buf_init(&leader->own_orders, ORDERS_MAX);
+    uv_prepare_init(loop, &leader->turn);
+    uv_timer_init(loop, &leader->tick);
+    uv_timer_init(loop, &leader->probe_timer);
+    own_handle(leader, (uv_handle_t *)&leader->turn);
+    own_handle(leader, (uv_handle_t *)&leader->tick);
+    own_handle(leader, (uv_handle_t *)&leader->probe_timer);
+    uv_prepare_start(&leader->turn, on_turn);
+    uv_unref((uv_handle_t *)&leader->turn);
+    return leader;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct leader *leader = handle->data;
+    if (--leader->handles == 0)
+        free(leader);
+}
+
+void leader_destroy(struct leader *leader)
+{
+    if (!leader)
+        return;
+    leader->sink.alone = NULL;
+    rdzv_destroy(TAKE(leader->rdzv));
+    peer_close(TAKE(leader->probe));
+    door_close(TAKE(leader->door));
+    while (leader->callers.n > 0) {
+        struct caller *caller = leader->callers.at[leader->callers.n - 1];
+        peer_close(caller->peer);
+        forget(leader, caller);
+    }
+    vec_fini(&leader->callers);
+    map_destroy(leader->members);
+    arena_destroy(leader->arena);
+    buf_fini(&leader->own_orders);
+    uv_close((uv_handle_t *)&leader->turn, on_handle_closed);
+    uv_close((uv_handle_t *)&leader->tick, on_handle_closed);
+    uv_close((uv_handle_t *)&leader->probe_timer, on_handle_closed);
+}

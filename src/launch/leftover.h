@@ -1,0 +1,28 @@
+/* What ranks leave behind, found through /proc: by the launcher's mark in the environment, and as
+ * orphans that the kernel handed to this process (a child subreaper). */
+#ifndef LAUNCH_LEFTOVER_H
+#define LAUNCH_LEFTOVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Does the process carry GUARD_COOKIE with this cookie in it? (A launcher inside a rank of another
+ * launcher has both, with a colon between.) Nothing to see: while it execs or exits, of zombies and
+ * of other users' processes, and where the environment is really empty. */
+enum leftover_mark { LEFTOVER_STRANGER, LEFTOVER_OURS, LEFTOVER_NOTHING_TO_SEE };
+enum leftover_mark leftover_mark(pid_t, const char *cookie);
+bool leftover_carries(pid_t, const char *cookie); /* LEFTOVER_OURS */
+
+struct leftover_child {
+    pid_t pid, session;
+    bool zombie;
+};
+#define LEFTOVER_CHILDREN_MAX 1024u /* the rest is found by the next look */
+/* The children of this process, adopted ones too. How many are in out. */
+size_t leftover_children(struct leftover_child out[LEFTOVER_CHILDREN_MAX]);
+
+/* Calls each with every process of this user that carries the cookie. */
+void leftover_each(const char *cookie, void (*each)(void *arg, pid_t), void *arg);
+
+#endif

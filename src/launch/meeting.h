@@ -1,0 +1,19 @@
+/* Whom this launcher meets and how: the meeting, its address, the run id, the node rank. Reads the
+ * flags, the job's environment and --rdzv-conf; terms.min and terms.max are set already. */
+#ifndef LAUNCH_MEETING_H
+#define LAUNCH_MEETING_H
+
+#include "launch/flags.h"
+#include "launch/rdzv_conf.h"
+#include "launch/settings.h"
+
+/* say: sentences about what was given and is not used. */
+int meeting_decide(struct settings *, struct arena *, const struct flags *,
+                   const struct rdzv_conf *, void (*say)(void *arg, const char *sentence),
+                   struct err *err);
+/* "host", "host:1234", "[::1]:1234", "[::1]"; port 0 in the text is refused. *port stays when none
+ * is there. what: for messages ("--rdzv-endpoint"). */
+int meeting_endpoint(const char *text, const char *what, struct arena *, const char **host,
+                     uint16_t *port, struct err *err);
+
+#endif

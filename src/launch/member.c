@@ -1,0 +1,615 @@
+/* One launcher, from its first JOIN to its exit code. What it is doing is its phase; orders of the
+ * leader, ends of ranks and signals move it. It answers the leader with what happened, never with
+ * what should happen. Orders of an older term or another round are ignored: the leader that gave
+ * them has been replaced. */
+#include "launch/member.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "launch/check.h"
+#include "launch/flags.h"
+#include "launch/ranks.h"
+#include "launch/seat.h"
+#include "launch/store.h"
+#include "launch/streams.h"
+#include "launch/summary.h"
+#include "launch/warm.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define FRAMES_MAX (32u << 20)
+#define LINGER_MS  2000u /* a leader waits so long for the others to take note of the end */
+#define WAITING_MS 1000u /* between lines about what is waited for */
+
+enum phase {
+    PHASE_WAITING, /* nothing runs */
+    PHASE_RUNNING,
+    PHASE_DONE,     /* all ranks ended with 0; the others may not be */
+    PHASE_STOPPING, /* joins again when its ranks are gone */
+    PHASE_LEAVING,  /* ends when its ranks are gone */
+    PHASE_OVER
+};
+
+struct fallen {
+    struct rdzv_death death;
+    uint64_t at_us;
+};
+
+struct member {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    uint64_t id;
+    char node[256];
+    enum phase phase;
+    int exit_code;
+    bool ended; /* the leader told the end */
+    struct seat *seat;
+    struct streams *streams;
+    struct warm *warm;
+    struct ranks *ranks;
+    struct check *check;
+    struct store_server *store, *next_store; /* of the round; offered for the next one */
+    uint16_t next_port;
+
+    uint64_t term;
+    struct arena *memory;       /* of one frame */
+    struct arena *round_memory; /* of round */
+    struct rdzv_round round;
+    bool has_round;
+    uint32_t restarts; /* of the round before */
+    uint64_t down_us;  /* when this round's end was noticed */
+    uint32_t spent;
+    bool reported, final;      /* FAILED was told */
+    VEC(struct fallen) fallen; /* of the round */
+    size_t n_told;
+
+    uv_timer_t waiting, linger;
+    char waits_for[RDZV_TEXT_MAX], said[RDZV_TEXT_MAX];
+    uv_signal_t signals[ARRAY_LEN(((struct settings *)0)->signals)];
+};
+
+/* ---- words ---- */
+
+static void say(const struct member *member, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(const struct member *member, const char *fmt, ...)
+{
+    AUTO_BUF struct buf line = BUF_INIT(8192);
+    va_list ap;
+    buf_addf(&line, "%s: ", launch_name_word(member->settings->name));
+    va_start(ap, fmt);
+    buf_addv(&line, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "%s\n", buf_str(&line));
+}
+
+static void tell_leader(struct member *member, struct buf *frames)
+{
+    if (!frames->overflow)
+        seat_send(member->seat, frames);
+}
+
+static void tell_event(struct member *member, const char *type, const char *text)
+{
+    AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
+    if (member->settings->meeting != MEET_AGENT)
+        return;
+    rdzv_put_event(&out, type, text);
+    tell_leader(member, &out);
+}
+
+static void on_warm_says(void *arg, const char *text)
+{
+    struct member *member = arg;
+    if (strncmp(text, "warm", 4) != 0)
+        say(member, "%s", text);
+    tell_event(member, "launch.warm", text);
+}
+
+/* ---- ending ---- */
+
+static void on_linger_over(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+/* Others still have to hear the end from the leader in this process. */
+static void finish(struct member *member, int exit_code)
+{
+    if (member->phase == PHASE_OVER)
+        return;
+    member->phase = PHASE_OVER;
+    member->exit_code = exit_code;
+    if (member->ended && seat_leads(member->seat) && seat_others(member->seat) > 0)
+        uv_timer_start(&member->linger, on_linger_over, LINGER_MS, 0);
+    else
+        uv_stop(member->loop);
+}
+
+static void on_alone(void *arg)
+{
+    struct member *member = arg;
+    if (member->phase == PHASE_OVER)
+        uv_stop(member->loop);
+}
+
+/* Stops what runs, then ends with 1. */
+static void leave(struct member *member, int number)
+{
+    enum phase before = member->phase;
+    if (before == PHASE_OVER)
+        return;
+    member->phase = PHASE_LEAVING;
+    uv_timer_stop(&member->waiting);
+    if (before == PHASE_WAITING || before == PHASE_DONE)
+        finish(member, 1);
+    else
+        ranks_stop(member->ranks, number,
+                   before == PHASE_LEAVING ? 0 : member->settings->shutdown_ms);
+}
+
+static void send_leave(struct member *member, enum rdzv_leaving why, const char *text)
+{
+    AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
+    rdzv_put_leave(&out, &(struct rdzv_leave){ .why = why, .text = text });
+    tell_leader(member, &out);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct member *member = handle->data;
+    char text[64];
+    if (member->phase == PHASE_OVER)
+        return;
+    snprintf(text, sizeof text, "signal SIG%s", sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+    if (member->phase == PHASE_LEAVING) {
+        say(member, "received SIG%s again: killing the ranks", text + strlen("signal SIG"));
+    } else {
+        say(member, "received %d death signal (SIG%s), shutting down workers", number,
+            text + strlen("signal SIG"));
+        send_leave(member, RDZV_LEAVES_STOPPED, text);
+    }
+    leave(member, number);
+}
+
+/* ---- deaths ---- */
+
+/* Those not told yet, in an arena. */
+static struct rdzv_deaths untold(struct member *member)
+{
+    size_t n = member->fallen.n - member->n_told;
+    struct rdzv_deaths deaths = { .n = n < RDZV_MAX_DEATHS ? n : RDZV_MAX_DEATHS };
+    struct rdzv_death *at = ARENA_ARRAY(member->memory, deaths.n, struct rdzv_death);
+    uint64_t now = clock_mono_us();
+    for (size_t i = 0; i < deaths.n; i++) {
+        const struct fallen *fallen = &member->fallen.at[member->n_told + i];
+        at[i] = fallen->death;
+        at[i].age_us = now - fallen->at_us;
+    }
+    deaths.at = at;
+    deaths.more = (uint32_t)(n - deaths.n);
+    return deaths;
+}
+
+static void send_report(struct member *member, enum rdzv_outcome outcome)
+{
+    AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
+    arena_reset(member->memory);
+    struct rdzv_report report = { .term = member->term,
+                                  .round = member->round.round,
+                                  .outcome = outcome,
+                                  .final = outcome == RDZV_FAILED && member->final,
+                                  .deaths = untold(member) };
+    rdzv_put_report(&out, &report);
+    member->n_told = member->fallen.n;
+    tell_leader(member, &out);
+}
+
+static void tell_death(struct member *member, const struct rdzv_death *death)
+{
+    AUTO_BUF struct buf text = BUF_INIT(RDZV_TEXT_MAX);
+    summary_death(death, member->node, &text);
+    tell_event(member, "launch.failed", buf_str(&text));
+}
+
+static void on_rank_ended(void *arg, const struct rdzv_death *death)
+{
+    struct member *member = arg;
+    if (death->code == 0 && death->signal == 0)
+        return;
+    uint64_t now = clock_mono_us();
+    vec_push(&member->fallen, ((struct fallen){ .death = *death, .at_us = now - death->age_us }));
+    if (member->phase != PHASE_RUNNING)
+        return;
+    member->down_us = now - death->age_us;
+    member->spent++;
+    member->final = death->spared || member->spent > member->settings->terms.max_restarts;
+    member->reported = true;
+    member->phase = PHASE_STOPPING;
+    send_report(member, RDZV_FAILED);
+    tell_death(member, death);
+    ranks_stop(member->ranks, 0, member->settings->shutdown_ms);
+}
+
+/* ---- joining ---- */
+
+static void on_checked(void *arg, const struct rdzv_checked *checked)
+{
+    struct member *member = arg;
+    AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
+    rdzv_put_checked(&out, checked);
+    tell_leader(member, &out);
+}
+
+/* A store that was offered and not used is offered again. */
+static int open_store(struct member *member, struct err *err)
+{
+    if (member->next_store)
+        return 0;
+    if (seat_shares_port(member->seat)) {
+        member->next_store = store_open_unbound(member->loop, &store_default_limits);
+        member->next_port = seat_lead_port(member->seat);
+        return 0;
+    }
+    const char *addr = seat_listen_addr(member->seat);
+    member->next_store = store_open(member->loop, addr, 0, &store_default_limits, err);
+    if (!member->next_store && strcmp(addr, "*") != 0) /* others reach it by another address */
+        member->next_store = store_open(member->loop, "*", 0, &store_default_limits, err);
+    if (!member->next_store)
+        return -1;
+    member->next_port = store_port(member->next_store);
+    return 0;
+}
+
+static struct rdzv_claim make_claim(struct member *member)
+{
+    const struct rdzv_round *round = &member->round;
+    if (!member->has_round)
+        return (struct rdzv_claim){ .term = member->term };
+    return (struct rdzv_claim){
+        .term = member->term,
+        .round = round->round,
+        .group_rank = round->group_rank,
+        .restarts = round->restarts,
+        .running = member->phase == PHASE_RUNNING || member->phase == PHASE_STOPPING,
+        .done = member->phase == PHASE_DONE,
+        .world_id = round->world_id,
+        .nodes = round->nodes,
+    };
+}
+
+static void give_up(struct member *member, const char *text)
+{
+    say(member, "%s", text);
+    send_leave(member, RDZV_LEAVES_FAILED, text);
+    leave(member, 0);
+}
+
+static void send_join(struct member *member)
+{
+    AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
+    const struct settings *settings = member->settings;
+    struct err err;
+    if (open_store(member, &err) != 0) {
+        give_up(member, err.what);
+        return;
+    }
+    if (settings->terms.check && !member->check)
+        member->check = check_create(member->loop, settings, seat_listen_addr(member->seat),
+                                     on_checked, member);
+    arena_reset(member->memory);
+    struct rdzv_join join = {
+        .member = member->id,
+        .run_id = settings->run_id,
+        .node = member->node,
+        .addr = seat_addr(member->seat),
+        .node_rank = settings->node_rank,
+        .ranks = settings->ranks,
+        .store_port = member->next_port,
+        .lead_port = seat_lead_port(member->seat),
+        .check_port = member->check ? check_port(member->check) : 0,
+        .spent = member->spent,
+        .terms = settings->terms,
+        .claim = make_claim(member),
+    };
+    if (member->phase == PHASE_WAITING) {
+        join.deaths = untold(member);
+        member->n_told = member->fallen.n;
+    }
+    rdzv_put_join(&out, &join);
+    tell_leader(member, &out);
+}
+
+/* A leader listens. What a former one may not have heard is said again. */
+static void on_taken(void *arg)
+{
+    struct member *member = arg;
+    if (member->phase >= PHASE_LEAVING)
+        return;
+    if (member->phase == PHASE_STOPPING)
+        member->n_told = 0;
+    send_join(member);
+    if (member->phase == PHASE_STOPPING && member->reported)
+        send_report(member, RDZV_FAILED);
+}
+
+static void on_ranks_gone(void *arg)
+{
+    struct member *member = arg;
+    switch (member->phase) {
+    case PHASE_RUNNING:
+        member->phase = PHASE_DONE;
+        send_report(member, RDZV_DONE);
+        break;
+    case PHASE_STOPPING:
+        member->phase = PHASE_WAITING;
+        send_join(member);
+        break;
+    case PHASE_LEAVING: finish(member, 1); break;
+    case PHASE_WAITING:
+    case PHASE_DONE:
+    case PHASE_OVER: break;
+    }
+}
+
+/* ---- orders ---- */
+
+static void on_waiting(uv_timer_t *timer)
+{
+    struct member *member = timer->data;
+    if (member->phase != PHASE_WAITING || strcmp(member->waits_for, member->said) == 0)
+        return;
+    snprintf(member->said, sizeof member->said, "%s", member->waits_for);
+    say(member, "waiting for nodes: %s", member->waits_for);
+}
+
+static int hear_welcome(struct member *member, const struct rdzv_frame_in *frame)
+{
+    struct rdzv_welcome welcome;
+    if (rdzv_get_welcome(frame, member->memory, &welcome) != 0)
+        return -1;
+    if (welcome.term > member->term)
+        member->term = welcome.term;
+    snprintf(member->waits_for, sizeof member->waits_for, "%s",
+             welcome.waiting ? welcome.waiting : "");
+    if (member->waits_for[0] && !uv_is_active((uv_handle_t *)&member->waiting))
+        uv_timer_start(&member->waiting, on_waiting, WAITING_MS, WAITING_MS);
+    return 0;
+}
+
+static void keep_round(struct member *member, const struct rdzv_frame_in *frame)
+{
+    arena_reset(member->round_memory);
+    if (rdzv_get_round(frame, member->round_memory, &member->round) != 0)
+        BUG("a frame was read once and not twice");
+    member->has_round = true;
+    member->term = member->round.term;
+    member->reported = member->final = false;
+    vec_clear(&member->fallen);
+    member->n_told = 0;
+    uv_timer_stop(&member->waiting);
+    member->waits_for[0] = member->said[0] = '\0';
+}
+
+/* The former round's store ends with its round; ours serves when this node is the first. */
+static void change_store(struct member *member)
+{
+    struct store_server *former = TAKE(member->store);
+    if (member->round.group_rank == 0)
+        member->store = TAKE(member->next_store);
+    seat_serve_store(member->seat, member->store);
+    store_close(former);
+}
+
+static void say_started(struct member *member, uint32_t former_restarts)
+{
+    const struct rdzv_round *round = &member->round;
+    char text[RDZV_TEXT_MAX], how[64] = "";
+    if (member->down_us == 0)
+        return;
+    double took = (double)(clock_mono_us() - member->down_us) / 1e6;
+    if (round->restarts > former_restarts)
+        snprintf(how, sizeof how, ", restart %u of %u", round->restarts,
+                 member->settings->terms.max_restarts);
+    snprintf(text, sizeof text, "%.1024s: started again in %.2f s (round %u%s), %u node%s, %s",
+             round->cause, took, round->round, how, round->nodes, round->nodes == 1 ? "" : "s",
+             ranks_were_warm(member->ranks) ? "warm" : "cold");
+    say(member, "%s", text);
+    tell_event(member, "launch.round", text);
+}
+
+static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
+{
+    struct rdzv_round round;
+    struct err err;
+    if (rdzv_get_round(frame, member->memory, &round) != 0)
+        return -1;
+    if (round.term < member->term || member->phase != PHASE_WAITING)
+        return 0;
+    uint32_t former_restarts = member->has_round ? member->round.restarts : 0;
+    keep_round(member, frame);
+    change_store(member);
+    seat_know(member->seat, &member->round);
+    member->phase = PHASE_RUNNING;
+    if (ranks_start(member->ranks, &member->round, member->spent, &err) != 0) {
+        member->phase = PHASE_WAITING;
+        give_up(member, err.what);
+        return 0;
+    }
+    say_started(member, former_restarts);
+    member->down_us = 0;
+    return 0;
+}
+
+static int hear_stop(struct member *member, const struct rdzv_frame_in *frame)
+{
+    struct rdzv_stop stop;
+    if (rdzv_get_stop(frame, member->memory, &stop) != 0)
+        return -1;
+    if (stop.term < member->term || !member->has_round || stop.round != member->round.round ||
+        (member->phase != PHASE_RUNNING && member->phase != PHASE_DONE))
+        return 0;
+    member->term = stop.term;
+    member->down_us = clock_mono_us();
+    member->phase = PHASE_STOPPING;
+    ranks_stop(member->ranks, 0, member->settings->shutdown_ms);
+    return 0;
+}
+
+static int hear_check(struct member *member, const struct rdzv_frame_in *frame)
+{
+    struct rdzv_check check;
+    if (rdzv_get_check(frame, member->memory, &check) != 0)
+        return -1;
+    if (member->check && check.term >= member->term && member->phase == PHASE_WAITING)
+        check_run(member->check, &check);
+    return 0;
+}
+
+static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
+{
+    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
+    struct rdzv_end end;
+    if (rdzv_get_end(frame, member->memory, &end) != 0)
+        return -1;
+    if (end.term < member->term || member->phase >= PHASE_LEAVING)
+        return 0;
+    member->ended = true;
+    if (end.kind == RDZV_END_DONE && member->phase != PHASE_RUNNING) {
+        finish(member, 0);
+        return 0;
+    }
+    streams_flush(member->streams);
+    summary_print(member->settings, &end, isatty(STDERR_FILENO) == 1, &text);
+    fputs(buf_str(&text), stderr);
+    leave(member, 0);
+    return 0;
+}
+
+static int hear_refused(struct member *member, const struct rdzv_frame_in *frame)
+{
+    struct rdzv_refused refused;
+    if (rdzv_get_refused(frame, member->memory, &refused) != 0)
+        return -1;
+    say(member, "the leader of the rendezvous refused this node: %s", refused.text);
+    leave(member, 0);
+    return 0;
+}
+
+static void on_order(void *arg, const struct rdzv_frame_in *frame)
+{
+    struct member *member = arg;
+    int rc = 0;
+    arena_reset(member->memory);
+    if (member->phase >= PHASE_LEAVING)
+        return;
+    switch (frame->kind) {
+    case RDZV_FRAME_WELCOME: rc = hear_welcome(member, frame); break;
+    case RDZV_FRAME_ROUND: rc = hear_round(member, frame); break;
+    case RDZV_FRAME_STOP: rc = hear_stop(member, frame); break;
+    case RDZV_FRAME_CHECK: rc = hear_check(member, frame); break;
+    case RDZV_FRAME_END: rc = hear_end(member, frame); break;
+    case RDZV_FRAME_REFUSED: rc = hear_refused(member, frame); break;
+    default: break;
+    }
+    if (rc != 0)
+        say(member, "the leader said something that cannot be read (frame %d, %zu bytes)",
+            (int)frame->kind, frame->len);
+}
+
+static void on_seat_says(void *arg, const char *text)
+{
+    say(arg, "%s", text);
+}
+
+static void on_seat_failed(void *arg, const char *text)
+{
+    struct member *member = arg;
+    say(member, "%s", text);
+    leave(member, 0);
+}
+
+/* ---- making ---- */
+
+static int open_all(struct member *member, const char *cookie, struct err *err)
+{
+    const struct settings *settings = member->settings;
+    struct seat_sink seat = { .taken = on_taken,
+                              .order = on_order,
+                              .say = on_seat_says,
+                              .failed = on_seat_failed,
+                              .alone = on_alone,
+                              .arg = member };
+    struct ranks_sink ranks = { .ended = on_rank_ended, .gone = on_ranks_gone, .arg = member };
+    if (getrandom(&member->id, sizeof member->id, 0) != (ssize_t)sizeof member->id)
+        return err_sys(err, "a random number");
+    member->id |= 1; /* never 0 */
+    if (gethostname(member->node, sizeof member->node - 1) != 0)
+        return err_sys(err, "the name of this machine");
+    member->streams = streams_create(member->loop, settings, err);
+    if (!member->streams)
+        return -1;
+    if (settings->warm)
+        member->warm = warm_create(member->loop, settings, cookie, on_warm_says, member);
+    member->ranks =
+        ranks_create(member->loop, settings, member->streams, member->warm, cookie, ranks);
+    member->seat = seat_create(member->loop, settings, member->id, seat);
+    return 0;
+}
+
+static void open_handles(struct member *member)
+{
+    const struct settings *settings = member->settings;
+    uv_timer_init(member->loop, &member->waiting);
+    uv_timer_init(member->loop, &member->linger);
+    member->waiting.data = member->linger.data = member;
+    for (size_t i = 0; i < settings->n_signals; i++) {
+        uv_signal_init(member->loop, &member->signals[i]);
+        member->signals[i].data = member;
+        uv_signal_start(&member->signals[i], on_signal, settings->signals[i]);
+    }
+}
+
+static void close_all(struct member *member)
+{
+    ranks_destroy(member->ranks);
+    warm_destroy(member->warm);
+    check_destroy(member->check);
+    seat_destroy(member->seat);
+    store_close(member->store);
+    store_close(member->next_store);
+    streams_destroy(member->streams);
+    for (size_t i = 0; i < member->settings->n_signals; i++)
+        uv_close((uv_handle_t *)&member->signals[i], NULL);
+    uv_close((uv_handle_t *)&member->waiting, NULL);
+    uv_close((uv_handle_t *)&member->linger, NULL);
+    (void)uv_run(member->loop, UV_RUN_DEFAULT);
+    vec_fini(&member->fallen);
+    arena_destroy(member->memory);
+    arena_destroy(member->round_memory);
+}
+
+int member_run(uv_loop_t *loop, const struct settings *settings, const char *cookie)
+{
+    struct member member = { .loop = loop,
+                             .settings = settings,
+                             .exit_code = 1,
+                             .memory = arena_create(),
+                             .round_memory = arena_create() };
+    struct err err;
+    open_handles(&member);
+    if (open_all(&member, cookie, &err) != 0) {
+        say(&member, "%s", err.what);
+    } else {
+        seat_start(member.seat);
+        if (member.phase != PHASE_OVER)
+            (void)uv_run(loop, UV_RUN_DEFAULT);
+    }
+    close_all(&member);
+    return member.exit_code;
+}

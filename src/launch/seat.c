@@ -1,0 +1,592 @@
+/* Finding the leader. Before the first round there is one place to look: the endpoint, where
+ * whoever can listen leads. Afterwards the members of the last round are asked in the order of
+ * their group ranks; reaching itself, this launcher leads, so that all who are left end up with the
+ * same one without a vote. Looking never ends by itself before join_ms, and the ranks run on
+ * meanwhile. */
+#include "launch/seat.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "launch/door.h"
+#include "launch/leader.h"
+#include "launch/peer.h"
+#include "launch/resolve.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RETRY_FIRST_MS   10u
+#define RETRY_SLOWEST_MS 500u
+#define ENDPOINT_MS      2000u /* a connection attempt to the endpoint */
+#define MEMBER_MS        500u  /* ... to a member that may lead */
+#define PATIENCE_MS      1000u /* then it is said what is waited for */
+#define SAY_EVERY_MS     10000u
+#define MOVES_MAX        4u
+
+struct target {
+    char addr[256]; /* numeric or a name */
+    uint16_t port;
+    uint64_t member; /* 0: not known */
+};
+
+struct seat {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    uint64_t member;
+    struct seat_sink sink;
+    char preface[RDZV_PREFACE_MAX + 1];
+    struct leader *leader;
+    struct peer *peer;
+    struct target at;     /* whom peer is connected to, or was last */
+    struct target former; /* who led until now; port 0: nobody */
+    bool up, welcomed, at_endpoint, failed;
+    VEC(struct target) known; /* the first of the round, by group rank */
+    uv_timer_t retry, beat;
+    int handles;
+    bool ask_former; /* it was not silent: perhaps only the connection broke */
+    size_t next;     /* step of a search: 0 the former leader or the endpoint, then the known */
+    unsigned moves;  /* from one to the next, without a welcome */
+    uint64_t since_ms, said_ms, wait_ms, heard_ms, beat_ms, beaten_ms;
+    char trouble[320];
+    char local[RESOLVE_MAX], endpoint[RESOLVE_MAX], host[256];
+};
+
+static void search(struct seat *seat);
+static void try_later(struct seat *seat);
+static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_ms);
+
+/* ---- who this node is ---- */
+
+static bool is_loopback(const char *addr)
+{
+    return strncmp(addr, "127.", 4) == 0 || strcmp(addr, "::1") == 0;
+}
+
+static bool is_numeric(const char *addr)
+{
+    struct in6_addr any;
+    return inet_pton(AF_INET, addr, &any) == 1 || inet_pton(AF_INET6, addr, &any) == 1;
+}
+
+/* A name that means this machine to itself (127.0.1.1 in its hosts file) and the right thing to
+ * the others. */
+static bool name_says_more(const struct seat *seat)
+{
+    const char *host = seat->settings->host;
+    return is_loopback(seat->endpoint) && !is_numeric(host) && strcmp(host, "localhost") != 0;
+}
+
+const char *seat_addr(const struct seat *seat)
+{
+    const struct settings *settings = seat->settings;
+    if (settings->local_addr)
+        return settings->local_addr;
+    if (settings->meeting == MEET_ALONE)
+        return settings->name == LAUNCH_DLROVER_RUN ? "127.0.0.1" : "localhost";
+    if (seat->at_endpoint && settings->meeting == MEET_STATIC)
+        return settings->host;
+    if (seat->at_endpoint)
+        return name_says_more(seat) ? settings->host : seat->endpoint;
+    return seat->local[0] ? seat->local : seat->host;
+}
+
+const char *seat_listen_addr(const struct seat *seat)
+{
+    const char *addr = seat_addr(seat);
+    if (strcmp(addr, "localhost") == 0 || is_numeric(addr))
+        return addr;
+    return "*";
+}
+
+uint16_t seat_lead_port(const struct seat *seat)
+{
+    return leader_port(seat->leader);
+}
+
+bool seat_leads(const struct seat *seat)
+{
+    return leader_leads(seat->leader);
+}
+
+size_t seat_others(const struct seat *seat)
+{
+    return leader_callers(seat->leader);
+}
+
+bool seat_shares_port(const struct seat *seat)
+{
+    return seat->settings->meeting == MEET_STATIC && seat->at_endpoint && seat_leads(seat);
+}
+
+void seat_serve_store(struct seat *seat, struct store_server *store)
+{
+    leader_serve_store(seat->leader, store);
+}
+
+/* ---- talking ---- */
+
+static void be_welcome(struct seat *seat)
+{
+    seat->welcomed = true;
+    seat->since_ms = seat->said_ms = seat->wait_ms = 0;
+    seat->next = 0;
+    seat->moves = 0;
+}
+
+void seat_send(struct seat *seat, const struct buf *frames)
+{
+    size_t done = 0, used;
+    struct rdzv_frame_in frame;
+    if (!leader_leads(seat->leader)) {
+        if (!seat->peer || !seat->up)
+            return;
+        buf_add(peer_out(seat->peer), frames->data, frames->len);
+        peer_flush(seat->peer);
+        return;
+    }
+    while (done < frames->len &&
+           rdzv_next(frames->data + done, frames->len - done, &frame, &used) == 1) {
+        if (frame.kind != RDZV_FRAME_EVENT) /* events are of jobs, and there is none */
+            leader_hear(seat->leader, &frame);
+        done += used;
+    }
+}
+
+void seat_know(struct seat *seat, const struct rdzv_round *round)
+{
+    if (seat->settings->meeting == MEET_ALONE || seat->settings->meeting == MEET_AGENT)
+        return;
+    vec_clear(&seat->known);
+    for (size_t i = 0; i < round->n_places; i++) {
+        const struct rdzv_place *place = &round->places[i];
+        struct target *target = vec_add(&seat->known);
+        snprintf(target->addr, sizeof target->addr, "%s", place->addr);
+        target->port = place->lead_port;
+        target->member = place->member;
+        if (seat->at.member == 0 && place->lead_port == seat->at.port &&
+            place->member != seat->member)
+            seat->at.member = place->member;
+    }
+}
+
+static void lose_seat(struct seat *seat, bool ask_again)
+{
+    if (seat->welcomed) {
+        seat->former = seat->at;
+        seat->ask_former = ask_again;
+    }
+    peer_close(TAKE(seat->peer));
+    seat->up = seat->welcomed = false;
+    uv_timer_stop(&seat->beat);
+    if (!leader_leads(seat->leader))
+        leader_sleep(seat->leader, NULL);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct seat *seat = timer->data;
+    uint64_t now = clock_mono_ms(), silence = seat->settings->silence_ms;
+    if (now - seat->beaten_ms > silence)
+        seat->heard_ms = now; /* it was this process that slept */
+    seat->beaten_ms = now;
+    if (silence > 0 && seat->settings->meeting != MEET_AGENT && now - seat->heard_ms >= silence) {
+        snprintf(seat->trouble, sizeof seat->trouble, "%.100s port %u %s", seat->at.addr,
+                 seat->at.port,
+                 seat->welcomed ? "fell silent"
+                                : "takes connections, but is no "
+                                  "launcher of this version");
+        lose_seat(seat, false);
+        search(seat);
+        return;
+    }
+    rdzv_put_plain(peer_out(seat->peer), RDZV_FRAME_BEAT);
+    peer_flush(seat->peer);
+}
+
+static void start_beats(struct seat *seat, uint32_t beat_ms)
+{
+    if (beat_ms == 0 || beat_ms == seat->beat_ms)
+        return;
+    seat->beat_ms = beat_ms;
+    seat->beaten_ms = clock_mono_ms();
+    uv_timer_start(&seat->beat, on_beat, beat_ms, beat_ms);
+}
+
+/* Launchers that ask here are sent to where this one sits. */
+static int hear_welcome(struct seat *seat, const struct rdzv_frame_in *frame)
+{
+    struct arena *arena = arena_create();
+    struct rdzv_welcome welcome;
+    int rc = rdzv_get_welcome(frame, arena, &welcome);
+    if (rc == 0)
+        start_beats(seat, welcome.beat_ms);
+    if (rc == 0 && !seat->welcomed && seat->settings->meeting != MEET_AGENT) {
+        struct rdzv_moved here = { .term = welcome.term,
+                                   .addr = peer_remote_addr(seat->peer),
+                                   .port = seat->at.port };
+        leader_sleep(seat->leader, &here);
+    }
+    if (rc == 0)
+        be_welcome(seat);
+    arena_destroy(arena);
+    return rc;
+}
+
+static int hear_moved(struct seat *seat, const struct rdzv_frame_in *frame)
+{
+    struct arena *arena = arena_create();
+    struct rdzv_moved moved;
+    int rc = rdzv_get_moved(frame, arena, &moved);
+    if (rc == 0) {
+        struct target to = { .port = moved.port };
+        snprintf(to.addr, sizeof to.addr, "%s", moved.addr);
+        lose_seat(seat, true);
+        if (++seat->moves <= MOVES_MAX)
+            go_to(seat, &to, ENDPOINT_MS);
+        else
+            try_later(seat); /* they send each other's callers round and round */
+    }
+    arena_destroy(arena);
+    return rc;
+}
+
+static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+{
+    struct seat *seat = arg;
+    (void)peer;
+    seat->heard_ms = clock_mono_ms();
+    switch (frame->kind) {
+    case RDZV_FRAME_BEAT: return 0;
+    case RDZV_FRAME_MOVED: return hear_moved(seat, frame);
+    case RDZV_FRAME_WELCOME:
+        if (hear_welcome(seat, frame) != 0)
+            return -1;
+        break;
+    case RDZV_FRAME_ROUND:
+    case RDZV_FRAME_CHECK:
+    case RDZV_FRAME_STOP:
+    case RDZV_FRAME_END:
+    case RDZV_FRAME_REFUSED: be_welcome(seat); break;
+    default: return -1;
+    }
+    seat->sink.order(seat->sink.arg, frame);
+    return 0;
+}
+
+/* ---- connecting ---- */
+
+/* Every launcher that sits elsewhere can lead: it listens where the others would find it. */
+static void open_own_door(struct seat *seat)
+{
+    struct err err;
+    struct door_place place = { .addr = seat_listen_addr(seat) };
+    if (seat->settings->meeting == MEET_AGENT || leader_port(seat->leader) != 0)
+        return;
+    if (strcmp(place.addr, "localhost") == 0)
+        place.addr = "127.0.0.1";
+    if (leader_listen(seat->leader, &place, &err) == 0)
+        return;
+    place = (struct door_place){ .addr = "*" }; /* the address others use is not this machine's */
+    if (leader_listen(seat->leader, &place, &err) != 0)
+        seat->sink.say(seat->sink.arg, err.what);
+}
+
+static void on_up(void *arg, struct peer *peer)
+{
+    struct seat *seat = arg;
+    seat->up = true;
+    seat->welcomed = false;
+    seat->heard_ms = clock_mono_ms();
+    seat->beat_ms = 0;
+    snprintf(seat->local, sizeof seat->local, "%s", peer_local_addr(peer));
+    open_own_door(seat);
+    if (seat->settings->meeting != MEET_AGENT)
+        start_beats(seat, seat->settings->beat_ms);
+    seat->sink.taken(seat->sink.arg);
+}
+
+static void on_lost(void *arg, struct peer *peer, const char *why)
+{
+    struct seat *seat = arg;
+    bool mute = seat->up && !seat->welcomed && seat->settings->meeting != MEET_AGENT;
+    (void)peer;
+    seat->peer = NULL;
+    if (mute)
+        snprintf(seat->trouble, sizeof seat->trouble,
+                 "%.100s port %u answers, but not as a launcher of this version: %.60s",
+                 seat->at.addr, seat->at.port, why);
+    else
+        snprintf(seat->trouble, sizeof seat->trouble, "%.100s port %u: %s", seat->at.addr,
+                 seat->at.port, why);
+    lose_seat(seat, true);
+    search(seat);
+}
+
+static struct peer_sink own_sink(struct seat *seat)
+{
+    return (struct peer_sink){ .frame = on_frame, .up = on_up, .lost = on_lost, .arg = seat };
+}
+
+static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_ms)
+{
+    struct err err;
+    char numeric[RESOLVE_MAX];
+    struct target target = *to;
+    if (resolve_host(target.addr, numeric, &err) != 0) {
+        snprintf(seat->trouble, sizeof seat->trouble, "%.199s", err.what);
+        search(seat);
+        return;
+    }
+    seat->at = target;
+    uv_timer_stop(&seat->retry);
+    seat->peer =
+        peer_connect(seat->loop, numeric, target.port, seat->preface, timeout_ms, own_sink(seat));
+}
+
+/* ---- leading ---- */
+
+static void lead(struct seat *seat, bool at_endpoint)
+{
+    seat->at_endpoint = at_endpoint;
+    seat->at = (struct target){ .port = leader_port(seat->leader), .member = seat->member };
+    leader_wake(seat->leader);
+    be_welcome(seat);
+    seat->former = (struct target){ .port = 0 };
+    seat->sink.taken(seat->sink.arg);
+    if (!at_endpoint && seat->endpoint[0])
+        leader_probe(seat->leader, seat->endpoint, seat->settings->port);
+}
+
+static bool may_lead_first(const struct seat *seat)
+{
+    const struct settings *settings = seat->settings;
+    return seat->known.n == 0 && (settings->meeting == MEET_ENDPOINT || settings->node_rank == 0);
+}
+
+/* Whoever can listen at the endpoint leads. */
+static bool lead_at_endpoint(struct seat *seat)
+{
+    struct err err;
+    struct door_place place = { .addr = seat->endpoint, .port = seat->settings->port };
+    if (!may_lead_first(seat))
+        return false;
+    if (leader_listen(seat->leader, &place, &err) != 0)
+        return false;
+    if (!is_loopback(seat->endpoint) || name_says_more(seat)) {
+        /* The address is ours. Others may reach this machine by another one of the same name. */
+        struct door_place all = { .addr = "*", .port = seat->settings->port };
+        leader_close_door(seat->leader);
+        if (leader_listen(seat->leader, &all, &err) != 0 &&
+            leader_listen(seat->leader, &place, &err) != 0)
+            return false;
+    }
+    lead(seat, true);
+    return true;
+}
+
+static void try_endpoint(struct seat *seat)
+{
+    struct err err;
+    struct target to = { .port = seat->settings->port };
+    if (resolve_host(seat->settings->host, seat->endpoint, &err) != 0) {
+        seat->endpoint[0] = '\0';
+        snprintf(seat->trouble, sizeof seat->trouble, "%.199s", err.what);
+        search(seat);
+        return;
+    }
+    if (lead_at_endpoint(seat))
+        return;
+    snprintf(to.addr, sizeof to.addr, "%s", seat->endpoint);
+    go_to(seat, &to, ENDPOINT_MS);
+}
+
+/* ---- searching ---- */
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct seat *seat = timer->data;
+    search(seat);
+}
+
+static void fail(struct seat *seat, uint64_t waited_ms)
+{
+    char text[512];
+    seat->failed = true;
+    snprintf(text, sizeof text, "no leader of the rendezvous at %s port %u within %.1f s: %s",
+             seat->settings->host ? seat->settings->host : "the agent", seat->settings->port,
+             (double)waited_ms / 1000, seat->trouble);
+    seat->sink.failed(seat->sink.arg, text);
+}
+
+static void say_trouble(struct seat *seat, uint64_t now)
+{
+    char text[512];
+    uint64_t waited = now - seat->since_ms;
+    if (waited < PATIENCE_MS || now - seat->said_ms < SAY_EVERY_MS)
+        return;
+    seat->said_ms = now;
+    snprintf(text, sizeof text, "waiting for the leader of the rendezvous, %.0f s of %.0f s: %s",
+             (double)waited / 1000, (double)seat->settings->terms.join_ms / 1000, seat->trouble);
+    seat->sink.say(seat->sink.arg, text);
+}
+
+/* A pass is over; another one soon. */
+static void try_later(struct seat *seat)
+{
+    uint64_t now = clock_mono_ms(), waited = now - seat->since_ms;
+    bool for_ever = seat->settings->meeting == MEET_AGENT;
+    if (!for_ever && waited >= seat->settings->terms.join_ms) {
+        fail(seat, waited);
+        return;
+    }
+    say_trouble(seat, now);
+    seat->next = 0;
+    seat->ask_former = true;
+    seat->wait_ms = seat->wait_ms == 0 ? RETRY_FIRST_MS : seat->wait_ms * 2;
+    if (seat->wait_ms > RETRY_SLOWEST_MS)
+        seat->wait_ms = RETRY_SLOWEST_MS;
+    uv_timer_start(&seat->retry, on_retry, seat->wait_ms, 0);
+}
+
+static bool same_target(const struct target *a, const struct target *b)
+{
+    if (a->member != 0 && b->member != 0)
+        return a->member == b->member;
+    return a->port == b->port && strcmp(a->addr, b->addr) == 0;
+}
+
+/* One step: the former leader, then the members by group rank. -1: nobody left to ask. */
+static int ask_next(struct seat *seat)
+{
+    const struct target *former = &seat->former;
+    size_t step = seat->next++;
+    if (step == 0 && seat->ask_former && former->port != 0) {
+        go_to(seat, former, MEMBER_MS);
+        return 0;
+    }
+    for (step = step ? step : seat->next++; step <= seat->known.n; step = seat->next++) {
+        const struct target *target = &seat->known.at[step - 1];
+        if (target->member == seat->member && leader_port(seat->leader) != 0) {
+            lead(seat, false);
+            return 0;
+        }
+        if (target->port == 0 || target->member == seat->member || same_target(target, former))
+            continue;
+        go_to(seat, target, MEMBER_MS);
+        return 0;
+    }
+    return -1;
+}
+
+static void connect_agent(struct seat *seat)
+{
+    seat->peer = peer_connect_unix(seat->loop, seat->settings->agent_socket,
+                                   seat->settings->agent_cookie, own_sink(seat));
+}
+
+static void search(struct seat *seat)
+{
+    if (seat->failed || seat->peer || leader_leads(seat->leader))
+        return;
+    bool first = seat->since_ms == 0;
+    if (first)
+        seat->since_ms = clock_mono_ms();
+    bool agent = seat->settings->meeting == MEET_AGENT;
+    if (agent || seat->known.n == 0) {
+        bool fresh = seat->next++ == 0;
+        if (!fresh)
+            try_later(seat);
+        else if (agent)
+            connect_agent(seat);
+        else
+            try_endpoint(seat);
+        return;
+    }
+    if (ask_next(seat) != 0)
+        try_later(seat);
+}
+
+/* ---- the leader in this process ---- */
+
+static void on_own_order(void *arg, const struct rdzv_frame_in *frame)
+{
+    struct seat *seat = arg;
+    seat->sink.order(seat->sink.arg, frame);
+}
+
+static void on_own_moved(void *arg, const struct rdzv_moved *moved)
+{
+    struct seat *seat = arg;
+    struct target to = { .port = moved->port };
+    snprintf(to.addr, sizeof to.addr, "%s", moved->addr);
+    peer_close(TAKE(seat->peer));
+    seat->up = seat->welcomed = false;
+    seat->former = (struct target){ .port = 0 };
+    uv_timer_stop(&seat->beat);
+    seat->at_endpoint = false;
+    seat->sink.say(seat->sink.arg,
+                   "another launcher leads this run with a later term: going there");
+    go_to(seat, &to, ENDPOINT_MS);
+}
+
+static void on_own_alone(void *arg)
+{
+    struct seat *seat = arg;
+    seat->sink.alone(seat->sink.arg);
+}
+
+/* ---- making ---- */
+
+struct seat *seat_create(uv_loop_t *loop, const struct settings *settings, uint64_t member,
+                         struct seat_sink sink)
+{
+    struct seat *seat = mem_new(sizeof *seat);
+    struct err err;
+    struct leader_sink own = {
+        .order = on_own_order, .moved = on_own_moved, .alone = on_own_alone, .arg = seat
+    };
+    seat->loop = loop;
+    seat->settings = settings;
+    seat->member = member;
+    seat->sink = sink;
+    if (door_preface(seat->preface, settings->token, &err) != 0)
+        BUG("%s", err.what); /* launch_main has looked at it */
+    if (gethostname(seat->host, sizeof seat->host) != 0 || seat->host[sizeof seat->host - 1])
+        snprintf(seat->host, sizeof seat->host, "localhost");
+    seat->leader = leader_create(loop, settings, member, own);
+    uv_timer_init(loop, &seat->retry);
+    uv_timer_init(loop, &seat->beat);
+    seat->retry.data = seat->beat.data = seat;
+    seat->handles = 2;
+    return seat;
+}
+
+void seat_start(struct seat *seat)
+{
+    if (seat->settings->meeting == MEET_ALONE)
+        lead(seat, false);
+    else
+        search(seat);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct seat *seat = handle->data;
+    if (--seat->handles > 0)
+        return;
+    vec_fini(&seat->known);
+    free(seat);
+}
+
+void seat_destroy(struct seat *seat)
+{
+    if (!seat)
+        return;
+    peer_close(TAKE(seat->peer));
+    leader_destroy(TAKE(seat->leader));
+    uv_close((uv_handle_t *)&seat->retry, on_handle_closed);
+    uv_close((uv_handle_t *)&seat->beat, on_handle_closed);
+}

@@ -1,0 +1,42 @@
+/* Where this launcher sits in its rendezvous: a connection to whoever leads, or the leader in this
+ * process. Finds the leader, and when it is lost the next one: members of the last round by group
+ * rank, and the first of them that is left leads. */
+#ifndef LAUNCH_SEAT_H
+#define LAUNCH_SEAT_H
+
+#include "launch/settings.h"
+#include "launch/store.h"
+#include "wire/rendezvous.h"
+
+#include <uv.h>
+
+struct seat_sink {
+    void (*taken)(void *arg); /* a leader listens from now on: JOIN */
+    void (*order)(void *arg, const struct rdzv_frame_in *);
+    void (*say)(void *arg, const char *text); /* for people, one sentence */
+    /* No leader within join_ms, or none can ever be found. */
+    void (*failed)(void *arg, const char *text);
+    void (*alone)(void *arg); /* it leads, and the last other launcher has gone */
+    void *arg;
+};
+struct seat;
+struct seat *seat_create(uv_loop_t *, const struct settings *, uint64_t member, struct seat_sink);
+void seat_destroy(struct seat *); /* NULL-safe */
+void seat_start(struct seat *);
+
+/* Whole frames; without a leader they are dropped (JOIN repeats what matters). */
+void seat_send(struct seat *, const struct buf *frames);
+/* The members of a round: where the next leader is looked for. */
+void seat_know(struct seat *, const struct rdzv_round *);
+bool seat_leads(const struct seat *);
+size_t seat_others(const struct seat *); /* connections to the leader in this process */
+
+/* Meaningful from the first `taken` on. */
+const char *seat_addr(const struct seat *);        /* where others reach this node */
+const char *seat_listen_addr(const struct seat *); /* for store_open, numeric or a word */
+uint16_t seat_lead_port(const struct seat *);
+/* Static rendezvous, at the original endpoint: the store answers at the leader's own port. */
+bool seat_shares_port(const struct seat *);
+void seat_serve_store(struct seat *, struct store_server *);
+
+#endif

@@ -1,0 +1,654 @@
+/* The parked interpreter, from the outside (its inside: warm.py).
+ *
+ * Life: IDLE -> LOOKING (a rank runs; what does it import?) -> PARKING (started, imports) ->
+ * PARKED. A parked interpreter forks a bench of ranks ahead of time: processes that are already
+ * children of this one, lead their own session, die with it, and wait for an order (descriptors,
+ * environment). warm_fork hands out the orders, which takes a millisecond; the bench is filled
+ * again a moment after the new round began. Ranks are not forked on the way to a restart: copying
+ * the page tables of a process that has imported torch takes 4 ms each.
+ *
+ * Nothing here is needed for correctness: every failure ends the parked interpreter and its bench,
+ * says why once, and leaves the ranks to be started cold. */
+#include "launch/warm.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "base/vec.h"
+#include "launch/guard.h"
+#include "launch/rank_env.h"
+#include "launch/rank_spawn.h"
+#include "launch/warm_look.h"
+#include "launch/warm_pack.h"
+#include "warm_py.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define BENCH_MAX       256u
+#define FIRST_LOOK_MS   100u
+#define SLOWEST_LOOK_MS 2000u
+#define SETTLED_MS      700u /* nothing new was mapped for so long */
+#define YOUNG_MS        1000u
+#define LOOK_LIMIT_MS   60000u
+#define HELLO_MS        20000u /* both starts of Python, on a loaded machine */
+#define IMPORT_MS       120000u
+#define REFILL_MS       1000u /* the new ranks have the processors to themselves until then */
+#define FORK_MS         500u
+#define MESSAGE_MAX     1024u
+
+enum phase { WARM_IDLE, WARM_LOOKING, WARM_PARKING, WARM_PARKED };
+
+/* A socket with its watcher; freed by the loop. */
+struct ear {
+    uv_poll_t poll;
+    struct warm *warm;
+    int fd;
+    bool control;
+};
+
+struct warm {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    const char *cookie;
+    void (*say)(void *arg, const char *text);
+    void *arg;
+    enum phase phase;
+    uv_timer_t timer;
+    char said[256];
+
+    struct arena *arena; /* of env and argv */
+    char **env, **argv;  /* what the parked one has, or will have */
+    pid_t rank;
+    uint64_t since, settled_since;
+    unsigned interval, mapped, modules;
+
+    pid_t parked;
+    struct ear *control, *bench;
+    VEC(pid_t) ready;
+    uint32_t wanted;
+    bool announced;
+    unsigned long kib;
+    unsigned handles;
+    bool doomed;
+};
+
+static void say(struct warm *warm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct warm *warm, const char *fmt, ...)
+{
+    char text[sizeof warm->said];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (strcmp(text, warm->said) == 0)
+        return;
+    snprintf(warm->said, sizeof warm->said, "%s", text);
+    warm->say(warm->arg, text);
+}
+
+/* ---- sockets ---- */
+
+static void free_if_done(struct warm *warm)
+{
+    if (!warm->doomed || warm->handles > 0)
+        return;
+    arena_destroy(warm->arena);
+    vec_fini(&warm->ready);
+    free(warm);
+}
+
+static void on_ear_closed(uv_handle_t *handle)
+{
+    struct ear *ear = handle->data;
+    struct warm *warm = ear->warm;
+    free(ear);
+    warm->handles--;
+    free_if_done(warm);
+}
+
+static void close_ear(struct ear **at)
+{
+    struct ear *ear = TAKE(*at);
+    if (!ear)
+        return;
+    uv_close((uv_handle_t *)&ear->poll, on_ear_closed);
+    close(ear->fd);
+}
+
+static void on_heard(uv_poll_t *poll, int status, int events);
+
+/* Takes fd over. NULL: the loop does not want it (closed). */
+static struct ear *open_ear(struct warm *warm, int fd, bool control)
+{
+    struct ear *ear = mem_new(sizeof *ear);
+    *ear = (struct ear){ .warm = warm, .fd = fd, .control = control };
+    if (uv_poll_init(warm->loop, &ear->poll, fd) != 0) {
+        close(fd);
+        free(ear);
+        return NULL;
+    }
+    ear->poll.data = ear;
+    warm->handles++;
+    uv_poll_start(&ear->poll, UV_READABLE, on_heard);
+    return ear;
+}
+
+static int make_pair(int pair[2])
+{
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+}
+
+/* ---- the end of a parked one ---- */
+
+static void end_process(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+}
+
+static void reap(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+static void end_bench(struct warm *warm)
+{
+    close_ear(&warm->bench);
+    for (size_t i = 0; i < warm->ready.n; i++)
+        end_process(warm->ready.at[i]);
+    for (size_t i = 0; i < warm->ready.n; i++)
+        reap(warm->ready.at[i]);
+    vec_clear(&warm->ready);
+}
+
+static void end_parked(struct warm *warm)
+{
+    uv_timer_stop(&warm->timer);
+    end_bench(warm);
+    close_ear(&warm->control);
+    if (warm->parked > 0) {
+        /* Its group too: what it was just forking, and what an import may have started. */
+        end_process(-warm->parked);
+        end_process(warm->parked);
+        reap(warm->parked);
+        while (waitpid(-warm->parked, NULL, 0) > 0 || errno == EINTR) {
+        }
+    }
+    warm->parked = 0;
+    warm->phase = WARM_IDLE;
+}
+
+/* ---- starting one ---- */
+
+static _Noreturn void become_interpreter(const struct warm *warm, const char *program, char **env,
+                                         const int keep[2])
+{
+    char unbuffered[] = "-u", command[] = "-c", nothing[] = "pass";
+    char *first[] = { warm->argv[0], unbuffered, command, nothing, NULL };
+    sigset_t none;
+    sigemptyset(&none);
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)setsid();
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+        _exit(127);
+    (void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+    for (int i = 0; i < 2; i++)
+        if (fcntl(keep[i], F_SETFD, 0) < 0)
+            _exit(127);
+    execve(program, first, env);
+    _exit(127);
+}
+
+/* The ranks' environment with this program's own text in front of PYTHONPATH. */
+static char **parked_env(struct warm *warm, const int keep[2])
+{
+    size_t n = 0, out = 0;
+    const char *path = "";
+    bool marked = false;
+    while (warm->env[n])
+        n++;
+    char **env = ARENA_ARRAY(warm->arena, n + 4, char *);
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(warm->env[i], "PYTHONPATH=", 11) == 0) {
+            path = warm->env[i] + 11;
+            continue;
+        }
+        marked = marked || strncmp(warm->env[i], GUARD_COOKIE "=", sizeof GUARD_COOKIE) == 0;
+        env[out++] = warm->env[i];
+    }
+    if (!marked)
+        env[out++] = arena_printf(warm->arena, "%s=%s", GUARD_COOKIE, warm->cookie);
+    env[out++] = arena_printf(warm->arena, "PYTHONPATH=/proc/self/fd/%d%s%s", keep[1],
+                              *path ? ":" : "", path);
+    env[out++] = arena_printf(warm->arena, "MUSTER_WARM=%d,%d,%d,1,%s", keep[0], keep[1],
+                              (int)getpid(), GUARD_COOKIE);
+    return env;
+}
+
+/* The two messages that the interpreter finds in its socket: command line and modules. */
+static int send_first(struct warm *warm, int fd)
+{
+    AUTO_BUF struct buf line = BUF_INIT(128u << 10), names = BUF_INIT(4096);
+    for (char **arg = warm->argv; *arg; arg++)
+        buf_add(&line, *arg, strlen(*arg) + 1);
+    if (warm->settings->preload)
+        buf_puts(&names, warm->settings->preload);
+    else
+        warm_names(warm->modules, ",", &names);
+    if (names.len == 0)
+        buf_putc(&names, ','); /* an empty message would be the end */
+    if (line.overflow || names.overflow || warm_send(fd, line.data, line.len, NULL, 0) < 0)
+        return -1;
+    return warm_send(fd, names.data, names.len, NULL, 0);
+}
+
+static void on_too_slow(uv_timer_t *timer)
+{
+    struct warm *warm = timer->data;
+    say(warm, "cold start: an interpreter could not be parked in time");
+    end_parked(warm);
+}
+
+static void park(struct warm *warm)
+{
+    int pair[2];
+    int archive = warm_pack_archive("sitecustomize.py", launch_warm_py, launch_warm_py_len);
+    if (archive < 0 || make_pair(pair) < 0) {
+        say(warm, "cold start: no interpreter can be parked: %s", strerror(errno));
+        if (archive >= 0)
+            close(archive);
+        return;
+    }
+    int keep[2] = { pair[1], archive };
+    char **env = parked_env(warm, keep);
+    const char *program = rank_spawn_find(warm->arena, warm->argv[0], warm->env);
+    sigset_t all, before;
+    pid_t launcher = getpid();
+    /* A signal to the child must not reach the loop's handlers. */
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    warm->parked = !program || send_first(warm, pair[0]) < 0 ? -1 : fork();
+    if (warm->parked == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != launcher)
+            _exit(127);
+        become_interpreter(warm, program, env, keep);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    close(pair[1]);
+    close(archive);
+    warm->phase = WARM_PARKING;
+    warm->announced = false;
+    warm->control = warm->parked < 0 ? NULL : open_ear(warm, pair[0], true);
+    if (warm->parked < 0)
+        close(pair[0]);
+    if (!warm->control) {
+        say(warm, "cold start: no interpreter can be parked");
+        end_parked(warm);
+        return;
+    }
+    uv_timer_start(&warm->timer, on_too_slow, HELLO_MS, 0);
+}
+
+/* ---- looking ---- */
+
+static void on_look(uv_timer_t *timer)
+{
+    struct warm *warm = timer->data;
+    struct warm_sight sight;
+    uint64_t now = clock_mono_ms();
+    if (now - warm->since > LOOK_LIMIT_MS || warm_look(warm->rank, &sight) < 0) {
+        /* What it had imported when it ended is no guide; the next round is looked at anew. */
+        if (warm->phase == WARM_LOOKING)
+            warm->phase = WARM_IDLE;
+        return;
+    }
+    if (sight.mapped != warm->mapped || sight.modules != warm->modules)
+        warm->settled_since = now;
+    warm->mapped = sight.mapped;
+    warm->modules = sight.modules;
+    if (now - warm->settled_since >= SETTLED_MS && now - warm->since >= YOUNG_MS) {
+        park(warm);
+        return;
+    }
+    warm->interval = warm->interval * 3 / 2;
+    if (warm->interval > SLOWEST_LOOK_MS)
+        warm->interval = SLOWEST_LOOK_MS;
+    uv_timer_start(timer, on_look, warm->interval, 0);
+}
+
+static char **copy_list(struct arena *arena, char *const *list)
+{
+    size_t n = 0;
+    while (list[n])
+        n++;
+    char **copy = ARENA_ARRAY(arena, n + 1, char *);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = arena_strdup(arena, list[i]);
+    return copy;
+}
+
+/* ---- the bench ---- */
+
+static int fill(struct warm *warm)
+{
+    int pair[2];
+    if (make_pair(pair) < 0)
+        return -1;
+    char text[32];
+    snprintf(text, sizeof text, "fill %u", warm->wanted);
+    int sent = warm_send(warm->control->fd, text, strlen(text), &pair[1], 1);
+    close(pair[1]);
+    if (sent < 0) {
+        close(pair[0]);
+        return -1;
+    }
+    warm->bench = open_ear(warm, pair[0], false);
+    return warm->bench ? 0 : -1;
+}
+
+static void fail(struct warm *warm, const char *why)
+{
+    say(warm, "cold start: %s", why);
+    end_parked(warm);
+}
+
+static void announce(struct warm *warm)
+{
+    AUTO_BUF struct buf names = BUF_INIT(512);
+    if (warm->announced)
+        return;
+    warm->announced = true;
+    if (warm->settings->preload)
+        buf_puts(&names, warm->settings->preload);
+    else
+        warm_names(warm->modules, ", ", &names);
+    say(warm, "warm: %s parked, %lu MB", names.len > 0 ? names.data : "plain Python",
+        (warm->kib + 512) / 1024);
+}
+
+static void hear_bench(struct warm *warm, const char *text)
+{
+    uint64_t pid;
+    if (strncmp(text, "parked ", 7) != 0 || !scan_u64(text + 7, 1, INT32_MAX, &pid))
+        return;
+    vec_push(&warm->ready, (pid_t)pid);
+    if (warm->ready.n == warm->wanted)
+        announce(warm);
+}
+
+static void hear_control(struct warm *warm, const char *text)
+{
+    uint64_t kib;
+    if (strcmp(text, "hello") == 0) {
+        uv_timer_start(&warm->timer, on_too_slow, IMPORT_MS, 0);
+    } else if (strncmp(text, "failed ", 7) == 0) {
+        say(warm, "warm: not imported ahead: %s", text + 7);
+    } else if (strncmp(text, "unsafe ", 7) == 0) {
+        fail(warm, text + 7);
+    } else if (strncmp(text, "ready ", 6) == 0 && scan_u64(text + 6, 0, UINT32_MAX, &kib)) {
+        uv_timer_stop(&warm->timer);
+        warm->kib = (unsigned long)kib;
+        warm->phase = WARM_PARKED;
+        if (fill(warm) < 0)
+            fail(warm, "the parked interpreter does not answer");
+    }
+}
+
+/* One message as text; its length, 0 at the end, -1 when there is none now. */
+static ssize_t take_message(int fd, char text[MESSAGE_MAX])
+{
+    ssize_t n = recv(fd, text, MESSAGE_MAX - 1, MSG_DONTWAIT);
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+static void on_heard(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    struct ear *ear = poll->data;
+    struct warm *warm = ear->warm;
+    char text[MESSAGE_MAX];
+    for (;;) {
+        if (ear != warm->control && ear != warm->bench)
+            return; /* closed by what was heard */
+        ssize_t n = take_message(ear->fd, text);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0) {
+            fail(warm, warm->phase == WARM_PARKED
+                           ? "the parked interpreter ended"
+                           : "this Python cannot be parked (it ended, or runs without site)");
+            return;
+        }
+        if (ear->control)
+            hear_control(warm, text);
+        else
+            hear_bench(warm, text);
+    }
+}
+
+static void on_refill(uv_timer_t *timer)
+{
+    struct warm *warm = timer->data;
+    if (warm->phase == WARM_PARKED && !warm->bench && fill(warm) < 0)
+        fail(warm, "the parked interpreter does not answer");
+}
+
+/* ---- interface ---- */
+
+struct warm *warm_create(uv_loop_t *loop, const struct settings *settings, const char *cookie,
+                         void (*sink)(void *arg, const char *text), void *arg)
+{
+    struct warm *warm = mem_new(sizeof *warm);
+    *warm = (struct warm){
+        .loop = loop, .settings = settings, .cookie = cookie, .say = sink, .arg = arg, .handles = 1
+    };
+    warm->arena = arena_create();
+    uv_timer_init(loop, &warm->timer);
+    uv_unref((uv_handle_t *)&warm->timer);
+    warm->timer.data = warm;
+    return warm;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct warm *warm = handle->data;
+    warm->handles--;
+    free_if_done(warm);
+}
+
+void warm_destroy(struct warm *warm)
+{
+    if (!warm)
+        return;
+    end_parked(warm);
+    warm->doomed = true;
+    uv_close((uv_handle_t *)&warm->timer, on_timer_closed);
+}
+
+/* The first variable that libraries read at load and that is not the same in both; NULL: none. */
+static const char *differs(char *const *a, char *const *b)
+{
+    for (; *a; a++) {
+        size_t len = strcspn(*a, "=") + 1;
+        char *const *at = b;
+        if (!warm_entry_matters(*a))
+            continue;
+        while (*at && strncmp(*at, *a, len) != 0)
+            at++;
+        if (!*at || strcmp(*at, *a) != 0)
+            return *a;
+    }
+    return NULL;
+}
+
+static const char *env_differs(char *const *a, char *const *b)
+{
+    const char *entry = differs(a, b);
+    return entry ? entry : differs(b, a);
+}
+
+static bool same_line(char *const *a, char *const *b)
+{
+    while (*a && *b && strcmp(*a, *b) == 0) {
+        a++;
+        b++;
+    }
+    return !*a && !*b;
+}
+
+void warm_watch(struct warm *warm, pid_t rank, char *const *env)
+{
+    const struct settings *settings = warm->settings;
+    if (!settings->warm || (settings->kind != PROGRAM_SCRIPT && settings->kind != PROGRAM_MODULE) ||
+        settings->ranks > BENCH_MAX)
+        return;
+    if (warm->phase >= WARM_PARKING) {
+        if (!env_differs(warm->env, env))
+            return;
+        end_parked(warm);
+    }
+    arena_reset(warm->arena);
+    warm->env = copy_list(warm->arena, env);
+    warm->argv = rank_argv_make(warm->arena, settings, 0);
+    if (settings->ranks > 1 && !same_line(warm->argv, rank_argv_make(warm->arena, settings, 1))) {
+        say(warm, "cold start: the ranks' command lines differ (local_rank)");
+        return;
+    }
+    warm->rank = rank;
+    warm->wanted = settings->ranks;
+    warm->since = warm->settled_since = clock_mono_ms();
+    warm->interval = FIRST_LOOK_MS;
+    warm->mapped = warm->modules = 0;
+    warm->phase = WARM_LOOKING;
+    uv_timer_start(&warm->timer, on_look, FIRST_LOOK_MS, 0);
+}
+
+bool warm_ready(const struct warm *warm)
+{
+    return warm->phase == WARM_PARKED;
+}
+
+bool warm_owns(const struct warm *warm, pid_t pid)
+{
+    if (!warm || pid <= 0)
+        return false;
+    for (size_t i = 0; i < warm->ready.n; i++)
+        if (warm->ready.at[i] == pid)
+            return true;
+    return pid == warm->parked;
+}
+
+/* ---- beginning a round ---- */
+
+/* Says why these ranks cannot come from what is parked. */
+static bool fits(struct warm *warm, const struct warm_rank *ranks, size_t n)
+{
+    if (warm->phase != WARM_PARKED) {
+        if (warm->phase == WARM_PARKING)
+            say(warm, "cold start: the interpreter to be parked is still importing");
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *entry = env_differs(warm->env, ranks[i].env);
+        if (entry) {
+            char why[160];
+            snprintf(why, sizeof why, "%.*s has changed since the interpreter was parked",
+                     (int)strcspn(entry, "="), entry);
+            fail(warm, why);
+            return false;
+        }
+        if (!same_line(warm->argv, ranks[i].argv) || n != warm->wanted) {
+            fail(warm, "the command has changed since the interpreter was parked");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The next message of the bench, waited for until then. 0; -1: none came. */
+static int await_message(struct warm *warm, uint64_t until, char text[MESSAGE_MAX])
+{
+    for (;;) {
+        uint64_t now = clock_mono_ms();
+        struct pollfd poll_fd = { .fd = warm->bench->fd, .events = POLLIN };
+        if (poll(&poll_fd, 1, now < until ? (int)(until - now) : 0) == 0)
+            return -1;
+        ssize_t n = take_message(warm->bench->fd, text);
+        if (n > 0)
+            return 0;
+        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            return -1;
+    }
+}
+
+static int await_bench(struct warm *warm, uint64_t until)
+{
+    char text[MESSAGE_MAX];
+    if (!warm->bench && fill(warm) < 0)
+        return -1;
+    while (warm->ready.n < warm->wanted) {
+        if (await_message(warm, until, text) < 0)
+            return -1;
+        hear_bench(warm, text);
+    }
+    return 0;
+}
+
+static int give_orders(struct warm *warm, const struct warm_rank *ranks, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char index[24];
+        AUTO_CLOSE int request = warm_pack_request(ranks[i].cwd, ranks[i].env);
+        int fds[3] = { request, ranks[i].out, ranks[i].err };
+        snprintf(index, sizeof index, "%zu", i);
+        if (request < 0 || warm_send(warm->bench->fd, index, strlen(index), fds, 3) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int hear_begun(struct warm *warm, size_t n, uint64_t until, pid_t *pids)
+{
+    char text[MESSAGE_MAX];
+    for (size_t begun = 0; begun < n; begun++) {
+        unsigned index, pid;
+        if (await_message(warm, until, text) < 0 ||
+            sscanf(text, "begin %u %u", &index, &pid) != 2 || index >= n)
+            return -1;
+        pids[index] = (pid_t)pid;
+    }
+    return 0;
+}
+
+int warm_fork(struct warm *warm, const struct warm_rank *ranks, size_t n, pid_t *pids)
+{
+    uint64_t until = clock_mono_ms() + FORK_MS;
+    if (!warm || !fits(warm, ranks, n))
+        return -1;
+    AUTO_FREE pid_t *begun = mem_new(n * sizeof *begun);
+    if (await_bench(warm, until) < 0 || give_orders(warm, ranks, n) < 0 ||
+        hear_begun(warm, n, until, begun) < 0) {
+        fail(warm, "the parked interpreter did not answer in time");
+        return -1;
+    }
+    memcpy(pids, begun, n * sizeof *pids);
+    close_ear(&warm->bench);
+    vec_clear(&warm->ready); /* they are ranks now */
+    uv_timer_start(&warm->timer, on_refill, REFILL_MS, 0);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* What a running rank has imported, seen from outside: its mapped libraries. And which variables of
+ * its environment libraries read while they are loaded. */
+#ifndef LAUNCH_WARM_LOOK_H
+#define LAUNCH_WARM_LOOK_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct warm_sight {
+    unsigned mapped;  /* shared libraries: grows while it imports */
+    unsigned modules; /* bits: rows of the list of modules that are safe to import ahead */
+};
+/* 0; -1: the process is gone, or not ours to look at. */
+int warm_look(pid_t, struct warm_sight *);
+/* "numpy,torch": in the order they are to be imported; "" for none. */
+void warm_names(unsigned modules, const char *separator, struct buf *out);
+
+/* Read at load, so that a process forked from a parent with another value would differ. entry:
+ * "NAME=value". */
+bool warm_entry_matters(const char *entry);
+
+#endif

@@ -1,0 +1,34 @@
+/* Launchers inside tasks reach the server through their agent: a Unix socket in the agent's
+ * directory on one side, channels of the uplink on the other. What they say passes through
+ * unread (wire/rendezvous.h). */
+#ifndef NODE_RELAY_H
+#define NODE_RELAY_H
+
+#include "job/ids.h"
+#include "node/uplink.h"
+#include "wire/message.h"
+
+#include <stdbool.h>
+
+#define RELAY_SOCKET "launch.sock" /* below the agent's directory, mode 0600 */
+
+/* Whose cookie is it? false: of no attempt that runs here. */
+struct relay_guests {
+    bool (*whose)(void *arg, const char *cookie, size_t len, struct task_ref *, uint32_t *attempt);
+    void *arg;
+};
+
+struct relay;
+/* Listens at once. NULL with err: launchers will not find a socket. */
+struct relay *relay_create(const char *dir, struct uplink *, struct relay_guests, struct err *);
+void relay_destroy(struct relay *); /* NULL-safe like all below; hangs up on everybody */
+
+/* The server has said WELCOME. Launchers that it knew over an earlier connection are hung up on
+ * (they connect anew and say what they hold), those that came meanwhile are introduced. */
+void relay_up(struct relay *);
+void relay_lost(struct relay *);  /* the uplink is down: new launchers wait, the others too */
+void relay_go_on(struct relay *); /* the uplink has room again */
+void relay_data(struct relay *, const struct wire_data *); /* for one of them */
+void relay_close(struct relay *, uint32_t channel);        /* once it has what was sent to it */
+
+#endif

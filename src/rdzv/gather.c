@@ -1,0 +1,181 @@
+/* From one state to the next: called after every event, decides by the state alone. */
+#include "rdzv/machine.h"
+
+#include <stdlib.h>
+
+uint32_t gather_world(const struct rdzv *rdzv, uint32_t members)
+{
+    uint32_t n = members < rdzv->terms.max ? members : rdzv->terms.max;
+    return n - n % rdzv->terms.node_unit;
+}
+
+uint32_t gather_least(const struct rdzv *rdzv)
+{
+    uint32_t unit = rdzv->terms.node_unit;
+    return (rdzv->terms.min + unit - 1) / unit * unit;
+}
+
+void gather_open(struct rdzv *rdzv, uint64_t now_us)
+{
+    rdzv->phase = RDZV_GATHER;
+    rdzv->gathering = true;
+    rdzv->gather_us = rdzv->last_join_us = now_us;
+}
+
+static int by_seniority(const void *a, const void *b)
+{
+    const struct member *const *x = a;
+    const struct member *const *y = b;
+    return (*x)->senior < (*y)->senior ? -1 : (*x)->senior > (*y)->senior;
+}
+
+/* Those of the last round first, in their order, then by arrival. */
+static struct member **choose(struct rdzv *rdzv, uint32_t n)
+{
+    struct member **all = ARENA_ARRAY(rdzv->memory, rdzv->parts[PART_WAITING], struct member *);
+    size_t found = 0;
+    for (size_t i = 0; i < rdzv->members.n; i++)
+        if (rdzv->members.at[i]->part == PART_WAITING)
+            all[found++] = rdzv->members.at[i];
+    qsort(all, found, sizeof *all, by_seniority);
+    return n <= found ? all : NULL;
+}
+
+static void form(struct rdzv *rdzv, uint32_t n, uint64_t now_us)
+{
+    struct member **chosen = choose(rdzv, n);
+    if (!chosen)
+        return;
+    bool check = false;
+    for (uint32_t i = 0; i < n; i++)
+        check = check || (rdzv->terms.check && !chosen[i]->checked);
+    if (check)
+        trial_begin(rdzv, chosen, n, now_us);
+    else
+        rounds_start(rdzv, chosen, n);
+}
+
+static void too_few(struct rdzv *rdzv, uint64_t now_us)
+{
+    uint32_t here = rdzv->parts[PART_WAITING];
+    uint32_t least = gather_least(rdzv);
+    bool known = rdzv->expected != UINT32_MAX;
+    const char *left = here == 1 ? "node is left" : "nodes are left";
+    if (rdzv->barrier_passed)
+        rounds_over(rdzv, RDZV_END_FAILED,
+                    "%s; %u %s beside those that are done, and a round needs %u", rdzv->cause, here,
+                    left, least);
+    else if (rdzv->stopped[0] && !known)
+        rounds_over(rdzv, RDZV_END_STOPPED, "%s; %u %s, and a round needs %u", rdzv->stopped, here,
+                    left, least);
+    else if (known && rdzv->expected < least)
+        rounds_over(rdzv, RDZV_END_LOST, "only %u nodes can take part, and a round needs %u",
+                    rdzv->expected, least);
+    else if (now_us >= machine_after(rdzv->gather_us, rdzv->terms.join_ms))
+        rounds_over(rdzv, rdzv->has_round ? RDZV_END_LOST : RDZV_END_TIMEOUT,
+                    "%u of at least %u nodes were there after %llu ms%s%s", here, least,
+                    (unsigned long long)rdzv->terms.join_ms, rdzv->has_round ? ": " : "",
+                    rdzv->has_round ? rdzv->cause : "");
+}
+
+static void step_gather(struct rdzv *rdzv, uint64_t now_us)
+{
+    if (!rdzv->settled || !rdzv->gathering || rdzv->parts[PART_BUSY] > 0)
+        return;
+    uint32_t here = rdzv->parts[PART_WAITING];
+    uint32_t n = gather_world(rdzv, here);
+    if (n < gather_least(rdzv)) {
+        too_few(rdzv, now_us);
+        return;
+    }
+    bool full = n == gather_world(rdzv, UINT32_MAX);
+    bool late = now_us >= machine_after(rdzv->last_join_us, rdzv->terms.last_call_ms) ||
+                now_us >= machine_after(rdzv->gather_us, rdzv->terms.join_ms);
+    if (full || here >= rdzv->expected || rdzv->has_round || late)
+        form(rdzv, n, now_us);
+}
+
+static void step_run(struct rdzv *rdzv, uint64_t now_us)
+{
+    const uint32_t *states = rdzv->states;
+    if (rdzv->resuming && states[PLACE_ABSENT] == 0)
+        rdzv->resuming = false;
+    if (states[PLACE_DONE] + states[PLACE_DONE_GONE] == rdzv->n_places) {
+        rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->n_places);
+        return;
+    }
+    /* A newcomer is let in when that makes a larger world; near the end (somebody is done) it is
+     * not worth a restart of the others. */
+    uint32_t running = states[PLACE_RUNNING];
+    if (rdzv->resuming || running != rdzv->n_places || rdzv->parts[PART_WAITING] == 0 ||
+        gather_world(rdzv, running + rdzv->parts[PART_WAITING]) <= running)
+        return;
+    const char *name = "a node";
+    for (size_t i = 0; i < rdzv->members.n; i++)
+        if (rdzv->members.at[i]->part == PART_WAITING)
+            name = rdzv->members.at[i]->node;
+    char cause[SENTENCE];
+    (void)snprintf(cause, sizeof cause, "%s joined", name);
+    rounds_stop(rdzv, false, cause, now_us);
+}
+
+static void step_stopping(struct rdzv *rdzv, uint64_t now_us)
+{
+    if (rdzv->resuming && rdzv->states[PLACE_ABSENT] == 0)
+        rdzv->resuming = false;
+    if (rdzv->states[PLACE_STOPPING] + rdzv->states[PLACE_ABSENT] > 0)
+        return;
+    size_t finished = 0;
+    for (size_t i = 0; i < rdzv->n_places; i++)
+        finished += rdzv->places[i].finished;
+    char cause[SENTENCE];
+    deaths_cause(rdzv, rdzv->cause, cause); /* an earlier death may have been told later */
+    if (rdzv->final) {
+        rounds_over(rdzv, RDZV_END_FAILED, "%s; %s", cause, rdzv->final_why);
+        return;
+    }
+    if (finished == rdzv->n_places) {
+        rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->n_places);
+        return;
+    }
+    if (rdzv->by_failure)
+        (void)snprintf(rdzv->cause, sizeof rdzv->cause, "%s", cause);
+    gather_open(rdzv, now_us);
+}
+
+void gather_progress(struct rdzv *rdzv, uint64_t now_us)
+{
+    enum rdzv_phase before;
+    do {
+        before = rdzv->phase;
+        switch (before) {
+        case RDZV_GATHER: step_gather(rdzv, now_us); break;
+        case RDZV_CHECK: trial_progress(rdzv, now_us); break;
+        case RDZV_RUN: step_run(rdzv, now_us); break;
+        case RDZV_STOPPING: step_stopping(rdzv, now_us); break;
+        case RDZV_OVER: break;
+        }
+    } while (rdzv->phase != before);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t gather_due(const struct rdzv *rdzv)
+{
+    uint64_t due = UINT64_MAX;
+    if (rdzv->phase == RDZV_GATHER && rdzv->gathering && rdzv->parts[PART_BUSY] == 0) {
+        due = machine_after(rdzv->gather_us, rdzv->terms.join_ms);
+        if (gather_world(rdzv, rdzv->parts[PART_WAITING]) >= gather_least(rdzv))
+            due = sooner(due, machine_after(rdzv->last_join_us, rdzv->terms.last_call_ms));
+    }
+    if (rdzv->phase == RDZV_CHECK)
+        due = rdzv->trial.until_us;
+    if (rdzv->resuming)
+        due = sooner(due, rdzv->resume_us);
+    if (rdzv->phase == RDZV_RUN && rdzv->states[PLACE_DONE])
+        due = sooner(due, machine_after(rdzv->first_done_us, rdzv->terms.exit_barrier_ms));
+    return due;
+}

@@ -1,0 +1,144 @@
+/* Who is checked with whom, and who is to blame: the second round mixes slow with fast, so that a
+ * node that failed because of its partner meets a good one. Few nodes; everything is computed anew
+ * from the figures, so the verdict needs no memory of the groups. */
+#include "rdzv/pairing.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct ranked {
+    uint64_t took_us;
+    size_t node;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct ranked *x = a;
+    const struct ranked *y = b;
+    if (x->took_us != y->took_us)
+        return x->took_us < y->took_us ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+size_t pairing_make(const struct pairing_node *nodes, size_t n, int round, uint32_t *group)
+{
+    if (n < 2) {
+        if (n == 1)
+            group[0] = 0;
+        return n;
+    }
+    size_t groups = n / 2;
+    if (round == 0) {
+        for (size_t i = 0; i < n; i++)
+            group[i] = (uint32_t)(i / 2 < groups ? i / 2 : groups - 1);
+        return groups;
+    }
+    AUTO_FREE struct ranked *order = mem_new(n * sizeof *order);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct ranked){
+            .took_us = nodes[i].ok[0] && !nodes[i].self_bad ? nodes[i].took_us[0] : UINT64_MAX,
+            .node = i,
+        };
+    qsort(order, n, sizeof *order, by_time);
+    for (size_t i = 0; i < groups; i++) {
+        group[order[i].node] = (uint32_t)i;
+        group[order[n - 1 - i].node] = (uint32_t)i;
+    }
+    if (n % 2 == 1)
+        group[order[groups].node] = (uint32_t)(groups - 1);
+    return groups;
+}
+
+static bool passed(const struct pairing_node *node)
+{
+    return !node->self_bad && ((node->ran[0] && node->ok[0]) || (node->ran[1] && node->ok[1]));
+}
+
+struct company {  /* of one node that never passed, over the rounds */
+    bool excused; /* each time a partner was broken by itself */
+    bool accused; /* a partner passed with somebody else */
+};
+
+static struct company company_of(const struct pairing_node *nodes, size_t n,
+                                 uint32_t *const groups[2], size_t self)
+{
+    struct company company = { .excused = true };
+    for (int round = 0; round < 2; round++) {
+        if (!nodes[self].ran[round])
+            continue;
+        bool broken = false;
+        for (size_t i = 0; i < n; i++) {
+            if (i == self || groups[round][i] != groups[round][self])
+                continue;
+            broken = broken || nodes[i].self_bad;
+            company.accused = company.accused || passed(&nodes[i]);
+        }
+        company.excused = company.excused && broken;
+    }
+    return company;
+}
+
+static bool least_time(const struct pairing_node *node, uint64_t *out)
+{
+    bool any = false;
+    for (int round = 0; round < 2; round++) {
+        if (!node->ran[round] || !node->ok[round])
+            continue;
+        if (!any || node->took_us[round] < *out)
+            *out = node->took_us[round];
+        any = true;
+    }
+    return any;
+}
+
+static void find_stragglers(const struct pairing_node *nodes, size_t n, enum pairing_verdict *out)
+{
+    AUTO_FREE uint64_t *least = mem_new(n * sizeof *least);
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++)
+        if (out[i] == PAIRING_GOOD && least_time(&nodes[i], &least[known]))
+            known++;
+    if (known < 2)
+        return;
+    qsort(least, known, sizeof *least, by_value);
+    uint64_t low = least[(known - 1) / 2];
+    uint64_t high = least[known / 2];
+    uint64_t median = low + (high - low) / 2;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t took;
+        if (out[i] == PAIRING_GOOD && least_time(&nodes[i], &took) && took > median &&
+            took - median > median)
+            out[i] = PAIRING_STRAGGLER;
+    }
+}
+
+void pairing_judge(const struct pairing_node *nodes, size_t n, enum pairing_verdict *out)
+{
+    if (n == 0)
+        return;
+    AUTO_FREE uint32_t *first = mem_new(n * sizeof *first);
+    AUTO_FREE uint32_t *second = mem_new(n * sizeof *second);
+    uint32_t *const groups[2] = { first, second };
+    pairing_make(nodes, n, 0, first);
+    pairing_make(nodes, n, 1, second);
+    for (size_t i = 0; i < n; i++) {
+        bool ran = nodes[i].ran[0] || nodes[i].ran[1];
+        out[i] = PAIRING_GOOD;
+        if (nodes[i].self_bad)
+            out[i] = PAIRING_FAULTY;
+        if (nodes[i].self_bad || passed(&nodes[i]) || !ran)
+            continue;
+        struct company company = company_of(nodes, n, groups, i);
+        if (!company.excused)
+            out[i] = company.accused ? PAIRING_FAULTY : PAIRING_SUSPECT;
+    }
+    find_stragglers(nodes, n, out);
+}

@@ -1,0 +1,246 @@
+/* The events of a rendezvous. Each one changes what is known of its member, then gather_progress
+ * moves the machine as far as the state allows; what is to be said goes out at the end. */
+#include "rdzv/rdzv.h"
+
+#include "rdzv/machine.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct rdzv *rdzv_create(const struct rdzv_limits *limits, struct rdzv_sink sink)
+{
+    struct rdzv *rdzv = mem_new(sizeof *rdzv);
+    rdzv->limits = *limits;
+    rdzv->sink = sink;
+    rdzv->phase = RDZV_GATHER;
+    rdzv->term = 1;
+    rdzv->expected = UINT32_MAX;
+    rdzv->scan_us = UINT64_MAX;
+    rdzv->by_id = map_create();
+    rdzv->by_rank = map_create();
+    rdzv->memory = arena_create();
+    rdzv->deaths_memory = arena_create();
+    return rdzv;
+}
+
+void rdzv_destroy(struct rdzv *rdzv)
+{
+    if (!rdzv)
+        return;
+    while (rdzv->members.n > 0)
+        members_remove(rdzv, rdzv->members.at[rdzv->members.n - 1]);
+    trial_drop(rdzv);
+    vec_fini(&rdzv->members);
+    vec_fini(&rdzv->barred);
+    vec_fini(&rdzv->deaths);
+    vec_fini(&rdzv->ended);
+    vec_fini(&rdzv->outbox);
+    map_destroy(rdzv->by_id);
+    map_destroy(rdzv->by_rank);
+    arena_destroy(rdzv->memory);
+    arena_destroy(rdzv->deaths_memory);
+    free(rdzv->places);
+    free(rdzv->run_id);
+    free(rdzv);
+}
+
+static void move_on(struct rdzv *rdzv, uint64_t now_us)
+{
+    gather_progress(rdzv, now_us);
+    orders_waiting(rdzv, now_us);
+    orders_close(rdzv);
+}
+
+/* Who took part and missed the end (its connection broke) is told it again. */
+static void answer_late(struct rdzv *rdzv, uint64_t member)
+{
+    for (size_t i = 0; i < rdzv->ended.n; i++)
+        if (rdzv->ended.at[i] == member) {
+            orders_end(rdzv, member, &rdzv->end);
+            return;
+        }
+    orders_refuse(rdzv, member, RDZV_REFUSED_OVER, "the job has ended: %s", rdzv->end.text);
+}
+
+static void take_in(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
+{
+    bool known = members_find(rdzv, join->member) != NULL;
+    struct member *member = members_admit(rdzv, join, now_us);
+    if (!member)
+        return;
+    claims_learn(rdzv, join, now_us);
+    uint32_t round;
+    bool stop = claims_settle(rdzv, member, join, now_us, &round);
+    if (!known)
+        orders_news(rdzv, RDZV_NEWS_JOINED, member->id, "%s joined with %u ranks", member->node,
+                    member->ranks);
+    if (!known)
+        rdzv->last_join_us = now_us;
+    if (!rdzv->gathering && rdzv->phase == RDZV_GATHER)
+        gather_open(rdzv, now_us);
+    orders_describe(rdzv);
+    orders_welcome(rdzv, member);
+    if (stop)
+        orders_stop(rdzv, member->id, round,
+                    rdzv->phase == RDZV_STOPPING ? rdzv->cause : "the others are past that round");
+    if (known && trial_has(rdzv, member->id))
+        trial_again(rdzv, member->id);
+}
+
+void rdzv_join(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
+{
+    orders_open(rdzv);
+    if (rdzv->phase == RDZV_OVER)
+        answer_late(rdzv, join->member);
+    else
+        take_in(rdzv, join, now_us);
+    move_on(rdzv, now_us);
+}
+
+void rdzv_report(struct rdzv *rdzv, uint64_t id, const struct rdzv_report *report, uint64_t now_us)
+{
+    orders_open(rdzv);
+    struct member *member = members_find(rdzv, id);
+    if (member)
+        members_heard(rdzv, member, now_us);
+    if (member && member->part == PART_IN_ROUND &&
+        claims_current(rdzv, report->term, report->round)) {
+        enum place_state state = member->place->state;
+        if (report->outcome == RDZV_FAILED && (state == PLACE_RUNNING || state == PLACE_STOPPING))
+            rounds_failed(rdzv, member, &report->deaths, report->final, now_us);
+        else if (report->outcome == RDZV_DONE)
+            rounds_done(rdzv, member->place, now_us);
+    }
+    move_on(rdzv, now_us);
+}
+
+void rdzv_checked(struct rdzv *rdzv, uint64_t id, const struct rdzv_checked *checked,
+                  uint64_t now_us)
+{
+    orders_open(rdzv);
+    struct member *member = members_find(rdzv, id);
+    if (member) {
+        members_heard(rdzv, member, now_us);
+        trial_answer(rdzv, member, checked);
+    }
+    move_on(rdzv, now_us);
+}
+
+/* Out of the table; its part ends. */
+static void remove_member(struct rdzv *rdzv, struct member *member, const char *cause,
+                          uint64_t now_us)
+{
+    uint64_t id = member->id;
+    struct place *place = member->part == PART_IN_ROUND ? member->place : NULL;
+    bool checked = trial_has(rdzv, id);
+    members_remove(rdzv, member);
+    if (place && (rdzv->phase == RDZV_RUN || rdzv->phase == RDZV_STOPPING))
+        rounds_leave(rdzv, place, cause, now_us);
+    if (checked) {
+        trial_drop(rdzv);
+        gather_open(rdzv, now_us);
+    }
+}
+
+static void lose(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_us)
+{
+    struct member *member = members_find(rdzv, id);
+    char cause[SENTENCE];
+    if (member) {
+        (void)snprintf(cause, sizeof cause, "%s is lost: %s", member->node, why);
+        orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
+        remove_member(rdzv, member, cause, now_us);
+        return;
+    }
+    struct place *place = rdzv->resuming ? rounds_place(rdzv, id) : NULL;
+    if (!place || place->state != PLACE_ABSENT)
+        return;
+    (void)snprintf(cause, sizeof cause, "%s is lost: %s", place->node, why);
+    orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
+    rounds_leave(rdzv, place, cause, now_us);
+}
+
+void rdzv_lost(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_us)
+{
+    orders_open(rdzv);
+    lose(rdzv, id, why, now_us);
+    move_on(rdzv, now_us);
+}
+
+void rdzv_leave(struct rdzv *rdzv, uint64_t id, const struct rdzv_leave *leave, uint64_t now_us)
+{
+    orders_open(rdzv);
+    struct member *member = members_find(rdzv, id);
+    if (member) {
+        const char *text = leave->text ? leave->text : "";
+        char cause[SENTENCE];
+        (void)snprintf(cause, sizeof cause, "%s %s%s%s", member->node,
+                       leave->why == RDZV_LEAVES_STOPPED ? "was stopped" : "gave up",
+                       text[0] ? ": " : "", text);
+        enum place_state state = member->part == PART_IN_ROUND ? member->place->state : PLACE_LEFT;
+        if (leave->why == RDZV_LEAVES_STOPPED &&
+            (state == PLACE_RUNNING || state == PLACE_STOPPING))
+            (void)snprintf(rdzv->stopped, sizeof rdzv->stopped, "%s", cause);
+        orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
+        remove_member(rdzv, member, cause, now_us);
+    }
+    move_on(rdzv, now_us);
+}
+
+void rdzv_beat(struct rdzv *rdzv, uint64_t id, uint64_t now_us)
+{
+    struct member *member = members_find(rdzv, id);
+    if (member)
+        members_heard(rdzv, member, now_us);
+}
+
+void rdzv_expect(struct rdzv *rdzv, uint32_t members, uint64_t now_us)
+{
+    orders_open(rdzv);
+    rdzv->expected = members;
+    move_on(rdzv, now_us);
+}
+
+uint64_t rdzv_tick(struct rdzv *rdzv, uint64_t now_us)
+{
+    if (rdzv->phase == RDZV_OVER)
+        return UINT64_MAX;
+    orders_open(rdzv);
+    const char *why;
+    struct member *expired;
+    while (rdzv->phase != RDZV_OVER && (expired = members_expired(rdzv, now_us, &why)) != NULL)
+        lose(rdzv, expired->id, why, now_us);
+    if (rdzv->resuming && now_us >= rdzv->resume_us)
+        claims_resumed(rdzv, now_us);
+    trial_expire(rdzv, now_us);
+    rounds_barrier(rdzv, now_us);
+    move_on(rdzv, now_us);
+    if (rdzv->phase == RDZV_OVER)
+        return UINT64_MAX;
+    uint64_t due = gather_due(rdzv);
+    if (rdzv->scan_us < due)
+        due = rdzv->scan_us;
+    uint64_t waiting = orders_waiting_due(rdzv);
+    return waiting < due ? waiting : due;
+}
+
+enum rdzv_phase rdzv_phase(const struct rdzv *rdzv)
+{
+    return rdzv->phase;
+}
+
+uint64_t rdzv_term(const struct rdzv *rdzv)
+{
+    return rdzv->term;
+}
+
+uint32_t rdzv_round_number(const struct rdzv *rdzv)
+{
+    return rdzv->round;
+}
+
+uint32_t rdzv_members(const struct rdzv *rdzv)
+{
+    return (uint32_t)rdzv->members.n;
+}

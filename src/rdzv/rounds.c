@@ -1,0 +1,258 @@
+/* The life of one round: begun, ended by a failure or a change, done; and the end of all. */
+#include "rdzv/machine.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct place *rounds_place(const struct rdzv *rdzv, uint64_t member)
+{
+    for (size_t i = 0; i < rdzv->n_places; i++)
+        if (rdzv->places[i].member == member)
+            return &rdzv->places[i];
+    return NULL;
+}
+
+void rounds_state(struct rdzv *rdzv, struct place *place, enum place_state state)
+{
+    rdzv->states[place->state]--;
+    rdzv->states[state]++;
+    place->state = state;
+}
+
+/* ---- begin ---- */
+
+static int by_node_rank(const void *a, const void *b)
+{
+    const struct member *const *x = a;
+    const struct member *const *y = b;
+    return (*x)->node_rank < (*y)->node_rank ? -1 : (*x)->node_rank > (*y)->node_rank;
+}
+
+/* Group ranks: who asked for a node rank gets that one where the world has no gaps below it; the
+ * others fill what is left in the order they came with. */
+static struct member **seat(struct rdzv *rdzv, struct member *const *chosen, size_t n)
+{
+    struct member **asked = ARENA_ARRAY(rdzv->memory, n, struct member *);
+    struct member **others = ARENA_ARRAY(rdzv->memory, n, struct member *);
+    struct member **seats = ARENA_ARRAY(rdzv->memory, n, struct member *);
+    size_t n_asked = 0;
+    size_t n_others = 0;
+    for (size_t i = 0; i < n; i++)
+        if (chosen[i]->node_rank != RDZV_ANY_RANK)
+            asked[n_asked++] = chosen[i];
+        else
+            others[n_others++] = chosen[i];
+    qsort(asked, n_asked, sizeof *asked, by_node_rank);
+    for (size_t i = 0, a = 0, o = 0; i < n; i++)
+        seats[i] =
+            a < n_asked && (asked[a]->node_rank <= i || o == n_others) ? asked[a++] : others[o++];
+    return seats;
+}
+
+static uint32_t make_places(struct rdzv *rdzv, struct member *const *seats, size_t n,
+                            struct rdzv_place *told)
+{
+    uint32_t world = 0;
+    for (size_t i = 0; i < rdzv->members.n; i++)
+        rdzv->members.at[i]->place = NULL;
+    free(rdzv->places);
+    rdzv->places = mem_new(n * sizeof *rdzv->places);
+    rdzv->n_places = n;
+    memset(rdzv->states, 0, sizeof rdzv->states);
+    rdzv->states[PLACE_RUNNING] = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        struct member *member = seats[i];
+        struct place *place = &rdzv->places[i];
+        place->member = member->id;
+        place->state = PLACE_RUNNING;
+        (void)snprintf(place->node, sizeof place->node, "%s", member->node);
+        member->place = place;
+        member->senior = i;
+        members_part(rdzv, member, PART_IN_ROUND);
+        told[i] = (struct rdzv_place){
+            .member = member->id,
+            .node_rank = member->node_rank != RDZV_ANY_RANK ? member->node_rank : (uint32_t)i,
+            .ranks = member->ranks,
+            .first_rank = world,
+            .node = arena_strdup(rdzv->memory, member->node),
+            .addr = arena_strdup(rdzv->memory, member->addr),
+            .lead_port = member->lead_port,
+        };
+        world += member->ranks;
+    }
+    return world;
+}
+
+void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
+{
+    struct member **seats = seat(rdzv, chosen, n);
+    struct rdzv_place *told = ARENA_ARRAY(rdzv->memory, n, struct rdzv_place);
+    uint32_t world = make_places(rdzv, seats, n, told);
+    if (rdzv->by_failure)
+        rdzv->restarts++;
+    if (!rdzv->has_round)
+        (void)snprintf(rdzv->cause, sizeof rdzv->cause, "first");
+    rdzv->round = rdzv->next_round++;
+    rdzv->has_round = true;
+    rdzv->round_term = rdzv->term;
+    rdzv->by_failure = rdzv->has_done = rdzv->barrier_passed = rdzv->gathering = false;
+    rdzv->stopped[0] = '\0';
+    rdzv->world_id = hash_u64(rdzv->term) ^ rdzv->round;
+    for (size_t i = 0; i < n; i++)
+        rdzv->world_id = hash_u64(rdzv->world_id ^ seats[i]->id);
+    deaths_clear(rdzv);
+    rdzv->phase = RDZV_RUN;
+    struct rdzv_order order = { .kind = RDZV_ORDER_ROUND };
+    order.round = (struct rdzv_round){
+        .term = rdzv->term,
+        .world_id = rdzv->world_id,
+        .round = rdzv->round,
+        .restarts = rdzv->restarts,
+        .world = world,
+        .nodes = (uint32_t)n,
+        .places = told,
+        .n_places = n < RDZV_HEIRS ? n : RDZV_HEIRS,
+        .store_addr = told[0].addr,
+        .store_port = seats[0]->store_port,
+        .cause = arena_strdup(rdzv->memory, rdzv->cause),
+    };
+    for (size_t i = 0; i < n; i++) {
+        order.to = seats[i]->id;
+        order.round.group_rank = (uint32_t)i;
+        order.round.own = told[i];
+        orders_put(rdzv, &order);
+    }
+    orders_news(rdzv, RDZV_NEWS_ROUND, 0, "round %u: %zu nodes, %u ranks (%s)", rdzv->round, n,
+                world, rdzv->cause);
+}
+
+/* ---- end of one ---- */
+
+void rounds_stop(struct rdzv *rdzv, bool by_failure, const char *cause, uint64_t now_us)
+{
+    if (rdzv->phase != RDZV_RUN)
+        return;
+    rdzv->phase = RDZV_STOPPING;
+    rdzv->by_failure = by_failure;
+    (void)snprintf(rdzv->cause, sizeof rdzv->cause, "%s", cause);
+    for (size_t i = 0; i < rdzv->n_places; i++) {
+        struct place *place = &rdzv->places[i];
+        if (place->state != PLACE_RUNNING && place->state != PLACE_DONE)
+            continue;
+        rounds_state(rdzv, place, PLACE_STOPPING);
+        orders_stop(rdzv, place->member, rdzv->round, rdzv->cause);
+        struct member *member = members_find(rdzv, place->member);
+        if (member)
+            members_stop_by(rdzv, member, now_us);
+    }
+}
+
+static bool any_spared(const struct rdzv_deaths *deaths)
+{
+    for (size_t i = 0; i < deaths->n; i++)
+        if (deaths->at[i].spared)
+            return true;
+    return false;
+}
+
+void rounds_failed(struct rdzv *rdzv, struct member *member, const struct rdzv_deaths *deaths,
+                   bool final, uint64_t now_us)
+{
+    /* Ranks that die while a round is being stopped for another reason (a newcomer, a loss) die of
+     * that: nobody's budget pays for it. */
+    bool pays = rdzv->phase == RDZV_RUN || rdzv->by_failure;
+    bool spared = any_spared(deaths);
+    char fallback[SENTENCE];
+    char cause[SENTENCE];
+    deaths_add(rdzv, deaths, member->place, now_us);
+    (void)snprintf(fallback, sizeof fallback, "a rank on %s failed", member->node);
+    deaths_cause(rdzv, fallback, cause);
+    orders_news(rdzv, RDZV_NEWS_FAILED, member->id, "%s", cause);
+    if (pays && !spared)
+        member->spent++;
+    if (!rdzv->final && spared) {
+        rdzv->final = true;
+        (void)snprintf(rdzv->final_why, sizeof rdzv->final_why,
+                       "no restart was spent: starting it again would not help");
+    } else if (!rdzv->final && pays && (final || member->spent > rdzv->terms.max_restarts)) {
+        rdzv->final = true;
+        (void)snprintf(rdzv->final_why, sizeof rdzv->final_why,
+                       "no restart is left (the node may have %u)", rdzv->terms.max_restarts);
+    }
+    rounds_stop(rdzv, true, cause, now_us);
+}
+
+void rounds_done(struct rdzv *rdzv, struct place *place, uint64_t now_us)
+{
+    place->finished = true;
+    if (rdzv->phase != RDZV_RUN)
+        return; /* being stopped: it joins again, or all turn out to be done */
+    rounds_state(rdzv, place, PLACE_DONE);
+    if (!rdzv->has_done) {
+        rdzv->has_done = true;
+        rdzv->first_done_us = now_us;
+    }
+}
+
+void rounds_leave(struct rdzv *rdzv, struct place *place, const char *cause, uint64_t now_us)
+{
+    enum place_state before = place->state;
+    if (before == PLACE_LEFT || before == PLACE_DONE_GONE)
+        return;
+    rounds_state(rdzv, place, before == PLACE_DONE ? PLACE_DONE_GONE : PLACE_LEFT);
+    if (before != PLACE_DONE)
+        rounds_stop(rdzv, false, cause, now_us);
+}
+
+void rounds_barrier(struct rdzv *rdzv, uint64_t now_us)
+{
+    if (rdzv->phase != RDZV_RUN || !rdzv->states[PLACE_DONE] ||
+        now_us < machine_after(rdzv->first_done_us, rdzv->terms.exit_barrier_ms))
+        return;
+    struct rdzv_end end = { .term = rdzv->term, .kind = RDZV_END_DONE };
+    end.text =
+        arena_printf(rdzv->memory, "its ranks ended with 0; %u other nodes still ran after %llu ms",
+                     rdzv->states[PLACE_RUNNING], (unsigned long long)rdzv->terms.exit_barrier_ms);
+    rdzv->barrier_passed = true;
+    for (size_t i = 0; i < rdzv->n_places; i++) {
+        struct place *place = &rdzv->places[i];
+        if (place->state != PLACE_DONE)
+            continue;
+        rounds_state(rdzv, place, PLACE_DONE_GONE);
+        orders_end(rdzv, place->member, &end);
+        struct member *member = members_find(rdzv, place->member);
+        if (member)
+            members_remove(rdzv, member);
+    }
+}
+
+/* ---- end of all ---- */
+
+void rounds_over(struct rdzv *rdzv, enum rdzv_end_kind kind, const char *fmt, ...)
+{
+    char text[SENTENCE * 2];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    rdzv->end = (struct rdzv_end){ .term = rdzv->term, .kind = kind };
+    if (kind == RDZV_END_DONE)
+        deaths_clear(rdzv);
+    deaths_tell(rdzv, &rdzv->end);
+    rdzv->end.text = arena_strdup(rdzv->deaths_memory, text);
+    trial_drop(rdzv);
+    rdzv->phase = RDZV_OVER;
+    rdzv->resuming = false;
+    for (size_t i = 0; i < rdzv->n_places; i++)
+        if (rdzv->places[i].member != 0)
+            vec_push(&rdzv->ended, rdzv->places[i].member);
+    for (size_t i = 0; i < rdzv->members.n; i++) {
+        vec_push(&rdzv->ended, rdzv->members.at[i]->id);
+        orders_end(rdzv, rdzv->members.at[i]->id, &rdzv->end);
+    }
+    orders_news(rdzv, RDZV_NEWS_OVER, 0, "%s", text);
+}

@@ -1,0 +1,303 @@
+/* The life of a rendezvous, told as short lines: what each member was ordered, in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "rdzv/rdzv.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+#define MS(n) ((uint64_t)(n)*1000)
+
+struct scene {
+    struct rdzv *rdzv;
+    struct buf log; /* "R1.0:0/2+0 " is member 1, round 0, rank 0 of 2, no restarts */
+    struct rdzv_terms terms;
+    uint64_t now_us;
+    bool undecided;
+    uint32_t guilty; /* group rank of the first death, of the last END */
+};
+
+static void on_order(void *arg, const struct rdzv_order *order)
+{
+    struct scene *scene = arg;
+    unsigned to = (unsigned)order->to;
+    if (order->kind == RDZV_ORDER_ROUND)
+        buf_addf(&scene->log, "R%u.%u:%u/%zu+%u ", to, order->round.round, order->round.group_rank,
+                 (size_t)order->round.nodes, order->round.restarts);
+    else if (order->kind == RDZV_ORDER_STOP)
+        buf_addf(&scene->log, "S%u.%u ", to, order->stop.round);
+    else if (order->kind == RDZV_ORDER_CHECK)
+        buf_addf(&scene->log, "C%u.%u:%u/%zu ", to, order->check.round, order->check.index,
+                 order->check.n);
+    else if (order->kind == RDZV_ORDER_REFUSED)
+        buf_addf(&scene->log, "X%u:%d ", to, (int)order->refused.why);
+    if (order->kind != RDZV_ORDER_END)
+        return;
+    buf_addf(&scene->log, "E%u:%d ", to, (int)order->end.kind);
+    scene->undecided = order->end.undecided;
+    if (order->end.n_deaths > 0)
+        scene->guilty = order->end.deaths[0].group_rank;
+}
+
+static void lead(struct scene *scene)
+{
+    static const struct rdzv_limits limits = { .beat_ms = 1000,
+                                               .silence_ms = 2500,
+                                               .resume_ms = 2000 };
+    rdzv_destroy(scene->rdzv);
+    scene->rdzv = rdzv_create(&limits, (struct rdzv_sink){ .order = on_order, .arg = scene });
+}
+
+static void open_scene(struct scene *scene, uint32_t min, uint32_t max)
+{
+    *scene = (struct scene){ .log = BUF_INIT(8192), .now_us = MS(1000) };
+    scene->terms = (struct rdzv_terms){ .min = min,
+                                        .max = max,
+                                        .node_unit = 1,
+                                        .max_restarts = 1,
+                                        .last_call_ms = 500,
+                                        .join_ms = 5000,
+                                        .exit_barrier_ms = 1000 };
+    lead(scene);
+}
+
+static void close_scene(struct scene *scene)
+{
+    rdzv_destroy(scene->rdzv);
+    buf_fini(&scene->log);
+}
+
+static void join_with(struct scene *scene, uint64_t id, const struct rdzv_claim *claim)
+{
+    struct rdzv_join join = { .member = id,
+                              .run_id = "run",
+                              .node = "n",
+                              .addr = "10.0.0.1",
+                              .node_rank = RDZV_ANY_RANK,
+                              .ranks = 2,
+                              .terms = scene->terms };
+    if (claim)
+        join.claim = *claim;
+    rdzv_join(scene->rdzv, &join, scene->now_us);
+}
+
+static void join(struct scene *scene, uint64_t id)
+{
+    join_with(scene, id, NULL);
+}
+
+static void report(struct scene *scene, uint64_t id, uint32_t round, enum rdzv_outcome outcome,
+                   uint64_t age_us)
+{
+    struct rdzv_death death = { .code = 1, .age_us = age_us };
+    struct rdzv_report said = { .term = rdzv_term(scene->rdzv),
+                                .round = round,
+                                .outcome = outcome,
+                                .deaths = { .at = &death, .n = outcome == RDZV_FAILED } };
+    rdzv_report(scene->rdzv, id, &said, scene->now_us);
+}
+
+static void told(struct scene *scene, const char *expected)
+{
+    assert_string_equal(buf_str(&scene->log), expected);
+    buf_clear(&scene->log);
+}
+
+static void pass(struct scene *scene, uint64_t ms)
+{
+    scene->now_us += MS(ms);
+    for (uint64_t id = 1; id < 9; id++)
+        rdzv_beat(scene->rdzv, id, scene->now_us);
+    (void)rdzv_tick(scene->rdzv, scene->now_us);
+}
+
+static void test_failure_and_budget(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 2, 2);
+    join(&scene, 1);
+    told(&scene, "");
+    join(&scene, 2);
+    told(&scene, "R1.0:0/2+0 R2.0:1/2+0 ");
+    report(&scene, 2, 0, RDZV_FAILED, 0);
+    told(&scene, "S1.0 S2.0 ");
+    join(&scene, 2);
+    told(&scene, "");
+    join(&scene, 1);
+    told(&scene, "R1.1:0/2+1 R2.1:1/2+1 ");
+    report(&scene, 2, 0, RDZV_FAILED, 0); /* of an old round */
+    told(&scene, "");
+    report(&scene, 2, 1, RDZV_FAILED, 0);
+    told(&scene, "S1.1 S2.1 ");
+    report(&scene, 1, 1, RDZV_FAILED, 500); /* died half a millisecond earlier */
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "E1:2 E2:2 ");
+    assert_int_equal(scene.guilty, 0);
+    assert_true(scene.undecided);
+    join(&scene, 1); /* its connection broke before it heard */
+    join(&scene, 7);
+    told(&scene, "E1:2 X7:6 ");
+    close_scene(&scene);
+}
+
+static void test_newcomer_and_loss(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 1, 3);
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "");
+    pass(&scene, 500); /* nobody came in the last call */
+    told(&scene, "R1.0:0/2+0 R2.0:1/2+0 ");
+    join(&scene, 3);
+    told(&scene, "S1.0 S2.0 ");
+    report(&scene, 1, 0, RDZV_FAILED, 0); /* of being stopped: nobody pays */
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "R1.1:0/3+0 R2.1:1/3+0 R3.1:2/3+0 ");
+    join(&scene, 4); /* more than max: waits */
+    told(&scene, "");
+    rdzv_lost(scene.rdzv, 1, "reset", scene.now_us);
+    told(&scene, "S2.1 S3.1 ");
+    join(&scene, 2);
+    join(&scene, 3);
+    told(&scene, "R2.2:0/3+0 R3.2:1/3+0 R4.2:2/3+0 ");
+    scene.now_us += MS(2400);
+    rdzv_beat(scene.rdzv, 2, scene.now_us);
+    rdzv_beat(scene.rdzv, 3, scene.now_us);
+    scene.now_us += MS(200);
+    (void)rdzv_tick(scene.rdzv, scene.now_us); /* 4 fell silent */
+    told(&scene, "S2.2 S3.2 ");
+    close_scene(&scene);
+}
+
+static void test_done_and_barrier(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 2, 2);
+    join(&scene, 1);
+    join(&scene, 2);
+    buf_clear(&scene.log);
+    report(&scene, 1, 0, RDZV_DONE, 0);
+    rdzv_lost(scene.rdzv, 1, "reset", scene.now_us); /* it had done its part */
+    told(&scene, "");
+    report(&scene, 2, 0, RDZV_DONE, 0);
+    told(&scene, "E2:1 ");
+    close_scene(&scene);
+
+    open_scene(&scene, 2, 2);
+    join(&scene, 1);
+    join(&scene, 2);
+    buf_clear(&scene.log);
+    report(&scene, 1, 0, RDZV_DONE, 0);
+    pass(&scene, 999);
+    told(&scene, "");
+    pass(&scene, 1);
+    told(&scene, "E1:1 ");
+    report(&scene, 2, 0, RDZV_FAILED, 0); /* alone it is less than min */
+    join(&scene, 2);
+    told(&scene, "S2.0 E2:2 ");
+    close_scene(&scene);
+}
+
+static void test_unit_and_refusals(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 2, 4);
+    scene.terms.node_unit = 2;
+    for (uint64_t id = 1; id <= 3; id++)
+        join(&scene, id);
+    pass(&scene, 500);
+    told(&scene, "R1.0:0/2+0 R2.0:1/2+0 ");
+    scene.terms.max = 6;
+    join(&scene, 5);
+    told(&scene, "X5:4 ");
+    scene.terms.max = 4;
+    join(&scene, 6);
+    told(&scene, "S1.0 S2.0 ");
+    close_scene(&scene);
+
+    open_scene(&scene, 3, 3);
+    join(&scene, 1);
+    rdzv_expect(scene.rdzv, 2, scene.now_us);
+    told(&scene, "E1:3 ");
+    close_scene(&scene);
+    open_scene(&scene, 3, 3);
+    join(&scene, 1);
+    pass(&scene, 5000);
+    told(&scene, "E1:4 ");
+    close_scene(&scene);
+}
+
+static void test_take_over(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 1, 3);
+    struct rdzv_claim claim = {
+        .term = 4, .round = 7, .restarts = 1, .running = true, .world_id = 77, .nodes = 3
+    };
+    join_with(&scene, 1, &claim);
+    assert_int_equal(rdzv_term(scene.rdzv), 5);
+    claim.group_rank = 1;
+    join_with(&scene, 2, &claim);
+    told(&scene, "");
+    struct rdzv_claim old = claim;
+    old.round = 6;
+    join_with(&scene, 9, &old); /* runs something older */
+    told(&scene, "S9.6 ");
+    pass(&scene, 2000); /* 3 does not come back */
+    told(&scene, "S1.7 S2.7 ");
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "");
+    join(&scene, 9);
+    told(&scene, "R1.8:0/3+1 R2.8:1/3+1 R9.8:2/3+1 ");
+    close_scene(&scene);
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 2, 2);
+    scene.terms.check = true;
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "C1.0:0/2 C2.0:1/2 ");
+    struct rdzv_checked ok = {
+        .term = 1, .check = 1, .result = RDZV_CHECK_OK, .took_us = 10, .figures = "", .why = ""
+    };
+    rdzv_checked(scene.rdzv, 1, &ok, scene.now_us);
+    rdzv_checked(scene.rdzv, 1, &ok, scene.now_us);
+    told(&scene, "");
+    ok.result = RDZV_CHECK_SELF_BAD;
+    rdzv_checked(scene.rdzv, 2, &ok, scene.now_us);
+    told(&scene, "C1.1:0/2 C2.1:1/2 ");
+    ok.check = 2;
+    rdzv_checked(scene.rdzv, 2, &ok, scene.now_us);
+    ok.result = RDZV_CHECK_PAIR_BAD;
+    rdzv_checked(scene.rdzv, 1, &ok, scene.now_us);
+    told(&scene, "E2:5 E1:5 ");
+    close_scene(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failure_and_budget), cmocka_unit_test(test_newcomer_and_loss),
+        cmocka_unit_test(test_done_and_barrier),   cmocka_unit_test(test_unit_and_refusals),
+        cmocka_unit_test(test_take_over),          cmocka_unit_test(test_check),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
