@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import ON_NODES, Json, Server, program, wait_for  # noqa: E402
+from harness import ON_NODES, Json, Server, native, program, wait_for  # noqa: E402
 
 SLURM = ROOT.parent / "shared/tools/slurm-local"
 
@@ -82,7 +82,9 @@ class Bench:
             return
         for f in self.figures.values():
             verdict = "" if f.good is None else "ok" if f.good else "SHORT"
-            value = f"{f.value:,.0f}" if abs(f.value) >= 1000 else f"{f.value:,.2f}"
+            size = abs(f.value)
+            digits = 0 if size >= 1000 else 2 if size >= 1 or f.value == 0 else 3
+            value = f"{f.value:,.{digits}f}"
             print(f"{self.name:<10} {f.what:<58} {value:>10} {f.unit:<5} {f.aim:>9}  {verdict}")
         for note in self.notes:
             print(f"{self.name:<10} {note}")
@@ -107,9 +109,12 @@ def bench(
 
 
 @contextlib.contextmanager
-def server(nodes: str = "4x16cpu,64Gi,4gpu", *flags: str, quiet: bool = True) -> Iterator[Server]:
+def server(
+    nodes: str = "4x16cpu,64Gi,4gpu", *flags: str, quiet: bool = True, **env: str
+) -> Iterator[Server]:
     """A server for one measurement; quiet: its log is not part of what is measured."""
-    one = Server(nodes=nodes, flags=(*flags, *(("--log-level", "warn") if quiet else ())))
+    more = ("--log-level", "warn") if quiet else ()
+    one = Server(nodes=nodes, flags=(*flags, *more), env=env)
     try:
         yield one.start()
     finally:
@@ -290,6 +295,7 @@ __all__ = [
     "median",
     "milliseconds",
     "multiply",
+    "native",
     "private_kib",
     "program",
     "resident_mib",

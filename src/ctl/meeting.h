@@ -1,7 +1,7 @@
 /* Launchers inside a job's tasks meet here: one rendezvous machine (rdzv/) for each role and run id
  * of a generation, made by the first JOIN and never stored: after a restart it is made again from
- * what its members still hold. What is said is applied when it is heard; orders and events wait for
- * the end of the turn. */
+ * what its members still hold. What is said is applied when it is heard, orders go out in the turn,
+ * events wait for its commit. */
 #ifndef CTL_MEETING_H
 #define CTL_MEETING_H
 
@@ -26,12 +26,13 @@ void meetings_follow(struct ctl *, struct live_job *);
 /* Deadlines that are due; when the next one is, the core is woken. */
 void meetings_tick(struct ctl *);
 
-/* The steps of a turn: events into the open transaction; undone or committed; orders to launchers.
+/* The steps of a turn: events into the open transaction; orders to launchers, which wait for no
+ * commit; undone or committed.
  * A job that is over or begins anew leaves its meetings. */
 void meetings_record(struct ctl *);
+void meetings_act(struct ctl *);
 void meetings_undone(struct ctl *);
 void meetings_committed(struct ctl *);
-void meetings_act(struct ctl *);
 void meetings_forget(struct ctl *, uint64_t job, uint32_t generation); /* all but that one */
 bool meetings_idle(const struct ctl *); /* nothing to record or to send */
 

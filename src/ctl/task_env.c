@@ -73,6 +73,7 @@ void task_env(const struct ctl_config *config, struct arena *arena, const struct
     put(&m, "MUSTER_JOB_NUMBER", "%llu", (unsigned long long)task->place->number);
     put(&m, "MUSTER_ROLE", "%s", m.role->name);
     put(&m, "MUSTER_TASK_INDEX", "%u", place->index);
+    put(&m, "MUSTER_TASK_NODE", "%s", place->node ? place->node : "");
     put(&m, "MUSTER_TASK_ADDRESS", "%s", place->address ? place->address : "");
     put_launchers(&m, config, promised);
     if (promised)

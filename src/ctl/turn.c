@@ -1,5 +1,5 @@
-/* The turn: apply what was heard, settle what changed, commit once, answer, act; plan, and again
- * until nothing is left to do. A commit that fails undoes the whole round: touched jobs come back
+/* The turn: apply what was heard, settle what changed, tell launchers, commit once, answer, act;
+ * plan, and again until nothing is left to do. A commit that fails undoes the whole round: touched jobs come back
  * from their rows, commands get the reason, facts are kept and applied again; a ballast file makes
  * room so that ends can still be recorded. */
 #include "ctl/core.h"
@@ -173,7 +173,6 @@ static bool commit(struct ctl *ctl)
         ctl->watch.events(ctl->watch.arg, last);
     ctl->last_event = last;
     act_all(ctl);
-    meetings_act(ctl);
     arena_reset(ctl->scratch);
     return true;
 }
@@ -185,10 +184,17 @@ void ctl_turn(struct ctl *ctl)
     ctl->in_turn = true;
     bool went_well = true;
     for (int round = 0; went_well && round < ROUNDS_MAX; round++) {
-        if (ctl->retry_at > core_now(ctl) && ctl->answers.n == 0)
+        bool waits = ctl->retry_at > core_now(ctl) && ctl->answers.n == 0;
+        if (!waits) {
+            facts_apply(ctl);
+            settle_all(ctl);
+        }
+        /* Before the commit: a rendezvous is not in the records, and what its launchers hold is
+         * what a restarted server goes on from. A slow or full disk does not hold up their round.
+         */
+        meetings_act(ctl);
+        if (waits)
             break; /* a commit failed a moment ago: facts wait */
-        facts_apply(ctl);
-        settle_all(ctl);
         if (!turn_idle(ctl)) {
             went_well = commit(ctl);
             continue;

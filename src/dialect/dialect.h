@@ -33,6 +33,7 @@ struct dialect {
      * warning per canonical field in report. NULL: this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
+    bool documents; /* also reads a YAML text of several documents: root is then a list of them */
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*"): masked in the kept text
      * for others than the owner. */
     const char *const *secrets;
@@ -44,6 +45,14 @@ struct end_words {
     int code;           /* the foreign exit code ("-7110", 137, 255) */
     const char *phrase; /* "CONTAINER_OOM_KILLED_BY_DOCKER" */
     const char *text;   /* one sentence for people, static */
+};
+
+/* One task of a placed job, as conventions see it. */
+struct dialect_task {
+    const struct job_spec *job;
+    const struct job_place *place;
+    uint32_t flat;
+    const struct site *site;
 };
 
 /* Launchers that the tasks' commands find under their usual names. */
@@ -60,6 +69,10 @@ struct convention {
     struct end_words (*classify)(const struct job_spec *, const struct ending *);
     const char *(*job_word)(enum job_state, bool any_task_running); /* "WAITING" */
     const char *(*task_word)(enum task_state);
+    /* A value of the role's own env as this task gets it (Kubernetes' $(NAME)), in arena or value
+     * itself; known: what the task has so far. */
+    const char *(*expand)(struct arena *, const struct dialect_task *, const struct pairs *known,
+                          const char *value);
 };
 
 /* The registry: filled once by main, passed down. */
@@ -96,13 +109,6 @@ struct dialect_result {
  * report filled; when no dialect fits the report says which were tried and what they look for. */
 int dialect_read(const struct dialects *, struct arena *, const struct dialect_request *,
                  struct dialect_result *, struct report *);
-/* One task of a placed job, as conventions see it. */
-struct dialect_task {
-    const struct job_spec *job;
-    const struct job_place *place;
-    uint32_t flat;
-    const struct site *site;
-};
 /* The task's complete environment: native's when no convention of the job classes ends, each
  * convention in order, then role env. */
 void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,

@@ -45,11 +45,23 @@ static int unknown_text(const struct dialects *all, const struct text_node *root
     return -1;
 }
 
+static void one_document(const struct text_node *root, struct report *report)
+{
+    struct problem *p =
+        report_error(report, root->first->next->place, "", "a second document begins here");
+    report_hint(report, p, "one job in one text");
+}
+
 static const struct dialect *choose(const struct dialects *all, const struct dialect_request *req,
-                                    const struct text_node *root, struct report *report)
+                                    const struct text_node *root, size_t documents,
+                                    struct report *report)
 {
     const struct dialect *dialect =
         req->from ? dialect_find(all, req->from) : dialect_detect(all, root);
+    if (documents > 1 && (dialect ? !dialect->documents : !req->from)) {
+        one_document(root, report);
+        return NULL;
+    }
     if (dialect)
         return dialect;
     if (req->from)
@@ -171,10 +183,11 @@ int dialect_read(const struct dialects *all, struct arena *arena, const struct d
                  struct dialect_result *result, struct report *report)
 {
     *result = (struct dialect_result){ 0 };
-    result->root = text_parse(arena, req->text, req->len, report);
+    size_t documents;
+    result->root = text_parse_documents(arena, req->text, req->len, &documents, report);
     if (!result->root)
         return -1;
-    result->dialect = choose(all, req, result->root, report);
+    result->dialect = choose(all, req, result->root, documents, report);
     if (!result->dialect)
         return -1;
     struct job_spec *job = result->dialect->read(arena, result->root, req->site, report);

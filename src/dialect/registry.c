@@ -61,6 +61,19 @@ static void add_env(const struct convention *convention, struct arena *arena,
         convention->env(arena, task->job, task->place, task->flat, task->site, out);
 }
 
+/* By the first convention of the job that has a say. */
+static const char *expanded(const struct dialects *all, struct arena *arena,
+                            const struct dialect_task *task, const struct pairs *known,
+                            const char *value)
+{
+    for (size_t i = 0; i < task->job->conventions.n; i++) {
+        const struct convention *convention = convention_find(all, task->job->conventions.at[i]);
+        if (convention && convention->expand)
+            return convention->expand(arena, task, known, value);
+    }
+    return value;
+}
+
 void dialect_env(const struct dialects *all, struct arena *arena, const struct dialect_task *task,
                  struct pairs *out)
 {
@@ -75,7 +88,8 @@ void dialect_env(const struct dialects *all, struct arena *arena, const struct d
         add_env(convention_find(all, job->conventions.at[i]), arena, task, out);
     const struct role *role = &job->roles[task->place->tasks[task->flat].role];
     for (size_t i = 0; i < role->env.n; i++)
-        pairs_set(out, arena, role->env.at[i].name, role->env.at[i].value);
+        pairs_set(out, arena, role->env.at[i].name,
+                  expanded(all, arena, task, out, role->env.at[i].value));
 }
 
 unsigned dialect_launchers(const struct dialects *all, const struct job_spec *job)

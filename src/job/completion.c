@@ -20,11 +20,24 @@ static uint32_t succeeded_limit(const struct role *role) /* 0: all tasks of the 
     return role->done.succeeded.kind == COUNT_NUMBER ? role->done.succeeded.n : 0;
 }
 
+/* Roles that only serve the others are not waited for, unless there are no others. */
+static bool waited_for(const struct job_spec *job, const struct role *role)
+{
+    if (role->done.succeeded.kind != COUNT_NEVER)
+        return true;
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (job->roles[i].done.succeeded.kind != COUNT_NEVER)
+            return false;
+    return true;
+}
+
 static struct verdict all_ended(const struct job_spec *job, const struct role_tally *tally)
 {
     uint32_t succeeded = 0, failed = 0, stopped = 0;
     for (size_t i = 0; i < job->n_roles; i++) {
         uint32_t ended = tally[i].succeeded + tally[i].failed + tally[i].stopped;
+        if (!waited_for(job, &job->roles[i]))
+            continue;
         if (ended < job->roles[i].replicas)
             return (struct verdict){ .outcome = OUTCOME_NONE };
         succeeded += tally[i].succeeded;

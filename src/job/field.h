@@ -45,6 +45,7 @@ enum field_flags {
     FIELD_ONE = 1 << 3,    /* WORDS: one text may stand for a list of one */
     FIELD_REST = 1 << 4,   /* AMOUNTS: takes the keys of the object that no other row names */
     FIELD_LONG = 1 << 5,   /* TEXT: written over several lines in examples (commands) */
+    FIELD_ARGS = 1 << 6,   /* WORDS: arguments of a program: each may be empty, and long */
 };
 
 enum field_counts { FIELD_NEVER = 1, FIELD_FOR_EVER = 2 /* "always" */, FIELD_ALL = 4 /* "all" */ };
@@ -152,6 +153,7 @@ struct field_in {
     struct arena *arena;
     struct report *report;
     const struct field_at *at;
+    const struct field *row; /* in hooks: the row that has them */
 };
 #define FIELD_PATH_MAX 256
 const char *field_path(char out[FIELD_PATH_MAX], const struct field_at *);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { AMOUNTS_MAX = 64 };
+enum { AMOUNTS_MAX = 64, ARGUMENT_MAX = 131071 /* the kernel's bound for one argument */ };
 
 typedef int decoder(const struct field_in *, const struct field *, const struct text_node *,
                     void *base);
@@ -30,7 +30,12 @@ static int too_many(const struct field_in *in, const struct field *f, const stru
 static int decode_item(const struct field_in *in, const struct field *f,
                        const struct text_node *node, const char **into)
 {
-    struct field item = { .type = FIELD_TEXT, .min = 1, .chars = f->chars, .doc = "text" };
+    bool args = f->flags & FIELD_ARGS;
+    struct field item = { .type = FIELD_TEXT,
+                          .min = !args,
+                          .max = args ? ARGUMENT_MAX : 0,
+                          .chars = f->chars,
+                          .doc = "text" };
     return field_decode_text(in, &item, node, into);
 }
 
@@ -45,7 +50,7 @@ static int decode_words(const struct field_in *in, const struct field *f,
         words.at = ARENA_ARRAY(in->arena, node->count, const char *);
         for (const struct text_node *item = node->first; item; item = item->next) {
             struct field_at at = { .up = in->at, .index = words.n };
-            struct field_in inner = { in->arena, in->report, &at };
+            struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
             rc |= decode_item(&inner, f, item, &words.at[words.n++]);
         }
     } else if ((f->flags & FIELD_ONE) && node->kind != TEXT_MAP) {
@@ -71,7 +76,7 @@ static int decode_pairs(const struct field_in *in, const struct field *f,
         return -1;
     for (const struct text_node *item = node->first; item; item = item->next) {
         struct field_at at = { .up = in->at, .key = item->key };
-        struct field_in inner = { in->arena, in->report, &at };
+        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
         const char *text = "";
         if (f->chars && !f->chars->ok(item->key)) {
             struct problem *p =
@@ -93,7 +98,7 @@ static int amount_add(const struct field_in *in, const struct field *f,
                       const struct text_node *item, struct amounts *amounts)
 {
     struct field_at at = { .up = in->at, .key = item->key };
-    struct field_in inner = { in->arena, in->report, &at };
+    struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
     struct field value = { .type = FIELD_MILLI,
                            .offset = offsetof(struct amount, milli),
                            .size = sizeof(uint64_t),
@@ -164,7 +169,7 @@ static int decode_list(const struct field_in *in, const struct field *f,
     size_t n = 0;
     for (const struct text_node *item = node->first; item; item = item->next, n++) {
         struct field_at at = { .up = in->at, .index = n };
-        struct field_in inner = { in->arena, in->report, &at };
+        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
         element_begin(f, item, elements + n * f->element);
         rc |= decode_brief(&inner, f, item, elements + n * f->element);
     }
@@ -185,7 +190,7 @@ static int decode_map(const struct field_in *in, const struct field *f,
     size_t n = 0;
     for (const struct text_node *item = node->first; item; item = item->next, n++) {
         struct field_at at = { .up = in->at, .key = item->key };
-        struct field_in inner = { in->arena, in->report, &at };
+        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
         char *element = elements + n * f->element;
         struct text_node key = { .kind = TEXT_STR, .place = item->key_place };
         element_begin(f, item, element);
@@ -209,7 +214,9 @@ static int decode_tree(const struct field_in *in, const struct field *f,
 static int decode_custom(const struct field_in *in, const struct field *f,
                          const struct text_node *node, void *base)
 {
-    return f->hooks->decode(in, node, base);
+    struct field_in own = *in;
+    own.row = f;
+    return f->hooks->decode(&own, node, base);
 }
 
 int field_value_decode(const struct field_in *in, const struct field *f,
@@ -283,7 +290,7 @@ static int decode_table(const struct field_in *in, const struct field *table,
     for (const struct field *f = table; f->name; f++) {
         const struct text_node *member = f->flags & FIELD_REST ? NULL : text_get(node, f->name);
         struct field_at at = { .up = in->at, .key = f->name };
-        struct field_in inner = { in->arena, in->report, &at };
+        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
         if (member && member->kind != TEXT_NULL) {
             rc |= field_value_decode(&inner, f, member, base);
         } else if (f->flags & FIELD_REQUIRED) {

@@ -74,6 +74,7 @@ struct port_want {
     const char *label;
     uint32_t count; /* 1.. */
     uint32_t first; /* 0: any; else the range [first, first+count-1] on every task */
+    bool prefer;    /* with first: any free ports where the range is taken */
 };
 struct resources {                         /* per task */
     uint64_t cpu_milli, memory, shm, disk; /* bytes; 0: not said */
@@ -84,7 +85,8 @@ struct resources {                         /* per task */
 struct done {               /* completion policy of a role */
     struct count failed;    /* NUMBER n: n failed tasks fail the job; NEVER. default 1 */
     struct count succeeded; /* NUMBER n: n succeeded tasks succeed the job; ALWAYS ("all"): all
-                               tasks of the job. default all */
+                               tasks of the job; NEVER: the job's end does not wait for the role.
+                               default all */
 };
 struct launcher { /* settings of the elastic launcher inside a task */
     uint32_t ranks_per_node, max_restarts, node_unit;

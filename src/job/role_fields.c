@@ -77,6 +77,8 @@ static const struct field port_fields[] = {
           .unit = "ports for one task", .doc = "ports under this label, for each task"),
     FIELD(U32, "first", struct port_want, first, .max = 65535,
           .doc = "first of a fixed range, the same for every task; 0: any free ports"),
+    FIELD(BOOL, "prefer", struct port_want, prefer,
+          .doc = "the range is only preferred: a task whose host has it taken gets free ports"),
     FIELD_END,
 };
 
@@ -101,10 +103,11 @@ static const struct field done_fields[] = {
     FIELD(COUNT, "failed", struct done, failed, .counts = FIELD_NEVER, .min = 1, .def = 1,
           .unit = "tasks",
           .doc = "so many failed tasks of the role fail the job; `never` turns the rule off"),
-    FIELD(COUNT, "succeeded", struct done, succeeded, .counts = FIELD_ALL, .min = 1,
+    FIELD(COUNT, "succeeded", struct done, succeeded, .counts = FIELD_ALL | FIELD_NEVER, .min = 1,
           .def_text = "all", .unit = "tasks",
           .doc = "so many succeeded tasks of the role make the job a success; `all`: when all "
-                 "tasks of the job have ended"),
+                 "tasks of the job have ended; `never`: the end does not wait for this role (a "
+                 "parameter server), what still runs of it is stopped"),
     FIELD_END,
 };
 
@@ -134,7 +137,7 @@ const struct field role_fields[] = {
           .doc = "roles that must run before this one starts"),
     FIELD(TEXT, "run", struct role, run, .flags = FIELD_LONG, .min = 1, .max = 131071,
           .doc = "shell text, run by bash; one of run, argv and python is needed"),
-    FIELD(WORDS, "argv", struct role, argv, .max = 4096,
+    FIELD(WORDS, "argv", struct role, argv, .flags = FIELD_ARGS, .max = 4096,
           .doc = "a program with its arguments, without a shell"),
     FIELD(TEXT, "python", struct role, python, .min = 1,
           .doc = "a Python entry point, `module:function`"),

@@ -54,8 +54,10 @@ static int listen_at(const char *addr, uint16_t *port)
     struct sockaddr_in *four = (struct sockaddr_in *)&at;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)&at;
     socklen_t len = sizeof *four;
-    if (!addr || !*addr) {
+    if (!addr || !*addr || strcmp(addr, "*") == 0) {
         four->sin_addr.s_addr = htonl(INADDR_ANY);
+    } else if (strcmp(addr, "localhost") == 0) {
+        four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     } else if (inet_pton(AF_INET, addr, &four->sin_addr) != 1) {
         at.ss_family = AF_INET6;
         len = sizeof *six;

@@ -14,7 +14,7 @@ from typing import Any
 
 WARM_UP, TIMED = 3, 20
 SIZE_DEVICE, SIZE_CPU = 8192, 128
-SMALL, LARGE = 1 << 12, 1 << 24  # elements of float32: 16 KiB, 64 MiB
+SMALL, LARGE_DEVICE, LARGE_CPU = 1 << 12, 1 << 24, 1 << 20  # elements of float32
 LIMIT = timedelta(seconds=180)
 
 
@@ -87,8 +87,9 @@ def main() -> None:
             figures.append(f"all-reduce {seconds * 1e6:.0f} us")
             total += seconds
             if bandwidth:
-                seconds = all_reduce(torch, devices[0], group, LARGE)
-                figures.append(f"{4 * LARGE / seconds / 1e9:.2f} GB/s")
+                large = LARGE_DEVICE if devices[0].type == "cuda" else LARGE_CPU
+                seconds = all_reduce(torch, devices[0], group, large)
+                figures.append(f"{4 * large / seconds / 1e9:.2f} GB/s")
                 total += seconds
             torch.distributed.barrier()
             torch.distributed.destroy_process_group()

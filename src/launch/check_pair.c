@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "launch/resolve.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -318,10 +319,16 @@ static socklen_t make_address(const char *text, uint16_t port, struct sockaddr_s
 static int call_server(const struct check_task *task)
 {
     struct sockaddr_storage at;
-    socklen_t len = make_address(task->order->addrs[0], task->order->ports[0], &at);
+    char numeric[RESOLVE_MAX];
     uint64_t until = clock_mono_ms() + task->patience_ms;
-    if (len == 0) {
-        errno = EINVAL;
+    struct err err;
+    if (resolve_host(task->order->addrs[0], numeric, &err) != 0) {
+        errno = EHOSTUNREACH;
+        return -1;
+    }
+    socklen_t len = make_address(numeric, task->order->ports[0], &at);
+    if (len == 0 || task->order->ports[0] == 0) {
+        errno = EADDRNOTAVAIL;
         return -1;
     }
     for (;;) {

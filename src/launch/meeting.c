@@ -341,6 +341,8 @@ int meeting_decide(struct settings *s, struct arena *a, const struct flags *flag
     if (c.in_job && s->meeting == MEET_AGENT) {
         s->agent_socket = socket;
         s->agent_cookie = cookie;
+        if (!s->local_addr)
+            s->local_addr = env_text("MUSTER_TASK_ADDRESS");
         if (c.has_endpoint || c.has_master)
             say(s, "inside a job the server brings the nodes together: the address of the "
                    "rendezvous is not used (--rdzv-conf meet=endpoint insists)");

@@ -14,6 +14,7 @@
 #include "launch/store.h"
 #include "launch/streams.h"
 #include "launch/summary.h"
+#include "launch/trace.h"
 #include "launch/warm.h"
 
 #include <signal.h>
@@ -52,6 +53,7 @@ struct member {
     struct warm *warm;
     struct ranks *ranks;
     struct check *check;
+    struct trace *trace;
     struct store_server *store, *next_store; /* of the round; offered for the next one */
     uint16_t next_port;
 
@@ -86,6 +88,11 @@ static void say(const struct member *member, const char *fmt, ...)
     buf_addv(&line, fmt, ap);
     va_end(ap);
     fprintf(stderr, "%s\n", buf_str(&line));
+}
+
+static void trace(const struct member *member, const char *moment)
+{
+    trace_mark(member->trace, moment, member->round.round, UINT32_MAX);
 }
 
 static void tell_leader(struct member *member, struct buf *frames)
@@ -220,6 +227,7 @@ static void tell_death(struct member *member, const struct rdzv_death *death)
 static void on_rank_ended(void *arg, const struct rdzv_death *death)
 {
     struct member *member = arg;
+    trace_mark(member->trace, "ended", member->round.round, death->local_rank);
     if (death->code == 0 && death->signal == 0)
         return;
     uint64_t now = clock_mono_us();
@@ -322,6 +330,7 @@ static void send_join(struct member *member)
         member->n_told = member->fallen.n;
     }
     rdzv_put_join(&out, &join);
+    trace(member, "join");
     tell_leader(member, &out);
 }
 
@@ -341,6 +350,7 @@ static void on_taken(void *arg)
 static void on_ranks_gone(void *arg)
 {
     struct member *member = arg;
+    trace(member, "gone");
     switch (member->phase) {
     case PHASE_RUNNING:
         member->phase = PHASE_DONE;
@@ -433,6 +443,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
         return 0;
     uint32_t former_restarts = member->has_round ? member->round.restarts : 0;
     keep_round(member, frame);
+    trace(member, "round");
     change_store(member);
     seat_know(member->seat, &member->round);
     member->phase = PHASE_RUNNING;
@@ -441,6 +452,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
         give_up(member, err.what);
         return 0;
     }
+    trace(member, "started");
     say_started(member, former_restarts);
     member->down_us = 0;
     return 0;
@@ -456,6 +468,7 @@ static int hear_stop(struct member *member, const struct rdzv_frame_in *frame)
         return 0;
     member->term = stop.term;
     member->down_us = clock_mono_us();
+    trace(member, "stop");
     member->phase = PHASE_STOPPING;
     ranks_stop(member->ranks, 0, member->settings->shutdown_ms);
     return 0;
@@ -549,7 +562,10 @@ static int open_all(struct member *member, const char *cookie, struct err *err)
     if (getrandom(&member->id, sizeof member->id, 0) != (ssize_t)sizeof member->id)
         return err_sys(err, "a random number");
     member->id |= 1; /* never 0 */
-    if (gethostname(member->node, sizeof member->node - 1) != 0)
+    const char *node = settings->meeting == MEET_AGENT ? getenv("MUSTER_TASK_NODE") : NULL;
+    if (node && *node)
+        snprintf(member->node, sizeof member->node, "%s", node);
+    else if (gethostname(member->node, sizeof member->node - 1) != 0)
         return err_sys(err, "the name of this machine");
     member->streams = streams_create(member->loop, settings, err);
     if (!member->streams)
@@ -590,6 +606,7 @@ static void close_all(struct member *member)
     uv_close((uv_handle_t *)&member->linger, NULL);
     (void)uv_run(member->loop, UV_RUN_DEFAULT);
     vec_fini(&member->fallen);
+    trace_close(member->trace);
     arena_destroy(member->memory);
     arena_destroy(member->round_memory);
 }
@@ -602,6 +619,8 @@ int member_run(uv_loop_t *loop, const struct settings *settings, const char *coo
                              .memory = arena_create(),
                              .round_memory = arena_create() };
     struct err err;
+    member.trace = trace_open();
+    trace(&member, "begin");
     open_handles(&member);
     if (open_all(&member, cookie, &err) != 0) {
         say(&member, "%s", err.what);

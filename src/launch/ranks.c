@@ -30,7 +30,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define SETTLE_FIRST_MS   1u
 #define SETTLE_SLOWEST_MS 50u

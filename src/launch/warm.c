@@ -11,26 +11,21 @@
  * says why once, and leaves the ranks to be started cold. */
 #include "launch/warm.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
-#include "launch/guard.h"
 #include "launch/rank_env.h"
-#include "launch/rank_spawn.h"
 #include "launch/warm_look.h"
 #include "launch/warm_pack.h"
-#include "warm_py.h"
+#include "launch/warm_start.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -180,79 +175,13 @@ static void end_parked(struct warm *warm)
         end_process(-warm->parked);
         end_process(warm->parked);
         reap(warm->parked);
-        while (waitpid(-warm->parked, NULL, 0) > 0 || errno == EINTR) {
-        }
+        while (waitpid(-warm->parked, NULL, 0) > 0 || errno == EINTR) {}
     }
     warm->parked = 0;
     warm->phase = WARM_IDLE;
 }
 
 /* ---- starting one ---- */
-
-static _Noreturn void become_interpreter(const struct warm *warm, const char *program, char **env,
-                                         const int keep[2])
-{
-    char unbuffered[] = "-u", command[] = "-c", nothing[] = "pass";
-    char *first[] = { warm->argv[0], unbuffered, command, nothing, NULL };
-    sigset_t none;
-    sigemptyset(&none);
-    for (int number = 1; number < NSIG; number++)
-        (void)signal(number, SIG_DFL);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setsid();
-    int null = open("/dev/null", O_RDWR);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
-        _exit(127);
-    (void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    for (int i = 0; i < 2; i++)
-        if (fcntl(keep[i], F_SETFD, 0) < 0)
-            _exit(127);
-    execve(program, first, env);
-    _exit(127);
-}
-
-/* The ranks' environment with this program's own text in front of PYTHONPATH. */
-static char **parked_env(struct warm *warm, const int keep[2])
-{
-    size_t n = 0, out = 0;
-    const char *path = "";
-    bool marked = false;
-    while (warm->env[n])
-        n++;
-    char **env = ARENA_ARRAY(warm->arena, n + 4, char *);
-    for (size_t i = 0; i < n; i++) {
-        if (strncmp(warm->env[i], "PYTHONPATH=", 11) == 0) {
-            path = warm->env[i] + 11;
-            continue;
-        }
-        marked = marked || strncmp(warm->env[i], GUARD_COOKIE "=", sizeof GUARD_COOKIE) == 0;
-        env[out++] = warm->env[i];
-    }
-    if (!marked)
-        env[out++] = arena_printf(warm->arena, "%s=%s", GUARD_COOKIE, warm->cookie);
-    env[out++] = arena_printf(warm->arena, "PYTHONPATH=/proc/self/fd/%d%s%s", keep[1],
-                              *path ? ":" : "", path);
-    env[out++] = arena_printf(warm->arena, "MUSTER_WARM=%d,%d,%d,1,%s", keep[0], keep[1],
-                              (int)getpid(), GUARD_COOKIE);
-    return env;
-}
-
-/* The two messages that the interpreter finds in its socket: command line and modules. */
-static int send_first(struct warm *warm, int fd)
-{
-    AUTO_BUF struct buf line = BUF_INIT(128u << 10), names = BUF_INIT(4096);
-    for (char **arg = warm->argv; *arg; arg++)
-        buf_add(&line, *arg, strlen(*arg) + 1);
-    if (warm->settings->preload)
-        buf_puts(&names, warm->settings->preload);
-    else
-        warm_names(warm->modules, ",", &names);
-    if (names.len == 0)
-        buf_putc(&names, ','); /* an empty message would be the end */
-    if (line.overflow || names.overflow || warm_send(fd, line.data, line.len, NULL, 0) < 0)
-        return -1;
-    return warm_send(fd, names.data, names.len, NULL, 0);
-}
 
 static void on_too_slow(uv_timer_t *timer)
 {
@@ -263,39 +192,27 @@ static void on_too_slow(uv_timer_t *timer)
 
 static void park(struct warm *warm)
 {
-    int pair[2];
-    int archive = warm_pack_archive("sitecustomize.py", launch_warm_py, launch_warm_py_len);
-    if (archive < 0 || make_pair(pair) < 0) {
-        say(warm, "cold start: no interpreter can be parked: %s", strerror(errno));
-        if (archive >= 0)
-            close(archive);
+    AUTO_BUF struct buf names = BUF_INIT(4096);
+    int control;
+    struct err err;
+    if (warm->settings->preload)
+        buf_puts(&names, warm->settings->preload);
+    else
+        warm_names(warm->modules, ",", &names);
+    struct warm_start start = {
+        .argv = warm->argv, .env = warm->env, .modules = buf_str(&names), .cookie = warm->cookie
+    };
+    warm->parked = warm_start(warm->arena, &start, &control, &err);
+    if (warm->parked < 0) {
+        say(warm, "cold start: no interpreter can be parked: %s", err.what);
+        end_parked(warm);
         return;
     }
-    int keep[2] = { pair[1], archive };
-    char **env = parked_env(warm, keep);
-    const char *program = rank_spawn_find(warm->arena, warm->argv[0], warm->env);
-    sigset_t all, before;
-    pid_t launcher = getpid();
-    /* A signal to the child must not reach the loop's handlers. */
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
-    warm->parked = !program || send_first(warm, pair[0]) < 0 ? -1 : fork();
-    if (warm->parked == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != launcher)
-            _exit(127);
-        become_interpreter(warm, program, env, keep);
-    }
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    close(pair[1]);
-    close(archive);
     warm->phase = WARM_PARKING;
     warm->announced = false;
-    warm->control = warm->parked < 0 ? NULL : open_ear(warm, pair[0], true);
-    if (warm->parked < 0)
-        close(pair[0]);
+    warm->control = open_ear(warm, control, true);
     if (!warm->control) {
-        say(warm, "cold start: no interpreter can be parked");
+        say(warm, "cold start: no interpreter can be parked: the loop takes no more");
         end_parked(warm);
         return;
     }

@@ -10,7 +10,8 @@ doing, there is no copy of it here and no frame of ours below the script.
 The first start of two runs `-c pass` and only proves that this file is met at all (not so with -E,
 -I or -S in a wrapper): a script never runs because of a parked interpreter.
 
-Messages (SOCK_SEQPACKET). Control: in: command line; modules; "fill N" with the ranks' socket. Out:
+Messages (SOCK_SEQPACKET). Control: in: command line; modules with the ranks'
+environment; "fill N" with the ranks' socket. Out:
 "hello", "ready KIB", "failed MODULE: WHY", "unsafe WHY". Ranks' socket: out: "parked PID", "begin
 INDEX PID"; in: INDEX with three descriptors (request, stdout, stderr).
 """
@@ -177,15 +178,38 @@ def stream(fd: int, old: Any, name: str) -> Any:
     return text
 
 
-def take_environment(entries: list[bytes]) -> None:
-    coerced = os.environ.get("LC_CTYPE")  # set by Python itself in the C locale (PEP 538)
-    os.environ.clear()
-    for entry in entries:
+def read_request(fd: int) -> tuple[bytes, dict[bytes, bytes]]:
+    """A working directory ("": stay) and an environment; of two equal names the first counts."""
+    tokens = os.pread(fd, os.fstat(fd).st_size, 0).split(b"\0")
+    os.close(fd)
+    found: dict[bytes, bytes] = {}
+    for entry in tokens[1:-1]:
         name, sign, value = entry.partition(b"=")
-        if sign and name and name not in os.environb:
-            os.environb[name] = value
-    if coerced is not None:
-        os.environ.setdefault("LC_CTYPE", coerced)
+        if sign and name:
+            found.setdefault(name, value)
+    return tokens[0], found
+
+
+class Origin:
+    """Whose child a rank is, and what stood between the launcher and this process and changed the
+    environment (a wrapper named as the interpreter; Python itself, PEP 538): ranks get the same
+    change."""
+
+    def __init__(self, launcher: int, given: dict[bytes, bytes]) -> None:
+        import ctypes
+
+        self.prctl = ctypes.CDLL(None).prctl
+        self.launcher = launcher
+        now = dict(os.environb)
+        self.gone = [name for name in given if name not in now]
+        self.made = {name: value for name, value in now.items() if given.get(name) != value}
+
+    def take(self, environment: dict[bytes, bytes]) -> None:
+        os.environ.clear()
+        environment.update(self.made)
+        for name, value in environment.items():
+            if name not in self.gone:
+                os.environb[name] = value
 
 
 def reseed() -> None:
@@ -205,33 +229,33 @@ def reseed() -> None:
         process.current_process().authkey = os.urandom(32)
 
 
-def become_rank(bench: _socket.socket, launcher: int, intermediate: int, prctl: Any) -> bytes:
+def become_rank(bench: _socket.socket, origin: Origin, intermediate: int) -> bytes:
     """In a forked child: wait to be the launcher's own child, then for the order to begin."""
     os.setsid()
     while os.getppid() == intermediate:
         time.sleep(0.0005)
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL.value, 0, 0, 0)
-    if os.getppid() != launcher:
+    origin.prctl(PR_SET_PDEATHSIG, signal.SIGKILL.value, 0, 0, 0)
+    if os.getppid() != origin.launcher:
         os._exit(1)
     reseed()
     bench.send(f"parked {os.getpid()}".encode())
     index, fds = receive(bench, 3)
     request, out, err = fds
-    tokens = os.pread(request, os.fstat(request).st_size, 0).split(b"\0")
     os.dup2(out, 1)
     os.dup2(err, 2)
-    for fd in fds:
-        os.close(fd)
-    if tokens[0]:
-        os.chdir(tokens[0])
-    take_environment(tokens[1:-1])
+    os.close(out)
+    os.close(err)
+    directory, environment = read_request(request)
+    if directory:
+        os.chdir(directory)
+    origin.take(environment)
     interpreter: Any = sys
     interpreter.stdout = interpreter.__stdout__ = stream(1, sys.__stdout__, "<stdout>")
     interpreter.stderr = interpreter.__stderr__ = stream(2, sys.__stderr__, "<stderr>")
     return index
 
 
-def park(control: _socket.socket, launcher: int, prctl: Any) -> tuple[_socket.socket, bytes]:
+def park(control: _socket.socket, origin: Origin) -> tuple[_socket.socket, bytes]:
     """Forks ranks whenever told; returns only in a rank: its socket and its index."""
     while True:
         order, fds = receive(control, 1)
@@ -242,10 +266,18 @@ def park(control: _socket.socket, launcher: int, prctl: Any) -> tuple[_socket.so
             intermediate = os.getpid()
             for _ in range(int(order.split()[1])):
                 if os.fork() == 0:
-                    return bench, become_rank(bench, launcher, intermediate, prctl)
+                    return bench, become_rank(bench, origin, intermediate)
             os._exit(0)
         bench.close()
         os.waitpid(child, 0)
+
+
+def clean_path(given: dict[bytes, bytes]) -> None:
+    """PYTHONPATH without this file."""
+    here = os.path.dirname(__file__)
+    rest = [entry for entry in os.environ.pop("PYTHONPATH").split(":") if entry != here]
+    if rest or b"PYTHONPATH" in given:
+        os.environ["PYTHONPATH"] = ":".join(rest)
 
 
 def own_customize() -> ModuleType | None:
@@ -270,18 +302,17 @@ def main(setting: str) -> ModuleType | None:
         line, _ = receive(control, 1)
         os.set_inheritable(int(control_fd), True)
         os.environ["MUSTER_WARM"] = f"{control_fd},{archive},{launcher},2,{cookie_name}"
-        os.execve(sys.executable, line.split(b"\0")[:-1], os.environ)
+        command = [os.fsdecode(word) for word in line.split(b"\0")[:-1]]
+        # A wrapper named as the interpreter may have added options: they stay.
+        own = getattr(sys, "orig_argv", command[:1] + ["-u", "-c", "pass"])
+        os.execve(sys.executable, own[:-3] + command[1:], os.environ)
     control.send(b"hello")
-    modules, _ = receive(control, 1)
-    del os.environ["MUSTER_WARM"]
-    rest = os.environ.pop("PYTHONPATH").partition(":")[2]
-    if rest:
-        os.environ["PYTHONPATH"] = rest
+    modules, fds = receive(control, 1)
+    _, given = read_request(fds[0])
     os.close(int(archive))
-    import ctypes
-    import gc
-
-    prctl = ctypes.CDLL(None).prctl
+    del os.environ["MUSTER_WARM"]
+    clean_path(given)
+    origin = Origin(int(launcher), given)
     if cookie_name in os.environ:
         os.environ[cookie_name] = os.environ[cookie_name]  # a copy of its own in C's environ
     shown = Shown(cookie_name.encode())
@@ -292,10 +323,12 @@ def main(setting: str) -> ModuleType | None:
     if reason:
         control.send(b"unsafe " + reason.encode()[:400])
         os._exit(0)
+    import gc
+
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # else the first collection of every rank would copy all of it
     control.send(f"ready {private_kib()}".encode())
-    bench, index = park(control, int(launcher), prctl)
+    bench, index = park(control, origin)
     shown.show()
     bench.send(b"begin %s %d" % (index, os.getpid()))
     bench.close()
@@ -305,10 +338,6 @@ def main(setting: str) -> ModuleType | None:
 try:
     user_customize = main(os.environ["MUSTER_WARM"])
 except BaseException:
-    if os.environ.get("MUSTER_WARM_DEBUG"):
-        import traceback
-
-        traceback.print_exc()
     os._exit(70)
 # A rank from here on.
 if user_customize is None:

@@ -134,7 +134,7 @@ static void collect_avoided(struct crew *crew)
     for (size_t r = 0; r < crew->job->n_roles; r++)
         for (size_t i = 0; i < crew->job->roles[r].n_ports; i++) {
             const struct port_want *p = &crew->job->roles[r].ports[i];
-            if (p->first)
+            if (p->first && !p->prefer)
                 crew->avoid[crew->n_avoid++] =
                     (struct port_range){ .first = p->first, .last = p->first + p->count - 1 };
         }

@@ -69,23 +69,41 @@ static bool pick_devices(struct crew *crew, uint32_t node, const struct want *w,
     return true;
 }
 
+static bool is_avoided(const struct crew *crew, uint32_t port)
+{
+    for (size_t i = 0; i < crew->n_avoid; i++)
+        if (port >= crew->avoid[i].first && port <= crew->avoid[i].last)
+            return true;
+    return false;
+}
+
+/* A range that is only preferred stays clear of those that other labels of the job must have. */
+static bool pick_range(const struct crew *crew, const struct ports *map,
+                       const struct port_want *ask, uint32_t *out)
+{
+    for (uint32_t i = 0; i < ask->count; i++) {
+        out[i] = ask->first + i;
+        if (out[i] >= PORTS_MAX || ports_busy(map, out[i]) ||
+            (ask->prefer && is_avoided(crew, out[i])))
+            return false;
+    }
+    return true;
+}
+
 static bool pick_label(const struct crew *crew, uint32_t node, const struct port_want *ask,
                        uint32_t *out)
 {
     const struct ports *map = cluster_ports(crew->cluster, node);
-    if (!ask->first) {
+    if (ask->first && pick_range(crew, map, ask, out))
+        return true;
+    if (!ask->first || ask->prefer) {
         struct port_ask find = { .pool = crew->cluster->pool,
                                  .start = crew->cluster->port_start,
                                  .avoid = crew->avoid,
                                  .n_avoid = crew->n_avoid };
         return ports_find(map, &find, ask->count, out);
     }
-    for (uint32_t i = 0; i < ask->count; i++) {
-        out[i] = ask->first + i;
-        if (out[i] >= PORTS_MAX || ports_busy(map, out[i]))
-            return false;
-    }
-    return true;
+    return false;
 }
 
 static void make_ports(struct crew *crew, const struct role *r, struct task_place *p)

@@ -1,8 +1,9 @@
-/* JSON or YAML? By the first character that is neither space nor comment; a job file always has a
- * map, so "{" is JSON. */
+/* JSON, a parameter file or YAML? By the first character that is neither space nor comment; a job
+ * file always has a map, so "{" is JSON, and `key=` begins no map of YAML. */
 #include "text/detect.h"
 
 #include "text/json.h"
+#include "text/keyvalue.h"
 #include "text/yaml.h"
 
 #include <string.h>
@@ -31,11 +32,51 @@ static const char *skip_start(const char *p, const char *end)
     return p;
 }
 
-struct text_node *text_parse(struct arena *arena, const char *src, size_t len,
-                             struct report *report)
+enum syntax { SYNTAX_JSON, SYNTAX_KEYVALUE, SYNTAX_YAML };
+
+static enum syntax syntax_of(const char *src, size_t len)
 {
     const char *first = len ? skip_start(src, src + len) : src;
     if (first < src + len && (*first == '{' || *first == '[' || *first == '/'))
-        return json_parse(arena, src, len, JSON_COMMENTS, report);
+        return SYNTAX_JSON;
+    return keyvalue_like(src, len) ? SYNTAX_KEYVALUE : SYNTAX_YAML;
+}
+
+struct text_node *text_parse(struct arena *arena, const char *src, size_t len,
+                             struct report *report)
+{
+    switch (syntax_of(src, len)) {
+    case SYNTAX_JSON: return json_parse(arena, src, len, JSON_COMMENTS, report);
+    case SYNTAX_KEYVALUE: return keyvalue_parse(arena, src, len, report);
+    case SYNTAX_YAML: break;
+    }
     return yaml_parse(arena, src, len, report);
+}
+
+/* A list whose members are the documents themselves, with their places. */
+static struct text_node *as_list(struct arena *arena, struct text_node **docs, size_t n)
+{
+    struct text_node *list = text_list(arena, NULL, NULL);
+    list->place = docs[0]->place;
+    for (size_t i = 0; i < n; i++) {
+        if (list->last)
+            list->last->next = docs[i];
+        else
+            list->first = docs[i];
+        list->last = docs[i];
+    }
+    list->count = n;
+    return list;
+}
+
+struct text_node *text_parse_documents(struct arena *arena, const char *src, size_t len,
+                                       size_t *documents, struct report *report)
+{
+    struct text_node **docs = NULL;
+    *documents = 1;
+    if (syntax_of(src, len) != SYNTAX_YAML)
+        return text_parse(arena, src, len, report);
+    if (yaml_parse_all(arena, src, len, &docs, documents, report) != 0)
+        return NULL;
+    return *documents == 1 ? docs[0] : as_list(arena, docs, *documents);
 }

@@ -10,8 +10,10 @@
 #include "store/store.h"
 #include "wire/rendezvous.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define PAIR                                                                                       \
     "{\"name\":\"pair\",\"retry\":{\"scope\":\"task\",\"unknown\":2,\"platform\":3},"              \
@@ -328,6 +330,35 @@ static void a_restarted_server_changes_nothing(void **state)
     assert_true(got_plain(&pair[1], RDZV_FRAME_STOP));
 }
 
+/* Nothing can be recorded: ranks come back all the same, and later it is told. */
+static void a_full_disk_holds_nobody_up(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    struct rlimit was, none;
+    two_meet(f, pair);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = was;
+    none.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    report(&pair[0], RDZV_FAILED);
+    bool stopped = got_plain(&pair[1], RDZV_FRAME_STOP);
+    pair[0].channel = 61;
+    pair[1].channel = 62;
+    join(&pair[0], "1", false);
+    join(&pair[1], "1", false);
+    bool again = got_round(&pair[0]) && got_round(&pair[1]);
+    unsigned told = world_count(&f->w, f->job, "launch.round");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_true(stopped);
+    assert_true(again);
+    assert_int_equal(told, 1);
+    world_pass(&f->w, 5000);
+    assert_int_equal(world_count(&f->w, f->job, "launch.failed"), 1);
+    assert_int_equal(world_count(&f->w, f->job, "launch.round"), 2);
+}
+
 /* torchrun a && torchrun b: the second rendezvous of the same tasks is a new one. */
 static void one_after_the_other(void **state)
 {
@@ -414,6 +445,7 @@ int main(void)
         T(a_broken_uplink_is_no_loss),
         T(who_does_not_come_back_is_lost),
         T(a_restarted_server_changes_nothing),
+        T(a_full_disk_holds_nobody_up),
         T(one_after_the_other),
         T(nonsense_ends_the_line),
         T(too_many_rendezvous),

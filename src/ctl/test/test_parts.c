@@ -164,8 +164,10 @@ static struct pairs env_of(struct arena *arena, const struct role *role, enum to
     struct job_spec job = { .name = "j", .roles = (struct role *)(uintptr_t)role, .n_roles = 1 };
     if (convention)
         job.conventions = (struct words){ .at = named, .n = 1 };
-    struct task_place tasks[2] = { { .address = "127.0.0.2" },
-                                   { .index = 1, .address = "127.0.0.3", .n_gpus = 4 } };
+    struct task_place tasks[2] = {
+        { .address = "127.0.0.2" },
+        { .index = 1, .node = "n2", .address = "127.0.0.3", .n_gpus = 4 }
+    };
     struct job_place place = { .number = 12, .tasks = tasks, .n = 2 };
     struct dialect_task task = { .job = &job, .place = &place, .flat = 1 };
     struct ctl_config config = { .dialects = &words_known, .torchrun = choice };
@@ -183,6 +185,7 @@ static void launchers_find_their_settings(void **state)
     assert_string_equal(pairs_get(&env, "MUSTER_JOB_NUMBER"), "12");
     assert_string_equal(pairs_get(&env, "MUSTER_TASK_INDEX"), "1");
     assert_string_equal(pairs_get(&env, "MUSTER_TASK_ADDRESS"), "127.0.0.3");
+    assert_string_equal(pairs_get(&env, "MUSTER_TASK_NODE"), "n2");
     assert_null(pairs_get(&env, "MUSTER_LAUNCHERS"));
     assert_null(pairs_get(&env, "PET_NNODES"));
     env = env_of(arena, &role, TORCHRUN_JOB, true);

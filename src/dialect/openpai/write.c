@@ -251,7 +251,8 @@ static void write_ports(struct writer *w, struct text_node *out, const struct ro
     }
 }
 
-static void write_done(struct writer *w, struct text_node *out, const struct done *done)
+static void write_done(struct writer *w, struct text_node *out, const struct done *done,
+                       const char *path)
 {
     if (done->failed.kind == COUNT_NEVER)
         text_null(w->arena, out, "minFailedTaskCount");
@@ -259,6 +260,9 @@ static void write_done(struct writer *w, struct text_node *out, const struct don
         text_int(w->arena, out, "minFailedTaskCount", done->failed.n);
     if (done->succeeded.kind == COUNT_NUMBER)
         text_int(w->arena, out, "minSucceededTaskCount", done->succeeded.n);
+    else if (done->succeeded.kind == COUNT_NEVER)
+        nearly(w, arena_printf(w->arena, "%s.done.succeeded", path),
+               "is never, openpai v1 waits for every role");
 }
 
 static void write_role(struct writer *w, struct text_node *list, const struct role *role)
@@ -273,7 +277,7 @@ static void write_role(struct writer *w, struct text_node *list, const struct ro
     write_resources(w, out, &role->resources, path);
     write_ports(w, out, role, path);
     text_str(w->arena, out, "command", write_command(w, role, path));
-    write_done(w, out, &role->done);
+    write_done(w, out, &role->done, path);
 }
 
 /* ---- the job ---- */

@@ -68,16 +68,21 @@ static int leave(void **state)
     return rc;
 }
 
-static void make_nodes(struct group *group, size_t n)
+static void make_nodes_at(struct group *group, size_t n, const char *listen, const char *reached)
 {
     group->n = n;
     for (size_t i = 0; i < n; i++) {
         group->nodes[i] =
-            check_create(&group->loop, &group->settings, "127.0.0.1", on_done, &group->heard[i]);
-        group->addrs[i] = "127.0.0.1";
+            check_create(&group->loop, &group->settings, listen, on_done, &group->heard[i]);
+        group->addrs[i] = reached;
         group->ports[i] = check_port(group->nodes[i]);
         assert_int_not_equal(group->ports[i], 0);
     }
+}
+
+static void make_nodes(struct group *group, size_t n)
+{
+    make_nodes_at(group, n, "127.0.0.1", "127.0.0.1");
 }
 
 /* The order to one node; with this fault in its environment. */
@@ -127,6 +132,18 @@ static void one_node_checks_itself(void **state)
     assert_non_null(strstr(heard->figures, "disk "));
     assert_non_null(strstr(heard->figures, "loopback "));
     assert_null(strstr(heard->figures, "partner "));
+}
+
+/* A launcher whose address is a name listens at all of them ("*") and is reached by the name. */
+static void partners_are_found_by_name(void **state)
+{
+    struct group *group = *state;
+    make_nodes_at(group, 2, "*", "localhost");
+    for (uint32_t i = 0; i < 2; i++)
+        order(group, i, false, NULL);
+    await_all(group);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(group->heard[i].last.result, RDZV_CHECK_OK);
 }
 
 static void a_trio_measures_its_links(void **state)
@@ -311,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_node_checks_itself, enter, leave),
+        cmocka_unit_test_setup_teardown(partners_are_found_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(a_trio_measures_its_links, enter, leave),
         cmocka_unit_test_setup_teardown(without_bandwidth_there_is_only_latency, enter, leave),
         cmocka_unit_test_setup_teardown(a_bad_node_does_not_spoil_its_partner, enter, leave),

@@ -97,7 +97,7 @@ static const char probe_more[] =
     "        show(how, [how == 'forkserver' or queue.get(), child.join(), child.exitcode])\n"
     "    thread = threading.Thread(target=show, args=('thread', 'ran'))\n"
     "    thread.start(); thread.join()\n"
-    "    late = threading.Thread(target=lambda: (time.sleep(0.05), show('late', 'ran')))\n"
+    "    late = threading.Thread(target=lambda: (threading.main_thread().join(), show('late', 'ran')))\n"
     "    late.start()\n"
     "    atexit.register(show, 'atexit', 'ran')\n"
     "    random_draw = [random.random()]\n"

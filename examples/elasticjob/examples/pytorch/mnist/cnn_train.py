@@ -272,7 +272,7 @@ def arguments() -> argparse.Namespace:
     option("--validation_data", required=True, metavar="DIR", help="the same, to measure by")
     option("--num_epochs", type=int, default=1, metavar="N", help="passes (%(default)s)")
     option("--batch_size", type=int, default=8, metavar="N", help="per process (%(default)s)")
-    option("--learning_rate", type=float, default=3e-3, metavar="X", help="of Adam (%(default)s)")
+    option("--learning_rate", type=float, default=1e-2, metavar="X", help="of Adam (%(default)s)")
     option("--no-save", dest="save", action="store_false", help="no checkpoints, no model.pt")
     option("--save_dir", default="mnist", metavar="DIR", help="where they are (%(default)s)")
     return parser.parse_args()

@@ -1,0 +1,47 @@
+/* PAI-DLC jobs (API 2020-12-03): the body of CreateJob in JSON, and the parameter file of the `dlc`
+ * command; the environment, states and exit codes that their tasks and users rely on. What is
+ * honoured and what differs: doc/dialect-dlc.md. */
+#ifndef DIALECT_DLC_DLC_H
+#define DIALECT_DLC_DLC_H
+
+#include "dialect/dialect.h"
+
+extern const struct dialect dlc_dialect;
+extern const struct convention dlc_convention;
+
+/* Instance types that EcsSpec may name. */
+struct dlc_ecs {
+    const char *name;
+    uint32_t cpu, memory_gib, gpu;
+    const char *gpu_type; /* "" without GPUs */
+};
+const struct dlc_ecs *dlc_ecs_find(const char *name); /* NULL when unknown */
+/* All, cheapest of each family first. */
+const struct dlc_ecs *dlc_ecs_list(size_t *n);
+
+/* Status of a job: every word of the API, and the canonical state that is said with it. */
+struct dlc_status {
+    const char *word;
+    enum job_state state; /* JOB_NONE: nothing here has it */
+    bool final;
+    const char *when; /* one phrase */
+};
+const struct dlc_status *dlc_statuses(size_t *n);
+
+/* Exit codes as users of DLC read them. */
+struct dlc_exit {
+    int code;
+    const char *phrase;
+    enum end_class class;
+    const char *text; /* one sentence for people */
+};
+const struct dlc_exit *dlc_exits(size_t *n);
+
+/* "dlc0abc...": how the API and the tasks call a job. 17 bytes. */
+#define DLC_JOB_ID_TEXT (JOB_ID_TEXT + 3)
+const char *dlc_job_id(char out[DLC_JOB_ID_TEXT], uint64_t id);
+/* "<job id>-master-0": the name of a task as a pod and as a host. In the arena. */
+const char *dlc_pod_name(struct arena *, const struct job_spec *, const struct job_place *,
+                         uint32_t flat);
+
+#endif
