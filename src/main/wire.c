@@ -2,6 +2,8 @@
 #include "main/wire.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/dlc.h"
+#include "dialect/elasticjob/elasticjob.h"
 #include "dialect/native/native.h"
 #include "dialect/openpai/openpai.h"
 #include "engine/local/local.h"
@@ -12,11 +14,12 @@
 
 #define LEAST_CPUS 16u
 
-static const struct dialect *const all_dialects[] = { &openpai_v1, &native_dialect };
-static const struct convention *const all_conventions[] = { &openpai_v1_convention,
-                                                            &native_convention, &pytorch_convention,
-                                                            &torchrun_convention,
-                                                            &dlrover_convention };
+static const struct dialect *const all_dialects[] = { &openpai_v1, &elasticjob_dialect,
+                                                      &dlc_dialect, &native_dialect };
+static const struct convention *const all_conventions[] = {
+    &openpai_v1_convention, &dlc_convention,      &elasticjob_convention, &native_convention,
+    &pytorch_convention,    &torchrun_convention, &dlrover_convention
+};
 static const struct dialects registry = {
     .at = all_dialects,
     .n = ARRAY_LEN(all_dialects),

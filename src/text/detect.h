@@ -4,8 +4,8 @@
 
 #include "text/tree.h"
 
-/* First significant character (after comments) '{' or '[': JSON with comments; first line `key=...`:
- * a parameter file, as a map of texts; else YAML. Parses accordingly. */
+/* First significant character (after comments) '{' or '[': JSON with comments; first line
+ * `key=...`: a parameter file, as a map of texts; else YAML. Parses accordingly. */
 struct text_node *text_parse(struct arena *, const char *src, size_t len, struct report *);
 
 /* The same, but a YAML text of several documents becomes a list of them; *documents says how many

@@ -120,9 +120,9 @@ static void add_line(struct parse *s, const struct line *l)
         append(s->root, node);
         return;
     }
-    struct problem *p = report_error(s->report, node->key_place, node->key,
-                                     "%.*s is there twice, first in line %u", SHOWN_MAX, node->key,
-                                     before->key_place.line);
+    struct problem *p =
+        report_error(s->report, node->key_place, node->key, "%.*s is there twice, first in line %u",
+                     SHOWN_MAX, node->key, before->key_place.line);
     report_hint(s->report, p, "one of them");
 }
 

@@ -1,5 +1,5 @@
-/* Kubernetes quantities in integers: mantissa, a power of ten, a power of two. Bounded: mantissas of
- * more digits than 128 bits hold are no number anybody means. */
+/* Kubernetes quantities in integers: mantissa, a power of ten, a power of two. Bounded: mantissas
+ * of more digits than 128 bits hold are no number anybody means. */
 #include "text/quantity.h"
 
 #include <stdbool.h>
@@ -19,7 +19,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits, at most one point, at least one digit. Zeros behind what 128 bits hold are lost: false. */
+/* Digits, at most one point, at least one digit. Zeros behind what 128 bits hold are lost: false.
+ */
 static bool take_mantissa(const char **s, struct number *n)
 {
     enum { DIGITS_MAX = 30 };
@@ -62,14 +63,15 @@ static bool take_suffix(const char *s, struct number *n)
         const char *word;
         int tens, twos;
     } suffixes[] = {
-        { .word = "", .tens = 0 },   { .word = "n", .tens = -9 },  { .word = "u", .tens = -6 },
-        { .word = "m", .tens = -3 }, { .word = "k", .tens = 3 },   { .word = "M", .tens = 6 },
-        { .word = "G", .tens = 9 },  { .word = "T", .tens = 12 },  { .word = "P", .tens = 15 },
-        { .word = "E", .tens = 18 }, { .word = "Ki", .twos = 10 }, { .word = "Mi", .twos = 20 },
+        { .word = "", .tens = 0 },    { .word = "n", .tens = -9 },  { .word = "u", .tens = -6 },
+        { .word = "m", .tens = -3 },  { .word = "k", .tens = 3 },   { .word = "M", .tens = 6 },
+        { .word = "G", .tens = 9 },   { .word = "T", .tens = 12 },  { .word = "P", .tens = 15 },
+        { .word = "E", .tens = 18 },  { .word = "Ki", .twos = 10 }, { .word = "Mi", .twos = 20 },
         { .word = "Gi", .twos = 30 }, { .word = "Ti", .twos = 40 }, { .word = "Pi", .twos = 50 },
         { .word = "Ei", .twos = 60 },
     };
-    if ((*s == 'e' || *s == 'E') && s[1]) /* "1E" is exa, "1e3" and "1E3" are a thousand */
+    if ((*s == 'e' || *s == 'E') && s[1] &&
+        s[1] != 'i') /* "1E" is exa, "1e3" and "1E3" are a thousand */
         return take_exponent(&s, n) && *s == '\0';
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (strcmp(s, suffixes[i].word) == 0) {
@@ -85,9 +87,12 @@ static bool settle(struct number n, uint32_t scale, uint64_t *out)
 {
     const u128 most = ((u128)1 << 127) - 1;
     u128 value = n.mantissa;
-    if (value > most >> 70) /* leaves room for 2^60 and scale */
+    if (value > most >> n.twos)
         return false;
-    value = (value << n.twos) * scale;
+    value <<= n.twos;
+    if (value > most / scale)
+        return false;
+    value *= scale;
     for (; n.tens > 0; n.tens--) {
         if (value > most / 10)
             return value == 0;

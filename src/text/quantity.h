@@ -12,8 +12,9 @@ enum quantity {
 };
 
 /* s in units of 1/scale (scale 1: bytes or pieces, 1000: thousandths), rounded up as Kubernetes
- * does. The grammar is Kubernetes': digits with a point, then one of n u m k M G T P E, Ki .. Ei, or
- * a decimal exponent. The whole token or nothing; *out is written only when it is QUANTITY_OK. */
+ * does. The grammar is Kubernetes': digits with a point, then one of n u m k M G T P E, Ki .. Ei,
+ * or a decimal exponent. The whole token or nothing; *out is written only when it is QUANTITY_OK.
+ */
 enum quantity quantity_scan(const char *s, uint32_t scale, uint64_t *out);
 
 #endif

@@ -153,10 +153,14 @@ unsigned dlc_origin_of(const struct dlc_create *);
 
 /* ---- saying what is wrong: paths of the CreateJob body ---- */
 struct place dlc_place(const struct dlc_create *, const char *path);
+/* The value at the path, NULL when it was not written. */
+const struct text_node *dlc_node(const struct dlc_create *, const char *path);
 struct problem *dlc_error(const struct dlc_create *, struct report *, const char *path,
                           const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 struct problem *dlc_warn(const struct dlc_create *, struct report *, const char *path,
                          const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* near, unless NULL, is certain to be what the value of the problem was meant to be. */
+void dlc_fix(const struct dlc_create *, struct report *, struct problem *, const char *near);
 /* Given and not empty: no null, false, "", {}, []. */
 bool dlc_given(const struct text_node *);
 

@@ -1,7 +1,8 @@
 /* The dialect and its convention as main registers them, how its texts are recognised, and the ways
  * a problem of a CreateJob body is said. Pure. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/dlc.h"
 
+#include "dialect/dlc/create.h"
 #include "job/tree_path.h"
 
 #include <stdarg.h>
@@ -54,6 +55,14 @@ struct place dlc_place(const struct dlc_create *c, const char *path)
     return tree_path_walk(root, path, &rest)->place;
 }
 
+const struct text_node *dlc_node(const struct dlc_create *c, const char *path)
+{
+    const char *rest = path;
+    struct text_node *root = (struct text_node *)(uintptr_t)c->root; /* only looked at */
+    const struct text_node *node = tree_path_walk(root, path, &rest);
+    return *rest ? NULL : node;
+}
+
 static struct problem *say(const struct dlc_create *c, struct report *r, enum severity severity,
                            const char *path, const char *fmt, va_list ap)
     __attribute__((format(printf, 5, 0)));
@@ -85,6 +94,18 @@ struct problem *dlc_warn(const struct dlc_create *c, struct report *r, const cha
     struct problem *p = say(c, r, SEVERITY_WARNING, path, fmt, ap);
     va_end(ap);
     return p;
+}
+
+void dlc_fix(const struct dlc_create *c, struct report *r, struct problem *p, const char *near)
+{
+    const struct text_node *node = near ? dlc_node(c, p->path) : NULL;
+    if (!node || node->kind != TEXT_STR || !node->str)
+        return;
+    size_t len = strlen(node->str);
+    if (node->place.len == len)
+        p->fix = arena_strdup(r->arena, near);
+    else if (node->place.len == len + 2)
+        p->fix = arena_printf(r->arena, "\"%s\"", near);
 }
 
 bool dlc_given(const struct text_node *node)

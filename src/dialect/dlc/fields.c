@@ -1,8 +1,8 @@
 /* The fields of a CreateJob body, with the types, bounds and words that the API gives them. What
  * the fields mean together is in check.c, which of them have no effect here in notices.c.
  *
- * Source: the vendor's API metadata up to 2026; fields that came after the page of 2024 are known so
- * that they are answered by name. A row whose member is `other` is only known; nothing reads the
+ * Source: the vendor's API metadata up to 2026; fields that came after the page of 2024 are known
+ * so that they are answered by name. A row whose member is `other` is only known; nothing reads the
  * member. */
 #include "dialect/dlc/create.h"
 
@@ -14,15 +14,6 @@ enum { COMMAND_MAX = 65536, NAME_MAX_BYTES = 128, MINUTES_MAX = 52560000 };
 
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-static bool display_ok(const char *s)
-{
-    return s[strspn(s, ALNUM "_.-")] == '\0' && *s != '-' && !strstr(s, "..") &&
-           strcmp(s, ".") != 0;
-}
-static const struct field_chars display_chars = {
-    .ok = display_ok,
-    .wanted = "letters, digits, _ . - (no .., no - in front)",
-};
 static bool role_ok(const char *s)
 {
     return *s && s[strspn(s, ALNUM "-_")] == '\0' && *s != '-' && strlen(s) <= 64;
@@ -117,6 +108,17 @@ static const struct field scaling_fields[] = {
     FIELD_END,
 };
 
+static const struct field pod_fields[] = {
+    OTHER("InitContainers", struct dlc_spec, "containers that run before"),
+    OTHER("SideCarContainers", struct dlc_spec, "containers that run beside"),
+    OTHER("SharedVolumeMountPaths", struct dlc_spec, "volumes between them"),
+    OTHER("PodLabels", struct dlc_spec, "labels of the pod"),
+    OTHER("PodAnnotations", struct dlc_spec, "annotations of the pod"),
+    OTHER("Lifecycle", struct dlc_spec, "hooks at start and end"),
+    OTHER("MainContainerSecurityContext", struct dlc_spec, "rights of the container"),
+    FIELD_END,
+};
+
 static const struct field spec_fields[] = {
     FIELD(TEXT, "Type", struct dlc_spec, type, .flags = FIELD_REQUIRED, .chars = &role_chars,
           .doc = "the role: Worker"),
@@ -144,7 +146,8 @@ static const struct field spec_fields[] = {
                .table = dependency_fields, .max = 64, .doc = "roles that must run first"),
     FIELD(OBJECT, "AutoScalingSpec", struct dlc_spec, scaling, .table = scaling_fields,
           .doc = "a range of pods"),
-    OTHER("ExtraPodSpec", struct dlc_spec, "more containers, labels and hooks of a pod"),
+    FIELD_SAME(OBJECT, "ExtraPodSpec", .table = pod_fields,
+               .doc = "more containers, labels and hooks of a pod"),
     OTHER("ServiceSpec", struct dlc_spec, "services in front of the pods"),
     OTHER("SystemDisk", struct dlc_spec, "system disk"),
     OTHER("HyperNodeSchedulingConfig", struct dlc_spec, "groups of nodes"),
@@ -160,8 +163,7 @@ static const struct field source_fields[] = {
     FIELD(TEXT, "Uri", struct dlc_source, uri, .doc = "where the data is: oss://bucket/path"),
     FIELD(TEXT, "MountPath", struct dlc_source, at, .doc = "absolute path in the tasks: /mnt/data"),
     FIELD(TEXT, "DataSourceVersion", struct dlc_source, version, .doc = "version: v1"),
-    FIELD(WORD, "MountAccess", struct dlc_source, access, .words = access_words,
-          .doc = "RO or RW"),
+    FIELD(WORD, "MountAccess", struct dlc_source, access, .words = access_words, .doc = "RO or RW"),
     OTHER("Options", struct dlc_source, "mount options"),
     OTHER("EnableCache", struct dlc_source, "a cache in front of it"),
     OTHER("AccessPointId", struct dlc_source, "access point"),
@@ -238,7 +240,7 @@ static const struct field settings_fields[] = {
 
 const struct field dlc_create_fields[] = {
     FIELD(TEXT, "DisplayName", struct dlc_create, name, .flags = FIELD_REQUIRED, .min = 1,
-          .max = NAME_MAX_BYTES, .chars = &display_chars, .doc = "name of the job: mnist-1"),
+          .max = NAME_MAX_BYTES, .chars = &job_name_chars, .doc = "name of the job: mnist-1"),
     FIELD(TEXT, "JobType", struct dlc_create, job_type, .flags = FIELD_REQUIRED, .min = 1,
           .max = 32, .doc = "PyTorchJob, TFJob, MPIJob ..."),
     FIELD_MANY(LIST, "JobSpecs", struct dlc_create, specs, n_specs, .flags = FIELD_REQUIRED,

@@ -105,7 +105,8 @@ const struct dlc_role_kind *dlc_role_find(const struct dlc_type *type, const cha
 
 #define ECS(name_, cpu_, memory_, gpu_, type_)                                                     \
     {                                                                                              \
-        .name = (name_), .cpu = (cpu_), .memory_gib = (memory_), .gpu = (gpu_), .gpu_type = (type_) \
+        .name = (name_), .cpu = (cpu_), .memory_gib = (memory_), .gpu = (gpu_),                    \
+        .gpu_type = (type_)                                                                        \
     }
 
 static const struct dlc_ecs specs[] = {

@@ -1,5 +1,5 @@
-/* An ElasticJob as its author wrote it, decoded, before it becomes a canonical job. Internal to this
- * folder. */
+/* An ElasticJob as its author wrote it, decoded, before it becomes a canonical job. Internal to
+ * this folder. */
 #ifndef DIALECT_ELASTICJOB_EJ_H
 #define DIALECT_ELASTICJOB_EJ_H
 
@@ -143,8 +143,8 @@ void ej_pod_role(struct ej_reader *, enum ej_type, struct role *);
 void ej_volumes(struct ej_reader *, enum ej_type, const struct ej_container *, struct role *);
 /* The container that gets the environment: named main, or the first. NULL when there is none. */
 const struct ej_container *ej_main_container(const struct ej_pod *, size_t *position);
-/* Does text refer to a variable by $(NAME), and where (at the '$'); *len: of the whole reference. $$ is
- * no reference. NULL: no more. */
+/* Does text refer to a variable by $(NAME), and where (at the '$'); *len: of the whole reference.
+ * $$ is no reference. NULL: no more. */
 const char *ej_reference(const char *text, size_t *len);
 /* Variables that the convention gives every task; they win over the job's own. */
 bool ej_own_variable(const char *name);

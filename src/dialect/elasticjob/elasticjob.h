@@ -1,6 +1,6 @@
-/* DLRover's ElasticJob (elastic.iml.github.io/v1alpha1) with Koordinator's gang annotations, and the
- * environment, exit classes and phase words that its pods and users rely on. What is honoured and
- * what differs: doc/dialect-elasticjob.md. */
+/* DLRover's ElasticJob (elastic.iml.github.io/v1alpha1) with Koordinator's gang annotations, and
+ * the environment, exit classes and phase words that its pods and users rely on. What is honoured
+ * and what differs: doc/dialect-elasticjob.md. */
 #ifndef DIALECT_ELASTICJOB_ELASTICJOB_H
 #define DIALECT_ELASTICJOB_ELASTICJOB_H
 

@@ -19,7 +19,7 @@ extern const struct field_hooks fate_bool;
 /* const char *: Always, OnFailure, Never; all, none, "0:3,1:2". */
 extern const struct field_hooks fate_restart, fate_critical;
 extern const struct field_hooks fate_affinity;
-extern const struct field_chars fate_object_name, fate_resource_name, env_chars;
+extern const struct field_chars fate_object_name, fate_resource_name;
 
 /* "honoured", "warned", "refused", "quiet" */
 const char *fate_word(const struct field *);

@@ -1,13 +1,13 @@
-/* The fields of an ElasticJob file as tables: what is read, what has no effect, what is refused, each
- * with its reason. Strict decoding, the messages and the tables of doc/dialect-elasticjob.md come from
- * these rows.
+/* The fields of an ElasticJob file as tables: what is read, what has no effect, what is refused,
+ * each with its reason. Strict decoding, the messages and the tables of doc/dialect-elasticjob.md
+ * come from these rows.
  *
  * Source of the names: the custom resource's own types, and Kubernetes' PodSpec and Container. */
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
-#include "base/scan.h"
 #include "dialect/elasticjob/fates.h"
+#include "job/job_fields.h"
 
 enum { SPEC_MAX = 131071, NAME_MAX_BYTES = 253 };
 
@@ -22,7 +22,8 @@ enum { SPEC_MAX = 131071, NAME_MAX_BYTES = 253 };
         QUIET("generation", "written by a server"),                                                \
         QUIET("creationTimestamp", "written by a server"),                                         \
         QUIET("managedFields", "written by a server"), QUIET("selfLink", "written by a server"),   \
-        QUIET("ownerReferences", "written by a server"), QUIET("finalizers", "written by a server")
+        QUIET("ownerReferences", "written by a server"),                                           \
+        QUIET("finalizers", "written by a server")
 
 static const struct field job_metadata_fields[] = {
     FIELD(TEXT, "name", struct ej_spec, metadata.name, .flags = FIELD_REQUIRED, .min = 1,
@@ -69,8 +70,7 @@ static const struct field from_fields[] = {
     FIELD_SAME(OBJECT, "fieldRef", .table = field_ref_fields,
                .has_offset = offsetof(struct ej_from, has_field), .doc = "a fact of the pod"),
     FIELD_SAME(OBJECT, "resourceFieldRef", .table = resource_ref_fields,
-               .has_offset = offsetof(struct ej_from, has_resource),
-               .doc = "an amount of the pod"),
+               .has_offset = offsetof(struct ej_from, has_resource), .doc = "an amount of the pod"),
     REFUSED("configMapKeyRef", "there are no ConfigMaps; write the value"),
     REFUSED("secretKeyRef", "there are no Secrets; give it at submit, `--env NAME=VALUE`"),
     REFUSED("fileKeyRef", "give the value"),
@@ -86,8 +86,8 @@ static const struct field env_fields[] = {
     FIELD_END,
 };
 static const struct field amount_fields[] = {
-    FIELD(PAIRS, "requests", struct ej_amounts, requests, .max = 64,
-          .chars = &fate_resource_name, .doc = "what a task gets, see *Resources*"),
+    FIELD(PAIRS, "requests", struct ej_amounts, requests, .max = 64, .chars = &fate_resource_name,
+          .doc = "what a task gets, see *Resources*"),
     FIELD(PAIRS, "limits", struct ej_amounts, limits, .max = 64, .chars = &fate_resource_name,
           .doc = "devices; cpu and memory only where there is no request"),
     IGNORED("claims", "devices are asked for by their names"),
@@ -154,8 +154,7 @@ static const struct field host_path_fields[] = {
 };
 static const struct field empty_dir_fields[] = {
     FIELD(TEXT, "medium", struct ej_empty_dir, medium, .doc = "`Memory`, or nothing"),
-    FIELD(TEXT, "sizeLimit", struct ej_empty_dir, limit,
-          .doc = "`resources.shm` for /dev/shm"),
+    FIELD(TEXT, "sizeLimit", struct ej_empty_dir, limit, .doc = "`resources.shm` for /dev/shm"),
     FIELD_END,
 };
 static const struct field claim_fields[] = {
@@ -173,8 +172,9 @@ static const struct field volume_fields[] = {
           .has_offset = offsetof(struct ej_volume, has_host), .doc = "a directory of the node"),
     FIELD(OBJECT, "emptyDir", struct ej_volume, empty, .table = empty_dir_fields,
           .has_offset = offsetof(struct ej_volume, has_empty),
-          .doc = "`medium: Memory` at /dev/shm is `resources.shm`; mounted elsewhere it is refused: "
-                 "the task's own directory is new and empty"),
+          .doc =
+              "`medium: Memory` at /dev/shm is `resources.shm`; mounted elsewhere it is refused: "
+              "the task's own directory is new and empty"),
     FIELD(OBJECT, "persistentVolumeClaim", struct ej_volume, claim, .table = claim_fields,
           .has_offset = offsetof(struct ej_volume, has_claim), .doc = "storage by name"),
     REFUSED("nfs", NO_VOLUME),
@@ -199,8 +199,8 @@ static const struct field volume_fields[] = {
 
 #define NO_NET "tasks are on the network of their node"
 static const struct field pod_spec_fields[] = {
-    FIELD_MANY(LIST, "containers", struct ej_pod, containers, n_containers,
-               .flags = FIELD_REQUIRED, .table = container_fields, .max = 64,
+    FIELD_MANY(LIST, "containers", struct ej_pod, containers, n_containers, .flags = FIELD_REQUIRED,
+               .table = container_fields, .max = 64,
                .place_offset = offsetof(struct ej_container, place),
                .doc = "one runs; the others are named in a warning"),
     REFUSED("initContainers", "do it at the beginning of the command"),
@@ -223,7 +223,8 @@ static const struct field pod_spec_fields[] = {
     IGNORED("priority", "the replica's `priority` says it"),
     IGNORED("preemptionPolicy", "no job is ended for another"),
     IGNORED("terminationGracePeriodSeconds", "it is cleared there as well; 10 s here"),
-    IGNORED("activeDeadlineSeconds", "`limits.run_time` bounds a whole job: --set limits.run_time="),
+    IGNORED("activeDeadlineSeconds",
+            "`limits.run_time` bounds a whole job: --set limits.run_time="),
     QUIET("schedulerName", "muster is the scheduler, of gangs too"),
     QUIET("hostNetwork", NO_NET),
     QUIET("dnsPolicy", NO_NET),

@@ -176,6 +176,21 @@ static void test_bad_overrides(void **state)
     arena_destroy(b.arena);
 }
 
+/* Only who asks for them gets several documents. */
+static void test_documents(void **state)
+{
+    static const char text[] = "name: a\nrun: x\n---\nname: b\nrun: y\n";
+    struct bench b = { .arena = NULL };
+    (void)state;
+    assert_int_equal(try(&b, text), -1);
+    assert_string_equal(b.report.at[0].what, "a second document begins here");
+    assert_int_equal(b.report.at[0].place.line, 4);
+    b.request.from = "tree-v1";
+    assert_int_equal(try(&b, text), -1);
+    assert_string_equal(b.report.at[0].what, "a second document begins here");
+    arena_destroy(b.arena);
+}
+
 static void test_unchecked_job_is_caught(void **state)
 {
     (void)state;
@@ -189,13 +204,10 @@ static void test_unchecked_job_is_caught(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_detected),
-        cmocka_unit_test(test_named),
-        cmocka_unit_test(test_nobodys_text),
-        cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_env_override_wins),
-        cmocka_unit_test(test_bad_overrides),
-        cmocka_unit_test(test_unchecked_job_is_caught),
+        cmocka_unit_test(test_detected),          cmocka_unit_test(test_named),
+        cmocka_unit_test(test_nobodys_text),      cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_env_override_wins), cmocka_unit_test(test_bad_overrides),
+        cmocka_unit_test(test_documents),         cmocka_unit_test(test_unchecked_job_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

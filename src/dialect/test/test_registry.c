@@ -64,9 +64,18 @@ static const struct convention alpha = { .name = "alpha-v1",
                                          .classify = classify };
 static const struct convention extra = { .name = "extra", .env = env_alpha };
 static const struct convention silent = { .name = "silent" };
+/* Who the task is so far, its position, the value. */
+static const char *after_known(struct arena *arena, const struct dialect_task *task,
+                               const struct pairs *known, const char *value)
+{
+    const char *who = pairs_get(known, "WHO");
+    return arena_printf(arena, "%s/%u/%s", who ? who : "", task->flat, value);
+}
+static const struct convention filling = { .name = "filling", .expand = after_known };
 static const struct dialect *const dialects[] = { &dialect_a, &dialect_a2, &dialect_b };
-static const struct convention *const conventions[] = { &native, &alpha, &extra, &silent };
-static const struct dialects all = { dialects, 3, conventions, 4, &native };
+static const struct convention *const conventions[] = { &native, &alpha, &extra, &silent,
+                                                        &filling };
+static const struct dialects all = { dialects, 3, conventions, 5, &native };
 
 static void test_find(void **state)
 {
@@ -128,6 +137,18 @@ static void test_env_order(void **state)
     arena_destroy(arena);
 }
 
+static void test_own_values_are_expanded(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    struct pairs env;
+    const char *both[] = { "silent", "alpha-v1", "filling" };
+    env_of(arena, both, 3, &env);
+    assert_string_equal(pairs_get(&env, "OWN"), "alpha/0/mine");
+    assert_string_equal(pairs_get(&env, "ALPHA"), "1"); /* only the job's own */
+    arena_destroy(arena);
+}
+
 static void test_convention_of(void **state)
 {
     (void)state;
@@ -141,9 +162,8 @@ static void test_convention_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_detect),
-        cmocka_unit_test(test_env_order),
+        cmocka_unit_test(test_find),          cmocka_unit_test(test_detect),
+        cmocka_unit_test(test_env_order),     cmocka_unit_test(test_own_values_are_expanded),
         cmocka_unit_test(test_convention_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

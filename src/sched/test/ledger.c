@@ -60,7 +60,7 @@ static const char *take_ports(struct ledger *l, const char *host, const struct r
             return "ports: another label or count";
         for (uint32_t k = 0; k < p->ports[i].count; k++) {
             uint32_t port = p->ports[i].numbers[k];
-            if (r->ports[i].first && port != r->ports[i].first + k)
+            if (r->ports[i].first && !r->ports[i].prefer && port != r->ports[i].first + k)
                 return "ports: not the number asked for";
             if (port_held(l, host, port))
                 return "ports: held twice on a host";

@@ -2,6 +2,8 @@
  * what is printed reads back. */
 #include "text/yaml.h"
 
+#include "text/detect.h"
+
 #include "base/buf.h"
 #include "base/mem.h"
 #include "text/test/sample.h"
@@ -235,6 +237,26 @@ static void several_documents(void **state)
     arena_destroy(a);
 }
 
+static void documents_are_a_list(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "a: 1\n---\nb: 2\n", "a: 1\n", "{\"a\": 1}" };
+    static const size_t counts[] = { 2, 1, 1 };
+    struct arena *a = arena_create();
+    for (size_t i = 0; i < 3; i++) {
+        struct report r;
+        size_t n = 0;
+        report_init(&r, a);
+        const struct text_node *root = text_parse_documents(a, texts[i], strlen(texts[i]), &n, &r);
+        assert_non_null(root);
+        assert_int_equal(n, counts[i]);
+        assert_int_equal(root->kind, n > 1 ? TEXT_LIST : TEXT_MAP);
+        assert_non_null(text_get(n > 1 ? root->first : root, "a"));
+        assert_int_equal(n > 1 ? root->count : 2, 2);
+    }
+    arena_destroy(a);
+}
+
 static void prints_for_people(void **state)
 {
     (void)state;
@@ -303,6 +325,7 @@ int main(void)
         cmocka_unit_test(bounds),
         cmocka_unit_test(many_keys),
         cmocka_unit_test(several_documents),
+        cmocka_unit_test(documents_are_a_list),
         cmocka_unit_test(prints_for_people),
         cmocka_unit_test(what_is_printed_reads_back),
         cmocka_unit_test(long_keys_and_bad_bytes_print),

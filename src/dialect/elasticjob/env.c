@@ -1,0 +1,208 @@
+/* The environment that DLRover gives the pods of an ElasticJob, and $(NAME) in the job's own
+ * values.
+ *
+ * Inputs: the canonical job, its placement. Effects: variables added to out, in the arena.
+ *
+ * Caveats: a pod's number (NODE_ID) grows with every relaunch; there all pods of a type count on
+ * together, here each task by the number of replicas, so that no two are ever the same. Addresses
+ * of TF_CONFIG are the tasks' own, there those of services. */
+#include "dialect/elasticjob/ej.h"
+
+#include "base/buf.h"
+#include "text/json.h"
+
+enum { VALUE_MAX = 131071 };
+
+static const char *const own_variables[] = {
+    "POD_NAME",
+    "POD_IP",
+    "NODE_IP",
+    "ELASTIC_JOB_NAME",
+    "JOB_UID",
+    "NODE_TYPE",
+    "NODE_ID",
+    "NODE_NUM",
+    "NODE_RANK",
+    "WORKER_TYPE",
+    "WORKER_ID",
+    "WORKER_NUM",
+    "WORKER_RANK",
+    "RANK",
+    "WORLD_SIZE",
+    "DLROVER_MASTER_ADDR",
+    "DLROVER_MASTER_SERVICE_TYPE",
+    "DLROVER_TRAINING_ELASTIC_MODE",
+    "DLROVER_EXTENSION_DYNAMIC_FAILOVER",
+    "GRPC_ENABLE_FORK_SUPPORT",
+    "MONITOR_ENABLED",
+    "TF_CONFIG",
+};
+
+bool ej_own_variable(const char *name)
+{
+    for (size_t i = 0; i < sizeof own_variables / sizeof own_variables[0]; i++)
+        if (strcmp(name, own_variables[i]) == 0)
+            return true;
+    return false;
+}
+
+struct writer {
+    struct arena *arena;
+    const struct job_spec *job;
+    const struct job_place *place;
+    const struct task_place *task;
+    const struct role *role;
+    struct pairs *out;
+};
+
+static const char *text_or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+/* ---- who the task is ---- */
+
+static uint32_t id_of(const struct task_place *task, const struct role *role)
+{
+    uint32_t relaunched = task->attempt > 0 ? task->attempt - 1 : 0;
+    return task->index + relaunched * role->replicas;
+}
+
+/* Workers as the job was written: one of them may be the chief. */
+static uint32_t nodes_of(const struct writer *w)
+{
+    const struct role *worker = job_role(w->job, "worker", NULL);
+    uint32_t n = worker ? worker->replicas : 0;
+    n += ej_extra_flag(w->job, "chiefIsWorker");
+    return n ? n : w->role->replicas;
+}
+
+static void put_task(struct writer *w)
+{
+    struct pairs *out = w->out;
+    const char *type = w->role->name;
+    uint32_t id = id_of(w->task, w->role), rank = w->task->index, nodes = nodes_of(w);
+    pairs_setf(out, w->arena, "POD_NAME", "%s-edljob-%s-%u", text_or_empty(w->job->name), type, id);
+    pairs_set(out, w->arena, "POD_IP", text_or_empty(w->task->address));
+    pairs_set(out, w->arena, "NODE_IP", text_or_empty(w->task->address));
+    static const char *const fronts[] = { "NODE", "WORKER" };
+    for (size_t i = 0; i < sizeof fronts / sizeof fronts[0]; i++) {
+        const char *front = fronts[i];
+        pairs_set(out, w->arena, arena_printf(w->arena, "%s_TYPE", front), type);
+        pairs_setf(out, w->arena, arena_printf(w->arena, "%s_ID", front), "%u", id);
+        pairs_setf(out, w->arena, arena_printf(w->arena, "%s_NUM", front), "%u", nodes);
+        pairs_setf(out, w->arena, arena_printf(w->arena, "%s_RANK", front), "%u", rank);
+    }
+}
+
+static void put_job(struct writer *w)
+{
+    char id[JOB_ID_TEXT];
+    const char *service = ej_extra_text(w->job, "service");
+    const char *mode = ej_extra_text(w->job, "elasticMode");
+    pairs_set(w->out, w->arena, "ELASTIC_JOB_NAME", text_or_empty(w->job->name));
+    pairs_set(w->out, w->arena, "JOB_UID", job_id_format(id, w->place->id));
+    pairs_setf(w->out, w->arena, "DLROVER_MASTER_ADDR", "elasticjob-%s-" EJ_MASTER ":50001",
+               text_or_empty(w->job->name));
+    pairs_set(w->out, w->arena, "DLROVER_MASTER_SERVICE_TYPE", service ? service : "grpc");
+    pairs_set(w->out, w->arena, "DLROVER_TRAINING_ELASTIC_MODE", mode ? mode : "base");
+    pairs_set(w->out, w->arena, "DLROVER_EXTENSION_DYNAMIC_FAILOVER", "");
+    pairs_set(w->out, w->arena, "GRPC_ENABLE_FORK_SUPPORT", "false");
+    pairs_set(w->out, w->arena, "MONITOR_ENABLED", "true");
+}
+
+/* ---- TF_CONFIG ---- */
+
+static uint32_t port_of(const struct task_place *task)
+{
+    for (uint32_t i = 0; i < task->n_ports; i++)
+        if (strcmp(task->ports[i].label, EJ_PORT) == 0 && task->ports[i].count > 0)
+            return task->ports[i].numbers[0];
+    return 0;
+}
+
+/* The evaluator stands beside the cluster, as TensorFlow has it. */
+static void put_tf_config(struct writer *w)
+{
+    static const char *const types[] = { "chief", "ps", "worker" };
+    struct text_node *root = text_map(w->arena, NULL, NULL);
+    struct text_node *cluster = text_map(w->arena, root, "cluster");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        uint32_t role;
+        if (!job_role(w->job, types[i], &role))
+            continue;
+        struct text_node *list = text_list(w->arena, cluster, types[i]);
+        for (uint32_t t = 0; t < w->place->n; t++) {
+            const struct task_place *task = &w->place->tasks[t];
+            if (task->role == role)
+                text_str(
+                    w->arena, list, NULL,
+                    arena_printf(w->arena, "%s:%u", text_or_empty(task->address), port_of(task)));
+        }
+    }
+    struct text_node *task = text_map(w->arena, root, "task");
+    text_str(w->arena, task, "type", w->role->name);
+    text_int(w->arena, task, "index", w->task->index);
+    AUTO_BUF struct buf text = BUF_INIT(VALUE_MAX - sizeof "TF_CONFIG=");
+    json_print(root, 0, &text);
+    if (!text.overflow) /* larger than an environment holds: as when addresses are not known yet */
+        pairs_set(w->out, w->arena, "TF_CONFIG", buf_str(&text));
+}
+
+void ej_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,
+            uint32_t flat, const struct site *site, struct pairs *out)
+{
+    (void)site;
+    struct writer w = { .arena = arena, .job = job, .place = place, .out = out };
+    w.task = &place->tasks[flat];
+    w.role = &job->roles[w.task->role];
+    const char *strategy = text_or_empty(ej_extra_text(job, "strategy"));
+    put_task(&w);
+    put_job(&w);
+    if (strcmp(strategy, "AllreduceStrategy") ==
+        0) { /* of nodes; the launcher says them of ranks */
+        pairs_setf(out, arena, "RANK", "%u", w.task->index);
+        pairs_setf(out, arena, "WORLD_SIZE", "%u", nodes_of(&w));
+    } else if (strcmp(strategy, "ParameterServerStrategy") == 0) {
+        put_tf_config(&w);
+    }
+}
+
+/* ---- $(NAME) ---- */
+
+static const char *fact(struct arena *arena, const struct dialect_task *task, const char *name)
+{
+    const struct task_place *place = &task->place->tasks[task->flat];
+    char id[JOB_ID_TEXT];
+    if (strcmp(name, "spec.nodeName") == 0)
+        return text_or_empty(place->node);
+    if (strcmp(name, "metadata.relaunched") == 0)
+        return arena_printf(arena, "%u", place->attempt > 0 ? place->attempt - 1 : 0);
+    if (strcmp(name, "metadata.uid") == 0)
+        return arena_printf(arena, "%s-%u-%u-%u", job_id_format(id, task->place->id), place->role,
+                            place->index, place->attempt);
+    return NULL;
+}
+
+/* Kubernetes' rule: $(NAME) of a variable that is known, $$ is one $, everything else stays. */
+const char *ej_expand(struct arena *arena, const struct dialect_task *task,
+                      const struct pairs *known, const char *value)
+{
+    if (!strchr(value, '$'))
+        return value;
+    AUTO_BUF struct buf out = BUF_INIT(VALUE_MAX);
+    for (const char *p = value; *p;) {
+        size_t n = p[0] == '$' && p[1] == '(' ? strcspn(p + 2, ")") : 0;
+        const char *name = n && p[2 + n] == ')' ? arena_strndup(arena, p + 2, n) : NULL;
+        const char *found = name ? pairs_get(known, name) : NULL;
+        found = name && !found ? fact(arena, task, name) : found;
+        if (found) {
+            buf_puts(&out, found);
+            p += n + 3;
+            continue;
+        }
+        buf_putc(&out, *p);
+        p += p[0] == '$' && p[1] == '$' ? 2 : 1;
+    }
+    return out.overflow ? value : arena_strdup(arena, buf_str(&out));
+}
