@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 PREFIX  ?= /usr/local
 DESTDIR ?=
 KILLS   ?= 200
+TIMES   ?= 100
 SECONDS_PER_TARGET ?= 600
 
 # Programs of ours that are Python find the project's environment first.
@@ -62,13 +63,18 @@ bench: build ## every benchmark, as tables (one: bench/NAME --help)
 	@tools/setup all
 	@bench/run
 
+chaos: build ## kill ranks, an agent, a node and the server under a training job; then a rank under PyTorch's torchrun
+	@tools/setup all
+	@tools/chaos
+
 seeds: build ## run the examples of the published pages, print what each promises and what happened
 	@tools/setup all
 	@tests/seeds
 
-torture: build ## kill -9 the server again and again under load (KILLS=200)
+torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
 	@tools/setup all
 	@tests/torture --kills $(KILLS)
+	@tests/torture_launch --times $(TIMES)
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks
 	@tools/setup lint

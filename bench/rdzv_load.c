@@ -294,13 +294,13 @@ static double take_back(struct load *load, uint16_t port)
 static double leader_cpu(pid_t pid)
 {
     char path[64];
-    unsigned long long ns = 0;
+    char text[128];
     (void)snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
     FILE *file = fopen(path, "re");
-    if (!file || fscanf(file, "%llu", &ns) != 1)
+    if (!file || !fgets(text, sizeof text, file))
         fail("the leader's processor time");
     (void)fclose(file);
-    return (double)ns / 1e9;
+    return (double)strtoull(text, NULL, 10) / 1e9;
 }
 
 static void measure(struct load *load, uint16_t port, pid_t leader)

@@ -25,6 +25,7 @@ union message {
     struct rdzv_end end;
     struct rdzv_refused refused;
     struct rdzv_moved moved;
+    struct rdzv_note note;
 };
 
 static int get(const struct rdzv_frame_in *frame, struct arena *arena, union message *out)
@@ -43,6 +44,7 @@ static int get(const struct rdzv_frame_in *frame, struct arena *arena, union mes
     case RDZV_FRAME_REFUSED: return rdzv_get_refused(frame, arena, &out->refused);
     case RDZV_FRAME_MOVED:
     case RDZV_FRAME_LEAD: return rdzv_get_moved(frame, arena, &out->moved);
+    case RDZV_FRAME_NOTE: return rdzv_get_note(frame, arena, &out->note);
     case RDZV_FRAME_BEAT:
     case RDZV_FRAME_N: break;
     }
@@ -65,6 +67,7 @@ static void put(enum rdzv_frame kind, const union message *message, struct buf *
     case RDZV_FRAME_REFUSED: rdzv_put_refused(out, &message->refused); break;
     case RDZV_FRAME_MOVED:
     case RDZV_FRAME_LEAD: rdzv_put_moved(out, kind, &message->moved); break;
+    case RDZV_FRAME_NOTE: rdzv_put_note(out, &message->note); break;
     case RDZV_FRAME_BEAT:
     case RDZV_FRAME_N: break;
     }

@@ -35,7 +35,7 @@ class Job:
             "ranks",
             f"torchrun {script} {self.end}",
             replicas=2,
-            resources={"cpu": 3, "memory": "64Mi"},
+            resources={"cpu": 3, "memory": "512Mi"},
             **{"launcher": {"ranks_per_node": 2, "max_restarts": 3}, **fields},
         )
         self.number = server.submit(text)
@@ -133,3 +133,13 @@ def test_run_shows_it(server: Server) -> None:
     out, err = run.communicate(timeout=patience(60))
     assert run.returncode == 0, out + err
     assert sorted(re.findall(r"rank (\d)", out)) == ["0", "1", "2", "3"]
+
+
+def test_nodes_check_each_other(server: Server) -> None:
+    """By the addresses that the server gave them, and told by the names it has for them."""
+    job = Job(server, launcher={"ranks_per_node": 2, "max_restarts": 0, "node_check": True})
+    job.wait_world(4, 60)
+    said = [e["text"] for e in server.events(job.number) if e["type"] == "launch.check"]
+    assert sorted(text.partition(":")[0] for text in said) == ["n1", "n2"], said
+    assert all("partner " in text and "failed" not in text for text in said), said
+    job.finish()

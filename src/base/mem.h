@@ -25,6 +25,13 @@ static inline void mem_close_at(const int *fd)
 }
 #define AUTO_FREE  __attribute__((cleanup(mem_free_at)))
 #define AUTO_CLOSE __attribute__((cleanup(mem_close_at)))
+/* Out of the hands of AUTO_CLOSE: the variable is -1 afterwards. */
+static inline int mem_give_fd(int *fd)
+{
+    int given = *fd;
+    *fd = -1;
+    return given;
+}
 
 /* Gives the pointer away: the variable is NULL afterwards. */
 #define TAKE(p)                                                                                    \

@@ -131,7 +131,7 @@ static void put_timeline(const struct text_node *job, struct buf *out)
         if (strncmp(type, "task.", 5) == 0 && strcmp(type, "task.failed") != 0)
             continue;
         snprintf(stamp, sizeof stamp, "+%.2fs", at > start ? (double)(at - start) / 1000 : 0);
-        buf_addf(out, "%10s  %-11s %s\n", stamp, type, text);
+        buf_addf(out, "%10s  %-13s %s\n", stamp, type, text);
     }
 }
 

@@ -108,15 +108,39 @@ static void on_failed_task(struct phases *p, const struct text_node *event, stru
         on_sentence(p, event, out);
 }
 
+/* Launchers: which task a rank failed in comes first, what followed from it later. */
+static void on_failed_rank(struct phases *p, const struct text_node *event, struct buf *out)
+{
+    (void)out;
+    if (!p->fell[0])
+        snprintf(p->fell, sizeof p->fell, "%s", answer_text(event, "task", ""));
+}
+
+static void on_again(struct phases *p, const struct text_node *event, struct buf *out)
+{
+    if (p->color)
+        buf_puts(out, "\033[33m");
+    buf_addf(out, "%s%s%s%s\n", p->fell, p->fell[0] ? "  " : "", answer_text(event, "text", ""),
+             p->color ? "\033[0m" : "");
+    p->fell[0] = '\0';
+}
+
 static const struct {
     const char *type;
     void (*put)(struct phases *, const struct text_node *, struct buf *);
 } rows[] = {
-    { .type = "submitted", .put = on_submitted }, { .type = "held", .put = on_submitted },
-    { .type = "resumed", .put = on_word },        { .type = "allocated", .put = on_allocated },
-    { .type = "started", .put = on_word },        { .type = "requeued", .put = on_word },
-    { .type = "paused", .put = on_word },         { .type = "restart", .put = on_word },
-    { .type = "task.retry", .put = on_sentence }, { .type = "task.failed", .put = on_failed_task },
+    { .type = "submitted", .put = on_submitted },
+    { .type = "held", .put = on_submitted },
+    { .type = "resumed", .put = on_word },
+    { .type = "allocated", .put = on_allocated },
+    { .type = "started", .put = on_word },
+    { .type = "requeued", .put = on_word },
+    { .type = "paused", .put = on_word },
+    { .type = "restart", .put = on_word },
+    { .type = "task.retry", .put = on_sentence },
+    { .type = "task.failed", .put = on_failed_task },
+    { .type = "launch.failed", .put = on_failed_rank },
+    { .type = "launch.again", .put = on_again },
 };
 
 void phases_event(struct phases *p, const struct text_node *event, struct buf *out)

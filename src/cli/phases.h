@@ -16,6 +16,7 @@ struct phases {
     bool color;
     uint64_t now_ms; /* the time of an end that is not final yet */
     unsigned failed; /* tasks told of so far */
+    char fell[80];   /* the task whose rank ended the round, until ranks run again */
 };
 /* Adds the lines of one event; nothing for events that say nothing new. */
 void phases_event(struct phases *, const struct text_node *event, struct buf *out);

@@ -235,7 +235,7 @@ static const struct {
       .asked = asks_check,
       .severity = SEVERITY_ERROR,
       .what = "health.check: nodes are not checked before a start",
-      .hint = "leave it out" },
+      .hint = "launcher: {node_check: true} checks them before the ranks start" },
     { .path = "health.hang_after",
       .asked = asks_hang,
       .severity = SEVERITY_ERROR,

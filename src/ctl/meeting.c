@@ -39,6 +39,7 @@ struct meeting {
     uint64_t due_us; /* the machine's next deadline; UINT64_MAX: none */
     uint32_t expected;
     bool failed; /* it is over, and not because all were done */
+    bool again;  /* a launcher has said that this round's ranks were started again */
 };
 struct member {
     struct meeting *meeting;
@@ -169,6 +170,7 @@ static void on_order(void *arg, const struct rdzv_order *order)
     case RDZV_ORDER_STOP: rdzv_put_stop(&line->out, &order->stop); break;
     case RDZV_ORDER_END: rdzv_put_end(&line->out, &order->end); break;
     case RDZV_ORDER_REFUSED: rdzv_put_refused(&line->out, &order->refused); break;
+    case RDZV_ORDER_NOTE: rdzv_put_note(&line->out, &order->note); break;
     }
     line_sends(line);
 }
@@ -203,6 +205,8 @@ static void on_news(void *arg, const struct rdzv_news *news)
         [RDZV_NEWS_CHECK] = MINUTE_CHECK,   [RDZV_NEWS_OVER] = MINUTE_OVER,
     };
     struct meeting *meeting = arg;
+    if (news->kind == RDZV_NEWS_ROUND)
+        meeting->again = false;
     note(meeting->hall, map_get(meeting->members, news->member), of[news->kind], news->text);
 }
 
@@ -449,6 +453,14 @@ static int take_note(struct line *line, const struct rdzv_frame_in *frame)
     const char *type, *text;
     if (rdzv_get_event(frame, line->hall->all->scratch, &type, &text) != 0)
         return -1;
+    struct meeting *meeting = line->member ? line->member->meeting : NULL;
+    if (meeting && strcmp(type, "launch.again") == 0) {
+        /* Every launcher says it, and the first is as good as the others. */
+        if (!meeting->again)
+            note(line->hall, NULL, MINUTE_AGAIN, text);
+        meeting->again = true;
+        return 0;
+    }
     struct member stand_in = { .flat = line->flat, .attempt = line->attempt };
     note(line->hall, &stand_in, MINUTE_NOTE, text); /* which says by itself what it is about */
     return 0;

@@ -22,6 +22,7 @@ static const struct {
     [MINUTE_OVER] = { .type = "launch.over", .decides = true },
     [MINUTE_CHECK] = { .type = "launch.check" },
     [MINUTE_JOINED] = { .type = "launch.joined" },
+    [MINUTE_AGAIN] = { .type = "launch.again", .decides = true },
     [MINUTE_NOTE] = { .type = "launch.note" },
 };
 static const struct {

@@ -23,6 +23,7 @@ enum minute_kind {
     MINUTE_CHECK,
     MINUTE_JOINED,
     MINUTE_OVER,
+    MINUTE_AGAIN,
     MINUTE_NOTE,
     MINUTE_N
 };

@@ -6,8 +6,8 @@
 
 /* Who the task is, whatever its conventions are: MUSTER_JOB_NAME, MUSTER_JOB_NUMBER, MUSTER_ROLE,
  * MUSTER_TASK_INDEX, MUSTER_TASK_NODE, MUSTER_TASK_ADDRESS. Which launchers its commands find:
- * MUSTER_LAUNCHERS (read by the agent). What they take where their command line says nothing, when the role or a
- * convention asks for one: PET_*. The role's own env wins over all of it. */
+ * MUSTER_LAUNCHERS (read by the agent). What they take where their command line says nothing, when
+ * the role or a convention asks for one: PET_*. The role's own env wins over all of it. */
 void task_env(const struct ctl_config *, struct arena *, const struct dialect_task *,
               struct pairs *env);
 

@@ -1,7 +1,7 @@
 /* The turn: apply what was heard, settle what changed, tell launchers, commit once, answer, act;
- * plan, and again until nothing is left to do. A commit that fails undoes the whole round: touched jobs come back
- * from their rows, commands get the reason, facts are kept and applied again; a ballast file makes
- * room so that ends can still be recorded. */
+ * plan, and again until nothing is left to do. A commit that fails undoes the whole round: touched
+ * jobs come back from their rows, commands get the reason, facts are kept and applied again; a
+ * ballast file makes room so that ends can still be recorded. */
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 

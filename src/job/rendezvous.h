@@ -185,6 +185,11 @@ struct rdzv_refused {
     enum rdzv_refusal why;
     const char *text; /* with what to do */
 };
+struct rdzv_note { /* what the node check found, for people; nothing follows from it */
+    uint64_t term;
+    uint64_t about; /* member; 0: nobody in particular */
+    const char *text;
+};
 struct rdzv_moved { /* the leader is elsewhere */
     uint64_t term;
     const char *addr;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "launch/check_work.h"
+#include "launch/door.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,7 +51,8 @@ struct answer_pipe {
 
 static int listen_at(const char *addr, uint16_t *port)
 {
-    struct sockaddr_storage at = { .ss_family = AF_INET };
+    struct sockaddr_storage at = { 0 };
+    at.ss_family = AF_INET;
     struct sockaddr_in *four = (struct sockaddr_in *)&at;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)&at;
     socklen_t len = sizeof *four;
@@ -65,13 +67,10 @@ static int listen_at(const char *addr, uint16_t *port)
             return -1;
     }
     AUTO_CLOSE int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0)
         return -1;
-    *port = ntohs(at.ss_family == AF_INET ? four->sin_port : six->sin6_port);
-    int made = fd;
-    fd = -1;
-    return made;
+    *port = door_bound_port(fd);
+    return mem_give_fd(&fd);
 }
 
 struct check *check_create(uv_loop_t *loop, const struct settings *settings, const char *addr,
@@ -158,7 +157,10 @@ static bool has_accelerator(void)
 static enum check_fault fault_wanted(void)
 {
     static const char *const names[] = {
-        [CHECK_FAULT_SELF] = "self", [CHECK_FAULT_PAIR] = "pair", [CHECK_FAULT_SLOW] = "slow"
+        [CHECK_FAULT_SELF] = "self",
+        [CHECK_FAULT_PAIR] = "pair",
+        [CHECK_FAULT_SLOW] = "slow",
+        [CHECK_FAULT_HANG] = "hang",
     };
     const char *wanted = getenv("MUSTER_CHECK_FAULT");
     for (size_t i = 0; wanted && i < ARRAY_LEN(names); i++)

@@ -6,6 +6,7 @@ FIGURES", "self WHY" or "pair WHY".
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -100,3 +101,5 @@ def main() -> None:
 
 
 main()
+sys.stdout.flush()
+os._exit(0)  # threads of torch may hold up the interpreter's own way out

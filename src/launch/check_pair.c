@@ -143,8 +143,7 @@ static int make_loopback(int pair[2])
     pair[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (pair[1] < 0)
         return -1;
-    pair[0] = one;
-    one = -1;
+    pair[0] = mem_give_fd(&one);
     set_limits(pair[0], 2000);
     set_limits(pair[1], 2000);
     return 0;

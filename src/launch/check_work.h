@@ -13,8 +13,15 @@ struct check_answer { /* through a pipe, from the child to its parent */
     char figures[CHECK_FIGURES_MAX], why[CHECK_WHY_MAX];
 };
 
-/* Faults for tests ($MUSTER_CHECK_FAULT): this node fails, the connection fails, it is slow. */
-enum check_fault { CHECK_FAULT_NONE, CHECK_FAULT_SELF, CHECK_FAULT_PAIR, CHECK_FAULT_SLOW };
+/* Faults for tests ($MUSTER_CHECK_FAULT): this node fails, the connection fails, it is slow,
+ * it never ends. */
+enum check_fault {
+    CHECK_FAULT_NONE,
+    CHECK_FAULT_SELF,
+    CHECK_FAULT_PAIR,
+    CHECK_FAULT_SLOW,
+    CHECK_FAULT_HANG
+};
 
 struct check_task {
     const struct rdzv_check *order;

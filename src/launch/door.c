@@ -2,6 +2,7 @@
  * stand at the door; beyond that the oldest has to go, so that strangers cannot lock others out. */
 #include "launch/door.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -213,11 +214,13 @@ static int open_socket(int family)
     return fd;
 }
 
-static uint16_t port_of(const struct sockaddr_storage *at)
+uint16_t door_bound_port(int fd)
 {
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)at;
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)at;
-    return ntohs(at->ss_family == AF_INET6 ? v6->sin6_port : v4->sin_port);
+    struct sockaddr_in6 address = { 0 }; /* the port of both families is at the same place */
+    socklen_t len = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        BUG("a listening socket without a name");
+    return ntohs(address.sin6_port);
 }
 
 /* The listening descriptor or -1. */
@@ -241,12 +244,8 @@ static int listen_at(struct door_place *place, uint16_t *port, struct err *err)
         place->foreign = errno == EADDRNOTAVAIL;
         return err_sys(err, "listening at %s port %u", place->addr, place->port);
     }
-    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0)
-        return err_sys(err, "the port of %s", place->addr);
-    *port = port_of(&at);
-    int given = fd;
-    fd = -1;
-    return given;
+    *port = door_bound_port(fd);
+    return mem_give_fd(&fd);
 }
 
 struct door *door_open(uv_loop_t *loop, struct door_place *place, const char *preface,

@@ -33,5 +33,6 @@ struct door *door_open(uv_loop_t *, struct door_place *, const char *preface, st
                        struct err *);
 void door_close(struct door *); /* NULL-safe; those who have not said who they are are closed */
 uint16_t door_port(const struct door *);
+uint16_t door_bound_port(int fd); /* of a listening socket */
 
 #endif

@@ -18,6 +18,7 @@ struct flags {
     const char **values; /* of the line or PET_*; NULL: not given; flags without value: "1" */
     bool *from_env;
     enum launch_name name;
+    int rest;
 };
 
 const char *launch_name_word(enum launch_name name)
@@ -203,7 +204,7 @@ static int letters(struct line *l, const char *word, struct err *err)
 
 static int one(struct line *l, const char *word, struct err *err)
 {
-    unsigned row;
+    unsigned row = 0;
     if (word[1] != '-')
         return letters(l, word, err);
     const char *name = word + 2, *equals = strchr(name, '=');
@@ -229,7 +230,7 @@ static int take_env(struct arena *a, struct flags *flags, unsigned row, struct e
     int64_t on;
     env_name(f, name);
     const char *value = getenv(name);
-    if (!value || f->no_env || !exists(f, flags->name))
+    if (!value || f->no_env || !(f->env_of_all || exists(f, flags->name)))
         return 0;
     if (f->takes_value) {
         if (check_value(f, name, value, err) < 0)
@@ -246,7 +247,7 @@ static int take_env(struct arena *a, struct flags *flags, unsigned row, struct e
 }
 
 int flags_parse(struct arena *a, enum launch_name name, int argc, char **argv, struct flags **out,
-                int *rest, struct err *err)
+                struct err *err)
 {
     struct flags *flags = ARENA_NEW(a, struct flags);
     *flags = (struct flags){ .values = ARENA_ARRAY(a, flag_table_n, const char *),
@@ -270,12 +271,17 @@ int flags_parse(struct arena *a, enum launch_name name, int argc, char **argv, s
         return err_hint(err, "usage: %s [flags] script [args]; --help shows examples",
                         launch_name_word(name));
     }
+    flags->rest = l.at;
     *out = flags;
-    *rest = l.at;
     return 0;
 }
 
 /* ---- answers ---- */
+
+int flags_rest(const struct flags *flags)
+{
+    return flags->rest;
+}
 
 static unsigned row_of(const char *name)
 {

@@ -35,7 +35,8 @@ struct flag {
     const char *name; /* "nproc-per-node"; '-' and '_' are the same */
     char letter;
     bool takes_value;
-    bool no_env; /* no PET_* default: torchrun has none for it */
+    bool no_env;     /* no PET_* default: torchrun has none for it */
+    bool env_of_all; /* PET_* counts under every name: a job's launcher settings say it so */
     enum flag_fate fate;
     enum flag_group group;
     unsigned names;       /* 1 << enum launch_name: under which names it exists */
@@ -50,10 +51,10 @@ extern const unsigned flag_table_n;
 const char *launch_name_word(enum launch_name); /* "torchrun" */
 
 struct flags; /* values by name */
-/* rest: index of the script in argv; what follows belongs to it. 1: help was asked for (flags and
- * rest are not set). Errors are ERR_INPUT. */
-int flags_parse(struct arena *, enum launch_name, int argc, char **argv, struct flags **, int *rest,
+/* 1: help was asked for (*out is not set). Errors are ERR_INPUT. */
+int flags_parse(struct arena *, enum launch_name, int argc, char **argv, struct flags **out,
                 struct err *);
+int flags_rest(const struct flags *); /* index of the script in argv; what follows belongs to it */
 const char *flags_text(const struct flags *, const char *name); /* given, PET_*, fallback, NULL */
 bool flags_on(const struct flags *, const char *name);
 bool flags_given(const struct flags *, const char *name); /* on the line or by PET_* */

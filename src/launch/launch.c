@@ -41,6 +41,16 @@ static int say(enum launch_name name, const struct err *err)
     return err->code == ERR_INPUT ? 2 : 1;
 }
 
+/* A leader holds a connection to every launcher, its store one to every rank. */
+static void raise_files(struct settings *settings)
+{
+    if (getrlimit(RLIMIT_NOFILE, &settings->files) != 0)
+        BUG("the number of files has no limit that can be read");
+    struct rlimit all = { .rlim_cur = settings->files.rlim_max,
+                          .rlim_max = settings->files.rlim_max };
+    (void)setrlimit(RLIMIT_NOFILE, &all);
+}
+
 static int run(const struct settings *settings, struct err *err)
 {
     char cookie[2 * COOKIE_BYTES + 1], preface[RDZV_PREFACE_MAX + 1];
@@ -68,6 +78,7 @@ int launch_main(enum launch_name name, int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     open_standard_streams();
     int code = settings_make(&settings, arena, name, argc, argv, &err);
+    raise_files(&settings);
     if (code == 0)
         code = run(&settings, &err);
     else if (code == 1)

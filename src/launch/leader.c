@@ -70,6 +70,7 @@ static void put_order(struct buf *out, const struct rdzv_order *order)
     case RDZV_ORDER_STOP: rdzv_put_stop(out, &order->stop); break;
     case RDZV_ORDER_END: rdzv_put_end(out, &order->end); break;
     case RDZV_ORDER_REFUSED: rdzv_put_refused(out, &order->refused); break;
+    case RDZV_ORDER_NOTE: rdzv_put_note(out, &order->note); break;
     }
 }
 
@@ -270,6 +271,8 @@ static int hear_lead(struct leader *leader, struct caller *caller,
         if (!leader->moved || to.term > leader->moved_term) {
             leader_sleep(leader, &to);
             leader->sink.moved(leader->sink.arg, &to);
+        } else if (to.term < leader->moved_term) {
+            put_moved(leader, caller->peer); /* it slept while another took over */
         }
         return 0;
     }
@@ -469,6 +472,14 @@ void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
 bool leader_leads(const struct leader *leader)
 {
     return leader->rdzv != NULL;
+}
+
+void leader_without(struct leader *leader, uint32_t group_rank, const char *why)
+{
+    if (!leader->rdzv)
+        return;
+    rdzv_without(leader->rdzv, group_rank, why, clock_mono_us());
+    leader->dirty = true;
 }
 
 void leader_hear(struct leader *leader, const struct rdzv_frame_in *frame)

@@ -37,6 +37,9 @@ void leader_wake(struct leader *);
 /* Sends everyone there; NULL: the leader is not known, callers are held. */
 void leader_sleep(struct leader *, const struct rdzv_moved *to);
 bool leader_leads(const struct leader *);
+/* Who led before, by its group rank in the round that the member in this process has told: it will
+ * not come. */
+void leader_without(struct leader *, uint32_t group_rank, const char *why);
 /* A frame of the member in this process. */
 void leader_hear(struct leader *, const struct rdzv_frame_in *);
 /* While it leads elsewhere than at the original endpoint: looks now and then who is there. addr:

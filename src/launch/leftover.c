@@ -84,7 +84,14 @@ static bool read_stat(pid_t pid, char *state, int *parent, int *session)
         return false;
     text[n] = '\0';
     const char *at = strrchr(text, ')'); /* the name in brackets may hold anything */
-    return at && sscanf(at, ") %c %d %*d %d", state, parent, session) == 3;
+    if (!at || strlen(at) < strlen(") S 1 1 1"))
+        return false;
+    char *next;
+    *state = at[2];
+    *parent = (int)strtol(at + 3, &next, 10);
+    (void)strtol(next, &next, 10); /* process group */
+    *session = (int)strtol(next, &next, 10);
+    return *next == ' ';
 }
 
 static size_t add_child(struct leftover_child *out, size_t n, pid_t pid, bool any_parent)

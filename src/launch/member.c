@@ -62,9 +62,9 @@ struct member {
     struct arena *round_memory; /* of round */
     struct rdzv_round round;
     bool has_round;
-    uint32_t restarts; /* of the round before */
-    uint64_t down_us;  /* when this round's end was noticed */
-    uint32_t spent;
+    uint32_t restarts;         /* of the round before */
+    uint64_t down_us;          /* when this round's end was noticed */
+    uint32_t spent, charged;   /* failures here; those that cost the job a restart */
     bool reported, final;      /* FAILED was told */
     VEC(struct fallen) fallen; /* of the round */
     size_t n_told;
@@ -87,7 +87,8 @@ static void say(const struct member *member, const char *fmt, ...)
     va_start(ap, fmt);
     buf_addv(&line, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "%s\n", buf_str(&line));
+    buf_putc(&line, '\n');
+    streams_say(member->streams, buf_str(&line), line.len);
 }
 
 static void trace(const struct member *member, const char *moment)
@@ -113,6 +114,8 @@ static void tell_event(struct member *member, const char *type, const char *text
 static void on_warm_says(void *arg, const char *text)
 {
     struct member *member = arg;
+    if (member->phase >= PHASE_LEAVING)
+        return; /* it went because everything does */
     if (strncmp(text, "warm", 4) != 0)
         say(member, "%s", text);
     tell_event(member, "launch.warm", text);
@@ -217,13 +220,6 @@ static void send_report(struct member *member, enum rdzv_outcome outcome)
     tell_leader(member, &out);
 }
 
-static void tell_death(struct member *member, const struct rdzv_death *death)
-{
-    AUTO_BUF struct buf text = BUF_INIT(RDZV_TEXT_MAX);
-    summary_death(death, member->node, &text);
-    tell_event(member, "launch.failed", buf_str(&text));
-}
-
 static void on_rank_ended(void *arg, const struct rdzv_death *death)
 {
     struct member *member = arg;
@@ -240,7 +236,6 @@ static void on_rank_ended(void *arg, const struct rdzv_death *death)
     member->reported = true;
     member->phase = PHASE_STOPPING;
     send_report(member, RDZV_FAILED);
-    tell_death(member, death);
     ranks_stop(member->ranks, 0, member->settings->shutdown_ms);
 }
 
@@ -250,6 +245,12 @@ static void on_checked(void *arg, const struct rdzv_checked *checked)
 {
     struct member *member = arg;
     AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
+    const char *figures = checked->figures && checked->figures[0] ? checked->figures : "no figures";
+    if (checked->result == RDZV_CHECK_OK)
+        say(member, "node check: %s", figures);
+    else
+        say(member, "node check failed%s: %s (%s)",
+            checked->result == RDZV_CHECK_PAIR_BAD ? " with a partner" : "", checked->why, figures);
     rdzv_put_checked(&out, checked);
     tell_leader(member, &out);
 }
@@ -394,9 +395,13 @@ static int hear_welcome(struct member *member, const struct rdzv_frame_in *frame
 
 static void keep_round(struct member *member, const struct rdzv_frame_in *frame)
 {
+    uint32_t former = member->has_round ? member->round.restarts : 0;
     arena_reset(member->round_memory);
     if (rdzv_get_round(frame, member->round_memory, &member->round) != 0)
         BUG("a frame was read once and not twice");
+    if (member->round.restarts == former)
+        member->spent = member->charged; /* it was not the ranks' fault: a node came or was lost */
+    member->charged = member->spent;
     member->has_round = true;
     member->term = member->round.term;
     member->reported = member->final = false;
@@ -416,6 +421,7 @@ static void change_store(struct member *member)
     store_close(former);
 }
 
+/* Inside a job this is one event of the job, not a line in the log of each of its tasks. */
 static void say_started(struct member *member, uint32_t former_restarts)
 {
     const struct rdzv_round *round = &member->round;
@@ -426,11 +432,13 @@ static void say_started(struct member *member, uint32_t former_restarts)
     if (round->restarts > former_restarts)
         snprintf(how, sizeof how, ", restart %u of %u", round->restarts,
                  member->settings->terms.max_restarts);
-    snprintf(text, sizeof text, "%.1024s: started again in %.2f s (round %u%s), %u node%s, %s",
-             round->cause, took, round->round, how, round->nodes, round->nodes == 1 ? "" : "s",
+    snprintf(text, sizeof text, "%.1024s: started again in %.2f s%s (round %u, %u node%s, %s)",
+             round->cause, took, how, round->round, round->nodes, round->nodes == 1 ? "" : "s",
              ranks_were_warm(member->ranks) ? "warm" : "cold");
-    say(member, "%s", text);
-    tell_event(member, "launch.round", text);
+    if (member->settings->meeting == MEET_AGENT)
+        tell_event(member, "launch.again", text);
+    else
+        say(member, "%s", text);
 }
 
 static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
@@ -484,6 +492,21 @@ static int hear_check(struct member *member, const struct rdzv_frame_in *frame)
     return 0;
 }
 
+/* Inside a job the events tell of the others. */
+static int hear_note(struct member *member, const struct rdzv_frame_in *frame)
+{
+    struct rdzv_note note;
+    if (rdzv_get_note(frame, member->memory, &note) != 0)
+        return -1;
+    if (note.term < member->term)
+        return 0;
+    if (note.about == member->id)
+        say(member, "node check of this node: %s", note.text);
+    else if (member->settings->meeting != MEET_AGENT)
+        say(member, "node check: %s", note.text);
+    return 0;
+}
+
 static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
 {
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
@@ -528,6 +551,7 @@ static void on_order(void *arg, const struct rdzv_frame_in *frame)
     case RDZV_FRAME_CHECK: rc = hear_check(member, frame); break;
     case RDZV_FRAME_END: rc = hear_end(member, frame); break;
     case RDZV_FRAME_REFUSED: rc = hear_refused(member, frame); break;
+    case RDZV_FRAME_NOTE: rc = hear_note(member, frame); break;
     default: break;
     }
     if (rc != 0)

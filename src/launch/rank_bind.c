@@ -53,15 +53,14 @@ static bool read_cpus(const char *path, cpu_set_t *out)
     if (!read_text(text, sizeof text, path))
         return false;
     for (const char *at = text; *at; at += *at == ',') {
-        unsigned first, last;
-        int used = 0;
-        if (sscanf(at, "%u%n", &first, &used) != 1)
+        char *end;
+        if (*at < '0' || *at > '9')
             return false;
-        at += used;
-        last = first;
-        if (*at == '-' && sscanf(at + 1, "%u%n", &last, &used) == 1)
-            at += used + 1;
-        for (unsigned cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        at = end;
+        for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
             CPU_SET(cpu, out);
     }
     return true;
@@ -108,8 +107,10 @@ static int visible_device(int n)
         return n;
     for (; n > 0 && (list = strchr(list, ',')); n--)
         list++;
-    unsigned index;
-    return list && sscanf(list, "%u", &index) == 1 && index < DEVICES_MAX ? (int)index : -1;
+    if (!list || *list < '0' || *list > '9')
+        return -1;
+    unsigned long index = strtoul(list, NULL, 10);
+    return index < DEVICES_MAX ? (int)index : -1;
 }
 
 /* The driver names its devices by PCI address, which is their order too. */

@@ -92,7 +92,7 @@ static bool names_script(const char *tail, const char *script)
         at += strlen("  File \"");
         const char *end = strstr(at, "\", line ");
         size_t path = end ? (size_t)(end - at) : 0;
-        if (path >= len && memcmp(end - len, name, len) == 0 &&
+        if (end && path >= len && memcmp(end - len, name, len) == 0 &&
             (path == len || end[-(ptrdiff_t)len - 1] == '/'))
             return true;
     }

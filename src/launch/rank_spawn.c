@@ -92,6 +92,8 @@ _Noreturn static void be_rank(const struct rank_spawn *spawn, pid_t launcher)
         (void)syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
         if (spawn->cpus)
             (void)sched_setaffinity(0, sizeof *spawn->cpus, spawn->cpus);
+        if (spawn->files && spawn->files->rlim_max > 0)
+            (void)setrlimit(RLIMIT_NOFILE, spawn->files);
         reset_signals();
         (void)execve(spawn->program, spawn->argv, spawn->env);
     }

@@ -8,14 +8,16 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct rank_spawn {
     const char *program; /* path for exec */
     char *const *argv, *const *env;
     int in, out, err;
-    const cpu_set_t *cpus; /* NULL: any */
-    int failures;          /* a pipe for struct rank_failure; closed by exec */
+    const cpu_set_t *cpus;      /* NULL: any */
+    const struct rlimit *files; /* RLIMIT_NOFILE; NULL or a rlim_max of 0: as it is */
+    int failures;               /* a pipe for struct rank_failure; closed by exec */
     uint32_t local_rank;
 };
 struct rank_failure {

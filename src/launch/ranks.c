@@ -548,6 +548,7 @@ static int start_cold(struct ranks *ranks, const struct start *start, const char
                                     .out = rank->out,
                                     .err = rank->err,
                                     .cpus = ranks->cpus ? &ranks->cpus[i] : NULL,
+                                    .files = &ranks->settings->files,
                                     .failures = ranks->failures[1],
                                     .local_rank = i };
         ranks->at[i].pid = rank_spawn(&spawn);

@@ -64,7 +64,7 @@ static void lines(const char *text, const char *name, char out[RESOLVE_MAX])
         size_t len, n;
         const char *address = next_word(text, end, &len);
         bool hit = !name && len;
-        for (const char *w = next_word(address + len, end, &n); n && !hit;
+        for (const char *w = next_word(address + len, end, &n); name && n && !hit;
              w = next_word(w + n, end, &n))
             hit = n == strlen(name) && strncasecmp(w, name, n) == 0;
         if (hit && better(address, len, out))

@@ -43,6 +43,8 @@ struct seat {
     struct target at;     /* whom peer is connected to, or was last */
     struct target former; /* who led until now; port 0: nobody */
     bool up, welcomed, at_endpoint, failed;
+    bool stranger; /* what answered last was no launcher */
+    bool taken;    /* the endpoint is on this machine, and another program has its port */
     VEC(struct target) known; /* the first of the round, by group rank */
     uv_timer_t retry, beat;
     int handles;
@@ -185,6 +187,15 @@ static void lose_seat(struct seat *seat, bool ask_again)
         leader_sleep(seat->leader, NULL);
 }
 
+/* What answers there does not talk like a launcher. */
+static void say_stranger(struct seat *seat)
+{
+    seat->stranger = true;
+    snprintf(seat->trouble, sizeof seat->trouble,
+             "%.100s port %u is in use by another program, or by a launcher of another version",
+             seat->at.addr, seat->at.port);
+}
+
 static void on_beat(uv_timer_t *timer)
 {
     struct seat *seat = timer->data;
@@ -193,11 +204,10 @@ static void on_beat(uv_timer_t *timer)
         seat->heard_ms = now; /* it was this process that slept */
     seat->beaten_ms = now;
     if (silence > 0 && seat->settings->meeting != MEET_AGENT && now - seat->heard_ms >= silence) {
-        snprintf(seat->trouble, sizeof seat->trouble, "%.100s port %u %s", seat->at.addr,
-                 seat->at.port,
-                 seat->welcomed ? "fell silent"
-                                : "takes connections, but is no "
-                                  "launcher of this version");
+        snprintf(seat->trouble, sizeof seat->trouble, "%.100s port %u fell silent", seat->at.addr,
+                 seat->at.port);
+        if (!seat->welcomed)
+            say_stranger(seat);
         lose_seat(seat, false);
         search(seat);
         return;
@@ -269,6 +279,7 @@ static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *fr
     case RDZV_FRAME_CHECK:
     case RDZV_FRAME_STOP:
     case RDZV_FRAME_END:
+    case RDZV_FRAME_NOTE:
     case RDZV_FRAME_REFUSED: be_welcome(seat); break;
     default: return -1;
     }
@@ -315,9 +326,7 @@ static void on_lost(void *arg, struct peer *peer, const char *why)
     (void)peer;
     seat->peer = NULL;
     if (mute)
-        snprintf(seat->trouble, sizeof seat->trouble,
-                 "%.100s port %u answers, but not as a launcher of this version: %.60s",
-                 seat->at.addr, seat->at.port, why);
+        say_stranger(seat);
     else
         snprintf(seat->trouble, sizeof seat->trouble, "%.100s port %u: %s", seat->at.addr,
                  seat->at.port, why);
@@ -335,6 +344,7 @@ static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_m
     struct err err;
     char numeric[RESOLVE_MAX];
     struct target target = *to;
+    seat->stranger = false;
     if (resolve_host(target.addr, numeric, &err) != 0) {
         snprintf(seat->trouble, sizeof seat->trouble, "%.199s", err.what);
         search(seat);
@@ -348,14 +358,25 @@ static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_m
 
 /* ---- leading ---- */
 
+/* Nobody waits for the former leader: it was looked for, or was silent for long enough. Should it
+ * live all the same, it finds this one and joins anew. */
+static void lead_without_former(struct seat *seat, uint64_t member)
+{
+    for (size_t i = 0; i < seat->known.n; i++)
+        if (member != 0 && member != seat->member && seat->known.at[i].member == member)
+            leader_without(seat->leader, (uint32_t)i, seat->trouble);
+}
+
 static void lead(struct seat *seat, bool at_endpoint)
 {
+    uint64_t former = seat->former.port != 0 ? seat->former.member : 0;
     seat->at_endpoint = at_endpoint;
     seat->at = (struct target){ .port = leader_port(seat->leader), .member = seat->member };
     leader_wake(seat->leader);
     be_welcome(seat);
     seat->former = (struct target){ .port = 0 };
     seat->sink.taken(seat->sink.arg);
+    lead_without_former(seat, former);
     if (!at_endpoint && seat->endpoint[0])
         leader_probe(seat->leader, seat->endpoint, seat->settings->port);
 }
@@ -373,7 +394,9 @@ static bool lead_at_endpoint(struct seat *seat)
     struct door_place place = { .addr = seat->endpoint, .port = seat->settings->port };
     if (!may_lead_first(seat))
         return false;
-    if (leader_listen(seat->leader, &place, &err) != 0)
+    int rc = leader_listen(seat->leader, &place, &err);
+    seat->taken = rc != 0 && place.taken;
+    if (rc != 0)
         return false;
     if (!is_loopback(seat->endpoint) || name_says_more(seat)) {
         /* The address is ours. Others may reach this machine by another one of the same name. */
@@ -413,11 +436,16 @@ static void on_retry(uv_timer_t *timer)
 
 static void fail(struct seat *seat, uint64_t waited_ms)
 {
+    const struct settings *settings = seat->settings;
     char text[512];
     seat->failed = true;
-    snprintf(text, sizeof text, "no leader of the rendezvous at %s port %u within %.1f s: %s",
-             seat->settings->host ? seat->settings->host : "the agent", seat->settings->port,
-             (double)waited_ms / 1000, seat->trouble);
+    if (waited_ms < settings->terms.join_ms)
+        snprintf(text, sizeof text, "%s: give %s another port", seat->trouble,
+                 settings->meeting == MEET_STATIC ? "--master-port" : "--rdzv-endpoint");
+    else
+        snprintf(text, sizeof text, "no leader of the rendezvous at %s port %u within %.1f s: %s",
+                 settings->host ? settings->host : "the agent", settings->port,
+                 (double)waited_ms / 1000, seat->trouble);
     seat->sink.failed(seat->sink.arg, text);
 }
 
@@ -438,7 +466,9 @@ static void try_later(struct seat *seat)
 {
     uint64_t now = clock_mono_ms(), waited = now - seat->since_ms;
     bool for_ever = seat->settings->meeting == MEET_AGENT;
-    if (!for_ever && waited >= seat->settings->terms.join_ms) {
+    /* Where this node would lead, a stranger's port does not become free by waiting. */
+    bool hopeless = seat->taken && seat->stranger && waited >= PATIENCE_MS;
+    if (!for_ever && (hopeless || waited >= seat->settings->terms.join_ms)) {
         fail(seat, waited);
         return;
     }

@@ -58,11 +58,12 @@ static int read_nnodes(struct making *m, struct err *err)
     }
     if (min == 0) {
         err_set(err, ERR_LATE, "%s=%s: a job has at least one node", source, text);
-        return err_hint(err, max ? "1:%llu" : "1", (unsigned long long)max);
+        return err_hint(err, max ? "--nnodes=1:%llu" : "--nnodes=1", (unsigned long long)max);
     }
     if (min > max) {
         err_set(err, ERR_LATE, "%s=%s: the fewest are more than the most", source, text);
-        return err_hint(err, "%llu:%llu", (unsigned long long)max, (unsigned long long)min);
+        return err_hint(err, "--nnodes=%llu:%llu", (unsigned long long)max,
+                        (unsigned long long)min);
     }
     if (max > RDZV_MAX_MEMBERS) {
         err_set(err, ERR_LATE, "%s=%s: %llu nodes are too many", source, text,
@@ -208,9 +209,10 @@ static const char *find_python(struct arena *a)
     }
 }
 
-static int read_program(struct making *m, int argc, char **argv, int rest, struct err *err)
+static int read_program(struct making *m, int argc, char **argv, struct err *err)
 {
     struct settings *s = m->s;
+    int rest = flags_rest(m->flags);
     bool module = flags_on(m->flags, "module"), bare = flags_on(m->flags, "no-python");
     if (flags_on(m->flags, "run-path"))
         s->kind = PROGRAM_RUN_PATH;
@@ -400,15 +402,14 @@ int settings_make(struct settings *out, struct arena *a, enum launch_name name, 
 {
     struct settings s = { .name = name };
     struct making m = { .s = &s, .arena = a };
-    int rest = 0;
-    int rc = flags_parse(a, name, argc, argv, &m.flags, &rest, err);
+    int rc = flags_parse(a, name, argc, argv, &m.flags, err);
     if (rc > 0) {
         AUTO_BUF struct buf text = BUF_INIT(1u << 20);
         flags_help(name, &text);
         fputs(buf_str(&text), stdout);
         return 1;
     }
-    if (rc < 0 || tell_fates(&m, err) < 0 || read_program(&m, argc, argv, rest, err) < 0 ||
+    if (rc < 0 || tell_fates(&m, err) < 0 || read_program(&m, argc, argv, err) < 0 ||
         rdzv_conf_read(flags_text(m.flags, "rdzv-conf"), a, &m.conf, say, &s, err) < 0 ||
         read_terms(&m, err) < 0 || read_placing(&m, err) < 0 || read_output(&m, err) < 0 ||
         read_restarts(&m, err) < 0 || read_meeting(&m, err) < 0)

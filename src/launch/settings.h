@@ -9,6 +9,8 @@
 #include "job/rendezvous.h"
 #include "launch/launch.h"
 
+#include <sys/resource.h>
+
 enum meeting {
     MEET_ALONE,    /* one node, or --standalone: the rendezvous is inside this process */
     MEET_ENDPOINT, /* --rdzv-endpoint: whoever can listen there leads */
@@ -66,6 +68,7 @@ struct settings {
     bool warm;
     const char *preload; /* modules, comma separated; NULL: those found in a running rank */
     uint32_t beat_ms, silence_ms;
+    struct rlimit files; /* RLIMIT_NOFILE as it was: ranks get it back; all 0: unchanged */
     /* dlrover-run's own */
     const char *accelerator, *membind;
     uint32_t training_port;

@@ -441,10 +441,9 @@ static int open_pipe(struct streams *streams, uint32_t local_rank, int kind, enu
                                .rank = rank,
                                .kind = kind,
                                .fd = ends[0],
-                               .file = file,
+                               .file = mem_give_fd(&file),
                                .way = way,
                                .handles = 2 };
-    file = -1;
     if (way == WAY_TEE) {
         AUTO_FREE char *prefix = prefix_of(streams, local_rank);
         line_filter_init(&stream->lines, prefix,
@@ -613,4 +612,16 @@ void streams_flush(struct streams *streams)
         return;
     console_put(console, "\n", 1);
     console_flush(console, FLUSH_IDLE_MS);
+}
+
+void streams_say(struct streams *streams, const char *line, size_t len)
+{
+    struct console *console = streams->consoles[ERR];
+    if (!console) {
+        fwrite(line, 1, len, stderr);
+        return;
+    }
+    if (console_mid_line(console))
+        console_put(console, "\n", 1); /* of a rank, which is not done with it */
+    console_put(console, line, len);
 }

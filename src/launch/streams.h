@@ -41,5 +41,7 @@ const char *streams_tail(struct streams *, uint32_t local_rank, char out[STREAMS
 /* Before the launcher itself writes much to stderr (the summary): what was read is on the console,
  * and the next byte begins a line. Waits at most 30 s for a console that takes nothing. */
 void streams_flush(struct streams *);
+/* A line of the launcher's own, on a line of its own; never waits. */
+void streams_say(struct streams *, const char *line, size_t len);
 
 #endif

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE_BYTES    160u /* of a quoted line */
+#define LINE_BYTES    160u  /* of a quoted line */
+#define END_BYTES     1024u /* of the sentence that says why */
 #define MESSAGE_LINES 4u
 #define TAIL_LINES    12u /* of the first; of one that differs: a third */
 #define GROUPS_SHOWN  4u  /* ways to die after the first */
@@ -193,6 +194,12 @@ static size_t group_size(const struct rdzv_end *end, size_t g)
 
 /* ---- parts of the page ---- */
 
+/* No process came to be: the launcher itself says what is wrong. */
+static bool never_ran(const struct rdzv_death *death)
+{
+    return death->spared && death->pid == 0;
+}
+
 static void add_headline(const struct page *page, size_t own)
 {
     struct buf *out = page->out;
@@ -200,9 +207,14 @@ static void add_headline(const struct page *page, size_t own)
     if (page->colour)
         buf_puts(out, "\033[1;31m");
     add_script(page->set, out);
-    buf_puts(out, " failed");
+    buf_puts(out, never_ran(death) ? " did not start" : " failed");
     if (page->colour)
         buf_puts(out, "\033[0m");
+    if (never_ran(death)) {
+        add_place(page->first->node, out);
+        buf_putc(out, '\n');
+        return;
+    }
     buf_addf(out, ": rank %u (local rank %u", death->rank, death->local_rank);
     add_place(page->first->node, out);
     if (death->pid > 0)
@@ -240,11 +252,13 @@ static bool add_frame(const char *text, struct buf *out)
 static void add_message(const struct page *page, const struct rdzv_death *death)
 {
     add_lines(death->message, MESSAGE_LINES, "  ", page->out);
+    if (never_ran(death))
+        return;
     add_subject(page, "where");
     if (add_frame(text_of(death->tail), page->out))
         buf_puts(page->out, ", ");
-    buf_puts(page->out, "from its error file");
-    if (text_of(death->error_file)[0]) {
+    buf_puts(page->out, death->spared ? "the interpreter's own words" : "from its error file");
+    if (!death->spared && text_of(death->error_file)[0]) {
         buf_putc(page->out, ' ');
         add_clean(death->error_file, strlen(death->error_file), 1024, page->out);
     }
@@ -398,7 +412,8 @@ static void add_again(const struct page *page)
     else if (restarts == 0)
         buf_puts(page->out, "none were allowed; --max-restarts 3 would have started it again\n");
     else
-        buf_addf(page->out, "all %u of --max-restarts are spent\n", restarts);
+        buf_addf(page->out, "%s%u of --max-restarts %s spent\n", restarts == 1 ? "the " : "all ",
+                 restarts, restarts == 1 ? "is" : "are");
 }
 
 /* ---- ends that are not a rank's fault ---- */
@@ -409,7 +424,7 @@ static void add_end(const struct page *page)
         [RDZV_END_FAILED] = " failed",
         [RDZV_END_LOST] = " ended: too few nodes are left",
         [RDZV_END_TIMEOUT] = " did not start: too few nodes came",
-        [RDZV_END_CHECK] = " did not start: the node check failed",
+        [RDZV_END_CHECK] = " was stopped by the node check",
         [RDZV_END_STOPPED] = " was stopped",
     };
     static const char *const advice[] = {
@@ -418,8 +433,8 @@ static void add_end(const struct page *page)
         [RDZV_END_TIMEOUT] = "start the missing launchers with the same --rdzv-id and "
                              "--rdzv-endpoint;\n              --rdzv-conf join_timeout=SECONDS "
                              "waits longer, --nnodes MIN:MAX takes fewer",
-        [RDZV_END_CHECK] = "take the named node out or mend it; a smaller MIN of --nnodes MIN:MAX "
-                           "starts without it",
+        [RDZV_END_CHECK] = "have that node looked at, or start without it: --nnodes MIN:MAX with a "
+                           "smaller MIN\n              goes on with the others",
     };
     enum rdzv_end_kind kind = page->end->kind;
     if (page->colour)
@@ -429,7 +444,9 @@ static void add_end(const struct page *page)
     if (page->colour)
         buf_puts(page->out, "\033[0m");
     buf_putc(page->out, '\n');
-    add_lines(text_of(page->end->text), MESSAGE_LINES, "  ", page->out);
+    buf_puts(page->out, "  ");
+    add_clean(text_of(page->end->text), strlen(text_of(page->end->text)), END_BYTES, page->out);
+    buf_putc(page->out, '\n');
     if ((size_t)kind < ARRAY_LEN(advice) && advice[kind]) {
         add_subject(page, "what to do");
         buf_addf(page->out, "%s\n", advice[kind]);

@@ -72,8 +72,9 @@ static size_t clean_line(const char *line, size_t len, char *out, size_t max)
             width = 0;
         }
         if (n + width > max - 3) {
-            memcpy(out + n, "...", 3);
-            return n + 3;
+            for (size_t dots = 0; dots < 3; dots++)
+                out[n++] = '.';
+            return n;
         }
         memcpy(out + n, put, width);
         n += width;

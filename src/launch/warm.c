@@ -200,7 +200,11 @@ static void park(struct warm *warm)
     else
         warm_names(warm->modules, ",", &names);
     struct warm_start start = {
-        .argv = warm->argv, .env = warm->env, .modules = buf_str(&names), .cookie = warm->cookie
+        .argv = warm->argv,
+        .env = warm->env,
+        .modules = buf_str(&names),
+        .cookie = warm->cookie,
+        .files = &warm->settings->files,
     };
     warm->parked = warm_start(warm->arena, &start, &control, &err);
     if (warm->parked < 0) {
@@ -543,9 +547,13 @@ static int hear_begun(struct warm *warm, size_t n, uint64_t until, pid_t *pids)
 {
     char text[MESSAGE_MAX];
     for (size_t begun = 0; begun < n; begun++) {
-        unsigned index, pid;
-        if (await_message(warm, until, text) < 0 ||
-            sscanf(text, "begin %u %u", &index, &pid) != 2 || index >= n)
+        static const char word[] = "begin ";
+        char *next;
+        if (await_message(warm, until, text) < 0 || strncmp(text, word, strlen(word)) != 0)
+            return -1;
+        unsigned long index = strtoul(text + strlen(word), &next, 10);
+        unsigned long pid = strtoul(next, &next, 10);
+        if (*next || index >= n || pid < 2 || pid > INT32_MAX)
             return -1;
         pids[index] = (pid_t)pid;
     }

@@ -52,9 +52,7 @@ static int to_memory_file(const char *name, const struct buf *data)
     AUTO_CLOSE int fd = data->overflow ? -1 : memfd_create(name, MFD_CLOEXEC);
     if (fd < 0 || file_write_all(fd, data->data, data->len) < 0)
         return -1;
-    int made = fd;
-    fd = -1;
-    return made;
+    return mem_give_fd(&fd);
 }
 
 int warm_pack_archive(const char *name, const void *text, size_t len)

@@ -8,7 +8,7 @@
 #include "launch/guard.h"
 #include "launch/rank_spawn.h"
 #include "launch/warm_pack.h"
-#include "warm_py.h"
+#include "launch/warm_py.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +98,8 @@ static pid_t fork_interpreter(struct arena *arena, const struct warm_start *star
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != launcher)
             _exit(127);
+        if (start->files && start->files->rlim_max > 0)
+            (void)setrlimit(RLIMIT_NOFILE, start->files);
         become_interpreter(program, start->argv[0], env, keep);
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -123,7 +125,6 @@ pid_t warm_start(struct arena *arena, const struct warm_start *start, int *contr
     pid_t pid = fork_interpreter(arena, start, program, keep);
     if (pid < 0)
         return err_sys(err, "a process");
-    *control = ours;
-    ours = -1;
+    *control = mem_give_fd(&ours);
     return pid;
 }

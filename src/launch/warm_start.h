@@ -5,12 +5,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct warm_start {
     char *const *argv, *const *env; /* of the ranks */
     const char *modules;            /* "numpy,torch"; "": none */
     const char *cookie;
+    const struct rlimit *files; /* as for rank_spawn */
 };
 /* Its pid (it leads its own session and group and dies with this process), *control: the socket to
  * it; -1. arena: for what is only needed during the call. */

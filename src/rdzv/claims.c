@@ -79,6 +79,7 @@ static void take_over(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t 
     rdzv->resume_us = machine_after(now_us, rdzv->limits.resume_ms);
     rdzv->by_failure = rdzv->final = rdzv->has_done = rdzv->barrier_passed = false;
     rdzv->gathering = false;
+    rdzv->loss[0] = '\0';
     deaths_clear(rdzv);
     rdzv->phase = RDZV_RUN;
     for (size_t i = 0; i < rdzv->members.n; i++)
@@ -171,6 +172,8 @@ bool claims_settle(struct rdzv *rdzv, struct member *member, const struct rdzv_j
                  same_world(rdzv, claim);
     bool stop = false;
     *round = claim->round;
+    member->checked =
+        member->checked || believable(claim); /* before that round, or it would not be */
     if (open && holds)
         find_place(rdzv, member, claim);
     if (open && member->place && holds && keep_place(rdzv, member, claim, now_us, &stop))
@@ -190,9 +193,11 @@ void claims_resumed(struct rdzv *rdzv, uint64_t now_us)
 {
     char cause[SENTENCE];
     rdzv->resuming = false;
-    (void)snprintf(cause, sizeof cause, "%u nodes did not come back after the leader changed",
-                   rdzv->states[PLACE_ABSENT]);
+    (void)snprintf(cause, sizeof cause, "%u node%s did not come back after the leader changed",
+                   rdzv->states[PLACE_ABSENT], rdzv->states[PLACE_ABSENT] == 1 ? "" : "s");
     for (size_t i = 0; i < rdzv->n_places; i++)
-        if (rdzv->places[i].state == PLACE_ABSENT)
+        if (rdzv->places[i].state == PLACE_ABSENT) {
+            rounds_lost(rdzv, &rdzv->places[i], cause);
             rounds_leave(rdzv, &rdzv->places[i], cause, now_us);
+        }
 }

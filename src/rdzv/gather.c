@@ -130,6 +130,7 @@ static void step_stopping(struct rdzv *rdzv, uint64_t now_us)
         finished += rdzv->places[i].finished;
     char cause[SENTENCE];
     deaths_cause(rdzv, rdzv->cause, cause); /* an earlier death may have been told later */
+    rounds_settle(rdzv);
     if (rdzv->final) {
         rounds_over(rdzv, RDZV_END_FAILED, "%s; %s", cause, rdzv->final_why);
         return;

@@ -28,6 +28,8 @@ struct place {
     uint64_t member;
     enum place_state state;
     bool finished;  /* all its ranks ended with 0 */
+    bool failed;    /* its member pays for that, unless a loss explains it */
+    bool spent_all; /* ... and said that nothing is left to pay with */
     char node[128]; /* for deaths that are told after the member is gone */
 };
 struct member {
@@ -54,12 +56,17 @@ struct victim {
     struct rdzv_victim what;
     uint64_t at_us; /* receipt minus age, from DEATH_EPOCH so that it cannot go below 0 */
 };
+struct trial_said { /* by one node, texts of the trial's memory */
+    const char *figures, *why;
+};
 struct trial { /* one node check; arrays of n */
     size_t n;
     uint64_t *members;
     struct pairing_node *nodes;
     uint32_t *group;
     bool *answered;
+    struct trial_said *said;
+    struct arena *memory;
     size_t missing;
     int round;
     uint64_t until_us;
@@ -92,7 +99,8 @@ struct rdzv {
     uint64_t resume_us;
     bool by_failure; /* the round that is being stopped ended by one */
     char cause[SENTENCE];
-    bool final; /* after the stop comes the end */
+    char loss[SENTENCE]; /* the node that the round lost while it ran or was stopped; "" */
+    bool final;          /* after the stop comes the end */
     char final_why[128];
     bool has_done, barrier_passed;
     uint64_t first_done_us;
@@ -133,6 +141,7 @@ void orders_stop(struct rdzv *, uint64_t member, uint32_t round, const char *cau
 void orders_refuse(struct rdzv *, uint64_t member, enum rdzv_refusal, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void orders_end(struct rdzv *, uint64_t member, const struct rdzv_end *);
+void orders_note(struct rdzv *, uint64_t member, uint64_t about, const char *text);
 void orders_describe(struct rdzv *);                 /* the text of what is waited for, anew */
 void orders_waiting(struct rdzv *, uint64_t now_us); /* tells all who wait, not too often */
 uint64_t orders_waiting_due(const struct rdzv *);
@@ -166,6 +175,10 @@ void rounds_stop(struct rdzv *, bool by_failure, const char *cause, uint64_t now
 /* FAILED of a member, told by a report or with its JOIN. */
 void rounds_failed(struct rdzv *, struct member *, const struct rdzv_deaths *, bool final,
                    uint64_t now_us);
+/* The member of the place is gone without a word; rounds_leave follows. */
+void rounds_lost(struct rdzv *, const struct place *, const char *cause);
+/* All have stopped: who pays for it, and whether that is the end (final). */
+void rounds_settle(struct rdzv *);
 void rounds_done(struct rdzv *, struct place *, uint64_t now_us);
 /* The member's place, if it has one that still counts, is given up. */
 void rounds_leave(struct rdzv *, struct place *, const char *cause, uint64_t now_us);

@@ -38,7 +38,8 @@ void orders_put(struct rdzv *rdzv, const struct rdzv_order *order)
     vec_push(&rdzv->outbox, ((struct told){ .order = *order }));
 }
 
-static const char *say(struct rdzv *rdzv, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static const char *say(struct rdzv *rdzv, const char *fmt,
+                                                             va_list ap)
 {
     char text[SENTENCE * 2];
     (void)vsnprintf(text, sizeof text, fmt, ap);
@@ -92,6 +93,15 @@ void orders_end(struct rdzv *rdzv, uint64_t member, const struct rdzv_end *end)
     orders_put(rdzv, &order);
 }
 
+void orders_note(struct rdzv *rdzv, uint64_t member, uint64_t about, const char *text)
+{
+    struct rdzv_order order = { .to = member, .kind = RDZV_ORDER_NOTE };
+    order.note = (struct rdzv_note){ .term = rdzv->term,
+                                     .about = about,
+                                     .text = arena_strdup(rdzv->memory, text) };
+    orders_put(rdzv, &order);
+}
+
 static void describe(const struct rdzv *rdzv, char out[SENTENCE])
 {
     const struct rdzv_terms *terms = &rdzv->terms;
@@ -103,7 +113,10 @@ static void describe(const struct rdzv *rdzv, char out[SENTENCE])
         else
             (void)snprintf(out, SENTENCE, "%u of %u to %u nodes", here, terms->min, terms->max);
         break;
-    case RDZV_CHECK: (void)snprintf(out, SENTENCE, "node check of %zu nodes", rdzv->trial.n); break;
+    case RDZV_CHECK:
+        (void)snprintf(out, SENTENCE, "%zu node%s to end the node check", rdzv->trial.n,
+                       rdzv->trial.n == 1 ? "" : "s");
+        break;
     case RDZV_RUN:
         (void)snprintf(out, SENTENCE, "round %u runs on %zu nodes; a place there", rdzv->round,
                        rdzv->n_places);

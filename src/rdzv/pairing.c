@@ -28,38 +28,48 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static size_t neighbours(size_t n, uint32_t *group)
+{
+    size_t groups = n > 1 ? n / 2 : n;
+    for (size_t i = 0; i < n; i++)
+        group[i] = (uint32_t)(i / 2 < groups ? i / 2 : groups - 1);
+    return groups;
+}
+
 size_t pairing_make(const struct pairing_node *nodes, size_t n, int round, uint32_t *group)
 {
-    if (n < 2) {
-        if (n == 1)
-            group[0] = 0;
-        return n;
-    }
-    size_t groups = n / 2;
-    if (round == 0) {
-        for (size_t i = 0; i < n; i++)
-            group[i] = (uint32_t)(i / 2 < groups ? i / 2 : groups - 1);
-        return groups;
-    }
+    if (round == 0 || n == 0)
+        return neighbours(n, group);
     AUTO_FREE struct ranked *order = mem_new(n * sizeof *order);
-    for (size_t i = 0; i < n; i++)
-        order[i] = (struct ranked){
-            .took_us = nodes[i].ok[0] && !nodes[i].self_bad ? nodes[i].took_us[0] : UINT64_MAX,
+    size_t in = 0;
+    for (size_t i = 0; i < n; i++) {
+        group[i] = PAIRING_OUT;
+        if (nodes[i].self_bad[0])
+            continue;
+        order[in++] = (struct ranked){
+            .took_us = nodes[i].ok[0] ? nodes[i].took_us[0] : UINT64_MAX,
             .node = i,
         };
-    qsort(order, n, sizeof *order, by_time);
+    }
+    size_t groups = in > 1 ? in / 2 : in;
+    qsort(order, in, sizeof *order, by_time);
     for (size_t i = 0; i < groups; i++) {
         group[order[i].node] = (uint32_t)i;
-        group[order[n - 1 - i].node] = (uint32_t)i;
+        group[order[in - 1 - i].node] = (uint32_t)i;
     }
-    if (n % 2 == 1)
-        group[order[groups].node] = (uint32_t)(groups - 1);
+    if (in % 2 == 1)
+        group[order[in / 2].node] = (uint32_t)(groups - 1);
     return groups;
+}
+
+static bool broken(const struct pairing_node *node)
+{
+    return node->self_bad[0] || node->self_bad[1];
 }
 
 static bool passed(const struct pairing_node *node)
 {
-    return !node->self_bad && ((node->ran[0] && node->ok[0]) || (node->ran[1] && node->ok[1]));
+    return !broken(node) && ((node->ran[0] && node->ok[0]) || (node->ran[1] && node->ok[1]));
 }
 
 struct company {  /* of one node that never passed, over the rounds */
@@ -74,14 +84,14 @@ static struct company company_of(const struct pairing_node *nodes, size_t n,
     for (int round = 0; round < 2; round++) {
         if (!nodes[self].ran[round])
             continue;
-        bool broken = false;
+        bool excuse = false;
         for (size_t i = 0; i < n; i++) {
             if (i == self || groups[round][i] != groups[round][self])
                 continue;
-            broken = broken || nodes[i].self_bad;
+            excuse = excuse || broken(&nodes[i]);
             company.accused = company.accused || passed(&nodes[i]);
         }
-        company.excused = company.excused && broken;
+        company.excused = company.excused && excuse;
     }
     return company;
 }
@@ -99,7 +109,8 @@ static bool least_time(const struct pairing_node *node, uint64_t *out)
     return any;
 }
 
-static void find_stragglers(const struct pairing_node *nodes, size_t n, enum pairing_verdict *out)
+static uint64_t find_stragglers(const struct pairing_node *nodes, size_t n,
+                                enum pairing_verdict *out)
 {
     AUTO_FREE uint64_t *least = mem_new(n * sizeof *least);
     size_t known = 0;
@@ -107,23 +118,25 @@ static void find_stragglers(const struct pairing_node *nodes, size_t n, enum pai
         if (out[i] == PAIRING_GOOD && least_time(&nodes[i], &least[known]))
             known++;
     if (known < 2)
-        return;
+        return 0;
     qsort(least, known, sizeof *least, by_value);
     uint64_t low = least[(known - 1) / 2];
     uint64_t high = least[known / 2];
-    uint64_t median = low + (high - low) / 2;
+    /* The mean of two is never exceeded twice by one of them. */
+    uint64_t median = known == 2 ? low : low + (high - low) / 2;
     for (size_t i = 0; i < n; i++) {
         uint64_t took;
         if (out[i] == PAIRING_GOOD && least_time(&nodes[i], &took) && took > median &&
             took - median > median)
             out[i] = PAIRING_STRAGGLER;
     }
+    return median;
 }
 
-void pairing_judge(const struct pairing_node *nodes, size_t n, enum pairing_verdict *out)
+uint64_t pairing_judge(const struct pairing_node *nodes, size_t n, enum pairing_verdict *out)
 {
     if (n == 0)
-        return;
+        return 0;
     AUTO_FREE uint32_t *first = mem_new(n * sizeof *first);
     AUTO_FREE uint32_t *second = mem_new(n * sizeof *second);
     uint32_t *const groups[2] = { first, second };
@@ -132,13 +145,13 @@ void pairing_judge(const struct pairing_node *nodes, size_t n, enum pairing_verd
     for (size_t i = 0; i < n; i++) {
         bool ran = nodes[i].ran[0] || nodes[i].ran[1];
         out[i] = PAIRING_GOOD;
-        if (nodes[i].self_bad)
+        if (broken(&nodes[i]))
             out[i] = PAIRING_FAULTY;
-        if (nodes[i].self_bad || passed(&nodes[i]) || !ran)
+        if (broken(&nodes[i]) || passed(&nodes[i]) || !ran)
             continue;
         struct company company = company_of(nodes, n, groups, i);
         if (!company.excused)
             out[i] = company.accused ? PAIRING_FAULTY : PAIRING_SUSPECT;
     }
-    find_stragglers(nodes, n, out);
+    return find_stragglers(nodes, n, out);
 }

@@ -143,6 +143,15 @@ static void remove_member(struct rdzv *rdzv, struct member *member, const char *
     }
 }
 
+static void lose_absent(struct rdzv *rdzv, struct place *place, const char *why, uint64_t now_us)
+{
+    char cause[SENTENCE];
+    (void)snprintf(cause, sizeof cause, "%s is lost: %s", place->node, why);
+    orders_news(rdzv, RDZV_NEWS_LOST, place->member, "%s", cause);
+    rounds_lost(rdzv, place, cause);
+    rounds_leave(rdzv, place, cause, now_us);
+}
+
 static void lose(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_us)
 {
     struct member *member = members_find(rdzv, id);
@@ -150,21 +159,29 @@ static void lose(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_u
     if (member) {
         (void)snprintf(cause, sizeof cause, "%s is lost: %s", member->node, why);
         orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
+        if (member->part == PART_IN_ROUND)
+            rounds_lost(rdzv, member->place, cause);
         remove_member(rdzv, member, cause, now_us);
         return;
     }
     struct place *place = rdzv->resuming ? rounds_place(rdzv, id) : NULL;
-    if (!place || place->state != PLACE_ABSENT)
-        return;
-    (void)snprintf(cause, sizeof cause, "%s is lost: %s", place->node, why);
-    orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
-    rounds_leave(rdzv, place, cause, now_us);
+    if (place && place->state == PLACE_ABSENT)
+        lose_absent(rdzv, place, why, now_us);
 }
 
 void rdzv_lost(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_us)
 {
     orders_open(rdzv);
     lose(rdzv, id, why, now_us);
+    move_on(rdzv, now_us);
+}
+
+void rdzv_without(struct rdzv *rdzv, uint32_t group_rank, const char *why, uint64_t now_us)
+{
+    orders_open(rdzv);
+    if (rdzv->resuming && group_rank < rdzv->n_places &&
+        rdzv->places[group_rank].state == PLACE_ABSENT)
+        lose_absent(rdzv, &rdzv->places[group_rank], why, now_us);
     move_on(rdzv, now_us);
 }
 

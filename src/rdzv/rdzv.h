@@ -38,7 +38,8 @@ enum rdzv_order_kind {
     RDZV_ORDER_CHECK,
     RDZV_ORDER_STOP,
     RDZV_ORDER_END,
-    RDZV_ORDER_REFUSED
+    RDZV_ORDER_REFUSED,
+    RDZV_ORDER_NOTE
 };
 struct rdzv_order { /* texts and lists live until the next call into the machine */
     uint64_t to;    /* member */
@@ -50,6 +51,7 @@ struct rdzv_order { /* texts and lists live until the next call into the machine
         struct rdzv_stop stop;
         struct rdzv_end end;
         struct rdzv_refused refused;
+        struct rdzv_note note;
     };
 };
 /* What happened, for the job's events and the log. */
@@ -96,6 +98,8 @@ void rdzv_leave(struct rdzv *, uint64_t member, const struct rdzv_leave *, uint6
 void rdzv_beat(struct rdzv *, uint64_t member, uint64_t now_us);
 /* Its connection broke or its node is gone. why: for people. */
 void rdzv_lost(struct rdzv *, uint64_t member, const char *why, uint64_t now_us);
+/* While a claim's other members are waited for: that one will not come (it led, and is gone). */
+void rdzv_without(struct rdzv *, uint32_t group_rank, const char *why, uint64_t now_us);
 /* So many members can take part at all from now on (alive and to come); UINT32_MAX: not known. */
 void rdzv_expect(struct rdzv *, uint32_t members, uint64_t now_us);
 /* Deadlines. Returns when it wants to be called next (monotonic us), UINT64_MAX: by events only. */

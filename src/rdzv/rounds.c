@@ -100,7 +100,7 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
     rdzv->has_round = true;
     rdzv->round_term = rdzv->term;
     rdzv->by_failure = rdzv->has_done = rdzv->barrier_passed = rdzv->gathering = false;
-    rdzv->stopped[0] = '\0';
+    rdzv->stopped[0] = rdzv->loss[0] = '\0';
     rdzv->world_id = hash_u64(rdzv->term) ^ rdzv->round;
     for (size_t i = 0; i < n; i++)
         rdzv->world_id = hash_u64(rdzv->world_id ^ seats[i]->id);
@@ -172,18 +172,50 @@ void rounds_failed(struct rdzv *rdzv, struct member *member, const struct rdzv_d
     (void)snprintf(fallback, sizeof fallback, "a rank on %s failed", member->node);
     deaths_cause(rdzv, fallback, cause);
     orders_news(rdzv, RDZV_NEWS_FAILED, member->id, "%s", cause);
-    if (pays && !spared)
-        member->spent++;
+    if (pays && !spared) {
+        member->place->failed = true;
+        member->place->spent_all = member->place->spent_all || final;
+    }
     if (!rdzv->final && spared) {
         rdzv->final = true;
         (void)snprintf(rdzv->final_why, sizeof rdzv->final_why,
                        "no restart was spent: starting it again would not help");
-    } else if (!rdzv->final && pays && (final || member->spent > rdzv->terms.max_restarts)) {
+    }
+    rounds_stop(rdzv, true, cause, now_us);
+}
+
+void rounds_lost(struct rdzv *rdzv, const struct place *place, const char *cause)
+{
+    bool worked = place->state == PLACE_RUNNING || place->state == PLACE_STOPPING ||
+                  place->state == PLACE_ABSENT;
+    if (worked && (rdzv->phase == RDZV_RUN || rdzv->phase == RDZV_STOPPING) && !rdzv->loss[0])
+        (void)snprintf(rdzv->loss, sizeof rdzv->loss, "%s", cause);
+}
+
+/* Ranks that talk to a lost node die of that, often before its loss is noticed. So nobody pays
+ * before everybody has answered, and nobody pays when a node was lost meanwhile. */
+void rounds_settle(struct rdzv *rdzv)
+{
+    if (rdzv->loss[0] && !rdzv->final) {
+        if (rdzv->by_failure)
+            (void)snprintf(rdzv->cause, sizeof rdzv->cause, "%s", rdzv->loss);
+        rdzv->by_failure = false;
+        return;
+    }
+    for (size_t i = 0; i < rdzv->n_places; i++) {
+        const struct place *place = &rdzv->places[i];
+        struct member *member = members_find(rdzv, place->member);
+        if (!place->failed)
+            continue;
+        if (member)
+            member->spent++;
+        if (rdzv->final ||
+            (!place->spent_all && (!member || member->spent <= rdzv->terms.max_restarts)))
+            continue;
         rdzv->final = true;
         (void)snprintf(rdzv->final_why, sizeof rdzv->final_why,
                        "no restart is left (the node may have %u)", rdzv->terms.max_restarts);
     }
-    rounds_stop(rdzv, true, cause, now_us);
 }
 
 void rounds_done(struct rdzv *rdzv, struct place *place, uint64_t now_us)

@@ -591,6 +591,27 @@ int rdzv_get_refused(const struct rdzv_frame_in *frame, struct arena *arena,
     return 0;
 }
 
+void rdzv_put_note(struct buf *out, const struct rdzv_note *note)
+{
+    size_t mark = begin(out, RDZV_FRAME_NOTE);
+    wire_put_u64(out, note->term);
+    wire_put_u64(out, note->about);
+    put_text(out, note->text);
+    wire_end(out, mark);
+}
+
+int rdzv_get_note(const struct rdzv_frame_in *frame, struct arena *arena, struct rdzv_note *out)
+{
+    struct wire_reader from = reader(frame);
+    struct rdzv_note note = { .term = wire_get_u64(&from) };
+    note.about = wire_get_u64(&from);
+    note.text = get_text(&from, arena);
+    if (finish(&from) != 0)
+        return -1;
+    *out = note;
+    return 0;
+}
+
 void rdzv_put_moved(struct buf *out, enum rdzv_frame kind, const struct rdzv_moved *moved)
 {
     size_t mark = begin(out, kind);

@@ -30,6 +30,7 @@ enum rdzv_frame {
     RDZV_FRAME_MOVED,
     RDZV_FRAME_LEAD, /* leader to the launcher at the original endpoint: u64 term, addr, port: I
                       * lead this run; step down and send everyone to me. Same body as MOVED */
+    RDZV_FRAME_NOTE,
     RDZV_FRAME_N
 };
 /* One frame from the front of data, as wire_next (frame.h), for the kinds above. */
@@ -52,6 +53,7 @@ void rdzv_put_check(struct buf *, const struct rdzv_check *);
 void rdzv_put_stop(struct buf *, const struct rdzv_stop *);
 void rdzv_put_end(struct buf *, const struct rdzv_end *);
 void rdzv_put_refused(struct buf *, const struct rdzv_refused *);
+void rdzv_put_note(struct buf *, const struct rdzv_note *);
 void rdzv_put_moved(struct buf *, enum rdzv_frame, const struct rdzv_moved *);
 
 /* 0; -1 when the body is not exactly that message. Texts and lists live in arena. */
@@ -67,6 +69,7 @@ int rdzv_get_check(const struct rdzv_frame_in *, struct arena *, struct rdzv_che
 int rdzv_get_stop(const struct rdzv_frame_in *, struct arena *, struct rdzv_stop *);
 int rdzv_get_end(const struct rdzv_frame_in *, struct arena *, struct rdzv_end *);
 int rdzv_get_refused(const struct rdzv_frame_in *, struct arena *, struct rdzv_refused *);
+int rdzv_get_note(const struct rdzv_frame_in *, struct arena *, struct rdzv_note *);
 int rdzv_get_moved(const struct rdzv_frame_in *, struct arena *, struct rdzv_moved *);
 
 #endif

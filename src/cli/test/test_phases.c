@@ -59,7 +59,15 @@ static void life(void **state)
         &p,
         "{\"seq\":7,\"type\":\"succeeded\",\"state\":\"succeeded\",\"at_ms\":3000,\"text\":\"x\"}",
         "");
-    assert_int_equal(p.last_seq, 7);
+    shows(&p,
+          "{\"seq\":8,\"type\":\"launch.failed\",\"task\":\"worker/1\",\"text\":\"rank 3 died\"}",
+          "");
+    shows(&p,
+          "{\"seq\":9,\"type\":\"launch.again\",\"text\":\"rank 3 died: started again in 0.1 s\"}",
+          "worker/1  rank 3 died: started again in 0.1 s\n");
+    shows(&p, "{\"seq\":10,\"type\":\"launch.again\",\"text\":\"n2 joined: ...\"}",
+          "n2 joined: ...\n");
+    assert_int_equal(p.last_seq, 10);
     assert_int_equal(p.start_ms, 1000);
 }
 

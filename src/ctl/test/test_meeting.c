@@ -214,6 +214,14 @@ static void a_failure_brings_a_round(void **state)
     assert_true(got_round(&pair[0]));
     assert_int_equal(pair[0].round, 1);
     assert_int_equal(world_count(&f->w, f->job, "launch.round"), 2);
+    for (int i = 0; i < 2; i++) { /* both started it again; the job says so once */
+        struct buf out = BUF_INIT(1024);
+        rdzv_put_event(&out, "launch.again", "rank 0 failed: started again in 0.1 s");
+        tell(&pair[i], LAUNCHER_DATA, &out);
+        buf_fini(&out);
+    }
+    assert_int_equal(world_count(&f->w, f->job, "launch.again"), 1);
+    assert_int_equal(world_count(&f->w, f->job, "launch.note"), 0);
 }
 
 static void a_closed_line_is_a_loss(void **state)

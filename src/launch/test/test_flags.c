@@ -34,7 +34,9 @@ static void parse(struct parsed *p, enum launch_name name, const char *line)
         p->argv[p->argc++] = word;
         at += n;
     }
-    p->rc = flags_parse(p->arena, name, p->argc, p->argv, &p->flags, &p->rest, &p->err);
+    p->rc = flags_parse(p->arena, name, p->argc, p->argv, &p->flags, &p->err);
+    if (p->rc == 0)
+        p->rest = flags_rest(p->flags);
 }
 
 /* The value of a flag after a line that is right. */
@@ -156,6 +158,12 @@ static void test_environment(void **state)
     refuse(LAUNCH_DLROVER_RUN, "s.py", "PET_PRECHECK", "0 1 2");
     expect(LAUNCH_TORCHRUN, "s.py", "tee", "0", "s.py"); /* has no --precheck */
     unsetenv("PET_PRECHECK");
+    setenv("PET_NETWORK_CHECK", "1", 1); /* what a job's `launcher` says counts for torchrun too */
+    setenv("PET_NODE_UNIT", "2", 1);
+    expect(LAUNCH_TORCHRUN, "s.py", "network-check", "1", "s.py");
+    expect(LAUNCH_TORCHRUN, "s.py", "node-unit", "2", "s.py");
+    unsetenv("PET_NETWORK_CHECK");
+    unsetenv("PET_NODE_UNIT");
     unsetenv("PET_NPROC_PER_NODE");
     unsetenv("PET_MODULE");
     unsetenv("PET_NUMA_BINDING");

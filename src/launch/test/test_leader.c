@@ -288,6 +288,15 @@ static void callers_are_held_until_it_leads(void **state)
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_ROUND], 1);
 }
 
+static void say_lead(struct scene *scene, int i, uint64_t term)
+{
+    struct rdzv_moved lead = { .term = term, .addr = "10.0.0.9", .port = 99 };
+    if (!scene->callers[i].peer)
+        connect_caller(scene, i, "t");
+    rdzv_put_moved(peer_out(scene->callers[i].peer), RDZV_FRAME_LEAD, &lead);
+    peer_flush(scene->callers[i].peer);
+}
+
 static void callers_are_sent_to_the_leader(void **state)
 {
     struct scene *scene = *state;
@@ -301,15 +310,10 @@ static void callers_are_sent_to_the_leader(void **state)
     join_caller(scene, 1, 1, 1);
     wait_for(scene, &scene->callers[1].n[RDZV_FRAME_MOVED], 1);
     assert_int_equal(scene->callers[1].moved.port, 44);
-}
-
-static void say_lead(struct scene *scene, int i, uint64_t term)
-{
-    struct rdzv_moved lead = { .term = term, .addr = "10.0.0.9", .port = 99 };
-    if (!scene->callers[i].peer)
-        connect_caller(scene, i, "t");
-    rdzv_put_moved(peer_out(scene->callers[i].peer), RDZV_FRAME_LEAD, &lead);
-    peer_flush(scene->callers[i].peer);
+    say_lead(scene, 2, 3); /* one that was stopped while the others went on without it */
+    wait_for(scene, &scene->callers[2].n[RDZV_FRAME_MOVED], 1);
+    assert_int_equal(scene->callers[2].moved.port, 44);
+    assert_int_equal(scene->callers[2].moved.term, 4);
 }
 
 static void the_later_term_leads(void **state)

@@ -291,6 +291,14 @@ static void an_unfinished_line_shows_soon(void **state)
     file_is(path, "\rstep 1");
     streams_flush(bench->streams);
     file_is(path, "\rstep 1\n"); /* the summary begins a line */
+    say(bench->ends[0].err, "\rstep 2");
+    while (st.st_size < 15) {
+        uv_run(&bench->loop, UV_RUN_ONCE);
+        assert_int_equal(stat(path, &st), 0);
+    }
+    streams_say(bench->streams, "launcher: hm\n", 13);
+    streams_say(bench->streams, "launcher: ho\n", 13);
+    file_is(path, "\rstep 1\n\rstep 2\nlauncher: hm\nlauncher: ho\n");
     streams_started(bench->streams, 0);
     end(bench);
 }
@@ -456,7 +464,7 @@ static void a_temporary_directory_stays_only_with_something_in_it(void **state)
     assert_int_equal(entries(tmp), 0);
     begin(bench, 0, 2);
     AUTO_FREE char *error = mem_strdup(bench->ends[1].error_file);
-    AUTO_CLOSE int fd = open(error, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    close(open(error, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     streams_started(bench->streams, 0);
     streams_started(bench->streams, 1);
     end(bench);

@@ -109,6 +109,9 @@ static void the_guilty_one_and_its_exception(void **state)
     has(screen, "1 other rank was stopped");
     has(screen, "all 2 of --max-restarts are spent");
     has_not(screen, "its logs");
+    screen->set.terms.max_restarts = 1;
+    print(screen);
+    has(screen, "the 1 of --max-restarts is spent");
     drop(screen);
 }
 
@@ -171,7 +174,7 @@ static void every_way_to_die_has_its_words(void **state)
         { { .signal = 40 }, "died by signal 40\n", "restarts" },
         { { .code = 7 }, "exited with 7\n", "restarts" },
         { { .code = 137 }, "exited with 137 (a shell's word for SIGKILL)", "restarts" },
-        { { .code = 127, .spared = true },
+        { { .code = 127, .spared = true, .pid = 12 },
           "exited with 127 (command not found)",
           "no restart was spent: the program never started" },
     };
@@ -185,6 +188,22 @@ static void every_way_to_die_has_its_words(void **state)
         assert_true(lines_of(screen) <= 24);
         drop(screen);
     }
+}
+
+static void a_program_that_is_not_there_did_not_start(void **state)
+{
+    (void)state;
+    struct rdzv_death death = { .code = 2, .spared = true };
+    death.message = "script a.py: there is no such file in /home";
+    death.error_file = "/logs/r/attempt_0/0/error.json";
+    struct screen *screen = screen_of(1, death);
+    screen->deaths[0].death.pid = 0;
+    print(screen);
+    assert_string_equal(buf_str(&screen->out),
+                        "train.py did not start on n1\n"
+                        "  script a.py: there is no such file in /home\n"
+                        "  restarts    no restart was spent: the program never started\n");
+    drop(screen);
 }
 
 static void who_was_first_may_be_open(void **state)
@@ -208,7 +227,7 @@ static void other_ends_say_what_to_do(void **state)
     } cases[] = {
         { RDZV_END_LOST, "train.py ended: too few nodes are left\n  n3 is gone\n", "smaller MIN" },
         { RDZV_END_TIMEOUT, "train.py did not start: too few nodes came\n", "--rdzv-endpoint" },
-        { RDZV_END_CHECK, "train.py did not start: the node check failed\n", "take the named" },
+        { RDZV_END_CHECK, "train.py was stopped by the node check\n", "have that node looked at" },
         { RDZV_END_STOPPED, "train.py was stopped\n  n3 is gone\n", "" },
         { RDZV_END_FAILED, "train.py failed\n  n3 is gone\n", "" },
     };
@@ -346,7 +365,8 @@ static void what_is_no_error_file(void **state)
     unlink(path);
     char *huge = mem_new(2u << 20);
     memset(huge, ' ', 2u << 20);
-    memcpy(huge, "{\"message\":\"m\"}", 15);
+    static const char object[] = "{\"message\":\"m\"}";
+    memcpy(huge, object, sizeof object - 1);
     assert_int_equal(read_text(arena, huge, 1u << 20, &out), 0);
     assert_int_equal(read_text(arena, huge, (1u << 20) + 1, &out), -1);
     free(huge);
@@ -361,6 +381,7 @@ int main(void)
         cmocka_unit_test(equal_tails_are_told_once),
         cmocka_unit_test(the_ones_after_are_one_line_each),
         cmocka_unit_test(every_way_to_die_has_its_words),
+        cmocka_unit_test(a_program_that_is_not_there_did_not_start),
         cmocka_unit_test(who_was_first_may_be_open),
         cmocka_unit_test(other_ends_say_what_to_do),
         cmocka_unit_test(only_victims_is_an_end_too),

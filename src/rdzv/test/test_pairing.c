@@ -82,12 +82,14 @@ static void judge_with(size_t n, const bool *bad, bool by_itself, enum pairing_v
         pairing_make(nodes, n, round, group);
         for (size_t i = 0; i < n; i++) {
             bool ok = true;
+            if (group[i] == PAIRING_OUT)
+                continue;
             for (size_t k = 0; k < n; k++)
                 ok = ok && !(group[k] == group[i] && bad[k]);
             nodes[i].ran[round] = true;
             nodes[i].ok[round] = ok;
             nodes[i].took_us[round] = ok ? 1000 + i : 3000 + i;
-            nodes[i].self_bad = by_itself && bad[i];
+            nodes[i].self_bad[round] = by_itself && bad[i];
         }
     }
     pairing_judge(nodes, n, out);
@@ -136,6 +138,68 @@ static void test_all_bad_or_good(void **state)
     pairing_judge(NULL, 0, NULL);
 }
 
+/* Who is broken by itself meets nobody a second time; one that only it has met meets itself. */
+static void test_broken_ones_are_out(void **state)
+{
+    (void)state;
+    struct pairing_node nodes[5] = { 0 };
+    uint32_t group[5];
+    enum pairing_verdict out[5];
+    for (size_t i = 0; i < 5; i++)
+        nodes[i] = (struct pairing_node){ .ran[0] = true, .ok[0] = true, .took_us[0] = 100 + i };
+    nodes[1].ok[0] = nodes[0].ok[0] = false; /* it hung, so its partner failed */
+    nodes[1].self_bad[0] = true;
+    assert_int_equal(pairing_make(nodes, 5, 1, group), 2);
+    assert_int_equal(group[1], PAIRING_OUT);
+    assert_int_equal(group[2], group[0]);
+    assert_int_equal(group[3], group[4]);
+    assert_int_equal(pairing_make(nodes, 2, 1, group), 1);
+    assert_int_equal(group[0], 0);
+    nodes[0].ran[1] = nodes[0].ok[1] = true;
+    pairing_judge(nodes, 2, out);
+    assert_int_equal(out[0], PAIRING_GOOD);
+    assert_int_equal(out[1], PAIRING_FAULTY);
+    nodes[0].self_bad[0] = true;
+    assert_int_equal(pairing_make(nodes, 2, 1, group), 0);
+}
+
+/* Found out in the second round only: its partner there is judged by the groups that there were. */
+static void test_broken_later(void **state)
+{
+    (void)state;
+    struct pairing_node nodes[4] = { 0 };
+    enum pairing_verdict out[4];
+    uint32_t group[4];
+    for (size_t i = 0; i < 4; i++)
+        nodes[i] =
+            (struct pairing_node){ .ran = { true, true }, .ok[0] = true, .took_us[0] = 100 + i };
+    nodes[2].ok[0] = nodes[3].ok[0] = false;
+    pairing_make(nodes, 4, 1, group);
+    assert_int_equal(group[0], group[3]);
+    nodes[1].ok[1] = nodes[2].ok[1] = true;
+    nodes[0].self_bad[1] = true; /* and so 3 fails again */
+    pairing_judge(nodes, 4, out);
+    assert_int_equal(out[0], PAIRING_FAULTY);
+    assert_int_equal(out[1], PAIRING_GOOD);
+    assert_int_equal(out[2], PAIRING_GOOD);
+    assert_int_not_equal(out[3], PAIRING_GOOD); /* not excused for what it did with 2 */
+}
+
+static void test_slow_one_of_two(void **state)
+{
+    (void)state;
+    struct pairing_node nodes[2] = { 0 };
+    enum pairing_verdict out[2];
+    for (size_t i = 0; i < 2; i++)
+        nodes[i] = (struct pairing_node){ .ran[0] = true, .ok[0] = true, .took_us[0] = 100 };
+    assert_int_equal(pairing_judge(nodes, 2, out), 100);
+    nodes[1].took_us[0] = 201;
+    assert_int_equal(pairing_judge(nodes, 2, out), 100);
+    assert_int_equal(out[0], PAIRING_GOOD);
+    assert_int_equal(out[1], PAIRING_STRAGGLER);
+    assert_int_equal(pairing_judge(nodes, 1, out), 0);
+}
+
 static void test_exactly_twice_is_no_straggler(void **state)
 {
     (void)state;
@@ -162,6 +226,9 @@ int main(void)
         cmocka_unit_test(test_worked_case),
         cmocka_unit_test(test_one_bad),
         cmocka_unit_test(test_all_bad_or_good),
+        cmocka_unit_test(test_broken_ones_are_out),
+        cmocka_unit_test(test_broken_later),
+        cmocka_unit_test(test_slow_one_of_two),
         cmocka_unit_test(test_exactly_twice_is_no_straggler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

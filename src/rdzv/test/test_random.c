@@ -170,6 +170,7 @@ static void on_order(void *arg, const struct rdzv_order *order)
         release(world, order->to);
         break;
     case RDZV_ORDER_REFUSED: HOLDS(world, order->refused.text && order->refused.text[0]); break;
+    case RDZV_ORDER_NOTE: HOLDS(world, order->note.text && order->note.text[0]); return;
     }
     struct player *player = player_of(world, order->to);
     if (player && player->linked)

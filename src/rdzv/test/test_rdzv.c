@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MS(n) ((uint64_t)(n)*1000)
@@ -20,6 +21,7 @@ struct scene {
     uint64_t now_us;
     bool undecided;
     uint32_t guilty; /* group rank of the first death, of the last END */
+    char text[512];  /* of the last END or NOTE */
 };
 
 static void on_order(void *arg, const struct rdzv_order *order)
@@ -36,8 +38,13 @@ static void on_order(void *arg, const struct rdzv_order *order)
                  order->check.n);
     else if (order->kind == RDZV_ORDER_REFUSED)
         buf_addf(&scene->log, "X%u:%d ", to, (int)order->refused.why);
+    else if (order->kind == RDZV_ORDER_NOTE)
+        buf_addf(&scene->log, "N%u:%u ", to, (unsigned)order->note.about);
+    if (order->kind == RDZV_ORDER_NOTE)
+        (void)snprintf(scene->text, sizeof scene->text, "%s", order->note.text);
     if (order->kind != RDZV_ORDER_END)
         return;
+    (void)snprintf(scene->text, sizeof scene->text, "%s", order->end.text);
     buf_addf(&scene->log, "E%u:%d ", to, (int)order->end.kind);
     scene->undecided = order->end.undecided;
     if (order->end.n_deaths > 0)
@@ -179,6 +186,41 @@ static void test_newcomer_and_loss(void **state)
     close_scene(&scene);
 }
 
+/* Ranks of the others die of a node's loss, and may be the first to notice it. */
+static void test_a_loss_is_nobodys_failure(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 1, 3);
+    scene.terms.max_restarts = 0;
+    join(&scene, 1);
+    join(&scene, 2);
+    join(&scene, 3);
+    told(&scene, "R1.0:0/3+0 R2.0:1/3+0 R3.0:2/3+0 ");
+    report(&scene, 1, 0, RDZV_FAILED, 0);
+    told(&scene, "S1.0 S2.0 S3.0 ");
+    join(&scene, 1);
+    join(&scene, 2);
+    rdzv_lost(scene.rdzv, 3, "its connection broke", scene.now_us);
+    told(&scene, "R1.1:0/2+0 R2.1:1/2+0 ");
+
+    struct rdzv_claim claim = {
+        .term = 4, .round = 7, .running = true, .world_id = 77, .nodes = 2
+    };
+    lead(&scene); /* the lost one led */
+    join_with(&scene, 1, &claim);
+    report(&scene, 1, 7, RDZV_FAILED, 0);
+    told(&scene, "S1.7 ");
+    join(&scene, 1);
+    told(&scene, "");
+    rdzv_without(scene.rdzv, 1, "it fell silent", scene.now_us); /* no need to wait for it */
+    told(&scene, "R1.8:0/1+0 ");
+    report(&scene, 1, 8, RDZV_FAILED, 0);
+    join(&scene, 1);
+    told(&scene, "S1.8 E1:2 ");
+    close_scene(&scene);
+}
+
 static void test_done_and_barrier(void **state)
 {
     (void)state;
@@ -266,7 +308,30 @@ static void test_take_over(void **state)
     close_scene(&scene);
 }
 
-static void test_check(void **state)
+/* ---- the node check ---- */
+
+static void checked(struct scene *scene, uint64_t id, uint32_t check, enum rdzv_check_result result,
+                    uint64_t took_us)
+{
+    struct rdzv_checked what = { .term = rdzv_term(scene->rdzv),
+                                 .check = check,
+                                 .result = result,
+                                 .took_us = took_us,
+                                 .figures = "matmul 2 ms",
+                                 .why = result == RDZV_CHECK_OK ? "" : "no route" };
+    rdzv_checked(scene->rdzv, id, &what, scene->now_us);
+}
+
+static void open_check(struct scene *scene, uint32_t min, uint32_t max)
+{
+    open_scene(scene, min, max);
+    scene->terms.check = true;
+    for (uint32_t id = 1; id <= max; id++)
+        join(scene, id);
+    buf_clear(&scene->log);
+}
+
+static void test_check_blames_alone(void **state)
 {
     (void)state;
     struct scene scene;
@@ -275,29 +340,145 @@ static void test_check(void **state)
     join(&scene, 1);
     join(&scene, 2);
     told(&scene, "C1.0:0/2 C2.0:1/2 ");
-    struct rdzv_checked ok = {
-        .term = 1, .check = 1, .result = RDZV_CHECK_OK, .took_us = 10, .figures = "", .why = ""
-    };
-    rdzv_checked(scene.rdzv, 1, &ok, scene.now_us);
-    rdzv_checked(scene.rdzv, 1, &ok, scene.now_us);
+    checked(&scene, 1, 1, RDZV_CHECK_OK, 10);
+    checked(&scene, 1, 1, RDZV_CHECK_OK, 10); /* again: ignored */
     told(&scene, "");
-    ok.result = RDZV_CHECK_SELF_BAD;
-    rdzv_checked(scene.rdzv, 2, &ok, scene.now_us);
-    told(&scene, "C1.1:0/2 C2.1:1/2 ");
-    ok.check = 2;
-    rdzv_checked(scene.rdzv, 2, &ok, scene.now_us);
-    ok.result = RDZV_CHECK_PAIR_BAD;
-    rdzv_checked(scene.rdzv, 1, &ok, scene.now_us);
-    told(&scene, "E2:5 E1:5 ");
+    checked(&scene, 2, 1, RDZV_CHECK_SELF_BAD, 0); /* its own fault: no second round */
+    told(&scene, "E2:5 N1:2 E1:5 ");
+    assert_string_equal(scene.text, "1 of 2 nodes failed the node check; 1 is left, and a round "
+                                    "needs 2. n failed the node check: no route (matmul 2 ms)");
+    close_scene(&scene);
+
+    open_check(&scene, 1, 2); /* the one that is left goes on at once, and alone */
+    checked(&scene, 2, 1, RDZV_CHECK_SELF_BAD, 0);
+    checked(&scene, 1, 1, RDZV_CHECK_PAIR_BAD, 0); /* its partner never came */
+    told(&scene, "C1.1:0/1 ");
+    checked(&scene, 1, 2, RDZV_CHECK_OK, 10);
+    told(&scene, "E2:5 N1:2 R1.0:0/1+0 ");
+    join(&scene, 2);
+    told(&scene, "X2:6 ");
+    close_scene(&scene);
+}
+
+static void test_check_cannot_tell(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_check(&scene, 1, 2);
+    for (uint32_t check = 1; check <= 2; check++) {
+        checked(&scene, 1, check, RDZV_CHECK_PAIR_BAD, 0);
+        checked(&scene, 2, check, RDZV_CHECK_PAIR_BAD, 0);
+        told(&scene, check == 1 ? "C1.1:0/2 C2.1:1/2 " : "E1:5 N2:1 E2:5 ");
+    }
+    assert_non_null(strstr(scene.text, "cannot tell which one is at fault: no route"));
+    assert_int_equal(rdzv_phase(scene.rdzv), RDZV_OVER);
+    close_scene(&scene);
+}
+
+static void test_check_finds_one_of_four(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_check(&scene, 3, 4);
+    for (uint64_t id = 1; id <= 4; id++)
+        checked(&scene, id, 1, id < 3 ? RDZV_CHECK_PAIR_BAD : RDZV_CHECK_OK, 10 * id);
+    told(&scene, "C1.1:0/2 C2.1:0/2 C3.1:1/2 C4.1:1/2 "); /* 3 with 2, 4 with 1 */
+    for (uint64_t id = 1; id <= 4; id++)
+        checked(&scene, id, 2, id == 1 || id == 4 ? RDZV_CHECK_PAIR_BAD : RDZV_CHECK_OK, 10 * id);
+    told(&scene, "E1:5 N2:1 N3:1 N4:1 R2.0:0/3+0 R3.0:1/3+0 R4.0:2/3+0 ");
+    close_scene(&scene);
+}
+
+static void test_check_names_stragglers(void **state)
+{
+    (void)state;
+    struct scene scene;
+    for (int exclude = 0; exclude < 2; exclude++) {
+        open_scene(&scene, 2, 3);
+        scene.terms.check = true;
+        scene.terms.exclude_straggler = exclude;
+        for (uint64_t id = 1; id <= 3; id++)
+            join(&scene, id);
+        for (uint32_t check = 1; check <= 2; check++)
+            for (uint64_t id = 1; id <= 3; id++)
+                checked(&scene, id, check, RDZV_CHECK_OK, id == 2 ? 90000 : 10000 + id);
+        const char *orders = strstr(buf_str(&scene.log), "N1:2 ");
+        assert_non_null(orders);
+        assert_non_null(
+            strstr(orders, exclude ? "N3:2 R1.0:0/2+0 R3.0:1/2+0 " : "N2:2 N3:2 R1.0:0/3+0 "));
+        assert_int_equal(strstr(buf_str(&scene.log), "E2:5 ") != NULL, exclude);
+        assert_non_null(strstr(scene.text, "90 ms where the median is 10 ms (matmul 2 ms)"));
+        close_scene(&scene);
+    }
+}
+
+/* A failure, a new leader: the same nodes, no check. A newcomer: all are checked. */
+static void test_check_only_of_new_nodes(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_check(&scene, 2, 3);
+    for (uint64_t id = 1; id <= 3; id++)
+        checked(&scene, id, 1, RDZV_CHECK_OK, 10);
+    told(&scene, "R1.0:0/3+0 R2.0:1/3+0 R3.0:2/3+0 ");
+    report(&scene, 2, 0, RDZV_FAILED, 0);
+    for (uint64_t id = 1; id <= 3; id++)
+        join(&scene, id);
+    told(&scene, "S1.0 S2.0 S3.0 R1.1:0/3+1 R2.1:1/3+1 R3.1:2/3+1 ");
+    rdzv_lost(scene.rdzv, 3, "reset", scene.now_us);
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "S1.1 S2.1 R1.2:0/2+1 R2.2:1/2+1 ");
+    lead(&scene);
+    struct rdzv_claim claim = {
+        .term = 4, .round = 2, .restarts = 1, .running = true, .world_id = 77, .nodes = 2
+    };
+    join_with(&scene, 1, &claim);
+    claim.group_rank = 1;
+    join_with(&scene, 2, &claim);
+    report(&scene, 1, 2, RDZV_FAILED, 0);
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "S1.2 S2.2 R1.3:0/2+2 R2.3:1/2+2 ");
+    join(&scene, 8);
+    join(&scene, 1);
+    join(&scene, 2);
+    told(&scene, "S1.3 S2.3 C1.0:0/3 C2.0:1/3 C8.0:2/3 ");
+    close_scene(&scene);
+}
+
+/* Who never answers is out after the time that a check may take, and the others go on. */
+static void test_check_has_an_end(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_check(&scene, 1, 2);
+    checked(&scene, 1, 1, RDZV_CHECK_PAIR_BAD, 0);
+    pass(&scene, 329999);
+    told(&scene, "");
+    pass(&scene, 1);
+    told(&scene, "C1.1:0/1 ");
+    checked(&scene, 1, 2, RDZV_CHECK_OK, 10);
+    told(&scene, "E2:5 N1:2 R1.0:0/1+0 ");
+    assert_string_equal(scene.text, "n failed the node check: no answer within 330 s");
     close_scene(&scene);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failure_and_budget), cmocka_unit_test(test_newcomer_and_loss),
-        cmocka_unit_test(test_done_and_barrier),   cmocka_unit_test(test_unit_and_refusals),
-        cmocka_unit_test(test_take_over),          cmocka_unit_test(test_check),
+        cmocka_unit_test(test_failure_and_budget),
+        cmocka_unit_test(test_newcomer_and_loss),
+        cmocka_unit_test(test_a_loss_is_nobodys_failure),
+        cmocka_unit_test(test_done_and_barrier),
+        cmocka_unit_test(test_unit_and_refusals),
+        cmocka_unit_test(test_take_over),
+        cmocka_unit_test(test_check_blames_alone),
+        cmocka_unit_test(test_check_cannot_tell),
+        cmocka_unit_test(test_check_finds_one_of_four),
+        cmocka_unit_test(test_check_names_stragglers),
+        cmocka_unit_test(test_check_only_of_new_nodes),
+        cmocka_unit_test(test_check_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

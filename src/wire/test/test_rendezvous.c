@@ -228,6 +228,15 @@ static void test_small_ones(void **state)
     struct rdzv_frame_in frame = only(&out, RDZV_FRAME_LEAD);
     assert_int_equal(rdzv_get_moved(&frame, arena, &moved_back), 0);
     assert_int_equal(moved_back.port, 29400);
+    struct rdzv_note note = { .term = 5, .about = 77, .text = "n3 is a straggler" };
+    struct rdzv_note note_back;
+    buf_clear(&out);
+    rdzv_put_note(&out, &note);
+    frame = only(&out, RDZV_FRAME_NOTE);
+    assert_int_equal(rdzv_get_note(&frame, arena, &note_back), 0);
+    assert_int_equal(note_back.term, 5);
+    assert_int_equal(note_back.about, 77);
+    assert_string_equal(note_back.text, "n3 is a straggler");
     const char *type;
     const char *text;
     buf_clear(&out);
