@@ -146,6 +146,7 @@ struct text_node *keyvalue_parse(struct arena *arena, const char *src, size_t le
     struct parse s = { .arena = arena, .report = report, .src = src };
     const char *end = src + len;
     s.root = text_map(arena, NULL, NULL);
+    s.root->pairs = true;
     s.root->place = (struct place){ .line = 1, .col = 1, .len = 1 };
     for (const char *p = skip_mark(src, len); p < end && report->errors < REPORT_MAX;) {
         struct line l = line_at(p, end);

@@ -32,6 +32,7 @@ struct text_node {
     const char *str;        /* TEXT_STR: the value; TEXT_INT, TEXT_REAL, TEXT_BOOL: as written.
                                NUL-terminated, no NUL inside */
     bool plain;             /* YAML: an unquoted scalar */
+    bool pairs;             /* TEXT_MAP: lines of key=value */
     struct text_node *first, *last, *next; /* children in order; next sibling */
     size_t count;                          /* children */
 };

@@ -146,14 +146,11 @@ static const struct param_role *role_key_find(const char *key, size_t *what)
 
 bool dlc_is_params(const struct text_node *root)
 {
-    size_t what, role = 0, other = 0;
-    for (const struct text_node *node = root->first; node; node = node->next) {
-        if (node->kind != TEXT_STR || !node->plain)
-            return false;
-        role += role_key_find(node->key, &what) != NULL;
-        other += param_find(node->key) != NULL;
-    }
-    return role + other >= 2 || (root->count == 1 && role + other == 1);
+    size_t what;
+    for (const struct text_node *node = root->first; node && root->pairs; node = node->next)
+        if (role_key_find(node->key, &what) || param_find(node->key))
+            return true;
+    return false;
 }
 
 /* ---- nodes with the place of what they are made of ---- */
