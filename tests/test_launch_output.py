@@ -25,10 +25,10 @@ LIMIT = 60.0
 SPEAKER = """\
 import os, sys
 rank = os.environ["RANK"]
-for i in range(3):
-    print(f"out {i} of {rank}, apple {i}")
-    print(f"err {i} of {rank}, pear {i}", file=sys.stderr)
-print("10%\\r20%\\r\\nlast line of", rank)
+for i in range(3):  # one write for each: Python is unbuffered here, and print would make two
+    sys.stdout.write(f"out {i} of {rank}, apple {i}\\n")
+    sys.stderr.write(f"err {i} of {rank}, pear {i}\\n")
+sys.stdout.write(f"10%\\r20%\\r\\nlast line of {rank}\\n")
 """
 
 
