@@ -40,7 +40,7 @@ demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
 	@$(MAKE) build-release
 	@tools/demo
 
-check: ## set up, build, lint and run every test (at most 8 minutes on 2 cores)
+check: ## set up, build, lint and run every test (at most 12 minutes on 2 cores)
 	@tools/setup all
 	@tools/check
 
