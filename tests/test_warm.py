@@ -37,6 +37,16 @@ import time
 time.sleep(600)
 """
 
+LATE = f"""{LINE}
+import torch
+tell(before="torch._dynamo" in sys.modules)
+import time
+while not os.path.exists(os.environ["FACTS"] + ".go"):
+    time.sleep(0.05)
+import torch._dynamo
+time.sleep(600)
+"""
+
 
 class Run:
     def __init__(self, folder: Path, script: str, *flags: str) -> None:
@@ -129,6 +139,21 @@ def test_restart_after_kill_is_a_fork(tmp_path: Path, script: str) -> None:
             for fact in facts:
                 line = Path(f"/proc/{fact['pid']}/cmdline").read_bytes().split(b"\0")
                 assert line[1:5] == [b"-u", b"train.py", b"--lr", b"1e-3"]
+
+
+@pytest.mark.timeout(150)
+def test_what_is_imported_late_is_ready_all_the_same(tmp_path: Path) -> None:
+    """As DistributedDataParallel and the optimizers do when they are first used."""
+    with running(tmp_path, LATE) as run:
+        facts = run.round(0)
+        first = run.await_parked()
+        run.facts_file.with_name("facts.go").touch()
+        wait_for(partial(gone, first), timeout=40, what="another one in the place of the first")
+        bench = run.await_parked()
+        os.kill(facts[1]["pid"], signal.SIGKILL)
+        facts = run.round(1)
+        assert {fact["pid"] for fact in facts} < bench
+        assert all(fact["before"] for fact in facts)
 
 
 @pytest.mark.timeout(90)

@@ -1,11 +1,12 @@
 /* The parked interpreter, from the outside (its inside: warm.py).
  *
  * Life: IDLE -> LOOKING (a rank runs; what does it import?) -> PARKING (started, imports) ->
- * PARKED. A parked interpreter forks a bench of ranks ahead of time: processes that are already
- * children of this one, lead their own session, die with it, and wait for an order (descriptors,
- * environment). warm_fork hands out the orders, which takes a millisecond; the bench is filled
- * again a moment after the new round began. Ranks are not forked on the way to a restart: copying
- * the page tables of a process that has imported torch takes 4 ms each.
+ * PARKED. When the rank turns out to import more, another one takes its place. A parked interpreter
+ * forks a bench of ranks ahead of time: processes that are already children of this one, lead their
+ * own session, die with it, and wait for an order (descriptors, environment). warm_fork hands out
+ * the orders, which takes a millisecond; the bench is filled again a moment after the new round
+ * began. Ranks are not forked on the way to a restart: copying the page tables of a process that
+ * has imported torch takes 4 ms each.
  *
  * Nothing here is needed for correctness: every failure ends the parked interpreter and its bench,
  * says why once, and leaves the ranks to be started cold. */
@@ -58,7 +59,7 @@ struct warm {
     void (*say)(void *arg, const char *text);
     void *arg;
     enum phase phase;
-    uv_timer_t timer;
+    uv_timer_t timer, look; /* of what is waited for; of looking at the rank */
     char said[256];
 
     struct arena *arena; /* of env and argv */
@@ -66,6 +67,7 @@ struct warm {
     pid_t rank;
     uint64_t since, settled_since;
     unsigned interval, mapped, modules;
+    unsigned loaded; /* modules that the parked one imports */
 
     pid_t parked;
     struct ear *control, *bench;
@@ -199,6 +201,7 @@ static void park(struct warm *warm)
         buf_puts(&names, warm->settings->preload);
     else
         warm_names(warm->modules, ",", &names);
+    warm->loaded = warm->modules;
     struct warm_start start = {
         .argv = warm->argv,
         .env = warm->env,
@@ -225,11 +228,22 @@ static void park(struct warm *warm)
 
 /* ---- looking ---- */
 
+/* What the script imports late, when it first uses it. */
+static void park_anew(struct warm *warm)
+{
+    if (warm->settings->preload || (warm->modules & ~warm->loaded) == 0)
+        return;
+    end_parked(warm);
+    park(warm);
+}
+
 static void on_look(uv_timer_t *timer)
 {
     struct warm *warm = timer->data;
     struct warm_sight sight;
     uint64_t now = clock_mono_ms();
+    if (warm->phase == WARM_IDLE)
+        return;
     if (now - warm->since > LOOK_LIMIT_MS || warm_look(warm->rank, &sight) < 0) {
         /* What it had imported when it ended is no guide; the next round is looked at anew. */
         if (warm->phase == WARM_LOOKING)
@@ -241,13 +255,24 @@ static void on_look(uv_timer_t *timer)
     warm->mapped = sight.mapped;
     warm->modules = sight.modules;
     if (now - warm->settled_since >= SETTLED_MS && now - warm->since >= YOUNG_MS) {
-        park(warm);
-        return;
+        if (warm->phase == WARM_LOOKING)
+            park(warm);
+        else
+            park_anew(warm);
     }
     warm->interval = warm->interval * 3 / 2;
     if (warm->interval > SLOWEST_LOOK_MS)
         warm->interval = SLOWEST_LOOK_MS;
     uv_timer_start(timer, on_look, warm->interval, 0);
+}
+
+static void begin_looking(struct warm *warm, pid_t rank)
+{
+    warm->rank = rank;
+    warm->since = warm->settled_since = clock_mono_ms();
+    warm->interval = FIRST_LOOK_MS;
+    warm->mapped = warm->modules = 0;
+    uv_timer_start(&warm->look, on_look, FIRST_LOOK_MS, 0);
 }
 
 static char **copy_list(struct arena *arena, char *const *list)
@@ -295,7 +320,7 @@ static void announce(struct warm *warm)
     if (warm->settings->preload)
         buf_puts(&names, warm->settings->preload);
     else
-        warm_names(warm->modules, ", ", &names);
+        warm_names(warm->loaded, ", ", &names);
     say(warm, "warm: %s parked, %lu MB", names.len > 0 ? names.data : "plain Python",
         (warm->kib + 512) / 1024);
 }
@@ -376,12 +401,14 @@ struct warm *warm_create(uv_loop_t *loop, const struct settings *settings, const
 {
     struct warm *warm = mem_new(sizeof *warm);
     *warm = (struct warm){
-        .loop = loop, .settings = settings, .cookie = cookie, .say = sink, .arg = arg, .handles = 1
+        .loop = loop, .settings = settings, .cookie = cookie, .say = sink, .arg = arg, .handles = 2
     };
     warm->arena = arena_create();
     uv_timer_init(loop, &warm->timer);
+    uv_timer_init(loop, &warm->look);
     uv_unref((uv_handle_t *)&warm->timer);
-    warm->timer.data = warm;
+    uv_unref((uv_handle_t *)&warm->look);
+    warm->timer.data = warm->look.data = warm;
     return warm;
 }
 
@@ -399,6 +426,7 @@ void warm_destroy(struct warm *warm)
     end_parked(warm);
     warm->doomed = true;
     uv_close((uv_handle_t *)&warm->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&warm->look, on_timer_closed);
 }
 
 /* The first variable that libraries read at load and that is not the same in both; NULL: none. */
@@ -439,8 +467,10 @@ void warm_watch(struct warm *warm, pid_t rank, char *const *env)
         settings->ranks > BENCH_MAX)
         return;
     if (warm->phase >= WARM_PARKING) {
-        if (!env_differs(warm->env, env))
+        if (!env_differs(warm->env, env)) {
+            begin_looking(warm, rank);
             return;
+        }
         end_parked(warm);
     }
     arena_reset(warm->arena);
@@ -450,13 +480,9 @@ void warm_watch(struct warm *warm, pid_t rank, char *const *env)
         say(warm, "cold start: the ranks' command lines differ (local_rank)");
         return;
     }
-    warm->rank = rank;
     warm->wanted = settings->ranks;
-    warm->since = warm->settled_since = clock_mono_ms();
-    warm->interval = FIRST_LOOK_MS;
-    warm->mapped = warm->modules = 0;
     warm->phase = WARM_LOOKING;
-    uv_timer_start(&warm->timer, on_look, FIRST_LOOK_MS, 0);
+    begin_looking(warm, rank);
 }
 
 bool warm_ready(const struct warm *warm)

@@ -9,6 +9,9 @@
  *   torch        CUDA is initialised at first use, not by the import; libgomp's pool too
  *   torchvision  registers operators with torch
  *   torchaudio   as torchvision
+ *   torch._dynamo  what DistributedDataParallel and the optimizers import when they are first used,
+ *                which takes longer than torch itself. It has no library of its own: it is known by
+ *                Python's profiler, which it imports and hardly anybody else does
  * Not on it: tensorflow and jax (threads and devices at import), pyarrow and cv2 (their own thread
  * pools), deepspeed and horovod (look at the rank's environment and devices), tokenizers (refuses
  * to use threads after a fork). */
@@ -22,8 +25,21 @@
 
 #define MAPS_MAX (4u << 20) /* a rank with torch has 200 KiB of it */
 
+enum module { /* in the order they are imported */
+              MODULE_NUMPY,
+              MODULE_SCIPY,
+              MODULE_PANDAS,
+              MODULE_PIL,
+              MODULE_TORCH,
+              MODULE_TORCHVISION,
+              MODULE_TORCHAUDIO,
+              MODULE_DYNAMO
+};
 static const char *const modules[] = {
-    "numpy", "scipy", "pandas", "PIL", "torch", "torchvision", "torchaudio",
+    [MODULE_NUMPY] = "numpy",           [MODULE_SCIPY] = "scipy",
+    [MODULE_PANDAS] = "pandas",         [MODULE_PIL] = "PIL",
+    [MODULE_TORCH] = "torch",           [MODULE_TORCHVISION] = "torchvision",
+    [MODULE_TORCHAUDIO] = "torchaudio", [MODULE_DYNAMO] = "torch._dynamo",
 };
 
 static unsigned module_of(const char *path)
@@ -50,6 +66,7 @@ int warm_look(pid_t pid, struct warm_sight *out)
     if (!file)
         return -1;
     struct warm_sight sight = { .mapped = 0 };
+    bool profiler = false;
     for (size_t bytes = 0; bytes < MAPS_MAX && fgets(line, sizeof line, file);) {
         bytes += strlen(line);
         const char *name = strchr(line, '/');
@@ -57,10 +74,13 @@ int warm_look(pid_t pid, struct warm_sight *out)
             continue;
         sight.mapped++;
         sight.modules |= module_of(name);
+        profiler = profiler || strstr(name, "/lib-dynload/_lsprof.");
     }
     fclose(file);
     if (sight.mapped == 0)
         return -1;
+    if (profiler && (sight.modules & (1u << MODULE_TORCH)))
+        sight.modules |= 1u << MODULE_DYNAMO;
     *out = sight;
     return 0;
 }

@@ -1,6 +1,8 @@
 /* From one state to the next: called after every event, decides by the state alone. */
 #include "rdzv/machine.h"
 
+#include "base/scan.h"
+
 #include <stdlib.h>
 
 uint32_t gather_world(const struct rdzv *rdzv, uint32_t members)
@@ -60,6 +62,7 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
     uint32_t here = rdzv->parts[PART_WAITING];
     uint32_t least = gather_least(rdzv);
     bool known = rdzv->expected != UINT32_MAX;
+    char waited[FMT_MAX];
     const char *left = here == 1 ? "node is left" : "nodes are left";
     if (rdzv->barrier_passed)
         rounds_over(rdzv, RDZV_END_FAILED,
@@ -73,8 +76,8 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
                     rdzv->expected, least);
     else if (now_us >= machine_after(rdzv->gather_us, rdzv->terms.join_ms))
         rounds_over(rdzv, rdzv->has_round ? RDZV_END_LOST : RDZV_END_TIMEOUT,
-                    "%u of at least %u nodes were there after %llu ms%s%s", here, least,
-                    (unsigned long long)rdzv->terms.join_ms, rdzv->has_round ? ": " : "",
+                    "%u of at least %u nodes were there after %s%s%s", here, least,
+                    fmt_duration(waited, rdzv->terms.join_ms), rdzv->has_round ? ": " : "",
                     rdzv->has_round ? rdzv->cause : "");
 }
 
