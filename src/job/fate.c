@@ -8,9 +8,8 @@ static int decode_ignored(const struct field_in *in, const struct text_node *nod
     char path[FIELD_PATH_MAX];
     (void)base;
     field_path(path, in->at);
-    report_hint(in->report,
-                report_warn(in->report, node->place, path, "%s has no effect", path), "%s",
-                in->row->doc);
+    report_hint(in->report, report_warn(in->report, node->place, path, "%s has no effect", path),
+                "%s", in->row->doc);
     return 0;
 }
 

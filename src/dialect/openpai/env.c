@@ -459,8 +459,8 @@ static void add_framework(struct writer *w)
     char text[JOB_ID_TEXT];
     const char *id = arena_strdup(a, job_id_format(text, w->place->id));
     const struct role_view *view = &w->roles[w->task->role];
-    const char *role = view->spelled[SPELL_CONVERTED] ? view->spelled[SPELL_CONVERTED] :
-                                                        view->spelled[SPELL_WRITTEN];
+    const char *role = view->spelled[SPELL_CONVERTED] ? view->spelled[SPELL_CONVERTED]
+                                                      : view->spelled[SPELL_WRITTEN];
     uint32_t generation = w->place->generation ? w->place->generation - 1 : 0;
     uint32_t attempt = w->task->attempt ? w->task->attempt - 1 : 0;
     const char *run = arena_printf(a, "%s-%u", id, generation);

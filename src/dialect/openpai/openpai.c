@@ -58,6 +58,7 @@ const struct dialect openpai_v2 = {
     .looks_for = "protocolVersion and taskRoles",
     .detect = v2_detect,
     .read = v2_read,
+    .write = v2_write,
     .yaml = true,
     .secrets = v2_secrets,
 };

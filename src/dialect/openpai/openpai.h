@@ -1,6 +1,6 @@
 /* OpenPAI's job configuration v1 (JSON, releases v0.1 to v1.0) and protocol version 2 (YAML, v0.13
- * to v1.8), and the environment, exit codes and state words that their tasks and users rely on. What is honoured and what differs:
- * doc/dialect-openpai.md. */
+ * to v1.8), and the environment, exit codes and state words that their tasks and users rely on.
+ * What is honoured and what differs: doc/dialect-openpai.md. */
 #ifndef DIALECT_OPENPAI_OPENPAI_H
 #define DIALECT_OPENPAI_OPENPAI_H
 

@@ -1,5 +1,5 @@
-/* A job of protocol version 2 (YAML, releases v0.13 to v1.8) as its author wrote it, decoded, before
- * it becomes a canonical job. Internal to this folder. */
+/* A job of protocol version 2 (YAML, releases v0.13 to v1.8) as its author wrote it, decoded,
+ * before it becomes a canonical job. Internal to this folder. */
 #ifndef DIALECT_OPENPAI_V2_H
 #define DIALECT_OPENPAI_V2_H
 
@@ -15,7 +15,7 @@
 #define V2_STORAGE    "storage://" /* in front of a storage's name: prefix of a root of the server */
 #define V2_SECRET     "PAI_SECRET_" /* in front of the variable of a secret */
 /* What every command begins with, as there (v1.x), and a first command that says not to. */
-#define V2_STRICT    "set -o errexit -o nounset -o pipefail\n"
+#define V2_STRICT     "set -o errexit -o nounset -o pipefail\n"
 #define V2_NOT_STRICT "set +o errexit +o nounset +o pipefail"
 
 /* ---- records of the field tables (v2_fields.c) ---- */
@@ -112,19 +112,20 @@ const struct v2_prerequisite *v2_prerequisite(const struct v2_reader *, const ch
 struct v2_scope {
     const struct v2_reader *r;
     const struct v2_role *role;
-    struct pairs *env;     /* the role's: secrets are added */
+    struct pairs *env;       /* the role's: secrets are added */
     struct text_node *names; /* map: variable -> "registry.password" */
-    struct words used;     /* variables of this command, each once */
+    struct words used;       /* variables of this command, each once */
 };
 struct v2_shell;
 /* text with its references replaced, behind out; a reference that cannot be is an error at the
  * spot. Secrets become variables; how they are written depends on what the shell has read. */
 struct buf;
-void v2_render(struct v2_scope *, struct spot, const char *text, struct v2_shell *, struct buf *out);
+void v2_render(struct v2_scope *, struct spot, const char *text, struct v2_shell *,
+               struct buf *out);
 /* References in a text that is no command: `<% $secrets... %>` only, nothing is replaced. */
 void v2_check_auth(const struct v2_reader *, struct spot);
-/* The value that a name of a reference means ("$parameters.a[0]" from parameters: "a[0]"), NULL when
- * there is none. */
+/* The value that a name of a reference means ("$parameters.a[0]" from parameters: "a[0]"), NULL
+ * when there is none. */
 const struct text_node *v2_value(const struct text_node *, const char *path);
 
 /* Where in a text of bash the next character stands (v2_shell.c). */

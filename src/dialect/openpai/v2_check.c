@@ -41,8 +41,8 @@ static const char *nearest(const struct v2_reader *r, const char *type, const ch
     const char *near = n ? scan_nearest(name, names, n) : NULL;
     if (near)
         return arena_printf(r->arena, "\"%s\"?", near);
-    return n == 1 ? arena_printf(r->arena, "%s", names[0]) :
-                    arena_printf(r->arena, "prerequisites: [{name: %.60s, type: %s, uri: ...}]",
+    return n == 1 ? arena_printf(r->arena, "%s", names[0])
+                  : arena_printf(r->arena, "prerequisites: [{name: %.60s, type: %s, uri: ...}]",
                                  name, type ? type : "script");
 }
 
@@ -52,9 +52,9 @@ static void check_named(struct v2_reader *r, struct spot spot, const char *type,
     if (!name || v2_prerequisite(r, type, name, &found))
         return;
     struct problem *p =
-        type ? spot_fail(r->report, spot, "is \"%.60s\", and no prerequisite of type %s has that name",
-                         name, type) :
-               spot_fail(r->report, spot, "is \"%.60s\", and no prerequisite has that name", name);
+        type ? spot_fail(r->report, spot,
+                         "is \"%.60s\", and no prerequisite of type %s has that name", name, type)
+             : spot_fail(r->report, spot, "is \"%.60s\", and no prerequisite has that name", name);
     report_hint(r->report, p, "%s", nearest(r, type, name));
 }
 
@@ -82,8 +82,7 @@ static void check_auth(struct v2_reader *r, struct spot spot)
     if (!auth.node)
         return;
     if (auth.node->kind != TEXT_MAP) {
-        report_hint(r->report,
-                    spot_fail(r->report, auth, "is %s", text_kind_word(auth.node->kind)),
+        report_hint(r->report, spot_fail(r->report, auth, "is %s", text_kind_word(auth.node->kind)),
                     "{username: ..., password: <%% $secrets.x %%>, registryuri: ...}");
         return;
     }
@@ -96,8 +95,9 @@ static void check_auth(struct v2_reader *r, struct spot spot)
 /* The one kind whose keys the servers limited. */
 static void check_image_keys(struct v2_reader *r, struct spot spot)
 {
-    static const char *const keys[] = { "name",        "type",    "uri",  "auth", "protocolVersion",
-                                        "contributor", "version", "description" };
+    static const char *const keys[] = {
+        "name", "type", "uri", "auth", "protocolVersion", "contributor", "version", "description"
+    };
     for (const struct text_node *node = spot.node->first; node; node = node->next) {
         bool known = false;
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
@@ -159,8 +159,10 @@ static void check_role(struct v2_reader *r, const struct v2_role *role)
 static void check_role_name(struct v2_reader *r, struct spot spot, const char *name)
 {
     if (!is_role(r, name))
-        report_hint(r->report, spot_warn(r->report, spot, "is about a role \"%.60s\", and there is none", name),
-                    "a name of taskRoles");
+        report_hint(
+            r->report,
+            spot_warn(r->report, spot, "is about a role \"%.60s\", and there is none", name),
+            "a name of taskRoles");
 }
 
 /* ---- deployments ---- */
@@ -196,8 +198,8 @@ static void check_deployments(struct v2_reader *r)
                     spot_fail(r->report, chosen, "is \"%.60s\", and there is no such deployment",
                               doc->deployment),
                     "%s",
-                    doc->n_deployments && doc->deployments[0].name ? doc->deployments[0].name :
-                                                                     "leave it out");
+                    doc->n_deployments && doc->deployments[0].name ? doc->deployments[0].name
+                                                                   : "leave it out");
     if (!doc->deployment && doc->n_deployments)
         report_hint(r->report, spot_warn(r->report, at(r, "deployments"), "are not used"),
                     "defaults: {deployment: NAME} chooses one");
@@ -207,7 +209,7 @@ static void check_deployments(struct v2_reader *r)
 
 static bool renders(const char *key)
 {
-    static const char *const keys[] = { "commands", "preCommands",  "postCommands",
+    static const char *const keys[] = { "commands", "preCommands", "postCommands",
                                         "auth",     "contributor", "description" };
     for (size_t i = 0; key && i < ARRAY_LEN(keys); i++)
         if (strcmp(key, keys[i]) == 0)
@@ -240,8 +242,8 @@ static void check_stray(struct v2_reader *r, struct spot spot)
             continue;
         if (node->first || (node->str && strstr(node->str, "<%"))) {
             struct spot inner = { .node = node, .place = node->place };
-            inner.path = node->key ? spot_in(r->arena, spot, node->key).path :
-                                     arena_printf(r->arena, "%s[%zu]", spot.path, i);
+            inner.path = node->key ? spot_in(r->arena, spot, node->key).path
+                                   : arena_printf(r->arena, "%s[%zu]", spot.path, i);
             check_stray(r, inner);
         }
     }
@@ -262,8 +264,7 @@ static void check_extras(struct v2_reader *r)
         const char *path = extras->storages[i].at;
         if (path && path[0] != '/')
             report_hint(r->report,
-                        spot_fail(r->report,
-                                  spot_in(a, spot_item(a, storages, i), "mountPath"),
+                        spot_fail(r->report, spot_in(a, spot_item(a, storages, i), "mountPath"),
                                   "is \"%.80s\"", path),
                         "an absolute path");
     }

@@ -152,7 +152,8 @@ static const struct {
     { .name = "cmd" },
     { .name = "ssh",
       .warn = true,
-      .hint = "no ssh server is started; peers have names (worker-0), `muster exec` goes into a task" },
+      .hint =
+          "no ssh server is started; peers have names (worker-0), `muster exec` goes into a task" },
     { .name = "tensorboard",
       .warn = true,
       .hint = "none is started; run it as a role, or look at the directory from outside" },
@@ -183,8 +184,8 @@ static void check_plugin(struct v2_reader *r, struct spot spot, const char *full
     hint = hint ? hint : unknown_hint(r->arena, name);
     const char *what = arena_printf(r->arena, "is \"%.60s\", which is not here", full);
     report_hint(r->report,
-                ignore ? spot_warn(r->report, spot, "%s", what) :
-                         spot_fail(r->report, spot, "%s", what),
+                ignore ? spot_warn(r->report, spot, "%s", what)
+                       : spot_fail(r->report, spot, "%s", what),
                 "%s", hint);
 }
 
@@ -196,9 +197,10 @@ static void check_callbacks(struct v2_reader *r, struct spot list)
         const char *word = event.node && event.node->kind == TEXT_STR ? event.node->str : "";
         if (strcmp(word, "taskStarts") == 0 || strcmp(word, "taskSucceeds") == 0)
             continue;
-        report_hint(r->report,
-                    spot_fail(r->report, event, "is \"%.40s\", and nothing happens here then", word),
-                    "taskStarts, or taskSucceeds");
+        report_hint(
+            r->report,
+            spot_fail(r->report, event, "is \"%.40s\", and nothing happens here then", word),
+            "taskStarts, or taskSucceeds");
     }
 }
 
@@ -262,10 +264,10 @@ static void add_all(struct command *c, const struct v2_role *role)
         add_prerequisite(c, c->asked[i], "taskSucceeds");
     add_plugins(c, "postCommands", "taskSucceeds");
     if (c->out.overflow || c->out.len > COMMAND_BYTES - sizeof V2_STRICT)
-        report_hint(r->report,
-                    spot_fail(r->report, own, "has more than the %d bytes of one command",
-                              COMMAND_BYTES),
-                    "put it into a script");
+        report_hint(
+            r->report,
+            spot_fail(r->report, own, "has more than the %d bytes of one command", COMMAND_BYTES),
+            "put it into a script");
 }
 
 const char *v2_command(struct v2_reader *r, const struct v2_role *role, struct role *into,

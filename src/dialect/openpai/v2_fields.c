@@ -24,17 +24,16 @@ static bool job_name_ok(const char *s)
     return *s && *s != '-' && s[strspn(s, LETTERS DIGITS "_-")] == '\0';
 }
 static const struct field_chars job_chars = { .ok = job_name_ok,
-                                              .wanted =
-                                                  "letters, digits, _ and -, no - in front" };
+                                              .wanted = "letters, digits, _ and -, no - in front" };
 
 static bool identifier_ok(const char *s)
 {
     return *s && strlen(s) <= JOB_NAME_MAX && !strchr(DIGITS, *s) &&
            s[strspn(s, LETTERS DIGITS "_")] == '\0';
 }
-static const struct field_chars identifier_chars = { .ok = identifier_ok,
-                                                     .wanted =
-                                                         "letters, digits and _, no digit in front" };
+static const struct field_chars identifier_chars = {
+    .ok = identifier_ok, .wanted = "letters, digits and _, no digit in front"
+};
 
 /* ---- values in forms that plain rows do not take ---- */
 
@@ -45,8 +44,8 @@ static int decode_constant(const struct field_in *in, const struct text_node *no
     bool text = node->kind == TEXT_STR || node->kind == TEXT_INT;
     if (text && strcmp(node->str, want) == 0)
         return 0;
-    struct problem *p = text ? field_problem(in, node, "is %.40s, not %s", node->str, want) :
-                               field_problem(in, node, "is not %s", want);
+    struct problem *p = text ? field_problem(in, node, "is %.40s, not %s", node->str, want)
+                             : field_problem(in, node, "is not %s", want);
     report_hint(in->report, p, "%s", in->row->doc);
     return -1;
 }
@@ -71,10 +70,10 @@ static int decode_count(const struct field_in *in, const struct text_node *node,
         *into = (struct v2_count){ .given = true, .n = node->integer };
         return 0;
     }
-    struct problem *p = node->str && node->kind != TEXT_STR ?
-                            field_problem(in, node, "is %.40s, not a whole number", node->str) :
-                            field_problem(in, node, "is %s, not a whole number",
-                                          text_kind_word(node->kind));
+    struct problem *p =
+        node->str && node->kind != TEXT_STR
+            ? field_problem(in, node, "is %.40s, not a whole number", node->str)
+            : field_problem(in, node, "is %s, not a whole number", text_kind_word(node->kind));
     report_hint(in->report, p, "%s", in->row->unit);
     return -1;
 }
@@ -126,14 +125,15 @@ static const struct field_word prerequisite_types[] = {
     { "dockerimage", 0 }, { "script", 0 }, { "output", 0 }, { "data", 0 }, { 0 }
 };
 static const struct field prerequisite_fields[] = {
-    FIELD(TEXT, "name", struct v2_prerequisite, name, .flags = FIELD_REQUIRED, .min = 1,
-          .max = 255, .doc = "what roles call it; once for each type"),
+    FIELD(TEXT, "name", struct v2_prerequisite, name, .flags = FIELD_REQUIRED, .min = 1, .max = 255,
+          .doc = "what roles call it; once for each type"),
     FIELD(WORD, "type", struct v2_prerequisite, type, .flags = FIELD_REQUIRED,
           .words = prerequisite_types, .doc = "`dockerimage`, `script`, `output` or `data`"),
     QUIET("uri", "of a `dockerimage`: `image` of the roles that name it; of the others: for "
                  "templates, nothing is fetched, as there"),
-    QUIET("auth", "of a `dockerimage`: `username`, `password`, `registryuri`; checked and not kept, "
-                  "with a warning: no registry is asked here"),
+    QUIET("auth",
+          "of a `dockerimage`: `username`, `password`, `registryuri`; checked and not kept, "
+          "with a warning: no registry is asked here"),
     QUIET("plugin", "`com.microsoft.pai.runtimeplugin.cmd`: its callbacks, see *Commands*; others "
                     "are refused where a role names them"),
     QUIET("callbacks", "`event` `taskStarts` or `taskSucceeds` and `commands`"),
@@ -166,11 +166,12 @@ static const struct field container_fields[] = {
 };
 static const struct field resource_fields[] = {
     FIELD(U32, "cpu", struct v2_role, cpu, .flags = FIELD_REQUIRED, .max = CPUS_MAX,
-          .unit = "CPUs for one task", .doc = "`resources.cpu`"),
+          .unit = "CPUs for one task", .doc = "CPUs of one task: `resources.cpu`"),
     FIELD(U32, "memoryMB", struct v2_role, memory_mb, .flags = FIELD_REQUIRED, .max = MB_MAX,
-          .unit = "MB for one task", .doc = "`resources.memory`; a MB is 1,048,576 bytes"),
+          .unit = "MB for one task",
+          .doc = "MB of one task: `resources.memory`; a MB is 1,048,576 bytes"),
     FIELD(U32, "gpu", struct v2_role, gpu, .flags = FIELD_REQUIRED, .max = DEVICES_MAX,
-          .unit = "GPUs for one task", .doc = "`resources.gpu`"),
+          .unit = "GPUs for one task", .doc = "GPUs of one task: `resources.gpu`"),
     FIELD(CUSTOM, "ports", struct v2_role, ports, .hooks = &ports,
           .doc = "`ports`: label and count, any free ones; `http` and `ssh` are added, one each"),
     FIELD_END,
@@ -195,7 +196,7 @@ static const struct field role_table[] = {
     FIELD_SAME(OBJECT, "resourcePerInstance", .flags = FIELD_REQUIRED, .table = resource_fields,
                .doc = "cpu, memoryMB, gpu and ports of one task"),
     FIELD(WORDS, "commands", struct v2_role, commands, .flags = FIELD_REQUIRED | FIELD_ARGS,
-          .max = 4096, .doc = "`run`, see *Commands*"),
+          .max = 4096, .doc = "texts for bash, one after the other: `run`, see *Commands*"),
     FIELD_END,
 };
 
@@ -234,8 +235,9 @@ static const struct field_word failure_words[] = { { "ignore", 0 }, { "fail", 1 
 static const struct field hived_role_fields[] = {
     FIELD(TEXT, "skuType", struct v2_hived_role, sku_type,
           .doc = "`resources.gpu_type` of a role with GPUs; null: any"),
-    IGNORED("pinnedCellId", "there are no reserved cells; `place.nodes` of muster's own format names "
-                            "nodes"),
+    IGNORED("pinnedCellId",
+            "there are no reserved cells; `place.nodes` of muster's own format names "
+            "nodes"),
     IGNORED("affinityGroupName", "all tasks of a job start together; nearness is not asked for"),
     QUIET("skuNumber", "it was computed anew there as well"),
     QUIET("skuNum", "an older name of skuNumber"),
@@ -258,7 +260,8 @@ static const struct field plugin_fields[] = {
           .doc = "see *Plugins*"),
     FIELD_SAME(CUSTOM, "parameters", .hooks = &any_map, .doc = "see *Plugins*"),
     FIELD(WORD, "failurePolicy", struct v2_plugin, on_failure, .words = failure_words,
-          .doc = "`ignore`: a plugin that is not here is warned about; `fail`, or left out: refused"),
+          .doc =
+              "`ignore`: a plugin that is not here is warned about; `fail`, or left out: refused"),
     FIELD(WORDS, "taskroles", struct v2_plugin, roles, .max = JOB_MAX_ROLES,
           .doc = "only these roles"),
     FIELD_END,
@@ -297,7 +300,8 @@ static const struct field extra_fields[] = {
                .doc = "`inputs.data`; an empty list meant the user's default storages, there are "
                       "none here"),
     FIELD_SAME(OBJECT, "jobStatusChangeNotification", .flags = FIELD_OPEN,
-               .table = notification_fields, .doc = "who is told what; the server says that nobody is"),
+               .table = notification_fields,
+               .doc = "who is told what; the server says that nobody is"),
     QUIET("submitFrom", "which client made it; kept"),
     FIELD_END,
 };
@@ -307,8 +311,8 @@ static const struct field extra_fields[] = {
 const struct field v2_job_fields[] = {
     FIELD_SAME(CUSTOM, "protocolVersion", .flags = FIELD_REQUIRED, .hooks = &constant,
                .def_text = "2", .doc = "2, also as text"),
-    FIELD(TEXT, "name", struct v2_job, name, .flags = FIELD_REQUIRED, .min = 1,
-          .max = JOB_NAME_MAX, .chars = &job_chars,
+    FIELD(TEXT, "name", struct v2_job, name, .flags = FIELD_REQUIRED, .min = 1, .max = JOB_NAME_MAX,
+          .chars = &job_chars,
           .doc = "`name`; letters, digits, `_` and `-`, at most 128 (there: 255)"),
     FIELD_SAME(CUSTOM, "type", .flags = FIELD_REQUIRED, .hooks = &constant, .def_text = "job",
                .doc = "`job`"),

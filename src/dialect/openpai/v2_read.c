@@ -66,8 +66,9 @@ static void read_done(const struct v2_reader *r, const struct v2_role *role, str
     done->succeeded = number(role->instances);
     if (is_null(r, role, failed))
         report_hint(r->report,
-                    spot_warn(r->report, done_spot(r, role, failed), "is null, which the servers "
-                                                                     "read as 1"),
+                    spot_warn(r->report, done_spot(r, role, failed),
+                              "is null, which the servers "
+                              "read as 1"),
                     "-1: failed tasks never fail the job");
     if (beyond(r, role, f, failed, "failed tasks never fail the job") || f->n == -1)
         done->failed = (struct count){ .kind = COUNT_NEVER };
@@ -168,8 +169,7 @@ static int64_t task_retries(struct v2_reader *r)
     }
     struct spot roles = spot_in(r->arena, r->root, "taskRoles");
     if (differ)
-        report_hint(r->report,
-                    spot_warn(r->report, roles, "have different taskRetryCounts"),
+        report_hint(r->report, spot_warn(r->report, roles, "have different taskRetryCounts"),
                     "%lld holds for the tasks of all roles", (long long)most);
     return most;
 }
@@ -193,11 +193,11 @@ static void read_retry(struct v2_reader *r)
     v2_retry(doc->retry, false, &r->job->retry);
     for (size_t i = 0; i < doc->n_roles; i++)
         if (doc->roles[i].retry.n != 0)
-            warn_retry(r,
-                       spot_in(r->arena, spot_in(r->arena, roles, doc->roles[i].name),
-                               "taskRetryCount"),
-                       "as there: jobRetryCount retries the job; extras.gangAllocation: false "
-                       "retries tasks");
+            warn_retry(
+                r,
+                spot_in(r->arena, spot_in(r->arena, roles, doc->roles[i].name), "taskRetryCount"),
+                "as there: jobRetryCount retries the job; extras.gangAllocation: false "
+                "retries tasks");
 }
 
 /* Tasks come as room appears: a gang of any one. */

@@ -59,8 +59,8 @@ static void here_char(struct v2_shell *s, char c)
 static void here_line(struct v2_shell *s, char c)
 {
     if (c == '\n') {
-        bool end = !s->line_long && s->line_len == s->end_len &&
-                   memcmp(s->line, s->end, s->end_len) == 0;
+        bool end =
+            !s->line_long && s->line_len == s->end_len && memcmp(s->line, s->end, s->end_len) == 0;
         s->line_len = 0;
         s->line_long = false;
         if (end)

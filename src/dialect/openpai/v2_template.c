@@ -78,7 +78,7 @@ static const char *value_text(struct arena *arena, const struct text_node *node)
 /* ---- what a name begins with ---- */
 
 struct origin {
-    const char *word;                  /* "$data" */
+    const char *word;                             /* "$data" */
     const char *(*named)(const struct v2_role *); /* the role's prerequisite of that type */
 };
 
@@ -137,8 +137,11 @@ static const char *keys_hint(struct arena *arena, const struct text_node *map, c
         keys[n++] = c->key;
         buf_addf(&out, "%s%.60s", n > 1 ? ", " : "", c->key);
     }
-    const char *key = arena_strndup(arena, path + (*path != '\0'), strcspn(path + (*path != '\0'), ".["));
+    const char *key =
+        arena_strndup(arena, path + (*path != '\0'), strcspn(path + (*path != '\0'), ".["));
     const char *near = n ? scan_nearest(key, keys, n) : NULL;
+    if (near && strcmp(near, key) == 0)
+        return arena_printf(arena, "%.60s is there, what stands behind it is not", key);
     if (near)
         return arena_printf(arena, "\"%s\"?", near);
     return n ? arena_printf(arena, "there are: %.200s", buf_str(&out)) : "there are none";

@@ -1,7 +1,8 @@
-/* The exit specification of the Kubernetes releases (v1.x) as a table, and how an end gets its code.
+/* The exit specification of the Kubernetes releases (v1.x) as a table, and how an end gets its
+ * code.
  *
- * Inputs: how an attempt ended, as the agent reports it, with the last lines of its output. Effects:
- * none.
+ * Inputs: how an attempt ended, as the agent reports it, with the last lines of its output.
+ * Effects: none.
  *
  * Source: the published job exit specification of v1.x, patterns included; the sentences are ours.
  * Deviations: a port taken from outside (253) is of class conflict, so that its retries back off;
@@ -91,8 +92,7 @@ static const struct openpai_exit exits[] = {
         "it was interrupted from outside (SIGINT)"),
     ROW(131, "ContainerSigQuitReceived", PLATFORM, PLATFORM,
         "it was told to quit from outside (SIGQUIT)"),
-    ROW(132, "ContainerSigIllReceived", USER, USER,
-        "it executed an illegal instruction (SIGILL)"),
+    ROW(132, "ContainerSigIllReceived", USER, USER, "it executed an illegal instruction (SIGILL)"),
     ROW(134, "ContainerSigAbrtReceived", UNKNOWN, UNKNOWN, "it aborted (SIGABRT)"),
     ROW(135, "ContainerSigBusReceived", USER, USER, "it used memory that is not there (SIGBUS)"),
     ROW(136, "ContainerSigFpeReceived", USER, USER, "its arithmetic failed (SIGFPE)"),
@@ -107,8 +107,7 @@ static const struct openpai_exit exits[] = {
         "it says itself that it may be tried again"),
     ROW(201, "ContainerTransientConflictFailed", "RESOURCE_ALLOCATION_TIMEOUT", CONFLICT,
         "it says itself that something it needs was taken"),
-    ROW(210, "ContainerPermanentFailed", USER, USER,
-        "it says itself that it would fail again"),
+    ROW(210, "ContainerPermanentFailed", USER, USER, "it says itself that it would fail again"),
     ROW(220, "UserCommandExitWithError", USER, USER, "its command was not found"),
     ROW(221, "ContainerTensorflowOOMKilled", USER, USER, "TensorFlow ran out of memory"),
     ROW(222, "ContainerMPISegvFault", USER, USER, "a rank of MPI used memory that is not its own"),
@@ -138,8 +137,7 @@ static const struct openpai_exit exits[] = {
     ROW(254, "ContainerImageNotFound", USER, USER, "its image does not exist"),
     ROW(255, "PAIRuntimeUnknownFailed", UNKNOWN, UNKNOWN,
         "it failed by itself, its output may say why"),
-    ROW(256, "PAIRuntimeExitAbnormally", PLATFORM, UNKNOWN,
-        "it ended in a way that is not known"),
+    ROW(256, "PAIRuntimeExitAbnormally", PLATFORM, UNKNOWN, "it ended in a way that is not known"),
 };
 enum { EXITS_N = sizeof exits / sizeof exits[0] };
 
@@ -190,7 +188,8 @@ static const struct pattern {
     { .code = 231, .text = "attributeerror:", .then = "has no attribute" },
     { .code = 231, .text = "nameerror: name", .then = "is not defined" },
     { .code = 232, .text = "importerror:" },
-    { .code = 232, .text = "modulenotfounderror:" }, /* its subclass, that Python prints since 3.6 */
+    { .code = 232,
+      .text = "modulenotfounderror:" }, /* its subclass, that Python prints since 3.6 */
     { .code = 233, .text = "indexerror:", .then = "index out of range" },
     { .code = 234, .text = "segmentation fault" },
     { .code = 235, .text = "core dumped" },
