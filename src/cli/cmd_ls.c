@@ -200,13 +200,6 @@ static void make_path(const struct ls_opts *o, struct buf *path)
         call_query_number(path, "limit", o->limit);
 }
 
-/* An exact dialect name is what records have; people write "openpai". */
-static const char *full_format(struct cli *cli, const char *from)
-{
-    const struct dialect *d = from ? dialect_find(cli->host->dialects, from) : NULL;
-    return d ? d->name : from;
-}
-
 /* One page, or with --all every page joined to the first. */
 static struct text_node *fetch(struct cli *cli, struct ls_opts *o, struct err *err)
 {
@@ -245,7 +238,6 @@ static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, str
         err_set(err, ERR_INPUT, "--live and --state both choose states");
         return err_hint(err, "give one of them");
     }
-    o.from = full_format(cli, o.from);
     const struct text_node *tree = fetch(cli, &o, err);
     if (!tree)
         return -1;

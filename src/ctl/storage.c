@@ -8,12 +8,21 @@
 
 #include <string.h>
 
+/* Whole parts of a path only: "nfs://a" does not serve "nfs://ab". */
+static bool serves(const struct uri_root *root, const char *uri)
+{
+    size_t n = strlen(root->prefix);
+    if (strncmp(uri, root->prefix, n) != 0)
+        return false;
+    return uri[n] == '\0' || uri[n] == '/' || (n > 0 && root->prefix[n - 1] == '/');
+}
+
 static const struct uri_root *longest(const struct ctl_config *config, const char *uri)
 {
     const struct uri_root *best = NULL;
     for (size_t i = 0; i < config->n_roots; i++) {
         const struct uri_root *root = &config->roots[i];
-        if (strncmp(uri, root->prefix, strlen(root->prefix)) != 0)
+        if (!serves(root, uri))
             continue;
         if (!best || strlen(root->prefix) > strlen(best->prefix))
             best = root;

@@ -145,8 +145,10 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
         const char *from = spec->inputs.data[i].from;
         const char *path = storage_map(&s->ctl->config, s->arena, from, s->ask.work_dir, err);
-        if (!path)
-            return -1;
+        if (!path) {
+            err_hint(err, "the server's setting roots says where it is: %.80s=DIRECTORY", from);
+            return err_in(err, "inputs.data[%zu]", i);
+        }
         if (access(path, R_OK) < 0)
             return err_sys(err, "inputs.data[%zu]: %s (%s)", i, from, path), err->code = ERR_CANNOT,
                                                                              -1;

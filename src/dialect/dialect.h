@@ -83,8 +83,11 @@ struct dialects {
     size_t n_conventions;
     const struct convention *native; /* used when a job names none */
 };
-const struct dialect *dialect_find(const struct dialects *,
-                                   const char *name); /* accepts "openpai" for "openpai-v1" */
+/* By its name; "openpai" stands for the newest of "openpai-v1", "openpai-v2". NULL when absent. */
+const struct dialect *dialect_find(const struct dialects *, const char *name);
+/* The same for a text: "openpai" stands for the version that the text looks like. */
+const struct dialect *dialect_named(const struct dialects *, const char *name,
+                                    const struct text_node *root);
 /* The surest dialect for the tree, NULL when none knows it. */
 const struct dialect *dialect_detect(const struct dialects *, const struct text_node *root);
 const struct convention *convention_find(const struct dialects *, const char *name);

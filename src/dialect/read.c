@@ -57,7 +57,7 @@ static const struct dialect *choose(const struct dialects *all, const struct dia
                                     struct report *report)
 {
     const struct dialect *dialect =
-        req->from ? dialect_find(all, req->from) : dialect_detect(all, root);
+        req->from ? dialect_named(all, req->from, root) : dialect_detect(all, root);
     if (documents > 1 && (dialect ? !dialect->documents : !req->from)) {
         one_document(root, report);
         return NULL;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* "openpai" stands for "openpai-v1" as long as one version is known. */
+/* "openpai" stands for all its versions. */
 static bool name_fits(const char *full, const char *name)
 {
     size_t len = strlen(name);
@@ -22,18 +22,35 @@ const struct dialect *dialect_find(const struct dialects *all, const char *name)
     return found;
 }
 
-const struct dialect *dialect_detect(const struct dialects *all, const struct text_node *root)
+/* The surest of those whose name fits; name NULL: of all. */
+static const struct dialect *surest(const struct dialects *all, const char *name,
+                                    const struct text_node *root)
 {
     const struct dialect *best = NULL;
     int most = 0;
     for (size_t i = 0; i < all->n; i++) {
-        int sure = all->at[i]->detect ? all->at[i]->detect(root) : 0;
+        bool asked = !name || name_fits(all->at[i]->name, name);
+        int sure = asked && all->at[i]->detect ? all->at[i]->detect(root) : 0;
         if (sure > most) {
             most = sure;
             best = all->at[i];
         }
     }
     return best;
+}
+
+const struct dialect *dialect_detect(const struct dialects *all, const struct text_node *root)
+{
+    return surest(all, NULL, root);
+}
+
+const struct dialect *dialect_named(const struct dialects *all, const char *name,
+                                    const struct text_node *root)
+{
+    const struct dialect *exact = dialect_find(all, name);
+    const struct dialect *version =
+        exact && strcmp(exact->name, name) == 0 ? NULL : surest(all, name, root);
+    return version ? version : exact;
 }
 
 const struct convention *convention_find(const struct dialects *all, const char *name)

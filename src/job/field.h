@@ -46,6 +46,7 @@ enum field_flags {
     FIELD_REST = 1 << 4,   /* AMOUNTS: takes the keys of the object that no other row names */
     FIELD_LONG = 1 << 5,   /* TEXT: written over several lines in examples (commands) */
     FIELD_ARGS = 1 << 6,   /* WORDS: arguments of a program: each may be empty, and long */
+    FIELD_OPEN = 1 << 7,   /* OBJECT, LIST, MAP: keys that no row of .table names are left alone */
 };
 
 enum field_counts { FIELD_NEVER = 1, FIELD_FOR_EVER = 2 /* "always" */, FIELD_ALL = 4 /* "all" */ };

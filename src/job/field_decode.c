@@ -13,6 +13,8 @@ typedef int decoder(const struct field_in *, const struct field *, const struct 
                     void *base);
 static int decode_table(const struct field_in *, const struct field *table,
                         const struct text_node *, void *base);
+static int decode_rows(const struct field_in *, const struct field *table, const struct text_node *,
+                       void *base);
 
 /* ---- many ---- */
 
@@ -139,6 +141,8 @@ static int decode_amounts(const struct field_in *in, const struct field *f,
 static int decode_brief(const struct field_in *in, const struct field *f,
                         const struct text_node *node, void *struct_base)
 {
+    if (f->flags & FIELD_OPEN)
+        return decode_rows(in, f->table, node, struct_base);
     if (node->kind == TEXT_MAP || !f->brief)
         return decode_table(in, f->table, node, struct_base);
     return field_value_decode(in, field_find(f->table, f->brief), node, struct_base);
@@ -278,8 +282,8 @@ static int decode_others(const struct field_in *in, const struct field *table,
     return rc;
 }
 
-static int decode_table(const struct field_in *in, const struct field *table,
-                        const struct text_node *node, void *base)
+static int decode_rows(const struct field_in *in, const struct field *table,
+                       const struct text_node *node, void *base)
 {
     int rc = 0;
     if (node->kind != TEXT_MAP) {
@@ -299,7 +303,14 @@ static int decode_table(const struct field_in *in, const struct field *table,
             rc = -1;
         }
     }
-    return decode_others(in, table, node, base) | rc;
+    return rc;
+}
+
+static int decode_table(const struct field_in *in, const struct field *table,
+                        const struct text_node *node, void *base)
+{
+    int rc = decode_rows(in, table, node, base);
+    return node->kind == TEXT_MAP ? decode_others(in, table, node, base) | rc : rc;
 }
 
 int field_decode(struct arena *arena, const struct text_node *node, const struct field *table,

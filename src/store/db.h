@@ -11,7 +11,8 @@
     "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
     " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before"
 #define LIST_REST                                                                                  \
-    " AND (?3 IS NULL OR queue = ?3) AND (?4 IS NULL OR dialect = ?4)"                             \
+    " AND (?3 IS NULL OR queue = ?3)"                                                              \
+    " AND (?4 IS NULL OR dialect = ?4 OR substr(dialect, 1, length(?4) + 2) = ?4 || '-v')"         \
     " AND (?5 IS NULL OR substr(name, 1, length(?5)) = ?5) ORDER BY id DESC LIMIT ?2"
 
 #define STATEMENTS(X)                                                                              \

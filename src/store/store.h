@@ -161,7 +161,8 @@ int store_events(struct store *, struct arena *, const struct event_range *, str
 uint64_t store_last_event(struct store *);
 struct job_filter {
     uint32_t states;                            /* bit 1 << state; 0: all */
-    const char *owner, *queue, *name, *dialect; /* NULL: any; name is a prefix */
+    const char *owner, *queue, *name, *dialect; /* NULL: any; name is a prefix;
+                                                   dialect "x" is "x-v1" too */
     uint64_t before_id;                         /* cursor: only ids below; 0: from the newest */
     size_t limit;                               /* 1..1000 */
 };

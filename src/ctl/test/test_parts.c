@@ -19,7 +19,8 @@
 static void roots_serve_prefixes(void **state)
 {
     static const struct uri_root roots[] = { { .prefix = "hdfs://h:9000/", .dir = "/data/h" },
-                                             { .prefix = "hdfs://h:9000/deep/", .dir = "/deep" } };
+                                             { .prefix = "hdfs://h:9000/deep/", .dir = "/deep" },
+                                             { .prefix = "storage://nfs", .dir = "/nfs" } };
     static const struct {
         const char *uri, *dir;
     } cases[] = {
@@ -34,6 +35,9 @@ static void roots_serve_prefixes(void **state)
         { "hdfs://other/x", NULL },
         { "hdfs://h:9000/../x", NULL },
         { "hdfs://h:9000/a..b", "/data/h/a..b" },
+        { "storage://nfs", "/nfs/" },
+        { "storage://nfs/x", "/nfs/x" },
+        { "storage://nfs2", NULL },
     };
     struct ctl_config config = { .roots = roots, .n_roots = ARRAY_LEN(roots) };
     struct arena *arena = arena_create();

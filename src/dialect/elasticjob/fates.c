@@ -1,4 +1,4 @@
-/* Fields without a member of their own, and values in forms that the plain rows do not take. */
+/* Values in forms that the plain rows do not take. */
 #include "dialect/elasticjob/fates.h"
 
 #include "base/buf.h"
@@ -29,44 +29,6 @@ static const char *written(const struct text_node *node)
     if (node->kind == TEXT_BOOL)
         return node->boolean ? "true" : "false";
     return node->str ? node->str : "";
-}
-
-/* ---- no member ---- */
-
-static int decode_ignored(const struct field_in *in, const struct text_node *node, void *base)
-{
-    (void)base;
-    report_hint(in->report, warn(in, node, "has no effect"), "%s", in->row->doc);
-    return 0;
-}
-
-static int decode_refused(const struct field_in *in, const struct text_node *node, void *base)
-{
-    (void)base;
-    report_hint(in->report, field_problem(in, node, "is not possible here"), "%s", in->row->doc);
-    return -1;
-}
-
-static int decode_quiet(const struct field_in *in, const struct text_node *node, void *base)
-{
-    (void)in;
-    (void)node;
-    (void)base;
-    return 0;
-}
-
-const struct field_hooks fate_ignored = { .decode = decode_ignored, .value = "anything" };
-const struct field_hooks fate_refused = { .decode = decode_refused, .value = "nothing" };
-const struct field_hooks fate_quiet = { .decode = decode_quiet, .value = "anything" };
-
-const char *fate_word(const struct field *f)
-{
-    const struct field_hooks *hooks = f->type == FIELD_CUSTOM ? f->hooks : NULL;
-    if (hooks == &fate_ignored)
-        return "warned";
-    if (hooks == &fate_refused)
-        return "refused";
-    return hooks == &fate_quiet ? "quiet" : "honoured";
 }
 
 /* ---- affinity: what is only preferred may be left out ---- */

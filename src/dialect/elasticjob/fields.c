@@ -358,15 +358,6 @@ const char *ej_type_word(enum ej_type type)
 
 /* ---- the page ---- */
 
-static void put_table(struct buf *out, const char *title, const struct field *table)
-{
-    buf_addf(out, "### %s\n\n| field | | what becomes of it |\n|---|---|---|\n", title);
-    for (const struct field *f = table; f->name; f++)
-        buf_addf(out, "| `%s` | %s%s | %s |\n", f->name, fate_word(f),
-                 f->flags & FIELD_REQUIRED ? ", needed" : "", f->doc);
-    buf_putc(out, '\n');
-}
-
 void elasticjob_reference(struct buf *out)
 {
     static const struct {
@@ -393,5 +384,5 @@ void elasticjob_reference(struct buf *out)
         { "Annotations of the job", ej_annotation_fields },
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        put_table(out, tables[i].title, tables[i].table);
+        fate_table(out, tables[i].title, tables[i].table);
 }

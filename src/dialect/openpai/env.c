@@ -1,5 +1,5 @@
 /* The environment that OpenPAI v0.11 to v0.14 promises a task, with the few later names that
- * cost nothing.
+ * cost nothing; and for jobs of protocol version 2 that of v1.x, with the older names.
  *
  * Role: facts of a placed job -> variables. Two tables: what a task knows of itself and its job
  * (one value under all the names it had over the years), and what every task knows of every
@@ -18,6 +18,7 @@
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/openpai/v1.h"
+#include "dialect/openpai/v2.h"
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -137,6 +138,7 @@ struct writer {
     const struct job_place *place;
     const struct task_place *task;
     const struct site *site;
+    bool v2;
     struct role_view *roles;
     struct smap *seen; /* names added here: the first holds; a look-up in out would take time by the
                           square of the tasks */
@@ -268,7 +270,7 @@ static const char *text_or_empty(const char *text)
 static const char *extra_text(const struct writer *w, const char *key)
 {
     const struct text_node *ours = w->job->extra ? text_get(w->job->extra, V1_EXTRA) : NULL;
-    const struct text_node *node = ours ? text_get(ours, key) : NULL;
+    const struct text_node *node = ours && !w->v2 ? text_get(ours, key) : NULL;
     if (node && node->kind == TEXT_INT)
         return arena_printf(w->arena, "%lld", (long long)node->integer);
     return node && node->kind == TEXT_STR ? node->str : NULL;
@@ -276,7 +278,9 @@ static const char *extra_text(const struct writer *w, const char *key)
 
 static const char *count_text(struct writer *w, struct count count)
 {
-    return count.kind == COUNT_NUMBER ? number(w, count.n) : ""; /* null in v1 */
+    if (count.kind == COUNT_NUMBER)
+        return number(w, count.n);
+    return w->v2 ? "-1" : ""; /* null in v1 */
 }
 
 static const char *milli_text(struct writer *w, uint64_t milli)
@@ -285,11 +289,23 @@ static const char *milli_text(struct writer *w, uint64_t milli)
     return arena_strdup(w->arena, fmt_milli(text, milli));
 }
 
-static const char *resource_text(struct writer *w, const struct resources *r)
+/* Version 2 shows 0 for shared memory that the job does not ask for, whatever the task gets. */
+static uint64_t shown_shm(const struct writer *w, const struct role *role)
 {
+    const struct text_node *ours = w->job->extra ? text_get(w->job->extra, V2_EXTRA) : NULL;
+    const struct text_node *names = ours && w->v2 ? text_get(ours, "default_shm") : NULL;
+    for (const struct text_node *n = names ? names->first : NULL; n; n = n->next)
+        if (n->kind == TEXT_STR && strcmp(n->str, role->name) == 0)
+            return 0;
+    return role->resources.shm;
+}
+
+static const char *resource_text(struct writer *w, const struct role *role)
+{
+    const struct resources *r = &role->resources;
     return arena_printf(w->arena, "%s,%s,%llu,%llu", milli_text(w, r->gpu_milli),
                         milli_text(w, r->cpu_milli), (unsigned long long)(r->memory >> 20),
-                        (unsigned long long)(r->shm >> 20));
+                        (unsigned long long)(shown_shm(w, role) >> 20));
 }
 
 static const char *numbers_text(struct writer *w, const struct placed_port *port)
@@ -342,6 +358,12 @@ static const char *instances_text(struct writer *w)
     return keep(w, &text);
 }
 
+/* Without a gang, tasks that come later have no address yet: nothing is said of them. */
+static bool placed(const struct task_place *task)
+{
+    return task->address && *task->address;
+}
+
 /* "ip:port,ip:port" by the first http port, without a comma at the end; a job of another origin may
  * have no such port: 0. */
 static const char *host_list_text(struct writer *w, const struct role_view *view)
@@ -350,7 +372,8 @@ static const char *host_list_text(struct writer *w, const struct role_view *view
     for (uint32_t i = 0; i < view->count; i++) {
         const struct task_place *task = &w->place->tasks[view->first + i];
         const uint32_t *port = first_port(task, V1_LABEL_HTTP);
-        buf_addf(&text, "%s%s:%u", i ? "," : "", task->address, port ? *port : 0);
+        if (placed(task))
+            buf_addf(&text, "%s%s:%u", text.len ? "," : "", task->address, port ? *port : 0);
     }
     return keep(w, &text);
 }
@@ -371,9 +394,9 @@ static void value_job(struct writer *w, const char *value[OWN_N])
     value[OWN_ROLE_LIST] = role_list_text(w);
     value[OWN_TASKS] = number(w, w->place->n);
     value[OWN_INSTANCES] = instances_text(w);
-    value[OWN_DATA] = text_or_empty(extra_text(w, "dataDir"));
-    value[OWN_OUTPUT] = text_or_empty(job->output);
-    value[OWN_CODE] = text_or_empty(job->inputs.code.dir);
+    value[OWN_DATA] = w->v2 ? NULL : text_or_empty(extra_text(w, "dataDir"));
+    value[OWN_OUTPUT] = w->v2 ? job->output : text_or_empty(job->output);
+    value[OWN_CODE] = w->v2 ? job->inputs.code.dir : text_or_empty(job->inputs.code.dir);
     value[OWN_WORK_DIR] = OPENPAI_WORK_DIR;
     value[OWN_KILL_ALL] = extra_text(w, "killAllOnCompletedTaskNumber");
 }
@@ -390,7 +413,7 @@ static void value_task(struct writer *w, const char *value[OWN_N])
     value[OWN_MEMORY] = number(w, role->resources.memory >> 20);
     value[OWN_SHM] = number(w, role->resources.shm >> 20);
     value[OWN_GPU] = milli_text(w, role->resources.gpu_milli);
-    value[OWN_RESOURCE] = resource_text(w, &role->resources);
+    value[OWN_RESOURCE] = resource_text(w, role);
     value[OWN_MIN_FAILED] = count_text(w, role->done.failed);
     value[OWN_MIN_SUCCEEDED] = count_text(w, role->done.succeeded);
     value[OWN_ADDRESS] = task->address;
@@ -416,6 +439,50 @@ static void add_own(struct writer *w)
         if (shell)
             add(w, arena_printf(w->arena, "PAI_CONTAINER_HOST_%s_PORT_LIST", shell), text);
     }
+}
+
+/* ---- names of the Kubernetes releases that version 2 has beside ---- */
+
+static const char *device_list(struct writer *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0; i < w->task->n_gpus; i++)
+        buf_addf(&text, "%s%u", i ? "," : "", w->task->gpus[i]);
+    return keep(w, &text);
+}
+
+/* Identity as FrameworkController had it: unique ids are made of the job's, attempts count from 0.
+ */
+static void add_framework(struct writer *w)
+{
+    struct arena *a = w->arena;
+    char text[JOB_ID_TEXT];
+    const char *id = arena_strdup(a, job_id_format(text, w->place->id));
+    const struct role_view *view = &w->roles[w->task->role];
+    const char *role = view->spelled[SPELL_CONVERTED] ? view->spelled[SPELL_CONVERTED]
+                                                      : view->spelled[SPELL_WRITTEN];
+    uint32_t generation = w->place->generation ? w->place->generation - 1 : 0;
+    uint32_t attempt = w->task->attempt ? w->task->attempt - 1 : 0;
+    const char *run = arena_printf(a, "%s-%u", id, generation);
+    const char *role_id = arena_printf(a, "%s-%s", run, role);
+    const char *task_id = arena_printf(a, "%s-%u", role_id, w->task->index);
+    const char *pod_id = arena_printf(a, "%s-%u", task_id, attempt);
+    add(w, "FC_FRAMEWORK_NAMESPACE", "default");
+    add(w, "FC_FRAMEWORK_NAME", id);
+    add(w, "FC_FRAMEWORK_UID", id);
+    add(w, "FC_FRAMEWORK_ATTEMPT_ID", number(w, generation));
+    add(w, "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID", run);
+    add(w, "FC_CONFIGMAP_NAME", arena_printf(a, "%s-attempt", id));
+    add(w, "FC_CONFIGMAP_UID", run);
+    add(w, "FC_TASKROLE_NAME", role);
+    add(w, "FC_TASKROLE_UID", role_id);
+    add(w, "FC_TASK_INDEX", number(w, w->task->index));
+    add(w, "FC_TASK_UID", task_id);
+    add(w, "FC_TASK_ATTEMPT_ID", number(w, attempt));
+    add(w, "FC_TASK_ATTEMPT_INSTANCE_UID", pod_id);
+    add(w, "FC_POD_NAME", arena_printf(a, "%s-%s-%u", id, role, w->task->index));
+    add(w, "FC_POD_UID", pod_id);
+    add(w, "HIVED_VISIBLE_DEVICES", device_list(w));
 }
 
 /* ---- what everybody knows of everybody ---- */
@@ -444,7 +511,7 @@ static void add_role(struct writer *w, const struct role *role, const struct rol
 {
     struct arena *a = w->arena;
     add(w, arena_printf(a, "PAI_TASK_ROLE_TASK_COUNT_%s", name), number(w, view->count));
-    add(w, arena_printf(a, "PAI_RESOURCE_%s", name), resource_text(w, &role->resources));
+    add(w, arena_printf(a, "PAI_RESOURCE_%s", name), resource_text(w, role));
     add(w, arena_printf(a, "PAI_MIN_FAILED_TASK_COUNT_%s", name), count_text(w, role->done.failed));
     add(w, arena_printf(a, "PAI_MIN_SUCCEEDED_TASK_COUNT_%s", name),
         count_text(w, role->done.succeeded));
@@ -462,7 +529,7 @@ static void add_peers(struct writer *w)
     for (size_t s = 0; s < SPELL_N; s++)
         for (uint32_t t = 0; t < w->place->n; t++) {
             const struct task_place *task = &w->place->tasks[t];
-            if (w->roles[task->role].spelled[s])
+            if (w->roles[task->role].spelled[s] && placed(task))
                 add_peer(w, w->roles[task->role].spelled[s], task);
         }
     if (w->omitted > 0) {
@@ -471,21 +538,39 @@ static void add_peers(struct writer *w)
     }
 }
 
+static void write_all(struct writer *w)
+{
+    w->seen = smap_create();
+    w->left = budget(w->place, w->task);
+    view_roles(w);
+    add_own(w);
+    if (w->v2)
+        add_framework(w);
+    add_peers(w);
+    smap_destroy(w->seen);
+}
+
 void v1_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,
             uint32_t flat, const struct site *site, struct pairs *out)
 {
-    struct writer w = {
-        .arena = arena,
-        .job = job,
-        .place = place,
-        .task = &place->tasks[flat],
-        .site = site,
-        .seen = smap_create(),
-        .out = out,
-        .left = budget(place, &place->tasks[flat]),
-    };
-    view_roles(&w);
-    add_own(&w);
-    add_peers(&w);
-    smap_destroy(w.seen);
+    struct writer w = { .arena = arena,
+                        .job = job,
+                        .place = place,
+                        .task = &place->tasks[flat],
+                        .site = site,
+                        .out = out };
+    write_all(&w);
+}
+
+void v2_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,
+            uint32_t flat, const struct site *site, struct pairs *out)
+{
+    struct writer w = { .arena = arena,
+                        .job = job,
+                        .place = place,
+                        .task = &place->tasks[flat],
+                        .site = site,
+                        .v2 = true,
+                        .out = out };
+    write_all(&w);
 }

@@ -1,7 +1,9 @@
-/* The dialect and its convention as main registers them, and how a v1 file is recognised. Pure. */
+/* The dialects and their conventions as main registers them, and how a v1 file is recognised. Pure.
+ */
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/openpai/v1.h"
+#include "dialect/openpai/v2.h"
 
 /* Keys that speak for a v1 file, with their weight; jobName and taskRoles together are certain. */
 static const struct {
@@ -44,5 +46,27 @@ const struct convention openpai_v1_convention = {
     .env = v1_env,
     .classify = v1_classify,
     .job_word = v1_job_word,
+    .task_word = v1_task_word,
+};
+
+/* Values that templates put into commands, and what is written out for a registry. */
+static const char *const v2_secrets[] = { "secrets", "prerequisites.*.auth", NULL };
+
+const struct dialect openpai_v2 = {
+    .name = "openpai-v2",
+    .title = "openpai v2",
+    .looks_for = "protocolVersion and taskRoles",
+    .detect = v2_detect,
+    .read = v2_read,
+    .write = v2_write,
+    .yaml = true,
+    .secrets = v2_secrets,
+};
+
+const struct convention openpai_v2_convention = {
+    .name = V2_CONVENTION,
+    .env = v2_env,
+    .classify = v2_classify,
+    .job_word = v2_job_word,
     .task_word = v1_task_word,
 };

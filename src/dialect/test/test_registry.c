@@ -26,7 +26,13 @@ static int detect_b(const struct text_node *root)
 static const struct dialect dialect_a = { .name = "alpha-v1",
                                           .title = "alpha v1",
                                           .detect = detect_a };
-static const struct dialect dialect_a2 = { .name = "alpha-v2", .title = "alpha v2" };
+static int detect_a2(const struct text_node *root)
+{
+    return sure_of(root, "a2", 90);
+}
+static const struct dialect dialect_a2 = { .name = "alpha-v2",
+                                           .title = "alpha v2",
+                                           .detect = detect_a2 };
 static const struct dialect dialect_b = { .name = "beta", .title = "beta", .detect = detect_b };
 
 static void env_native(struct arena *arena, const struct job_spec *job,
@@ -102,6 +108,22 @@ static void test_detect(void **state)
     arena_destroy(arena);
 }
 
+static void test_named(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    struct text_node *root = text_map(arena, NULL, NULL);
+    text_int(arena, root, "b", 1);
+    assert_ptr_equal(dialect_named(&all, "alpha", root), &dialect_a2); /* the newest */
+    assert_ptr_equal(dialect_named(&all, "alpha-v1", root), &dialect_a);
+    text_int(arena, root, "a", 1);
+    assert_ptr_equal(dialect_named(&all, "alpha", root), &dialect_a);
+    assert_ptr_equal(dialect_named(&all, "alpha-v2", root), &dialect_a2);
+    assert_ptr_equal(dialect_named(&all, "beta", root), &dialect_b);
+    assert_null(dialect_named(&all, "gamma", root));
+    arena_destroy(arena);
+}
+
 static void env_of(struct arena *arena, const char **names, size_t n, struct pairs *out)
 {
     struct role role = { .name = "w" };
@@ -162,8 +184,11 @@ static void test_convention_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),          cmocka_unit_test(test_detect),
-        cmocka_unit_test(test_env_order),     cmocka_unit_test(test_own_values_are_expanded),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_detect),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_env_order),
+        cmocka_unit_test(test_own_values_are_expanded),
         cmocka_unit_test(test_convention_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

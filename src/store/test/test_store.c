@@ -154,13 +154,27 @@ static void lists_are_filtered_and_paged(void **state)
     assert_int_equal(store_list(f->store, f->arena, &some, &rows, &n, &f->err), 0);
     assert_int_equal(n, 5);
     assert_int_equal(rows[0].id, 45);
+    struct job_filter from = { .dialect = "native", .limit = 100 };
+    assert_int_equal(store_list(f->store, f->arena, &from, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 50);
+    struct job_row version = {
+        .id = 51, .number = 51, .owner = "ada", .name = "v", .dialect = "openpai-v2", .spec = "{}"
+    };
+    version.state = JOB_SUCCEEDED;
+    assert_int_equal(store_put_job(f->store, &version, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    for (size_t i = 0; i < 3; i++) { /* its name, and the one that stands for all versions */
+        from.dialect = (const char *[]){ "openpai-v2", "openpai", "openp" }[i];
+        assert_int_equal(store_list(f->store, f->arena, &from, &rows, &n, &f->err), 0);
+        assert_int_equal(n, i < 2);
+    }
     struct job_filter none = { .name = "ddx", .limit = 5 };
     assert_int_equal(store_list(f->store, f->arena, &none, &rows, &n, &f->err), 0);
     assert_int_equal(n, 0);
     struct job_counts counts;
     assert_int_equal(store_counts(f->store, &counts, &f->err), 0);
     assert_int_equal(counts.by_state[JOB_RUNNING], 10);
-    assert_int_equal(counts.by_state[JOB_SUCCEEDED], 40);
+    assert_int_equal(counts.by_state[JOB_SUCCEEDED], 41);
 }
 
 static void attempts_and_tasks_round_trip(void **state)

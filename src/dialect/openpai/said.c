@@ -1,0 +1,139 @@
+/* Warnings and shell text of both writers. */
+#include "dialect/openpai/said.h"
+
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- warnings ---- */
+
+void said_nearly(struct said *w, const char *path, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    AUTO_BUF struct buf text = BUF_INIT(1024);
+    buf_addv(&text, fmt, ap);
+    va_end(ap);
+    report_warn(w->report, (struct place){ 0 }, path, "%s %s", path, buf_str(&text));
+}
+
+static bool among(const char *const *words, const char *key)
+{
+    for (; *words; words++)
+        if (strcmp(*words, key) == 0)
+            return true;
+    return false;
+}
+
+static void unsaid(struct said *w, const struct text_node *map, const char *path,
+                   const char *const *words)
+{
+    if (!words || !map || map->kind != TEXT_MAP) /* the brief form of a part */
+        return;
+    for (const struct text_node *node = map->first; node; node = node->next)
+        if (!among(words, node->key))
+            said_nearly(w, *path ? arena_printf(w->arena, "%s.%s", path, node->key) : node->key,
+                        "cannot be said in %s and is left out", w->format);
+}
+
+void said_unsaid(struct said *w, const struct said_words *words)
+{
+    const struct text_node *tree = job_encode(w->arena, w->job);
+    const struct text_node *inputs = text_get(tree, "inputs"), *roles = text_get(tree, "roles");
+    unsaid(w, tree, "", words->job);
+    unsaid(w, inputs, "inputs", words->inputs);
+    unsaid(w, inputs ? text_get(inputs, "code") : NULL, "inputs.code", words->code);
+    unsaid(w, text_get(tree, "health"), "health", words->health);
+    for (const struct text_node *role = roles ? roles->first : NULL; role; role = role->next) {
+        const char *path = arena_printf(w->arena, "roles.%s", role->key);
+        unsaid(w, role, path, words->role);
+        unsaid(w, text_get(role, "resources"), arena_printf(w->arena, "%s.resources", path),
+               words->resource);
+    }
+    for (size_t i = 0; i < w->job->conventions.n; i++)
+        if (strcmp(w->job->conventions.at[i], words->convention) != 0)
+            said_nearly(w, "conventions", "has %s, which cannot be said in %s",
+                        w->job->conventions.at[i], w->format);
+}
+
+const char *said_name(struct said *w, const char *name, const char *more, const char *path)
+{
+    char *out = arena_strdup(w->arena, name);
+    bool same = true;
+    for (char *c = out; *c; c++) {
+        bool alnum =
+            (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z');
+        if (alnum || strchr(more, *c))
+            continue;
+        *c = '_';
+        same = false;
+    }
+    if (!same)
+        said_nearly(w, path, "\"%s\" has characters that %s refuses, written as %s", name,
+                    w->format, out);
+    return out;
+}
+
+uint64_t said_units(struct said *w, uint64_t value, uint64_t unit, uint64_t least, const char *path)
+{
+    uint64_t n = value / unit + (value % unit ? 1 : 0);
+    n = n < least ? least : n;
+    if (n * unit != value)
+        said_nearly(w, path, "is written as %llu, %s knows whole numbers from %llu",
+                    (unsigned long long)n, w->format, (unsigned long long)least);
+    return n;
+}
+
+/* ---- shell text ---- */
+
+void said_quote(struct buf *out, const char *text)
+{
+    buf_putc(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'')
+            buf_puts(out, "'\\''");
+        else
+            buf_putc(out, *text);
+    }
+    buf_putc(out, '\'');
+}
+
+void said_export(struct buf *out, const struct pair *env)
+{
+    buf_addf(out, "export %s=", env->name);
+    said_quote(out, env->value);
+}
+
+void said_program(struct buf *out, const struct role *role)
+{
+    if (role->run)
+        buf_puts(out, role->run);
+    for (size_t i = 0; i < role->argv.n; i++) {
+        buf_puts(out, i ? " " : "");
+        said_quote(out, role->argv.at[i]);
+    }
+    if (role->python) {
+        int module = (int)strcspn(role->python, ":");
+        const char *function = role->python[module] ? role->python + module + 1 : "main";
+        buf_addf(out, "python -c 'from %.*s import %s; %s()'", module, role->python, function,
+                 function);
+    }
+}
+
+/* ---- retry ---- */
+
+static bool same_count(struct count a, struct count b)
+{
+    uint32_t na = a.kind == COUNT_NUMBER ? a.n : 0, nb = b.kind == COUNT_NUMBER ? b.n : 0;
+    bool never_a = a.kind != COUNT_ALWAYS && na == 0, never_b = b.kind != COUNT_ALWAYS && nb == 0;
+    return never_a == never_b && (never_a || (a.kind == b.kind && na == nb));
+}
+
+bool said_same_retry(const struct retry *a, const struct retry *b)
+{
+    return same_count(a->platform, b->platform) && same_count(a->conflict, b->conflict) &&
+           same_count(a->unknown, b->unknown) && same_count(a->user, b->user) &&
+           same_count(a->success, b->success) && a->scope == b->scope &&
+           a->platform_counted == b->platform_counted;
+}

@@ -1,0 +1,42 @@
+/* What both writers need: warnings about what OpenPAI has no words for, and shell text. Internal to
+ * this folder. */
+#ifndef DIALECT_OPENPAI_SAID_H
+#define DIALECT_OPENPAI_SAID_H
+
+#include "dialect/dialect.h"
+
+struct buf;
+
+struct said {
+    struct arena *arena;
+    const struct job_spec *job;
+    struct text_node *out;
+    struct report *report;
+    const char *format; /* "openpai v1" */
+};
+
+/* Canonical fields that the format has words for, by the object they are in; each ends with NULL.
+ * No list: the object is not looked into. */
+struct said_words {
+    const char *const *job, *const *role, *const *resource, *const *inputs, *const *code,
+                                                                                *const *health;
+    const char *convention;
+};
+/* A warning "PATH cannot be said ..." for every field of the job that is not among them. */
+void said_unsaid(struct said *, const struct said_words *);
+/* A warning "PATH ..." */
+void said_nearly(struct said *, const char *path, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* name with what is neither a letter, a digit nor in more written as _, and a warning then. */
+const char *said_name(struct said *, const char *name, const char *more, const char *path);
+/* value in units, rounded up, with a warning when it is not exact or below least. */
+uint64_t said_units(struct said *, uint64_t value, uint64_t unit, uint64_t least, const char *path);
+
+void said_quote(struct buf *, const char *text);        /* for bash */
+void said_export(struct buf *, const struct pair *env); /* "export NAME='value'" */
+/* run as it is, argv quoted, a Python entry point called. */
+void said_program(struct buf *, const struct role *);
+/* The rules give the same ends the same retries. */
+bool said_same_retry(const struct retry *, const struct retry *);
+
+#endif

@@ -1,0 +1,56 @@
+/* Places by path: what is not written has the place of what it would be in. */
+#include "dialect/spot.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct spot step(struct spot from, const struct text_node *node, const char *path)
+{
+    return (struct spot){ .node = node, .place = node ? node->place : from.place, .path = path };
+}
+
+struct spot spot_root(const struct text_node *root)
+{
+    return (struct spot){ .node = root, .place = root->place, .path = "" };
+}
+
+struct spot spot_in(struct arena *arena, struct spot from, const char *key)
+{
+    const char *path =
+        *from.path ? arena_printf(arena, "%s.%s", from.path, key) : arena_strdup(arena, key);
+    return step(from, from.node ? text_get(from.node, key) : NULL, path);
+}
+
+struct spot spot_item(struct arena *arena, struct spot from, size_t index)
+{
+    const struct text_node *node = from.node ? from.node->first : NULL;
+    for (size_t i = 0; node && i < index; i++)
+        node = node->next;
+    return step(from, node, arena_printf(arena, "%s[%zu]", from.path, index));
+}
+
+__attribute__((format(printf, 3, 0))) static const char *said(struct report *r, const char *path,
+                                                              const char *fmt, va_list ap)
+{
+    char text[400];
+    vsnprintf(text, sizeof text, fmt, ap);
+    return arena_printf(r->arena, "%s %s", *path ? path : "the document", text);
+}
+
+struct problem *spot_fail(struct report *r, struct spot at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *what = said(r, at.path, fmt, ap);
+    va_end(ap);
+    return report_error(r, at.place, at.path, "%s", what);
+}
+
+struct problem *spot_warn(struct report *r, struct spot at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *what = said(r, at.path, fmt, ap);
+    va_end(ap);
+    return report_warn(r, at.place, at.path, "%s", what);
+}

@@ -1,0 +1,24 @@
+/* A place in a document by its path, for problems that are found after decoding. */
+#ifndef DIALECT_SPOT_H
+#define DIALECT_SPOT_H
+
+#include "base/report.h"
+#include "text/tree.h"
+
+struct spot {
+    const struct text_node *node; /* NULL: not written */
+    struct place place;           /* of the deepest part that is written */
+    const char *path;             /* "taskRoles.worker.commands[1]"; "" at the root */
+};
+
+struct spot spot_root(const struct text_node *);
+/* The member, or the element, of what is there; the result's path is in arena. */
+struct spot spot_in(struct arena *, struct spot, const char *key);
+struct spot spot_item(struct arena *, struct spot, size_t index);
+/* "PATH what"; the caller may add a hint. */
+struct problem *spot_fail(struct report *, struct spot, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+struct problem *spot_warn(struct report *, struct spot, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,52 @@
+/* Fields without a member of their own: a warning, an error or nothing, with the row's reason. */
+#include "job/fate.h"
+
+#include "base/buf.h"
+
+static int decode_ignored(const struct field_in *in, const struct text_node *node, void *base)
+{
+    char path[FIELD_PATH_MAX];
+    (void)base;
+    field_path(path, in->at);
+    report_hint(in->report, report_warn(in->report, node->place, path, "%s has no effect", path),
+                "%s", in->row->doc);
+    return 0;
+}
+
+static int decode_refused(const struct field_in *in, const struct text_node *node, void *base)
+{
+    (void)base;
+    report_hint(in->report, field_problem(in, node, "is not possible here"), "%s", in->row->doc);
+    return -1;
+}
+
+static int decode_quiet(const struct field_in *in, const struct text_node *node, void *base)
+{
+    (void)in;
+    (void)node;
+    (void)base;
+    return 0;
+}
+
+const struct field_hooks fate_ignored = { .decode = decode_ignored, .value = "anything" };
+const struct field_hooks fate_refused = { .decode = decode_refused, .value = "nothing" };
+const struct field_hooks fate_quiet = { .decode = decode_quiet, .value = "anything" };
+
+const char *fate_word(const struct field *f)
+{
+    const struct field_hooks *hooks = f->type == FIELD_CUSTOM ? f->hooks : NULL;
+    if (hooks == &fate_ignored)
+        return "warned";
+    if (hooks == &fate_refused)
+        return "refused";
+    return hooks == &fate_quiet ? "quiet" : "honoured";
+}
+
+void fate_table(struct buf *out, const char *title, const struct field *table)
+{
+    buf_addf(out, "### %s\n\n| field | | what becomes of it |\n|---|---|---|\n", title);
+    for (const struct field *f = table; f->name; f++)
+        buf_addf(out, "| `%s` | %s%s | %s |\n", f->name, fate_word(f),
+                 f->flags & FIELD_REQUIRED ? ", needed" : "", f->doc);
+    buf_putc(out, '\n');
+}

@@ -1,0 +1,256 @@
+"""Golden files of OpenPAI's protocol version 2: what `muster check` and `muster convert` make of them.
+
+Each tests/golden/openpai-v2/NAME.yaml that is right has NAME.native (the job in muster's own words),
+NAME.written (the job back in version 2, and what was said about it), NAME.messages and, for tasks
+ROLE/INDEX, NAME.ROLE.INDEX.env; one that is wrong has NAME.messages only. The published cases, where
+they are beside the clone, have theirs under published/. GOLDEN_UPDATE=1 writes the files anew; read
+the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from harness import ROOT, muster, program
+
+GOLDEN = ROOT / "tests" / "golden" / "openpai-v2"
+SHARED = ROOT.parent / "shared" / "cases" / "openpai-v2"
+UPDATE = bool(os.environ.get("GOLDEN_UPDATE"))
+
+RIGHT = ("full", "loose", "small", "rules")
+WRONG = ("bad", "templates")
+TASKS = (("full", "worker/2"), ("full", "ps_server/1"), ("loose", "map/3"), ("rules", "b/0"))
+VARIABLE = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+HEAD = """protocolVersion: 2
+name: x
+type: job
+prerequisites: [{name: i, type: dockerimage, uri: u}]
+"""
+ROLE = "dockerImage: i, resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}"
+
+pytestmark = [
+    pytest.mark.sanitizer,
+    pytest.mark.skipif(not program().exists(), reason=f"{program()} is not built"),
+]
+
+
+def compare(path: Path, text: str) -> None:
+    if UPDATE:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert path.exists(), f"{path.name}: GOLDEN_UPDATE=1 writes it"
+    assert text == path.read_text(), f"{path.name}: GOLDEN_UPDATE=1 writes it anew"
+
+
+def messages(path: Path) -> tuple[int, str]:
+    """Exit code, and each problem as `line:col: what`, with its hint below."""
+    done = muster("check", path.name, cwd=path.parent)
+    lines = []
+    for line in (done.stdout + done.stderr).splitlines():
+        if line.startswith(f"{path.name}:"):
+            lines.append(line.removeprefix(f"{path.name}:"))
+        elif (hint := re.match(r"^ +\| +\^+ (.*)$", line)) and lines:
+            lines.append(f"    {hint[1]}")
+    return done.returncode, "\n".join(lines) + "\n"
+
+
+def convert(path: Path, to: str) -> str:
+    done = muster("convert", "--to", to, path)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    return "\n".join(lines) + "\n"
+
+
+def lost(path: Path) -> str:
+    """What a conversion says on stderr, without places."""
+    done = muster("convert", "--to", "openpai-v2", path)
+    found = re.findall(r"^(?:[^ ]*: )?warning: (.*)$", done.stderr, re.M)
+    return "".join(f"# {line}\n" for line in found)
+
+
+def task_environment(path: Path, task: str) -> dict[str, str]:
+    done = muster("check", "--env", task, path)
+    assert done.returncode == 0, done.stderr
+    found = (VARIABLE.match(line) for line in done.stdout.splitlines())
+    return dict(sorted((m[1], m[2]) for m in found if m and not m[1].startswith("MUSTER_")))
+
+
+def normal(env: dict[str, str]) -> str:
+    """What differs from machine to machine by name: addresses, ports, ids, the user, the root."""
+    user, root, job = env["PAI_USER_NAME"], env["PAI_DEFAULT_FS_URI"], env["FC_FRAMEWORK_UID"]
+    ports: dict[str, str] = {}
+    for name, value in env.items():
+        if name.startswith("PAI_PORT_LIST_"):
+            for port in value.split(","):
+                ports.setdefault(port, f"{{port{len(ports)}}}")
+    lines = []
+    for name, value in env.items():
+        if re.search(r"(HOST_IP|CONTAINER_IP|PORT|HOST_LIST)", name):
+            value = re.sub(r"\d+\.\d+\.\d+\.\d+", "{ip}", value)
+            value = re.sub(r"\b\d{4,5}\b", lambda m: ports.get(m[0], m[0]), value)
+        value = value.replace(job, "{id}")
+        if name == "APP_ID":
+            value = "{app}"
+        if root:
+            value = value.replace(root, "{fs}")
+        value = re.sub(rf"^{re.escape(user)}(?=~|$)", "{user}", value)
+        lines.append(f"{name}={value}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_native(case: str) -> None:
+    compare(GOLDEN / f"{case}.native", convert(GOLDEN / f"{case}.yaml", "native"))
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_native_reads_back(case: str, tmp_path: Path) -> None:
+    """Converting the converted job again changes nothing, and its tasks see the same."""
+    first = convert(GOLDEN / f"{case}.yaml", "native")
+    again = tmp_path / "job.yaml"
+    again.write_text(first)
+    assert convert(again, "native") == first
+    for name, task in TASKS:
+        if name == case:
+            ours = normal(task_environment(again, task))
+            assert ours == normal(task_environment(GOLDEN / f"{case}.yaml", task))
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_written(case: str, tmp_path: Path) -> None:
+    """Version 2 -> job -> version 2 -> job is the same job."""
+    text = convert(GOLDEN / f"{case}.yaml", "openpai-v2")
+    compare(GOLDEN / f"{case}.written", text)
+    again = tmp_path / "job.yaml"
+    again.write_text(text)
+    assert convert(again, "native") == convert(GOLDEN / f"{case}.yaml", "native")
+
+
+@pytest.mark.parametrize("case", RIGHT + WRONG)
+def test_messages(case: str) -> None:
+    code, said = messages(GOLDEN / f"{case}.yaml")
+    assert code == (0 if case in RIGHT else 2), said
+    compare(GOLDEN / f"{case}.messages", said)
+
+
+@pytest.mark.parametrize(("case", "task"), TASKS)
+def test_environment(case: str, task: str) -> None:
+    text = normal(task_environment(GOLDEN / f"{case}.yaml", task))
+    compare(GOLDEN / f"{case}.{task.replace('/', '.')}.env", text)
+
+
+def test_from_openpai_is_either_version(tmp_path: Path) -> None:
+    """--from openpai takes the version that the text looks like."""
+    for path, title in (
+        (GOLDEN / "small.yaml", "openpai v2"),
+        (ROOT / "tests" / "golden" / "openpai" / "hello.json", "openpai v1"),
+    ):
+        done = muster("check", "--from", "openpai", path)
+        assert done.returncode == 0 and title in done.stdout, done.stdout + done.stderr
+
+
+def test_what_version_2_cannot_say(tmp_path: Path) -> None:
+    """One warning for each canonical field that is lost or changed."""
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        """name: all of it
+priority: 3
+labels: {team: vision}
+limits: {run_time: 2h}
+roles:
+  a-b:
+    replicas: {min: 1, max: 2}
+    argv: [python, "a b.py"]
+    env: {BATCH: "64"}
+    resources: {cpu: 1.5, memory: 1Gi, gpu: 0.5}
+    ports: {web: {count: 2, first: 8080}}
+inputs:
+  code: /src
+  data: [{from: /data, at: /data}]
+"""
+    )
+    said = lost(path)
+    for field in (
+        "name", "priority", "labels", "limits", "roles.a-b", "roles.a-b.replicas", "roles.a-b.argv",
+        "roles.a-b.env.BATCH", "roles.a-b.resources.cpu", "roles.a-b.resources.gpu",
+        "roles.a-b.resources.shm", "roles.a-b.ports.web", "roles.a-b.image", "inputs.code",
+        "inputs.data[0]",
+    ):  # fmt: skip
+        assert re.search(rf"^# {re.escape(field)} ", said, re.M), f"{field}: {said}"
+    again = tmp_path / "again.yaml"
+    again.write_text(convert(path, "openpai-v2"))
+    code, text = messages(again)
+    assert code == 0, text
+
+
+BAD = {
+    "tab": (HEAD + "taskRoles:\n\ta: 1\n", "tab"),
+    "twice": (HEAD + "name: y\ntaskRoles: {}\n", "name"),
+    "empty": (HEAD + "taskRoles: {}\n", "taskRoles is empty"),
+    "list": (HEAD + "taskRoles: [a]\n", "taskRoles is a list, not a map"),
+    "nothing to run": (HEAD + f"taskRoles: {{w: {{{ROLE}, commands: ['', '  ']}}}}\n", "nothing to run"),
+    "minus one": (HEAD + f"taskRoles: {{w: {{{ROLE}, instances: -1, commands: [x]}}}}\n", "-1"),
+    "no map": (HEAD + f"secrets: [a]\ntaskRoles: {{w: {{{ROLE}, commands: [x]}}}}\n", "secrets is"),
+    "too many": (
+        HEAD + f"taskRoles: {{w: {{{ROLE}, instances: 65536, commands: [x]}}, "
+        f"v: {{{ROLE}, commands: [x]}}}}\n",
+        "65537 tasks",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input(what: str, tmp_path: Path) -> None:
+    text, expected = BAD[what]
+    path = tmp_path / "job.yaml"
+    path.write_text(text)
+    code, said = messages(path)
+    assert code == 2, said
+    assert expected in said
+
+
+def test_anchors_and_long_lines(tmp_path: Path) -> None:
+    """Neither takes long, and each is one clear error."""
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    for i in range(1, 9):
+        bomb += f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n"
+    path = tmp_path / "job.yaml"
+    for text in (
+        HEAD + bomb + "taskRoles: {}\n",
+        HEAD + f"taskRoles: {{w: {{{ROLE}, commands: ['echo {'x' * (1 << 20)}']}}}}\n",
+        HEAD + f"taskRoles: {{w: {{{ROLE}, commands: ['echo {'<% ' * 30000}']}}}}\n",
+    ):
+        path.write_text(text)
+        done = muster("check", path)
+        assert done.returncode == 2
+        assert len(done.stderr + done.stdout) < 20000
+
+
+def test_secrets_of_the_wrong_kind_are_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        HEAD + "secrets: {a: [hunter2]}\n"
+        f"taskRoles: {{w: {{{ROLE}, commands: ['<% $secrets.a %> <% $secrets.b %>']}}}}\n"
+    )
+    done = muster("check", path)
+    shown = "\n".join(line for line in done.stdout.splitlines() if " | " not in line)
+    assert "hunter2" not in shown + done.stderr
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the published examples are not beside the clone")
+def test_published_cases(tmp_path: Path) -> None:
+    cases = sorted(SHARED.glob("*.yaml"))
+    assert cases
+    for case in cases:
+        code, said = messages(case)
+        assert code == 0, f"{case.name}: {said}"
+        compare(GOLDEN / "published" / f"{case.stem}.messages", said)
+        text = convert(case, "native")
+        compare(GOLDEN / "published" / f"{case.stem}.native", text)
+        (tmp_path / "job.yaml").write_text(text)
+        assert convert(tmp_path / "job.yaml", "native") == text
+        (tmp_path / "written.yaml").write_text(convert(case, "openpai-v2"))
+        assert convert(tmp_path / "written.yaml", "native") == text
