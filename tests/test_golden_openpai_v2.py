@@ -1,4 +1,4 @@
-"""Golden files of OpenPAI's protocol version 2: what `muster check` and `muster convert` make of it.
+"""Golden files of OpenPAI's protocol version 2: `muster check` and `convert` of it.
 
 Each tests/golden/openpai-v2/NAME.yaml that is right has NAME.native (the job in muster's own
 words), NAME.written (the job back in version 2), NAME.messages and, for tasks ROLE/INDEX,
