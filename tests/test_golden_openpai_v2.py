@@ -1,10 +1,10 @@
-"""Golden files of OpenPAI's protocol version 2: what `muster check` and `muster convert` make of them.
+"""Golden files of OpenPAI's protocol version 2: `muster check` and `convert` of it.
 
-Each tests/golden/openpai-v2/NAME.yaml that is right has NAME.native (the job in muster's own words),
-NAME.written (the job back in version 2, and what was said about it), NAME.messages and, for tasks
-ROLE/INDEX, NAME.ROLE.INDEX.env; one that is wrong has NAME.messages only. The published cases, where
-they are beside the clone, have theirs under published/. GOLDEN_UPDATE=1 writes the files anew; read
-the difference before it is committed.
+Each tests/golden/openpai-v2/NAME.yaml that is right has NAME.native (the job in muster's own
+words), NAME.written (the job back in version 2), NAME.messages and, for tasks ROLE/INDEX,
+NAME.ROLE.INDEX.env; one that is wrong has NAME.messages only. The published cases, where they are
+beside the clone, have theirs under published/. GOLDEN_UPDATE=1 writes the files anew; read the
+difference before it is committed.
 """
 
 from __future__ import annotations
@@ -191,7 +191,10 @@ BAD = {
     "twice": (HEAD + "name: y\ntaskRoles: {}\n", "name"),
     "empty": (HEAD + "taskRoles: {}\n", "taskRoles is empty"),
     "list": (HEAD + "taskRoles: [a]\n", "taskRoles is a list, not a map"),
-    "nothing to run": (HEAD + f"taskRoles: {{w: {{{ROLE}, commands: ['', '  ']}}}}\n", "nothing to run"),
+    "nothing to run": (
+        HEAD + f"taskRoles: {{w: {{{ROLE}, commands: ['', '  ']}}}}\n",
+        "nothing to run",
+    ),
     "minus one": (HEAD + f"taskRoles: {{w: {{{ROLE}, instances: -1, commands: [x]}}}}\n", "-1"),
     "no map": (HEAD + f"secrets: [a]\ntaskRoles: {{w: {{{ROLE}, commands: [x]}}}}\n", "secrets is"),
     "too many": (
