@@ -374,3 +374,29 @@ void nodes_list(struct call *call)
 {
     call_answer(call, 200, ctl_nodes_tree(call->api->config.ctl, call->arena));
 }
+
+/* ---- pods ---- */
+
+static struct text_node *pods(struct call *call, const char *name)
+{
+    struct err err;
+    struct pod_ask ask = { .namespace = http_query(call->request, "namespace", 0), .name = name };
+    struct text_node *tree = ctl_pods_tree(call->api->config.ctl, call->arena, &ask, &err);
+    if (!tree)
+        call_problem(call, &err, NULL);
+    return tree;
+}
+
+void pods_list(struct call *call)
+{
+    struct text_node *tree = pods(call, NULL);
+    if (tree)
+        call_answer(call, 200, tree);
+}
+
+void pods_show(struct call *call)
+{
+    struct text_node *tree = pods(call, call->param[0]);
+    if (tree)
+        call_answer(call, 200, text_get(tree, "pods")->first);
+}

@@ -115,6 +115,8 @@ void settle_again(struct ctl *, struct live_job *);
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);
 void planning_ask(struct ctl *, size_t position); /* a job joined the waiting list there */
+/* The tasks of a running job that want a place now, in arena; false: none. */
+bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
 

@@ -103,6 +103,13 @@ struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
                                 struct err *); /* {jobs, next} */
 struct text_node *ctl_nodes_tree(struct ctl *, struct arena *);
+/* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
+ * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when
+ * several namespaces have it. */
+struct pod_ask {
+    const char *namespace, *name; /* NULL: all */
+};
+struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
 struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,
                                   size_t limit, struct err *); /* list */
 struct text_node *ctl_explain_tree(struct ctl *, struct arena *, uint64_t job, struct err *);

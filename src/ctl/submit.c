@@ -162,7 +162,7 @@ static int map_storage(struct submission *s, struct err *err)
     const char *uri = s->ask.code_dir ? s->ask.code_dir : code->dir;
     s->site.work_dir = s->ask.work_dir;
     s->site.file = s->ask.file;
-    s->site.wait_for_nodes = s->ask.wait_for_nodes;
+    s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir
                                ? s->ask.code_dir
@@ -179,6 +179,19 @@ static int map_storage(struct submission *s, struct err *err)
     return check_data(s, spec, err);
 }
 
+/* It waits for nodes that hold it; said, because a slip would wait for ever. */
+static void warn_size(struct submission *s)
+{
+    struct wait_reason reason = { 0 };
+    struct report *report = &s->answer->report;
+    if (sched_possible(s->ctl->cluster, s->read.job, s->arena, &reason) == 0)
+        return;
+    struct problem *p = report_warn(report, (struct place){ 0 }, "resources",
+                                    "waits until there are nodes for it: %.300s",
+                                    reason.text ? reason.text : "larger than the cluster");
+    report_hint(report, p, "muster nodes");
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -191,7 +204,9 @@ static int admit(struct submission *s, struct err *err)
         return refuse(s, err, ERR_CANNOT);
     if (map_storage(s, err))
         return -1;
-    if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
+    if (s->read.dialect->queues && !s->ask.wait_for_nodes)
+        warn_size(s);
+    else if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
         return refuse(s, err, ERR_CANNOT);
     return 0;
 }

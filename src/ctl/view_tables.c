@@ -220,6 +220,39 @@ static const struct row stats_rows[] = {
     END
 };
 
+static const struct row pod_rows[] = {
+    ROW(pod_view, name, TEXT, 0, ""),
+    ROW(pod_view, namespace, TEXT, 0, "project of its job"),
+    ROW(pod_view, job, COUNT, 0, "number of its job"),
+    ROW(pod_view, task, TEXT, 0, "role/index; absent: the job's master, which is the server"),
+    ROW(pod_view, controlled_by, TEXT, 0, "kind/name of its job"),
+    ROW(pod_view, ready, TEXT, 0, "containers that run, of all: 1/1"),
+    ROW(pod_view, status, TEXT, 0, "Pending ContainerCreating Running Completed Error ..."),
+    ROW(pod_view, restarts, COUNT, ALWAYS, "attempts before this one"),
+    STAMP(pod_view, created, ""),
+    STAMP(pod_view, started, "when its program began"),
+    STAMP(pod_view, ended, ""),
+    ROW(pod_view, node, TEXT, 0, ""),
+    ROW(pod_view, ip, TEXT, 0, ""),
+    ROW(pod_view, image, TEXT, 0, ""),
+    ROW(pod_view, command, TEXT, 0, "of one pod"),
+    GIVEN(pod_view, exit_code, ""),
+    NESTED(pod_view, labels, NULL, "of one pod"),
+    NESTED(pod_view, requests, NULL, "of one pod: name: amount"),
+    NESTED(pod_view, events, "PodEvent", "of one pod"),
+    END
+};
+static const struct row pod_event_rows[] = {
+    ROW(pod_event_view, type, TEXT, 0, "Normal Warning"),
+    ROW(pod_event_view, reason, TEXT, 0, "FailedScheduling Scheduled Started ..."),
+    ROW(pod_event_view, count, COUNT, 0, "times it came, folded into one"),
+    STAMP(pod_event_view, first, ""),
+    STAMP(pod_event_view, last, ""),
+    ROW(pod_event_view, from, TEXT, 0, ""),
+    ROW(pod_event_view, message, TEXT, 0, ""),
+    END
+};
+
 static const struct {
     const char *name;
     const struct row *rows;
@@ -232,6 +265,8 @@ static const struct {
     [VIEW_SUBMITTED] = { .name = "Submitted", .rows = submitted_rows },
     [VIEW_EXPLAIN] = { .name = "Explanation", .rows = explain_rows },
     [VIEW_STATS] = { .name = "Stats", .rows = stats_rows },
+    [VIEW_POD] = { .name = "Pod", .rows = pod_rows },
+    [VIEW_POD_EVENT] = { .name = "PodEvent", .rows = pod_event_rows },
 };
 
 const char *view_name(enum view_kind kind)

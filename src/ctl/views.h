@@ -63,6 +63,19 @@ struct stats_view {
     bool storage_full;
 };
 
+struct pod_view {
+    const char *name, *namespace, *status, *ready, *controlled_by, *task, *node, *ip, *image,
+        *command;
+    uint64_t job, restarts, created_ms, started_ms, ended_ms;
+    bool has_exit_code;
+    int64_t exit_code;
+    struct text_node *labels, *requests, *events;
+};
+struct pod_event_view {
+    const char *type, *reason, *from, *message;
+    uint64_t count, first_ms, last_ms;
+};
+
 /* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. */
 struct text_node *view_put(struct arena *, struct text_node *parent, const char *key,
                            enum view_kind kind, const void *view);

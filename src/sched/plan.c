@@ -59,6 +59,15 @@ static void plan_more(struct pass *pass, const struct sched_more *more)
     }
     struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
     *reason = reason_now(&crew, answer);
+    if (crew.trickles) {
+        crew_init_more(&crew, pass->arena, pass->cluster, more);
+        gang_place_some(&crew);
+        if (crew.n_places > 0) {
+            add_placed(pass, PLAN_MORE, more->id, &crew);
+            pass->plan.at[pass->plan.n - 1].reason = *reason;
+            return;
+        }
+    }
     add_wait(pass, more->id, reason, 0);
 }
 

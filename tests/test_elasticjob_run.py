@@ -1,0 +1,210 @@
+"""The jobs of DLRover's page on gang scheduling, on a real server with two declared GPUs: its three
+cases and what its commands show."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Starter
+from harness import ROOT, Done, Server, native, wait_for
+
+GOLDEN = ROOT / "tests" / "golden" / "elasticjob"
+TWO_GPUS = "2x16cpu,64Gi,1gpu"
+GANG, MASTER = "torch-mnist-gang", "elasticjob-torch-mnist-gang-dlrover-master-0"
+# Both generations of Koordinator's message.
+REJECTED = re.compile(
+    r'^Gang(Group)? "[^"]+" gets rejected due to member Pod "([^"/]+/)?[^"]+" is unschedulable '
+    r'with reason "0/\d+ nodes are available:.*"(, alreadyWaitForBound: \d+)?$'
+)
+FIT = (
+    "0/2 nodes are available: 2 Insufficient koordinator.sh/gpu-core, "
+    "2 Insufficient koordinator.sh/gpu-memory-ratio."
+)
+
+pytestmark = pytest.mark.sanitizer
+
+
+def page(name: str, *changes: tuple[str, str], command: str = "sleep 600") -> str:
+    """The page's job, its training replaced by a command that waits."""
+    text = (GOLDEN / f"{name}.yaml").read_text()
+    text = re.sub(r'"dlrover-run .*?testing/"', json.dumps(command), text, flags=re.DOTALL)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def written(server: Server, text: str) -> Path:
+    path = server.state / "job.yaml"
+    path.write_text(text)
+    return path
+
+
+def good(done: Done) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def pods(server: Server, namespace: str = "dlrover") -> dict[str, str]:
+    """Names to READY STATUS, as `muster get pods` prints them."""
+    head, *rest = rows(good(server.muster("get", "pods", "-n", namespace)))
+    assert head == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    return {row[0]: f"{row[1]} {row[2]}" for row in rest}
+
+
+def phase(server: Server, name: str) -> str:
+    head, row = rows(good(server.muster("get", "elasticjobs", name, "-n", "dlrover")))
+    assert head == ["NAME", "PHASE", "AGE"]
+    assert row[0] == name
+    return row[1]
+
+
+def workers(name: str, **states: str) -> dict[str, str]:
+    return {f"{name}-edljob-worker-{i}": states[f"w{i}"] for i in range(4)}
+
+
+def events(server: Server, pod: str) -> list[list[str]]:
+    """Type, Reason, Age, From, Message."""
+    text = good(server.muster("describe", "pod", pod, "-n", "dlrover"))
+    block = text.partition("Events:\n")[2].splitlines()
+    assert block[0].split() == ["Type", "Reason", "Age", "From", "Message"]
+    assert set(block[1]) == {" ", "-"}
+    return [re.split(r"  +", line.strip()) for line in block[2:]]
+
+
+def test_case_1_all_wait(start: Starter) -> None:
+    """Two GPUs are less than the gang's minimum of four: every worker is pending."""
+    server = start(nodes=TWO_GPUS)
+    done = server.muster("submit", written(server, page("gang")))
+    assert "waits until there are nodes for it: worker needs 4 gpu, the cluster has 2" in done.stderr
+    pending = "0/1 Pending"
+    assert pods(server) == {
+        MASTER: "1/1 Running",
+        **workers(GANG, w0=pending, w1=pending, w2=pending, w3=pending),
+    }
+    assert phase(server, GANG) == "Running"  # its master is
+    ((kind, reason, age, scheduler, message),) = events(server, f"{GANG}-edljob-worker-1")
+    assert (kind, reason, scheduler) == ("Warning", "FailedScheduling", "default-scheduler")
+    assert re.fullmatch(r"\d+s", age)
+    assert message == (
+        f'Gang "dlrover/{GANG}" gets rejected due to member Pod "{GANG}-edljob-worker-2" '
+        f'is unschedulable with reason "{FIT}"'
+    )
+    assert REJECTED.match(message)
+    assert server.job(1)["tasks_running"] == 0
+    assert not server.agents(1)["agent"]
+
+    def folded() -> str | None:
+        server.run(native("other"))  # whatever ends makes the scheduler look again
+        ((*_, age, _, again),) = events(server, f"{GANG}-edljob-worker-3")
+        assert again == message
+        return age if "(x2 over " in age else None
+
+    age = wait_for(folded, what="the second look")
+    assert re.fullmatch(r"\d+s \(x2 over \d+s\)", age)
+    detail = json.loads(good(server.muster("describe", "pod", MASTER, "--json")))
+    assert detail["status"] == "Running"
+    assert detail["labels"]["elasticjob.dlrover/replica-type"] == "dlrover-master"
+
+
+def test_case_2_two_run(start: Starter) -> None:
+    """With a minimum of two, two run and two wait; the others come one by one as room appears."""
+    server = start(nodes=TWO_GPUS)
+    text = page("gang", ("min-available: 4", "min-available: 2"))
+    number = server.submit(text)
+    server.wait(number, "running")
+    now = pods(server)
+    assert sorted(now.values()) == ["0/1 Pending"] * 2 + ["1/1 Running"] * 3
+    assert now[MASTER] == "1/1 Running"
+    waiting = [name for name, state in now.items() if state == "0/1 Pending"]
+    ((kind, reason, _, _, message),) = wait_for(lambda: events(server, waiting[0]))
+    assert (kind, reason, message) == ("Warning", "FailedScheduling", FIT)
+    runs = next(name for name in now if "worker" in name and name not in waiting)
+    assert [row[1] for row in events(server, runs)] == ["Scheduled", "Started"]
+    explained = good(server.muster("explain", number))
+    assert "2 of 4 tasks" in explained
+
+
+def test_the_rest_comes_one_by_one(start: Starter) -> None:
+    server = start(nodes="3x16cpu,64Gi,1gpu")
+    holds = server.submit(native("holds", "sleep 600", resources={"cpu": 1, "gpu": 1}))
+    server.wait(holds, "running")
+    number = server.submit(page("gang", ("min-available: 4", "min-available: 2")))
+    server.wait(number, "running")
+    assert server.job(number)["tasks_running"] == 2
+    server.stop(holds, now=True)
+    wait_for(lambda: server.job(number)["tasks_running"] == 3, what="the third worker")
+    assert sorted(pods(server).values()) == ["0/1 Pending"] + ["1/1 Running"] * 4
+
+
+def test_case_3_suspend(start: Starter) -> None:
+    """Suspended: the master is there, no worker exists; resumed they are made."""
+    server = start(nodes=TWO_GPUS)
+    number = server.submit(page("suspended"))
+    master = "elasticjob-torch-mnist-dlrover-master-0"
+    assert phase(server, "torch-mnist") == "Suspended"
+    assert pods(server) == {master: "1/1 Running"}
+    explained = good(server.muster("explain", number))
+    assert f"it would start at once: muster resume {number}" in explained
+    good(server.muster("resume", number))
+    server.wait(number, "running")
+    assert phase(server, "torch-mnist") == "Running"
+    running = "1/1 Running"
+    assert pods(server) == {
+        master: running,
+        **workers("torch-mnist", w0=running, w1=running, w2=running, w3=running),
+    }
+
+
+def test_namespaces(start: Starter) -> None:
+    """One name in two namespaces is two gangs; without -n all are shown with theirs."""
+    server = start(nodes=TWO_GPUS)
+    server.submit(page("gang"))
+    server.submit(page("gang", ("namespace: dlrover", "namespace: other")))
+    text = good(server.muster("get", "pods"))
+    assert rows(text)[0][0] == "NAMESPACE"
+    assert [row[0] for row in rows(text)[1:]] == ["dlrover"] * 5 + ["other"] * 5
+    assert list(pods(server, "other"))[0] == MASTER
+    done = server.muster("describe", "pod", MASTER)
+    assert done.returncode == 2
+    assert "2 namespaces have a pod" in done.stderr
+    names = json.loads(good(server.muster("get", "ej", "-n", "other", "--json")))["jobs"]
+    assert [job["name"] for job in names] == [GANG]
+
+
+def test_watch(start: Starter) -> None:
+    """A row for each change, through the life of a job."""
+    server = start(nodes=TWO_GPUS)
+    number = server.submit(page("suspended", command="true"))
+    watcher = server.popen("get", "pods", "-n", "dlrover", "-w")
+    assert watcher.stdout
+    seen: list[list[str]] = [watcher.stdout.readline().split() for _ in range(2)]
+    assert seen[1][0].endswith("master-0")
+    good(server.muster("resume", number))
+    deadline = time.monotonic() + 30
+    while sum("Completed" in row for row in seen) < 5 and time.monotonic() < deadline:
+        seen.append(watcher.stdout.readline().split())
+    watcher.terminate()
+    watcher.communicate()
+    assert sorted(row[0][-8:] for row in seen if "Completed" in row) == [
+        "master-0", "worker-0", "worker-1", "worker-2", "worker-3",
+    ]  # fmt: skip
+
+
+def test_unknown_things(start: Starter) -> None:
+    server = start(nodes=TWO_GPUS)
+    done = server.muster("get", "deployments")
+    assert done.returncode == 2
+    assert "elasticjobs pods" in done.stderr
+    done = server.muster("describe", "pod", "nobody")
+    assert done.returncode == 2
+    assert 'no pod "nobody"' in done.stderr
+    assert "no pods" in server.muster("get", "pods").stderr
