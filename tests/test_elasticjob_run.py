@@ -164,6 +164,34 @@ def test_case_3_suspend(start: Starter) -> None:
     }
 
 
+def test_apply(start: Starter) -> None:
+    """The page's way of suspending: the file applied again with another `suspend`."""
+    server = start(nodes=TWO_GPUS)
+    path = written(server, page("suspended"))
+    assert "4 tasks" in good(server.muster("apply", "-f", path))
+    assert phase(server, "torch-mnist") == "Suspended"
+    assert "unchanged: suspended" in good(server.muster("apply", "-f", path))
+    path.write_text(page("suspended", ("suspend: true", "suspend: false")))
+    assert "configured: queued, resumed by" in good(server.muster("apply", "-f", path))
+    server.wait(1, "running")
+    assert "unchanged: running" in good(server.muster("apply", "-f", path))
+    other = ("replicas: 4", "replicas: 2")
+    path.write_text(page("suspended", ("suspend: true", "suspend: false"), other))
+    done = server.muster("apply", "-f", path)
+    assert done.returncode == 2
+    assert "roles.worker.replicas is 4, not 2" in done.stderr
+    assert "muster stop 1, then apply it again" in done.stderr
+    path.write_text(page("suspended"))
+    applied = json.loads(good(server.muster("apply", "-f", path, "--json")))
+    assert (applied["number"], applied["applied"]) == (1, "configured")
+    server.wait(1, "suspended")
+    assert list(pods(server).values()) == ["1/1 Running"]
+    server.stop(1)
+    server.wait(1, "stopped")
+    assert json.loads(good(server.muster("apply", "-f", path, "--json")))["number"] == 2
+    assert server.muster("apply").returncode == 2
+
+
 def test_namespaces(start: Starter) -> None:
     """One name in two namespaces is two gangs; without -n all are shown with theirs."""
     server = start(nodes=TWO_GPUS)

@@ -52,6 +52,7 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
                               .work_dir = http_query(r, "cwd", 0),
                               .key = http_header(r, "Idempotency-Key"),
                               .wait_for_nodes = call_flag(call, "wait"),
+                              .apply = call_flag(call, "apply"),
                               .dry_run = call_flag(call, "dry_run") };
     const char *like = http_query(r, "like", 0);
     s->text = http_body(r, &s->len);

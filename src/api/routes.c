@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SUBMIT "from name queue env set file code cwd wait dry_run like"
+#define SUBMIT "from name queue env set file code cwd wait dry_run like apply"
 #define LOGS   "task stream tail since attempt follow"
 
 #define ROUTE(m, p, h, f, s, q, a, code)                                                           \

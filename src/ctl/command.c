@@ -95,6 +95,13 @@ static int resume(struct command *c, struct err *err)
     return 0; /* it waits or runs: nothing to resume */
 }
 
+int command_suspend(struct ctl *ctl, struct live_job *job, const char *owner, bool hold,
+                    struct err *err)
+{
+    struct command c = { .ctl = ctl, .owner = owner, .job = job, .row = job->row };
+    return hold ? suspend(&c, err) : resume(&c, err);
+}
+
 static int delete (struct command *c, struct err *err)
 {
     if (c->job) {

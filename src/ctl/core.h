@@ -129,6 +129,19 @@ struct live_job *load_job(struct ctl *, const struct job_row *);
 void load_forget(struct ctl *, struct live_job *); /* gives its places back and frees it */
 void load_nodes(struct ctl *);                     /* drained flags */
 
+/* ---- command.c ---- */
+/* Suspends or resumes a live job for its owner. */
+int command_suspend(struct ctl *, struct live_job *, const char *owner, bool suspend, struct err *);
+
+/* ---- update.c ---- */
+/* The live job that a text applied again is about: of that owner, project and name, the newest.
+ * NULL: none. */
+struct live_job *update_target(struct ctl *, const char *owner, const struct job_spec *);
+/* Brings it to what the text says, in the open turn: 1 changed, 0 the same already, -1: it differs
+ * in more than suspend, err names what. */
+int update_job(struct ctl *, struct live_job *, const char *owner, const struct job_spec *,
+               struct err *);
+
 /* ---- after.c ---- */
 /* Does a queued job still wait for others? -1: it never can run (text says why). */
 int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);

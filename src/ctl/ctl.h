@@ -82,6 +82,7 @@ struct ctl_submit {
     const char *work_dir; /* submitter's directory */
     const char *key;      /* idempotency key or NULL */
     bool wait_for_nodes;  /* --wait: queue although larger than the cluster */
+    bool apply;           /* a live job of this owner, project and name is updated: suspend only */
     bool dry_run;         /* answer what would happen, store nothing */
     uint64_t like;        /* text NULL: submit that job's original again with its overrides */
 };

@@ -32,6 +32,7 @@ struct submission {
     struct job_row row;
     struct live_notes notes;
     unsigned char hash[32];
+    const char *updated; /* what became of a job that was there */
 };
 
 /* ---- before reading ---- */
@@ -297,6 +298,7 @@ static void answer_tree(struct submission *s)
                                    .roles = spec->n_roles,
                                    .warnings = s->site.warnings };
     add_sizes(spec, &view);
+    view.applied = s->ask.apply ? "created" : NULL;
     if (s->ask.dry_run)
         try_out(s, &view);
     else
@@ -322,7 +324,9 @@ static void answer_existing(struct submission *s)
                                    .gpu_milli = row->gpu_milli,
                                    .work_dir = site.code_dir ? NULL : site.work_dir,
                                    .code_dir = site.code_dir,
-                                   .existing = true,
+                                   .existing = !s->updated,
+                                   .applied = s->updated,
+                                   .reason = s->updated ? row->reason : NULL,
                                    .warnings = site.warnings };
     s->answer->job = row->id;
     s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
@@ -438,6 +442,24 @@ static void store_all(struct submission *s)
     ctl->counters.submitted++;
 }
 
+/* 1: the text is about a job that lives, which is as it says now; 0: it is a new one. */
+static int apply(struct submission *s, struct err *err)
+{
+    struct ctl *ctl = s->ctl;
+    struct live_job *job = s->ask.apply ? update_target(ctl, s->ask.owner, s->read.job) : NULL;
+    if (!job)
+        return 0;
+    int changed = update_job(ctl, job, s->ask.owner, s->read.job, err);
+    if (changed < 0)
+        return -1;
+    core_row(ctl, s->arena, job->row.id, &s->row);
+    s->row.state = job->row.state;
+    s->row.reason = arena_strdup(s->arena, job->reason);
+    s->updated = changed ? "configured" : "unchanged";
+    answer_existing(s);
+    return 1;
+}
+
 static int submit(struct submission *s, struct err *err)
 {
     if (!s->ask.text && take_after(s, err))
@@ -454,7 +476,12 @@ static int submit(struct submission *s, struct err *err)
         err_set(err, ERR_FULL, "the disk of the server is full");
         return err_hint(err, "make room in %s; running jobs go on", s->ctl->config.state_dir);
     }
-    if (read_text(s, err) || admit(s, err))
+    if (read_text(s, err))
+        return -1;
+    int applied = apply(s, err);
+    if (applied)
+        return applied < 0 ? -1 : 0;
+    if (admit(s, err))
         return -1;
     make_row(s);
     if (!s->ask.dry_run)

@@ -44,7 +44,7 @@ struct node_view_out {
     struct text_node *labels, *custom;
 };
 struct submitted_view {
-    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir;
+    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir, *applied;
     uint64_t number, roles, tasks, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
     struct text_node *warnings, *places;
