@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import ROOT, Done, Server, native, wait_for
+from harness import EXAMPLES, ROOT, Done, Server, native, wait_for
 
 GOLDEN = ROOT / "tests" / "golden" / "elasticjob"
+PYTHON = ROOT / ".venv/bin/python"
+TORCH = list(ROOT.glob(".venv/lib/python3*/site-packages/torch/version.py"))
 TWO_GPUS = "2x16cpu,64Gi,1gpu"
 GANG, MASTER = "torch-mnist-gang", "elasticjob-torch-mnist-gang-dlrover-master-0"
 # Both generations of Koordinator's message.
@@ -84,7 +87,9 @@ def test_case_1_all_wait(start: Starter) -> None:
     """Two GPUs are less than the gang's minimum of four: every worker is pending."""
     server = start(nodes=TWO_GPUS)
     done = server.muster("submit", written(server, page("gang")))
-    assert "waits until there are nodes for it: worker needs 4 gpu, the cluster has 2" in done.stderr
+    assert (
+        "waits until there are nodes for it: worker needs 4 gpu, the cluster has 2" in done.stderr
+    )
     pending = "0/1 Pending"
     assert pods(server) == {
         MASTER: "1/1 Running",
@@ -130,7 +135,7 @@ def test_case_2_two_run(start: Starter) -> None:
     runs = next(name for name in now if "worker" in name and name not in waiting)
     assert [row[1] for row in events(server, runs)] == ["Scheduled", "Started"]
     explained = good(server.muster("explain", number))
-    assert "2 of 4 tasks" in explained
+    assert "is running: 2 of 4 tasks; 2 more wait: gpu: 2 short" in explained
 
 
 def test_the_rest_comes_one_by_one(start: Starter) -> None:
@@ -162,6 +167,19 @@ def test_case_3_suspend(start: Starter) -> None:
         master: running,
         **workers("torch-mnist", w0=running, w1=running, w2=running, w3=running),
     }
+
+
+def test_suspended_and_too_large(start: Starter) -> None:
+    """What is short is said before the job is resumed."""
+    server = start(nodes=TWO_GPUS)
+    number = server.submit(page("gang", ("single-job", "single-job\n  suspend: true")))
+    assert server.state_of(number) == "suspended"
+    explained = good(server.muster("explain", number))
+    assert explained.startswith(
+        f"{GANG} is suspended; resumed now it would wait: gpu: 2 short, 2 of 4 worker tasks fit"
+    )
+    answer = server.get(f"/v1/jobs/{number}/explain")
+    assert (answer["would_start"], answer["resource"], answer["short_by"]) == (False, "gpu", 2000)
 
 
 def test_apply(start: Starter) -> None:
@@ -225,6 +243,38 @@ def test_watch(start: Starter) -> None:
     assert sorted(row[0][-8:] for row in seen if "Completed" in row) == [
         "master-0", "worker-0", "worker-1", "worker-2", "worker-3",
     ]  # fmt: skip
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python installs it")
+def test_it_trains(start: Starter, tmp_path: Path) -> None:
+    """The page's command with fewer processes: dlrover-run, the script at its path, the data as a
+    volume (or where it lies, where nothing can be mounted)."""
+    server = start(nodes="2x4cpu,8Gi", env={"MUSTER_PYTHON": str(PYTHON)})
+    data = tmp_path / "mnist_png"
+    subprocess.run([PYTHON, EXAMPLES / "elasticjob/make_mnist_png.py", data], check=True)
+    train = (
+        "dlrover-run --nnodes=2:$NODE_NUM --nproc_per_node=1 --max_restarts=3 "
+        "examples/pytorch/mnist/cnn_train.py --num_epochs 1 "
+        "--training_data /data/mnist_png/training/ --validation_data /data/mnist_png/testing/"
+    )
+    text = page("suspended", ("suspend: true", "suspend: false"), ("replicas: 4", "replicas: 2"),
+                command=train)  # fmt: skip
+    volume = f"volumes: [{{name: data, hostPath: {{path: {data}}}}}]"
+    mount = "volumeMounts: [{name: data, mountPath: /data/mnist_png}]"
+    mounted = text.replace("          containers:", f"          {volume}\n          containers:")
+    mounted = mounted.replace("- name: main", f"- {mount}\n              name: main")
+    code = ("--code", EXAMPLES / "elasticjob/examples", "--json")
+    done = server.muster("submit", written(server, mounted), *code)
+    if done.returncode and "mounts nothing" in done.stderr:
+        text = text.replace("/data/mnist_png", str(data))
+        done = server.muster("submit", written(server, text), *code)
+    number = json.loads(good(done))["number"]
+    server.wait(number, "succeeded", timeout=200)
+    said = server.log(number)
+    assert "2 processes on" in said, said
+    assert re.search(r"epoch 1  .*accuracy", said)
+    assert sorted(pods(server).values()) == ["0/1 Completed"] * 3
 
 
 def test_unknown_things(start: Starter) -> None:

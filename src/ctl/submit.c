@@ -446,7 +446,8 @@ static void store_all(struct submission *s)
 static int apply(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
-    struct live_job *job = s->ask.apply ? update_target(ctl, s->ask.owner, s->read.job) : NULL;
+    bool update = s->ask.apply && !s->ask.dry_run;
+    struct live_job *job = update ? update_target(ctl, s->ask.owner, s->read.job) : NULL;
     if (!job)
         return 0;
     int changed = update_job(ctl, job, s->ask.owner, s->read.job, err);
