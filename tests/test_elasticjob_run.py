@@ -169,6 +169,29 @@ def test_case_3_suspend(start: Starter) -> None:
     }
 
 
+def test_gang_group_of_two_jobs(start: Starter) -> None:
+    """Gangs of two jobs in two namespaces: both start or none does."""
+    server = start(nodes="1x16cpu,64Gi,4gpu")
+    note = "gang.scheduling.koordinator.sh/min-available: 4"
+    both = f"{note}\n            gang.scheduling.koordinator.sh/groups: [a/{GANG}, b/{GANG}]"
+    two = ("replicas: 4", "replicas: 2"), (note, both.replace(": 4", ": 2", 1))
+    first = server.submit(page("gang", ("namespace: dlrover", "namespace: a"), *two))
+    alone = f"starts together with gang b/{GANG}, which no job has"
+    assert server.job(first)["reason"] == alone
+    holds = server.submit(native("holds", "sleep 600", resources={"cpu": 1, "gpu": 1}))
+    server.wait(holds, "running")
+    second = server.submit(page("gang", ("namespace: dlrover", "namespace: b"), *two))
+    for number in (first, second):  # there is room for one of them
+        job = server.job(number)
+        assert job["state"] == "queued"
+        assert job["reason"].startswith("2 jobs start together; torch-mnist-gang: gpu: 1 short")
+    server.stop(holds, now=True)
+    server.wait(first, "running")
+    server.wait(second, "running")
+    server.stop(first, now=True)
+    server.stop(second, now=True)
+
+
 def test_suspended_and_too_large(start: Starter) -> None:
     """What is short is said before the job is resumed."""
     server = start(nodes=TWO_GPUS)

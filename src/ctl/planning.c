@@ -262,16 +262,53 @@ static enum turn_of turn_of(struct ctl *ctl, struct live_job *job)
     return PASS_BY;
 }
 
+struct bundles { /* of the snapshot: each key is numbered by its first job */
+    struct arena *arena;
+    const char *keys[2 * PLAN_DEPTH];
+    uint64_t numbers[2 * PLAN_DEPTH];
+    size_t n;
+};
+
+/* false: the others that it starts with are not all there. */
+static bool join_bundle(struct ctl *ctl, struct live_job *job, struct bundles *all,
+                        struct sched_job *out)
+{
+    char text[LIVE_REASON_MAX];
+    const char *key = job->row.generation ? NULL : bundle_key(all->arena, job->spec);
+    size_t i = 0;
+    if (!key)
+        return true;
+    out->bundle_size = bundle_ready(ctl, job, key, text, sizeof text);
+    if (!out->bundle_size) {
+        job->why = (struct wait_reason){ .why = WAIT_AFTER };
+        live_set_reason(job, text);
+        return false;
+    }
+    while (i < all->n && strcmp(all->keys[i], key) != 0)
+        i++;
+    if (i == all->n) {
+        all->keys[all->n] = key;
+        all->numbers[all->n++] = job->row.id;
+    }
+    out->bundle = all->numbers[i];
+    return true;
+}
+
 /* Fills jobs with those that may start now, in order; *position is how far down the list that went.
  */
-static size_t look_at(struct ctl *ctl, struct sched_job *jobs, size_t *position)
+static size_t look_at(struct ctl *ctl, struct arena *arena, struct sched_job *jobs,
+                      size_t *position)
 {
+    struct bundles bundles = { .arena = arena };
     size_t n = 0, i = 0;
     while (i < live_waiting(ctl->live) && n < 2 * PLAN_DEPTH) {
         struct live_job *job = live_waiting_at(ctl->live, i);
         enum turn_of turn = turn_of(ctl, job);
-        if (turn == LOOK_AT)
-            jobs[n++] = (struct sched_job){ .id = job->row.id, .spec = job->spec };
+        struct sched_job one = { .id = job->row.id };
+        if (turn == LOOK_AT && join_bundle(ctl, job, &bundles, &one)) {
+            one.spec = job->spec;
+            jobs[n++] = one;
+        }
         i += turn != LEFT; /* the next one is at i when this one left the list */
     }
     *position = i;
@@ -321,7 +358,7 @@ void planning_run(struct ctl *ctl)
     ctl->plan_due = false;
     struct sched_snapshot snapshot = { .cluster = ctl->cluster, .jobs = jobs, .depth = PLAN_DEPTH };
     size_t position = 0;
-    snapshot.n_jobs = look_at(ctl, jobs, &position);
+    snapshot.n_jobs = look_at(ctl, arena, jobs, &position);
     snapshot.n_more = look_for_more(ctl, arena, &more);
     snapshot.more = more;
     ctl->looked = position;

@@ -32,6 +32,8 @@ struct sched_job { /* a waiting job */
     const struct job_spec *spec;
     uint64_t not_before_ms; /* back-off; 0: none */
     bool blocked_after;
+    uint64_t bundle;      /* jobs of one number start together or none; 0: by itself */
+    uint32_t bundle_size; /* how many of them wait */
 };
 /* Tasks of a running job that need a place again (task retry, elastic growth): planned before
  * waiting jobs. All or nothing; those of an elastic job as many as fit. */

@@ -303,6 +303,34 @@ static void test_more_trickles(void **state)
     world_destroy(&w);
 }
 
+/* Jobs of one bundle take their places together, at the turn of the first, or not at all. */
+static void test_bundles(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[] = {
+        { .id = 1, .spec = cpu_job(&w, 4), .bundle = 1, .bundle_size = 2 },
+        { .id = 2, .spec = cpu_job(&w, 3) },
+        { .id = 3, .spec = cpu_job(&w, 4), .bundle = 1, .bundle_size = 2 },
+    };
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.n, 3);
+    assert_int_equal(p.at[0].job, 1);
+    assert_int_equal(p.at[1].job, 3);
+    assert_int_equal(p.at[1].kind, PLAN_ADMIT);
+    assert_int_equal(p.at[2].kind, PLAN_WAIT);
+    ((struct job_spec *)jobs[2].spec)->roles[0].resources.cpu_milli = 9000;
+    p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.n, 3);
+    assert_int_equal(p.at[0].job, 2); /* what they did not take is there for others */
+    assert_int_equal(p.at[1].kind, PLAN_WAIT);
+    assert_int_equal(p.at[2].kind, PLAN_WAIT);
+    jobs[0].bundle_size = 3; /* one is past the depth */
+    p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.at[1].reason.why, WAIT_AHEAD);
+    world_destroy(&w);
+}
+
 static void test_unfit_nodes(void **state)
 {
     (void)state;
@@ -349,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_more_knows_its_peers),
         cmocka_unit_test(test_gang_of_one_role),
         cmocka_unit_test(test_more_trickles),
+        cmocka_unit_test(test_bundles),
         cmocka_unit_test(test_unfit_nodes),
         cmocka_unit_test(test_empty),
     };
