@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import Starter
 from harness import (
+    ROOT,
     Reply,
     Server,
     UnixConnection,
