@@ -118,6 +118,8 @@ void server_health(struct call *);
 void server_metrics(struct call *);
 void server_config(struct call *);
 void nodes_list(struct call *);
+void pods_list(struct call *);
+void pods_show(struct call *);
 void node_drain(struct call *);
 void node_undrain(struct call *);
 void openapi_get(struct call *);

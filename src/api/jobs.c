@@ -52,6 +52,7 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
                               .work_dir = http_query(r, "cwd", 0),
                               .key = http_header(r, "Idempotency-Key"),
                               .wait_for_nodes = call_flag(call, "wait"),
+                              .apply = call_flag(call, "apply"),
                               .dry_run = call_flag(call, "dry_run") };
     const char *like = http_query(r, "like", 0);
     s->text = http_body(r, &s->len);
@@ -373,4 +374,30 @@ void node_undrain(struct call *call)
 void nodes_list(struct call *call)
 {
     call_answer(call, 200, ctl_nodes_tree(call->api->config.ctl, call->arena));
+}
+
+/* ---- pods ---- */
+
+static struct text_node *pods(struct call *call, const char *name)
+{
+    struct err err;
+    struct pod_ask ask = { .namespace = http_query(call->request, "namespace", 0), .name = name };
+    struct text_node *tree = ctl_pods_tree(call->api->config.ctl, call->arena, &ask, &err);
+    if (!tree)
+        call_problem(call, &err, NULL);
+    return tree;
+}
+
+void pods_list(struct call *call)
+{
+    struct text_node *tree = pods(call, NULL);
+    if (tree)
+        call_answer(call, 200, tree);
+}
+
+void pods_show(struct call *call)
+{
+    struct text_node *tree = pods(call, call->param[0]);
+    if (tree)
+        call_answer(call, 200, text_get(tree, "pods")->first);
 }

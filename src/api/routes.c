@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SUBMIT "from name queue env set file code cwd wait dry_run like"
+#define SUBMIT "from name queue env set file code cwd wait dry_run like apply"
 #define LOGS   "task stream tail since attempt follow"
 
 #define ROUTE(m, p, h, f, s, q, a, code)                                                           \
@@ -63,6 +63,10 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
           101),
+    ROUTE("GET", "/v1/pods", pods_list, 0,
+          "Tasks as the pods of the system their job is written for", "namespace", NULL, 200),
+    ROUTE("GET", "/v1/pods/{pod}", pods_show, 0, "One pod with its labels and events", "namespace",
+          "Pod", 200),
     ROUTE("GET", "/v1/nodes", nodes_list, 0, "Nodes with what is used", "", NULL, 200),
     ROUTE("POST", "/v1/nodes/{node}/drain", node_drain, 0, "No new tasks on it", "", NULL, 200),
     ROUTE("POST", "/v1/nodes/{node}/undrain", node_undrain, 0, "Tasks again", "", NULL, 200),

@@ -61,6 +61,8 @@ static void explain_job(const struct text_node *e, struct buf *out)
     else if (strcmp(state, "suspended") == 0 && answer_flag(e, "would_start"))
         buf_addf(out, "%s is suspended; it would start at once: muster resume %llu\n", name,
                  (unsigned long long)answer_number(e, "number", 0));
+    else if (strcmp(state, "suspended") == 0)
+        buf_addf(out, "%s is suspended; resumed now it would wait: %s\n", name, reason);
     else
         buf_addf(out, "%s%s %s%s%s\n", name, out_final(state) ? "" : " is", state,
                  *reason ? ": " : "", reason);

@@ -96,6 +96,8 @@ int submit_path(struct cli *cli, const struct submit_opts *o, const struct submi
         call_query(path, "set", o->set.at[i]);
     if (o->wait)
         call_query(path, "wait", "1");
+    if (o->apply)
+        call_query(path, "apply", "1");
     if (src->text)
         call_query(path, "file", shown_file(cli, src->file));
     if (src->text && getcwd(here, sizeof here))

@@ -9,7 +9,7 @@ struct submit_opts {
     struct common_opts common;
     const char *from, *name, *queue, *code, *key, *like;
     struct opt_list env, set;
-    bool wait;
+    bool wait, apply;
 };
 #define SUBMIT_OPTS                                                                                \
     { .name = "name",                                                                              \

@@ -57,10 +57,11 @@ static size_t last_shown(const struct table *t)
     return last;
 }
 
-static void measure(const struct table *t, size_t widths[TABLE_COLUMNS])
+void table_widths(const struct table *t, size_t *widths)
 {
     for (size_t i = 0; i < t->n_columns; i++) {
         widths[i] = scan_columns(t->columns[i].title, strlen(t->columns[i].title));
+        widths[i] = widths[i] > t->columns[i].least ? widths[i] : t->columns[i].least;
         for (size_t r = 0; r < t->rows; r++) {
             const char *cell = t->cells[r * t->n_columns + i];
             size_t width = scan_columns(cell, strlen(cell));
@@ -100,7 +101,7 @@ void table_print(const struct table *t, size_t indent, bool color, struct buf *o
 {
     size_t widths[TABLE_COLUMNS] = { 0 }, last = last_shown(t);
     bool head = false;
-    measure(t, widths);
+    table_widths(t, widths);
     for (size_t i = 0; i < t->n_columns; i++)
         head = head || t->columns[i].title[0];
     for (size_t r = head ? 0 : 1; r <= t->rows; r++) {

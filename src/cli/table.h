@@ -12,8 +12,9 @@
 
 struct table_column {
     const char *title;
-    bool right; /* numbers */
-    bool wide;  /* only with -o wide */
+    bool right;   /* numbers */
+    bool wide;    /* only with -o wide */
+    size_t least; /* width */
 };
 struct table {
     struct arena *arena;
@@ -30,6 +31,8 @@ void table_init(struct table *, struct arena *, const struct table_column *, siz
 const char **table_row(struct table *);
 /* Colour of the painted column in the newest row. */
 void table_color(struct table *, size_t column, const char *sgr);
+/* Width of each column as it is now; room for n_columns. */
+void table_widths(const struct table *, size_t *widths);
 /* indent spaces before each row; a head line where any column has a title. */
 void table_print(const struct table *, size_t indent, bool color, struct buf *out);
 

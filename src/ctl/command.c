@@ -82,14 +82,24 @@ static int resume(struct command *c, struct err *err)
     if (!job)
         return ended(c, err);
     snprintf(c->text, sizeof c->text, "resumed by %.100s", c->owner);
-    if (job->row.state == JOB_SUSPENDED)
+    if (job->row.state == JOB_SUSPENDED) {
+        job->notes.released_ms = core_now(c->ctl);
+        job->refusal = (struct live_refusal){ .count = 0 };
         return event_job(c->ctl, job, JOB_EV_RESUMED, c->text, NULL) ? 0 : -1;
+    }
     if (job->row.outcome == OUTCOME_SUSPENDED) {
         err_set(err, ERR_CONFLICT, "job %llu is still being suspended",
                 (unsigned long long)c->row.number);
         return err_hint(err, "again when it is");
     }
     return 0; /* it waits or runs: nothing to resume */
+}
+
+int command_suspend(struct ctl *ctl, struct live_job *job, const char *owner, bool hold,
+                    struct err *err)
+{
+    struct command c = { .ctl = ctl, .owner = owner, .job = job, .row = job->row };
+    return hold ? suspend(&c, err) : resume(&c, err);
 }
 
 static int delete (struct command *c, struct err *err)

@@ -115,8 +115,18 @@ void settle_again(struct ctl *, struct live_job *);
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);
 void planning_ask(struct ctl *, size_t position); /* a job joined the waiting list there */
+/* The tasks of a running job that want a place now, in arena; false: none. */
+bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
+
+/* ---- bundle.c ---- */
+/* The gangs of this job and those of others that it starts with, sorted, as one text in arena;
+ * NULL: it starts by itself. */
+const char *bundle_key(struct arena *, const struct job_spec *);
+/* How many waiting jobs have this key, the job itself included, when all gangs are there; 0: text
+ * says which one it waits for. */
+uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *text, size_t size);
 
 /* ---- act.c ---- */
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
@@ -126,6 +136,19 @@ void act_job(struct ctl *, struct live_job *); /* engine calls; only after a com
 struct live_job *load_job(struct ctl *, const struct job_row *);
 void load_forget(struct ctl *, struct live_job *); /* gives its places back and frees it */
 void load_nodes(struct ctl *);                     /* drained flags */
+
+/* ---- command.c ---- */
+/* Suspends or resumes a live job for its owner. */
+int command_suspend(struct ctl *, struct live_job *, const char *owner, bool suspend, struct err *);
+
+/* ---- update.c ---- */
+/* The live job that a text applied again is about: of that owner, project and name, the newest.
+ * NULL: none. */
+struct live_job *update_target(struct ctl *, const char *owner, const struct job_spec *);
+/* Brings it to what the text says, in the open turn: 1 changed, 0 the same already, -1: it differs
+ * in more than suspend, err names what. */
+int update_job(struct ctl *, struct live_job *, const char *owner, const struct job_spec *,
+               struct err *);
 
 /* ---- after.c ---- */
 /* Does a queued job still wait for others? -1: it never can run (text says why). */

@@ -82,6 +82,7 @@ struct ctl_submit {
     const char *work_dir; /* submitter's directory */
     const char *key;      /* idempotency key or NULL */
     bool wait_for_nodes;  /* --wait: queue although larger than the cluster */
+    bool apply;           /* a live job of this owner, project and name is updated: suspend only */
     bool dry_run;         /* answer what would happen, store nothing */
     uint64_t like;        /* text NULL: submit that job's original again with its overrides */
 };
@@ -103,6 +104,13 @@ struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
                                 struct err *); /* {jobs, next} */
 struct text_node *ctl_nodes_tree(struct ctl *, struct arena *);
+/* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
+ * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when
+ * several namespaces have it. */
+struct pod_ask {
+    const char *namespace, *name; /* NULL: all */
+};
+struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
 struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,
                                   size_t limit, struct err *); /* list */
 struct text_node *ctl_explain_tree(struct ctl *, struct arena *, uint64_t job, struct err *);

@@ -119,6 +119,23 @@ static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_jo
     find_ways(ctl, arena, job, view);
 }
 
+/* A job that runs with fewer tasks than it asks for: what keeps the others. */
+static void explain_rest(struct ctl *ctl, struct arena *arena, const struct live_job *job,
+                         struct explain_view *view)
+{
+    struct sched_more more;
+    if (!job->spec || !job->tasks || !planning_left(ctl, arena, job, &more))
+        return;
+    struct sched_snapshot one = { .cluster = ctl->cluster, .more = &more, .n_more = 1 };
+    struct plan plan = sched_plan(&one, core_now(ctl), arena);
+    const char *own = view->reason;
+    if (plan.n == 0 || plan.at[0].kind != PLAN_WAIT)
+        return;
+    add_reason(arena, &plan.at[0].reason, view);
+    view->reason = arena_printf(arena, "%s; %zu more wait: %s", own ? own : "", more.n,
+                                plan.at[0].reason.text ? plan.at[0].reason.text : "");
+}
+
 struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_t id,
                                    struct err *err)
 {
@@ -137,5 +154,7 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_
                                  .reason = live ? live->reason : row.reason };
     if (live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED))
         explain_waiting(ctl, arena, live, &view);
+    else if (live)
+        explain_rest(ctl, arena, live, &view);
     return view_put(arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

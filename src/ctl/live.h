@@ -39,6 +39,13 @@ struct live_task {
     struct task_place place;
 };
 
+/* How often the scheduler found no place for the job, or for what is left of it, for one reason;
+ * only this process knows. */
+struct live_refusal {
+    uint64_t first_ms, last_ms;
+    uint32_t count; /* looks less than a second apart count as one */
+};
+
 enum stop_level { STOP_NONE, STOP_ASKED, STOP_FORCED };
 
 /* What `live` of the job's row keeps. */
@@ -47,6 +54,7 @@ struct live_notes {
     uint64_t
         hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
     uint64_t pending_until_ms; /* fails when it has not begun by then; 0: no */
+    uint64_t released_ms;      /* last resumed; 0: never was suspended */
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */
     bool has_after;            /* waits for other jobs */
@@ -70,7 +78,8 @@ struct live_job {
     bool waits;           /* is in the waiting list */
     bool touched;         /* is in the turn's list */
     enum stop_level stop_sent;
-    struct wait_reason why; /* of the last plan; texts: only .text is kept (in reason) */
+    struct wait_reason why;      /* of the last plan; texts: only .text is kept (in reason) */
+    struct live_refusal refusal; /* for that reason */
     /* the failure that decides, within the turn that applied it */
     bool has_first;
     uint32_t first; /* flat position */

@@ -73,6 +73,7 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
     put_used(arena, map, &notes->used);
     put(arena, map, "hold_until", notes->hold_until_ms);
     put(arena, map, "pending_until", notes->pending_until_ms);
+    put(arena, map, "released", notes->released_ms);
     if (notes->end_by != BY_NONE)
         text_str(arena, map, "end_by", end_by_word(notes->end_by));
     if (notes->force)
@@ -89,6 +90,7 @@ void notes_read_job(struct arena *scratch, const char *text, struct live_notes *
     read_used(map, &notes->used);
     notes->hold_until_ms = number(map, "hold_until");
     notes->pending_until_ms = number(map, "pending_until");
+    notes->released_ms = number(map, "released");
     notes->end_by = by ? end_by_parse(by) : BY_NONE;
     notes->force = flag(map, "force");
     notes->has_after = flag(map, "after");

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PLAN_DEPTH 128 /* blocked jobs looked at; those behind them wait for their turn */
+#define LOOKS_APART_MS 1000
+#define PLAN_DEPTH     128 /* blocked jobs looked at; those behind them wait for their turn */
 
 void planning_ask(struct ctl *ctl, size_t position)
 {
@@ -162,6 +163,40 @@ static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_
     }
 }
 
+/* Numbers alone: a reason whose amounts change is another one. */
+static bool same_reason(const struct wait_reason *a, const struct wait_reason *b)
+{
+    return a->why == b->why && a->need == b->need && a->best == b->best &&
+           a->short_by == b->short_by && a->total == b->total;
+}
+
+static void refused(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+{
+    struct live_refusal *r = &job->refusal;
+    uint64_t now = core_now(ctl);
+    if (r->count == 0 || !same_reason(&job->why, reason))
+        *r = (struct live_refusal){ .first_ms = now, .last_ms = now, .count = 1 };
+    else if (now >= r->last_ms + LOOKS_APART_MS)
+        *r = (struct live_refusal){ r->first_ms, now, r->count + 1 };
+}
+
+static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+{
+    switch (reason->why) {
+    case WAIT_RESOURCE:
+    case WAIT_PORTS:
+    case WAIT_LABELS:
+    case WAIT_NODES_DOWN: refused(ctl, job, reason); break;
+    default: job->refusal = (struct live_refusal){ .count = 0 };
+    }
+    job->why = *reason;
+    job->why.resource = job->why.node = job->why.role = job->why.text = NULL;
+    if (reason->text && *reason->text && job->row.state != JOB_RUNNING)
+        live_set_reason(job, reason->text);
+    if (reason->why == WAIT_TIME && reason->until_ms)
+        core_wake(ctl, reason->until_ms);
+}
+
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     char text[160];
@@ -173,8 +208,11 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     job->row.generation++;
     job->row.not_before_ms = job->row.started_ms = 0;
     job->stop_sent = STOP_NONE;
+    job->refusal = (struct live_refusal){ .count = 0 };
     reset_tasks(ctl, job);
     put_places(ctl, job, entry, 1);
+    if (job->wants_place)
+        ctl->plan_due = true; /* why the rest waits is the next pass's to say */
     for (uint32_t flat = 0; job->wants_place && flat < job->row.tasks; flat++)
         if (job->tasks[flat].wants_place)
             event_task_row(ctl, job, flat);
@@ -186,16 +224,8 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
 {
     if (take(ctl, job, entry))
         put_places(ctl, job, entry, job->launch_seq + 1);
-}
-
-static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
-{
-    job->why = *reason;
-    job->why.resource = job->why.node = job->why.role = job->why.text = NULL;
-    if (reason->text && *reason->text)
-        live_set_reason(job, reason->text);
-    if (reason->why == WAIT_TIME && reason->until_ms)
-        core_wake(ctl, reason->until_ms);
+    if (entry->reason.why != WAIT_NONE)
+        wait_on(ctl, job, &entry->reason);
 }
 
 /* ---- the snapshot ---- */
@@ -232,20 +262,75 @@ static enum turn_of turn_of(struct ctl *ctl, struct live_job *job)
     return PASS_BY;
 }
 
+struct bundles { /* of the snapshot: each key is numbered by its first job */
+    struct arena *arena;
+    const char *keys[2 * PLAN_DEPTH];
+    uint64_t numbers[2 * PLAN_DEPTH];
+    size_t n;
+};
+
+/* false: the others that it starts with are not all there. */
+static bool join_bundle(struct ctl *ctl, struct live_job *job, struct bundles *all,
+                        struct sched_job *out)
+{
+    char text[LIVE_REASON_MAX];
+    const char *key = job->row.generation ? NULL : bundle_key(all->arena, job->spec);
+    size_t i = 0;
+    if (!key)
+        return true;
+    out->bundle_size = bundle_ready(ctl, job, key, text, sizeof text);
+    if (!out->bundle_size) {
+        job->why = (struct wait_reason){ .why = WAIT_AFTER };
+        live_set_reason(job, text);
+        return false;
+    }
+    while (i < all->n && strcmp(all->keys[i], key) != 0)
+        i++;
+    if (i == all->n) {
+        all->keys[all->n] = key;
+        all->numbers[all->n++] = job->row.id;
+    }
+    out->bundle = all->numbers[i];
+    return true;
+}
+
 /* Fills jobs with those that may start now, in order; *position is how far down the list that went.
  */
-static size_t look_at(struct ctl *ctl, struct sched_job *jobs, size_t *position)
+static size_t look_at(struct ctl *ctl, struct arena *arena, struct sched_job *jobs,
+                      size_t *position)
 {
+    struct bundles bundles = { .arena = arena };
     size_t n = 0, i = 0;
     while (i < live_waiting(ctl->live) && n < 2 * PLAN_DEPTH) {
         struct live_job *job = live_waiting_at(ctl->live, i);
         enum turn_of turn = turn_of(ctl, job);
-        if (turn == LOOK_AT)
-            jobs[n++] = (struct sched_job){ .id = job->row.id, .spec = job->spec };
+        struct sched_job one = { .id = job->row.id };
+        if (turn == LOOK_AT && join_bundle(ctl, job, &bundles, &one)) {
+            one.spec = job->spec;
+            jobs[n++] = one;
+        }
         i += turn != LEFT; /* the next one is at i when this one left the list */
     }
     *position = i;
     return n;
+}
+
+bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *job,
+                   struct sched_more *more)
+{
+    uint64_t now = core_now(ctl);
+    *more = (struct sched_more){ .id = job->row.id, .spec = job->spec };
+    if (job->wants_place == 0 || live_closing(job))
+        return false;
+    struct task_ref *refs = ARENA_ARRAY(arena, job->wants_place, struct task_ref);
+    for (uint32_t flat = 0; flat < job->row.tasks && more->n < job->wants_place; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        if (task->wants_place && task->not_before_ms <= now)
+            refs[more->n++] =
+                (struct task_ref){ .role = (uint16_t)task->place.role, .index = task->place.index };
+    }
+    more->tasks = refs;
+    return more->n > 0;
 }
 
 static size_t look_for_more(struct ctl *ctl, struct arena *arena, struct sched_more **out)
@@ -253,22 +338,10 @@ static size_t look_for_more(struct ctl *ctl, struct arena *arena, struct sched_m
     VEC(struct sched_more) all = { 0 };
     size_t cursor = 0;
     struct live_job *job;
-    uint64_t now = core_now(ctl);
-    while (live_next(ctl->live, &cursor, &job)) {
-        if (job->wants_place == 0 || live_closing(job))
-            continue;
-        struct task_ref *refs = ARENA_ARRAY(arena, job->wants_place, struct task_ref);
-        size_t n = 0;
-        for (uint32_t flat = 0; flat < job->row.tasks && n < job->wants_place; flat++) {
-            const struct live_task *task = &job->tasks[flat];
-            if (task->wants_place && task->not_before_ms <= now)
-                refs[n++] = (struct task_ref){ .role = (uint16_t)task->place.role,
-                                               .index = task->place.index };
-        }
-        if (n)
-            vec_push(&all, ((struct sched_more){
-                               .id = job->row.id, .spec = job->spec, .tasks = refs, .n = n }));
-    }
+    struct sched_more more;
+    while (live_next(ctl->live, &cursor, &job))
+        if (planning_left(ctl, arena, job, &more))
+            vec_push(&all, more);
     *out = ARENA_ARRAY(arena, all.n, struct sched_more);
     if (all.n)
         memcpy(*out, all.at, all.n * sizeof **out);
@@ -285,7 +358,7 @@ void planning_run(struct ctl *ctl)
     ctl->plan_due = false;
     struct sched_snapshot snapshot = { .cluster = ctl->cluster, .jobs = jobs, .depth = PLAN_DEPTH };
     size_t position = 0;
-    snapshot.n_jobs = look_at(ctl, jobs, &position);
+    snapshot.n_jobs = look_at(ctl, arena, jobs, &position);
     snapshot.n_more = look_for_more(ctl, arena, &more);
     snapshot.more = more;
     ctl->looked = position;

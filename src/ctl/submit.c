@@ -32,6 +32,7 @@ struct submission {
     struct job_row row;
     struct live_notes notes;
     unsigned char hash[32];
+    const char *updated; /* what became of a job that was there */
 };
 
 /* ---- before reading ---- */
@@ -164,7 +165,7 @@ static int map_storage(struct submission *s, struct err *err)
     const char *uri = s->ask.code_dir ? s->ask.code_dir : code->dir;
     s->site.work_dir = s->ask.work_dir;
     s->site.file = s->ask.file;
-    s->site.wait_for_nodes = s->ask.wait_for_nodes;
+    s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir
                                ? s->ask.code_dir
@@ -181,6 +182,19 @@ static int map_storage(struct submission *s, struct err *err)
     return check_data(s, spec, err);
 }
 
+/* It waits for nodes that hold it; said, because a slip would wait for ever. */
+static void warn_size(struct submission *s)
+{
+    struct wait_reason reason = { 0 };
+    struct report *report = &s->answer->report;
+    if (sched_possible(s->ctl->cluster, s->read.job, s->arena, &reason) == 0)
+        return;
+    struct problem *p = report_warn(report, (struct place){ 0 }, "resources",
+                                    "waits until there are nodes for it: %.300s",
+                                    reason.text ? reason.text : "larger than the cluster");
+    report_hint(report, p, "muster nodes");
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -193,7 +207,9 @@ static int admit(struct submission *s, struct err *err)
         return refuse(s, err, ERR_CANNOT);
     if (map_storage(s, err))
         return -1;
-    if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
+    if (s->read.dialect->queues && !s->ask.wait_for_nodes)
+        warn_size(s);
+    else if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
         return refuse(s, err, ERR_CANNOT);
     return 0;
 }
@@ -284,6 +300,7 @@ static void answer_tree(struct submission *s)
                                    .roles = spec->n_roles,
                                    .warnings = s->site.warnings };
     add_sizes(spec, &view);
+    view.applied = s->ask.apply ? "created" : NULL;
     if (s->ask.dry_run)
         try_out(s, &view);
     else
@@ -309,7 +326,9 @@ static void answer_existing(struct submission *s)
                                    .gpu_milli = row->gpu_milli,
                                    .work_dir = site.code_dir ? NULL : site.work_dir,
                                    .code_dir = site.code_dir,
-                                   .existing = true,
+                                   .existing = !s->updated,
+                                   .applied = s->updated,
+                                   .reason = s->updated ? row->reason : NULL,
                                    .warnings = site.warnings };
     s->answer->job = row->id;
     s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
@@ -425,6 +444,25 @@ static void store_all(struct submission *s)
     ctl->counters.submitted++;
 }
 
+/* 1: the text is about a job that lives, which is as it says now; 0: it is a new one. */
+static int apply(struct submission *s, struct err *err)
+{
+    struct ctl *ctl = s->ctl;
+    bool update = s->ask.apply && !s->ask.dry_run;
+    struct live_job *job = update ? update_target(ctl, s->ask.owner, s->read.job) : NULL;
+    if (!job)
+        return 0;
+    int changed = update_job(ctl, job, s->ask.owner, s->read.job, err);
+    if (changed < 0)
+        return -1;
+    core_row(ctl, s->arena, job->row.id, &s->row);
+    s->row.state = job->row.state;
+    s->row.reason = arena_strdup(s->arena, job->reason);
+    s->updated = changed ? "configured" : "unchanged";
+    answer_existing(s);
+    return 1;
+}
+
 static int submit(struct submission *s, struct err *err)
 {
     if (!s->ask.text && take_after(s, err))
@@ -441,7 +479,12 @@ static int submit(struct submission *s, struct err *err)
         err_set(err, ERR_FULL, "the disk of the server is full");
         return err_hint(err, "make room in %s; running jobs go on", s->ctl->config.state_dir);
     }
-    if (read_text(s, err) || admit(s, err))
+    if (read_text(s, err))
+        return -1;
+    int applied = apply(s, err);
+    if (applied)
+        return applied < 0 ? -1 : 0;
+    if (admit(s, err))
         return -1;
     make_row(s);
     if (!s->ask.dry_run)

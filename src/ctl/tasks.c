@@ -90,8 +90,7 @@ static void put_attempt(const struct ctl *ctl, struct arena *arena, struct text_
     view_put(arena, list, NULL, VIEW_ATTEMPT, &view);
 }
 
-/* The flat position of a row's task, or UINT32_MAX when the job has none such. */
-static uint32_t flat_of(const struct job_spec *spec, struct task_ref ref)
+uint32_t tasks_flat(const struct job_spec *spec, struct task_ref ref)
 {
     if (ref.role >= spec->n_roles || ref.index >= spec->roles[ref.role].replicas)
         return UINT32_MAX;
@@ -114,12 +113,12 @@ static void collect(struct ctl *ctl, struct arena *arena, const struct job_row *
     if (store_attempts(ctl->config.store, arena, job->id, &attempts, &n_attempts, NULL))
         n_attempts = 0;
     for (size_t i = 0; i < n_tasks; i++) {
-        uint32_t flat = flat_of(spec, tasks[i].ref);
+        uint32_t flat = tasks_flat(spec, tasks[i].ref);
         if (flat != UINT32_MAX)
             out[flat].task = &tasks[i];
     }
     for (size_t i = 0; i < n_attempts; i++) {
-        uint32_t flat = flat_of(spec, attempts[i].ref);
+        uint32_t flat = tasks_flat(spec, attempts[i].ref);
         if (flat == UINT32_MAX)
             continue;
         if (!out[flat].attempts)
@@ -183,7 +182,7 @@ int ctl_logs(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_log *
     struct ctl_log *out = ARENA_ARRAY(arena, found, struct ctl_log);
     for (size_t i = 0; i < found; i++) {
         const struct attempt_row *row = &rows[i];
-        if (flat_of(spec, row->ref) == UINT32_MAX)
+        if (tasks_flat(spec, row->ref) == UINT32_MAX)
             continue;
         const char *role = spec->roles[row->ref.role].name;
         AUTO_FREE char *dir = launch_dir(ctl, job.number, row->generation, row->node);

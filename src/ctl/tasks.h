@@ -7,6 +7,8 @@
 
 /* The job's canonical form: the live one, or decoded into arena. NULL: cannot be read. */
 const struct job_spec *tasks_spec(struct ctl *, struct arena *, const struct job_row *);
+/* Flat position of a row's task, or UINT32_MAX when the job has none such. */
+uint32_t tasks_flat(const struct job_spec *, struct task_ref);
 /* [Task], roles in order, with their attempts. */
 struct text_node *tasks_tree(struct ctl *, struct arena *, const struct job_row *);
 

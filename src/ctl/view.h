@@ -15,6 +15,8 @@ enum view_kind {
     VIEW_SUBMITTED,
     VIEW_EXPLAIN,
     VIEW_STATS,
+    VIEW_POD,
+    VIEW_POD_EVENT,
     VIEW_N
 };
 

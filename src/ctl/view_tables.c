@@ -161,7 +161,9 @@ static const struct row submitted_rows[] = {
     ROW(submitted_view, dialect, TEXT, 0, "format it was read as"),
     ROW(submitted_view, title, TEXT, 0, "the format's name for people"),
     ROW(submitted_view, state, TEXT, 0, "queued or suspended; with dry_run starting or queued"),
-    ROW(submitted_view, reason, TEXT, 0, "why it would wait (dry_run)"),
+    ROW(submitted_view, reason, TEXT, 0,
+        "why it would wait (dry_run); of a job that was there (apply)"),
+    ROW(submitted_view, applied, TEXT, 0, "with apply: created configured unchanged"),
     ROW(submitted_view, roles, COUNT, 0, ""),
     ROW(submitted_view, tasks, COUNT, 0, ""),
     ROW(submitted_view, cpu_milli, COUNT, ALWAYS, "in all"),
@@ -220,6 +222,39 @@ static const struct row stats_rows[] = {
     END
 };
 
+static const struct row pod_rows[] = {
+    ROW(pod_view, name, TEXT, 0, ""),
+    ROW(pod_view, namespace, TEXT, 0, "project of its job"),
+    ROW(pod_view, job, COUNT, 0, "number of its job"),
+    ROW(pod_view, task, TEXT, 0, "role/index; absent: the job's master, which is the server"),
+    ROW(pod_view, controlled_by, TEXT, 0, "kind/name of its job"),
+    ROW(pod_view, ready, TEXT, 0, "containers that run, of all: 1/1"),
+    ROW(pod_view, status, TEXT, 0, "Pending ContainerCreating Running Completed Error ..."),
+    ROW(pod_view, restarts, COUNT, ALWAYS, "attempts before this one"),
+    STAMP(pod_view, created, ""),
+    STAMP(pod_view, started, "when its program began"),
+    STAMP(pod_view, ended, ""),
+    ROW(pod_view, node, TEXT, 0, ""),
+    ROW(pod_view, ip, TEXT, 0, ""),
+    ROW(pod_view, image, TEXT, 0, ""),
+    ROW(pod_view, command, TEXT, 0, "of one pod"),
+    GIVEN(pod_view, exit_code, ""),
+    NESTED(pod_view, labels, NULL, "of one pod"),
+    NESTED(pod_view, requests, NULL, "of one pod: name: amount"),
+    NESTED(pod_view, events, "PodEvent", "of one pod"),
+    END
+};
+static const struct row pod_event_rows[] = {
+    ROW(pod_event_view, type, TEXT, 0, "Normal Warning"),
+    ROW(pod_event_view, reason, TEXT, 0, "FailedScheduling Scheduled Started ..."),
+    ROW(pod_event_view, count, COUNT, 0, "times it came, folded into one"),
+    STAMP(pod_event_view, first, ""),
+    STAMP(pod_event_view, last, ""),
+    ROW(pod_event_view, from, TEXT, 0, ""),
+    ROW(pod_event_view, message, TEXT, 0, ""),
+    END
+};
+
 static const struct {
     const char *name;
     const struct row *rows;
@@ -232,6 +267,8 @@ static const struct {
     [VIEW_SUBMITTED] = { .name = "Submitted", .rows = submitted_rows },
     [VIEW_EXPLAIN] = { .name = "Explanation", .rows = explain_rows },
     [VIEW_STATS] = { .name = "Stats", .rows = stats_rows },
+    [VIEW_POD] = { .name = "Pod", .rows = pod_rows },
+    [VIEW_POD_EVENT] = { .name = "PodEvent", .rows = pod_event_rows },
 };
 
 const char *view_name(enum view_kind kind)

@@ -44,7 +44,7 @@ struct node_view_out {
     struct text_node *labels, *custom;
 };
 struct submitted_view {
-    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir;
+    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir, *applied;
     uint64_t number, roles, tasks, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
     struct text_node *warnings, *places;
@@ -61,6 +61,19 @@ struct stats_view {
         gpu_used_milli;
     uint64_t turns, commits, commits_failed, facts, events, plans, submitted;
     bool storage_full;
+};
+
+struct pod_view {
+    const char *name, *namespace, *status, *ready, *controlled_by, *task, *node, *ip, *image,
+        *command;
+    uint64_t job, restarts, created_ms, started_ms, ended_ms;
+    bool has_exit_code;
+    int64_t exit_code;
+    struct text_node *labels, *requests, *events;
+};
+struct pod_event_view {
+    const char *type, *reason, *from, *message;
+    uint64_t count, first_ms, last_ms;
 };
 
 /* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. */

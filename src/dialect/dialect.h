@@ -9,6 +9,7 @@
 #include "job/job.h"
 #include "job/place.h"
 #include "job/state.h"
+#include "job/unfit.h"
 #include "text/tree.h"
 
 /* What a front end may know of the place it runs at. */
@@ -33,10 +34,29 @@ struct dialect {
      * warning per canonical field in report. NULL: this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
+    bool queues;    /* a job larger than the cluster waits for one that holds it */
     bool documents; /* also reads a YAML text of several documents: root is then a list of them */
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*"): masked in the kept text
      * for others than the owner. */
     const char *const *secrets;
+};
+
+/* How a system that runs tasks as pods shows them, in the words of its tools. */
+struct pod_words {
+    const char *kind;      /* of the object that stands for the job: "ElasticJob" */
+    const char *scheduler; /* who says why a pod waits */
+    /* The pod of a task's attempt (place: role, index, attempt from 1), in arena. */
+    const char *(*name)(struct arena *, const struct job_spec *, const struct task_place *);
+    /* The pod that stands for the server as the job's master, in arena; may be NULL. */
+    const char *(*master)(struct arena *, const struct job_spec *);
+    void (*labels)(struct arena *, const struct job_spec *,
+                   const struct task_place *, /* NULL: of the master */
+                   struct pairs *out);
+    const char *(*status)(enum task_state, const char *phrase); /* phrase: of its end, may be "" */
+    /* Why no node takes the next pod, in arena. */
+    const char *(*unfit)(struct arena *, const struct unfits *);
+    /* The same for members of a gang of which one has no place. */
+    const char *(*rejected)(struct arena *, const struct job_spec *, const struct unfits *);
 };
 
 /* Words for one end, from the convention's exit table. */
@@ -69,6 +89,7 @@ struct convention {
     struct end_words (*classify)(const struct job_spec *, const struct ending *);
     const char *(*job_word)(enum job_state, bool any_task_running); /* "WAITING" */
     const char *(*task_word)(enum task_state);
+    const struct pod_words *pods; /* NULL: its tasks are no pods */
     /* A value of the role's own env as this task gets it (Kubernetes' $(NAME)), in arena or value
      * itself; known: what the task has so far. */
     const char *(*expand)(struct arena *, const struct dialect_task *, const struct pairs *known,

@@ -125,7 +125,8 @@ struct job_after {
 struct gang {
     const char *name;
     struct words roles;
-    uint32_t min; /* tasks; 0: all */
+    uint32_t min;      /* tasks; 0: all */
+    struct words with; /* gangs of other jobs, PROJECT/NAME: all start together or none */
 };
 struct colocate {
     struct words roles;

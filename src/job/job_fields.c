@@ -110,13 +110,18 @@ static const struct field after_fields[] = {
     FIELD_END,
 };
 
+enum { GANGS_WITH_MAX = 64 };
 static const struct field gang_fields[] = {
     FIELD(TEXT, "name", struct gang, name, .min = 1, .max = JOB_NAME_MAX,
-          .doc = "name of the gang in its project; jobs that name the same gang start together"),
+          .doc = "name of the gang in its project"),
     FIELD(WORDS, "roles", struct gang, roles, .flags = FIELD_REQUIRED | FIELD_ONE,
           .max = JOB_MAX_ROLES, .chars = &name_chars, .doc = "roles of the gang"),
     FIELD(U32, "min", struct gang, min, .max = JOB_MAX_TASKS, .unit = "tasks",
           .doc = "tasks that must be able to start together; 0: the least of every role"),
+    FIELD(WORDS, "with", struct gang, with, .flags = FIELD_ONE, .max = GANGS_WITH_MAX,
+          .doc =
+              "gangs of other jobs, PROJECT/NAME: all of them start together or none; each names "
+              "the others"),
     FIELD_END,
 };
 

@@ -40,13 +40,19 @@ static uint32_t role_least(const struct role *r)
     return r->min && r->min < r->replicas ? r->min : r->replicas;
 }
 
-/* A gang that counts over its roles leaves it to the count which of them come. */
+/* A gang that counts over its roles leaves it to the count which of them come; one of a single role
+ * says how many of it. */
 static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
 {
-    uint32_t least = role_least(r);
-    for (size_t i = 0; i < job->n_gangs; i++)
-        if (job->gangs[i].min && contains(&job->gangs[i].roles, r->name) && least == r->replicas)
-            return 0;
+    uint32_t least = role_least(r), own = least == r->replicas ? 0 : least;
+    for (size_t i = 0; i < job->n_gangs; i++) {
+        const struct gang *gang = &job->gangs[i];
+        if (!gang->min || !contains(&gang->roles, r->name))
+            continue;
+        least = own;
+        if (gang->roles.n == 1 && gang->min > least)
+            least = gang->min < r->replicas ? gang->min : r->replicas;
+    }
     return least;
 }
 
@@ -278,7 +284,7 @@ void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *clus
                     const struct sched_more *more)
 {
     const struct want *wants = begin(crew, arena, cluster, more->spec);
-    crew->some_only = true;
+    crew->some_only = crew->trickles = true;
     crew->n_places = (uint32_t)more->n;
     crew->groups = ARENA_ARRAY(arena, more->n, struct group);
     crew->places = ARENA_ARRAY(arena, more->n, struct task_place);
@@ -286,6 +292,8 @@ void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *clus
     for (uint32_t i = 0; i < crew->n_places; i++) {
         struct task_ref t = more->tasks[i];
         uint32_t pin = pinned(crew, more, t);
+        const struct role *role = &more->spec->roles[t.role];
+        crew->trickles = crew->trickles && role_least_in(more->spec, role) < role->replicas;
         crew->places[i] = (struct task_place){ .role = t.role, .index = t.index };
         struct group *g = group_for(crew, &wants[t.role], pin);
         if (!g->units) {

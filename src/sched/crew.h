@@ -52,6 +52,7 @@ struct crew {
     size_t n_avoid;
     bool elastic;    /* may start with fewer than all tasks */
     bool some_only;  /* tasks of a running job */
+    bool trickles;   /* of one that goes on without them: any number of them helps */
     uint32_t *steps; /* what searching may still spend, shared by a pass; NULL: enough for one */
 };
 

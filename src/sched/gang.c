@@ -271,3 +271,15 @@ enum gang_answer gang_place(struct crew *crew)
         finish(crew);
     return answer;
 }
+
+void gang_fill(struct crew *crew)
+{
+    crew_seat(crew);
+    fill_rest(crew);
+}
+
+void gang_place_some(struct crew *crew)
+{
+    gang_fill(crew);
+    finish(crew);
+}

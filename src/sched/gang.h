@@ -13,6 +13,11 @@ enum gang_answer {
  * replicas fit); otherwise nothing was taken. */
 enum gang_answer gang_place(struct crew *);
 
+/* Tasks of a running job that trickle: as many as fit, also none (n_places 0). */
+void gang_place_some(struct crew *);
+/* The same, before the places are shortened to those that were given. */
+void gang_fill(struct crew *);
+
 /* For explaining: places what fits, group by group, and returns the first group that does not get
  * its least; NULL when all do. What was placed stays taken until fit_back(). */
 struct group *gang_stuck(struct crew *);

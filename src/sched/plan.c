@@ -59,6 +59,15 @@ static void plan_more(struct pass *pass, const struct sched_more *more)
     }
     struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
     *reason = reason_now(&crew, answer);
+    if (crew.trickles) {
+        crew_init_more(&crew, pass->arena, pass->cluster, more);
+        gang_place_some(&crew);
+        if (crew.n_places > 0) {
+            add_placed(pass, PLAN_MORE, more->id, &crew);
+            pass->plan.at[pass->plan.n - 1].reason = *reason;
+            return;
+        }
+    }
     add_wait(pass, more->id, reason, 0);
 }
 
@@ -81,6 +90,54 @@ static const struct wait_reason *place_job(struct pass *pass, const struct sched
     *reason = reason_now(&crew, answer);
     map_set(pass->failed, shape, reason);
     return reason;
+}
+
+/* The clone's places are taken by all jobs of the bundle, or the clone is thrown away. */
+static const struct wait_reason *place_bundle(struct pass *pass, const struct sched_job **jobs,
+                                              size_t n)
+{
+    struct crew *crews = ARENA_ARRAY(pass->arena, n, struct crew);
+    struct cluster *trial = cluster_clone(pass->cluster);
+    for (size_t i = 0; i < n; i++) {
+        crew_init(&crews[i], pass->arena, trial, jobs[i]->spec);
+        crews[i].steps = &pass->steps;
+        enum gang_answer answer = gang_place(&crews[i]);
+        if (answer == GANG_PLACED)
+            continue;
+        struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
+        *reason = reason_now(&crews[i], answer);
+        reason->text = arena_printf(pass->arena, "%u jobs start together; %s: %s", (unsigned)n,
+                                    jobs[i]->spec->name ? jobs[i]->spec->name : "", reason->text);
+        cluster_destroy(trial);
+        return reason;
+    }
+    cluster_destroy(pass->cluster);
+    pass->cluster = trial;
+    for (size_t i = 0; i < n; i++)
+        add_placed(pass, PLAN_ADMIT, jobs[i]->id, &crews[i]);
+    return NULL;
+}
+
+/* All of them at the turn of the first. */
+static void plan_bundle(struct pass *pass, size_t at)
+{
+    const struct sched_snapshot *s = pass->snapshot;
+    const struct sched_job **jobs = ARENA_ARRAY(pass->arena, s->n_jobs, const struct sched_job *);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        if (s->jobs[i].bundle != s->jobs[at].bundle)
+            continue;
+        if (i < at)
+            return; /* planned already */
+        jobs[n++] = &s->jobs[i];
+    }
+    bool all = n == s->jobs[at].bundle_size && pass->blocked < pass->depth;
+    const struct wait_reason *blocked = all ? place_bundle(pass, jobs, n) : &pass->ahead;
+    if (!blocked)
+        return;
+    pass->blocked++;
+    for (size_t i = 0; i < n; i++)
+        add_wait(pass, jobs[i]->id, blocked, pass->in_line++);
 }
 
 static const struct wait_reason *back_off(struct pass *pass, uint64_t until_ms)
@@ -144,7 +201,10 @@ struct plan sched_plan(const struct sched_snapshot *snapshot, uint64_t now_ms, s
     for (size_t i = 0; i < snapshot->n_more; i++)
         plan_more(&pass, &snapshot->more[i]);
     for (size_t i = 0; i < snapshot->n_jobs; i++)
-        plan_job(&pass, &snapshot->jobs[i]);
+        if (snapshot->jobs[i].bundle)
+            plan_bundle(&pass, i);
+        else
+            plan_job(&pass, &snapshot->jobs[i]);
     return pass_end(&pass);
 }
 

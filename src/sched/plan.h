@@ -2,6 +2,7 @@
 #ifndef SCHED_PLAN_H
 #define SCHED_PLAN_H
 
+#include "job/unfit.h"
 #include "sched/cluster.h"
 
 enum wait_why {
@@ -31,9 +32,11 @@ struct sched_job { /* a waiting job */
     const struct job_spec *spec;
     uint64_t not_before_ms; /* back-off; 0: none */
     bool blocked_after;
+    uint64_t bundle;      /* jobs of one number start together or none; 0: by itself */
+    uint32_t bundle_size; /* how many of them wait */
 };
 /* Tasks of a running job that need a place again (task retry, elastic growth): planned before
- * waiting jobs. */
+ * waiting jobs. All or nothing; those of an elastic job as many as fit. */
 struct sched_more {
     uint64_t id;
     const struct job_spec *spec;
@@ -58,11 +61,12 @@ struct plan_entry {
     enum plan_kind kind;
     uint64_t job;
     /* ADMIT: the tasks in flat order; all, or at least the least of an elastic job. MORE: those
-     * asked for, in their order (attempt 0). */
+     * asked for, in their order (attempt 0); some of them when the job is elastic. */
     struct task_place *tasks;
     uint32_t n_tasks;
-    uint64_t at_ms;            /* RESERVE */
-    struct wait_reason reason; /* WAIT */
+    uint64_t at_ms; /* RESERVE */
+    struct wait_reason
+        reason; /* WAIT; MORE: of those that found no place, WAIT_NONE when all did */
 };
 struct plan {
     struct plan_entry *at; /* MORE, then ADMIT, each in its order, then the rest */
@@ -83,5 +87,9 @@ struct plan_entry sched_try(const struct cluster *, const struct sched_job *, ui
 /* Example places for `check --env` without a server: one big node "node" at 127.0.0.1, ports from
  * port_first. */
 struct plan_entry sched_example(const struct job_spec *, struct arena *);
+
+/* Why the next task finds no place now. more: tasks of a running job, or n 0: its job as a whole,
+ * of which the least is placed first. Texts in arena. */
+struct unfits sched_unfit(const struct cluster *, const struct sched_more *more, struct arena *);
 
 #endif

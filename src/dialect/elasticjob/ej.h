@@ -173,6 +173,11 @@ struct end_words ej_classify(const struct job_spec *, const struct ending *);
 const char *ej_job_word(enum job_state, bool any_task_running);
 const char *ej_task_word(enum task_state);
 
+extern const struct pod_words ej_pods; /* pods.c */
+/* The pod's number: its index, and more with every relaunch. */
+uint32_t ej_pod_id(const struct role *, const struct task_place *);
+const char *ej_pod_name(struct arena *, const struct job_spec *, const struct task_place *);
+
 /* Our part of job->extra: texts and flags by key; NULL or false when absent. */
 const char *ej_extra_text(const struct job_spec *, const char *key);
 bool ej_extra_flag(const struct job_spec *, const char *key);

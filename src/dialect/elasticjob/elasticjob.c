@@ -18,6 +18,7 @@ const struct dialect elasticjob_dialect = {
     .detect = ej_detect,
     .read = ej_read,
     .documents = true,
+    .queues = true,
     .yaml = true,
     .secrets = secrets,
 };
@@ -30,6 +31,7 @@ const struct convention elasticjob_convention = {
     .classify = ej_classify,
     .job_word = ej_job_word,
     .task_word = ej_task_word,
+    .pods = &ej_pods,
 };
 
 /* ---- places ---- */

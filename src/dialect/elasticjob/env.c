@@ -62,12 +62,6 @@ static const char *text_or_empty(const char *text)
 
 /* ---- who the task is ---- */
 
-static uint32_t id_of(const struct task_place *task, const struct role *role)
-{
-    uint32_t relaunched = task->attempt > 0 ? task->attempt - 1 : 0;
-    return task->index + relaunched * role->replicas;
-}
-
 /* Workers as the job was written: one of them may be the chief. */
 static uint32_t nodes_of(const struct writer *w)
 {
@@ -81,8 +75,8 @@ static void put_task(struct writer *w)
 {
     struct pairs *out = w->out;
     const char *type = w->role->name;
-    uint32_t id = id_of(w->task, w->role), rank = w->task->index, nodes = nodes_of(w);
-    pairs_setf(out, w->arena, "POD_NAME", "%s-edljob-%s-%u", text_or_empty(w->job->name), type, id);
+    uint32_t id = ej_pod_id(w->role, w->task), rank = w->task->index, nodes = nodes_of(w);
+    pairs_set(out, w->arena, "POD_NAME", ej_pod_name(w->arena, w->job, w->task));
     pairs_set(out, w->arena, "POD_IP", text_or_empty(w->task->address));
     pairs_set(out, w->arena, "NODE_IP", text_or_empty(w->task->address));
     static const char *const fronts[] = { "NODE", "WORKER" };

@@ -27,6 +27,7 @@ struct ganging {
 struct wish { /* a template's gang */
     const char *name;
     uint32_t min;
+    struct words with; /* gangs of other jobs */
     struct ej_spot at; /* of the minimum */
 };
 
@@ -131,10 +132,10 @@ static struct text_node *as_json(const struct ganging *g, const char *key)
     return text ? json_parse(g->r->arena, text, strlen(text), 0, &own) : NULL;
 }
 
-/* Gangs of several jobs that start together: named, and each started by itself. */
-static void check_groups(const struct ganging *g, const char *name)
+/* Gangs of several jobs that start together. */
+static void read_groups(const struct ganging *g, struct wish *wish)
 {
-    const char *own = arena_printf(g->r->arena, "%s/%s", g->r->job->project, name);
+    const char *own = arena_printf(g->r->arena, "%s/%s", g->r->job->project, wish->name);
     struct ej_spot at = note_at(g, KOORD "groups");
     if (!note(g, KOORD "groups"))
         return;
@@ -146,14 +147,10 @@ static void check_groups(const struct ganging *g, const char *name)
         report_hint(g->r->report, ej_fail(g->r, at, "is no list of gangs"), "[\"%s\"]", own);
         return;
     }
+    wish->with.at = ARENA_ARRAY(g->r->arena, list->count, const char *);
     for (const struct text_node *item = list->first; item; item = item->next)
-        if (strcmp(item->str, own) != 0) {
-            report_hint(
-                g->r->report,
-                ej_warn(g->r, at, "names %.80s: gangs start each by itself here", item->str),
-                "one job with all roles starts as one gang");
-            return;
-        }
+        if (strcmp(item->str, own) != 0)
+            wish->with.at[wish->with.n++] = item->str;
 }
 
 /* The lowest layer that must hold all, or the first that should. */
@@ -328,7 +325,7 @@ static void join(const struct ganging *g, const struct wish *wish)
     struct gang *gang = gang_named(job, wish->name);
     if (!gang) {
         gang = &job->gangs[job->n_gangs++];
-        *gang = (struct gang){ .name = wish->name, .min = wish->min };
+        *gang = (struct gang){ .name = wish->name, .min = wish->min, .with = wish->with };
         gang->roles.at = ARENA_ARRAY(g->r->arena, job->n_roles, const char *);
     } else if (gang->min != wish->min) {
         struct problem *p = ej_warn(g->r, wish->at, "is %u, and %s begins the gang with %u",
@@ -361,7 +358,7 @@ static void one_role(const struct ganging *g)
         for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
             check_choice(g, &choices[i]);
         warn_idle(g);
-        check_groups(g, wish.name);
+        read_groups(g, &wish);
         check_total(g, &wish);
         read_topology(g);
         join(g, &wish);

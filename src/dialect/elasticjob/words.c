@@ -92,19 +92,18 @@ struct end_words ej_classify(const struct job_spec *job, const struct ending *e)
 
 /* ---- states ---- */
 
-/* There the job's phase is that of its master's pod, Running while all workers wait; here Pending
- * until a task runs. */
+/* As there, the phase is that of the master's pod: the server runs, so it is Running also while all
+ * workers wait. */
 const char *ej_job_word(enum job_state state, bool any_task_running)
 {
+    (void)any_task_running;
     switch (state) {
     case JOB_SUSPENDED: return "Suspended";
     case JOB_RESTARTING: return "Restarting";
     case JOB_SUCCEEDED: return "Succeeded";
     case JOB_FAILED: return "Failed";
     case JOB_STOPPED: return "Stopped";
-    case JOB_RUNNING:
-    case JOB_STOPPING: return "Running";
-    default: return any_task_running ? "Running" : "Pending";
+    default: return "Running";
     }
 }
 

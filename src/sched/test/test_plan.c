@@ -242,6 +242,116 @@ static void test_more_knows_its_peers(void **state)
     world_destroy(&w);
 }
 
+/* Four tasks of one device each, of which `least` start together. */
+static struct job_spec *gpu_gang(struct world *w, uint32_t least, struct gang *gang)
+{
+    static const char *roles[] = { "w" };
+    struct role role = { .name = "w", .replicas = 4, .min = 1, .resources = { .gpu_milli = 1000 } };
+    struct job_spec *job = world_job(w->arena, &role, 1);
+    *gang = (struct gang){ .name = "g", .min = least, .roles = { .at = roles, .n = 1 } };
+    job->gangs = gang;
+    job->n_gangs = 1;
+    return job;
+}
+
+static void test_gang_of_one_role(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct gang gang;
+    struct sched_job four = { .id = 1, .spec = gpu_gang(&w, 4, &gang) };
+    struct plan p = plan_of(&w, &four, 1);
+    assert_int_equal(p.at[0].kind, PLAN_WAIT);
+    assert_string_equal(p.at[0].reason.text,
+                        "gpu: 2 short, 2 of 4 w tasks fit; n1 comes closest with 0 of 1 free");
+    struct unfits u = sched_unfit(w.cluster, &(struct sched_more){ .spec = four.spec }, w.arena);
+    assert_int_equal(u.nodes, 2);
+    assert_int_equal(u.index, 2);
+    assert_int_equal(u.n, 1);
+    assert_int_equal(u.at[0].kind, UNFIT_RESOURCE);
+    assert_string_equal(u.at[0].name, "gpu");
+    assert_int_equal(u.at[0].nodes, 2);
+    gang.min = 2;
+    p = plan_of(&w, &four, 1);
+    assert_int_equal(p.at[0].kind, PLAN_ADMIT);
+    assert_int_equal(p.at[0].n_tasks, 2);
+    world_destroy(&w);
+}
+
+/* What a job goes on without comes one by one; what it cannot go on without comes together. */
+static void test_more_trickles(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct gang gang;
+    struct job_spec *job = gpu_gang(&w, 2, &gang);
+    static const struct task_ref refs[] = { { .index = 1 }, { .index = 2 }, { .index = 3 } };
+    struct sched_more more = { .id = 1, .spec = job, .tasks = refs, .n = ARRAY_LEN(refs) };
+    struct sched_snapshot s = { .cluster = w.cluster, .more = &more, .n_more = 1 };
+    struct plan p = sched_plan(&s, 1000, w.arena);
+    assert_int_equal(p.n, 1);
+    assert_int_equal(p.at[0].kind, PLAN_MORE);
+    assert_int_equal(p.at[0].n_tasks, 2);
+    assert_int_equal(p.at[0].tasks[0].index, 1);
+    assert_int_equal(p.at[0].reason.why, WAIT_RESOURCE);
+    struct unfits u = sched_unfit(w.cluster, &more, w.arena);
+    assert_int_equal(u.index, 3);
+    job->n_gangs = 0;
+    job->roles[0].min = 4;
+    p = sched_plan(&s, 1000, w.arena);
+    assert_int_equal(p.at[0].kind, PLAN_WAIT);
+    world_destroy(&w);
+}
+
+/* Jobs of one bundle take their places together, at the turn of the first, or not at all. */
+static void test_bundles(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct sched_job jobs[] = {
+        { .id = 1, .spec = cpu_job(&w, 4), .bundle = 1, .bundle_size = 2 },
+        { .id = 2, .spec = cpu_job(&w, 3) },
+        { .id = 3, .spec = cpu_job(&w, 4), .bundle = 1, .bundle_size = 2 },
+    };
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.n, 3);
+    assert_int_equal(p.at[0].job, 1);
+    assert_int_equal(p.at[1].job, 3);
+    assert_int_equal(p.at[1].kind, PLAN_ADMIT);
+    assert_int_equal(p.at[2].kind, PLAN_WAIT);
+    ((struct job_spec *)jobs[2].spec)->roles[0].resources.cpu_milli = 9000;
+    p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.n, 3);
+    assert_int_equal(p.at[0].job, 2); /* what they did not take is there for others */
+    assert_int_equal(p.at[1].kind, PLAN_WAIT);
+    assert_int_equal(p.at[2].kind, PLAN_WAIT);
+    jobs[0].bundle_size = 3; /* one is past the depth */
+    p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.at[1].reason.why, WAIT_AHEAD);
+    world_destroy(&w);
+}
+
+static void test_unfit_nodes(void **state)
+{
+    (void)state;
+    struct world w = world_create(nodes, ARRAY_LEN(nodes));
+    struct role role = { .name = "w",
+                         .replicas = 1,
+                         .resources = { .cpu_milli = 9000, .gpu_milli = 3000 } };
+    struct job_spec *job = world_job(w.arena, &role, 1);
+    cluster_set_drained(w.cluster, 1, true);
+    struct unfits u = sched_unfit(w.cluster, &(struct sched_more){ .spec = job }, w.arena);
+    assert_int_equal(u.n, 3); /* n1 lacks both, n2 is drained */
+    assert_int_equal(u.at[2].kind, UNFIT_DRAINED);
+    cluster_set_up(w.cluster, 1, false);
+    pairs_set(&job->placing.labels, w.arena, "zone", "a");
+    u = sched_unfit(w.cluster, &(struct sched_more){ .spec = job }, w.arena);
+    assert_int_equal(u.n, 2);
+    assert_int_equal(u.at[0].kind, UNFIT_NODE);
+    assert_int_equal(u.at[1].kind, UNFIT_DOWN);
+    world_destroy(&w);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -265,6 +375,10 @@ int main(void)
         cmocka_unit_test(test_blocked_port),
         cmocka_unit_test(test_more_comes_first),
         cmocka_unit_test(test_more_knows_its_peers),
+        cmocka_unit_test(test_gang_of_one_role),
+        cmocka_unit_test(test_more_trickles),
+        cmocka_unit_test(test_bundles),
+        cmocka_unit_test(test_unfit_nodes),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void test_phases(void **state)
 {
     (void)state;
     assert_string_equal(ej_job_word(JOB_SUSPENDED, false), "Suspended");
-    assert_string_equal(ej_job_word(JOB_QUEUED, false), "Pending");
+    assert_string_equal(ej_job_word(JOB_QUEUED, false), "Running");
     assert_string_equal(ej_job_word(JOB_STARTING, true), "Running");
     assert_string_equal(ej_job_word(JOB_RUNNING, true), "Running");
     assert_string_equal(ej_job_word(JOB_RESTARTING, false), "Restarting");

@@ -1,0 +1,80 @@
+/* muster apply: files as wishes. A job that is not there is submitted; one that lives and is the
+ * same but for suspend is suspended or resumed. */
+#include "cli/cmd.h"
+
+#include "base/mem.h"
+#include "cli/answer.h"
+#include "cli/out.h"
+#include "cli/submit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct apply_opts {
+    struct submit_opts submit;
+    struct opt_list files;
+};
+static const struct opt opts[] = {
+    { .name = "filename",
+      .letter = 'f',
+      .type = OPT_LIST,
+      .offset = offsetof(struct apply_opts, files),
+      .arg = "FILE",
+      .help = "a job in any format, - for stdin (again for more)" },
+    SUBMIT_OPTS,
+    COMMON_OPTS,
+    OPT_END,
+};
+
+static void print_applied(struct cli *cli, const struct text_node *job)
+{
+    const char *applied = answer_text(job, "applied", "created");
+    if (strcmp(applied, "created") == 0) {
+        submit_print(cli, job);
+        return;
+    }
+    unsigned long long number = answer_number(job, "number", 0);
+    if (cli->quiet)
+        printf("%llu\n", number);
+    else
+        printf("%llu %s  %s: %s, %s\n", number, answer_text(job, "name", "?"), applied,
+               answer_text(job, "state", ""), answer_text(job, "reason", ""));
+}
+
+static int run_apply(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    struct apply_opts o = *(const struct apply_opts *)opts_;
+    (void)argv;
+    if (cmd_operands(&cmd_apply, argc, 0, 0, err) < 0)
+        return -1;
+    if (o.files.n == 0) {
+        err_set(err, ERR_INPUT, "muster apply needs a file");
+        return err_hint(err, "muster apply -f FILE");
+    }
+    o.submit.apply = true;
+    for (size_t i = 0; i < o.files.n; i++) {
+        const struct text_node *job = submit_file(cli, &o.submit, o.files.at[i], i, err);
+        if (!job)
+            return o.files.n > 1 ? err_in(err, "%s", o.files.at[i]) : -1;
+        if (cli->json)
+            out_json(job);
+        else
+            print_applied(cli, job);
+    }
+    return EXIT_OK;
+}
+
+static const char *const examples[] = {
+    "muster apply -f job.yaml",
+    "submits it; applied again with another suspend: suspends or resumes it",
+    NULL,
+};
+const struct cmd cmd_apply = {
+    .name = "apply",
+    .summary = "submit jobs, or bring them to what their files say",
+    .operands = "-f FILE",
+    .opts = opts,
+    .size = sizeof(struct apply_opts),
+    .examples = examples,
+    .run = run_apply,
+};

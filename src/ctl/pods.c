@@ -1,0 +1,374 @@
+/* Jobs as the pods of the system they are written for: lists, and one pod with its events.
+ *
+ * Inputs: rows, and what lives in memory. Effects: none. Nothing of it is stored: names and words
+ * are the convention's, events of placing and starting come from the attempts, and why a pod waits
+ * is asked of the scheduler again (times and counts are those of its looks). */
+#include "ctl/core.h"
+#include "ctl/notes.h"
+#include "ctl/tasks.h"
+#include "ctl/views.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JOBS_MAX 5000 /* the newest that are looked at */
+#define PAGE     1000
+
+struct pods {
+    struct ctl *ctl;
+    struct arena *arena;
+    const struct pod_ask *ask;
+    struct text_node *list;
+    /* the job that is being shown */
+    const struct job_row *row;
+    const struct live_job *live;
+    const struct job_spec *spec;
+    const struct pod_words *words;
+    uint64_t released_ms;        /* its tasks might begin then */
+    const struct unfits *unfits; /* asked once a job, when needed */
+};
+
+struct task_now { /* one task, from its row and its last attempt */
+    const struct task_row *task;
+    const struct attempt_row *last;
+    uint32_t attempts;
+};
+
+/* ---- events ---- */
+
+static struct text_node *new_list(struct arena *arena)
+{
+    return text_list(arena, NULL, NULL);
+}
+
+static void put_event(struct pods *p, struct pod_view *pod, struct pod_event_view *event)
+{
+    event->count = event->count ? event->count : 1;
+    event->first_ms = event->first_ms ? event->first_ms : event->last_ms;
+    if (!pod->events)
+        pod->events = new_list(p->arena);
+    view_put(p->arena, pod->events, NULL, VIEW_POD_EVENT, event);
+}
+
+static const struct unfits *unfits_of(struct pods *p)
+{
+    struct sched_more more;
+    if (p->unfits)
+        return p->unfits;
+    if (!planning_left(p->ctl, p->arena, p->live, &more))
+        more = (struct sched_more){ .spec = p->spec };
+    struct unfits *found = ARENA_NEW(p->arena, struct unfits);
+    *found = sched_unfit(p->ctl->cluster, &more, p->arena);
+    p->unfits = found;
+    return found;
+}
+
+static void put_waiting(struct pods *p, struct pod_view *pod)
+{
+    const struct live_refusal *r = &p->live->refusal;
+    const struct unfits *u = r->count ? unfits_of(p) : NULL;
+    if (!u || u->n == 0)
+        return;
+    struct pod_event_view event = { .type = "Warning",
+                                    .reason = "FailedScheduling",
+                                    .from = p->words->scheduler,
+                                    .count = r->count,
+                                    .first_ms = r->first_ms,
+                                    .last_ms = r->last_ms };
+    event.message =
+        p->live->waits ? p->words->rejected(p->arena, p->spec, u) : p->words->unfit(p->arena, u);
+    put_event(p, pod, &event);
+}
+
+static void put_life(struct pods *p, struct pod_view *pod, const struct attempt_row *a)
+{
+    struct pod_event_view event = { .type = "Normal",
+                                    .reason = "Scheduled",
+                                    .from = p->words->scheduler,
+                                    .last_ms = a->placed_ms };
+    event.message = arena_printf(p->arena, "Successfully assigned %s/%s to %s", pod->namespace,
+                                 pod->name, a->node);
+    put_event(p, pod, &event);
+    if (a->started_ms) {
+        event = (struct pod_event_view){ .type = "Normal",
+                                         .reason = "Started",
+                                         .from = "muster",
+                                         .message = "Started container main",
+                                         .last_ms = a->started_ms };
+        put_event(p, pod, &event);
+    }
+    if (attempt_state_final(a->state) && a->state != ATTEMPT_SUCCEEDED) {
+        event = (struct pod_event_view){
+            .type = "Warning",
+            .reason = "Failed",
+            .from = "muster",
+            .message =
+                arena_printf(p->arena, "%s; muster logs %llu %s",
+                             a->ending.reason && *a->ending.reason ? a->ending.reason : "it ended",
+                             (unsigned long long)p->row->number, pod->task),
+            .last_ms = a->ended_ms
+        };
+        put_event(p, pod, &event);
+    }
+}
+
+/* ---- one pod ---- */
+
+static bool wanted(const struct pods *p, const char *name)
+{
+    return !p->ask->name || strcmp(p->ask->name, name) == 0;
+}
+
+static void put_labels(struct pods *p, struct pod_view *pod, const struct task_place *place)
+{
+    struct pairs labels = { 0 };
+    p->words->labels(p->arena, p->spec, place, &labels);
+    pod->labels = text_map(p->arena, NULL, NULL);
+    for (size_t i = 0; i < labels.n; i++)
+        text_str(p->arena, pod->labels, labels.at[i].name, labels.at[i].value);
+}
+
+static void put_requests(struct pods *p, struct pod_view *pod, const struct resources *r)
+{
+    char text[FMT_MAX];
+    pod->requests = text_map(p->arena, NULL, NULL);
+    if (r->cpu_milli)
+        text_str(p->arena, pod->requests, "cpu", fmt_milli(text, r->cpu_milli));
+    if (r->memory)
+        text_str(p->arena, pod->requests, "memory", fmt_size(text, r->memory));
+    if (r->disk)
+        text_str(p->arena, pod->requests, "ephemeral-storage", fmt_size(text, r->disk));
+    if (r->gpu_milli)
+        text_str(p->arena, pod->requests, "nvidia.com/gpu", fmt_milli(text, r->gpu_milli));
+    for (size_t i = 0; i < r->custom.n; i++)
+        text_str(p->arena, pod->requests, r->custom.at[i].name,
+                 fmt_milli(text, r->custom.at[i].milli));
+}
+
+static const char *command_of(struct pods *p, const struct role *role)
+{
+    if (role->run)
+        return role->run;
+    AUTO_BUF struct buf text = BUF_INIT(1 << 20);
+    for (size_t i = 0; i < role->argv.n; i++)
+        buf_addf(&text, "%s%s", i ? " " : "", role->argv.at[i]);
+    return arena_strdup(p->arena, buf_str(&text));
+}
+
+static struct pod_view pod_of(struct pods *p, const char *name)
+{
+    return (struct pod_view){ .name = name,
+                              .namespace = p->row->project,
+                              .job = p->row->number,
+                              .ready = "0/1",
+                              .controlled_by =
+                                  arena_printf(p->arena, "%s/%s", p->words->kind, p->row->name) };
+}
+
+static void put_master(struct pods *p)
+{
+    const char *name = p->words->master ? p->words->master(p->arena, p->spec) : NULL;
+    if (!name || !wanted(p, name))
+        return;
+    struct pod_view pod = pod_of(p, name);
+    enum job_state state = p->live ? p->live->row.state : p->row->state;
+    enum task_state as = state == JOB_SUCCEEDED ? TASK_SUCCEEDED
+                         : state == JOB_FAILED  ? TASK_FAILED
+                                                : TASK_RUNNING;
+    pod.status = p->words->status(as, "");
+    pod.ready = as == TASK_RUNNING ? "1/1" : "0/1";
+    pod.created_ms = pod.started_ms = p->row->submitted_ms;
+    pod.ended_ms = p->row->ended_ms;
+    if (p->ask->name) {
+        struct pod_event_view event = { .type = "Normal",
+                                        .reason = "Started",
+                                        .from = "muster",
+                                        .message = "the server itself is the job's master",
+                                        .last_ms = p->row->submitted_ms };
+        put_labels(p, &pod, NULL);
+        put_event(p, &pod, &event);
+    }
+    view_put(p->arena, p->list, NULL, VIEW_POD, &pod);
+}
+
+static bool being_removed(const struct pods *p)
+{
+    return p->live &&
+           (p->live->row.outcome == OUTCOME_STOPPED || p->live->row.outcome == OUTCOME_SUSPENDED);
+}
+
+static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_now *now,
+                        enum task_state state)
+{
+    const struct attempt_row *a = now->last;
+    struct live_task place = { 0 };
+    const char *phrase = "";
+    notes_read_place(p->arena, p->arena, a->place, &place);
+    pod->node = a->node;
+    pod->ip = place.place.address;
+    pod->created_ms = a->attempt > 1 ? a->placed_ms : p->released_ms;
+    pod->started_ms = a->started_ms;
+    pod->ended_ms = a->ended_ms;
+    pod->restarts = now->attempts - 1;
+    if (attempt_state_final(a->state)) {
+        const struct convention *c = convention_of(p->ctl->config.dialects, p->spec);
+        phrase = c->classify(p->spec, &a->ending).phrase;
+        pod->has_exit_code = a->ending.exited;
+        pod->exit_code = a->ending.code;
+    }
+    if (state == TASK_RUNNING)
+        pod->ready = "1/1";
+    if (being_removed(p) && !task_state_final(state))
+        state = TASK_STOPPED;
+    pod->status = p->words->status(state, phrase ? phrase : "");
+    if (p->ask->name)
+        put_life(p, pod, a);
+}
+
+/* A task whose last attempt is over and that gets another is a pod that waits already. */
+static void put_task(struct pods *p, const struct task_now *now, uint32_t role, uint32_t index)
+{
+    enum task_state state = now->task ? now->task->state : TASK_WAITING;
+    bool waits = state == TASK_WAITING || !now->last;
+    struct task_place place = { .role = role, .index = index };
+    place.attempt = now->last ? now->last->attempt + waits : 1;
+    const char *name = p->words->name(p->arena, p->spec, &place);
+    bool ended = job_state_final(p->live ? p->live->row.state : p->row->state);
+    if (!wanted(p, name) || (state == TASK_STOPPED && ended) || (waits && ended))
+        return;
+    struct pod_view pod = pod_of(p, name);
+    pod.task = arena_printf(p->arena, "%s/%u", p->spec->roles[role].name, index);
+    pod.image = p->spec->roles[role].image;
+    if (p->ask->name) {
+        put_labels(p, &pod, &place);
+        put_requests(p, &pod, &p->spec->roles[role].resources);
+        pod.command = command_of(p, &p->spec->roles[role]);
+    }
+    if (waits) {
+        pod.status = p->words->status(TASK_WAITING, "");
+        pod.restarts = now->attempts;
+        pod.created_ms = now->last && now->last->ended_ms ? now->last->ended_ms : p->released_ms;
+        if (p->ask->name && p->live)
+            put_waiting(p, &pod);
+    } else {
+        put_attempt(p, &pod, now, state);
+    }
+    view_put(p->arena, p->list, NULL, VIEW_POD, &pod);
+}
+
+/* ---- one job ---- */
+
+static struct task_now *tasks_now(struct pods *p)
+{
+    struct task_now *now = ARENA_ARRAY(p->arena, job_task_count(p->spec), struct task_now);
+    struct task_row *tasks;
+    struct attempt_row *attempts;
+    size_t n_tasks = 0, n_attempts = 0;
+    if (store_tasks(p->ctl->config.store, p->arena, p->row->id, &tasks, &n_tasks, NULL))
+        n_tasks = 0;
+    if (store_attempts(p->ctl->config.store, p->arena, p->row->id, &attempts, &n_attempts, NULL))
+        n_attempts = 0;
+    for (size_t i = 0; i < n_tasks; i++) {
+        uint32_t flat = tasks_flat(p->spec, tasks[i].ref);
+        if (flat != UINT32_MAX)
+            now[flat].task = &tasks[i];
+    }
+    for (size_t i = 0; i < n_attempts; i++) {
+        uint32_t flat = tasks_flat(p->spec, attempts[i].ref);
+        if (flat == UINT32_MAX)
+            continue;
+        now[flat].attempts++;
+        if (!now[flat].last || now[flat].last->attempt < attempts[i].attempt)
+            now[flat].last = &attempts[i];
+    }
+    return now;
+}
+
+static void put_job(struct pods *p, const struct job_row *listed)
+{
+    struct job_row *row = ARENA_NEW(p->arena, struct job_row);
+    struct live_notes notes = { 0 };
+    if (core_row(p->ctl, p->arena, listed->id, row))
+        return;
+    p->row = row;
+    p->unfits = NULL;
+    p->live = live_find(p->ctl->live, row->id);
+    p->spec = tasks_spec(p->ctl, p->arena, row);
+    enum job_state state = p->live ? p->live->row.state : row->state;
+    if (!p->spec || state == JOB_STOPPED)
+        return;
+    if (p->live)
+        notes = p->live->notes;
+    else
+        notes_read_job(p->arena, row->live, &notes);
+    p->released_ms = notes.released_ms ? notes.released_ms : row->submitted_ms;
+    put_master(p);
+    if (state == JOB_SUSPENDED)
+        return;
+    const struct task_now *now = tasks_now(p);
+    uint32_t flat = 0;
+    for (uint32_t r = 0; r < p->spec->n_roles; r++)
+        for (uint32_t i = 0; i < p->spec->roles[r].replicas; i++, flat++)
+            put_task(p, &now[flat], r, i);
+}
+
+/* ---- all of them ---- */
+
+/* Names are unique in their namespace there: the newest job has it. */
+static void put_jobs(struct pods *p, const char *dialect)
+{
+    struct smap *seen = smap_create();
+    struct job_filter filter = { .dialect = dialect, .limit = PAGE };
+    struct job_row *rows;
+    size_t n = PAGE, all = 0;
+    while (n == PAGE && all < JOBS_MAX) {
+        n = 0;
+        if (store_list(p->ctl->config.store, p->arena, &filter, &rows, &n, NULL))
+            break;
+        for (size_t i = 0; i < n; i++) {
+            const char *key = arena_printf(p->arena, "%s/%s", rows[i].project, rows[i].name);
+            bool other = p->ask->namespace && strcmp(p->ask->namespace, rows[i].project) != 0;
+            if (other || smap_get(seen, key))
+                continue;
+            smap_set(seen, key, rows);
+            put_job(p, &rows[i]);
+        }
+        all += n;
+        filter.before_id = n ? rows[n - 1].id : 0;
+    }
+    smap_destroy(seen);
+}
+
+static int check_one(const struct pods *p, struct err *err)
+{
+    const char *name = p->ask->name, *namespace = p->ask->namespace;
+    if (p->list->count == 1)
+        return 0;
+    if (p->list->count == 0) {
+        err_set(err, ERR_NOT_FOUND, "no pod \"%.120s\"%s%.60s", name, namespace ? " in " : "",
+                namespace ? namespace : "");
+        return err_hint(err, "muster get pods");
+    }
+    err_set(err, ERR_INPUT, "%zu namespaces have a pod \"%.120s\"", p->list->count, name);
+    return err_hint(err, "-n %.60s, for one of them", text_get(p->list->first, "namespace")->str);
+}
+
+struct text_node *ctl_pods_tree(struct ctl *ctl, struct arena *arena, const struct pod_ask *ask,
+                                struct err *err)
+{
+    struct text_node *root = text_map(arena, NULL, NULL);
+    struct pods p = { .ctl = ctl, .arena = arena, .ask = ask };
+    p.list = text_list(arena, root, "pods");
+    const struct dialects *all = ctl->config.dialects;
+    for (size_t i = 0; i < all->n_conventions; i++) {
+        p.words = all->conventions[i]->pods;
+        if (p.words)
+            put_jobs(&p, all->conventions[i]->name);
+    }
+    return ask->name && check_one(&p, err) ? NULL : root;
+}
