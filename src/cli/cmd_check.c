@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/fix.h"
 #include "cli/names.h"
 #include "cli/offline.h"
@@ -20,6 +21,7 @@ struct check_opts {
     const char *from, *name, *queue, *task, *to;
     struct opt_list env, set;
     bool fix;
+    struct command_opts command;
 };
 #define READING_OPTS                                                                               \
     { .name = "from",                                                                              \
@@ -54,6 +56,7 @@ static const struct opt check_rows[] = {
       .offset = offsetof(struct check_opts, fix),
       .help = "change what is certain, in the file" },
     READING_OPTS,
+    COMMAND_OPTS(struct check_opts),
     COMMON_OPTS,
     OPT_END,
 };
@@ -70,6 +73,7 @@ static const struct opt convert_rows[] = {
       .arg = "K=V",
       .help = "a variable of every task (again for more)" },
     READING_OPTS,
+    COMMAND_OPTS(struct check_opts),
     COMMON_OPTS,
     OPT_END,
 };
@@ -80,22 +84,54 @@ struct checked {
     size_t len;
     struct offline job;
     bool good;
+    const struct text_node *made; /* of a command: the job it makes */
 };
 
-static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
-                    struct checked *c, struct err *err)
+static void read_text(struct cli *cli, const struct check_opts *o, const char *from,
+                      struct checked *c)
 {
-    *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
-    if (names_read_job_file(file, &c->text, &c->len, err) < 0)
-        return -1;
     struct offline_request request = { .text = c->text,
                                        .len = c->len,
-                                       .from = o->from,
+                                       .from = from,
                                        .name = o->name,
                                        .queue = o->queue,
                                        .env = &o->env,
                                        .set = &o->set };
     c->good = offline_read(cli, &request, &c->job) == 0;
+}
+
+static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
+                    struct checked *c, struct err *err)
+{
+    *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
+    if (command_opts_given(&o->command)) {
+        err_set(err, ERR_INPUT, "--replicas, --cpu, --memory, --gpu and --image are a command's");
+        return err_hint(err, "-- COMMAND; for a file: --set FIELD=V");
+    }
+    if (names_read_job_file(file, &c->text, &c->len, err) < 0)
+        return -1;
+    read_text(cli, o, o->from, c);
+    return 0;
+}
+
+static int read_command(struct cli *cli, const struct check_opts *o, int argc, char **argv,
+                        struct checked *c, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    struct command command = {
+        .opts = &o->command, .name = o->name, .from = o->from, .argc = argc, .argv = argv
+    };
+    struct command_job job;
+    *c = (struct checked){ .file = "the command" };
+    if (command_job(cli, &command, &job, err) < 0)
+        return -1;
+    json_print(job.tree, 2, &text);
+    c->len = text.len;
+    c->text = buf_take(&text);
+    read_text(cli, o, "native", c);
+    for (size_t i = 0; i < job.said.n; i++)
+        report_warn(&c->job.report, (struct place){ 0 }, "", "%s", job.said.at[i]);
+    c->made = c->good ? job_encode(cli->arena, c->job.result.job) : job.tree;
     return 0;
 }
 
@@ -113,7 +149,7 @@ static void print_tail(const struct checked *c, struct buf *out)
     if (r->warnings)
         buf_addf(out, "%s", out_count(warnings, r->warnings, "warning"));
     buf_addf(out, " in %s", c->file);
-    if (d)
+    if (d && !c->made)
         buf_addf(out, " (read as %s; --from names another dialect)", d->title);
     buf_putc(out, '\n');
 }
@@ -130,11 +166,13 @@ static void print_good(const struct checked *c, struct buf *out)
 static void print_report(struct cli *cli, const struct checked *c)
 {
     AUTO_BUF struct buf out = BUF_INIT(16u << 20);
-    report_print(&c->job.report, c->file, c->text, c->len, cli->color, &out);
+    report_print(&c->job.report, c->file, c->made ? NULL : c->text, c->len, cli->color, &out);
     if (c->job.report.n)
         print_tail(c, &out);
     if (c->good && !cli->quiet)
         print_good(c, &out);
+    if (c->made && !cli->quiet)
+        yaml_print(c->made, &out);
     out_buf(&out);
 }
 
@@ -174,6 +212,8 @@ static void json_report(struct cli *cli, const struct checked *c, struct text_no
     struct text_node *list = text_list(a, one, "problems");
     for (size_t i = 0; i < c->job.report.n; i++)
         problem_tree(a, list, &c->job.report.at[i]);
+    if (c->made)
+        text_copy(a, one, "job", c->made);
 }
 
 /* ---- --fix ---- */
@@ -325,6 +365,21 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
 
 /* ---- check ---- */
 
+static int check_read(struct cli *cli, const struct check_opts *o, struct checked *c,
+                      struct text_node *list, struct err *err)
+{
+    int rc = 0;
+    if (c->good && o->task)
+        rc = print_env(cli, c, o->task, err);
+    else if (cli->json)
+        json_report(cli, c, list);
+    else
+        print_report(cli, c);
+    if (rc < 0)
+        return -1;
+    return c->good ? EXIT_OK : EXIT_USAGE;
+}
+
 static int check_one(struct cli *cli, const struct check_opts *o, const char *file,
                      struct text_node *list, struct err *err)
 {
@@ -332,16 +387,28 @@ static int check_one(struct cli *cli, const struct check_opts *o, const char *fi
     int rc = read_one(cli, o, file, &c, err);
     if (rc == 0 && o->fix)
         rc = fix_file(cli, o, file, &c, err);
-    if (rc == 0 && c.good && o->task)
-        rc = print_env(cli, &c, o->task, err);
-    else if (rc == 0 && cli->json)
-        json_report(cli, &c, list);
-    else if (rc == 0)
-        print_report(cli, &c);
+    if (rc == 0)
+        rc = check_read(cli, o, &c, list, err);
     free(c.text);
-    if (rc < 0)
+    return rc;
+}
+
+static int check_command(struct cli *cli, const struct check_opts *o, int argc, char **argv,
+                         struct err *err)
+{
+    struct text_node *list = text_list(cli->arena, NULL, NULL);
+    struct checked c;
+    if (o->fix) {
+        err_set(err, ERR_INPUT, "--fix changes a file, a command is none");
+        return err_hint(err, "leave --fix out");
+    }
+    if (read_command(cli, o, argc, argv, &c, err) < 0)
         return -1;
-    return c.good ? EXIT_OK : EXIT_USAGE;
+    int rc = check_read(cli, o, &c, list, err);
+    if (cli->json && list->count)
+        out_json(list->first);
+    free(c.text);
+    return rc;
 }
 
 static int run_check(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
@@ -349,6 +416,8 @@ static int run_check(struct cli *cli, const void *opts, int argc, char **argv, s
     const struct check_opts *o = opts;
     struct text_node *list = text_list(cli->arena, NULL, NULL);
     int status = EXIT_OK;
+    if (cli->dashes && argc)
+        return check_command(cli, o, argc, argv, err);
     if (cmd_operands(&cmd_check, argc, 1, o->task ? 1 : INT_MAX, err) < 0)
         return -1;
     for (int i = 0; i < argc; i++) {
@@ -373,12 +442,14 @@ static const char *const check_examples[] = {
     "change what is certain",
     "muster check --env worker/1 job.json",
     "what that task would see",
+    "muster check -- torchrun --nnodes=2 --nproc-per-node=8 train.py",
+    "the job that a command makes",
     NULL,
 };
 const struct cmd cmd_check = {
     .name = "check",
     .summary = "read job files without a server, show every error",
-    .operands = "FILE...",
+    .operands = "FILE... | -- COMMAND...",
     .opts = check_rows,
     .size = sizeof(struct check_opts),
     .examples = check_examples,
@@ -409,8 +480,13 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     struct checked c = { .text = NULL };
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     const struct dialect *to = target(cli, o->to ? o->to : "native", err);
-    if (!to || cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
-        read_one(cli, o, argv[0], &c, err) < 0)
+    if (!to)
+        return -1;
+    if (cli->dashes && argc) {
+        if (read_command(cli, o, argc, argv, &c, err) < 0)
+            return -1;
+    } else if (cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
+               read_one(cli, o, argv[0], &c, err) < 0)
         return -1;
     const struct text_node *tree =
         c.good ? to->write(cli->arena, c.job.result.job, &c.job.report) : NULL;
@@ -439,7 +515,7 @@ static const char *const convert_examples[] = {
 const struct cmd cmd_convert = {
     .name = "convert",
     .summary = "write a job file in another format, without a server",
-    .operands = "FILE",
+    .operands = "FILE | -- COMMAND...",
     .opts = convert_rows,
     .size = sizeof(struct check_opts),
     .examples = convert_examples,
