@@ -46,7 +46,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return sorted(found, key=lambda row: int(row["RANK"]))
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: " ".join(line))
+@pytest.mark.parametrize("line", LINES, ids=" ".join)
 def test_two_nodes_of_two_ranks_are_one_world(
     server: Server, script: Path, line: list[str]
 ) -> None:

@@ -8,6 +8,7 @@
 #include "cli/names.h"
 #include "cli/offline.h"
 #include "cli/out.h"
+#include "dialect/losses.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -488,8 +489,10 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     } else if (cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
                read_one(cli, o, argv[0], &c, err) < 0)
         return -1;
-    const struct text_node *tree =
-        c.good ? to->write(cli->arena, c.job.result.job, &c.job.report) : NULL;
+    const struct job_spec *job = c.job.result.job;
+    const struct text_node *tree = c.good ? to->write(cli->arena, job, &c.job.report) : NULL;
+    if (tree && dialect_losses(cli->arena, to, job, tree, &c.job.site, &c.job.report) < 0)
+        tree = NULL;
     report_print(&c.job.report, c.file, c.text, c.len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
     buf_clear(&out);
