@@ -66,7 +66,7 @@ static const struct opt convert_rows[] = {
       .type = OPT_STR,
       .offset = offsetof(struct check_opts, to),
       .arg = "FORMAT",
-      .help = "native (the default) or another format that muster writes" },
+      .help = "native (the default), dlc, elasticjob, openpai-v1" },
     { .name = "env",
       .letter = 'e',
       .type = OPT_LIST,
@@ -513,6 +513,8 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
 static const char *const convert_examples[] = {
     "muster convert --to native job.json > job.yaml",
     "the same job in muster's own words",
+    "muster convert --to dlc job.yaml > job.json",
+    "the same job as a PAI-DLC request; what that cannot say is listed",
     NULL,
 };
 const struct cmd cmd_convert = {

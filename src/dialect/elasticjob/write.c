@@ -38,11 +38,17 @@ static const struct role *role_named(const struct job_spec *job, const char *nam
     return job_role(job, name, &position);
 }
 
-/* The workers of a format that must have some: those named so, or the first role. */
+/* The workers of a format that must have some: those named so, or the first role that is nothing
+ * else there. */
 static const struct role *workers_of(const struct job_spec *job)
 {
     const struct role *worker = role_named(job, "worker"), *chief = role_named(job, "chief");
-    return worker ? worker : chief ? chief : &job->roles[0];
+    if (worker || chief)
+        return worker ? worker : chief;
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (strcmp(job->roles[i].name, "ps") != 0 && strcmp(job->roles[i].name, "evaluator") != 0)
+            return &job->roles[i];
+    return &job->roles[0];
 }
 
 /* With chiefIsWorker the chief was the first worker. */
@@ -54,7 +60,7 @@ static const struct role *role_of(const struct writer *w, enum ej_type type, uin
     *tasks = 0;
     if (type == EJ_WORKER)
         role = workers_of(job);
-    if (type == EJ_CHIEF && (folded || role == workers_of(job)))
+    else if (role == workers_of(job) || (type == EJ_CHIEF && folded))
         return NULL;
     if (!role)
         return NULL;
