@@ -74,10 +74,12 @@ def test_flags_of_the_meeting_are_left_out_aloud(server: Server, script: Path) -
 
 def test_an_elastic_line_takes_what_there_is(start: Starter, script: Path) -> None:
     server = start(nodes="2x2cpu,8Gi", env={"MUSTER_PYTHON": PYTHON})
-    elastic = ["--nnodes=1:4", "--nproc-per-node=2", "--rdzv-conf=last_call_timeout=1"]
+    elastic = ["--nnodes=1:4", "--nproc-per-node=2"]
     submitted = server.muster("submit", "--json", "--", "torchrun", *elastic, script)
     number = json.loads(submitted.stdout)["number"]
     server.wait(number, "succeeded", timeout=60)
+    at = {e["type"]: e["at_ms"] for e in server.events(number)}
+    assert at["launch.round"] - at["started"] < 25_000, "nobody waits for tasks without room"
     ranks = rows(server.log(number))
     assert ranks and len(ranks) == int(ranks[-1]["WORLD_SIZE"])
 
