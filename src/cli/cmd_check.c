@@ -66,7 +66,7 @@ static const struct opt convert_rows[] = {
       .type = OPT_STR,
       .offset = offsetof(struct check_opts, to),
       .arg = "FORMAT",
-      .help = "native (the default), dlc, elasticjob, openpai-v1" },
+      .help = "native (the default), dlc, elasticjob, openpai-v1 ..." },
     { .name = "env",
       .letter = 'e',
       .type = OPT_LIST,
@@ -461,18 +461,20 @@ const struct cmd cmd_check = {
 
 static const struct dialect *target(struct cli *cli, const char *name, struct err *err)
 {
-    const struct dialect *d = dialect_find(cli->host->dialects, name);
-    if (!d) {
-        err_set(err, ERR_INPUT, "--to: \"%.60s\" is no format", name);
-        err_hint(err, "native");
-        return NULL;
-    }
-    if (!d->write) {
+    const struct dialects *all = cli->host->dialects;
+    const struct dialect *d = dialect_find(all, name);
+    AUTO_BUF struct buf written = BUF_INIT(1024);
+    if (d && d->write)
+        return d;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->at[i]->write)
+            buf_addf(&written, "%s%s", written.len ? ", " : "", all->at[i]->name);
+    if (d)
         err_set(err, ERR_CANNOT, "%s is only read, not written", d->title);
-        err_hint(err, "--to native");
-        return NULL;
-    }
-    return d;
+    else
+        err_set(err, ERR_INPUT, "--to: \"%.60s\" is no format", name);
+    err_hint(err, "--to with one of: %s", buf_str(&written));
+    return NULL;
 }
 
 static int run_convert(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
