@@ -212,8 +212,8 @@ static void on_news(void *arg, const struct rdzv_news *news)
 
 /* ---- meetings ---- */
 
-/* How many of the role's tasks can take part: those that live, and those that come again. Tasks of an
- * elastic role that found no room are not waited for. */
+/* How many of the role's tasks can take part: those that live, and those that come again. Tasks of
+ * an elastic role that found no room are not waited for. */
 static uint32_t count_expected(const struct live_job *job, uint32_t role)
 {
     uint32_t n = 0;
