@@ -3,10 +3,12 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/fix.h"
 #include "cli/names.h"
 #include "cli/offline.h"
 #include "cli/out.h"
+#include "dialect/losses.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -20,6 +22,7 @@ struct check_opts {
     const char *from, *name, *queue, *task, *to;
     struct opt_list env, set;
     bool fix;
+    struct command_opts command;
 };
 #define READING_OPTS                                                                               \
     { .name = "from",                                                                              \
@@ -54,6 +57,7 @@ static const struct opt check_rows[] = {
       .offset = offsetof(struct check_opts, fix),
       .help = "change what is certain, in the file" },
     READING_OPTS,
+    COMMAND_OPTS(struct check_opts),
     COMMON_OPTS,
     OPT_END,
 };
@@ -62,7 +66,7 @@ static const struct opt convert_rows[] = {
       .type = OPT_STR,
       .offset = offsetof(struct check_opts, to),
       .arg = "FORMAT",
-      .help = "native (the default) or another format that muster writes" },
+      .help = "native (the default), dlc, elasticjob, openpai-v1 ..." },
     { .name = "env",
       .letter = 'e',
       .type = OPT_LIST,
@@ -70,6 +74,7 @@ static const struct opt convert_rows[] = {
       .arg = "K=V",
       .help = "a variable of every task (again for more)" },
     READING_OPTS,
+    COMMAND_OPTS(struct check_opts),
     COMMON_OPTS,
     OPT_END,
 };
@@ -80,22 +85,54 @@ struct checked {
     size_t len;
     struct offline job;
     bool good;
+    const struct text_node *made; /* of a command: the job it makes */
 };
 
-static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
-                    struct checked *c, struct err *err)
+static void read_text(struct cli *cli, const struct check_opts *o, const char *from,
+                      struct checked *c)
 {
-    *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
-    if (names_read_job_file(file, &c->text, &c->len, err) < 0)
-        return -1;
     struct offline_request request = { .text = c->text,
                                        .len = c->len,
-                                       .from = o->from,
+                                       .from = from,
                                        .name = o->name,
                                        .queue = o->queue,
                                        .env = &o->env,
                                        .set = &o->set };
     c->good = offline_read(cli, &request, &c->job) == 0;
+}
+
+static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
+                    struct checked *c, struct err *err)
+{
+    *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
+    if (command_opts_given(&o->command)) {
+        err_set(err, ERR_INPUT, "--replicas, --cpu, --memory, --gpu and --image are a command's");
+        return err_hint(err, "-- COMMAND; for a file: --set FIELD=V");
+    }
+    if (names_read_job_file(file, &c->text, &c->len, err) < 0)
+        return -1;
+    read_text(cli, o, o->from, c);
+    return 0;
+}
+
+static int read_command(struct cli *cli, const struct check_opts *o, int argc, char **argv,
+                        struct checked *c, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    struct command command = {
+        .opts = &o->command, .name = o->name, .from = o->from, .argc = argc, .argv = argv
+    };
+    struct command_job job;
+    *c = (struct checked){ .file = "the command" };
+    if (command_job(cli, &command, &job, err) < 0)
+        return -1;
+    json_print(job.tree, 2, &text);
+    c->len = text.len;
+    c->text = buf_take(&text);
+    read_text(cli, o, "native", c);
+    for (size_t i = 0; i < job.said.n; i++)
+        report_warn(&c->job.report, (struct place){ 0 }, "", "%s", job.said.at[i]);
+    c->made = c->good ? job_encode(cli->arena, c->job.result.job) : job.tree;
     return 0;
 }
 
@@ -113,7 +150,7 @@ static void print_tail(const struct checked *c, struct buf *out)
     if (r->warnings)
         buf_addf(out, "%s", out_count(warnings, r->warnings, "warning"));
     buf_addf(out, " in %s", c->file);
-    if (d)
+    if (d && !c->made)
         buf_addf(out, " (read as %s; --from names another dialect)", d->title);
     buf_putc(out, '\n');
 }
@@ -130,11 +167,13 @@ static void print_good(const struct checked *c, struct buf *out)
 static void print_report(struct cli *cli, const struct checked *c)
 {
     AUTO_BUF struct buf out = BUF_INIT(16u << 20);
-    report_print(&c->job.report, c->file, c->text, c->len, cli->color, &out);
+    report_print(&c->job.report, c->file, c->made ? NULL : c->text, c->len, cli->color, &out);
     if (c->job.report.n)
         print_tail(c, &out);
     if (c->good && !cli->quiet)
         print_good(c, &out);
+    if (c->made && !cli->quiet)
+        yaml_print(c->made, &out);
     out_buf(&out);
 }
 
@@ -174,6 +213,8 @@ static void json_report(struct cli *cli, const struct checked *c, struct text_no
     struct text_node *list = text_list(a, one, "problems");
     for (size_t i = 0; i < c->job.report.n; i++)
         problem_tree(a, list, &c->job.report.at[i]);
+    if (c->made)
+        text_copy(a, one, "job", c->made);
 }
 
 /* ---- --fix ---- */
@@ -325,6 +366,21 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
 
 /* ---- check ---- */
 
+static int check_read(struct cli *cli, const struct check_opts *o, struct checked *c,
+                      struct text_node *list, struct err *err)
+{
+    int rc = 0;
+    if (c->good && o->task)
+        rc = print_env(cli, c, o->task, err);
+    else if (cli->json)
+        json_report(cli, c, list);
+    else
+        print_report(cli, c);
+    if (rc < 0)
+        return -1;
+    return c->good ? EXIT_OK : EXIT_USAGE;
+}
+
 static int check_one(struct cli *cli, const struct check_opts *o, const char *file,
                      struct text_node *list, struct err *err)
 {
@@ -332,16 +388,28 @@ static int check_one(struct cli *cli, const struct check_opts *o, const char *fi
     int rc = read_one(cli, o, file, &c, err);
     if (rc == 0 && o->fix)
         rc = fix_file(cli, o, file, &c, err);
-    if (rc == 0 && c.good && o->task)
-        rc = print_env(cli, &c, o->task, err);
-    else if (rc == 0 && cli->json)
-        json_report(cli, &c, list);
-    else if (rc == 0)
-        print_report(cli, &c);
+    if (rc == 0)
+        rc = check_read(cli, o, &c, list, err);
     free(c.text);
-    if (rc < 0)
+    return rc;
+}
+
+static int check_command(struct cli *cli, const struct check_opts *o, int argc, char **argv,
+                         struct err *err)
+{
+    struct text_node *list = text_list(cli->arena, NULL, NULL);
+    struct checked c;
+    if (o->fix) {
+        err_set(err, ERR_INPUT, "--fix changes a file, a command is none");
+        return err_hint(err, "leave --fix out");
+    }
+    if (read_command(cli, o, argc, argv, &c, err) < 0)
         return -1;
-    return c.good ? EXIT_OK : EXIT_USAGE;
+    int rc = check_read(cli, o, &c, list, err);
+    if (cli->json && list->count)
+        out_json(list->first);
+    free(c.text);
+    return rc;
 }
 
 static int run_check(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
@@ -349,6 +417,8 @@ static int run_check(struct cli *cli, const void *opts, int argc, char **argv, s
     const struct check_opts *o = opts;
     struct text_node *list = text_list(cli->arena, NULL, NULL);
     int status = EXIT_OK;
+    if (cli->dashes && argc)
+        return check_command(cli, o, argc, argv, err);
     if (cmd_operands(&cmd_check, argc, 1, o->task ? 1 : INT_MAX, err) < 0)
         return -1;
     for (int i = 0; i < argc; i++) {
@@ -373,12 +443,14 @@ static const char *const check_examples[] = {
     "change what is certain",
     "muster check --env worker/1 job.json",
     "what that task would see",
+    "muster check -- torchrun --nnodes=2 --nproc-per-node=8 train.py",
+    "the job that a command makes",
     NULL,
 };
 const struct cmd cmd_check = {
     .name = "check",
     .summary = "read job files without a server, show every error",
-    .operands = "FILE...",
+    .operands = "FILE... | -- COMMAND...",
     .opts = check_rows,
     .size = sizeof(struct check_opts),
     .examples = check_examples,
@@ -389,18 +461,20 @@ const struct cmd cmd_check = {
 
 static const struct dialect *target(struct cli *cli, const char *name, struct err *err)
 {
-    const struct dialect *d = dialect_find(cli->host->dialects, name);
-    if (!d) {
-        err_set(err, ERR_INPUT, "--to: \"%.60s\" is no format", name);
-        err_hint(err, "native");
-        return NULL;
-    }
-    if (!d->write) {
+    const struct dialects *all = cli->host->dialects;
+    const struct dialect *d = dialect_find(all, name);
+    AUTO_BUF struct buf written = BUF_INIT(1024);
+    if (d && d->write)
+        return d;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->at[i]->write)
+            buf_addf(&written, "%s%s", written.len ? ", " : "", all->at[i]->name);
+    if (d)
         err_set(err, ERR_CANNOT, "%s is only read, not written", d->title);
-        err_hint(err, "--to native");
-        return NULL;
-    }
-    return d;
+    else
+        err_set(err, ERR_INPUT, "--to: \"%.60s\" is no format", name);
+    err_hint(err, "--to with one of: %s", buf_str(&written));
+    return NULL;
 }
 
 static int run_convert(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
@@ -409,11 +483,18 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     struct checked c = { .text = NULL };
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     const struct dialect *to = target(cli, o->to ? o->to : "native", err);
-    if (!to || cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
-        read_one(cli, o, argv[0], &c, err) < 0)
+    if (!to)
         return -1;
-    const struct text_node *tree =
-        c.good ? to->write(cli->arena, c.job.result.job, &c.job.report) : NULL;
+    if (cli->dashes && argc) {
+        if (read_command(cli, o, argc, argv, &c, err) < 0)
+            return -1;
+    } else if (cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
+               read_one(cli, o, argv[0], &c, err) < 0)
+        return -1;
+    const struct job_spec *job = c.job.result.job;
+    const struct text_node *tree = c.good ? to->write(cli->arena, job, &c.job.report) : NULL;
+    if (tree && dialect_losses(cli->arena, to, job, tree, &c.job.site, &c.job.report) < 0)
+        tree = NULL;
     report_print(&c.job.report, c.file, c.text, c.len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
     buf_clear(&out);
@@ -434,12 +515,14 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
 static const char *const convert_examples[] = {
     "muster convert --to native job.json > job.yaml",
     "the same job in muster's own words",
+    "muster convert --to dlc job.yaml > job.json",
+    "the same job as a PAI-DLC request; what that cannot say is listed",
     NULL,
 };
 const struct cmd cmd_convert = {
     .name = "convert",
     .summary = "write a job file in another format, without a server",
-    .operands = "FILE",
+    .operands = "FILE | -- COMMAND...",
     .opts = convert_rows,
     .size = sizeof(struct check_opts),
     .examples = convert_examples,

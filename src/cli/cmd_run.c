@@ -4,18 +4,15 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/made_job.h"
+#include "cli/command.h"
 #include "cli/out.h"
 #include "cli/phases.h"
 #include "cli/server_start.h"
 #include "cli/submit.h"
 #include "cli/summary.h"
 #include "cli/watch.h"
-#include "job/job.h"
-#include "text/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,35 +20,11 @@
 
 struct run_opts {
     struct submit_opts submit;
-    const char *exit_code, *replicas, *cpu, *memory, *gpu, *image;
+    struct command_opts command;
+    const char *exit_code;
 };
 static const struct opt opts[] = {
-    { .name = "replicas",
-      .letter = 'n',
-      .type = OPT_STR,
-      .offset = offsetof(struct run_opts, replicas),
-      .arg = "N",
-      .help = "tasks of a command" },
-    { .name = "cpu",
-      .type = OPT_STR,
-      .offset = offsetof(struct run_opts, cpu),
-      .arg = "N",
-      .help = "cores for each task of a command" },
-    { .name = "memory",
-      .type = OPT_STR,
-      .offset = offsetof(struct run_opts, memory),
-      .arg = "SIZE",
-      .help = "memory for each task of a command: 4Gi" },
-    { .name = "gpu",
-      .type = OPT_STR,
-      .offset = offsetof(struct run_opts, gpu),
-      .arg = "N",
-      .help = "devices for each task of a command" },
-    { .name = "image",
-      .type = OPT_STR,
-      .offset = offsetof(struct run_opts, image),
-      .arg = "IMAGE",
-      .help = "container image of a command" },
+    COMMAND_OPTS(struct run_opts),
     { .name = "exit-code",
       .type = OPT_STR,
       .offset = offsetof(struct run_opts, exit_code),
@@ -95,49 +68,21 @@ static bool is_command(const struct cli *cli, const struct run_opts *o, int argc
         return true;
     if (strcmp(argv[0], "-") == 0)
         return false;
-    if (o->replicas || o->cpu || o->memory || o->gpu || o->image)
+    if (command_opts_given(&o->command))
         return true;
     return !is_job_name(argv[0]) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode) &&
            (st.st_mode & 0111);
-}
-
-static struct text_node *submit_command(struct cli *cli, const struct run_opts *o, int argc,
-                                        char **argv, struct err *err)
-{
-    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
-    struct submit_opts submit = o->submit;
-    struct made_job made = { .name = o->submit.name,
-                             .image = o->image,
-                             .cpu = o->cpu,
-                             .memory = o->memory,
-                             .gpu = o->gpu,
-                             .argc = argc,
-                             .argv = argv };
-    if (o->submit.from) {
-        err_set(err, ERR_INPUT, "--from belongs to a file, \"%.80s\" is a command", argv[0]);
-        return NULL;
-    }
-    if (o->replicas)
-        scan_u64(o->replicas, 1, JOB_MAX_TASKS, &made.replicas);
-    submit.from = "native";
-    json_print(made_job_tree(cli->arena, &made), 2, &text);
-    return submit_text(cli, &submit, buf_str(&text), text.len, err);
 }
 
 static int check_run(const struct cli *cli, const struct run_opts *o, int argc, char **argv,
                      struct err *err)
 {
     const char *exit_code = o->exit_code ? o->exit_code : "job";
-    uint64_t n;
     if (cmd_operands(&cmd_run, argc, 1, 1 << 20, err) < 0)
         return -1;
     if (strcmp(exit_code, "job") != 0 && strcmp(exit_code, "task") != 0) {
         err_set(err, ERR_INPUT, "--exit-code: \"%.40s\"", exit_code);
         return err_hint(err, "job or task");
-    }
-    if (o->replicas && !scan_u64(o->replicas, 1, JOB_MAX_TASKS, &n)) {
-        err_set(err, ERR_INPUT, "--replicas: \"%.40s\" is no number of tasks", o->replicas);
-        return err_hint(err, "1 to %u", JOB_MAX_TASKS);
     }
     if (argc > 1 && !cli->dashes && is_job_name(argv[0])) {
         err_set(err, ERR_INPUT, "muster run follows one job, %d files were given", argc);
@@ -198,7 +143,7 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
     if (check_run(cli, o, argc, argv, err) < 0 || ensure_server(cli, err) < 0)
         return -1;
     if (is_command(cli, o, argc, argv))
-        submitted = submit_command(cli, o, argc, argv, err);
+        submitted = submit_command(cli, &o->submit, &o->command, argc, argv, err);
     else
         submitted = submit_file(cli, &o->submit, argv[0], 0, err);
     if (!submitted)
@@ -215,6 +160,8 @@ static const char *const examples[] = {
     "no file at all, in this directory",
     "muster run --replicas 4 --gpu 1 -- python train.py",
     "four of them",
+    "muster run -- torchrun --nnodes=2 --nproc-per-node=8 train.py",
+    "a launcher's line: two tasks of eight ranks, one world",
     "muster run job.yaml --set roles.worker.replicas=2 --env LR=0.1",
     "with other values",
     "muster run --exit-code task -- ./tests",

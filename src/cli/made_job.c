@@ -4,11 +4,13 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "cli/launch_line.h"
 
 #include <ctype.h>
 #include <string.h>
 
 #define NAME_MAX_BYTES 60
+#define ROLE           "worker" /* of a job whose role has no name */
 
 /* python -m pkg.train, bash run.sh: the name is in the first thing that is no interpreter and no
  * option. */
@@ -55,42 +57,105 @@ static void quote(struct buf *out, const char *word)
 }
 
 /* A list of words has no empty ones in the job format; shell text says them. */
-static void put_command(struct arena *a, struct text_node *root, const struct made_job *job)
+static void put_words(struct arena *a, struct text_node *root, const char *const *words, size_t n)
 {
     AUTO_BUF struct buf run = BUF_INIT(TEXT_MAX_BYTES);
     bool empty = false;
-    for (int i = 0; i < job->argc; i++)
-        empty = empty || !*job->argv[i];
+    for (size_t i = 0; i < n; i++)
+        empty = empty || !*words[i];
     struct text_node *argv = empty ? NULL : text_list(a, root, "argv");
     buf_puts(&run, "exec");
-    for (int i = 0; i < job->argc; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (argv)
-            text_str(a, argv, NULL, job->argv[i]);
+            text_str(a, argv, NULL, words[i]);
         buf_putc(&run, ' ');
-        quote(&run, job->argv[i]);
+        quote(&run, words[i]);
     }
     if (empty)
         text_str(a, root, "run", buf_str(&run));
 }
 
+static void put_command(struct arena *a, struct text_node *root, const struct made_job *job)
+{
+    const char **words = ARENA_ARRAY(a, (size_t)job->argc, const char *);
+    for (int i = 0; i < job->argc; i++)
+        words[i] = job->argv[i];
+    put_words(a, root, words, (size_t)job->argc);
+}
+
+static void put_resources(struct arena *a, struct text_node *root, const struct made_job *job)
+{
+    if (!job->cpu && !job->memory && !job->gpu)
+        return;
+    struct text_node *resources = text_map(a, root, "resources");
+    if (job->cpu)
+        text_str(a, resources, "cpu", job->cpu);
+    if (job->memory)
+        text_str(a, resources, "memory", job->memory);
+    if (job->gpu)
+        text_str(a, resources, "gpu", job->gpu);
+}
+
+/* ---- a launcher's line ---- */
+
+static void put_replicas(struct arena *a, struct text_node *root, const struct launch_line *line)
+{
+    if (line->min == line->max) {
+        text_int(a, root, "replicas", line->max);
+        return;
+    }
+    struct text_node *range = text_map(a, root, "replicas");
+    text_int(a, range, "min", line->min);
+    text_int(a, range, "max", line->max);
+    /* A launcher ends well only when the whole world has: tasks that never came are not needed. */
+    text_int(a, text_map(a, root, "done"), "succeeded", line->min);
+}
+
+static void put_launcher(struct arena *a, struct text_node *root, const struct launcher *l)
+{
+    if (!job_launcher_set(l))
+        return;
+    struct text_node *map = text_map(a, root, "launcher");
+    if (l->has_ranks_per_node)
+        text_int(a, map, "ranks_per_node", l->ranks_per_node);
+    if (l->has_max_restarts)
+        text_int(a, map, "max_restarts", l->max_restarts);
+    if (l->has_node_unit)
+        text_int(a, map, "node_unit", l->node_unit);
+    if (l->node_check)
+        text_bool(a, map, "node_check", true);
+}
+
+/* Tasks stand for the nodes of the line, and so are on different ones where there are enough. */
+static void put_line(struct arena *a, struct text_node *root, const struct launch_line *line)
+{
+    put_replicas(a, root, line);
+    put_words(a, root, line->argv.at, line->argv.n);
+    put_launcher(a, root, &line->settings);
+    if (line->python)
+        text_str(a, text_map(a, root, "env"), "PYTHON_EXEC", line->python);
+    if (line->max > 1)
+        text_str(a, text_list(a, text_map(a, root, "place"), "spread"), NULL, ROLE);
+    if (line->convention)
+        text_str(a, text_list(a, root, "conventions"), NULL, line->convention);
+}
+
 struct text_node *made_job_tree(struct arena *a, const struct made_job *job)
 {
     struct text_node *root = text_map(a, NULL, NULL);
+    const struct launch_line *line = job->line;
+    char *script[] = { line ? arena_strdup(a, line->script) : NULL };
+    const char *name = line ? made_job_name(a, 1, script) : made_job_name(a, job->argc, job->argv);
     text_int(a, root, "muster", 1);
-    text_str(a, root, "name", job->name ? job->name : made_job_name(a, job->argc, job->argv));
-    if (job->replicas)
+    text_str(a, root, "name", job->name ? job->name : name);
+    if (line)
+        put_line(a, root, line);
+    if (!line && job->replicas)
         text_int(a, root, "replicas", (int64_t)job->replicas);
-    put_command(a, root, job);
+    if (!line)
+        put_command(a, root, job);
     if (job->image)
         text_str(a, root, "image", job->image);
-    if (job->cpu || job->memory || job->gpu) {
-        struct text_node *resources = text_map(a, root, "resources");
-        if (job->cpu)
-            text_str(a, resources, "cpu", job->cpu);
-        if (job->memory)
-            text_str(a, resources, "memory", job->memory);
-        if (job->gpu)
-            text_str(a, resources, "gpu", job->gpu);
-    }
+    put_resources(a, root, job);
     return root;
 }

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+struct launch_line;
 struct made_job {
     const char *name; /* NULL: after the program */
     const char *image;
@@ -15,6 +16,7 @@ struct made_job {
     const char *cpu, *memory, *gpu; /* as written, NULL: not said */
     int argc;
     char **argv;
+    const struct launch_line *line; /* what a launcher's line says; NULL: a plain command */
 };
 struct text_node *made_job_tree(struct arena *, const struct made_job *);
 /* "train" of python train.py; letters, digits, . _ ~ - only. */

@@ -30,6 +30,13 @@ bool out_color_err(void)
     return isatty(STDERR_FILENO) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
 }
 
+void out_warning(const char *what, const char *hint)
+{
+    bool color = out_color_err();
+    fprintf(stderr, "%swarning:%s %s%s%s%s\n", color ? "\033[33m" : "", color ? "\033[0m" : "",
+            what, *hint ? " (" : "", hint, *hint ? ")" : "");
+}
+
 void out_error(const struct err *err)
 {
     bool color = out_color_err();

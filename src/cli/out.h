@@ -5,11 +5,12 @@
 #include "base/buf.h"
 #include "cli/cmd.h"
 
-void out_buf(const struct buf *);               /* to stdout */
-void out_json(const struct text_node *);        /* one document on stdout */
-bool out_color_err(void);                       /* stderr is a terminal that takes colours */
-void out_error(const struct err *);             /* "error: ...", then the hint */
-const char *out_state_color(const char *state); /* SGR code or NULL */
+void out_buf(const struct buf *);                     /* to stdout */
+void out_json(const struct text_node *);              /* one document on stdout */
+bool out_color_err(void);                             /* stderr is a terminal that takes colours */
+void out_error(const struct err *);                   /* "error: ...", then the hint */
+void out_warning(const char *what, const char *hint); /* to stderr; hint "": none */
+const char *out_state_color(const char *state);       /* SGR code or NULL */
 /* "2 tasks", "1 task". */
 const char *out_count(char out[48], uint64_t n, const char *word);
 /* For people: "1.5GiB". */

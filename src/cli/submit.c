@@ -13,6 +13,7 @@
 #include "cli/offline.h"
 #include "cli/out.h"
 #include "job/job.h"
+#include "text/json.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -139,6 +140,25 @@ struct text_node *submit_text(struct cli *cli, const struct submit_opts *o, cons
     return send(cli, o, &src, o->key, err);
 }
 
+struct text_node *submit_command(struct cli *cli, const struct submit_opts *o,
+                                 const struct command_opts *opts, int argc, char **argv,
+                                 struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    struct command command = {
+        .opts = opts, .name = o->name, .from = o->from, .argc = argc, .argv = argv
+    };
+    struct submit_opts submit = *o;
+    struct command_job job;
+    if (command_job(cli, &command, &job, err) < 0)
+        return NULL;
+    for (size_t i = 0; i < job.said.n && !cli->quiet; i++)
+        out_warning(job.said.at[i], "");
+    submit.from = "native";
+    json_print(job.tree, 2, &text);
+    return submit_text(cli, &submit, buf_str(&text), text.len, err);
+}
+
 /* ---- showing ---- */
 
 static void add_amounts(const struct text_node *s, struct buf *out)
@@ -154,13 +174,9 @@ static void add_amounts(const struct text_node *s, struct buf *out)
 static void print_warnings(const struct text_node *s)
 {
     const struct text_node *list = text_get(s, "warnings");
-    bool color = out_color_err();
-    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
-        const char *what = n->kind == TEXT_STR ? n->str : answer_text(n, "what", "");
-        const char *hint = answer_text(n, "hint", "");
-        fprintf(stderr, "%swarning:%s %s%s%s%s\n", color ? "\033[33m" : "", color ? "\033[0m" : "",
-                what, *hint ? " (" : "", hint, *hint ? ")" : "");
-    }
+    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next)
+        out_warning(n->kind == TEXT_STR ? n->str : answer_text(n, "what", ""),
+                    answer_text(n, "hint", ""));
 }
 
 void submit_print(struct cli *cli, const struct text_node *s)
@@ -194,8 +210,10 @@ void submit_print(struct cli *cli, const struct text_node *s)
 
 struct submit_verb_opts {
     struct submit_opts submit;
+    struct command_opts command;
 };
 static const struct opt opts[] = {
+    COMMAND_OPTS(struct submit_verb_opts),
     SUBMIT_OPTS,
     { .name = "like",
       .type = OPT_STR,
@@ -231,17 +249,24 @@ static int print_many(struct cli *cli, struct text_node *const *at, size_t n)
 
 static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    const struct submit_opts *o = opts_;
+    const struct submit_verb_opts *verb = opts_;
+    const struct submit_opts *o = &verb->submit;
+    bool command = cli->dashes && argc;
     if (o->like && argc) {
-        err_set(err, ERR_INPUT, "--like and a file are two jobs");
+        err_set(err, ERR_INPUT, "--like and a %s are two jobs", command ? "command" : "file");
         return err_hint(err, "give one of them");
     }
     if (!o->like && cmd_operands(&cmd_submit, argc, 1, INT_MAX, err) < 0)
         return -1;
-    size_t n = argc ? (size_t)argc : 1, done = 0;
+    if (!command && command_opts_given(&verb->command)) {
+        err_set(err, ERR_INPUT, "--replicas, --cpu, --memory, --gpu and --image are a command's");
+        return err_hint(err, "muster submit --gpu 1 -- COMMAND; for a file: --set FIELD=V");
+    }
+    size_t n = argc && !command ? (size_t)argc : 1, done = 0;
     struct text_node **at = ARENA_ARRAY(cli->arena, n, struct text_node *);
     for (; done < n; done++) {
-        at[done] = submit_file(cli, o, argc ? argv[done] : NULL, done, err);
+        at[done] = command ? submit_command(cli, o, &verb->command, argc, argv, err)
+                           : submit_file(cli, o, argc ? argv[done] : NULL, done, err);
         if (!at[done])
             break;
     }
@@ -259,6 +284,8 @@ static const char *const examples[] = {
     "",
     "python make_job.py | muster submit -",
     "a job from another program",
+    "muster submit -n 4 -- python train.py",
+    "four tasks of a command, no file at all",
     "muster submit --like 12 --set roles.worker.replicas=8",
     "job 12 again, larger",
     NULL,
@@ -266,7 +293,7 @@ static const char *const examples[] = {
 const struct cmd cmd_submit = {
     .name = "submit",
     .summary = "queue jobs and return at once",
-    .operands = "FILE...",
+    .operands = "FILE... | -- COMMAND...",
     .opts = opts,
     .size = sizeof(struct submit_verb_opts),
     .examples = examples,

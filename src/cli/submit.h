@@ -3,6 +3,7 @@
 #define CLI_SUBMIT_H
 
 #include "cli/cmd.h"
+#include "cli/command.h"
 
 /* First member of the options of every verb that submits. */
 struct submit_opts {
@@ -55,6 +56,10 @@ struct text_node *submit_file(struct cli *, const struct submit_opts *, const ch
 /* The same for a text made here. */
 struct text_node *submit_text(struct cli *, const struct submit_opts *, const char *text,
                               size_t len, struct err *err);
+/* The same for a command; says on stderr what its user has to know of the job it became. */
+struct text_node *submit_command(struct cli *, const struct submit_opts *,
+                                 const struct command_opts *, int argc, char **argv,
+                                 struct err *err);
 /* "12 ddp  (openpai v1)  2 roles, 4 tasks, 8 cpu", then warnings (to stderr). */
 void submit_print(struct cli *, const struct text_node *submitted);
 

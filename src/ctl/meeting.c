@@ -212,7 +212,8 @@ static void on_news(void *arg, const struct rdzv_news *news)
 
 /* ---- meetings ---- */
 
-/* How many of the role's tasks can take part: those that live, and those that come again. */
+/* How many of the role's tasks can take part: those that live, and those that come again. Tasks of
+ * an elastic role that found no room are not waited for. */
 static uint32_t count_expected(const struct live_job *job, uint32_t role)
 {
     uint32_t n = 0;
@@ -220,7 +221,8 @@ static uint32_t count_expected(const struct live_job *job, uint32_t role)
         const struct live_task *task = &job->tasks[flat];
         bool lives =
             task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
-        n += task->place.role == role && (lives || (task->again && !job_closes(job)));
+        bool comes = task->again && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
+        n += task->place.role == role && (lives || comes);
     }
     return n;
 }

@@ -30,8 +30,9 @@ struct dialect {
     /* All problems in report (with places); NULL when it has errors. The job lives in arena. */
     struct job_spec *(*read)(struct arena *, const struct text_node *root, const struct site *,
                              struct report *);
-    /* Tree in this dialect's format (YAML or JSON as yaml says); what cannot be said there: a
-     * warning per canonical field in report. NULL: this dialect only reads. */
+    /* Tree in this dialect's format (YAML or JSON as yaml says). What is said otherwise than the
+     * job has it may be told here, a warning per canonical field in report; dialect_losses() finds
+     * the rest. NULL: this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
     bool queues;    /* a job larger than the cluster waits for one that holds it */

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "launch/flags.h"
+#include "flags/flags.h"
 
 #include <ctype.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* The launcher as a program: settings, the guard that outlives it, then a member until the end. */
 #include "launch/launch.h"
 
+#include "flags/flags.h"
 #include "launch/door.h"
-#include "launch/flags.h"
 #include "launch/guard.h"
 #include "launch/member.h"
 #include "launch/settings.h"

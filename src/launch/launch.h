@@ -3,7 +3,7 @@
 #ifndef LAUNCH_LAUNCH_H
 #define LAUNCH_LAUNCH_H
 
-enum launch_name { LAUNCH_MUSTER, LAUNCH_TORCHRUN, LAUNCH_DLROVER_RUN };
+#include "flags/flags.h"
 
 /* argv[0] is the name it was called by (for messages). Returns the exit code: torchrun's (0, 1
  * for any failure, 2 for usage). */

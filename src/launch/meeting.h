@@ -3,7 +3,7 @@
 #ifndef LAUNCH_MEETING_H
 #define LAUNCH_MEETING_H
 
-#include "launch/flags.h"
+#include "flags/flags.h"
 #include "launch/rdzv_conf.h"
 #include "launch/settings.h"
 

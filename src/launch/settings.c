@@ -4,9 +4,9 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "flags/flags.h"
 #include "launch/devices.h"
 #include "launch/flag_lists.h"
-#include "launch/flags.h"
 #include "launch/meeting.h"
 #include "launch/rdzv_conf.h"
 
@@ -44,36 +44,6 @@ static int number(const struct making *m, const char *flag, uint64_t least, uint
 }
 
 /* ---- how many ---- */
-
-static int read_nnodes(struct making *m, struct err *err)
-{
-    const char *text = flags_text(m->flags, "nnodes"), *colon = strchr(text, ':');
-    const char *source = flags_source(m->flags, m->arena, "nnodes");
-    const char *first = colon ? arena_strndup(m->arena, text, (size_t)(colon - text)) : text;
-    uint64_t min, max;
-    if (!scan_u64(first, 0, UINT32_MAX, &min) ||
-        !scan_u64(colon ? colon + 1 : first, 0, UINT32_MAX, &max)) {
-        err_set(err, ERR_LATE, "%s is \"%.60s\"", source, text);
-        return err_hint(err, "a number of nodes, or the fewest and the most: 4, or 2:4");
-    }
-    if (min == 0) {
-        err_set(err, ERR_LATE, "%s=%s: a job has at least one node", source, text);
-        return err_hint(err, max ? "--nnodes=1:%llu" : "--nnodes=1", (unsigned long long)max);
-    }
-    if (min > max) {
-        err_set(err, ERR_LATE, "%s=%s: the fewest are more than the most", source, text);
-        return err_hint(err, "--nnodes=%llu:%llu", (unsigned long long)max,
-                        (unsigned long long)min);
-    }
-    if (max > RDZV_MAX_MEMBERS) {
-        err_set(err, ERR_LATE, "%s=%s: %llu nodes are too many", source, text,
-                (unsigned long long)max);
-        return err_hint(err, "at most %u", RDZV_MAX_MEMBERS);
-    }
-    m->s->terms.min = (uint32_t)min;
-    m->s->terms.max = (uint32_t)max;
-    return 0;
-}
 
 static int count_devices(const char *kind, uint32_t *n, struct err *err)
 {
@@ -155,7 +125,8 @@ static int read_terms(struct making *m, struct err *err)
     t->check_bandwidth = flags_on(m->flags, "comm-perf-test") || strcmp(level, "2") == 0;
     t->check = t->check_bandwidth || flags_on(m->flags, "network-check") || strcmp(level, "0") != 0;
     t->exclude_straggler = flags_on(m->flags, "exclude-straggler");
-    if (read_nnodes(m, err) < 0 || read_nproc(m, err) < 0 || auto_config(m, err) < 0 ||
+    if (flags_nnodes(m->flags, m->arena, RDZV_MAX_MEMBERS, &t->min, &t->max, err) < 0 ||
+        read_nproc(m, err) < 0 || auto_config(m, err) < 0 ||
         number(m, "node-unit", 1, RDZV_MAX_MEMBERS, &unit, err) < 0 ||
         number(m, "max-restarts", 0, RESTARTS_MAX, &restarts, err) < 0)
         return -1;

@@ -1,7 +1,8 @@
 /* muster-node: the program that runs on nodes. Verbs are few and mostly called by muster itself.
- * Reached under the name torchrun or dlrover-run (links in libexec/muster) it is that launcher. */
+ * Reached under the name torchrun, dlrover-run or muster-launch (links in libexec/muster) it is
+ * that launcher. */
 #include "base/mem.h"
-#include "launch/flags.h"
+#include "flags/flags.h"
 #include "launch/launch.h"
 #include "node/keeper.h"
 
@@ -114,6 +115,8 @@ int main(int argc, char **argv)
         return launch_main(LAUNCH_TORCHRUN, argc, argv);
     if (strcmp(name, "dlrover-run") == 0)
         return launch_main(LAUNCH_DLROVER_RUN, argc, argv);
+    if (strcmp(name, "muster-launch") == 0)
+        return launch_main(LAUNCH_MUSTER, argc, argv);
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc, argv);

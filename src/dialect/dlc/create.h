@@ -201,6 +201,7 @@ void dlc_params_report(const struct dlc_names *, const struct report *from, stru
 /* The dialect's functions, see dialect.h. */
 struct job_spec *dlc_read(struct arena *, const struct text_node *root, const struct site *,
                           struct report *);
+struct text_node *dlc_write(struct arena *, const struct job_spec *, struct report *);
 void dlc_environment(struct arena *, const struct job_spec *, const struct job_place *,
                      uint32_t flat, const struct site *, struct pairs *out);
 /* Is name set by the system for jobs of this type (a value of the job's own is not used)? */

@@ -17,6 +17,7 @@ const struct dialect elasticjob_dialect = {
     .looks_for = "apiVersion " EJ_API,
     .detect = ej_detect,
     .read = ej_read,
+    .write = ej_write,
     .documents = true,
     .queues = true,
     .yaml = true,

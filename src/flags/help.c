@@ -1,5 +1,5 @@
 /* --help and the table of doc/launch.md, both from the rows of the flags. */
-#include "launch/flags.h"
+#include "flags/flags.h"
 
 #include "base/mem.h"
 

@@ -1,15 +1,18 @@
 /* Every flag of torchrun 2.13, of dlrover-run and of muster's own, as one table: parsing (both
  * spellings, "--k v" and "--k=v", abbreviations refused for dlrover-run and taken for torchrun when
  * unique, as argparse does), PET_* defaults, --help and the table of doc/launch.md come from it. */
-#ifndef LAUNCH_FLAGS_H
-#define LAUNCH_FLAGS_H
+#ifndef FLAGS_FLAGS_H
+#define FLAGS_FLAGS_H
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "launch/launch.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* By which name the launcher was called. */
+enum launch_name { LAUNCH_MUSTER, LAUNCH_TORCHRUN, LAUNCH_DLROVER_RUN };
 
 /* What torchrun finds wrong only after parsing: its exit code is 1 then, and here too. */
 #define ERR_LATE ERR_SYSTEM
@@ -54,12 +57,18 @@ struct flags; /* values by name */
 /* 1: help was asked for (*out is not set). Errors are ERR_INPUT. */
 int flags_parse(struct arena *, enum launch_name, int argc, char **argv, struct flags **out,
                 struct err *);
+/* The same for a line that runs elsewhere: the environment here presets nothing. */
+int flags_of_line(struct arena *, enum launch_name, int argc, char **argv, struct flags **out,
+                  struct err *);
 int flags_rest(const struct flags *); /* index of the script in argv; what follows belongs to it */
 const char *flags_text(const struct flags *, const char *name); /* given, PET_*, fallback, NULL */
 bool flags_on(const struct flags *, const char *name);
 bool flags_given(const struct flags *, const char *name); /* on the line or by PET_* */
 /* How it was given, for messages: "--nnodes" or "PET_NNODES". */
 const char *flags_source(const struct flags *, struct arena *, const char *name);
+/* --nnodes as the fewest and all of them, 1 <= *least <= *all <= most; ERR_LATE. */
+int flags_nnodes(const struct flags *, struct arena *, uint32_t most, uint32_t *least,
+                 uint32_t *all, struct err *);
 void flags_help(enum launch_name, struct buf *out);
 void flags_page(struct buf *out); /* the table of doc/launch.md */
 

@@ -1,5 +1,5 @@
 /* The flags themselves, in the order of --help. Texts are the documentation. */
-#include "launch/flags.h"
+#include "flags/flags.h"
 
 #include "base/mem.h"
 

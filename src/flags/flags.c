@@ -3,7 +3,7 @@
  * value may be a negative number but not look like an option, PET_NAME of the environment lies
  * between the line and the default. Where argparse drops a "--" that directly follows the script
  * (some Python versions), it is kept: what follows the script is the script's. */
-#include "launch/flags.h"
+#include "flags/flags.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -246,8 +246,8 @@ static int take_env(struct arena *a, struct flags *flags, unsigned row, struct e
     return 0;
 }
 
-int flags_parse(struct arena *a, enum launch_name name, int argc, char **argv, struct flags **out,
-                struct err *err)
+int flags_of_line(struct arena *a, enum launch_name name, int argc, char **argv, struct flags **out,
+                  struct err *err)
 {
     struct flags *flags = ARENA_NEW(a, struct flags);
     *flags = (struct flags){ .values = ARENA_ARRAY(a, flag_table_n, const char *),
@@ -263,9 +263,6 @@ int flags_parse(struct arena *a, enum launch_name name, int argc, char **argv, s
     }
     if (l.help)
         return 1;
-    for (unsigned i = 0; i < flag_table_n; i++)
-        if (!flags->values[i] && take_env(a, flags, i, err) < 0)
-            return -1;
     if (l.at >= argc) {
         err_set(err, ERR_INPUT, "which script? None was given");
         return err_hint(err, "usage: %s [flags] script [args]; --help shows examples",
@@ -274,6 +271,16 @@ int flags_parse(struct arena *a, enum launch_name name, int argc, char **argv, s
     flags->rest = l.at;
     *out = flags;
     return 0;
+}
+
+int flags_parse(struct arena *a, enum launch_name name, int argc, char **argv, struct flags **out,
+                struct err *err)
+{
+    int rc = flags_of_line(a, name, argc, argv, out, err);
+    for (unsigned i = 0; rc == 0 && i < flag_table_n; i++)
+        if (!(*out)->values[i])
+            rc = take_env(a, *out, i, err);
+    return rc;
 }
 
 /* ---- answers ---- */

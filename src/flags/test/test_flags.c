@@ -1,5 +1,5 @@
 /* Flags as argparse reads them for torchrun, and the table itself. */
-#include "launch/flags.h"
+#include "flags/flags.h"
 
 #include "base/mem.h"
 

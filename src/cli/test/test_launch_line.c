@@ -1,0 +1,200 @@
+/* Launchers' lines as jobs. */
+#include "cli/launch_line.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "cli/made_job.h"
+#include "text/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct tried {
+    struct arena *arena;
+    struct launch_line line;
+    struct err err;
+    int rc;
+    const char *job; /* its tree as JSON */
+};
+
+/* text: words with single blanks between. */
+static struct tried try_with(const char *text, struct launch_asked asked)
+{
+    struct tried t = { .arena = arena_create() };
+    char *argv[32];
+    int argc = 0;
+    for (const char *at = text; *at; at += *at == ' ') {
+        size_t n = strcspn(at, " ");
+        argv[argc++] = arena_strndup(t.arena, at, n);
+        at += n;
+    }
+    t.rc = launch_line_read(t.arena, argc, argv, &asked, &t.line, &t.err);
+    if (t.rc > 0) {
+        AUTO_BUF struct buf out = BUF_INIT(65536);
+        struct made_job made = { .argc = argc, .argv = argv, .line = &t.line };
+        struct text_node *tree = made_job_tree(t.arena, &made);
+        struct report report;
+        report_init(&report, t.arena);
+        assert_non_null(job_decode(t.arena, tree, &report));
+        json_print(tree, 0, &out);
+        t.job = arena_strdup(t.arena, buf_str(&out));
+    }
+    return t;
+}
+
+static struct tried try(const char *text)
+{
+    return try_with(text, (struct launch_asked){ .replicas = 0 });
+}
+
+static void becomes(const char *text, const char *job, size_t said)
+{
+    struct tried t = try(text);
+    if (t.rc != 1)
+        fail_msg("%s: %d %s", text, t.rc, t.rc < 0 ? t.err.what : "");
+    assert_string_equal(t.job, job);
+    if (t.line.said.n != said)
+        fail_msg("%s: %zu said, first: %s", text, t.line.said.n,
+                 t.line.said.n ? t.line.said.at[0] : "");
+    arena_destroy(t.arena);
+}
+
+static void what_the_line_says(void **state)
+{
+    (void)state;
+    becomes("torchrun --nnodes=2 --nproc_per_node 4 --max-restarts=3 train.py --nnodes 7",
+            "{\"muster\":1,\"name\":\"train\",\"replicas\":2,"
+            "\"argv\":[\"torchrun\",\"train.py\",\"--nnodes\",\"7\"],"
+            "\"launcher\":{\"ranks_per_node\":4,\"max_restarts\":3},"
+            "\"place\":{\"spread\":[\"worker\"]}}",
+            0);
+    becomes("python -u -m torch.distributed.run --nnodes=2:4 -m pkg.train x",
+            "{\"muster\":1,\"name\":\"pkg\",\"replicas\":{\"min\":2,\"max\":4},"
+            "\"done\":{\"succeeded\":2},"
+            "\"argv\":[\"torchrun\",\"--module\",\"pkg.train\",\"x\"],"
+            "\"launcher\":{\"ranks_per_node\":1},\"place\":{\"spread\":[\"worker\"]}}",
+            0);
+    becomes("dlrover-run --nnodes=4 --node_unit=2 --network-check --comm-perf-test a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":4,"
+            "\"argv\":[\"dlrover-run\",\"--comm-perf-test\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":1,\"node_unit\":2,\"node_check\":true},"
+            "\"place\":{\"spread\":[\"worker\"]}}",
+            0);
+    becomes("muster launch --nproc-per-node=2 a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":1,\"argv\":[\"muster-launch\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":2}}",
+            0);
+    becomes("/opt/no/such/python3.11 -m torch.distributed.run a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":1,\"argv\":[\"torchrun\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":1},"
+            "\"env\":{\"PYTHON_EXEC\":\"/opt/no/such/python3.11\"}}",
+            0);
+}
+
+static void what_stays_and_what_is_left_out(void **state)
+{
+    (void)state;
+    becomes("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint h:1 --rdzv-id=r --node-rank=1 "
+            "--master-port=1 --standalone -r 3 --rdzv-conf=join_timeout=9 a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":2,\"argv\":[\"torchrun\",\"--rdzv-id=r\","
+            "\"--rdzv-conf=join_timeout=9\",\"--redirects=3\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":1},\"place\":{\"spread\":[\"worker\"]}}",
+            5);
+    becomes("torchrun --standalone --master-port=29501 --monitor-interval=5 a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":1,\"argv\":[\"torchrun\",\"--standalone\","
+            "\"--master-port=29501\",\"a.py\"],\"launcher\":{\"ranks_per_node\":1}}",
+            1);
+    becomes("torchrun --rdzv-endpoint=h:1 --rdzv-conf=meet=endpoint a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":1,\"argv\":[\"torchrun\","
+            "\"--rdzv-endpoint=h:1\",\"--rdzv-conf=meet=endpoint\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":1}}",
+            0);
+    becomes("torchrun --nproc-per-node=auto a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":1,\"argv\":[\"torchrun\","
+            "\"--nproc-per-node=auto\",\"a.py\"],\"conventions\":[\"torchrun\"]}",
+            1);
+}
+
+static void what_was_asked_beside_it(void **state)
+{
+    struct tried t = try_with("torchrun --nproc-per-node=gpu a.py",
+                              (struct launch_asked){ .replicas = 3, .gpu = "8" });
+    (void)state;
+    assert_int_equal(t.rc, 1);
+    assert_int_equal(t.line.max, 3);
+    assert_int_equal(t.line.settings.ranks_per_node, 8);
+    arena_destroy(t.arena);
+    t = try_with("torchrun --nproc-per-node=cpu a.py", (struct launch_asked){ .cpu = "6" });
+    assert_int_equal(t.line.settings.ranks_per_node, 6);
+    arena_destroy(t.arena);
+    t = try_with("dlrover-run --auto-config a.py",
+                 (struct launch_asked){ .replicas = 4, .gpu = "2" });
+    assert_int_equal(t.line.settings.ranks_per_node, 2);
+    assert_true(t.line.settings.node_check);
+    assert_int_equal(t.line.max, 4);
+    arena_destroy(t.arena);
+    t = try_with("torchrun --nnodes=2 a.py", (struct launch_asked){ .replicas = 3 });
+    assert_int_equal(t.rc, -1);
+    assert_string_equal(t.err.what, "--replicas 3 and --nnodes=2 are not the same");
+    arena_destroy(t.arena);
+}
+
+static void what_is_no_launcher(void **state)
+{
+    static const char *const plain[] = { "python train.py", "python -m pkg", "bash torchrun",
+                                         "muster ls", "python -c torchrun" };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+        struct tried t = try(plain[i]);
+        assert_int_equal(t.rc, 0);
+        assert_int_equal(t.line.said.n, 0);
+        arena_destroy(t.arena);
+    }
+    struct tried t = try("python -m torch.distributed.launch --nnodes=2 a.py");
+    assert_int_equal(t.rc, 0);
+    assert_int_equal(t.line.said.n, 1);
+    arena_destroy(t.arena);
+}
+
+static void what_is_wrong(void **state)
+{
+    static const struct {
+        const char *line, *what;
+    } rows[] = {
+        { "torchrun --nnodez=2 a.py", "unknown flag --nnodez" },
+        { "torchrun --nnodes=3:2 a.py", "--nnodes=3:2: the fewest are more than the most" },
+        { "torchrun --nnodes=0 a.py", "--nnodes=0: a job has at least one node" },
+        { "torchrun --nproc-per-node=0 a.py", "--nproc-per-node is \"0\"" },
+        { "torchrun --nproc-per-node=gpu a.py",
+          "--nproc-per-node=gpu: how many devices is not said" },
+        { "torchrun --max-restarts=-1 a.py", "--max-restarts is \"-1\"" },
+        { "torchrun --logs-specs=x a.py", "--logs-specs is refused" },
+        { "torchrun --nnodes=2", "which script? None was given" },
+        { "torchrun --help", "--help is for a terminal, not for a job" },
+        { "dlrover-run --nnodes=2 --node-unit=3 a.py",
+          "--node-unit=3 is more than the 2 nodes of --nnodes" },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct tried t = try(rows[i].line);
+        assert_int_equal(t.rc, -1);
+        assert_string_equal(t.err.what, rows[i].what);
+        arena_destroy(t.arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_line_says),
+        cmocka_unit_test(what_stays_and_what_is_left_out),
+        cmocka_unit_test(what_was_asked_beside_it),
+        cmocka_unit_test(what_is_no_launcher),
+        cmocka_unit_test(what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

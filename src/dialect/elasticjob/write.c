@@ -1,0 +1,361 @@
+/* A canonical job as an ElasticJob: the way back of read.c.
+ *
+ * Caveats: writes what the format has words for; what it has none for is found by reading the
+ * document again (dialect/losses.h), so nothing is said about it here. */
+#include "dialect/elasticjob/ej.h"
+
+#include "base/buf.h"
+#include "base/scan.h"
+
+enum { LEVEL_HIGH = 7, LEVEL_LOW = 3, TEXT_MAX = 1 << 20, KUBE_NAME_MAX = 63 };
+
+#define KOORD "gang.scheduling.koordinator.sh/"
+
+struct writer {
+    struct arena *arena;
+    const struct job_spec *job;
+    bool servers; /* parameter servers */
+    struct text_node *out;
+};
+
+static struct text_node *part(const struct writer *w, struct text_node *map, const char *key)
+{
+    struct text_node *have = text_get(map, key);
+    return have ? have : text_map(w->arena, map, key);
+}
+
+static struct text_node *items(const struct writer *w, struct text_node *map, const char *key)
+{
+    struct text_node *have = text_get(map, key);
+    return have ? have : text_list(w->arena, map, key);
+}
+
+/* ---- which role is which type ---- */
+
+static const struct role *role_named(const struct job_spec *job, const char *name)
+{
+    uint32_t position;
+    return job_role(job, name, &position);
+}
+
+/* The workers of a format that must have some: those named so, or the first role that is nothing
+ * else there. */
+static const struct role *workers_of(const struct job_spec *job)
+{
+    const struct role *worker = role_named(job, "worker"), *chief = role_named(job, "chief");
+    if (worker || chief)
+        return worker ? worker : chief;
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (strcmp(job->roles[i].name, "ps") != 0 && strcmp(job->roles[i].name, "evaluator") != 0)
+            return &job->roles[i];
+    return &job->roles[0];
+}
+
+/* With chiefIsWorker the chief was the first worker. */
+static const struct role *role_of(const struct writer *w, enum ej_type type, uint32_t *tasks)
+{
+    const struct job_spec *job = w->job;
+    bool folded = ej_extra_flag(job, "chiefIsWorker") && role_named(job, "chief");
+    const struct role *role = role_named(job, ej_type_word(type));
+    *tasks = 0;
+    if (type == EJ_WORKER)
+        role = workers_of(job);
+    else if (role == workers_of(job) || (type == EJ_CHIEF && folded))
+        return NULL;
+    if (!role)
+        return NULL;
+    *tasks = role->replicas + (type == EJ_WORKER && folded && role != role_named(job, "chief"));
+    return role;
+}
+
+/* ---- the container ---- */
+
+/* Kubernetes replaces $(NAME) of a variable that the container has, and $$. */
+static bool replaced(const struct writer *w, const char *text, const struct role *role)
+{
+    size_t len;
+    for (const char *at = text; (at = ej_reference(at, &len)); at += len) {
+        const char *name = arena_strndup(w->arena, at + 2, len - 3);
+        if (ej_own_variable(name) || pairs_get(&role->env, name))
+            return true;
+    }
+    return strstr(text, "$$") != NULL;
+}
+
+/* $$ stands for one $. */
+static const char *escaped(const struct writer *w, const char *text, const struct role *role)
+{
+    AUTO_BUF struct buf out = BUF_INIT(2 * TEXT_MAX);
+    if (!replaced(w, text, role))
+        return text;
+    for (; *text; text++)
+        buf_puts(&out, *text == '$' ? "$$" : (char[]){ *text, '\0' });
+    return arena_strdup(w->arena, buf_str(&out));
+}
+
+static void write_command(const struct writer *w, struct text_node *container,
+                          const struct role *role)
+{
+    struct text_node *list = text_list(w->arena, container, "command");
+    for (size_t i = 0; i < role->argv.n; i++)
+        text_str(w->arena, list, NULL, escaped(w, role->argv.at[i], role));
+    if (role->run) {
+        text_str(w->arena, list, NULL, "bash");
+        text_str(w->arena, list, NULL, "-c");
+        text_str(w->arena, list, NULL, escaped(w, role->run, role));
+    }
+    if (role->python) {
+        int module = (int)strcspn(role->python, ":");
+        const char *function = role->python[module] ? role->python + module + 1 : "main";
+        text_str(w->arena, list, NULL, "python");
+        text_str(w->arena, list, NULL, "-c");
+        text_str(w->arena, list, NULL,
+                 arena_printf(w->arena, "from %.*s import %s; %s()", module, role->python, function,
+                              function));
+    }
+}
+
+static void write_env(const struct writer *w, struct text_node *container, const struct role *role)
+{
+    for (size_t i = 0; i < role->env.n; i++) {
+        struct text_node *one = text_map(w->arena, items(w, container, "env"), NULL);
+        text_str(w->arena, one, "name", role->env.at[i].name);
+        text_str(w->arena, one, "value", role->env.at[i].value);
+    }
+}
+
+static void write_resources(const struct writer *w, struct text_node *container,
+                            const struct resources *r)
+{
+    char text[FMT_MAX];
+    struct text_node *all = text_map(w->arena, NULL, NULL);
+    if (r->cpu_milli)
+        text_str(w->arena, part(w, all, "requests"), "cpu", fmt_milli(text, r->cpu_milli));
+    if (r->memory)
+        text_str(w->arena, part(w, all, "requests"), "memory", fmt_size(text, r->memory));
+    if (r->disk)
+        text_str(w->arena, part(w, all, "requests"), "ephemeral-storage", fmt_size(text, r->disk));
+    if (r->gpu_milli >= 1000)
+        text_str(w->arena, part(w, all, "limits"), "nvidia.com/gpu", fmt_milli(text, r->gpu_milli));
+    else if (r->gpu_milli % 10 == 0 && r->gpu_milli) /* hundredths of a device */
+        text_int(w->arena, part(w, all, "limits"), "koordinator.sh/gpu",
+                 (int64_t)r->gpu_milli / 10);
+    for (size_t i = 0; i < r->custom.n; i++)
+        text_str(w->arena, part(w, all, "limits"), r->custom.at[i].name,
+                 fmt_milli(text, r->custom.at[i].milli));
+    if (all->count)
+        text_copy(w->arena, container, "resources", all);
+}
+
+/* ---- volumes ---- */
+
+struct pod {
+    struct text_node *spec, *container;
+};
+
+static struct text_node *add_volume(const struct writer *w, struct pod pod, const char *name,
+                                    const char *at, bool read_only)
+{
+    struct text_node *mount = text_map(w->arena, items(w, pod.container, "volumeMounts"), NULL);
+    text_str(w->arena, mount, "name", name);
+    text_str(w->arena, mount, "mountPath", at);
+    if (read_only)
+        text_bool(w->arena, mount, "readOnly", true);
+    struct text_node *volume = text_map(w->arena, items(w, pod.spec, "volumes"), NULL);
+    text_str(w->arena, volume, "name", name);
+    return volume;
+}
+
+static void write_volumes(const struct writer *w, struct pod pod, const struct role *role)
+{
+    const struct inputs *in = &w->job->inputs;
+    char text[FMT_MAX];
+    const char *claims =
+        arena_printf(w->arena, "pvc://%s/", w->job->project ? w->job->project : "default");
+    for (size_t i = 0; i < in->n_data; i++) {
+        const struct mount *m = &in->data[i];
+        const char *name = arena_printf(w->arena, "data-%zu", i);
+        bool claim =
+            strncmp(m->from, claims, strlen(claims)) == 0 && !strchr(m->from + strlen(claims), '/');
+        if (m->from[0] != '/' && !claim)
+            continue;
+        struct text_node *volume = add_volume(w, pod, name, m->at, m->read_only);
+        if (claim)
+            text_str(w->arena, text_map(w->arena, volume, "persistentVolumeClaim"), "claimName",
+                     m->from + strlen(claims));
+        else
+            text_str(w->arena, text_map(w->arena, volume, "hostPath"), "path", m->from);
+    }
+    if (!role->resources.shm)
+        return;
+    struct text_node *empty =
+        text_map(w->arena, add_volume(w, pod, "shm", "/dev/shm", false), "emptyDir");
+    text_str(w->arena, empty, "medium", "Memory");
+    text_str(w->arena, empty, "sizeLimit", fmt_size(text, role->resources.shm));
+}
+
+/* ---- the template ---- */
+
+static bool has_word(const struct words *words, const char *word)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->at[i], word) == 0)
+            return true;
+    return false;
+}
+
+static void write_gang(const struct writer *w, struct text_node *metadata, const struct role *role)
+{
+    for (size_t i = 0; i < w->job->n_gangs; i++) {
+        const struct gang *gang = &w->job->gangs[i];
+        if (!has_word(&gang->roles, role->name))
+            continue;
+        struct text_node *notes = part(w, metadata, "annotations");
+        uint32_t min = gang->min ? gang->min : role->min;
+        text_str(w->arena, notes, KOORD "name", gang->name ? gang->name : w->job->name);
+        text_str(w->arena, notes, KOORD "min-available", arena_printf(w->arena, "%u", min));
+        return;
+    }
+}
+
+static void write_topology(const struct writer *w, struct text_node *metadata)
+{
+    const struct placing *p = &w->job->placing;
+    if (p->within)
+        text_str(w->arena, part(w, metadata, "annotations"), KOORD "network-topology-spec",
+                 arena_printf(w->arena,
+                              "{\"gatherStrategy\":[{\"layer\":\"%s\",\"strategy\":\"%s\"}]}",
+                              p->within, p->within_required ? "MustGather" : "PreferGather"));
+}
+
+static void write_template(const struct writer *w, struct text_node *replica,
+                           const struct role *role)
+{
+    const struct placing *placing = &w->job->placing;
+    struct text_node *template = text_map(w->arena, replica, "template");
+    struct text_node *metadata = text_map(w->arena, NULL, NULL);
+    write_gang(w, metadata, role);
+    write_topology(w, metadata);
+    if (metadata->count)
+        text_copy(w->arena, template, "metadata", metadata);
+    struct pod pod = { .spec = text_map(w->arena, template, "spec") };
+    text_str(w->arena, pod.spec, "restartPolicy",
+             w->servers && ej_extra_flag(w->job, "relaunchAlways") ? "Always" : "Never");
+    if (placing->labels.n) {
+        struct text_node *selector = text_map(w->arena, pod.spec, "nodeSelector");
+        for (size_t i = 0; i < placing->labels.n; i++)
+            text_str(w->arena, selector, placing->labels.at[i].name, placing->labels.at[i].value);
+    }
+    if (placing->nodes.n == 1)
+        text_str(w->arena, pod.spec, "nodeName", placing->nodes.at[0]);
+    pod.container = text_map(w->arena, text_list(w->arena, pod.spec, "containers"), NULL);
+    text_str(w->arena, pod.container, "name", "main");
+    if (role->image)
+        text_str(w->arena, pod.container, "image", role->image);
+    write_command(w, pod.container, role);
+    write_env(w, pod.container, role);
+    write_resources(w, pod.container, &role->resources);
+    write_volumes(w, pod, role);
+}
+
+/* What the type's own rule would not say. */
+static const char *critical(const struct writer *w, enum ej_type type, const struct role *role)
+{
+    bool silent = w->servers && type == EJ_WORKER && ej_extra_flag(w->job, "chiefIsWorker");
+    if (role->done.failed.kind == COUNT_NEVER)
+        return silent ? NULL : "none";
+    return NULL;
+}
+
+static void write_type(const struct writer *w, struct text_node *types, enum ej_type type)
+{
+    const struct job_spec *job = w->job;
+    uint32_t tasks;
+    const struct role *role = role_of(w, type, &tasks);
+    if (!role)
+        return;
+    struct text_node *replica = text_map(w->arena, types, ej_type_word(type));
+    text_int(w->arena, replica, "replicas", tasks);
+    if (w->servers)
+        text_bool(w->arena, replica, "autoScale", false);
+    if (job->retry.unknown.kind == COUNT_NUMBER)
+        text_int(w->arena, replica, "restartCount", job->retry.unknown.n);
+    else
+        text_int(w->arena, replica, "restartCount", 0);
+    if (job->priority >= LEVEL_HIGH || job->priority <= LEVEL_LOW)
+        text_str(w->arena, replica, "priority", job->priority >= LEVEL_HIGH ? "high" : "low");
+    const char *nodes = critical(w, type, role);
+    if (nodes)
+        text_str(w->arena, replica, "criticalNodes", nodes);
+    write_template(w, replica, role);
+}
+
+/* ---- the job ---- */
+
+/* Kubernetes takes lower-case letters, digits, - and . in names. */
+static const char *kube_name(const struct writer *w, const char *name)
+{
+    AUTO_BUF struct buf out = BUF_INIT(TEXT_MAX);
+    for (const char *c = name; *c; c++) {
+        char low = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+        bool plain = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9');
+        if (plain || (out.len && strchr("-.", low)))
+            buf_putc(&out, low);
+        else if (out.len && out.data[out.len - 1] != '-' && out.data[out.len - 1] != '.')
+            buf_putc(&out, '-');
+        if (out.len == KUBE_NAME_MAX)
+            break;
+    }
+    while (out.len && (out.data[out.len - 1] == '-' || out.data[out.len - 1] == '.'))
+        out.data[--out.len] = '\0';
+    return out.len ? arena_strdup(w->arena, buf_str(&out)) : "job";
+}
+
+static void write_metadata(const struct writer *w)
+{
+    const struct job_spec *job = w->job;
+    struct text_node *metadata = text_map(w->arena, w->out, "metadata");
+    const char *service = ej_extra_text(job, "service"),
+               *elastic = ej_extra_text(job, "elasticMode");
+    text_str(w->arena, metadata, "name", kube_name(w, job->name));
+    if (job->project)
+        text_str(w->arena, metadata, "namespace", kube_name(w, job->project));
+    for (size_t i = 0; i < job->labels.n; i++)
+        text_str(w->arena, part(w, metadata, "labels"), job->labels.at[i].name,
+                 job->labels.at[i].value);
+    if (job->limits.pending_ms.has)
+        text_str(w->arena, part(w, metadata, "annotations"), "pending_timeout",
+                 arena_printf(w->arena, "%llu",
+                              (unsigned long long)(job->limits.pending_ms.value + 999) / 1000));
+    if (service)
+        text_str(w->arena, part(w, metadata, "annotations"), "service_type", service);
+    if (elastic)
+        text_str(w->arena, part(w, metadata, "annotations"), "training_elastic_mode", elastic);
+}
+
+static bool has_servers(const struct job_spec *job)
+{
+    return role_named(job, "ps") || role_named(job, "chief") || role_named(job, "evaluator");
+}
+
+struct text_node *ej_write(struct arena *arena, const struct job_spec *job, struct report *report)
+{
+    static const enum ej_type order[EJ_ROLES_N] = { EJ_PS, EJ_CHIEF, EJ_WORKER, EJ_EVALUATOR };
+    struct writer w = { .arena = arena, .job = job, .out = text_map(arena, NULL, NULL) };
+    const char *strategy = ej_extra_text(job, "strategy");
+    (void)report;
+    if (!strategy)
+        strategy = has_servers(job) ? "ParameterServerStrategy" : "AllreduceStrategy";
+    w.servers = strcmp(strategy, "ParameterServerStrategy") == 0;
+    text_str(arena, w.out, "apiVersion", EJ_API);
+    text_str(arena, w.out, "kind", EJ_KIND);
+    write_metadata(&w);
+    struct text_node *spec = text_map(arena, w.out, "spec");
+    text_str(arena, spec, "distributionStrategy", strategy);
+    if (job->suspend)
+        text_bool(arena, spec, "suspend", true);
+    struct text_node *types = text_map(arena, spec, "replicaSpecs");
+    for (size_t i = 0; i < EJ_ROLES_N; i++)
+        write_type(&w, types, order[i]);
+    return w.out;
+}

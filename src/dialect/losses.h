@@ -1,0 +1,13 @@
+/* What a job loses on the way into another format. */
+#ifndef DIALECT_LOSSES_H
+#define DIALECT_LOSSES_H
+
+#include "dialect/dialect.h"
+
+/* Reads what a dialect wrote back and compares: a warning for each canonical field that is not the
+ * same any more, unless the writer has said so itself. A text that its own dialect refuses is an
+ * error: then nobody knows what would be lost. 0, or -1. Everything in arena. */
+int dialect_losses(struct arena *, const struct dialect *, const struct job_spec *,
+                   const struct text_node *written, const struct site *, struct report *);
+
+#endif
