@@ -74,24 +74,29 @@ static bool host_text(const char *name)
                name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
 }
 
-/* role-index for every task, and role-index.job where the job's name can be one. */
-static void name_hosts(struct live_job *job, struct round *round)
+static void add_host(struct round *round, const char *address, const char *name)
 {
-    bool qualified = host_text(job->row.name);
-    round->hosts = ARENA_ARRAY(round->arena, 2 * (size_t)job->row.tasks, struct host_name);
+    if (name && host_text(name))
+        round->hosts[round->n_hosts++] = (struct host_name){ .address = address, .name = name };
+}
+
+/* role-index for every task, role-index.job where the job's name can be one, and what the job's
+ * conventions call it. */
+static void name_hosts(const struct ctl *ctl, struct live_job *job, struct round *round)
+{
+    round->hosts = ARENA_ARRAY(round->arena, 3 * (size_t)job->row.tasks, struct host_name);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct task_place *place = &job->tasks[flat].place;
-        const char *role = job->spec->roles[place->role].name;
-        if (!host_text(role) || !*place->address)
+        const struct dialect_task task = {
+            .job = job->spec, .place = &round->place, .flat = flat, .site = &round->site
+        };
+        if (!*place->address)
             continue;
-        const char *name = arena_printf(round->arena, "%s-%u", role, place->index);
-        round->hosts[round->n_hosts++] =
-            (struct host_name){ .address = place->address, .name = name };
-        if (qualified)
-            round->hosts[round->n_hosts++] =
-                (struct host_name){ .address = place->address,
-                                    .name =
-                                        arena_printf(round->arena, "%s.%s", name, job->row.name) };
+        const char *name =
+            arena_printf(round->arena, "%s-%u", job->spec->roles[place->role].name, place->index);
+        add_host(round, place->address, name);
+        add_host(round, place->address, arena_printf(round->arena, "%s.%s", name, job->row.name));
+        add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
     }
 }
 
@@ -113,7 +118,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                             .n = job->row.tasks };
     for (uint32_t flat = 0; flat < job->row.tasks; flat++)
         round->place.tasks[flat] = job->tasks[flat].place;
-    name_hosts(job, round);
+    name_hosts(ctl, job, round);
     return 0;
 }
 

@@ -104,14 +104,15 @@ static const char *origin_text(struct ctl *ctl, struct arena *arena, uint64_t id
 #define TIMELINE_MAX  500
 #define TIMELINE_PAGE 1000
 
-/* What a person wants to see of a job's life: its own events, and tasks that failed or came back.
- */
+/* What a person wants to see of a job's life: its own events, and tasks that failed, came back or
+ * were given other ports than they asked for. */
 static bool tells(const struct text_node *event)
 {
     const struct text_node *type = text_get(event, "type");
     if (strncmp(type->str, "task.", 5) != 0)
         return true;
-    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0;
+    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0 ||
+           strcmp(type->str, "task.port") == 0;
 }
 
 static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id)

@@ -61,6 +61,7 @@ enum dialect_launchers { LAUNCHER_TORCHRUN = 1 << 0, LAUNCHER_DLROVER = 1 << 1 }
 struct convention {
     const char *name;   /* "openpai-v1" */
     unsigned launchers; /* promised to every task */
+    bool one_world;     /* launchers of all tasks meet; else those of each role among themselves */
     /* Any member but name may be NULL: then the convention adds nothing, or classes nothing (the
      * next one is asked). Adds this task's variables; flat is its position in place->tasks. Called
      * in the order of job->conventions; the job's own env is added last by the caller (it wins). */
@@ -73,6 +74,9 @@ struct convention {
      * itself; known: what the task has so far. */
     const char *(*expand)(struct arena *, const struct dialect_task *, const struct pairs *known,
                           const char *value);
+    /* The name under which the job's other tasks look for this one, in arena; NULL: none besides
+     * those that every task has (role-index). */
+    const char *(*host)(struct arena *, const struct dialect_task *);
 };
 
 /* The registry: filled once by main, passed down. */
@@ -113,8 +117,12 @@ int dialect_read(const struct dialects *, struct arena *, const struct dialect_r
  * convention in order, then role env. */
 void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,
                  struct pairs *out);
+/* By the first convention of the job that has a name for the task; NULL when none has. */
+const char *dialect_host(const struct dialects *, struct arena *, const struct dialect_task *);
 /* What its conventions promise together. */
 unsigned dialect_launchers(const struct dialects *, const struct job_spec *);
+/* Is the world of its launchers the whole job, by one of its conventions? */
+bool dialect_one_world(const struct dialects *, const struct job_spec *);
 /* The original text with the values of secret paths replaced by "***" (same length not kept), in
  * arena. */
 const char *dialect_mask(struct arena *, const struct dialect *, const struct text_node *root,

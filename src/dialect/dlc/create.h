@@ -203,6 +203,7 @@ struct job_spec *dlc_read(struct arena *, const struct text_node *root, const st
                           struct report *);
 void dlc_environment(struct arena *, const struct job_spec *, const struct job_place *,
                      uint32_t flat, const struct site *, struct pairs *out);
+const char *dlc_host(struct arena *, const struct dialect_task *);
 /* Is name set by the system for jobs of this type (a value of the job's own is not used)? */
 bool dlc_env_reserved(const struct dlc_type *, const char *name);
 struct end_words dlc_classify(const struct job_spec *, const struct ending *);

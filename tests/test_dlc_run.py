@@ -1,0 +1,241 @@
+"""What PAI-DLC jobs are promised, by real tasks: one world of PyTorch processes, names and ports
+that peers reach each other by, success policies, limits, retention."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Starter
+from harness import ROOT, Json, Server, program, wait_for
+
+TORCH = list(ROOT.glob(".venv/lib/python3*/site-packages/torch/version.py"))
+needs_torch = pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python")
+PYTHON = {"MUSTER_PYTHON": str(ROOT / ".venv/bin/python")}
+
+TRAIN = """
+import os, torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
+steps = torch.optim.SGD(model.parameters(), 0.05)
+truth = torch.arange(8.0)
+losses = []
+for _ in range(60):
+    x = torch.randn(32, 8)
+    loss = ((model(x)[:, 0] - x @ truth) ** 2).mean()
+    steps.zero_grad()
+    loss.backward()
+    steps.step()
+    losses.append(loss.item())
+weights = model.module.weight.detach().clone()
+dist.all_reduce(weights)
+same = torch.allclose(weights / dist.get_world_size(), model.module.weight.detach(), atol=1e-6)
+print(f"rank={dist.get_rank()} world={dist.get_world_size()} same={same}",
+      f"trained={losses[-1] < losses[0] / 10} port={os.environ['MASTER_PORT']}", flush=True)
+dist.destroy_process_group()
+"""
+
+# Every task listens at its own address of TF_CONFIG, meets all others, and waits for all of them.
+MEET = """
+import json, os, socket, threading
+conf = json.loads(os.environ["TF_CONFIG"])
+task, cluster = conf["task"], conf["cluster"]
+everyone = [(t, i, h) for t, hosts in cluster.items() for i, h in enumerate(hosts)]
+mine = [h for t, i, h in everyone if (t, i) == (task["type"], task["index"])]
+host, port = mine[0].rsplit(":", 1)
+listener = socket.create_server((host, int(port)))
+def say(where):
+    while True:
+        try:
+            with socket.create_connection(where) as s:
+                s.sendall(f"{task['type']}/{task['index']}\\n".encode())
+                return
+        except ConnectionRefusedError:
+            pass
+for _, _, h in everyone:
+    a, p = h.rsplit(":", 1)
+    threading.Thread(target=say, args=((a, int(p)),)).start()
+heard = set()
+while len(heard) < len(everyone):
+    s, _ = listener.accept()
+    heard.add(s.makefile().readline().strip())
+print("met", *sorted(heard), flush=True)
+"""
+
+
+def spec(type_: str = "Worker", pods: int = 1, **fields: Any) -> Json:
+    resources = {"CPU": "1", "Memory": "2Gi"}
+    return {"Type": type_, "PodCount": pods, "ResourceConfig": resources, **fields}
+
+
+def create(name: str, type_: str, command: str, *specs: Json, **fields: Any) -> str:
+    body = {
+        "DisplayName": name,
+        "JobType": type_,
+        "JobSpecs": list(specs) or [spec()],
+        "UserCommand": command,
+        "ResourceId": "default",
+    }
+    return json.dumps({**body, **fields})
+
+
+def events(server: Server, job: int, type_: str) -> list[str]:
+    return [str(e.get("text", "")) for e in server.events(job) if e["type"] == type_]
+
+
+def ended_well(job: Json) -> None:
+    assert job["state"] == "succeeded", job
+
+
+# ---- PyTorchJob ----
+
+
+@needs_torch
+@pytest.mark.timeout(240)
+def test_three_jobs_train_on_one_machine(start: Starter, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    server = start(nodes="1x16cpu,64Gi", env=PYTHON)
+    text = create("ddp", "PyTorchJob", f"python {script}", spec(pods=2))
+    numbers = [server.submit(text) for _ in range(3)]
+    ports = set()
+    for number in numbers:
+        ended_well(server.wait(number, timeout=180))
+        lines = [server.log(number, task) for task in ("master/0", "worker/0")]
+        for rank, line in enumerate(lines):
+            assert f"rank={rank} world=2 same=True trained=True" in line
+        found = set(re.findall(r"port=(\d+)", "".join(lines)))
+        assert len(found) == 1, "one address for the whole job"
+        ports |= found
+        moved = events(server, number, "task.port")
+        if found == {"23456"}:
+            assert not moved
+        else:
+            assert len(moved) == 1
+            assert "master/0: port 23456 (master) is taken" in moved[0] and found.pop() in moved[0]
+    assert len(ports) == 3 and "23456" in ports
+
+
+@needs_torch
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("setting", "ranks"), [("never", 1), ("always", 2)])
+def test_torchrun_needs_no_flags(start: Starter, tmp_path: Path, setting: str, ranks: int) -> None:
+    """PyTorch's, and muster's, whose nodes are all tasks of the job."""
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    server = start(nodes="2x16cpu,64Gi", env={**PYTHON, "MUSTER_TORCHRUN": setting})
+    command = f"command -v torchrun; torchrun --nproc_per_node {ranks} {script}"
+    specs = (spec("Master", ResourceConfig={"CPU": "1", "Memory": "4Gi"}), spec(pods=1))
+    number = server.submit(
+        create("run", "PyTorchJob", command, *specs, Envs={"OMP_NUM_THREADS": "1"})
+    )
+    ended_well(server.wait(number, timeout=200))
+    log = server.log(number)
+    trained = re.findall(rf"rank=(\d) world={2 * ranks} same=True trained=True", log)
+    assert sorted(trained) == list("0123")[: 2 * ranks]
+    ours = str(program().resolve().parent) in log
+    assert ours == (setting == "always"), log
+
+
+NAMES = """
+import os, socket
+def known(name):
+    try:
+        return socket.gethostbyname(name)
+    except OSError:
+        return "unknown"
+job = "dlc" + os.environ["WHO"] if "WHO" in os.environ else os.environ["JOB_NAME"]
+for pod in ("master-0", "worker-0", "worker-1"):
+    print(pod, known(f"{job}-{pod}"), flush=True)
+print("custom", os.environ.get("CUSTOM_PORTS"), "master", os.environ["MASTER_ADDR"], flush=True)
+"""
+
+
+def job_id(server: Server, number: int) -> str:
+    return f"dlc{server.job(number)['id']}"
+
+
+def names_seen(server: Server, number: int, task: str) -> dict[str, str]:
+    lines = server.log(number, task).splitlines()
+    return dict(line.split(" ", 1) for line in lines if " " in line)  # type: ignore[misc]
+
+
+def test_workers_reach_each_other_by_pod_name(server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "names.py"
+    script.write_text(NAMES)
+    advanced = {"createSvcForAllWorkers": True, "customPortNumPerWorker": 3}
+    number = server.submit(
+        create(
+            "svc",
+            "PyTorchJob",
+            f"python3 {script}",
+            spec(pods=3),
+            Settings={"AdvancedSettings": advanced},
+        )
+    )
+    ended_well(server.wait(number))
+    taken: list[str] = []
+    for task in ("master/0", "worker/0", "worker/1"):
+        seen = names_seen(server, number, task)
+        assert "unknown" not in seen.values()
+        custom, _, master = seen["custom"].partition(" master ")
+        assert seen["master-0"] == master
+        ports = custom.split(";")
+        assert len(ports) == 3
+        taken += ports
+    assert len(set(taken)) == 9, "one machine: no port twice"
+
+
+def test_without_services_only_the_master_has_a_name(server: Server) -> None:
+    command = "grep -o 'dlc[0-9a-z]*-[a-z]*-[0-9]*' /etc/hosts; echo end"
+    number = server.submit(create("plain", "PyTorchJob", command, spec(pods=3)))
+    ended_well(server.wait(number))
+    for task in ("master/0", "worker/0", "worker/1"):
+        found = server.log(number, task).split()
+        assert found == [f"{job_id(server, number)}-master-0", "end"]
+
+
+def test_listed_ports_are_the_jobs_own(server: Server) -> None:
+    lines = [
+        "name=ports",
+        "kind=PyTorchJob",
+        "workers=1",
+        "worker_cpu=1",
+        "worker_memory=1Gi",
+        "resource_id=default",
+        "advanced_settings=createSvcForAllWorkers=true,customPortList=41000;41002-41003",
+        "command=echo $CUSTOM_PORTS && sleep 600",
+    ]
+    first = server.submit("\n".join(lines))
+    wait_for(lambda: "41000;41002;41003" in server.log(first), what="the ports")
+    second = server.submit("\n".join(lines))
+    wait_for(lambda: "port 41000" in server.job(second).get("reason", ""), what="why it waits")
+    server.stop(first, now=True)
+    wait_for(lambda: "41000;41002;41003" in server.log(second), what="its turn")
+    server.stop(second, now=True)
+    server.wait(second, "stopped")
+    lines[2] = "workers=2"
+    refused = server.api("POST", "/v1/jobs", "\n".join(lines))
+    assert refused.status == 422 and "port 41000" in refused.text, "no host has it twice"
+
+
+# ---- TFJob ----
+
+
+def test_tf_config_hosts_can_be_connected_to(server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "meet.py"
+    script.write_text(MEET)
+    roles = (spec("Chief"), spec("PS", 2), spec("Worker", 2))
+    number = server.submit(create("tf", "TFJob", f"python3 {script}", *roles))
+    job = server.wait(number)
+    ended_well(job)
+    expected = "met chief/0 ps/0 ps/1 worker/0 worker/1"
+    for task in ("chief/0", "worker/0", "worker/1"):
+        assert expected in server.log(number, task)
+    moved = events(server, number, "task.port")
+    assert len(moved) == 4 and all("2222" in text for text in moved), "one host, one has 2222"
