@@ -527,3 +527,11 @@ struct job_spec *dlc_read(struct arena *arena, const struct text_node *root,
     dlc_params_report(names, &inner, report);
     return report_ok(report) ? job : NULL;
 }
+
+struct text_node *dlc_body(struct arena *arena, struct text_node *root, struct report *report)
+{
+    struct dlc_names *names;
+    if (!root || !dlc_is_params(root) || text_get(root, "JobSpecs"))
+        return root;
+    return dlc_params_tree(arena, root, report, &names);
+}
