@@ -184,8 +184,12 @@ def test_small_verbs(dlc: Dlc) -> None:
     bash = dlc("completion", "bash").stdout
     assert subprocess.run(["bash", "-n"], input=bash, text=True, check=False).returncode == 0
     assert "dlc get job [ID]" in dlc("help").stdout
-    for wrong, near in ((["gte", "job"], "dlc get?"), (["get", "job", "--page_siz", "1"], "page_size"),
-                        (["submit", "tfjob", "--worker", "1"], "workers?")):  # fmt: skip
+    wrong_ones = {
+        "dlc get?": ["gte", "job"],
+        "--page_size?": ["get", "job", "--page_siz", "1"],
+        "workers?": ["submit", "tfjob", "--worker", "1"],
+    }
+    for near, wrong in wrong_ones.items():
         done = dlc(*wrong)
         assert done.returncode == 2 and near in done.stderr and not done.stdout
 

@@ -239,3 +239,119 @@ def test_tf_config_hosts_can_be_connected_to(server: Server, tmp_path: Path) -> 
         assert expected in server.log(number, task)
     moved = events(server, number, "task.port")
     assert len(moved) == 4 and all("2222" in text for text in moved), "one host, one has 2222"
+
+
+# ---- success policies ----
+
+# The chief ends well; everybody else would run for ever.
+BY_ROLE = """
+case $(echo "$TF_CONFIG" | grep -o '"task":{"type":"[a-z]*"') in
+*chief*) sleep 0.3 ;;
+*) exec sleep 600 ;;
+esac
+"""
+WORKERS = """
+case $(echo "$TF_CONFIG" | grep -o '"task":{"type":"[a-z]*"') in
+*ps*) exec sleep 600 ;;
+esac
+"""
+
+
+def tasks(job: Json) -> dict[str, str]:
+    return {t["name"]: t["state"] for t in job["task_list"]}
+
+
+def test_chief_worker_policy(server: Server) -> None:
+    roles = (spec("Chief"), spec("Worker", 2), spec("PS"))
+    text = create("chief", "TFJob", BY_ROLE, *roles, SuccessPolicy="ChiefWorker")
+    job = server.run(text)
+    ended_well(job)
+    assert tasks(job) == {
+        "chief/0": "succeeded",
+        "ps/0": "stopped",
+        "worker/0": "stopped",
+        "worker/1": "stopped",
+    }
+
+
+def test_all_workers_policy_does_not_wait_for_servers(server: Server) -> None:
+    job = server.run(create("all", "TFJob", WORKERS, spec("Worker", 2), spec("PS", 2)))
+    ended_well(job)
+    assert tasks(job)["worker/1"] == "succeeded" and tasks(job)["ps/0"] == "stopped"
+
+
+def test_failed_worker_fails_the_job(server: Server) -> None:
+    job = server.run(
+        create("one", "PyTorchJob", "[ $RANK = 1 ] && exit 7; sleep 600", spec(pods=3))
+    )
+    assert job["state"] == "failed" and "worker/0" in job["reason"] and "7" in job["reason"]
+
+
+# ---- limits, priority, retention ----
+
+
+def test_over_its_time_it_is_stopped(server: Server) -> None:
+    text = create("long", "PyTorchJob", "sleep 600", JobMaxRunningTimeMinutes=1)
+    job = server.wait(server.submit(text, set="limits.run_time=300ms"))
+    assert job["state"] == "stopped" and job["word"] == "Stopped"
+    assert "limit of 300ms" in job["reason"]
+
+
+def test_higher_priority_first(start: Starter) -> None:
+    server = start(nodes="1x2cpu,4Gi")
+    fill = server.submit(create("fill", "PyTorchJob", "sleep 600", spec(pods=2)))
+    server.wait(fill, "running")
+    low, high = (
+        server.submit(create(name, "PyTorchJob", "true", spec(pods=2), Priority=priority))
+        for name, priority in (("low", 1), ("high", 9))
+    )
+    server.stop(fill, now=True)
+    for number in (low, high):
+        ended_well(server.wait(number))
+    began = [server.job(n)["started_ms"] for n in (high, low)]
+    assert began == sorted(began)
+
+
+@pytest.mark.parametrize(
+    ("code", "policy", "word", "end"),
+    [
+        (0, "Always", "SucceededReserving", "succeeded"),
+        (5, "OnFailure", "FailedReserving", "failed"),
+        (0, "OnFailure", None, "succeeded"),
+    ],
+)
+def test_retention(start: Starter, code: int, policy: str, word: str | None, end: str) -> None:
+    server = start(nodes="1x1cpu,4Gi")
+    kept = {"JobReservedMinutes": 30, "JobReservedPolicy": policy}
+    number = server.submit(create("kept", "PyTorchJob", f"exit {code}", Settings=kept))
+    if word:
+        wait_for(lambda: server.job(number).get("word") == word, what=word)
+        assert f"({word})" in server.muster("show", number).stdout
+        behind = server.submit(create("behind", "PyTorchJob", "true"))
+        wait_for(lambda: server.job(behind).get("reason"), what="why it waits")
+        assert server.state_of(behind) == "queued", "its resources are held"
+        server.stop(number)
+        ended_well(server.wait(behind))
+    assert server.wait(number)["state"] == end
+
+
+# ---- ElasticBatchJob ----
+
+
+def test_elastic_batch_starts_with_what_there_is(start: Starter) -> None:
+    server = start(nodes="1x2cpu,8Gi")
+    scaling = {"MinReplicas": 1, "MaxReplicas": 4}
+    number = server.submit(
+        create("batch", "ElasticBatchJob", "echo $RANK; sleep 600", spec(AutoScalingSpec=scaling))
+    )
+    server.wait(number, "running")
+    assert sorted(tasks(server.job(number)).values()) == ["running"] * 2 + ["waiting"] * 2
+
+
+def test_elastic_batch_restarts_one_pod_alone(server: Server, tmp_path: Path) -> None:
+    mark = tmp_path / "again"
+    command = f"[ $RANK = 1 ] && ! [ -e {mark} ] && touch {mark} && kill -9 $$; sleep 0.2"
+    job = server.run(create("alone", "ElasticBatchJob", command, spec(pods=3)))
+    ended_well(job)
+    assert [len(t["attempts"]) for t in job["task_list"]] == [1, 2, 1]
+    assert job["generation"] == 1

@@ -52,6 +52,9 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
                                .not_before_ms = row->not_before_ms };
     if (words && words->job_word)
         view->word = words->job_word(row->state, live && live->running > 0);
+    if (words && words->held_word && row->state == JOB_STOPPING && live &&
+        live->notes.hold_until_ms > 0)
+        view->word = words->held_word(row->outcome);
     if (!live || !live->tally || !live->spec)
         return;
     view->tasks_running = live->running;

@@ -59,9 +59,10 @@ struct dialect_task {
 enum dialect_launchers { LAUNCHER_TORCHRUN = 1 << 0, LAUNCHER_DLROVER = 1 << 1 };
 
 struct convention {
-    const char *name;   /* "openpai-v1" */
-    unsigned launchers; /* promised to every task */
-    bool one_world;     /* launchers of all tasks meet; else those of each role among themselves */
+    const char *name;     /* "openpai-v1" */
+    unsigned launchers;   /* promised to every task */
+    bool over_time_stops; /* a job over its run time is stopped; else it has failed */
+    bool one_world; /* launchers of all tasks meet; else those of each role among themselves */
     /* Any member but name may be NULL: then the convention adds nothing, or classes nothing (the
      * next one is asked). Adds this task's variables; flat is its position in place->tasks. Called
      * in the order of job->conventions; the job's own env is added last by the caller (it wins). */
@@ -69,6 +70,8 @@ struct convention {
                 const struct site *, struct pairs *out);
     struct end_words (*classify)(const struct job_spec *, const struct ending *);
     const char *(*job_word)(enum job_state, bool any_task_running); /* "WAITING" */
+    /* While the resources of an ended job are still held, instead of job_word. */
+    const char *(*held_word)(enum job_outcome);
     const char *(*task_word)(enum task_state);
     /* A value of the role's own env as this task gets it (Kubernetes' $(NAME)), in arena or value
      * itself; known: what the task has so far. */

@@ -208,6 +208,7 @@ const char *dlc_host(struct arena *, const struct dialect_task *);
 bool dlc_env_reserved(const struct dlc_type *, const char *name);
 struct end_words dlc_classify(const struct job_spec *, const struct ending *);
 const char *dlc_job_word(enum job_state, bool any_task_running);
+const char *dlc_held_word(enum job_outcome);
 const char *dlc_task_word(enum task_state);
 
 #endif

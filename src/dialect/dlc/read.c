@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-#define GIB (1ull << 30)
+#define GIB           (1ull << 30)
+#define KEEP_ENDED_MS 60000u /* a job to be deleted: so that who waits for its end sees it */
 
 struct reader {
     struct arena *arena;
@@ -328,7 +329,7 @@ static void read_limits(const struct reader *r)
     bool always = !s->reserved_policy || strcmp(s->reserved_policy, "Always") == 0;
     if (s->reserved_minutes == 0 || !always)
         return;
-    limits->keep_ms = (struct opt_u64){ true, limits->hold_ms };
+    limits->keep_ms = (struct opt_u64){ true, KEEP_ENDED_MS };
     report_hint(
         r->report,
         dlc_warn(r->c, r->report, "Settings.JobReservedMinutes",
