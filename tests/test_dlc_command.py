@@ -49,7 +49,7 @@ class Dlc:
     def submit(self, *args: str | Path) -> str:
         done = self("submit", *args)
         assert done.returncode == 0, done.stderr
-        return re.findall(r"dlc[0-9a-z]{13}", done.stdout)[-1]
+        return str(re.findall(r"dlc[0-9a-z]{13}", done.stdout)[-1])
 
     def job(self, job: str) -> Json:
         done = self("get", "job", job)

@@ -162,7 +162,7 @@ def job_id(server: Server, number: int) -> str:
 
 def names_seen(server: Server, number: int, task: str) -> dict[str, str]:
     lines = server.log(number, task).splitlines()
-    return dict(line.split(" ", 1) for line in lines if " " in line)  # type: ignore[misc]
+    return dict(line.split(" ", 1) for line in lines if " " in line)
 
 
 def test_workers_reach_each_other_by_pod_name(server: Server, tmp_path: Path) -> None:
