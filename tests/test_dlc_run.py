@@ -4,7 +4,9 @@ that peers reach each other by, success policies, limits, retention."""
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -355,3 +357,55 @@ def test_elastic_batch_restarts_one_pod_alone(server: Server, tmp_path: Path) ->
     ended_well(job)
     assert [len(t["attempts"]) for t in job["task_list"]] == [1, 2, 1]
     assert job["generation"] == 1
+
+
+# ---- MPIJob ----
+
+MPIRUN = os.environ.get("MUSTER_TEST_MPIRUN") or shutil.which("mpirun")
+
+
+def mounts(server: Server) -> None:
+    """Files of MPI lie in /etc/mpi of the task's view."""
+    said = server.muster("doctor").stdout
+    if not re.search(r"^namespaces +ok", said, re.M):
+        pytest.skip("this machine allows no mount namespaces")
+
+
+def test_remote_shell_reaches_every_pod(server: Server) -> None:
+    mounts(server)
+    command = """
+    cat /etc/mpi/hostfile
+    for host in $(cut -d' ' -f1 /etc/mpi/hostfile); do
+        $OMPI_MCA_plm_rsh_agent $host 'echo at $MUSTER_ROLE/$MUSTER_TASK_INDEX;' 'exit 3'
+        echo "status $?"
+    done
+    $OMPI_MCA_plm_rsh_agent nobody true; echo "status $?"
+    """
+    gpus = {"CPU": "1", "GPU": "2", "Memory": "1Gi"}
+    roles = (spec("Master"), spec("Worker", 2, ResourceConfig=gpus))
+    job = server.run(create("rsh", "MPIJob", command, *roles))
+    ended_well(job)
+    name = job_id(server, job["number"])
+    said = server.log(job["number"], "master/0").splitlines()
+    assert [line for line in said if "is no pod" not in line] == [
+        f"{name}-worker-0 slots=2",
+        f"{name}-worker-1 slots=2",
+        "at worker/0",
+        "status 3",
+        "at worker/1",
+        "status 3",
+        "status 255",
+    ]
+
+
+@pytest.mark.skipif(not MPIRUN, reason="no mpirun: install OpenMPI")
+def test_mpirun_starts_ranks_in_pods(server: Server) -> None:
+    mounts(server)
+    rank = "echo rank $OMPI_COMM_WORLD_RANK of 3 in $MUSTER_ROLE/$MUSTER_TASK_INDEX"
+    command = f"{MPIRUN} --allow-run-as-root -np 3 sh -c '{rank}'"
+    job = server.run(create("mpi", "MPIJob", command, spec(pods=3)), timeout=60)
+    ended_well(job)
+    said = server.log(job["number"], "master/0")
+    found = sorted(re.findall(r"rank (\d) of 3 in (\w+/\d)", said))
+    assert [r for r, _ in found] == ["0", "1", "2"]
+    assert {pod for _, pod in found} == {"master/0", "worker/0", "worker/1"}

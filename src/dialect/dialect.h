@@ -16,6 +16,7 @@ struct site {
     const char *owner;    /* submitter */
     const char *fs_uri;   /* $PAI_DEFAULT_FS_URI: "file:///home/ada/.local/state/muster/fs" */
     const char *work_dir; /* where tasks start when known, else NULL */
+    const char *program, *state_dir; /* muster itself and its server, for tasks; NULL: unknown */
 };
 
 struct dialect {
@@ -55,6 +56,12 @@ struct dialect_task {
     const struct site *site;
 };
 
+/* A file that the tasks of a job find at a fixed place. */
+struct dialect_file {
+    const char *path, *text;
+    bool program; /* may be executed */
+};
+
 /* Launchers that the tasks' commands find under their usual names. */
 enum dialect_launchers { LAUNCHER_TORCHRUN = 1 << 0, LAUNCHER_DLROVER = 1 << 1 };
 
@@ -80,6 +87,9 @@ struct convention {
     /* The name under which the job's other tasks look for this one, in arena; NULL: none besides
      * those that every task has (role-index). */
     const char *(*host)(struct arena *, const struct dialect_task *);
+    /* The files that every task of the placed job finds, in arena. */
+    const struct dialect_file *(*files)(struct arena *, const struct job_spec *,
+                                        const struct job_place *, const struct site *, size_t *n);
 };
 
 /* The registry: filled once by main, passed down. */
@@ -122,6 +132,9 @@ void dialect_env(const struct dialects *, struct arena *, const struct dialect_t
                  struct pairs *out);
 /* By the first convention of the job that has a name for the task; NULL when none has. */
 const char *dialect_host(const struct dialects *, struct arena *, const struct dialect_task *);
+/* The files of the first convention of the job that has any. */
+const struct dialect_file *dialect_files(const struct dialects *, struct arena *,
+                                         const struct dialect_task *, size_t *n);
 /* What its conventions promise together. */
 unsigned dialect_launchers(const struct dialects *, const struct job_spec *);
 /* Is the world of its launchers the whole job, by one of its conventions? */

@@ -104,6 +104,19 @@ const char *dialect_host(const struct dialects *all, struct arena *arena,
     return name;
 }
 
+const struct dialect_file *dialect_files(const struct dialects *all, struct arena *arena,
+                                         const struct dialect_task *task, size_t *n)
+{
+    const struct dialect_file *files = NULL;
+    *n = 0;
+    for (size_t i = 0; i < task->job->conventions.n && *n == 0; i++) {
+        const struct convention *convention = convention_find(all, task->job->conventions.at[i]);
+        if (convention && convention->files)
+            files = convention->files(arena, task->job, task->place, task->site, n);
+    }
+    return files;
+}
+
 unsigned dialect_launchers(const struct dialects *all, const struct job_spec *job)
 {
     unsigned launchers = 0;

@@ -48,6 +48,7 @@ const struct convention dlc_convention = {
     .held_word = dlc_held_word,
     .task_word = dlc_task_word,
     .host = dlc_host,
+    .files = dlc_files,
 };
 
 /* ---- saying what is wrong ---- */

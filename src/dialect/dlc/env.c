@@ -197,12 +197,14 @@ static void tensorflow(struct writer *w)
 static void mpi(struct writer *w)
 {
     static const struct pair launcher[] = {
-        { .name = "OMPI_MCA_plm_rsh_agent", .value = "/etc/mpi/kubexec.sh" },
-        { .name = "OMPI_MCA_orte_default_hostfile", .value = "/etc/mpi/hostfile" },
-        { .name = "I_MPI_HYDRA_BOOTSTRAP_EXEC", .value = "/etc/mpi/kubexec.sh" },
-        { .name = "I_MPI_HYDRA_HOST_FILE", .value = "/etc/mpi/hostfile" },
-        { .name = "HYDRA_LAUNCHER_EXEC", .value = "/etc/mpi/kubexec.sh" },
-        { .name = "HYDRA_HOST_FILE", .value = "/etc/mpi/hostfile" },
+        { .name = "OMPI_MCA_plm_rsh_agent", .value = DLC_MPI_AGENT }, /* OpenMPI up to 4 */
+        { .name = "OMPI_MCA_orte_default_hostfile", .value = DLC_MPI_HOSTS },
+        { .name = "PRTE_MCA_plm_ssh_agent", .value = DLC_MPI_AGENT }, /* OpenMPI 5 */
+        { .name = "PRTE_MCA_prte_default_hostfile", .value = DLC_MPI_HOSTS },
+        { .name = "I_MPI_HYDRA_BOOTSTRAP_EXEC", .value = DLC_MPI_AGENT },
+        { .name = "I_MPI_HYDRA_HOST_FILE", .value = DLC_MPI_HOSTS },
+        { .name = "HYDRA_LAUNCHER_EXEC", .value = DLC_MPI_AGENT },
+        { .name = "HYDRA_HOST_FILE", .value = DLC_MPI_HOSTS },
     };
     for (size_t i = 0; w->flat == 0 && w->place->n > 1 && i < ARRAY_LEN(launcher); i++)
         put(w, launcher[i].name, launcher[i].value);

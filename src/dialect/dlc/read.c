@@ -251,18 +251,6 @@ static void read_kind(struct reader *r, const struct dlc_role_kind *kind)
     }
 }
 
-/* The launcher starts when there is somebody to launch on. */
-static void wait_for_workers(struct reader *r)
-{
-    struct role *first = &r->job->roles[0];
-    if (strcmp(r->c->type->framework, "mpi") != 0 || r->job->n_roles < 2)
-        return;
-    first->after.at = ARENA_ARRAY(r->arena, r->job->n_roles, const char *);
-    first->after.n = 0;
-    for (size_t i = 1; i < r->job->n_roles; i++)
-        first->after.at[first->after.n++] = r->job->roles[i].name;
-}
-
 static void read_roles(struct reader *r)
 {
     const struct dlc_role_kind *any;
@@ -272,13 +260,14 @@ static void read_roles(struct reader *r)
     if ((c->type->flags & DLC_PROMOTES) && spec_of(c, "Master") == SIZE_MAX && worker != SIZE_MAX) {
         r->promoted = true;
         read_role(r, worker, "master", 1);
+        if (strcmp(c->type->framework, "mpi") == 0)
+            text_bool(r->arena, r->ours, DLC_LAUNCHER_WORKS, true);
     }
     for (const struct dlc_role_kind *k = c->type->roles; k->type; k++)
         read_kind(r, k);
     any = c->type->flags & DLC_ANY_ROLE ? dlc_role_find(c->type, "") : NULL;
     if (any)
         read_kind(r, any);
-    wait_for_workers(r);
 }
 
 /* ---- the job ---- */
