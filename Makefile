@@ -30,7 +30,7 @@ define compile
    fi; \
    printf '%s\n' "$$folders" >build/$(1)/.folders; \
    ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet); \
-   for p in muster muster-node launch torchrun; do \
+   for p in muster muster-node launch torchrun dlc; do \
      if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
    done ) 9>build/$(1).lock
 endef

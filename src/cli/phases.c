@@ -101,6 +101,12 @@ static void on_sentence(struct phases *p, const struct text_node *event, struct 
         buf_addf(out, "%s\n", text);
 }
 
+static void on_warning(struct phases *p, const struct text_node *event, struct buf *out)
+{
+    buf_addf(out, "%swarning:%s %s\n", p->color ? "\033[33m" : "", p->color ? "\033[0m" : "",
+             answer_text(event, "text", ""));
+}
+
 static void on_failed_task(struct phases *p, const struct text_node *event, struct buf *out)
 {
     /* The one that decides is told at the end; here it is news while others still run. */
@@ -133,6 +139,7 @@ static const struct {
     { .type = "held", .put = on_submitted },
     { .type = "resumed", .put = on_word },
     { .type = "allocated", .put = on_allocated },
+    { .type = "task.port", .put = on_warning },
     { .type = "started", .put = on_word },
     { .type = "requeued", .put = on_word },
     { .type = "paused", .put = on_word },

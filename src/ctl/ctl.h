@@ -27,6 +27,7 @@ struct ctl_config {
     struct engine *engine;
     const struct dialects *dialects;
     const char *state_dir;
+    const char *program;  /* muster itself, for tasks that call it; NULL: unknown */
     const char *runs_dir; /* launch directories: runs_dir/<number>/g<generation>/<node> */
     const char *fs_uri;   /* $PAI_DEFAULT_FS_URI */
     const struct uri_root *roots;

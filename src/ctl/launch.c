@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FILES_MAX     8 /* of one convention */
 #define ANY_GPU_NAMES "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"
 
 /* ---- identity ---- */
@@ -74,24 +75,29 @@ static bool host_text(const char *name)
                name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
 }
 
-/* role-index for every task, and role-index.job where the job's name can be one. */
-static void name_hosts(struct live_job *job, struct round *round)
+static void add_host(struct round *round, const char *address, const char *name)
 {
-    bool qualified = host_text(job->row.name);
-    round->hosts = ARENA_ARRAY(round->arena, 2 * (size_t)job->row.tasks, struct host_name);
+    if (name && host_text(name))
+        round->hosts[round->n_hosts++] = (struct host_name){ .address = address, .name = name };
+}
+
+/* role-index for every task, role-index.job where the job's name can be one, and what the job's
+ * conventions call it. */
+static void name_hosts(const struct ctl *ctl, struct live_job *job, struct round *round)
+{
+    round->hosts = ARENA_ARRAY(round->arena, 3 * (size_t)job->row.tasks, struct host_name);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct task_place *place = &job->tasks[flat].place;
-        const char *role = job->spec->roles[place->role].name;
-        if (!host_text(role) || !*place->address)
+        const struct dialect_task task = {
+            .job = job->spec, .place = &round->place, .flat = flat, .site = &round->site
+        };
+        if (!*place->address)
             continue;
-        const char *name = arena_printf(round->arena, "%s-%u", role, place->index);
-        round->hosts[round->n_hosts++] =
-            (struct host_name){ .address = place->address, .name = name };
-        if (qualified)
-            round->hosts[round->n_hosts++] =
-                (struct host_name){ .address = place->address,
-                                    .name =
-                                        arena_printf(round->arena, "%s.%s", name, job->row.name) };
+        const char *name =
+            arena_printf(round->arena, "%s-%u", job->spec->roles[place->role].name, place->index);
+        add_host(round, place->address, name);
+        add_host(round, place->address, arena_printf(round->arena, "%s.%s", name, job->row.name));
+        add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
     }
 }
 
@@ -103,7 +109,9 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
     notes_read_site(round->arena, row.site, &round->notes);
     round->site = (struct site){ .owner = job->row.owner,
                                  .fs_uri = ctl->config.fs_uri,
-                                 .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir };
+                                 .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir,
+                                 .program = ctl->config.program,
+                                 .state_dir = ctl->config.state_dir };
     round->place =
         (struct job_place){ .id = job->row.id,
                             .number = job->row.number,
@@ -113,7 +121,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                             .n = job->row.tasks };
     for (uint32_t flat = 0; flat < job->row.tasks; flat++)
         round->place.tasks[flat] = job->tasks[flat].place;
-    name_hosts(job, round);
+    name_hosts(ctl, job, round);
     return 0;
 }
 
@@ -184,7 +192,7 @@ static void add_mounts(const struct ctl *ctl, const struct live_job *job, const 
 {
     const struct inputs *inputs = &job->spec->inputs;
     struct err err;
-    launch->mounts = ARENA_ARRAY(arena, inputs->n_data, struct bind_mount);
+    launch->mounts = ARENA_ARRAY(arena, inputs->n_data + FILES_MAX, struct bind_mount);
     for (size_t i = 0; i < inputs->n_data; i++) {
         const struct mount *mount = &inputs->data[i];
         const char *from =
@@ -193,6 +201,31 @@ static void add_mounts(const struct ctl *ctl, const struct live_job *job, const 
             launch->mounts[launch->n_mounts++] =
                 (struct bind_mount){ .from = from, .at = mount->at, .read_only = mount->read_only };
     }
+}
+
+/* Files of the job's conventions lie beside the launch and are mounted at their places. */
+static int add_files(const struct ctl *ctl, const struct live_job *job, const struct round *round,
+                     struct arena *arena, struct launch *launch, struct err *err)
+{
+    const struct dialect_task task = { .job = job->spec,
+                                       .place = &round->place,
+                                       .site = &round->site };
+    size_t n;
+    const struct dialect_file *files = dialect_files(ctl->config.dialects, arena, &task, &n);
+    if (n > FILES_MAX)
+        BUG("a convention with %zu files", n);
+    if (n > 0 && file_mkdirs(launch->dir, 0700, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = strrchr(files[i].path, '/') + 1;
+        const char *from = arena_printf(arena, "%s/file-%s", launch->dir, name);
+        mode_t mode = files[i].program ? 0755 : 0644;
+        if (file_replace(from, files[i].text, strlen(files[i].text), mode, err) < 0)
+            return -1;
+        launch->mounts[launch->n_mounts++] =
+            (struct bind_mount){ .from = from, .at = files[i].path, .read_only = true };
+    }
+    return 0;
 }
 
 static void report_failure(struct ctl *ctl, struct live_job *job, const struct due *due, size_t n,
@@ -264,7 +297,8 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     if (agent)
         agent->launched = true;
-    if (ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
+    if (add_files(ctl, job, round, arena, &launch, &err) ||
+        ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
         report_failure(ctl, job, due, n, &err);
     sodium_memzero(launch.token, sizeof launch.token);
     arena_destroy(arena);

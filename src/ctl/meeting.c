@@ -30,9 +30,11 @@
 #define MEMBERS_MAX  4096u /* of one machine */
 #define LINES_MAX    16384u
 
+#define WHOLE_JOB UINT32_MAX
+
 struct meeting {
     struct hall *hall;
-    uint32_t role;
+    uint32_t role; /* whose tasks meet; or WHOLE_JOB */
     char *run_id;
     struct rdzv *machine;
     struct map *members;
@@ -221,8 +223,9 @@ static uint32_t count_expected(const struct live_job *job, uint32_t role)
         const struct live_task *task = &job->tasks[flat];
         bool lives =
             task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
+        bool ours = role == WHOLE_JOB || task->place.role == role;
         bool comes = task->again && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
-        n += task->place.role == role && (lives || comes);
+        n += ours && (lives || comes);
     }
     return n;
 }
@@ -392,7 +395,8 @@ static struct meeting *find_meeting(struct line *line, const struct live_job *jo
                                     const struct rdzv_join *join)
 {
     struct hall *hall = line->hall;
-    uint32_t role = job->tasks[line->flat].place.role;
+    bool whole = dialect_one_world(hall->ctl->config.dialects, job->spec);
+    uint32_t role = whole ? WHOLE_JOB : job->tasks[line->flat].place.role;
     for (size_t i = 0; i < hall->meetings.n; i++) {
         struct meeting *meeting = hall->meetings.at[i];
         if (meeting->role != role || strcmp(meeting->run_id, join->run_id) != 0)

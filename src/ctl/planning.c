@@ -150,6 +150,32 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
     job->again = job->wants_place = job->row.tasks;
 }
 
+/* A range that a role only prefers was taken: its peers are told the other one, its user too. */
+static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    char text[300], name[160];
+    const struct task_place *place = &job->tasks[flat].place;
+    const struct role *role = &job->spec->roles[place->role];
+    for (uint32_t i = 0; i < place->n_ports && i < role->n_ports; i++) {
+        const struct port_want *want = &role->ports[i];
+        if (!want->first || !want->prefer || place->ports[i].numbers[0] == want->first)
+            continue;
+        snprintf(text, sizeof text, "%s: port %u (%.60s) is taken on %.60s, it has %u instead",
+                 live_task_name(name, job, flat), want->first, want->label, place->node,
+                 place->ports[i].numbers[0]);
+        event_task_note(ctl, job, flat, "port", text, NULL);
+    }
+}
+
+static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
+{
+    for (uint32_t i = 0; i < entry->n_tasks; i++) {
+        struct task_ref ref = { .role = (uint16_t)entry->tasks[i].role,
+                                .index = entry->tasks[i].index };
+        say_moved(ctl, job, live_flat(job, ref));
+    }
+}
+
 static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry,
                        uint32_t seq)
 {
@@ -218,12 +244,15 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
             event_task_row(ctl, job, flat);
     allocated_text(job, text, sizeof text);
     event_job(ctl, job, JOB_EV_ALLOCATED, text, placement_body(ctl, job));
+    say_moved_ports(ctl, job, entry);
 }
 
 static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
-    if (take(ctl, job, entry))
+    if (take(ctl, job, entry)) {
         put_places(ctl, job, entry, job->launch_seq + 1);
+        say_moved_ports(ctl, job, entry);
+    }
     if (entry->reason.why != WAIT_NONE)
         wait_on(ctl, job, &entry->reason);
 }

@@ -25,7 +25,8 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
     }
     snprintf(text, sizeof text, "ran longer than its limit of %s",
              fmt_duration(limit, spec->limits.run_time_ms.value));
-    settle_close(ctl, job, OUTCOME_FAILED, BY_LIMIT, text);
+    bool stops = convention_of(ctl->config.dialects, spec)->over_time_stops;
+    settle_close(ctl, job, stops ? OUTCOME_STOPPED : OUTCOME_FAILED, BY_LIMIT, text);
     job->notes.hold_until_ms = 0;
     event_job_row(ctl, job);
 }

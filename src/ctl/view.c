@@ -52,6 +52,9 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
                                .not_before_ms = row->not_before_ms };
     if (words && words->job_word)
         view->word = words->job_word(row->state, live && live->running > 0);
+    if (words && words->held_word && row->state == JOB_STOPPING && live &&
+        live->notes.hold_until_ms > 0)
+        view->word = words->held_word(row->outcome);
     if (!live || !live->tally || !live->spec)
         return;
     view->tasks_running = live->running;
@@ -104,14 +107,15 @@ static const char *origin_text(struct ctl *ctl, struct arena *arena, uint64_t id
 #define TIMELINE_MAX  500
 #define TIMELINE_PAGE 1000
 
-/* What a person wants to see of a job's life: its own events, and tasks that failed or came back.
- */
+/* What a person wants to see of a job's life: its own events, and tasks that failed, came back or
+ * were given other ports than they asked for. */
 static bool tells(const struct text_node *event)
 {
     const struct text_node *type = text_get(event, "type");
     if (strncmp(type->str, "task.", 5) != 0)
         return true;
-    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0;
+    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0 ||
+           strcmp(type->str, "task.port") == 0;
 }
 
 static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id)

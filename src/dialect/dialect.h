@@ -17,6 +17,7 @@ struct site {
     const char *owner;    /* submitter */
     const char *fs_uri;   /* $PAI_DEFAULT_FS_URI: "file:///home/ada/.local/state/muster/fs" */
     const char *work_dir; /* where tasks start when known, else NULL */
+    const char *program, *state_dir; /* muster itself and its server, for tasks; NULL: unknown */
 };
 
 struct dialect {
@@ -76,12 +77,20 @@ struct dialect_task {
     const struct site *site;
 };
 
+/* A file that the tasks of a job find at a fixed place. */
+struct dialect_file {
+    const char *path, *text;
+    bool program; /* may be executed */
+};
+
 /* Launchers that the tasks' commands find under their usual names. */
 enum dialect_launchers { LAUNCHER_TORCHRUN = 1 << 0, LAUNCHER_DLROVER = 1 << 1 };
 
 struct convention {
-    const char *name;   /* "openpai-v1" */
-    unsigned launchers; /* promised to every task */
+    const char *name;     /* "openpai-v1" */
+    unsigned launchers;   /* promised to every task */
+    bool over_time_stops; /* a job over its run time is stopped; else it has failed */
+    bool one_world; /* launchers of all tasks meet; else those of each role among themselves */
     /* Any member but name may be NULL: then the convention adds nothing, or classes nothing (the
      * next one is asked). Adds this task's variables; flat is its position in place->tasks. Called
      * in the order of job->conventions; the job's own env is added last by the caller (it wins). */
@@ -89,12 +98,20 @@ struct convention {
                 const struct site *, struct pairs *out);
     struct end_words (*classify)(const struct job_spec *, const struct ending *);
     const char *(*job_word)(enum job_state, bool any_task_running); /* "WAITING" */
+    /* While the resources of an ended job are still held, instead of job_word. */
+    const char *(*held_word)(enum job_outcome);
     const char *(*task_word)(enum task_state);
     const struct pod_words *pods; /* NULL: its tasks are no pods */
     /* A value of the role's own env as this task gets it (Kubernetes' $(NAME)), in arena or value
      * itself; known: what the task has so far. */
     const char *(*expand)(struct arena *, const struct dialect_task *, const struct pairs *known,
                           const char *value);
+    /* The name under which the job's other tasks look for this one, in arena; NULL: none besides
+     * those that every task has (role-index). */
+    const char *(*host)(struct arena *, const struct dialect_task *);
+    /* The files that every task of the placed job finds, in arena. */
+    const struct dialect_file *(*files)(struct arena *, const struct job_spec *,
+                                        const struct job_place *, const struct site *, size_t *n);
 };
 
 /* The registry: filled once by main, passed down. */
@@ -138,8 +155,15 @@ int dialect_read(const struct dialects *, struct arena *, const struct dialect_r
  * convention in order, then role env. */
 void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,
                  struct pairs *out);
+/* By the first convention of the job that has a name for the task; NULL when none has. */
+const char *dialect_host(const struct dialects *, struct arena *, const struct dialect_task *);
+/* The files of the first convention of the job that has any. */
+const struct dialect_file *dialect_files(const struct dialects *, struct arena *,
+                                         const struct dialect_task *, size_t *n);
 /* What its conventions promise together. */
 unsigned dialect_launchers(const struct dialects *, const struct job_spec *);
+/* Is the world of its launchers the whole job, by one of its conventions? */
+bool dialect_one_world(const struct dialects *, const struct job_spec *);
 /* The original text with the values of secret paths replaced by "***" (same length not kept), in
  * arena. */
 const char *dialect_mask(struct arena *, const struct dialect *, const struct text_node *root,

@@ -109,6 +109,31 @@ void dialect_env(const struct dialects *all, struct arena *arena, const struct d
                   expanded(all, arena, task, out, role->env.at[i].value));
 }
 
+const char *dialect_host(const struct dialects *all, struct arena *arena,
+                         const struct dialect_task *task)
+{
+    const char *name = NULL;
+    for (size_t i = 0; i < task->job->conventions.n && !name; i++) {
+        const struct convention *convention = convention_find(all, task->job->conventions.at[i]);
+        if (convention && convention->host)
+            name = convention->host(arena, task);
+    }
+    return name;
+}
+
+const struct dialect_file *dialect_files(const struct dialects *all, struct arena *arena,
+                                         const struct dialect_task *task, size_t *n)
+{
+    const struct dialect_file *files = NULL;
+    *n = 0;
+    for (size_t i = 0; i < task->job->conventions.n && *n == 0; i++) {
+        const struct convention *convention = convention_find(all, task->job->conventions.at[i]);
+        if (convention && convention->files)
+            files = convention->files(arena, task->job, task->place, task->site, n);
+    }
+    return files;
+}
+
 unsigned dialect_launchers(const struct dialects *all, const struct job_spec *job)
 {
     unsigned launchers = 0;
@@ -117,4 +142,14 @@ unsigned dialect_launchers(const struct dialects *all, const struct job_spec *jo
         launchers |= convention ? convention->launchers : 0;
     }
     return launchers;
+}
+
+bool dialect_one_world(const struct dialects *all, const struct job_spec *job)
+{
+    for (size_t i = 0; i < job->conventions.n; i++) {
+        const struct convention *convention = convention_find(all, job->conventions.at[i]);
+        if (convention && convention->one_world)
+            return true;
+    }
+    return false;
 }

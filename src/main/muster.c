@@ -1,6 +1,7 @@
 /* The program `muster`: one binary whose name decides what it is. "muster" is the command line with
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
+#include "cli/dlc/face.h"
 #include "main/config.h"
 #include "main/server_main.h"
 #include "main/wire.h"
@@ -23,17 +24,28 @@ static bool example(const struct job_spec *job, struct arena *arena, struct job_
     return true;
 }
 
+static struct cli_host make_host(void)
+{
+    return (struct cli_host){ .version = MUSTER_VERSION,
+                              .dialects = wire_dialects(),
+                              .server_opts = config_options(),
+                              .n_server_opts = SETTING_N,
+                              .server_run = server_main,
+                              .settings = server_settings,
+                              .example = example,
+                              .node_program = wire_node_program };
+}
+
 static int muster_main(int argc, char **argv)
 {
-    struct cli_host host = { .version = MUSTER_VERSION,
-                             .dialects = wire_dialects(),
-                             .server_opts = config_options(),
-                             .n_server_opts = SETTING_N,
-                             .server_run = server_main,
-                             .settings = server_settings,
-                             .example = example,
-                             .node_program = wire_node_program };
+    struct cli_host host = make_host();
     return cli_main(&host, argc - 1, argv + 1);
+}
+
+static int dlc_main(int argc, char **argv)
+{
+    struct cli_host host = make_host();
+    return dlc_face_main(&host, argc - 1, argv + 1);
 }
 
 static const struct {
@@ -41,6 +53,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } names[] = {
     { .name = "muster", .run = muster_main },
+    { .name = "dlc", .run = dlc_main },
 };
 
 int main(int argc, char **argv)

@@ -261,6 +261,13 @@ static void loop_open(struct server *s)
     s->term.data = s->interrupt.data = s->check.data = s->prepare.data = s;
 }
 
+static const char *own_program(struct arena *arena)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+    return n > 0 && n < (ssize_t)sizeof self ? arena_strndup(arena, self, (size_t)n) : NULL;
+}
+
 static int make_core(struct server *s, struct err *err)
 {
     const struct config *c = &s->config;
@@ -280,6 +287,7 @@ static int make_core(struct server *s, struct err *err)
                                  .engine = s->engine,
                                  .dialects = wire_dialects(),
                                  .state_dir = s->files.dir,
+                                 .program = own_program(s->arena),
                                  .runs_dir = s->files.runs,
                                  .fs_uri = c->at[SETTING_FS_URI].text,
                                  .roots = dirs,

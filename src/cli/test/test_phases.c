@@ -118,6 +118,21 @@ static void big_placements_are_cut(void **state)
     arena_destroy(a);
 }
 
+static void moved_ports_are_warnings(void **state)
+{
+    struct phases p = { .tasks = 2 };
+    struct arena *a = arena_create();
+    struct buf out = BUF_INIT(4096);
+    (void)state;
+    phases_event(&p,
+                 parse(a, "{\"type\":\"task.port\",\"state\":\"starting\",\"at_ms\":1000,"
+                          "\"text\":\"master/0: port 23456 is taken\"}"),
+                 &out);
+    assert_string_equal(out.data, "warning: master/0: port 23456 is taken\n");
+    buf_fini(&out);
+    arena_destroy(a);
+}
+
 static void the_end(void **state)
 {
     struct phases p = { .tasks = 4 };
@@ -161,6 +176,7 @@ int main(void)
                                         cmocka_unit_test(unknown_types_say_nothing),
                                         cmocka_unit_test(failures_are_not_a_flood),
                                         cmocka_unit_test(big_placements_are_cut),
+                                        cmocka_unit_test(moved_ports_are_warnings),
                                         cmocka_unit_test(the_end),
                                         cmocka_unit_test(colours) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,13 +6,16 @@
 #include "dialect/dlc/dlc.h"
 #include "job/field.h"
 
-#define DLC_EXTRA         "dlc" /* our part of job_spec.extra, and the convention */
-#define DLC_ENVS_MAX      20u
-#define DLC_PYTORCH_PORT  23456u
-#define DLC_LABEL_MASTER  "master" /* labels of ports */
-#define DLC_LABEL_TF      "tf"
-#define DLC_LABEL_CUSTOM  "custom"
-#define DLC_LABEL_RAY_WEB "dashboard"
+#define DLC_EXTRA          "dlc"           /* our part of job_spec.extra, and the convention */
+#define DLC_LAUNCHER_WORKS "LauncherWorks" /* in extra.dlc: ranks run on MPI's launcher too */
+#define DLC_MPI_HOSTS      "/etc/mpi/hostfile"
+#define DLC_MPI_AGENT      "/etc/mpi/kubexec.sh"
+#define DLC_ENVS_MAX       20u
+#define DLC_PYTORCH_PORT   23456u
+#define DLC_LABEL_MASTER   "master" /* labels of ports */
+#define DLC_LABEL_TF       "tf"
+#define DLC_LABEL_CUSTOM   "custom"
+#define DLC_LABEL_RAY_WEB  "dashboard"
 
 /* ---- kinds of jobs ---- */
 
@@ -204,10 +207,14 @@ struct job_spec *dlc_read(struct arena *, const struct text_node *root, const st
 struct text_node *dlc_write(struct arena *, const struct job_spec *, struct report *);
 void dlc_environment(struct arena *, const struct job_spec *, const struct job_place *,
                      uint32_t flat, const struct site *, struct pairs *out);
+const char *dlc_host(struct arena *, const struct dialect_task *);
+const struct dialect_file *dlc_files(struct arena *, const struct job_spec *,
+                                     const struct job_place *, const struct site *, size_t *n);
 /* Is name set by the system for jobs of this type (a value of the job's own is not used)? */
 bool dlc_env_reserved(const struct dlc_type *, const char *name);
 struct end_words dlc_classify(const struct job_spec *, const struct ending *);
 const char *dlc_job_word(enum job_state, bool any_task_running);
+const char *dlc_held_word(enum job_outcome);
 const char *dlc_task_word(enum task_state);
 
 #endif

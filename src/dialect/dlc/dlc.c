@@ -41,10 +41,15 @@ const struct dialect dlc_dialect = {
 
 const struct convention dlc_convention = {
     .name = DLC_EXTRA,
+    .over_time_stops = true,
+    .one_world = true,
     .env = dlc_environment,
     .classify = dlc_classify,
     .job_word = dlc_job_word,
+    .held_word = dlc_held_word,
     .task_word = dlc_task_word,
+    .host = dlc_host,
+    .files = dlc_files,
 };
 
 /* ---- saying what is wrong ---- */

@@ -19,6 +19,10 @@ const struct dlc_ecs *dlc_ecs_find(const char *name); /* NULL when unknown */
 /* All, cheapest of each family first. */
 const struct dlc_ecs *dlc_ecs_list(size_t *n);
 
+/* The CreateJob body that a text means: root itself, or made of the lines of a parameter file,
+ * whose problems go to report. What the fields say is not looked at: that is dlc_dialect.read. */
+struct text_node *dlc_body(struct arena *, struct text_node *root, struct report *);
+
 /* Status of a job: every word of the API, and the canonical state that is said with it. */
 struct dlc_status {
     const char *word;

@@ -44,6 +44,23 @@ const char *dlc_pod_name(struct arena *arena, const struct job_spec *job,
                         task->index);
 }
 
+static bool is_set(const struct job_spec *job, const char *key)
+{
+    const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
+    const struct text_node *node = ours ? text_get(ours, key) : NULL;
+    return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+/* Names of PyTorch's workers are services that createSvcForAllWorkers asks for. */
+const char *dlc_host(struct arena *arena, const struct dialect_task *task)
+{
+    const struct job_spec *job = task->job;
+    bool pytorch = job->framework && strcmp(job->framework, "pytorch") == 0;
+    if (pytorch && task->flat > 0 && !is_set(job, "createSvcForAllWorkers"))
+        return NULL;
+    return dlc_pod_name(arena, job, task->place, task->flat);
+}
+
 /* ---- values ---- */
 
 static void put(struct writer *w, const char *name, const char *value)
@@ -74,13 +91,6 @@ static uint32_t devices(const struct writer *w)
 {
     uint64_t asked = w->job->roles[w->task->role].resources.gpu_milli / 1000;
     return w->task->n_gpus ? w->task->n_gpus : (uint32_t)asked;
-}
-
-static bool is_set(const struct job_spec *job, const char *key)
-{
-    const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
-    const struct text_node *node = ours ? text_get(ours, key) : NULL;
-    return node && node->kind == TEXT_BOOL && node->boolean;
 }
 
 /* ---- frameworks ---- */
@@ -187,12 +197,14 @@ static void tensorflow(struct writer *w)
 static void mpi(struct writer *w)
 {
     static const struct pair launcher[] = {
-        { .name = "OMPI_MCA_plm_rsh_agent", .value = "/etc/mpi/kubexec.sh" },
-        { .name = "OMPI_MCA_orte_default_hostfile", .value = "/etc/mpi/hostfile" },
-        { .name = "I_MPI_HYDRA_BOOTSTRAP_EXEC", .value = "/etc/mpi/kubexec.sh" },
-        { .name = "I_MPI_HYDRA_HOST_FILE", .value = "/etc/mpi/hostfile" },
-        { .name = "HYDRA_LAUNCHER_EXEC", .value = "/etc/mpi/kubexec.sh" },
-        { .name = "HYDRA_HOST_FILE", .value = "/etc/mpi/hostfile" },
+        { .name = "OMPI_MCA_plm_rsh_agent", .value = DLC_MPI_AGENT }, /* OpenMPI up to 4 */
+        { .name = "OMPI_MCA_orte_default_hostfile", .value = DLC_MPI_HOSTS },
+        { .name = "PRTE_MCA_plm_ssh_agent", .value = DLC_MPI_AGENT }, /* OpenMPI 5 */
+        { .name = "PRTE_MCA_prte_default_hostfile", .value = DLC_MPI_HOSTS },
+        { .name = "I_MPI_HYDRA_BOOTSTRAP_EXEC", .value = DLC_MPI_AGENT },
+        { .name = "I_MPI_HYDRA_HOST_FILE", .value = DLC_MPI_HOSTS },
+        { .name = "HYDRA_LAUNCHER_EXEC", .value = DLC_MPI_AGENT },
+        { .name = "HYDRA_HOST_FILE", .value = DLC_MPI_HOSTS },
     };
     for (size_t i = 0; w->flat == 0 && w->place->n > 1 && i < ARRAY_LEN(launcher); i++)
         put(w, launcher[i].name, launcher[i].value);

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-#define GIB (1ull << 30)
+#define GIB           (1ull << 30)
+#define KEEP_ENDED_MS 60000u /* a job to be deleted: so that who waits for its end sees it */
 
 struct reader {
     struct arena *arena;
@@ -250,18 +251,6 @@ static void read_kind(struct reader *r, const struct dlc_role_kind *kind)
     }
 }
 
-/* The launcher starts when there is somebody to launch on. */
-static void wait_for_workers(struct reader *r)
-{
-    struct role *first = &r->job->roles[0];
-    if (strcmp(r->c->type->framework, "mpi") != 0 || r->job->n_roles < 2)
-        return;
-    first->after.at = ARENA_ARRAY(r->arena, r->job->n_roles, const char *);
-    first->after.n = 0;
-    for (size_t i = 1; i < r->job->n_roles; i++)
-        first->after.at[first->after.n++] = r->job->roles[i].name;
-}
-
 static void read_roles(struct reader *r)
 {
     const struct dlc_role_kind *any;
@@ -271,13 +260,14 @@ static void read_roles(struct reader *r)
     if ((c->type->flags & DLC_PROMOTES) && spec_of(c, "Master") == SIZE_MAX && worker != SIZE_MAX) {
         r->promoted = true;
         read_role(r, worker, "master", 1);
+        if (strcmp(c->type->framework, "mpi") == 0)
+            text_bool(r->arena, r->ours, DLC_LAUNCHER_WORKS, true);
     }
     for (const struct dlc_role_kind *k = c->type->roles; k->type; k++)
         read_kind(r, k);
     any = c->type->flags & DLC_ANY_ROLE ? dlc_role_find(c->type, "") : NULL;
     if (any)
         read_kind(r, any);
-    wait_for_workers(r);
 }
 
 /* ---- the job ---- */
@@ -328,7 +318,7 @@ static void read_limits(const struct reader *r)
     bool always = !s->reserved_policy || strcmp(s->reserved_policy, "Always") == 0;
     if (s->reserved_minutes == 0 || !always)
         return;
-    limits->keep_ms = (struct opt_u64){ true, limits->hold_ms };
+    limits->keep_ms = (struct opt_u64){ true, KEEP_ENDED_MS };
     report_hint(
         r->report,
         dlc_warn(r->c, r->report, "Settings.JobReservedMinutes",
@@ -526,4 +516,12 @@ struct job_spec *dlc_read(struct arena *arena, const struct text_node *root,
     struct job_spec *job = read_body(arena, body, &inner);
     dlc_params_report(names, &inner, report);
     return report_ok(report) ? job : NULL;
+}
+
+struct text_node *dlc_body(struct arena *arena, struct text_node *root, struct report *report)
+{
+    struct dlc_names *names;
+    if (!root || !dlc_is_params(root) || text_get(root, "JobSpecs"))
+        return root;
+    return dlc_params_tree(arena, root, report, &names);
 }

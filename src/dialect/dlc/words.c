@@ -11,6 +11,10 @@
 #include <signal.h>
 #include <stddef.h>
 
+#define HELD_WELL  "SucceededReserving"
+#define HELD_BADLY "FailedReserving"
+
+/* The first row of a state is its word; the two that follow it are held_word()'s. */
 static const struct dlc_status statuses[] = {
     { "Created", JOB_NONE, false, "accepted, not yet looked at; queued at once here" },
     { "Creating", JOB_NONE, false, "being made; queued at once here" },
@@ -23,8 +27,8 @@ static const struct dlc_status statuses[] = {
     { "Running", JOB_RUNNING, false, "its tasks run" },
     { "Restarting", JOB_RESTARTING, false, "a task or the whole job is started anew" },
     { "Stopping", JOB_STOPPING, false, "its end is decided, tasks are being ended" },
-    { "SucceededReserving", JOB_NONE, false, "ended well, resources are still held" },
-    { "FailedReserving", JOB_NONE, false, "failed, resources are still held" },
+    { HELD_WELL, JOB_STOPPING, false, "ended well, resources are still held" },
+    { HELD_BADLY, JOB_STOPPING, false, "failed, resources are still held" },
     { "Succeeded", JOB_SUCCEEDED, true, "ended well" },
     { "Failed", JOB_FAILED, true, "failed" },
     { "Stopped", JOB_STOPPED, true, "stopped on request" },
@@ -45,6 +49,13 @@ const char *dlc_job_word(enum job_state state, bool any_task_running)
         if (statuses[i].state == state)
             return statuses[i].word;
     return "Created";
+}
+
+const char *dlc_held_word(enum job_outcome outcome)
+{
+    if (outcome == OUTCOME_SUCCEEDED)
+        return HELD_WELL;
+    return outcome == OUTCOME_FAILED ? HELD_BADLY : dlc_job_word(JOB_STOPPING, false);
 }
 
 const char *dlc_task_word(enum task_state state)

@@ -70,6 +70,11 @@ static const struct convention alpha = { .name = "alpha-v1",
                                          .classify = classify };
 static const struct convention extra = { .name = "extra", .env = env_alpha };
 static const struct convention silent = { .name = "silent" };
+static const char *host_of(struct arena *arena, const struct dialect_task *task)
+{
+    return task->flat == 0 ? arena_printf(arena, "first-%u", task->flat) : NULL;
+}
+static const struct convention meeting = { .name = "meeting", .one_world = true, .host = host_of };
 /* Who the task is so far, its position, the value. */
 static const char *after_known(struct arena *arena, const struct dialect_task *task,
                                const struct pairs *known, const char *value)
@@ -79,9 +84,9 @@ static const char *after_known(struct arena *arena, const struct dialect_task *t
 }
 static const struct convention filling = { .name = "filling", .expand = after_known };
 static const struct dialect *const dialects[] = { &dialect_a, &dialect_a2, &dialect_b };
-static const struct convention *const conventions[] = { &native, &alpha, &extra, &silent,
-                                                        &filling };
-static const struct dialects all = { dialects, 3, conventions, 5, &native };
+static const struct convention *const conventions[] = { &native, &alpha,   &extra,
+                                                        &silent, &filling, &meeting };
+static const struct dialects all = { dialects, 3, conventions, 6, &native };
 
 static void test_find(void **state)
 {
@@ -171,6 +176,23 @@ static void test_own_values_are_expanded(void **state)
     arena_destroy(arena);
 }
 
+static void test_peers(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    const char *names[] = { "silent", "meeting" };
+    struct job_spec job = { .conventions = { names, 1 } };
+    struct dialect_task task = { .job = &job };
+    assert_false(dialect_one_world(&all, &job));
+    assert_null(dialect_host(&all, arena, &task));
+    job.conventions.n = 2;
+    assert_true(dialect_one_world(&all, &job));
+    assert_string_equal(dialect_host(&all, arena, &task), "first-0");
+    task.flat = 1;
+    assert_null(dialect_host(&all, arena, &task));
+    arena_destroy(arena);
+}
+
 static void test_convention_of(void **state)
 {
     (void)state;
@@ -190,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_env_order),
         cmocka_unit_test(test_own_values_are_expanded),
         cmocka_unit_test(test_convention_of),
+        cmocka_unit_test(test_peers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static const struct row rows[] = {
           ""),
       "roles.worker.after", "\"login\"" },
     { SETTINGS("\"OversoldType\": \"ForceQuotaOverSold\""), "capacity", "\"idle\"" },
-    { SETTINGS("\"JobReservedMinutes\": 5"), "limits.keep", "\"5m\"" },
+    { SETTINGS("\"JobReservedMinutes\": 5"), "limits.keep", "\"1m\"" },
     { SETTINGS("\"JobReservedMinutes\": 5, \"JobReservedPolicy\": \"OnSucceed\""), "limits.keep",
       NULL },
     { SETTINGS("\"JobReservedMinutes\": 5, \"JobReservedPolicy\": \"OnSucceed\""),

@@ -1,0 +1,77 @@
+/* The two files that mpirun looks for in an MPIJob: the list of its hosts, and the program that
+ * starts a command on one of them (the place of ssh). Hosts are pods; the program goes through
+ * muster, so that what it starts belongs to the pod: its view, its limits, its end.
+ *
+ * Source: the vendor's open-source operator (/etc/mpi/hostfile, /etc/mpi/kubexec.sh). There each
+ * pod has one slot whatever it holds; here as many as it has GPUs. */
+#include "dialect/dlc/create.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+#define FILE_MAX (4u << 20)
+
+static bool works(const struct job_spec *job, uint32_t flat)
+{
+    const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
+    const struct text_node *node = ours ? text_get(ours, DLC_LAUNCHER_WORKS) : NULL;
+    return flat > 0 || (node && node->kind == TEXT_BOOL && node->boolean);
+}
+
+static const char *hostfile(struct arena *arena, const struct job_spec *job,
+                            const struct job_place *place)
+{
+    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
+    for (uint32_t flat = 0; flat < place->n; flat++) {
+        uint64_t gpus = job->roles[place->tasks[flat].role].resources.gpu_milli / 1000;
+        if (works(job, flat))
+            buf_addf(&text, "%s slots=%llu\n", dlc_pod_name(arena, job, place, flat),
+                     (unsigned long long)(gpus ? gpus : 1));
+    }
+    return arena_strdup(arena, buf_str(&text));
+}
+
+/* mpirun calls it as HOST COMMAND...; the words of the command are joined by blanks, as ssh does.
+ * A pod that has not started yet is waited for, up to a minute. */
+static const char *agent(struct arena *arena, const struct job_spec *job,
+                         const struct job_place *place, const struct site *site)
+{
+    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
+    buf_puts(&text, "#!/bin/sh\n# HOST COMMAND...: runs the command in the pod HOST of this job\n"
+                    "while [ \"${1#-}\" != \"$1\" ]; do shift; done\n"
+                    "host=$1; shift\ncase \"$host\" in\n");
+    for (uint32_t flat = 0; flat < place->n; flat++) {
+        const struct task_place *task = &place->tasks[flat];
+        buf_addf(&text, "%s) pod=%s/%u ;;\n", dlc_pod_name(arena, job, place, flat),
+                 job->roles[task->role].name, task->index);
+    }
+    buf_addf(&text,
+             "*) echo \"$host is no pod of this job\" >&2; exit 255 ;;\nesac\n"
+             "muster() { MUSTER_STATE_DIR='%s' '%s' exec -T %llu \"$pod\" -- \"$@\"; }\n"
+             "n=0\n"
+             "until muster true </dev/null >/dev/null 2>&1; do\n"
+             "    n=$((n + 1))\n"
+             "    [ $n -lt 300 ] || { echo \"$host did not start\" >&2; exit 255; }\n"
+             "    sleep 0.2\n"
+             "done\n"
+             "muster /bin/sh -c \"$*\"\n",
+             site->state_dir, site->program, (unsigned long long)place->number);
+    return arena_strdup(arena, buf_str(&text));
+}
+
+const struct dialect_file *dlc_files(struct arena *arena, const struct job_spec *job,
+                                     const struct job_place *place, const struct site *site,
+                                     size_t *n)
+{
+    bool mpi = job->framework && strcmp(job->framework, "mpi") == 0;
+    if (!mpi || place->n < 2 || !site->program || !site->state_dir)
+        return NULL;
+    struct dialect_file *files = ARENA_ARRAY(arena, 2, struct dialect_file);
+    files[0] = (struct dialect_file){ .path = DLC_MPI_HOSTS, .text = hostfile(arena, job, place) };
+    files[1] = (struct dialect_file){ .path = DLC_MPI_AGENT,
+                                      .text = agent(arena, job, place, site),
+                                      .program = true };
+    *n = 2;
+    return files;
+}
