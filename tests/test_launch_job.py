@@ -140,6 +140,7 @@ def test_nodes_check_each_other(server: Server) -> None:
     job = Job(server, launcher={"ranks_per_node": 2, "max_restarts": 0, "node_check": True})
     job.wait_world(4, 60)
     said = [e["text"] for e in server.events(job.number) if e["type"] == "launch.check"]
-    assert sorted(text.partition(":")[0] for text in said) == ["n1", "n2"], said
+    # A busy machine may make one of them slow: then there is a second look, and it is named.
+    assert {text.split(" ")[0].rstrip(":") for text in said} == {"n1", "n2"}, said
     assert all("partner " in text and "failed" not in text for text in said), said
     job.finish()

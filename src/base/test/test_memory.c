@@ -141,7 +141,7 @@ static void pairs_keep_order(void **state)
     struct arena *a = arena_create();
     struct pairs p = { .n = 0 };
     for (int i = 0; i < 50; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "N%d", i);
         pairs_setf(&p, a, name, "%d", i);
     }

@@ -210,6 +210,8 @@ void dlc_environment(struct arena *, const struct job_spec *, const struct job_p
 const char *dlc_host(struct arena *, const struct dialect_task *);
 const struct dialect_file *dlc_files(struct arena *, const struct job_spec *,
                                      const struct job_place *, const struct site *, size_t *n);
+/* An MPI job whose launcher was its first worker, as such jobs are read. */
+bool dlc_launcher_works(const struct job_spec *);
 /* Is name set by the system for jobs of this type (a value of the job's own is not used)? */
 bool dlc_env_reserved(const struct dlc_type *, const char *name);
 struct end_words dlc_classify(const struct job_spec *, const struct ending *);

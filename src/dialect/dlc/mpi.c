@@ -12,11 +12,11 @@
 
 #define FILE_MAX (4u << 20)
 
-static bool works(const struct job_spec *job, uint32_t flat)
+bool dlc_launcher_works(const struct job_spec *job)
 {
     const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
     const struct text_node *node = ours ? text_get(ours, DLC_LAUNCHER_WORKS) : NULL;
-    return flat > 0 || (node && node->kind == TEXT_BOOL && node->boolean);
+    return node && node->kind == TEXT_BOOL && node->boolean;
 }
 
 static const char *hostfile(struct arena *arena, const struct job_spec *job,
@@ -25,7 +25,7 @@ static const char *hostfile(struct arena *arena, const struct job_spec *job,
     AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
     for (uint32_t flat = 0; flat < place->n; flat++) {
         uint64_t gpus = job->roles[place->tasks[flat].role].resources.gpu_milli / 1000;
-        if (works(job, flat))
+        if (flat > 0 || dlc_launcher_works(job))
             buf_addf(&text, "%s slots=%llu\n", dlc_pod_name(arena, job, place, flat),
                      (unsigned long long)(gpus ? gpus : 1));
     }

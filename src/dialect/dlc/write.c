@@ -244,13 +244,14 @@ static const char *type_word(const struct writer *w, const struct text_node *lis
     return type;
 }
 
-static void write_role(const struct writer *w, struct text_node *list, const struct role *role)
+static void write_role(const struct writer *w, struct text_node *list, const struct role *role,
+                       uint32_t more)
 {
     struct arena *a = w->arena;
     const char *type = type_word(w, list, role);
     struct text_node *spec = text_map(a, list, NULL);
     put(w, spec, "Type", type);
-    text_int(a, spec, "PodCount", role->replicas);
+    text_int(a, spec, "PodCount", role->replicas + more);
     put(w, spec, "Image", role->image);
     write_resources(w, spec, &role->resources);
     put(w, spec, "RestartPolicy", restart_of(&w->job->retry));
@@ -490,7 +491,8 @@ static void restore(const struct writer *w, struct text_node *into, const struct
 
 static void write_kept(const struct writer *w)
 {
-    static const char *const known[] = { "JobType", "createSvcForAllWorkers", "CodeMountPath" };
+    static const char *const known[] = { "JobType", "createSvcForAllWorkers", "CodeMountPath",
+                                         DLC_LAUNCHER_WORKS };
     struct text_node *kept = text_map(w->arena, NULL, NULL);
     for (const struct text_node *node = w->ours ? w->ours->first : NULL; node; node = node->next) {
         bool ours = false;
@@ -518,8 +520,10 @@ struct text_node *dlc_write(struct arena *arena, const struct job_spec *job, str
     if (job->queue)
         text_int(arena, w.out, "Priority", job->priority);
     struct text_node *specs = text_list(arena, w.out, "JobSpecs");
-    for (size_t i = 0; i < job->n_roles; i++)
-        write_role(&w, specs, &job->roles[i]);
+    /* The first worker became the launcher when the job was read; it goes back among them. */
+    size_t first = dlc_launcher_works(job) && job->n_roles > 1 ? 1 : 0;
+    for (size_t i = first; i < job->n_roles; i++)
+        write_role(&w, specs, &job->roles[i], i == 1 && first ? job->roles[0].replicas : 0);
     write_command(&w);
     write_envs(&w);
     write_inputs(&w, specs);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/scan.h"
+#include "text/json.h"
 
 enum { LEVEL_HIGH = 7, LEVEL_LOW = 3, TEXT_MAX = 1 << 20, KUBE_NAME_MAX = 63 };
 
@@ -204,6 +205,19 @@ static bool has_word(const struct words *words, const char *word)
     return false;
 }
 
+/* The gang itself is among them, as Koordinator writes it. */
+static const char *groups_of(const struct writer *w, const struct gang *gang)
+{
+    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
+    const char *project = w->job->project ? w->job->project : "default";
+    struct text_node *list = text_list(w->arena, NULL, NULL);
+    text_str(w->arena, list, NULL, arena_printf(w->arena, "%s/%s", project, gang->name));
+    for (size_t i = 0; i < gang->with.n; i++)
+        text_str(w->arena, list, NULL, gang->with.at[i]);
+    json_print(list, 0, &text);
+    return arena_strdup(w->arena, buf_str(&text));
+}
+
 static void write_gang(const struct writer *w, struct text_node *metadata, const struct role *role)
 {
     for (size_t i = 0; i < w->job->n_gangs; i++) {
@@ -214,6 +228,8 @@ static void write_gang(const struct writer *w, struct text_node *metadata, const
         uint32_t min = gang->min ? gang->min : role->min;
         text_str(w->arena, notes, KOORD "name", gang->name ? gang->name : w->job->name);
         text_str(w->arena, notes, KOORD "min-available", arena_printf(w->arena, "%u", min));
+        if (gang->name && gang->with.n)
+            text_str(w->arena, notes, KOORD "groups", groups_of(w, gang));
         return;
     }
 }
