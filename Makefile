@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 .PHONY: demo check build bench seeds torture lint lint-all fuzz format install uninstall clean help
-.PHONY: build-release build-asan build-clang
+.PHONY: build-release build-asan
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -16,19 +16,21 @@ SECONDS_PER_TARGET ?= 600
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export MUSTER_BIN := $(CURDIR)/build/release/muster
 
-# $(call compile,FOLDER,CC,OPTIONS): configure when new, or when a folder of sources came or went;
-# compile; put the programs where people look for them. One at a time per folder.
+# $(call compile,FOLDER,CC,OPTIONS): configure when new or meant differently, or when a folder of
+# sources came or went; compile; put the programs where people look for them. One at a time per
+# folder.
 define compile
 @mkdir -p build
 @( flock 9; \
-   folders=$$(find src fuzz -name meson.build 2>/dev/null | sort; echo '$(3)'); \
+   folders=$$(find src fuzz -name meson.build 2>/dev/null | sort); \
    quiet() { "$$@" >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; }; \
+   if [ "$$(cat build/$(1)/.meant 2>/dev/null)" != '$(2) $(3)' ]; then rm -rf build/$(1); fi; \
    if [ ! -f build/$(1)/build.ninja ]; then \
      CC=$(2) quiet meson setup build/$(1) $(3); \
    elif [ "$$folders" != "$$(cat build/$(1)/.folders 2>/dev/null)" ]; then \
      quiet meson setup --reconfigure build/$(1) $(3); \
    fi; \
-   printf '%s\n' "$$folders" >build/$(1)/.folders; \
+   printf '%s\n' "$$folders" >build/$(1)/.folders; echo '$(2) $(3)' >build/$(1)/.meant; \
    ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet); \
    for p in muster muster-node launch torchrun dlc; do \
      if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
@@ -52,12 +54,11 @@ build-release:
 	$(call compile,release,gcc,--buildtype=debugoptimized)
 
 build-asan:
-	$(call compile,asan,gcc,--buildtype=debug --optimization=1 -Db_sanitize=address$(,)undefined)
-
-build-clang:
-	$(call compile,clang,clang,--buildtype=debug --optimization=1 -Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true)
+	$(call compile,asan,clang,$(SANITIZED))
 
 , := ,
+SANITIZED := --buildtype=debug --optimization=1 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
+	-Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true
 
 bench: build ## every benchmark, as tables (one: bench/NAME --help)
 	@tools/setup all
@@ -88,6 +89,7 @@ lint-all: ## lint, and the deep analyzers of gcc and clang
 
 fuzz: ## every libFuzzer target for a while (SECONDS_PER_TARGET=600)
 	@tools/setup all
+	@$(MAKE) build-asan
 	@tools/check --phases fuzz --fuzz-each $(SECONDS_PER_TARGET)
 
 format: ## rewrite C and Python in the project's format

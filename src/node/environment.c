@@ -71,7 +71,8 @@ static char **as_list(struct arena *arena, const struct pairs *pairs, char *cons
         list[i] = before && says(*before, pair)
                       ? *before
                       : arena_printf(arena, "%s=%s", pair->name, pair->value);
-        before += before != NULL;
+        if (before)
+            before++;
     }
     return list;
 }
