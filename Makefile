@@ -16,7 +16,7 @@ SECONDS_PER_TARGET ?= 600
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export MUSTER_BIN := $(CURDIR)/build/release/muster
 
-# $(call compile,FOLDER,CC,OPTIONS): configure when new or meant differently, or when a folder of
+# $(call compile,FOLDER,CC,OPTIONS,TARGET): configure when new or meant differently, or when a folder of
 # sources came or went; compile; put the programs where people look for them. One at a time per
 # folder.
 define compile
@@ -31,7 +31,7 @@ define compile
      quiet meson setup --reconfigure build/$(1) $(3); \
    fi; \
    printf '%s\n' "$$folders" >build/$(1)/.folders; echo '$(2) $(3)' >build/$(1)/.meant; \
-   ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet); \
+   ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet) $(4); \
    for p in muster muster-node launch torchrun dlc; do \
      if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
    done ) 9>build/$(1).lock
@@ -51,10 +51,10 @@ build: ## build/release/muster and build/release/muster-node
 	@$(MAKE) build-release
 
 build-release:
-	$(call compile,release,gcc,--buildtype=debugoptimized)
+	$(call compile,release,gcc,--buildtype=debugoptimized,product)
 
 build-asan:
-	$(call compile,asan,clang,$(SANITIZED))
+	$(call compile,asan,clang,$(SANITIZED),all)
 
 , := ,
 SANITIZED := --buildtype=debug --optimization=1 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
@@ -72,10 +72,11 @@ seeds: build ## run the examples of the published pages, print what each promise
 	@tools/setup all
 	@tests/seeds
 
-torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
+torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100); the slow tests
 	@tools/setup all
 	@tests/torture --kills $(KILLS)
 	@tests/torture_launch --times $(TIMES)
+	@tools/check --phases slow
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks
 	@tools/setup lint
@@ -99,7 +100,7 @@ format: ## rewrite C and Python in the project's format
 install: ## programs, man pages, completions, examples (PREFIX=/usr/local DESTDIR=)
 	@$(MAKE) build
 	@meson configure build/release -Dprefix='$(PREFIX)' -Dlibexecdir=libexec -Ddatadir=share
-	@meson install --quiet -C build/release $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))') \
+	@meson install --no-rebuild --quiet -C build/release $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))') \
 	  >build/install.log 2>&1 || { cat build/install.log; exit 1; }
 	@echo "installed $(DESTDIR)$(PREFIX)/bin/muster"
 

@@ -37,7 +37,7 @@ DDP = EXAMPLES / "openpai/ddp"
 ELASTIC = EXAMPLES / "elasticjob"
 MNIST = ELASTIC / "examples/pytorch/mnist/cnn_train.py"
 PYTHON = {"MUSTER_PYTHON": str(VENV / "python")}
-EPOCHS = 5
+EPOCHS = 4
 SAVE_EVERY = 8
 
 pytestmark = [
@@ -124,7 +124,13 @@ def launcher(name: str) -> list[str]:
 # ---- alone ----
 
 
-@pytest.mark.parametrize("name", ["torch", "torchrun", "dlrover-run"])
+SLOW = pytest.mark.slow  # what another case shows most of
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("torch", marks=SLOW), "torchrun", pytest.param("dlrover-run", marks=SLOW)],
+)
 def test_alone(tmp_path: Path, name: str) -> None:
     training = Training(tmp_path / "out")
     flags = ["--standalone", "--nproc-per-node=2", "--max-restarts=3", str(DDP / "train.py")]
@@ -163,7 +169,7 @@ def test_in_a_native_job(start: Starter, tmp_path: Path) -> None:
     assert "launch.failed" in kinds and "launch.lost" in kinds
 
 
-@pytest.mark.parametrize("name", ["torchrun", "dlrover-run"])
+@pytest.mark.parametrize("name", [pytest.param("torchrun", marks=SLOW), "dlrover-run"])
 def test_in_an_openpai_job(start: Starter, tmp_path: Path, name: str) -> None:
     """torchrun is muster's because the server says so, dlrover-run because the user does."""
     env = {**PYTHON, **({"MUSTER_TORCHRUN": "always"} if name == "torchrun" else {})}

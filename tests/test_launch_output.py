@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 from harness import VENV, alive, kill, patience, program, wait_for
+from real_torchrun import Torchrun, real_torchrun
 
 OURS = (str(program().resolve().with_name("muster-node")), "torchrun")
-REAL = (str(VENV / "torchrun"),)
 LIMIT = 60.0
 
 SPEAKER = """\
@@ -49,21 +49,33 @@ def contents(base: Path) -> dict[str, str]:
     return found
 
 
-def run(launcher: tuple[str, ...], place: Path, *args: str, script: str = SPEAKER) -> Run:
+def run(torchrun: Torchrun | None, place: Path, *args: str, script: str = SPEAKER) -> Run:
+    """The given torchrun runs the script, or ours when there is none."""
     place.mkdir(parents=True)
     (place / "speak.py").write_text(script)
     logs = place / "logs"
     logs.mkdir()
-    done = subprocess.run(
-        [*launcher, "--log-dir", str(logs), *args, str(place / "speak.py")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=patience(LIMIT),
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{VENV}:{os.environ['PATH']}"},
-    )
+    words = ["--log-dir", str(logs), *args, str(place / "speak.py")]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{VENV}:{os.environ['PATH']}"}
+    if torchrun:
+        done = torchrun.run(words, env)
+    else:
+        done = subprocess.run(
+            [*OURS, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=patience(LIMIT),
+            check=False,
+            env=env,
+        )
     return Run(done.returncode, done.stdout, done.stderr, contents(logs))
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Torchrun]:
+    with real_torchrun() as torchrun:
+        yield torchrun
 
 
 def lines_of(text: str) -> list[str]:
@@ -95,33 +107,35 @@ FLAGS = {
 
 
 @pytest.mark.parametrize("case", FLAGS)
-def test_same_files_and_lines_as_torchrun(case: str, tmp_path: Path) -> None:
+def test_same_files_and_lines_as_torchrun(case: str, tmp_path: Path, real: Torchrun) -> None:
     args = ["--nproc-per-node", "2", *FLAGS[case]]
-    ours = run(OURS, tmp_path / "ours", *args)
-    real = run(REAL, tmp_path / "real", *args)
-    assert (ours.rc, real.rc) == (0, 0), ours.err + real.err
-    assert copies(ours.files) == copies(real.files)
-    assert lines_of(ours.out) == lines_of(real.out)
-    assert lines_of(ours.err) == lines_of(real.err)
+    ours = run(None, tmp_path / "ours", *args)
+    theirs = run(real, tmp_path / "theirs", *args)
+    assert (ours.rc, theirs.rc) == (0, 0), ours.err + theirs.err
+    assert copies(ours.files) == copies(theirs.files)
+    assert lines_of(ours.out) == lines_of(theirs.out)
+    assert lines_of(ours.err) == lines_of(theirs.err)
 
 
-def test_prefix_template_as_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prefix_template_as_torchrun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: Torchrun
+) -> None:
     monkeypatch.setenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${role_name} $rank>")
     args = ["--nproc-per-node", "2", "-t", "1"]
-    ours, real = run(OURS, tmp_path / "ours", *args), run(REAL, tmp_path / "real", *args)
-    assert lines_of(ours.out) == lines_of(real.out)
+    ours, theirs = run(None, tmp_path / "ours", *args), run(real, tmp_path / "theirs", *args)
+    assert lines_of(ours.out) == lines_of(theirs.out)
     assert "<default 1>last line of 1" in ours.out
 
 
-def test_error_file_lies_where_torchrun_puts_it(tmp_path: Path) -> None:
+def test_error_file_lies_where_torchrun_puts_it(tmp_path: Path, real: Torchrun) -> None:
     script = (
         "from torch.distributed.elastic.multiprocessing.errors import record\n"
         "@record\ndef main():\n    raise ValueError('batch is empty')\nmain()\n"
     )
-    ours = run(OURS, tmp_path / "ours", script=script)
-    real = run(REAL, tmp_path / "real", script=script)
-    assert (ours.rc, real.rc) == (1, 1)
-    assert list(ours.files) == list(real.files) == ["RUN/attempt_0/0/error.json"]
+    ours = run(None, tmp_path / "ours", script=script)
+    theirs = run(real, tmp_path / "theirs", script=script)
+    assert (ours.rc, theirs.rc) == (1, 1)
+    assert list(ours.files) == list(theirs.files) == ["RUN/attempt_0/0/error.json"]
     assert "ValueError: batch is empty" in ours.err.split("speak.py failed: rank 0")[1]
 
 
@@ -133,7 +147,7 @@ def test_summary_has_the_last_lines_of_stderr(tmp_path: Path) -> None:
     )
     for way in ([], ["-r", "3"], ["-t", "3"]):
         place = tmp_path / ("ours" + "".join(way))
-        ours = run(OURS, place, "--nproc-per-node", "3", *way, script=script)
+        ours = run(None, place, "--nproc-per-node", "3", *way, script=script)
         assert ours.rc == 1
         summary = ours.err[ours.err.index("speak.py failed: rank 1 (local rank 1") :]
         assert "exited with 7" in summary
@@ -143,16 +157,16 @@ def test_summary_has_the_last_lines_of_stderr(tmp_path: Path) -> None:
         assert len(summary.splitlines()) <= 24
 
 
-def test_attempts_have_directories_of_their_own(tmp_path: Path) -> None:
+def test_attempts_have_directories_of_their_own(tmp_path: Path, real: Torchrun) -> None:
     script = (
         "import os, sys\nn = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
         "print('attempt', n)\nsys.exit(n == '0')\n"
     )
     args = ["--max-restarts", "1", "-r", "1"]
-    ours = run(OURS, tmp_path / "ours", *args, script=script)
-    real = run(REAL, tmp_path / "real", *args, script=script)
-    assert (ours.rc, real.rc) == (0, 0)
-    assert ours.files == real.files
+    ours = run(None, tmp_path / "ours", *args, script=script)
+    theirs = run(real, tmp_path / "theirs", *args, script=script)
+    assert (ours.rc, theirs.rc) == (0, 0)
+    assert ours.files == theirs.files
     assert ours.files["RUN/attempt_1/0/stdout.log"] == "attempt 1\n"
 
 
@@ -305,16 +319,13 @@ def test_progress_bars_show_while_they_grow(place: Path) -> None:
         os.close(read_end)
 
 
-def test_no_files_with_dev_null(place: Path) -> None:
+def test_no_files_with_dev_null(place: Path, real: Torchrun) -> None:
     (place / "speak.py").write_text("import os\nprint(repr(os.environ['TORCHELASTIC_ERROR_FILE']))")
-    for launcher in (OURS, REAL):
-        done = subprocess.run(
-            [*launcher, "--log-dir", "/dev/null", "-t", "3", str(place / "speak.py")],
-            capture_output=True,
-            text=True,
-            timeout=patience(LIMIT),
-            check=False,
-        )
+    words = ["--log-dir", "/dev/null", "-t", "3", str(place / "speak.py")]
+    ours = subprocess.run(
+        [*OURS, *words], capture_output=True, text=True, timeout=patience(LIMIT), check=False
+    )
+    for done in (ours, real.run(words, dict(os.environ))):
         assert (done.returncode, done.stdout) == (0, "''\n"), done.stderr
 
 
