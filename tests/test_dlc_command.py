@@ -64,6 +64,8 @@ class Dlc:
 
 @pytest.fixture
 def dlc(server: Server, tmp_path: Path) -> Iterator[Dlc]:
+    declared = server.muster("apply", "-f", "-", stdin="kind: workspace\nname: 12345\n")
+    assert declared.returncode == 0, declared.stderr
     yield Dlc(server, tmp_path)
 
 
@@ -114,7 +116,7 @@ def test_the_file_goes_before_flags_and_the_kind_is_one(dlc: Dlc, tmp_path: Path
     assert done.returncode == 2 and "kind=PyTorchJob" in done.stderr
 
 
-FLAGS = ("--worker_count", "1", "--worker_cpu", "1", "--worker_memory=1Gi", "--worker_image", "i",
+FLAGS = ("--worker_count", "1", "--worker_cpu", "1", "--worker_memory=1Gi", "--worker_image=me/i",
          "--resource_id", "default")  # fmt: skip
 
 

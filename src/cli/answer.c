@@ -12,6 +12,12 @@ const char *answer_text(const struct text_node *map, const char *key, const char
     return node && node->kind == TEXT_STR ? node->str : absent;
 }
 
+const char *answer_shown(const struct text_node *map, const char *key, const char *absent)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->str ? node->str : absent;
+}
+
 uint64_t answer_number(const struct text_node *map, const char *key, uint64_t absent)
 {
     const struct text_node *node = text_get(map, key);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 const char *answer_text(const struct text_node *map, const char *key, const char *absent);
+/* Any scalar, as written. */
+const char *answer_shown(const struct text_node *map, const char *key, const char *absent);
 uint64_t answer_number(const struct text_node *map, const char *key, uint64_t absent);
 bool answer_flag(const struct text_node *map, const char *key);
 bool answer_has(const struct text_node *map, const char *key); /* there and not null */

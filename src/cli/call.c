@@ -184,8 +184,9 @@ void call_refused(struct cli *cli, const struct text_node *problem, const struct
     report_print(&report, call->file, call->body, call->len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
     if (report.errors) /* else what is wrong is not in the text: err says it */
-        err_set(err, code, "%zu error%s in %s, nothing was submitted", report.errors,
-                report.errors == 1 ? "" : "s", call->file);
+        err_set(err, code, "%zu error%s in %s, nothing was %s", report.errors,
+                report.errors == 1 ? "" : "s", call->file,
+                strcmp(call->path, "/v1/catalogue") == 0 ? "declared" : "submitted");
 }
 
 static struct text_node *answer_tree(struct cli *cli, const struct http_response *response)

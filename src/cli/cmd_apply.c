@@ -1,9 +1,11 @@
 /* muster apply: files as wishes. A job that is not there is submitted; one that lives and is the
- * same but for suspend is suspended or resumed. */
+ * same but for suspend is suspended or resumed. What is no job is declared in the catalogue. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"
 #include "cli/answer.h"
+#include "cli/catalogue.h"
+#include "cli/names.h"
 #include "cli/out.h"
 #include "cli/submit.h"
 
@@ -20,7 +22,7 @@ static const struct opt opts[] = {
       .type = OPT_LIST,
       .offset = offsetof(struct apply_opts, files),
       .arg = "FILE",
-      .help = "a job in any format, - for stdin (again for more)" },
+      .help = "a job in any format, or declarations; - for stdin (again for more)" },
     SUBMIT_OPTS,
     COMMON_OPTS,
     OPT_END,
@@ -41,6 +43,26 @@ static void print_applied(struct cli *cli, const struct text_node *job)
                answer_text(job, "state", ""), answer_text(job, "reason", ""));
 }
 
+static int apply_file(struct cli *cli, const struct submit_opts *o, const char *file, size_t nth,
+                      struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    struct submit_source src = { .file = file };
+    if (names_read_job_file(file, &text, &src.len, err) < 0)
+        return -1;
+    src.text = text;
+    if (catalogue_text(cli, text, src.len))
+        return catalogue_apply(cli, file, text, src.len, err);
+    const struct text_node *job = submit_read(cli, o, &src, nth, err);
+    if (!job)
+        return -1;
+    if (cli->json)
+        out_json(job);
+    else
+        print_applied(cli, job);
+    return 0;
+}
+
 static int run_apply(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     struct apply_opts o = *(const struct apply_opts *)opts_;
@@ -52,26 +74,22 @@ static int run_apply(struct cli *cli, const void *opts_, int argc, char **argv, 
         return err_hint(err, "muster apply -f FILE");
     }
     o.submit.apply = true;
-    for (size_t i = 0; i < o.files.n; i++) {
-        const struct text_node *job = submit_file(cli, &o.submit, o.files.at[i], i, err);
-        if (!job)
+    for (size_t i = 0; i < o.files.n; i++)
+        if (apply_file(cli, &o.submit, o.files.at[i], i, err) < 0)
             return o.files.n > 1 ? err_in(err, "%s", o.files.at[i]) : -1;
-        if (cli->json)
-            out_json(job);
-        else
-            print_applied(cli, job);
-    }
     return EXIT_OK;
 }
 
 static const char *const examples[] = {
     "muster apply -f job.yaml",
     "submits it; applied again with another suspend: suspends or resumes it",
+    "muster apply -f catalogue.yaml",
+    "declares what jobs name: workspaces, quotas, data sets, instance types ...",
     NULL,
 };
 const struct cmd cmd_apply = {
     .name = "apply",
-    .summary = "submit jobs, or bring them to what their files say",
+    .summary = "submit jobs or bring them to what their files say; declare names",
     .operands = "-f FILE",
     .opts = opts,
     .size = sizeof(struct apply_opts),

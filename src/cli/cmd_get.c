@@ -1,5 +1,5 @@
 /* muster get: jobs and tasks as the objects they are where their files come from, in the tables of
- * kubectl; with --watch rows come again when they change. */
+ * kubectl, and the names of the catalogue; with --watch rows come again when they change. */
 #include "cli/cmd.h"
 
 #include "base/clock.h"
@@ -11,6 +11,7 @@
 #include "cli/follow.h"
 #include "cli/out.h"
 #include "cli/table.h"
+#include "job/catalogue.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -46,13 +47,15 @@ static const struct opt opts[] = {
 };
 
 enum { COLUMNS_MAX = 10 };
+struct getting;
 struct kind {
-    const char *names[5];                     /* the first is its own; NULL ends */
-    const char *list;                         /* member of the answer */
+    const char *names[5]; /* its own, one of it, others; NULL ends */
+    bool declared;        /* in the catalogue: no namespace, columns are called as its fields */
+    const char *list;     /* member of the answer */
     struct table_column columns[COLUMNS_MAX]; /* the first is the namespace */
     size_t n_columns;
-    struct text_node *(*fetch)(struct cli *, const struct get_opts *, struct err *);
-    void (*fill)(struct cli *, const struct text_node *, const char **row);
+    struct text_node *(*fetch)(const struct getting *, struct err *);
+    void (*fill)(const struct getting *, const struct text_node *, const char **row);
     const char *empty;
 };
 
@@ -95,14 +98,14 @@ static void keep_newest(struct cli *cli, const struct text_node *page, struct sm
     }
 }
 
-static struct text_node *fetch_jobs(struct cli *cli, const struct get_opts *o, struct err *err)
+static struct text_node *fetch_jobs(const struct getting *g, struct err *err)
 {
+    struct cli *cli = g->cli;
     AUTO_BUF struct buf path = BUF_INIT(4096);
     struct text_node *root = text_map(cli->arena, NULL, NULL), *page;
     struct text_node *list = text_list(cli->arena, root, "jobs");
     struct smap *seen = smap_create();
     const char *before = NULL;
-    (void)o;
     do {
         buf_clear(&path);
         call_path(&path, "/v1/jobs", NULL, NULL);
@@ -118,8 +121,9 @@ static struct text_node *fetch_jobs(struct cli *cli, const struct get_opts *o, s
     return page ? root : NULL;
 }
 
-static void fill_job(struct cli *cli, const struct text_node *job, const char **row)
+static void fill_job(const struct getting *g, const struct text_node *job, const char **row)
 {
+    struct cli *cli = g->cli;
     row[2] = answer_text(job, "word", answer_text(job, "state", ""));
     row[3] = age(cli, job, "submitted");
     row[4] = count(cli, job, "number");
@@ -131,16 +135,17 @@ static void fill_job(struct cli *cli, const struct text_node *job, const char **
 
 /* ---- pods ---- */
 
-static struct text_node *fetch_pods(struct cli *cli, const struct get_opts *o, struct err *err)
+static struct text_node *fetch_pods(const struct getting *g, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
     call_path(&path, "/v1/pods", NULL, NULL);
-    call_query(&path, "namespace", o->namespace);
-    return call_get(cli, buf_str(&path), err);
+    call_query(&path, "namespace", g->opts->namespace);
+    return call_get(g->cli, buf_str(&path), err);
 }
 
-static void fill_pod(struct cli *cli, const struct text_node *pod, const char **row)
+static void fill_pod(const struct getting *g, const struct text_node *pod, const char **row)
 {
+    struct cli *cli = g->cli;
     row[2] = answer_text(pod, "ready", "");
     row[3] = answer_text(pod, "status", "");
     row[4] = count(cli, pod, "restarts");
@@ -148,6 +153,38 @@ static void fill_pod(struct cli *cli, const struct text_node *pod, const char **
     row[6] = answer_text(pod, "ip", "<none>");
     row[7] = answer_text(pod, "node", "<none>");
 }
+
+/* ---- names of the catalogue ---- */
+
+static struct text_node *fetch_declared(const struct getting *g, struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(4096);
+    call_path(&path, "/v1/catalogue/", g->kind->list, NULL);
+    return call_get(g->cli, buf_str(&path), err);
+}
+
+static void fill_declared(const struct getting *g, const struct text_node *entry, const char **row)
+{
+    for (size_t i = 2; i < g->kind->n_columns; i++) {
+        char key[32] = "";
+        const char *title = g->kind->columns[i].title;
+        for (size_t k = 0; title[k] && k + 1 < sizeof key; k++)
+            key[k] = title[k] == ' ' ? '_' : (char)(title[k] | 0x20);
+        row[i] = answer_shown(entry, key, "");
+    }
+}
+
+#define DECLARED(plural, one, shown, n, ...)                                                       \
+    {                                                                                              \
+        .names = { plural, one }, .declared = true, .list = plural,                                \
+        .columns = { { .title = "NAMESPACE" }, { .title = "NAME" }, __VA_ARGS__ },                 \
+        .n_columns = (n), .fetch = fetch_declared, .fill = fill_declared,                          \
+        .empty = "no " shown " declared"                                                           \
+    }
+#define PEOPLE                                                                                     \
+    {                                                                                              \
+        .title = "DESCRIPTION", .wide = true                                                       \
+    }
 
 static const struct kind kinds[] = {
     { .names = { "elasticjobs", "elasticjob", "elasticjobs.elastic.iml.github.io", "ej" },
@@ -177,14 +214,29 @@ static const struct kind kinds[] = {
       .fetch = fetch_pods,
       .fill = fill_pod,
       .empty = "no pods" },
+    DECLARED("workspaces", "workspace", "workspaces", 3, { .title = "DESCRIPTION" }),
+    DECLARED("quotas", "quota", "quotas", 3, { .title = "DESCRIPTION" }),
+    DECLARED("virtual_clusters", "virtual_cluster", "virtual clusters", 3,
+             { .title = "DESCRIPTION" }),
+    DECLARED("instance_types", "instance_type", "instance types", 7, { .title = "CPU" },
+             { .title = "MEMORY" }, { .title = "GPU" }, { .title = "GPU TYPE" }, PEOPLE),
+    DECLARED("datasets", "dataset", "data sets", 6, { .title = "URI" }, { .title = "PATH" },
+             { .title = "READ ONLY", .wide = true }, PEOPLE),
+    DECLARED("code_sources", "code_source", "code sources", 4, { .title = "URI" }, PEOPLE),
+    DECLARED("images", "image", "images", 4, { .title = "URI" }, PEOPLE),
 };
-#define KIND_NAMES "elasticjobs pods"
+#define KIND_NAMES                                                                                 \
+    "elasticjobs pods workspaces quotas virtual_clusters instance_types datasets code_sources "    \
+    "images"
 
 static const struct kind *find_kind(const char *word, struct err *err)
 {
+    enum entry_kind entry;
+    bool declared = entry_kind_parse(word, &entry);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         for (size_t k = 0; kinds[i].names[k]; k++)
-            if (strcmp(kinds[i].names[k], word) == 0)
+            if (strcmp(kinds[i].names[k], word) == 0 ||
+                (declared && strcmp(kinds[i].names[k], entry_plural(entry)) == 0))
                 return &kinds[i];
     err_set(err, ERR_INPUT, "\"%.60s\" is nothing to get", word);
     err_hint(err, KIND_NAMES);
@@ -195,7 +247,7 @@ static const struct kind *find_kind(const char *word, struct err *err)
 
 static bool is_wanted(const struct getting *g, const struct text_node *object)
 {
-    const char *namespace = g->opts->namespace;
+    const char *namespace = g->kind->declared ? NULL : g->opts->namespace;
     return (!namespace || strcmp(answer_text(object, "namespace", ""), namespace) == 0) &&
            (!g->name || strcmp(answer_text(object, "name", ""), g->name) == 0);
 }
@@ -244,7 +296,7 @@ static void fill(const struct getting *g, const struct text_node *object, const 
 {
     row[0] = answer_text(object, "namespace", "");
     row[1] = answer_text(object, "name", "");
-    g->kind->fill(g->cli, object, row);
+    g->kind->fill(g, object, row);
 }
 
 static void print_document(const struct getting *g, const struct text_node *const *at, size_t n)
@@ -262,7 +314,8 @@ static void show(struct getting *g, const struct text_node *const *at, size_t n,
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     struct table table;
     struct table_column columns[COLUMNS_MAX];
-    size_t skip = g->opts->namespace ? 1 : 0, n_columns = g->kind->n_columns - skip;
+    size_t skip = g->opts->namespace || g->kind->declared ? 1 : 0,
+           n_columns = g->kind->n_columns - skip;
     memcpy(columns, g->kind->columns + skip, n_columns * sizeof *columns);
     for (size_t i = 0; i < n_columns && !head; i++) {
         columns[i].title = "";
@@ -294,7 +347,7 @@ static void show(struct getting *g, const struct text_node *const *at, size_t n,
 static int look(struct getting *g, bool head, struct err *err)
 {
     size_t n;
-    const struct text_node *answer = g->kind->fetch(g->cli, g->opts, err);
+    const struct text_node *answer = g->kind->fetch(g, err);
     if (!answer)
         return -1;
     const struct text_node **at = chosen(g, answer, &n);
@@ -361,6 +414,10 @@ static int run_get(struct cli *cli, const void *opts_, int argc, char **argv, st
     g.name = argc > 1 ? argv[1] : NULL;
     if (!g.kind)
         return -1;
+    if (g.kind->declared && g.opts->watch) {
+        err_set(err, ERR_INPUT, "--watch shows what runs, and %s do not", g.kind->names[0]);
+        return err_hint(err, "muster get %s", g.kind->names[0]);
+    }
     g.shown = smap_create();
     int rc = g.opts->watch ? last_event(&g, err) : 0;
     if (rc == 0)
@@ -372,13 +429,18 @@ static int run_get(struct cli *cli, const void *opts_, int argc, char **argv, st
 }
 
 static const char *const examples[] = {
-    "muster get elasticjobs -n dlrover",          "their phases", "muster get pods -n dlrover -w",
-    "their tasks as pods, a row for each change", NULL,
+    "muster get elasticjobs -n dlrover",
+    "their phases",
+    "muster get pods -n dlrover -w",
+    "their tasks as pods, a row for each change",
+    "muster get instance_types",
+    "what EcsSpec may name",
+    NULL,
 };
 const struct cmd cmd_get = {
     .name = "get",
-    .summary = "ElasticJobs and their pods, as kubectl shows them",
-    .operands = "elasticjobs|pods [NAME]",
+    .summary = "ElasticJobs and pods as kubectl shows them; declared names",
+    .operands = "elasticjobs|pods|quotas|datasets|... [NAME]",
     .opts = opts,
     .size = sizeof(struct get_opts),
     .subs = KIND_NAMES,

@@ -5,6 +5,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/catalogue.h"
 #include "cli/follow.h"
 #include "cli/out.h"
 
@@ -28,7 +29,10 @@ static void print_job_line(struct cli *cli, const struct text_node *view, const 
 {
     unsigned long long number = answer_number(view, "number", 0);
     const char *state = answer_text(view, "state", ""), *name = answer_text(view, "name", "");
-    if (cli->quiet)
+    if (answer_has(view, "kind"))
+        printf("%s %s  %s\n", answer_text(view, "kind", ""), name,
+               answer_flag(view, "as_shipped") ? "as shipped again" : "removed");
+    else if (cli->quiet)
         printf("%llu\n", number);
     else if (done)
         printf("%llu %s  %s\n", number, name, done);
@@ -54,6 +58,7 @@ static void print_views(struct cli *cli, struct text_node *const *views, size_t 
 struct order {
     const struct cmd *cmd;
     const char *method, *rest, *done; /* done: said instead of the state */
+    bool names;                       /* names of the catalogue too */
 };
 
 /* Every job is tried; the first error is the one that counts, the others are said at once. */
@@ -68,7 +73,8 @@ static int give_order(struct cli *cli, const struct order *order, int argc, char
         return -1;
     for (int i = 0; i < argc; i++) {
         struct err one;
-        jobs_path(&path, argv[i], order->rest);
+        if (!order->names || !catalogue_path(argv[i], &path))
+            jobs_path(&path, argv[i], order->rest);
         struct text_node *view =
             call_send(cli, &(struct call){ .method = order->method, .path = buf_str(&path) }, &one);
         if (view) {
@@ -129,9 +135,11 @@ static int run_resume(struct cli *cli, const void *opts, int argc, char **argv, 
 static int run_rm(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
 {
     (void)opts;
-    struct order order = {
-        .cmd = &cmd_rm, .method = "DELETE", .rest = NULL, .done = "removed with its output"
-    };
+    struct order order = { .cmd = &cmd_rm,
+                           .method = "DELETE",
+                           .rest = NULL,
+                           .done = "removed with its output",
+                           .names = true };
     return give_order(cli, &order, argc, argv, err);
 }
 
@@ -169,7 +177,9 @@ const struct cmd cmd_resume = {
     .run = run_resume,
 };
 static const char *const rm_examples[] = { "muster rm 12",
-                                           "its record and its output; results stay", NULL };
+                                           "its record and its output; results stay",
+                                           "muster rm dataset/d-digits", "a name that was declared",
+                                           NULL };
 const struct cmd cmd_rm = {
     .name = "rm",
     .summary = "forget ended jobs",

@@ -15,11 +15,12 @@ void manual_overview(const struct cli *cli, struct buf *out)
 {
     size_t n;
     const struct cmd *const *all = cmd_all(&n);
-    buf_addf(out,
-             "muster %s: run distributed deep-learning jobs\n\n"
-             "  muster run FILE             submit a job file (OpenPAI, native) and follow it\n"
-             "  muster run -- COMMAND...    the same without a file\n\n",
-             cli->host->version);
+    buf_addf(
+        out,
+        "muster %s: run distributed deep-learning jobs\n\n"
+        "  muster run FILE             submit a job file (OpenPAI, PAI-DLC, ElasticJob, native), follow it\n"
+        "  muster run -- COMMAND...    the same without a file\n\n",
+        cli->host->version);
     for (size_t i = 0; i < n; i++)
         if (!all[i]->hidden)
             buf_addf(out, "  %-11s %s\n", all[i]->name, all[i]->summary);

@@ -125,11 +125,19 @@ struct text_node *submit_file(struct cli *cli, const struct submit_opts *o, cons
                               size_t nth, struct err *err)
 {
     AUTO_FREE char *text = NULL;
-    struct submit_source src = { .route = "/v1/jobs", .file = file };
-    const char *key = o->key && nth ? arena_printf(cli->arena, "%s#%zu", o->key, nth) : o->key;
+    struct submit_source src = { .file = file };
     if (file && names_read_job_file(file, &text, &src.len, err) < 0)
         return NULL;
     src.text = text;
+    return submit_read(cli, o, &src, nth, err);
+}
+
+struct text_node *submit_read(struct cli *cli, const struct submit_opts *o,
+                              const struct submit_source *from, size_t nth, struct err *err)
+{
+    struct submit_source src = *from;
+    const char *key = o->key && nth ? arena_printf(cli->arena, "%s#%zu", o->key, nth) : o->key;
+    src.route = "/v1/jobs";
     return send(cli, o, &src, key, err);
 }
 

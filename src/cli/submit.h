@@ -53,6 +53,10 @@ struct submit_opts {
  * call, each with its own key. The answer in cli->arena, or NULL with err. */
 struct text_node *submit_file(struct cli *, const struct submit_opts *, const char *file,
                               size_t nth, struct err *err);
+/* The same for a text that was read already. */
+struct submit_source;
+struct text_node *submit_read(struct cli *, const struct submit_opts *,
+                              const struct submit_source *, size_t nth, struct err *err);
 /* The same for a text made here. */
 struct text_node *submit_text(struct cli *, const struct submit_opts *, const char *text,
                               size_t len, struct err *err);

@@ -304,25 +304,6 @@ int admit_features(unsigned engine_caps, const struct job_spec *job, struct repo
     return report->errors > before ? -1 : 0;
 }
 
-int admit_queue(const struct words *queues, const struct job_spec *job, struct report *report)
-{
-    const char *queue = job->queue && *job->queue ? job->queue : "default";
-    char known[200] = "default";
-    if (strcmp(queue, "default") == 0)
-        return 0;
-    for (size_t i = 0; queues && i < queues->n; i++) {
-        size_t used = strlen(known);
-        if (strcmp(queues->at[i], queue) == 0)
-            return 0;
-        if (strcmp(queues->at[i], "default") != 0)
-            snprintf(known + used, sizeof known - used, ", %s", queues->at[i]);
-    }
-    struct problem *p = report_error(report, (struct place){ 0 }, "queue",
-                                     "queue \"%.100s\" is not known here", queue);
-    report_hint(report, p, "%s", known);
-    return -1;
-}
-
 /* The largest task of the role that does not fit, as a declared node that would hold it. */
 static void pretend(const struct role *role, uint32_t nodes, char *out, size_t size)
 {

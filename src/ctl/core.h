@@ -9,6 +9,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/live.h"
+#include "ctl/storage.h"
 
 #define TOKEN_LEN 32
 
@@ -54,7 +55,8 @@ struct ctl {
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
     uint64_t replan_at; /* a port that was found taken may be tried again */
     size_t looked;      /* waiting jobs the last plan looked at */
-    bool plan_due, in_turn, full, nodes_touched;
+    bool plan_due, in_turn, full, nodes_touched, catalogue_touched;
+    struct catalogue *catalogue;
     uint32_t waiting_for_others; /* live jobs with notes.has_after */
     struct counters counters;
     struct meetings *meetings;
@@ -71,6 +73,9 @@ bool core_may(const struct ctl *, const char *owner,
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. */
 const struct job_spec *core_spec(struct ctl *, struct live_job *);
+
+/* Where URIs lead, for a submitter at work_dir. */
+struct storage core_storage(const struct ctl *, const char *work_dir);
 
 /* ---- events.c: the only places that change a state ---- */
 /* Moves the job, writes its row and the event. text: why, also the new reason (NULL keeps the old
@@ -130,6 +135,9 @@ uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *te
 
 /* ---- act.c ---- */
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
+
+/* ---- catalogue.c ---- */
+void catalogue_load(struct ctl *);
 
 /* ---- load.c ---- */
 /* A live job from its rows, places taken. NULL: rows that make no sense (logged). */

@@ -42,6 +42,14 @@ void core_touch(struct ctl *ctl, struct live_job *job)
     vec_push(&ctl->touched, job->row.id);
 }
 
+struct storage core_storage(const struct ctl *ctl, const char *work_dir)
+{
+    return (struct storage){ .roots = ctl->config.roots,
+                             .n_roots = ctl->config.n_roots,
+                             .catalogue = ctl->catalogue,
+                             .work_dir = work_dir };
+}
+
 bool core_may(const struct ctl *ctl, const char *owner, const struct job_row *row)
 {
     return owner && (strcmp(owner, row->owner) == 0 || strcmp(owner, "root") == 0 ||
@@ -96,6 +104,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         uint32_t node = cluster_put(ctl->cluster, &config->nodes[i]);
         cluster_set_up(ctl->cluster, node, true);
     }
+    catalogue_load(ctl);
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
     ctl->meetings = meetings_create();
@@ -126,6 +135,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
     meetings_destroy(ctl->meetings);
+    catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     cluster_destroy(ctl->cluster);
     arena_destroy(ctl->scratch);

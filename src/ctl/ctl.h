@@ -34,7 +34,9 @@ struct ctl_config {
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */
     enum torchrun torchrun;
-    const struct words *queues; /* known queues ("default" always) */
+    const struct words *queues;  /* quotas by settings ("default" always) */
+    const struct entry *shipped; /* the catalogue of a fresh server, besides its defaults */
+    size_t n_shipped;
     const struct node_spec *nodes;
     size_t n_nodes;
     uint32_t port_first, port_last;
@@ -91,6 +93,15 @@ void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
 enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE };
 void ctl_command(struct ctl *, const char *owner, uint64_t job, enum ctl_verb, ctl_done *,
                  void *arg);
+/* Declarations of the catalogue, YAML or JSON: all or none. Answer: {applied: [{kind, name,
+ * applied: created, changed or unchanged}]}. For the server's own user. */
+struct ctl_declaration {
+    const char *owner, *text;
+    size_t len;
+};
+void ctl_declare(struct ctl *, const struct ctl_declaration *, ctl_done *, void *arg);
+void ctl_undeclare(struct ctl *, const char *owner, enum entry_kind, const char *name, ctl_done *,
+                   void *arg);
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
              struct engine_exec *, struct err *);
@@ -104,6 +115,8 @@ struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const
                                unsigned parts, struct err *);
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
                                 struct err *); /* {jobs, next} */
+struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
+                                     enum entry_kind); /* {datasets: [...]} by name */
 struct text_node *ctl_nodes_tree(struct ctl *, struct arena *);
 /* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
  * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when

@@ -191,12 +191,12 @@ static void add_mounts(const struct ctl *ctl, const struct live_job *job, const 
                        struct arena *arena, struct launch *launch)
 {
     const struct inputs *inputs = &job->spec->inputs;
+    const struct storage storage = core_storage(ctl, round->notes.work_dir);
     struct err err;
     launch->mounts = ARENA_ARRAY(arena, inputs->n_data + FILES_MAX, struct bind_mount);
     for (size_t i = 0; i < inputs->n_data; i++) {
         const struct mount *mount = &inputs->data[i];
-        const char *from =
-            storage_map(&ctl->config, arena, mount->from, round->notes.work_dir, &err);
+        const char *from = storage_map(&storage, arena, mount->from, &err);
         if (from)
             launch->mounts[launch->n_mounts++] =
                 (struct bind_mount){ .from = from, .at = mount->at, .read_only = mount->read_only };

@@ -2,6 +2,8 @@
  * longest prefix wins; file: URIs and plain paths serve themselves. */
 #include "ctl/storage.h"
 
+#include "ctl/resolve.h"
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -17,11 +19,11 @@ static bool serves(const struct uri_root *root, const char *uri)
     return uri[n] == '\0' || uri[n] == '/' || (n > 0 && root->prefix[n - 1] == '/');
 }
 
-static const struct uri_root *longest(const struct ctl_config *config, const char *uri)
+static const struct uri_root *longest(const struct storage *storage, const char *uri)
 {
     const struct uri_root *best = NULL;
-    for (size_t i = 0; i < config->n_roots; i++) {
-        const struct uri_root *root = &config->roots[i];
+    for (size_t i = 0; i < storage->n_roots; i++) {
+        const struct uri_root *root = &storage->roots[i];
         if (!serves(root, uri))
             continue;
         if (!best || strlen(root->prefix) > strlen(best->prefix))
@@ -51,10 +53,10 @@ static const char *skip_slashes(const char *path)
     return path;
 }
 
-const char *storage_map(const struct ctl_config *config, struct arena *arena, const char *uri,
-                        const char *work_dir, struct err *err)
+static const char *map(const struct storage *storage, struct arena *arena, const char *uri,
+                       struct err *err)
 {
-    const struct uri_root *root = longest(config, uri);
+    const struct uri_root *root = longest(storage, uri);
     if (root) {
         const char *rest = uri + strlen(root->prefix);
         while (*rest == '/')
@@ -69,10 +71,27 @@ const char *storage_map(const struct ctl_config *config, struct arena *arena, co
         return arena_strdup(arena, skip_slashes(uri + 5));
     if (uri[0] == '/')
         return arena_strdup(arena, skip_slashes(uri));
-    if (!has_scheme(uri) && work_dir)
-        return arena_printf(arena, "%s/%s", work_dir, uri);
+    if (!has_scheme(uri) && storage->work_dir)
+        return arena_printf(arena, "%s/%s", storage->work_dir, uri);
     err_set(err, ERR_CANNOT, "no storage root serves %s", uri);
     err_hint(err, "add its prefix to the server's setting roots, or give a directory with --code");
+    return NULL;
+}
+
+const char *storage_map(const struct storage *storage, struct arena *arena, const char *uri,
+                        struct err *err)
+{
+    const char *id = NULL;
+    const struct entry *entry = resolve_dataset(storage->catalogue, arena, uri, &id);
+    if (!id || longest(storage, uri))
+        return map(storage, arena, uri, err);
+    if (entry)
+        return map(storage, arena, entry->uri, err);
+    const char *near = catalogue_near(storage->catalogue, ENTRY_DATASET, id);
+    err_set(err, ERR_CANNOT, "data set \"%.100s\" is not known here", id);
+    err_hint(err, "%s",
+             near ? near
+                  : "muster get datasets; to declare it: muster apply -f FILE with kind: dataset");
     return NULL;
 }
 

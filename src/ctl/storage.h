@@ -4,10 +4,15 @@
 
 #include "ctl/ctl.h"
 
-/* uri: "file:///x", "/x", a path relative to work_dir, or a configured prefix. The directory in
- * arena, or NULL: err says that no entry serves it. Nothing is looked at on disk. */
-const char *storage_map(const struct ctl_config *, struct arena *, const char *uri,
-                        const char *work_dir, struct err *err);
+/* uri: "file:///x", "/x", a path relative to work_dir, a configured prefix, or "dataset:ID". The
+ * directory in arena, or NULL: err says that no entry serves it. Nothing is looked at on disk. */
+struct storage {
+    const struct uri_root *roots;
+    size_t n_roots;
+    const struct catalogue *catalogue;
+    const char *work_dir; /* NULL: none */
+};
+const char *storage_map(const struct storage *, struct arena *, const char *uri, struct err *err);
 /* Is dir a readable directory of at most limit bytes (0: any)? uri is for messages. */
 int storage_check_code(const char *dir, const char *uri, uint64_t limit, struct err *err);
 

@@ -4,7 +4,7 @@
 #include "ctl/after.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
-#include "ctl/storage.h"
+#include "ctl/resolve.h"
 #include "ctl/views.h"
 
 #include "base/buf.h"
@@ -126,7 +126,8 @@ static int read_text(struct submission *s, struct err *err)
     struct ctl *ctl = s->ctl;
     struct site site = { .owner = s->ask.owner,
                          .fs_uri = ctl->config.fs_uri,
-                         .work_dir = s->ask.work_dir };
+                         .work_dir = s->ask.work_dir,
+                         .catalogue = ctl->catalogue };
     struct dialect_request request = { .text = s->ask.text,
                                        .len = s->ask.len,
                                        .from = s->ask.from,
@@ -141,15 +142,19 @@ static int read_text(struct submission *s, struct err *err)
     return 0;
 }
 
+static const char *map_uri(const struct submission *s, const char *uri, struct err *err)
+{
+    const struct storage storage = core_storage(s->ctl, s->ask.work_dir);
+    return storage_map(&storage, s->arena, uri, err);
+}
+
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
         const char *from = spec->inputs.data[i].from;
-        const char *path = storage_map(&s->ctl->config, s->arena, from, s->ask.work_dir, err);
-        if (!path) {
-            err_hint(err, "the server's setting roots says where it is: %.80s=DIRECTORY", from);
+        const char *path = map_uri(s, from, err);
+        if (!path)
             return err_in(err, "inputs.data[%zu]", i);
-        }
         if (access(path, R_OK) < 0)
             return err_sys(err, "inputs.data[%zu]: %s (%s)", i, from, path), err->code = ERR_CANNOT,
                                                                              -1;
@@ -167,15 +172,12 @@ static int map_storage(struct submission *s, struct err *err)
     s->site.file = s->ask.file;
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
-        s->site.code_dir = s->ask.code_dir
-                               ? s->ask.code_dir
-                               : storage_map(&s->ctl->config, s->arena, uri, s->ask.work_dir, err);
+        s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
         if (!s->site.code_dir || storage_check_code(s->site.code_dir, uri, code->limit, err))
             return -1;
     }
     if (spec->output && *spec->output) {
-        s->site.output_dir =
-            storage_map(&s->ctl->config, s->arena, spec->output, s->ask.work_dir, err);
+        s->site.output_dir = map_uri(s, spec->output, err);
         if (!s->site.output_dir)
             return err_in(err, "output");
     }
@@ -201,7 +203,8 @@ static int admit(struct submission *s, struct err *err)
     struct job_spec *spec = s->read.job;
     struct report *report = &s->answer->report;
     struct engine *engine = ctl->config.engine;
-    if (admit_queue(ctl->config.queues, spec, report) | after_resolve(ctl, spec, report))
+    if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
+        after_resolve(ctl, spec, report))
         return refuse(s, err, ERR_INPUT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);
@@ -344,8 +347,7 @@ static void keep_auth(struct submission *s)
     size_t len = 0;
     char name[64];
     const char *uri = s->read.job->inputs.registry_auth;
-    const char *path =
-        uri ? storage_map(&s->ctl->config, s->arena, uri, s->ask.work_dir, &err) : NULL;
+    const char *path = uri ? map_uri(s, uri, &err) : NULL;
     if (!uri)
         return;
     if (!path || file_read(path, AUTH_MAX, &data, &len, &err)) {
@@ -503,7 +505,6 @@ void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, v
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
     struct err err = { 0 };
     answer->writes = true;
-    report_init(&answer->report, answer->arena);
     if (submit(&s, &err))
         answer->err = err;
 }

@@ -21,6 +21,7 @@ struct answer *turn_answer(struct ctl *ctl, ctl_done *done, void *arg)
     answer->done = done;
     answer->arg = arg;
     answer->arena = arena_create();
+    report_init(&answer->report, answer->arena);
     return answer;
 }
 
@@ -84,6 +85,8 @@ static void failed(struct ctl *ctl, const struct err *err)
     free(ids);
     if (ctl->nodes_touched)
         load_nodes(ctl);
+    if (ctl->catalogue_touched)
+        catalogue_load(ctl);
     for (size_t i = 0; i < ctl->answers.n; i++)
         if (ctl->answers.at[i].writes && ctl->answers.at[i].err.code == ERR_NONE)
             ctl->answers.at[i].err = *err;
@@ -163,7 +166,7 @@ static bool commit(struct ctl *ctl)
             return false;
         }
     }
-    ctl->nodes_touched = false;
+    ctl->nodes_touched = ctl->catalogue_touched = false;
     meetings_committed(ctl);
     facts_committed(ctl);
     answer_all(ctl);

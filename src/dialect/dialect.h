@@ -5,6 +5,7 @@
 
 #include "base/pairs.h"
 #include "base/report.h"
+#include "job/catalogue.h"
 #include "job/ending.h"
 #include "job/job.h"
 #include "job/place.h"
@@ -17,7 +18,8 @@ struct site {
     const char *owner;    /* submitter */
     const char *fs_uri;   /* $PAI_DEFAULT_FS_URI: "file:///home/ada/.local/state/muster/fs" */
     const char *work_dir; /* where tasks start when known, else NULL */
-    const char *program, *state_dir; /* muster itself and its server, for tasks; NULL: unknown */
+    const struct catalogue *catalogue; /* what its server knows by name; NULL: no server is asked */
+    const char *program, *state_dir;   /* muster itself and its server, for tasks; NULL: unknown */
 };
 
 struct dialect {
@@ -36,8 +38,10 @@ struct dialect {
      * the rest. NULL: this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
-    bool queues;    /* a job larger than the cluster waits for one that holds it */
-    bool documents; /* also reads a YAML text of several documents: root is then a list of them */
+    bool queues;     /* a job larger than the cluster waits for one that holds it */
+    bool catalogued; /* projects and one-word images are names of the server's catalogue: unknown
+                        ones are refused */
+    bool documents;  /* also reads a YAML text of several documents: root is then a list of them */
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*"): masked in the kept text
      * for others than the owner. */
     const char *const *secrets;

@@ -45,6 +45,13 @@ static int unknown_text(const struct dialects *all, const struct text_node *root
     return -1;
 }
 
+static void no_job(const struct text_node *root, struct report *report)
+{
+    const struct text_node *at = root->kind == TEXT_LIST ? root->first : root;
+    struct problem *p = report_error(report, at->place, "", "declares names, not a job");
+    report_hint(report, p, "muster apply -f FILE");
+}
+
 static void one_document(const struct text_node *root, struct report *report)
 {
     struct problem *p =
@@ -58,6 +65,10 @@ static const struct dialect *choose(const struct dialects *all, const struct dia
 {
     const struct dialect *dialect =
         req->from ? dialect_named(all, req->from, root) : dialect_detect(all, root);
+    if (!dialect && !req->from && entries_detect(root)) {
+        no_job(root, report);
+        return NULL;
+    }
     if (documents > 1 && (dialect ? !dialect->documents : !req->from)) {
         one_document(root, report);
         return NULL;

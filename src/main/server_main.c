@@ -283,6 +283,8 @@ static int make_core(struct server *s, struct err *err)
     for (size_t i = 0; i < roots.n; i++)
         dirs[i] = (struct uri_root){ .prefix = roots.at[i].name, .dir = roots.at[i].value };
     uint64_t keep = config_number(c, SETTING_KEEP);
+    size_t n_shipped;
+    const struct entry *shipped = wire_shipped(s->arena, &n_shipped);
     struct ctl_config config = { .store = s->store,
                                  .engine = s->engine,
                                  .dialects = wire_dialects(),
@@ -295,6 +297,8 @@ static int make_core(struct server *s, struct err *err)
                                  .python = strcmp(python, "none") == 0 ? NULL : python,
                                  .torchrun = (enum torchrun)config_choice(c, SETTING_TORCHRUN),
                                  .queues = names,
+                                 .shipped = shipped,
+                                 .n_shipped = n_shipped,
                                  .nodes = s->nodes.at,
                                  .n_nodes = s->nodes.n,
                                  .log_head = config_number(c, SETTING_LOG_HEAD),

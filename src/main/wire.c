@@ -33,6 +33,11 @@ const struct dialects *wire_dialects(void)
     return &registry;
 }
 
+const struct entry *wire_shipped(struct arena *arena, size_t *n)
+{
+    return dlc_shipped(arena, n);
+}
+
 struct engine *wire_engine(const struct wire_place *place, struct err *err)
 {
     struct local_config config = { .loop = place->loop,

@@ -11,6 +11,8 @@ struct link_hub;
 struct engine;
 
 const struct dialects *wire_dialects(void);
+/* What the catalogue of every server has for them. */
+const struct entry *wire_shipped(struct arena *, size_t *n);
 
 struct wire_place {
     struct uv_loop_s *loop;

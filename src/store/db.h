@@ -47,6 +47,7 @@
     X(EXPIRED_JOBS, "SELECT id FROM job WHERE keep_until > 0 AND keep_until <= ?1 LIMIT ?2")       \
     X(PUT_OBJECT, "INSERT INTO object (kind, project, name, spec, version) VALUES (?,?,?,?,1)"     \
                   " ON CONFLICT DO UPDATE SET spec = excluded.spec, version = version + 1")        \
+    X(DELETE_OBJECT, "DELETE FROM object WHERE kind = ? AND project = ? AND name = ?")             \
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \

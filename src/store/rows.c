@@ -327,6 +327,17 @@ int store_put_object(struct store *st, const struct object_row *row, struct err 
     return db_run(st, s, err);
 }
 
+int store_delete_object(struct store *st, const struct object_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, STMT_DELETE_OBJECT, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, row->kind);
+    db_text(s, 2, row->project ? row->project : "");
+    db_text(s, 3, row->name);
+    return db_run(st, s, err);
+}
+
 int store_objects(struct store *st, struct arena *a, const char *kind, struct object_row **rows,
                   size_t *n, struct err *err)
 {

@@ -122,7 +122,8 @@ int store_get_idem(struct store *, uint64_t now_ms, struct idem_row *, struct er
 int store_delete_job(struct store *, uint64_t job,
                      struct err *); /* with everything that belongs to it */
 int store_put_object(struct store *, const struct object_row *,
-                     struct err *); /* nodes' drain flags, settings ... */
+                     struct err *); /* nodes' drain flags, the catalogue */
+int store_delete_object(struct store *, const struct object_row *, struct err *err);
 int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
                      size_t len, struct err *);
 /* Deletes expired idempotency rows and finished jobs past their keep time (ids in arena), at most

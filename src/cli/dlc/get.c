@@ -287,22 +287,24 @@ int dlc_logs_run(struct dlc_call *c, struct err *err)
 
 int dlc_get_specs_run(struct dlc_call *c, struct err *err)
 {
-    size_t n;
-    const struct dlc_ecs *all = dlc_ecs_list(&n);
+    const struct text_node *answer = call_get(c->cli, "/v1/catalogue/instance_types", err);
+    const struct text_node *all = answer ? text_get(answer, "instance_types") : NULL;
     struct arena *arena = c->cli->arena;
-    const char **cells = ARENA_ARRAY(arena, (n + 1) * 5, const char *);
+    const char **cells = ARENA_ARRAY(arena, (all ? all->count + 1 : 1) * 5, const char *);
     static const char *const head[5] = { "InstanceType", "Cpu", "Memory", "Gpu", "GpuType" };
-    (void)err;
+    const char **row = cells;
+    if (!all)
+        return -1;
     memcpy(cells, head, sizeof head);
-    for (size_t i = 0; i < n; i++) {
-        const char **row = &cells[(i + 1) * 5];
-        row[0] = all[i].name;
-        row[1] = arena_printf(arena, "%u", all[i].cpu);
-        row[2] = arena_printf(arena, "%uGi", all[i].memory_gib);
-        row[3] = arena_printf(arena, "%u", all[i].gpu);
-        row[4] = all[i].gpu_type;
+    for (const struct text_node *type = all->first; type; type = type->next) {
+        row += 5;
+        row[0] = answer_text(type, "name", "");
+        row[1] = answer_shown(type, "cpu", "0");
+        row[2] = answer_shown(type, "memory", "0");
+        row[3] = answer_shown(type, "gpu", "0");
+        row[4] = answer_text(type, "gpu_type", "");
     }
-    dlc_table(arena, cells, 5, n + 1);
+    dlc_table(arena, cells, 5, all->count + 1);
     return EXIT_OK;
 }
 

@@ -38,13 +38,25 @@ static void roots_serve_prefixes(void **state)
         { "storage://nfs", "/nfs/" },
         { "storage://nfs/x", "/nfs/x" },
         { "storage://nfs2", NULL },
+        { "dataset:d-1", "/data/h/one" },
+        { "dataset:d-1:v1", "/data/h/one" },
+        { "dataset:d-1:v2", "/two" },
+        { "dataset:d-1:v3", NULL },
+        { "dataset:d-2", NULL },
     };
-    struct ctl_config config = { .roots = roots, .n_roots = ARRAY_LEN(roots) };
+    struct catalogue *names = catalogue_create();
+    const struct storage storage = {
+        .roots = roots, .n_roots = ARRAY_LEN(roots), .catalogue = names, .work_dir = "/work"
+    };
     struct arena *arena = arena_create();
     (void)state;
+    catalogue_put(
+        names, &(struct entry){ .kind = ENTRY_DATASET, .name = "d-1", .uri = "hdfs://h:9000/one" });
+    catalogue_put(names,
+                  &(struct entry){ .kind = ENTRY_DATASET, .name = "d-1:v2", .uri = "file:///two" });
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = { 0 };
-        const char *dir = storage_map(&config, arena, cases[i].uri, "/work", &err);
+        const char *dir = storage_map(&storage, arena, cases[i].uri, &err);
         if (cases[i].dir) {
             assert_non_null(dir);
             assert_string_equal(dir, cases[i].dir);
@@ -53,6 +65,7 @@ static void roots_serve_prefixes(void **state)
             assert_int_not_equal(err.code, ERR_NONE);
         }
     }
+    catalogue_destroy(names);
     arena_destroy(arena);
 }
 

@@ -186,7 +186,7 @@ static void check_ecs(const struct dlc_create *c, size_t i, struct report *r)
     const struct dlc_spec *spec = &c->specs[i];
     const char *path = spec_path(r, i, "EcsSpec"), *names[NAMES_MAX];
     size_t n = 0;
-    const struct dlc_ecs *all = dlc_ecs_list(&n);
+    const struct entry *all = dlc_ecs_list(&n);
     for (size_t k = 0; k < n && k < NAMES_MAX; k++)
         names[k] = all[k].name;
     if (has_config(spec))
@@ -196,9 +196,11 @@ static void check_ecs(const struct dlc_create *c, size_t i, struct report *r)
         report_hint(
             r, dlc_error(c, r, path, "is there with a ResourceId: a quota has no instance types"),
             "ResourceConfig, or no ResourceId");
-    if (dlc_ecs_find(spec->ecs_spec))
+    if (dlc_ecs_find(c->catalogue, spec->ecs_spec))
         return;
-    const char *near = scan_nearest(spec->ecs_spec, names, n < NAMES_MAX ? n : NAMES_MAX);
+    const char *near = catalogue_near(c->catalogue, ENTRY_INSTANCE_TYPE, spec->ecs_spec);
+    if (!near)
+        near = scan_nearest(spec->ecs_spec, names, n < NAMES_MAX ? n : NAMES_MAX);
     struct problem *p =
         dlc_error(c, r, path, "is \"%.60s\", which is no instance type known here", spec->ecs_spec);
     report_hint(r, p, "%s",

@@ -50,18 +50,18 @@ static const char *sanity(const struct dlc_create *c, struct arena *a)
     return c->settings.sanity ? "Settings.EnableSanityCheck" : NULL;
 }
 
-static bool asks_gpu(const struct dlc_spec *spec)
+static bool asks_gpu(const struct dlc_create *c, const struct dlc_spec *spec)
 {
     uint64_t milli = 0;
-    const struct dlc_ecs *ecs = spec->ecs_spec ? dlc_ecs_find(spec->ecs_spec) : NULL;
+    const struct entry *ecs = spec->ecs_spec ? dlc_ecs_find(c->catalogue, spec->ecs_spec) : NULL;
     bool asked = spec->resource.gpu && scan_milli(spec->resource.gpu, &milli) && milli > 0;
-    return spec->pods > 0 && (asked || (ecs && ecs->gpu > 0));
+    return spec->pods > 0 && (asked || (ecs && ecs->gpu_milli > 0));
 }
 
 static const char *sanity_without_gpu(const struct dlc_create *c, struct arena *a)
 {
     for (size_t i = 0; i < c->n_specs; i++)
-        if (asks_gpu(&c->specs[i]))
+        if (asks_gpu(c, &c->specs[i]))
             return NULL;
     return sanity(c, a);
 }

@@ -129,7 +129,8 @@ struct dlc_settings {
 };
 struct dlc_create {
     const struct text_node *root;
-    const struct dlc_type *type; /* NULL when unknown */
+    const struct catalogue *catalogue; /* of the server that reads; may be NULL */
+    const struct dlc_type *type;       /* NULL when unknown */
     const char *name, *job_type, *command, *workspace, *resource, *lib_dir, *success, *access,
         *description, *strategy;
     struct dlc_spec *specs;

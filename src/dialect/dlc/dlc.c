@@ -36,6 +36,7 @@ const struct dialect dlc_dialect = {
     .detect = dlc_detect,
     .read = dlc_read,
     .write = dlc_write,
+    .catalogued = true,
     .secrets = secrets,
 };
 

@@ -9,15 +9,12 @@
 extern const struct dialect dlc_dialect;
 extern const struct convention dlc_convention;
 
-/* Instance types that EcsSpec may name. */
-struct dlc_ecs {
-    const char *name;
-    uint32_t cpu, memory_gib, gpu;
-    const char *gpu_type; /* "" without GPUs */
-};
-const struct dlc_ecs *dlc_ecs_find(const char *name); /* NULL when unknown */
-/* All, cheapest of each family first. */
-const struct dlc_ecs *dlc_ecs_list(size_t *n);
+/* Instance types that EcsSpec may name: those that ship, cheapest of each family first; and with
+ * those that a server's catalogue has. NULL when unknown. */
+const struct entry *dlc_ecs_list(size_t *n);
+const struct entry *dlc_ecs_find(const struct catalogue *, const char *name);
+/* What every server's catalogue has for such jobs: instance types, the images of the page. */
+const struct entry *dlc_shipped(struct arena *, size_t *n);
 
 /* The CreateJob body that a text means: root itself, or made of the lines of a parameter file,
  * whose problems go to report. What the fields say is not looked at: that is dlc_dialect.read. */

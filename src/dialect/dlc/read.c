@@ -63,12 +63,13 @@ static bool given(const char *text)
 static void read_resources(const struct reader *r, const struct dlc_spec *spec,
                            struct resources *out)
 {
-    const struct dlc_ecs *ecs = given(spec->ecs_spec) ? dlc_ecs_find(spec->ecs_spec) : NULL;
+    const struct entry *ecs =
+        given(spec->ecs_spec) ? dlc_ecs_find(r->c->catalogue, spec->ecs_spec) : NULL;
     const struct dlc_resource *q = &spec->resource;
     if (ecs) {
-        out->cpu_milli = (uint64_t)ecs->cpu * 1000;
-        out->memory = ecs->memory_gib * GIB;
-        out->gpu_milli = (uint64_t)ecs->gpu * 1000;
+        out->cpu_milli = ecs->cpu_milli;
+        out->memory = ecs->memory;
+        out->gpu_milli = ecs->gpu_milli;
         return;
     }
     if (given(q->cpu))
@@ -347,8 +348,12 @@ static void read_sources(const struct reader *r)
     for (size_t i = 0; i < c->n_sources; i++) {
         const struct dlc_source *s = &c->sources[i];
         const char *path = arena_printf(r->arena, "DataSources[%zu]", i);
-        const char *at = given(s->at) ? s->at : arena_printf(r->arena, "/mnt/data/%s", s->id);
-        if (!given(s->at))
+        const struct entry *set =
+            given(s->id) ? catalogue_find(c->catalogue, ENTRY_DATASET, s->id) : NULL;
+        const char *own =
+            set && set->path ? set->path : arena_printf(r->arena, "/mnt/data/%s", s->id);
+        const char *at = given(s->at) ? s->at : own;
+        if (!given(s->at) && !(set && set->path))
             report_hint(r->report,
                         dlc_warn(c, r->report, path,
                                  "has no MountPath, and that of the data set is not known here: "
@@ -358,7 +363,8 @@ static void read_sources(const struct reader *r)
         in->data[in->n_data++] =
             (struct mount){ .from = source_from(r, s),
                             .at = at,
-                            .read_only = s->access && strcmp(s->access, "RO") == 0,
+                            .read_only = (s->access && strcmp(s->access, "RO") == 0) ||
+                                         (set && set->read_only),
                             .place = dlc_place(c, path) };
     }
 }
@@ -470,7 +476,7 @@ static void read_job(struct reader *r)
 }
 
 static struct job_spec *read_body(struct arena *arena, const struct text_node *body,
-                                  struct report *report)
+                                  const struct site *site, struct report *report)
 {
     struct dlc_create *c = ARENA_NEW(arena, struct dlc_create);
     struct dlc_advanced advanced;
@@ -478,6 +484,7 @@ static struct job_spec *read_body(struct arena *arena, const struct text_node *b
     struct reader r = { .arena = arena, .c = c, .advanced = &advanced, .report = report };
     field_init(dlc_create_fields, c);
     c->root = body;
+    c->catalogue = site ? site->catalogue : NULL;
     field_decode(arena, body, dlc_create_fields, c, "", report);
     c->type = c->job_type ? dlc_type_find(c->job_type, false) : NULL;
     r.ours = text_map(arena, extra, DLC_EXTRA);
@@ -501,7 +508,6 @@ struct job_spec *dlc_read(struct arena *arena, const struct text_node *root,
 {
     struct dlc_names *names = NULL;
     struct report inner;
-    (void)site;
     if (!root || root->kind != TEXT_MAP) {
         struct problem *p = report_error(report, root ? root->place : (struct place){ 0 }, "",
                                          "the document is %s, not a job",
@@ -510,10 +516,10 @@ struct job_spec *dlc_read(struct arena *arena, const struct text_node *root,
         return NULL;
     }
     if (!dlc_is_params(root) || text_get(root, "JobSpecs"))
-        return read_body(arena, root, report);
+        return read_body(arena, root, site, report);
     report_init(&inner, arena);
     const struct text_node *body = dlc_params_tree(arena, root, report, &names);
-    struct job_spec *job = read_body(arena, body, &inner);
+    struct job_spec *job = read_body(arena, body, site, &inner);
     dlc_params_report(names, &inner, report);
     return report_ok(report) ? job : NULL;
 }

@@ -105,32 +105,33 @@ const struct dlc_role_kind *dlc_role_find(const struct dlc_type *type, const cha
 
 #define ECS(name_, cpu_, memory_, gpu_, type_)                                                     \
     {                                                                                              \
-        .name = (name_), .cpu = (cpu_), .memory_gib = (memory_), .gpu = (gpu_),                    \
+        .kind = ENTRY_INSTANCE_TYPE, .name = (name_), .cpu_milli = (cpu_)*1000ull,                 \
+        .memory = (memory_)*1024ull * 1024 * 1024, .gpu_milli = (gpu_)*1000ull,                    \
         .gpu_type = (type_)                                                                        \
     }
 
-static const struct dlc_ecs specs[] = {
-    ECS("ecs.c6.large", 2, 4, 0, ""),
-    ECS("ecs.c6.xlarge", 4, 8, 0, ""),
-    ECS("ecs.c6.2xlarge", 8, 16, 0, ""),
-    ECS("ecs.c6.4xlarge", 16, 32, 0, ""),
-    ECS("ecs.c6.8xlarge", 32, 64, 0, ""),
-    ECS("ecs.g6.large", 2, 8, 0, ""),
-    ECS("ecs.g6.xlarge", 4, 16, 0, ""),
-    ECS("ecs.g6.2xlarge", 8, 32, 0, ""),
-    ECS("ecs.g6.4xlarge", 16, 64, 0, ""),
-    ECS("ecs.g6.8xlarge", 32, 128, 0, ""),
-    ECS("ecs.g6.13xlarge", 52, 192, 0, ""),
-    ECS("ecs.g6.26xlarge", 104, 384, 0, ""),
-    ECS("ecs.g7.xlarge", 4, 16, 0, ""),
-    ECS("ecs.g7.2xlarge", 8, 32, 0, ""),
-    ECS("ecs.g7.4xlarge", 16, 64, 0, ""),
-    ECS("ecs.g7.8xlarge", 32, 128, 0, ""),
-    ECS("ecs.g7.16xlarge", 64, 256, 0, ""),
-    ECS("ecs.r6.large", 2, 16, 0, ""),
-    ECS("ecs.r6.xlarge", 4, 32, 0, ""),
-    ECS("ecs.r6.2xlarge", 8, 64, 0, ""),
-    ECS("ecs.r6.4xlarge", 16, 128, 0, ""),
+static const struct entry specs[] = {
+    ECS("ecs.c6.large", 2, 4, 0, NULL),
+    ECS("ecs.c6.xlarge", 4, 8, 0, NULL),
+    ECS("ecs.c6.2xlarge", 8, 16, 0, NULL),
+    ECS("ecs.c6.4xlarge", 16, 32, 0, NULL),
+    ECS("ecs.c6.8xlarge", 32, 64, 0, NULL),
+    ECS("ecs.g6.large", 2, 8, 0, NULL),
+    ECS("ecs.g6.xlarge", 4, 16, 0, NULL),
+    ECS("ecs.g6.2xlarge", 8, 32, 0, NULL),
+    ECS("ecs.g6.4xlarge", 16, 64, 0, NULL),
+    ECS("ecs.g6.8xlarge", 32, 128, 0, NULL),
+    ECS("ecs.g6.13xlarge", 52, 192, 0, NULL),
+    ECS("ecs.g6.26xlarge", 104, 384, 0, NULL),
+    ECS("ecs.g7.xlarge", 4, 16, 0, NULL),
+    ECS("ecs.g7.2xlarge", 8, 32, 0, NULL),
+    ECS("ecs.g7.4xlarge", 16, 64, 0, NULL),
+    ECS("ecs.g7.8xlarge", 32, 128, 0, NULL),
+    ECS("ecs.g7.16xlarge", 64, 256, 0, NULL),
+    ECS("ecs.r6.large", 2, 16, 0, NULL),
+    ECS("ecs.r6.xlarge", 4, 32, 0, NULL),
+    ECS("ecs.r6.2xlarge", 8, 64, 0, NULL),
+    ECS("ecs.r6.4xlarge", 16, 128, 0, NULL),
     ECS("ecs.gn5-c4g1.xlarge", 4, 30, 1, "P100"),
     ECS("ecs.gn5-c8g1.2xlarge", 8, 60, 1, "P100"),
     ECS("ecs.gn5-c8g1.4xlarge", 16, 120, 2, "P100"),
@@ -156,16 +157,46 @@ static const struct dlc_ecs specs[] = {
     ECS("ecs.gn7e-c16g1.32xlarge", 128, 1000, 8, "A100"),
 };
 
-const struct dlc_ecs *dlc_ecs_list(size_t *n)
+/* Those that the page names, with the labels it looks for. */
+#define IMAGE(name_, host_)                                                                        \
+    {                                                                                              \
+        .kind = ENTRY_IMAGE, .name = (name_), .uri = host_ "/pai-dlc/" name_                       \
+    }
+static const struct entry images[] = {
+    IMAGE("tensorflow-training:1.15-cpu-py36-ubuntu18.04", "registry-vpc.cn-hangzhou.aliyuncs.com"),
+    IMAGE("tensorflow-training:1.12.2PAI-cpu-py27-ubuntu16.04",
+          "registry-vpc.cn-beijing.aliyuncs.com"),
+};
+static const char *const image_labels[ARRAY_LEN(images)][2] = { { "Tensorflow 1.15", "3.6" },
+                                                                { "Tensorflow 1.12", "2.7" } };
+
+const struct entry *dlc_shipped(struct arena *arena, size_t *n)
+{
+    *n = ARRAY_LEN(specs) + ARRAY_LEN(images);
+    struct entry *all = ARENA_ARRAY(arena, *n, struct entry);
+    memcpy(all, specs, sizeof specs);
+    for (size_t i = 0; i < ARRAY_LEN(images); i++) {
+        struct entry *image = &all[ARRAY_LEN(specs) + i];
+        *image = images[i];
+        pairs_set(&image->labels, arena, "system.supported.dlc", "true");
+        pairs_set(&image->labels, arena, "system.framework", image_labels[i][0]);
+        pairs_set(&image->labels, arena, "system.pythonVersion", image_labels[i][1]);
+        pairs_set(&image->labels, arena, "system.chipType", "CPU");
+    }
+    return all;
+}
+
+const struct entry *dlc_ecs_list(size_t *n)
 {
     *n = ARRAY_LEN(specs);
     return specs;
 }
 
-const struct dlc_ecs *dlc_ecs_find(const char *name)
+const struct entry *dlc_ecs_find(const struct catalogue *catalogue, const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(specs); i++)
+    const struct entry *declared = catalogue_find(catalogue, ENTRY_INSTANCE_TYPE, name);
+    for (size_t i = 0; !declared && i < ARRAY_LEN(specs); i++)
         if (strcmp(specs[i].name, name) == 0)
-            return &specs[i];
-    return NULL;
+            declared = &specs[i];
+    return declared;
 }

@@ -127,14 +127,13 @@ static void write_command(const struct writer *w)
 
 /* ---- roles ---- */
 
-static const struct dlc_ecs *instance_of(const struct resources *r)
+static const struct entry *instance_of(const struct resources *r)
 {
     size_t n;
-    const struct dlc_ecs *list = dlc_ecs_list(&n);
+    const struct entry *list = dlc_ecs_list(&n);
     for (size_t i = 0; i < n; i++)
-        if (r->cpu_milli == (uint64_t)list[i].cpu * 1000 &&
-            r->memory == (uint64_t)list[i].memory_gib << 30 &&
-            r->gpu_milli == (uint64_t)list[i].gpu * 1000 && r->shm == 0 && r->gpu_types.n == 0)
+        if (r->cpu_milli == list[i].cpu_milli && r->memory == list[i].memory &&
+            r->gpu_milli == list[i].gpu_milli && r->shm == 0 && r->gpu_types.n == 0)
             return &list[i];
     return NULL;
 }
@@ -158,7 +157,7 @@ static void write_resources(const struct writer *w, struct text_node *spec,
 {
     char text[FMT_MAX];
     const struct resources have = accepted(wanted), *r = &have;
-    const struct dlc_ecs *ecs = w->job->queue ? NULL : instance_of(r);
+    const struct entry *ecs = w->job->queue ? NULL : instance_of(r);
     if (ecs) {
         put(w, spec, "EcsSpec", ecs->name);
         return;

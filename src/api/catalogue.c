@@ -1,0 +1,49 @@
+/* The catalogue over HTTP: declare, list, remove. */
+#include "api/call.h"
+
+#include <string.h>
+
+static void on_done(void *arg, const struct ctl_answer *answer)
+{
+    struct call *call = arg;
+    if (answer->err)
+        call_problem(call, answer->err, answer->report);
+    else
+        call_answer(call, call->success, answer->tree);
+}
+
+static bool find_kind(struct call *call, enum entry_kind *kind)
+{
+    struct err err;
+    if (entry_kind_parse(call->param[0], kind))
+        return true;
+    err_set(&err, ERR_NOT_FOUND, "the catalogue has no %.60s", call->param[0]);
+    err_hint(&err,
+             "workspaces quotas virtual_clusters instance_types datasets code_sources images");
+    call_problem(call, &err, NULL);
+    return false;
+}
+
+void catalogue_list_get(struct call *call)
+{
+    enum entry_kind kind;
+    if (find_kind(call, &kind))
+        call_answer(call, 200, ctl_catalogue_tree(call->api->config.ctl, call->arena, kind));
+}
+
+void catalogue_declare(struct call *call)
+{
+    struct ctl_declaration ask = { .owner = call->owner };
+    ask.text = http_body(call->request, &ask.len);
+    call_keep(call);
+    ctl_declare(call->api->config.ctl, &ask, on_done, call);
+}
+
+void catalogue_remove(struct call *call)
+{
+    enum entry_kind kind;
+    if (!find_kind(call, &kind))
+        return;
+    call_keep(call);
+    ctl_undeclare(call->api->config.ctl, call->owner, kind, call->param[1], on_done, call);
+}

@@ -1,0 +1,16 @@
+/* Names in a job that only this server's catalogue can explain. */
+#ifndef CTL_RESOLVE_H
+#define CTL_RESOLVE_H
+
+#include "ctl/ctl.h"
+
+/* Workspace, queue, data sets, code source, image labels: unknown ones are refused in report with
+ * the nearest known one; code sources and image labels become what they stand for. 0, or -1. */
+int resolve_names(const struct catalogue *, const struct dialect *, struct job_spec *,
+                  struct report *);
+/* The data set of a URI "dataset:ID" or "dataset:ID:VERSION". NULL: none is called that; id (in
+ * arena) is what to say. */
+const struct entry *resolve_dataset(const struct catalogue *, struct arena *, const char *uri,
+                                    const char **id);
+
+#endif

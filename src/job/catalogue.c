@@ -1,0 +1,302 @@
+#include "job/catalogue.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "job/field.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_MAX = ENTRY_NAME_MAX + 32, NEAR_MAX = 512 };
+
+/* ---- kinds ---- */
+
+static const struct {
+    const char *word, *plural, *shown;
+} kinds[] = {
+#define ENTRY_KIND(value, word, plural, shown) { word, plural, shown },
+    ENTRY_KINDS(ENTRY_KIND)
+#undef ENTRY_KIND
+};
+
+const char *entry_word(enum entry_kind kind)
+{
+    return kinds[kind].word;
+}
+
+const char *entry_plural(enum entry_kind kind)
+{
+    return kinds[kind].plural;
+}
+
+const char *entry_shown(enum entry_kind kind)
+{
+    return kinds[kind].shown;
+}
+
+static bool same_kind(const char *kind, const char *word)
+{
+    for (;; kind++, word++) {
+        while (*kind == '_')
+            kind++;
+        while (*word == '_' || *word == '-')
+            word++;
+        if (*kind != *word || !*kind)
+            return *kind == *word;
+    }
+}
+
+bool entry_kind_parse(const char *word, enum entry_kind *out)
+{
+    for (unsigned i = 0; i < ENTRY_KIND_N; i++) {
+        if (!same_kind(kinds[i].word, word) && !same_kind(kinds[i].plural, word))
+            continue;
+        *out = (enum entry_kind)i;
+        return true;
+    }
+    return false;
+}
+
+/* ---- fields ---- */
+
+static bool name_ok(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p <= ' ' || *p == '/' || *p == 0x7f)
+            return false;
+    return true;
+}
+static const struct field_chars name_chars = { .ok = name_ok,
+                                               .wanted = "no blanks, no /",
+                                               .pattern = "^[^\\s/]+$" };
+static const struct field_word kind_words[] = {
+#define ENTRY_KIND(value, word, plural, shown) { word, ENTRY_##value },
+    ENTRY_KINDS(ENTRY_KIND)
+#undef ENTRY_KIND
+        { "virtual-cluster", ENTRY_VIRTUAL_CLUSTER },
+    { "instance-type", ENTRY_INSTANCE_TYPE },
+    { "code-source", ENTRY_CODE_SOURCE },
+    { NULL, 0 }
+};
+
+#define URI_MAX 4096
+#define COMMON                                                                                     \
+    FIELD(ENUM, "kind", struct entry, kind, .flags = FIELD_REQUIRED | FIELD_ALWAYS,                \
+          .words = kind_words, .doc = "what is declared"),                                         \
+        FIELD(TEXT, "name", struct entry, name, .flags = FIELD_REQUIRED, .min = 1,                 \
+              .max = ENTRY_NAME_MAX, .chars = &name_chars, .doc = "what jobs call it"),            \
+        FIELD(TEXT, "description", struct entry, description, .max = URI_MAX, .doc = "for people")
+
+static const struct field plain_fields[] = { COMMON, FIELD_END };
+static const struct field type_fields[] = {
+    COMMON,
+    FIELD(MILLI, "cpu", struct entry, cpu_milli, .flags = FIELD_REQUIRED, .min = 1, .doc = "cores"),
+    FIELD(SIZE, "memory", struct entry, memory, .flags = FIELD_REQUIRED, .min = 1, .doc = "16Gi"),
+    FIELD(MILLI, "gpu", struct entry, gpu_milli, .doc = "devices"),
+    FIELD(TEXT, "gpu_type", struct entry, gpu_type, .max = 100, .doc = "their model"),
+    FIELD_END
+};
+static const struct field data_fields[] = {
+    COMMON,
+    FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
+          .doc = "where it is: a directory of this machine, or what a root of the server serves"),
+    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"),
+    FIELD(BOOL, "read_only", struct entry, read_only, .doc = "tasks cannot write there"), FIELD_END
+};
+static const struct field code_fields[] = {
+    COMMON,
+    FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
+          .doc = "the directory with the code, as it lies there"),
+    FIELD_END
+};
+static const struct field image_fields[] = {
+    COMMON,
+    FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
+          .doc = "its address in a registry"),
+    FIELD(PAIRS, "labels", struct entry, labels, .doc = "what it is good for"), FIELD_END
+};
+
+static const struct field *fields_of(enum entry_kind kind)
+{
+    switch (kind) {
+    case ENTRY_INSTANCE_TYPE: return type_fields;
+    case ENTRY_DATASET: return data_fields;
+    case ENTRY_CODE_SOURCE: return code_fields;
+    case ENTRY_IMAGE: return image_fields;
+    default: return plain_fields;
+    }
+}
+
+/* ---- text ---- */
+
+static bool is_entry(const struct text_node *node, enum entry_kind *kind)
+{
+    const struct text_node *word = text_get(node, "kind");
+    return word && word->kind == TEXT_STR && !text_get(node, "apiVersion") && !node->pairs &&
+           entry_kind_parse(word->str, kind);
+}
+
+bool entries_detect(const struct text_node *root)
+{
+    enum entry_kind kind;
+    if (!root || root->kind != TEXT_LIST)
+        return root && is_entry(root, &kind);
+    for (const struct text_node *node = root->first; node; node = node->next)
+        if (!is_entry(node, &kind))
+            return false;
+    return root->count > 0;
+}
+
+static int decode_one(struct arena *arena, const struct text_node *node, struct entry *out,
+                      struct report *report)
+{
+    enum entry_kind kind;
+    if (!is_entry(node, &kind)) {
+        struct problem *p = report_error(report, node->place, "", "declares nothing");
+        report_hint(report, p, "kind: dataset");
+        return -1;
+    }
+    *out = (struct entry){ .kind = kind };
+    field_init(fields_of(kind), out);
+    if (field_decode(arena, node, fields_of(kind), out, "", report))
+        return -1;
+    if (out->path && out->path[0] != '/') {
+        struct problem *p =
+            report_error(report, text_get(node, "path")->place, "path", "is no absolute path");
+        report_hint(report, p, "/%s", out->path);
+        return -1;
+    }
+    return 0;
+}
+
+static void refuse_twice(const struct text_node *node, const struct entry *at, size_t n,
+                         struct report *report)
+{
+    for (size_t i = 0; i < n; i++)
+        if (at[i].kind == at[n].kind && strcmp(at[i].name, at[n].name) == 0)
+            report_error(report, node->place, "name", "%s \"%.100s\" is declared twice",
+                         entry_shown(at[n].kind), at[n].name);
+}
+
+int entries_decode(struct arena *arena, const struct text_node *root, struct entry **out, size_t *n,
+                   struct report *report)
+{
+    bool list = root->kind == TEXT_LIST;
+    size_t errors = report->errors;
+    *out = ARENA_ARRAY(arena, list ? root->count : 1, struct entry);
+    *n = 0;
+    for (const struct text_node *node = list ? root->first : root; node;
+         node = list ? node->next : NULL) {
+        if (decode_one(arena, node, &(*out)[*n], report))
+            continue;
+        refuse_twice(node, *out, *n, report);
+        (*n)++;
+    }
+    return report->errors > errors ? -1 : 0;
+}
+
+struct text_node *entry_encode(struct arena *arena, struct text_node *parent,
+                               const struct entry *entry)
+{
+    return field_encode(arena, parent, NULL, fields_of(entry->kind), entry);
+}
+
+/* ---- what a server knows ---- */
+
+struct catalogue {
+    struct arena *arena;
+    struct smap *by_name; /* "kind/name" -> struct entry */
+};
+
+struct catalogue *catalogue_create(void)
+{
+    struct catalogue *c = mem_new(sizeof *c);
+    c->arena = arena_create();
+    c->by_name = smap_create();
+    return c;
+}
+
+void catalogue_destroy(struct catalogue *c)
+{
+    if (!c)
+        return;
+    smap_destroy(c->by_name);
+    arena_destroy(c->arena);
+    free(c);
+}
+
+static void key_of(char out[KEY_MAX], enum entry_kind kind, const char *name)
+{
+    snprintf(out, KEY_MAX, "%s/%.*s", entry_word(kind), ENTRY_NAME_MAX, name);
+}
+
+static const char *kept(struct catalogue *c, const char *text)
+{
+    return text ? arena_strdup(c->arena, text) : NULL;
+}
+
+void catalogue_put(struct catalogue *c, const struct entry *entry)
+{
+    char key[KEY_MAX];
+    struct entry *own = ARENA_ARRAY(c->arena, 1, struct entry);
+    *own = *entry;
+    own->name = kept(c, entry->name);
+    own->description = kept(c, entry->description);
+    own->gpu_type = kept(c, entry->gpu_type);
+    own->uri = kept(c, entry->uri);
+    own->path = kept(c, entry->path);
+    own->labels = (struct pairs){ .at = NULL };
+    for (size_t i = 0; i < entry->labels.n; i++)
+        pairs_set(&own->labels, c->arena, entry->labels.at[i].name, entry->labels.at[i].value);
+    key_of(key, own->kind, own->name);
+    smap_set(c->by_name, key, own);
+}
+
+const struct entry *catalogue_find(const struct catalogue *c, enum entry_kind kind,
+                                   const char *name)
+{
+    char key[KEY_MAX];
+    if (!c || strlen(name) > ENTRY_NAME_MAX)
+        return NULL;
+    key_of(key, kind, name);
+    return smap_get(c->by_name, key);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;
+    return strcmp(x->name, y->name);
+}
+
+const struct entry **catalogue_list(const struct catalogue *c, struct arena *arena,
+                                    enum entry_kind kind, size_t *n)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    const struct entry **at =
+        ARENA_ARRAY(arena, c ? smap_count(c->by_name) : 0, const struct entry *);
+    *n = 0;
+    while (c && smap_next(c->by_name, &cursor, &key, &value)) {
+        const struct entry *entry = value;
+        if (entry->kind == kind)
+            at[(*n)++] = entry;
+    }
+    if (*n)
+        qsort(at, *n, sizeof(struct entry *), by_name);
+    return at;
+}
+
+const char *catalogue_near(const struct catalogue *c, enum entry_kind kind, const char *name)
+{
+    const char *names[NEAR_MAX], *near = NULL;
+    struct arena *arena = arena_create();
+    size_t n;
+    const struct entry **at = catalogue_list(c, arena, kind, &n);
+    for (size_t i = 0; i < n && i < NEAR_MAX; i++)
+        names[i] = at[i]->name;
+    near = scan_nearest(name, names, n < NEAR_MAX ? n : NEAR_MAX);
+    arena_destroy(arena);
+    return near;
+}

@@ -1,0 +1,78 @@
+/* What jobs point to by name: workspaces, quotas, virtual clusters, instance types, data sets, code
+ * sources, images. One noun with kinds; a document declares one:
+ *
+ *   kind: dataset
+ *   name: d-digits
+ *   uri: nas://share/digits
+ *   path: /mnt/digits
+ *
+ * Pure. Kinds and their meaning: PAI-DLC and its AIWorkspace, OpenPAI's virtual clusters. */
+#ifndef JOB_CATALOGUE_H
+#define JOB_CATALOGUE_H
+
+#include "base/pairs.h"
+#include "base/report.h"
+#include "text/tree.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* value; word; its plural; shown */
+#define ENTRY_KINDS(X)                                                                             \
+    X(WORKSPACE, "workspace", "workspaces", "workspace")                                           \
+    X(QUOTA, "quota", "quotas", "quota")                                                           \
+    X(VIRTUAL_CLUSTER, "virtual_cluster", "virtual_clusters", "virtual cluster")                   \
+    X(INSTANCE_TYPE, "instance_type", "instance_types", "instance type")                           \
+    X(DATASET, "dataset", "datasets", "data set")                                                  \
+    X(CODE_SOURCE, "code_source", "code_sources", "code source")                                   \
+    X(IMAGE, "image", "images", "image")
+enum entry_kind {
+#define ENTRY_KIND(value, word, plural, shown) ENTRY_##value,
+    ENTRY_KINDS(ENTRY_KIND)
+#undef ENTRY_KIND
+        ENTRY_KIND_N
+};
+
+#define ENTRY_NAME_MAX 200
+
+struct entry {
+    enum entry_kind kind;
+    const char *name, *description;
+    uint64_t cpu_milli, memory, gpu_milli; /* instance type; memory in bytes */
+    const char *gpu_type;                  /* of an instance type; NULL without GPUs */
+    const char *uri;     /* data set, code source: where the server finds it; image: its address */
+    const char *path;    /* data set, code source: where tasks find it; NULL: the job says */
+    bool read_only;      /* data set */
+    struct pairs labels; /* image */
+};
+
+const char *entry_word(enum entry_kind);   /* "code_source" */
+const char *entry_plural(enum entry_kind); /* "code_sources" */
+const char *entry_shown(enum entry_kind);  /* "code source" */
+/* From its word or plural, also with '-' or nothing for '_' ("codesources"). */
+bool entry_kind_parse(const char *word, enum entry_kind *);
+
+/* Is every document of the text such a declaration? root: one document or a list of them. */
+bool entries_detect(const struct text_node *root);
+/* All of them, strictly; 0, or -1 with report. */
+int entries_decode(struct arena *, const struct text_node *root, struct entry **, size_t *n,
+                   struct report *);
+struct text_node *entry_encode(struct arena *, struct text_node *parent, const struct entry *);
+
+/* ---- what a server knows ---- */
+
+struct catalogue;
+struct catalogue *catalogue_create(void);
+void catalogue_destroy(struct catalogue *); /* NULL-safe */
+/* Copies; one of that kind and name is replaced. */
+void catalogue_put(struct catalogue *, const struct entry *);
+/* These take NULL for an empty catalogue. */
+const struct entry *catalogue_find(const struct catalogue *, enum entry_kind, const char *name);
+/* The name of that kind that name is likely to be a slip of; NULL when none is near. */
+const char *catalogue_near(const struct catalogue *, enum entry_kind, const char *name);
+/* In the order of their names. */
+const struct entry **catalogue_list(const struct catalogue *, struct arena *, enum entry_kind,
+                                    size_t *n);
+
+#endif

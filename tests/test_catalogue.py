@@ -1,0 +1,189 @@
+"""What jobs point to by name: declared by a file, listed, used, refused when nobody declared it. All of it is there again after the server was killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Starter
+from harness import Json, Server
+
+pytestmark = pytest.mark.sanitizer
+
+
+def declare(server: Server, text: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return server.muster("apply", "-f", "-", *more, stdin=text)
+
+
+def applied(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 0, done.stderr
+    return [line.rsplit(None, 1)[-1] for line in done.stdout.splitlines()]
+
+
+def names(server: Server, kind: str) -> dict[str, Json]:
+    done = server.muster("get", kind, "--json")
+    assert done.returncode == 0, done.stderr
+    return {entry["name"]: entry for entry in json.loads(done.stdout)[kind]}
+
+
+def job(**changes: Any) -> str:
+    spec = {"Type": "Worker", "PodCount": 1, "EcsSpec": "ecs.c6.large", **changes.pop("spec", {})}
+    spec = {key: value for key, value in spec.items() if value is not None}
+    return json.dumps({"DisplayName": "names", "JobType": "PyTorchJob", "JobSpecs": [spec],
+                       "UserCommand": "cat $DATA; python code/main.py", **changes})  # fmt: skip
+
+
+@pytest.fixture
+def declared(start: Starter, tmp_path: Path) -> Server:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/digits").write_text("0123456789\n")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/main.py").write_text("print('from the source')\n")
+    server = start(nodes="2x16cpu,64Gi,4gpu")
+    text = f"""
+kind: workspace
+name: 268456
+---
+kind: quota
+name: vision
+description: eight machines
+---
+kind: virtual-cluster
+name: nightly
+---
+kind: dataset
+name: d-digits
+uri: {tmp_path}/data
+path: /mnt/digits
+read_only: true
+---
+kind: code_source
+name: code-1
+uri: file://{tmp_path}/code
+---
+kind: instance_type
+name: ecs.own.big
+cpu: 3.5
+memory: 5Gi
+---
+kind: image
+name: torch
+uri: registry.example.org/torch:2
+labels: {{system.chipType: CPU}}
+"""
+    assert applied(declare(server, text)) == ["created"] * 7
+    assert applied(declare(server, text)) == ["unchanged"] * 7
+    return server
+
+
+def test_what_ships(start: Starter) -> None:
+    server = start(nodes="1x16cpu,64Gi")
+    assert list(names(server, "workspaces")) == ["default"]
+    assert list(names(server, "quotas")) == ["default"]
+    assert names(server, "instance_types")["ecs.g6.xlarge"]["memory"] == "16Gi"
+    labels = [image["labels"]["system.framework"] for image in names(server, "images").values()]
+    assert "Tensorflow 1.15" in labels
+    assert names(server, "datasets") == {}
+    done = server.muster("get", "datasets")
+    assert (done.returncode, done.stdout) == (0, "") and "no data sets declared" in done.stderr
+
+
+def test_a_job_uses_names(declared: Server) -> None:
+    data = {"DataSourceId": "d-digits", "MountPath": ""}
+    text = job(WorkspaceId="268456", DataSources=[data], CodeSource={"CodeSourceId": "code-1"},
+               Envs={"DATA": "/mnt/digits/digits"},
+               spec={"EcsSpec": "ecs.own.big", "Image": "torch"})  # fmt: skip
+    number = declared.submit(text)
+    spec = declared.job(number, spec=1)["spec"]
+    role = spec["roles"]["master"]
+    assert role["resources"] == {"cpu": 3.5, "memory": "5Gi"}
+    assert role["image"] == "registry.example.org/torch:2"
+    mount = {"from": "dataset:d-digits", "at": "/mnt/digits", "read_only": True}
+    assert spec["inputs"]["data"] == [mount]
+    assert declared.wait(number)["state"] == "succeeded"
+    assert declared.log(number).splitlines() == ["0123456789", "from the source"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong", "near"),
+    [
+        ({"WorkspaceId": "268457"}, 'workspace "268457" is not known here', "268456"),
+        ({"CodeSource": {"CodeSourceId": "code-2"}}, 'code source "code-2"', "code-1"),
+        ({"DataSources": [{"DataSourceId": "d-digit"}]}, 'data set "d-digit"', "d-digits"),
+        ({"spec": {"EcsSpec": "ecs.own.bigg"}}, "no instance type known here", "ecs.own.big"),
+        ({"spec": {"Image": "torhc"}}, 'image "torhc" is not known here', "torch"),
+        ({"ResourceId": "visoin", "spec": {"EcsSpec": None, "ResourceConfig": {"CPU": "1"}}},
+         'queue "visoin" is not known here', "vision"),
+    ],
+)  # fmt: skip
+def test_unknown_names_are_refused(declared: Server, changes: Json, wrong: str, near: str) -> None:
+    done = declared.muster("submit", "-", stdin=job(**changes))
+    assert done.returncode == 2
+    assert wrong in done.stderr and near in done.stderr.split(wrong)[1], done.stderr
+
+
+def test_quotas_and_virtual_clusters_are_queues(declared: Server) -> None:
+    for queue in ("vision", "nightly"):
+        number = declared.submit("muster: 1\nname: q\nrun: 'true'\n", queue=queue)
+        assert declared.wait(number)["queue"] == queue
+
+
+def test_kept_changed_and_removed(declared: Server) -> None:
+    declared.kill()
+    declared.start()
+    assert list(names(declared, "quotas")) == ["default", "vision"]
+    assert applied(declare(declared, "kind: quota\nname: vision\n")) == ["changed"]
+    assert "description" not in names(declared, "quotas")["vision"]
+    assert declared.muster("rm", "quota/vision", "dataset/d-digits").returncode == 0
+    assert list(names(declared, "quotas")) == ["default"] and not names(declared, "datasets")
+    done = declared.muster("rm", "quota/default")
+    assert done.returncode != 0 and "ships with muster" in done.stderr
+    changed = "kind: workspace\nname: default\ndescription: ours\n"
+    assert applied(declare(declared, changed)) == ["changed"]
+    done = declared.muster("rm", "workspace/default")
+    assert "as shipped again" in done.stdout
+    done = declared.muster("rm", "datasets/d-digit")
+    assert done.returncode != 0 and 'no data set "d-digit"' in done.stderr
+
+
+BAD = """
+kind: dataset
+name: a b
+path: mnt
+---
+kind: dataset
+name: x
+uri: /d
+colour: red
+---
+kind: instance_type
+name: t
+---
+kind: quota
+name: q
+---
+kind: quota
+name: q
+"""
+
+
+def test_bad_declarations_say_all_at_once_and_declare_nothing(start: Starter) -> None:
+    server = start(nodes="1x16cpu,64Gi")
+    done = declare(server, BAD)
+    assert done.returncode == 2
+    for wrong in ("-:2:1: uri is missing", '-:3:7: name is "a b"', 'unknown field "colour"',
+                  "-:11:1: cpu is missing", "-:11:1: memory is missing",
+                  'quota "q" is declared twice', "6 errors in -, nothing was declared"):  # fmt: skip
+        assert wrong in done.stderr, done.stderr
+    assert list(names(server, "quotas")) == ["default"]
+    done = declare(
+        server, "kind: dataset\nname: x\nuri: /d\n---\nmuster: 1\nname: j\nrun: 'true'\n"
+    )
+    assert done.returncode == 2 and "a second document begins here" in done.stderr
+    done = server.muster("submit", "-", stdin="kind: dataset\nname: x\nuri: /d\n")
+    assert done.returncode == 2 and "muster apply -f FILE" in done.stderr
+    done = server.muster("get", "datasets", "-w")
+    assert done.returncode == 2 and "muster get datasets" in done.stderr
