@@ -1,4 +1,5 @@
-"""What jobs point to by name: declared by a file, listed, used, refused when nobody declared it. All of it is there again after the server was killed."""
+"""What jobs point to by name: declared by a file, listed, used, refused when unknown, and all of it
+there again after the server was killed."""
 
 from __future__ import annotations
 
@@ -174,9 +175,15 @@ def test_bad_declarations_say_all_at_once_and_declare_nothing(start: Starter) ->
     server = start(nodes="1x16cpu,64Gi")
     done = declare(server, BAD)
     assert done.returncode == 2
-    for wrong in ("-:2:1: uri is missing", '-:3:7: name is "a b"', 'unknown field "colour"',
-                  "-:11:1: cpu is missing", "-:11:1: memory is missing",
-                  'quota "q" is declared twice', "6 errors in -, nothing was declared"):  # fmt: skip
+    for wrong in (
+        "-:2:1: uri is missing",
+        '-:3:7: name is "a b"',
+        'unknown field "colour"',
+        "-:11:1: cpu is missing",
+        "-:11:1: memory is missing",
+        'quota "q" is declared twice',
+        "6 errors in -, nothing was declared",
+    ):
         assert wrong in done.stderr, done.stderr
     assert list(names(server, "quotas")) == ["default"]
     done = declare(
