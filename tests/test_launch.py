@@ -299,6 +299,18 @@ def test_signals_end_the_ranks_and_the_launcher(place: Place, number: signal.Sig
 # ---- several nodes ----
 
 
+def test_under_nohup_a_terminal_that_goes_away_ends_nothing(place: Place) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        launcher = place.start(*ALONE, "--nproc-per-node=2")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    place.wait_lines(2)
+    launcher.process.send_signal(signal.SIGHUP)
+    place.stop()
+    launcher.ends(0)
+
+
 def test_two_nodes_meet_at_an_endpoint(place: Place) -> None:
     port = free_port()
     nodes = [place.start(*elastic(port, "2", 2), mode="quick") for _ in range(2)]

@@ -82,10 +82,6 @@ static bool asks_archive(const struct job_spec *j)
 {
     return j->inputs.code.archive != NULL;
 }
-static bool asks_requirements(const struct job_spec *j)
-{
-    return j->inputs.requirements != NULL;
-}
 static bool asks_secrets(const struct job_spec *j)
 {
     return j->inputs.secrets.n > 0;
@@ -93,10 +89,6 @@ static bool asks_secrets(const struct job_spec *j)
 static bool asks_topology(const struct job_spec *j)
 {
     return j->placing.within && j->placing.within_required;
-}
-static bool asks_pinning(const struct job_spec *j)
-{
-    return j->placing.pin_cpus;
 }
 static bool asks_tolerations(const struct job_spec *j)
 {
@@ -200,11 +192,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "inputs.code.archive: this server keeps no archives",
       .hint = "unpack it and give dir:" },
-    { .path = "inputs.requirements",
-      .asked = asks_requirements,
-      .severity = SEVERITY_ERROR,
-      .what = "inputs.requirements: files are not read by this server",
-      .hint = "list the packages under inputs.python" },
     { .path = "inputs.secrets",
       .asked = asks_secrets,
       .severity = SEVERITY_ERROR,
@@ -221,11 +208,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "place.topology: this server knows no racks or zones",
       .hint = "required: false, or place.labels" },
-    { .path = "place.pin_cpus",
-      .asked = asks_pinning,
-      .severity = SEVERITY_ERROR,
-      .what = "place.pin_cpus: cpus are not pinned here",
-      .hint = "leave it out" },
     { .path = "place.tolerations",
       .asked = asks_tolerations,
       .severity = SEVERITY_ERROR,

@@ -171,6 +171,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .n_gpus = place->n_gpus,
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,
+        .cores = spec->placing.pin_cpus ? (uint32_t)((role->resources.cpu_milli + 999) / 1000) : 0,
         .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,
     };
     struct dialect_task as_placed = {
@@ -275,6 +276,7 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
         .output_dir = round->notes.output_dir,
         .python = ctl->config.python,
         .pip = inputs->python,
+        .requirements = inputs->requirements,
         .hosts = round->hosts,
         .n_hosts = round->n_hosts,
         .grace_ms = job->spec->limits.grace_ms,

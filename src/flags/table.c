@@ -222,7 +222,8 @@ const struct flag flag_table[] = {
       .names = ALL,
       .fallback = "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
       .arg = "NAMES",
-      .help = "signals forwarded to the ranks before the launcher ends" },
+      .help = "signals forwarded to the ranks before the launcher ends (SIGHUP not under nohup, "
+              "which torchrun overrides)" },
     { .name = "warm",
       .takes_value = true,
       .group = FLAG_RESTARTS,

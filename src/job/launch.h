@@ -32,6 +32,7 @@ struct launch_task {
     uint64_t cpu_milli; /* limits; 0: none */
     uint64_t memory;
     uint32_t pids;
+    uint32_t cores;       /* bound to so many of its own; 0: not bound */
     uint64_t run_time_ms; /* 0: none */
     bool hold_failed;     /* keep directory and view after a failure, for exec */
 };
@@ -54,6 +55,7 @@ struct launch {
     const char *output_dir; /* created before the first task; NULL: none */
     const char *python; /* base interpreter for the per-job environment; NULL: leave PATH alone */
     struct words pip;   /* packages installed before the first task */
+    const char *requirements; /* and those of this file, as the tasks see it; NULL: none */
     struct host_name *hosts;
     size_t n_hosts;
     struct bind_mount *mounts;

@@ -38,7 +38,8 @@ const struct field placing_fields[] = {
           .doc = "taints of nodes that do not matter"),
     FIELD_SAME(OBJECT, "topology", .table = topology_fields, .brief = "within",
                .doc = "how near to each other"),
-    FIELD(BOOL, "pin_cpus", struct placing, pin_cpus, .doc = "bind each task to its own cores"),
+    FIELD(BOOL, "pin_cpus", struct placing, pin_cpus,
+          .doc = "bind each task to cores that no other one is bound to"),
     FIELD_END,
 };
 
@@ -74,7 +75,7 @@ const struct field inputs_fields[] = {
     FIELD(WORDS, "python", struct inputs, python, .flags = FIELD_ONE, .max = 1024,
           .doc = "Python packages installed for the job before the first task"),
     FIELD(TEXT, "requirements", struct inputs, requirements, .min = 1,
-          .doc = "the same from a requirements file"),
+          .doc = "the same from a requirements file, as tasks see it"),
     FIELD(WORDS, "secrets", struct inputs, secrets, .max = 256,
           .doc = "secrets the tasks get, by name; their values are kept by the server"),
     FIELD(TEXT, "registry_auth", struct inputs, registry_auth, .min = 1,

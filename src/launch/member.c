@@ -602,6 +602,14 @@ static int open_all(struct member *member, const char *cookie, struct err *err)
     return 0;
 }
 
+/* nohup ignores the signal of a terminal that goes away, and means all that it starts; torchrun
+ * takes it back. */
+static bool under_nohup(int number)
+{
+    struct sigaction now;
+    return number == SIGHUP && sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static void open_handles(struct member *member)
 {
     const struct settings *settings = member->settings;
@@ -611,7 +619,8 @@ static void open_handles(struct member *member)
     for (size_t i = 0; i < settings->n_signals; i++) {
         uv_signal_init(member->loop, &member->signals[i]);
         member->signals[i].data = member;
-        uv_signal_start(&member->signals[i], on_signal, settings->signals[i]);
+        if (!under_nohup(settings->signals[i]))
+            uv_signal_start(&member->signals[i], on_signal, settings->signals[i]);
     }
 }
 

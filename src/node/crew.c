@@ -234,10 +234,15 @@ static int check_code(const struct launch *launch, struct err *err)
     return 0;
 }
 
+static bool wants_packages(const struct launch *launch)
+{
+    return launch->pip.n > 0 || launch->requirements;
+}
+
 static int make_python(struct crew *crew, const struct launch *launch, struct err *err)
 {
     if (!launch->python) {
-        if (launch->pip.n > 0)
+        if (wants_packages(launch))
             return err_set(err, ERR_CANNOT, "packages are to be installed, and there is no Python");
         return 0;
     }
@@ -247,7 +252,7 @@ static int make_python(struct crew *crew, const struct launch *launch, struct er
     crew->python_made = pyenv_make(dir, launch->python, err) == 0;
     if (crew->python_made)
         return 0;
-    if (launch->pip.n > 0)
+    if (wants_packages(launch))
         return err_in(err, "the job's Python environment");
     snprintf(crew->no_python, sizeof crew->no_python, "%s", err->what);
     return 0; /* a job that uses Python as it is can do without; the log says so */
@@ -304,7 +309,7 @@ static void install_then_start(struct crew *crew, const struct launch *launch)
         start_waiting(crew);
         return;
     }
-    crew->install = install_start(crew->site->loop, task, &launch->pip, sink, &err);
+    crew->install = install_start(crew->site->loop, task, launch, sink, &err);
     if (!crew->install)
         refuse_waiting(crew, BY_PLATFORM, err.what);
 }
@@ -363,7 +368,7 @@ void crew_launch(struct crew *crew, struct batch *batch)
     say_what_is_missing(crew, launch);
     if (crew->install)
         return; /* they start with the others */
-    if (launch->pip.n > 0 && !crew->installed)
+    if (wants_packages(launch) && !crew->installed)
         install_then_start(crew, launch);
     else
         start_waiting(crew);

@@ -17,10 +17,23 @@ static const char *const passed_on[] = {
     "PIP_FIND_LINKS"
 };
 
-static void put_python(struct pairs *out, struct arena *arena, const char *dir)
+static bool in_path(const char *path, const char *dir, size_t len)
 {
-    const char *path = pairs_get(out, "PATH");
-    pairs_setf(out, arena, "PATH", "%s/bin:%s", dir, path ? path : DEFAULT_PATH);
+    for (; *path; path += strcspn(path, ":"), path += *path == ':')
+        if (strcspn(path, ":") == len && strncmp(path, dir, len) == 0)
+            return true;
+    return false;
+}
+
+/* The environment's programs, then those that came with its base (ray, accelerate ...). */
+static void put_python(struct pairs *out, struct arena *arena, const char *dir, const char *base)
+{
+    const char *path = pairs_get(out, "PATH"), *slash = base ? strrchr(base, '/') : NULL;
+    size_t len = slash ? (size_t)(slash - base) : 0;
+    if (len == 0 || in_path(path, base, len))
+        pairs_setf(out, arena, "PATH", "%s/bin:%s", dir, path);
+    else
+        pairs_setf(out, arena, "PATH", "%s/bin:%.*s:%s", dir, (int)len, base, path);
     pairs_set(out, arena, "VIRTUAL_ENV", dir);
     if (!pairs_get(out,
                    "PYTHONUNBUFFERED")) /* lines are seen as they are printed, as on a terminal */
@@ -95,7 +108,7 @@ char **environment_make(struct arena *arena, const struct environment *from)
         pairs_set(&out, scratch, pair->name, here ? from->work_dir : pair->value);
     }
     if (from->python)
-        put_python(&out, scratch, from->python);
+        put_python(&out, scratch, from->python, from->base);
     if (from->programs)
         put_launchers(&out, scratch, from->programs);
     if (from->launch_socket)

@@ -13,6 +13,7 @@ struct environment {
     const char *programs;      /* where muster-node lies; NULL: not known */
     const char *work_dir;      /* PWD, and every value that is "@WORK_DIR@" */
     const char *python;        /* directory of the job's Python environment, or NULL */
+    const char *base;          /* the interpreter that it is made from, or NULL */
     char *const *before;       /* another task's list, to share its texts; same arena; or NULL */
 };
 #define ENVIRONMENT_WORK_DIR  "@WORK_DIR@"

@@ -69,28 +69,54 @@ static void on_end(uv_poll_t *poll, int status, int events)
     install->sink.done(install->sink.arg, well ? NULL : problem);
 }
 
-struct install *install_start(uv_loop_t *loop, struct task *task, const struct words *packages,
-                              struct install_sink sink, struct err *err)
+/* $0: the requirements file; then packages. A file that is not there is said and left out, as
+ * PAI-DLC does. */
+static const char with_file[] =
+    "if [ -f \"$0\" ]; then set -- --requirement \"$0\" -- \"$@\"\n"
+    "else\n"
+    "    echo \"$0 is not there: nothing is installed from it\" >&2\n"
+    "    [ $# -gt 0 ] || exit 0\n"
+    "    set -- -- \"$@\"\n"
+    "fi\n"
+    "exec pip install --quiet --disable-pip-version-check --no-input \"$@\"\n";
+
+/* The texts are those of launch. */
+static char **words_of(const struct launch *launch)
 {
-    static const char *const front[] = { "pip",        "install",
+    static const char *const plain[] = { "pip",        "install",
                                          "--quiet",    "--disable-pip-version-check",
                                          "--no-input", "--" };
+    const char *const file[] = { "sh", "-c", with_file, launch->requirements };
+    const char *const *front = launch->requirements ? file : plain;
+    size_t n = launch->requirements ? ARRAY_LEN(file) : ARRAY_LEN(plain);
+    const struct words *packages = &launch->pip;
+    char **argv = mem_new((n + packages->n + 1) * sizeof *argv);
+    for (size_t i = 0; i < n; i++)
+        argv[i] = (char *)(uintptr_t)front[i];
+    for (size_t i = 0; i < packages->n; i++)
+        argv[n + i] = (char *)(uintptr_t)packages->at[i];
+    return argv;
+}
+
+struct install *install_start(uv_loop_t *loop, struct task *task, const struct launch *launch,
+                              struct install_sink sink, struct err *err)
+{
     int pipe_end;
+    if (launch->requirements && task_prepare(task, err) != 0)
+        return NULL;
     if (output_open(task_output(task), RECORD_MUSTER, &pipe_end, err) != 0)
         return NULL;
     struct install *install = mem_new(sizeof *install);
     install->sink = sink;
     install->task = task;
-    install->argv = mem_new((ARRAY_LEN(front) + packages->n + 1) * sizeof *install->argv);
-    for (size_t i = 0; i < ARRAY_LEN(front); i++)
-        install->argv[i] = (char *)(uintptr_t)front[i];
-    for (size_t i = 0; i < packages->n; i++)
-        install->argv[ARRAY_LEN(front) + i] = (char *)(uintptr_t)packages->at[i];
+    install->argv = words_of(launch);
     struct stage stage = *task_stage(task);
     stage.shell = NULL;
     stage.argv = install->argv;
-    stage.work_dir = "/";
-    stage.code = (struct view_code){ .from = NULL };
+    if (!launch->requirements) { /* which may lie in the code */
+        stage.work_dir = "/";
+        stage.code = (struct view_code){ .from = NULL };
+    }
     stage.cgroup = NULL;
     struct stage_ends ends = { .in = -1, .out = pipe_end, .err = pipe_end };
     install->pid = stage_start(&stage, &ends, &install->status, err);

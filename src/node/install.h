@@ -10,9 +10,9 @@ struct install_sink {
     void (*done)(void *arg, const char *problem); /* NULL: installed */
     void *arg;
 };
-/* Runs pip in the background with the environment of task; its output goes into that task's log.
- * NULL when it cannot start. */
-struct install *install_start(uv_loop_t *, struct task *, const struct words *packages,
+/* Runs pip in the background with the environment of task (and its code, when a requirements file
+ * may lie there); its output goes into that task's log. NULL when it cannot start. */
+struct install *install_start(uv_loop_t *, struct task *, const struct launch *,
                               struct install_sink, struct err *);
 void install_destroy(struct install *); /* NULL-safe; kills it when it still runs */
 

@@ -104,6 +104,8 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
     connect_ends(ends, status);
     if (stage->cgroup)
         cgroup_join(stage->cgroup);
+    if (stage->cpus && sched_setaffinity(0, sizeof *stage->cpus, stage->cpus) != 0)
+        fail(status, errno, "cannot bind to its cores");
     if (view_enter(stage->view) != 0)
         fail(status, errno, "cannot enter the view of the job");
     die_with(parent);

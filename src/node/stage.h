@@ -7,6 +7,7 @@
 #include "node/cgroup.h"
 #include "node/view.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -18,6 +19,7 @@ struct stage {
     const struct view *view;
     struct view_code code;
     const struct cgroup *cgroup;
+    const cpu_set_t *cpus; /* it may use only these; NULL: any */
 };
 struct stage_ends {   /* descriptors of the new process */
     int in, out, err; /* in -1: /dev/null */

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "node/environment.h"
+#include "node/pin.h"
 #include "node/ports.h"
 
 #include <errno.h>
@@ -43,13 +44,14 @@ struct task {
     const char *work_dir;
     struct stage stage;
     struct cgroup cgroup;
+    struct pin pin;
     struct output *output;
     pid_t pid;
     int pidfd, status;
     uv_poll_t pid_poll, status_poll;
     uv_timer_t timers[TIMERS];
     int handles;
-    bool polls, doomed;
+    bool polls, doomed, prepared;
     bool failed; /* failure says why the program did not start */
     struct stage_failure failure;
     bool stopped, killed;
@@ -112,6 +114,7 @@ static void prepare_stage(struct task *task)
         .work_dir = task->work_dir,
         .python =
             batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->dir) : NULL,
+        .base = batch->launch.python,
         .before = batch->last_env,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
@@ -240,6 +243,7 @@ static void leave(struct task *task, bool keep_cgroup)
     for (size_t i = 0; i < TIMERS; i++)
         uv_timer_stop(&task->timers[i]);
     close_polls(task);
+    pin_give(&task->pin);
     if (!keep_cgroup)
         cgroup_remove(&task->cgroup);
 }
@@ -463,6 +467,17 @@ static void make_cgroup(struct task *task)
                              "cpu and process limits are not enforced");
 }
 
+static void bind_cores(struct task *task)
+{
+    struct err err;
+    if (task->what->cores == 0)
+        return;
+    if (pin_take(&task->pin, task->what->cores, &err) == 0)
+        task->stage.cpus = &task->pin.set;
+    else
+        output_say(task->output, "not bound to cores: %s", err.what);
+}
+
 static int open_ends(struct task *task, struct stage_ends *ends, struct err *err)
 {
     if (output_open(task->output, RECORD_STDOUT, &ends->out, err) != 0)
@@ -511,9 +526,11 @@ static int launch_process(struct task *task, struct err *err)
     return 0;
 }
 
-static int prepare(struct task *task, struct err *err)
+int task_prepare(struct task *task, struct err *err)
 {
     const struct launch *launch = &task->batch->launch;
+    if (task->prepared)
+        return 0;
     if (!task->output)
         return err_set(err, ERR_SYSTEM, "its log cannot be written");
     if (!launch->work_dir && file_mkdirs(task->work_dir, 0755, err) != 0)
@@ -522,6 +539,7 @@ static int prepare(struct task *task, struct err *err)
         return -1;
     if (!task->stage.shell && task->what->argv.n == 0)
         return err_set(err, ERR_INPUT, "there is no command to run");
+    task->prepared = true;
     return 0;
 }
 
@@ -537,12 +555,13 @@ void task_start(struct task *task)
         task_refuse(task, BY_CONFLICT, reason);
         return;
     }
-    if (prepare(task, &err) != 0) {
+    if (task_prepare(task, &err) != 0) {
         task_refuse(task, err.code == ERR_INPUT || err.code == ERR_CANNOT ? BY_ITSELF : BY_PLATFORM,
                     err.what);
         return;
     }
     make_cgroup(task);
+    bind_cores(task);
     if (launch_process(task, &err) != 0)
         task_refuse(task, BY_PLATFORM, err.what);
 }

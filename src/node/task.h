@@ -27,6 +27,8 @@ struct task *task_create(struct site *, struct batch *, const struct launch_task
 /* Only when over, or when the agent leaves. Memory goes when libuv has let go of it. NULL-safe. */
 void task_destroy(struct task *);
 
+/* Makes its directory and shows its code, once; task_start does it when nobody did. */
+int task_prepare(struct task *, struct err *err);
 void task_start(struct task *);
 /* Instead of a start. */
 void task_refuse(struct task *, enum end_by, const char *reason);

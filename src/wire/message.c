@@ -202,6 +202,7 @@ static void put_launch_task(struct buf *out, const struct launch_task *task,
     wire_put_u64(out, task->cpu_milli);
     wire_put_u64(out, task->memory);
     wire_put_u32(out, task->pids);
+    wire_put_u32(out, task->cores);
     wire_put_u64(out, task->run_time_ms);
     wire_put_u8(out, task->hold_failed);
 }
@@ -220,6 +221,7 @@ static void get_launch_task(struct wire_reader *from, struct arena *arena, struc
     task->cpu_milli = wire_get_u64(from);
     task->memory = wire_get_u64(from);
     task->pids = wire_get_u32(from);
+    task->cores = wire_get_u32(from);
     task->run_time_ms = wire_get_u64(from);
     task->hold_failed = get_flag(from);
 }
@@ -272,6 +274,7 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
     wire_put_str(out, launch->output_dir);
     wire_put_str(out, launch->python);
     put_words(out, &launch->pip);
+    wire_put_str(out, launch->requirements);
     put_hosts_and_mounts(out, launch);
     wire_put_u64(out, launch->grace_ms);
     wire_put_u64(out, launch->log_head);
@@ -283,7 +286,7 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
 }
 
 /* Bytes of the shortest task: fixed fields and empty lists. */
-#define LAUNCH_TASK_MIN (8u + TEXT_MIN + 4 + 4 + 1 + 4 + 4 + 4 + 8 + 8 + 4 + 8 + 1)
+#define LAUNCH_TASK_MIN (8u + TEXT_MIN + 4 + 4 + 1 + 4 + 4 + 4 + 8 + 8 + 4 + 4 + 8 + 1)
 
 int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct launch *out)
 {
@@ -300,6 +303,7 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.output_dir = wire_get_str(&from, arena);
     launch.python = wire_get_str(&from, arena);
     launch.pip = get_words(&from, arena);
+    launch.requirements = wire_get_str(&from, arena);
     get_hosts_and_mounts(&from, arena, &launch);
     launch.grace_ms = wire_get_u64(&from);
     launch.log_head = wire_get_u64(&from);

@@ -152,7 +152,9 @@ static void an_environment(void **state)
                                                                  .attempt = "1.1.n.w.1.1",
                                                                  .work_dir = "/work",
                                                                  .python = "/agent/py",
+                                                                 .base = "/conda/bin/python3",
                                                                  .before = env });
+    assert_string_equal(environment_get(next, "PATH"), "/agent/py/bin:/conda/bin:/opt/bin");
     pairs_set(&own, arena, "MUSTER_LAUNCHERS", "dlrover torchrun");
     char **launched = environment_make(arena, &(struct environment){ .own = &own,
                                                                      .cookie = "1.1.n",
@@ -160,7 +162,8 @@ static void an_environment(void **state)
                                                                      .launch_socket = "/a/s",
                                                                      .programs = "/lib/muster",
                                                                      .work_dir = "/work",
-                                                                     .python = "/agent/py" });
+                                                                     .python = "/agent/py",
+                                                                     .base = "/opt/bin/python3" });
     assert_string_equal(environment_get(launched, "PATH"),
                         "/lib/muster/torchrun:/lib/muster/launch:/agent/py/bin:/opt/bin");
     assert_string_equal(environment_get(launched, "MUSTER_LAUNCH_SOCKET"), "/a/s");
