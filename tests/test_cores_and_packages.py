@@ -46,10 +46,11 @@ def test_cores_of_its_own(start: Starter) -> None:
     wait_for(lambda: all("list" in server.log(held, task) for task in tasks), 20, "cores")
     taken = [cores_of(server, held, task) for task in tasks]
     assert all(len(cores) == 1 for cores in taken)
-    assert len(set.union(*taken)) == CORES - 1
+    held_cores = set[int]().union(*taken)
+    assert len(held_cores) == CORES - 1
     last = other.submit(pinned("last", 1, SHOW))
     other.wait(last, "succeeded")
-    assert not cores_of(other, last, "worker/0") & set.union(*taken)
+    assert not cores_of(other, last, "worker/0") & held_cores
     more = other.submit(pinned("more", 2, SHOW))
     other.wait(more, "succeeded")
     said = [r["text"] for r in other.records(more) if r["stream"] == "muster"]
