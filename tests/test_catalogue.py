@@ -83,7 +83,7 @@ labels: {{system.chipType: CPU}}
 def test_what_ships(start: Starter) -> None:
     server = start(nodes="1x16cpu,64Gi")
     assert list(names(server, "workspaces")) == ["default"]
-    assert list(names(server, "quotas")) == ["default"]
+    assert list(names(server, "quotas")) == ["default", "public"]
     assert names(server, "instance_types")["ecs.g6.xlarge"]["memory"] == "16Gi"
     labels = [image["labels"]["system.framework"] for image in names(server, "images").values()]
     assert "Tensorflow 1.15" in labels
@@ -135,11 +135,13 @@ def test_quotas_and_virtual_clusters_are_queues(declared: Server) -> None:
 def test_kept_changed_and_removed(declared: Server) -> None:
     declared.kill()
     declared.start()
-    assert list(names(declared, "quotas")) == ["default", "vision"]
+    assert list(names(declared, "quotas")) == ["default", "public", "vision"]
     assert applied(declare(declared, "kind: quota\nname: vision\n")) == ["changed"]
     assert "description" not in names(declared, "quotas")["vision"]
     assert declared.muster("rm", "quota/vision", "dataset/d-digits").returncode == 0
-    assert list(names(declared, "quotas")) == ["default"] and not names(declared, "datasets")
+    assert list(names(declared, "quotas")) == ["default", "public"] and not names(
+        declared, "datasets"
+    )
     done = declared.muster("rm", "quota/default")
     assert done.returncode != 0 and "ships with muster" in done.stderr
     changed = "kind: workspace\nname: default\ndescription: ours\n"
@@ -148,6 +150,30 @@ def test_kept_changed_and_removed(declared: Server) -> None:
     assert "as shipped again" in done.stdout
     done = declared.muster("rm", "datasets/d-digit")
     assert done.returncode != 0 and 'no data set "d-digit"' in done.stderr
+
+
+def test_public_resources_have_a_cap(start: Starter) -> None:
+    """Of the page: at most 2 GPUs and 8 cores for each user; in any order that fits."""
+    server = start(nodes="2x64cpu,256Gi,8gpu")
+    held = [server.submit(job(spec={"EcsSpec": "ecs.gn6i-c4g1.xlarge"}, UserCommand="sleep 60"))
+            for _ in range(2)]  # fmt: skip
+    for number in held:
+        assert server.wait(number, "running")["queue"] == "public"
+    third = server.submit(job(spec={"EcsSpec": "ecs.c6.large"}, UserCommand="true"))
+    reason = server.wait(third, "queued")["reason"]
+    assert 'at most 8 cores and 2 GPUs of "public", 8 cores and 2 GPUs are taken' in reason, reason
+    other = server.submit(json.dumps({"name": "free", "run": "true"}))
+    assert server.wait(other)["state"] == "succeeded"
+    assert server.state_of(third) == "queued"
+    server.stop(held[0])
+    assert server.wait(third)["state"] == "succeeded"
+    done = server.muster("submit", "-", stdin=job(spec={"EcsSpec": "ecs.g6.4xlarge"}))
+    assert done.returncode != 0 and "asks for 16 cores" in done.stderr, done.stderr
+    assert "user_cpu" in done.stderr
+    wider = "kind: quota\nname: public\nuser_cpu: 100\n"
+    assert applied(declare(server, wider)) == ["changed"]
+    number = server.submit(job(spec={"EcsSpec": "ecs.g6.4xlarge"}, UserCommand="true"))
+    assert server.wait(number)["state"] == "succeeded"
 
 
 BAD = """
@@ -185,7 +211,7 @@ def test_bad_declarations_say_all_at_once_and_declare_nothing(start: Starter) ->
         "6 errors in -, nothing was declared",
     ):
         assert wrong in done.stderr, done.stderr
-    assert list(names(server, "quotas")) == ["default"]
+    assert list(names(server, "quotas")) == ["default", "public"]
     done = declare(
         server, "kind: dataset\nname: x\nuri: /d\n---\nmuster: 1\nname: j\nrun: 'true'\n"
     )

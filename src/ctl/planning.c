@@ -1,6 +1,7 @@
 /* Who starts where: a snapshot of what waits, the scheduler's answer, and its recording. The engine
  * hears of it after the commit. */
 #include "ctl/core.h"
+#include "ctl/share.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -272,7 +273,7 @@ static enum turn_of waits_for_time(struct ctl *ctl, struct live_job *job)
 
 /* A job whose row cannot be read, or that waits for what will never come, ends here; one that waits
  * for a time or for others does not stand in the way of those behind it. */
-static enum turn_of turn_of(struct ctl *ctl, struct live_job *job)
+static enum turn_of turn_of(struct ctl *ctl, struct live_job *job, struct shares *shares)
 {
     char text[LIVE_REASON_MAX];
     if (!core_spec(ctl, job)) {
@@ -284,8 +285,10 @@ static enum turn_of turn_of(struct ctl *ctl, struct live_job *job)
         settle_end(ctl, job, JOB_EV_FAIL, text);
         return LEFT;
     }
-    if (answer == 0)
-        return waits_for_time(ctl, job);
+    if (answer == 0 && waits_for_time(ctl, job) == PASS_BY)
+        return PASS_BY;
+    if (answer == 0 && share_ask(ctl, shares, job, text, sizeof text))
+        return LOOK_AT;
     job->why = (struct wait_reason){ .why = WAIT_AFTER };
     live_set_reason(job, text);
     return PASS_BY;
@@ -329,10 +332,11 @@ static size_t look_at(struct ctl *ctl, struct arena *arena, struct sched_job *jo
                       size_t *position)
 {
     struct bundles bundles = { .arena = arena };
+    struct shares shares = { .arena = arena };
     size_t n = 0, i = 0;
     while (i < live_waiting(ctl->live) && n < 2 * PLAN_DEPTH) {
         struct live_job *job = live_waiting_at(ctl->live, i);
-        enum turn_of turn = turn_of(ctl, job);
+        enum turn_of turn = turn_of(ctl, job, &shares);
         struct sched_job one = { .id = job->row.id };
         if (turn == LOOK_AT && join_bundle(ctl, job, &bundles, &one)) {
             one.spec = job->spec;

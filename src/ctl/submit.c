@@ -5,6 +5,7 @@
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/resolve.h"
+#include "ctl/share.h"
 #include "ctl/views.h"
 
 #include "base/buf.h"
@@ -206,6 +207,8 @@ static int admit(struct submission *s, struct err *err)
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
         after_resolve(ctl, spec, report))
         return refuse(s, err, ERR_INPUT);
+    if (share_check(ctl->catalogue, spec, report))
+        return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);
     if (map_storage(s, err))

@@ -89,6 +89,13 @@ static const struct field_word kind_words[] = {
         FIELD(TEXT, "description", struct entry, description, .max = URI_MAX, .doc = "for people")
 
 static const struct field plain_fields[] = { COMMON, FIELD_END };
+static const struct field quota_fields[] = {
+    COMMON,
+    FIELD(MILLI, "user_cpu", struct entry, user_cpu_milli,
+          .doc = "the most cores that jobs of one user have at a time"),
+    FIELD(MILLI, "user_gpu", struct entry, user_gpu_milli, .doc = "the most devices of one user"),
+    FIELD_END
+};
 static const struct field type_fields[] = {
     COMMON,
     FIELD(MILLI, "cpu", struct entry, cpu_milli, .flags = FIELD_REQUIRED, .min = 1, .doc = "cores"),
@@ -120,6 +127,8 @@ static const struct field image_fields[] = {
 static const struct field *fields_of(enum entry_kind kind)
 {
     switch (kind) {
+    case ENTRY_QUOTA:
+    case ENTRY_VIRTUAL_CLUSTER: return quota_fields;
     case ENTRY_INSTANCE_TYPE: return type_fields;
     case ENTRY_DATASET: return data_fields;
     case ENTRY_CODE_SOURCE: return code_fields;

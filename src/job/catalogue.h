@@ -39,8 +39,9 @@ enum entry_kind {
 struct entry {
     enum entry_kind kind;
     const char *name, *description;
-    uint64_t cpu_milli, memory, gpu_milli; /* instance type; memory in bytes */
-    const char *gpu_type;                  /* of an instance type; NULL without GPUs */
+    uint64_t cpu_milli, memory, gpu_milli;   /* instance type; memory in bytes */
+    uint64_t user_cpu_milli, user_gpu_milli; /* quota, virtual cluster: most of one user; 0: any */
+    const char *gpu_type;                    /* of an instance type; NULL without GPUs */
     const char *uri;     /* data set, code source: where the server finds it; image: its address */
     const char *path;    /* data set, code source: where tasks find it; NULL: the job says */
     bool read_only;      /* data set */

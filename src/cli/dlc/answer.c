@@ -297,7 +297,8 @@ struct text_node *dlc_answer_job(struct arena *arena, const struct text_node *vi
     text_str(arena, out, "UserId", answer_text(view, "owner", ""));
     text_str(arena, out, "WorkspaceId", answer_text(view, "project", "default"));
     text_str(arena, out, "WorkspaceName", answer_text(view, "project", "default"));
-    text_str(arena, out, "ResourceId", answer_text(view, "queue", "default"));
+    const char *queue = answer_text(view, "queue", "default");
+    text_str(arena, out, "ResourceId", strcmp(queue, DLC_PUBLIC_QUEUE) == 0 ? "" : queue);
     text_int(arena, out, "Priority", (int64_t)answer_number(view, "priority", 1));
     text_str(arena, out, "RestartTimes", restart_times(arena, view));
     text_bool(arena, out, "EnabledDebugger", false);

@@ -13,7 +13,10 @@ extern const struct convention dlc_convention;
  * those that a server's catalogue has. NULL when unknown. */
 const struct entry *dlc_ecs_list(size_t *n);
 const struct entry *dlc_ecs_find(const struct catalogue *, const char *name);
-/* What every server's catalogue has for such jobs: instance types, the images of the page. */
+/* The queue of jobs on public resources: those with EcsSpec and without ResourceId. */
+#define DLC_PUBLIC_QUEUE "public"
+/* What every server's catalogue has for such jobs: instance types, that queue, the images of the
+ * page. */
 const struct entry *dlc_shipped(struct arena *, size_t *n);
 
 /* The CreateJob body that a text means: root itself, or made of the lines of a parameter file,

@@ -448,6 +448,14 @@ static void read_capacity(const struct reader *r)
     job->placing.pin_cpus = c->settings.affinity;
 }
 
+static bool is_public(const struct dlc_create *c)
+{
+    for (size_t i = 0; i < c->n_specs; i++)
+        if (c->specs[i].pods > 0 && given(c->specs[i].ecs_spec))
+            return true;
+    return false;
+}
+
 static void read_job(struct reader *r)
 {
     const struct dlc_create *c = r->c;
@@ -455,7 +463,7 @@ static void read_job(struct reader *r)
     struct job_spec *job = r->job;
     job->name = c->name;
     job->project = given(c->workspace) ? c->workspace : NULL;
-    job->queue = given(c->resource) ? c->resource : NULL;
+    job->queue = given(c->resource) ? c->resource : is_public(c) ? DLC_PUBLIC_QUEUE : NULL;
     job->description = given(c->description) ? c->description : NULL;
     job->priority = dlc_origin_of(c) & DLC_QUOTA ? c->priority : 1;
     job->framework = c->type->framework;

@@ -157,6 +157,15 @@ static const struct entry specs[] = {
     ECS("ecs.gn7e-c16g1.32xlarge", 128, 1000, 8, "A100"),
 };
 
+/* "Up to 2 GPUs and 8 cores" for each user, the page says of public resources. */
+static const struct entry public_quota = {
+    .kind = ENTRY_QUOTA,
+    .name = DLC_PUBLIC_QUEUE,
+    .description = "public resources: PAI-DLC jobs with EcsSpec and without ResourceId",
+    .user_cpu_milli = 8000,
+    .user_gpu_milli = 2000,
+};
+
 /* Those that the page names, with the labels it looks for. */
 #define IMAGE(name_, host_)                                                                        \
     {                                                                                              \
@@ -172,7 +181,7 @@ static const char *const image_labels[ARRAY_LEN(images)][2] = { { "Tensorflow 1.
 
 const struct entry *dlc_shipped(struct arena *arena, size_t *n)
 {
-    *n = ARRAY_LEN(specs) + ARRAY_LEN(images);
+    *n = ARRAY_LEN(specs) + ARRAY_LEN(images) + 1;
     struct entry *all = ARENA_ARRAY(arena, *n, struct entry);
     memcpy(all, specs, sizeof specs);
     for (size_t i = 0; i < ARRAY_LEN(images); i++) {
@@ -183,6 +192,7 @@ const struct entry *dlc_shipped(struct arena *arena, size_t *n)
         pairs_set(&image->labels, arena, "system.pythonVersion", image_labels[i][1]);
         pairs_set(&image->labels, arena, "system.chipType", "CPU");
     }
+    all[*n - 1] = public_quota;
     return all;
 }
 

@@ -127,6 +127,12 @@ static void write_command(const struct writer *w)
 
 /* ---- roles ---- */
 
+/* NULL: public resources, or what there is by default. */
+static const char *quota_of(const struct job_spec *job)
+{
+    return job->queue && strcmp(job->queue, DLC_PUBLIC_QUEUE) != 0 ? job->queue : NULL;
+}
+
 static const struct entry *instance_of(const struct resources *r)
 {
     size_t n;
@@ -157,7 +163,7 @@ static void write_resources(const struct writer *w, struct text_node *spec,
 {
     char text[FMT_MAX];
     const struct resources have = accepted(wanted), *r = &have;
-    const struct entry *ecs = w->job->queue ? NULL : instance_of(r);
+    const struct entry *ecs = quota_of(w->job) ? NULL : instance_of(r);
     if (ecs) {
         put(w, spec, "EcsSpec", ecs->name);
         return;
@@ -514,9 +520,9 @@ struct text_node *dlc_write(struct arena *arena, const struct job_spec *job, str
     put(&w, w.out, "DisplayName", job->name);
     put(&w, w.out, "JobType", w.type->name);
     put(&w, w.out, "WorkspaceId", job->project);
-    put(&w, w.out, "ResourceId", job->queue);
+    put(&w, w.out, "ResourceId", quota_of(job));
     put(&w, w.out, "Description", job->description);
-    if (job->queue)
+    if (quota_of(job))
         text_int(arena, w.out, "Priority", job->priority);
     struct text_node *specs = text_list(arena, w.out, "JobSpecs");
     /* The first worker became the launcher when the job was read; it goes back among them. */
