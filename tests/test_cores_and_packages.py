@@ -69,7 +69,8 @@ def wheel(folder: Path) -> Path:
     path = folder / "mustercores-1.0-py3-none-any.whl"
     info = "mustercores-1.0.dist-info"
     texts = {
-        "mustercores.py": "WORD = 'from the file'\n",
+        "mustercores.py": "WORD = 'from the file'\ndef main():\n    print('as a program')\n",
+        f"{info}/entry_points.txt": "[console_scripts]\nmustercores = mustercores:main\n",
         f"{info}/METADATA": "Metadata-Version: 2.1\nName: mustercores\nVersion: 1.0\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/RECORD": "",
@@ -78,6 +79,42 @@ def wheel(folder: Path) -> Path:
         for name, text in texts.items():
             out.writestr(name, text)
     return path
+
+
+def test_packages_are_kept(start: Starter, tmp_path: Path) -> None:
+    """What the same words installed is there for the next job, its programs too."""
+    server = start(nodes="2x16cpu,8Gi")
+    index = tmp_path / "index"
+    index.mkdir()
+    wheel(index)
+    text = f"""
+muster: 1
+name: kept
+inputs: {{python: [mustercores]}}
+roles:
+  w:
+    replicas: 2
+    run: |
+      python -c 'import mustercores; print(mustercores.WORD)'
+      mustercores
+      head -1 $(command -v mustercores)
+    env: {{PIP_NO_INDEX: '1', PIP_FIND_LINKS: {index}}}
+place: {{spread: [w]}}
+"""
+    first = server.submit(text)
+    assert server.wait(first)["state"] == "succeeded", server.log(first)
+    (index / "mustercores-1.0-py3-none-any.whl").unlink()
+    second = server.submit(text)
+    assert server.wait(second)["state"] == "succeeded", server.records(second)
+    for number in (first, second):
+        for task in ("w/0", "w/1"):
+            word, said, program = server.log(number, task).splitlines()
+            assert (word, said) == ("from the file", "as a program")
+            assert f"runs/{number}/" in program
+    other = server.submit(text.replace("[mustercores]", "['mustercores==1.0']"))
+    assert server.wait(other)["state"] == "failed"
+    kept = [p.name for p in (server.state / "packages").iterdir()]
+    assert len(kept) == 1 and not kept[0].startswith("."), kept
 
 
 def test_packages_of_a_file(start: Starter, tmp_path: Path) -> None:

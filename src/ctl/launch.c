@@ -276,6 +276,7 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
         .output_dir = round->notes.output_dir,
         .python = ctl->config.python,
         .pip = inputs->python,
+        .packages = arena_printf(arena, "%s/packages", ctl->config.state_dir),
         .requirements = inputs->requirements,
         .hosts = round->hosts,
         .n_hosts = round->n_hosts,

@@ -53,8 +53,9 @@ struct launch {
         *code_dir; /* staged read-only into the working directory under its own name; NULL: none */
     uint64_t code_limit;    /* bytes; 0: none */
     const char *output_dir; /* created before the first task; NULL: none */
-    const char *python; /* base interpreter for the per-job environment; NULL: leave PATH alone */
-    struct words pip;   /* packages installed before the first task */
+    const char *python;   /* base interpreter for the per-job environment; NULL: leave PATH alone */
+    struct words pip;     /* packages installed before the first task */
+    const char *packages; /* where what was installed is kept; NULL: nowhere */
     const char *requirements; /* and those of this file, as the tasks see it; NULL: none */
     struct host_name *hosts;
     size_t n_hosts;

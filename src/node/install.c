@@ -3,6 +3,7 @@
 #include "node/install.h"
 
 #include "base/mem.h"
+#include "node/install_sh.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -69,32 +70,21 @@ static void on_end(uv_poll_t *poll, int status, int events)
     install->sink.done(install->sink.arg, well ? NULL : problem);
 }
 
-/* $0: the requirements file; then packages. A file that is not there is said and left out, as
- * PAI-DLC does. */
-static const char with_file[] =
-    "if [ -f \"$0\" ]; then set -- --requirement \"$0\" -- \"$@\"\n"
-    "else\n"
-    "    echo \"$0 is not there: nothing is installed from it\" >&2\n"
-    "    [ $# -gt 0 ] || exit 0\n"
-    "    set -- -- \"$@\"\n"
-    "fi\n"
-    "exec pip install --quiet --disable-pip-version-check --no-input \"$@\"\n";
-
-/* The texts are those of launch. */
+/* The texts are those of launch and of install.sh. */
 static char **words_of(const struct launch *launch)
 {
-    static const char *const plain[] = { "pip",        "install",
-                                         "--quiet",    "--disable-pip-version-check",
-                                         "--no-input", "--" };
-    const char *const file[] = { "sh", "-c", with_file, launch->requirements };
-    const char *const *front = launch->requirements ? file : plain;
-    size_t n = launch->requirements ? ARRAY_LEN(file) : ARRAY_LEN(plain);
+    const char *const front[] = { "sh",
+                                  "-c",
+                                  (const char *)node_install_sh,
+                                  "install",
+                                  launch->packages ? launch->packages : "",
+                                  launch->requirements ? launch->requirements : "" };
     const struct words *packages = &launch->pip;
-    char **argv = mem_new((n + packages->n + 1) * sizeof *argv);
-    for (size_t i = 0; i < n; i++)
+    char **argv = mem_new((ARRAY_LEN(front) + packages->n + 1) * sizeof *argv);
+    for (size_t i = 0; i < ARRAY_LEN(front); i++)
         argv[i] = (char *)(uintptr_t)front[i];
     for (size_t i = 0; i < packages->n; i++)
-        argv[n + i] = (char *)(uintptr_t)packages->at[i];
+        argv[ARRAY_LEN(front) + i] = (char *)(uintptr_t)packages->at[i];
     return argv;
 }
 

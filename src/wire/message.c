@@ -274,6 +274,7 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
     wire_put_str(out, launch->output_dir);
     wire_put_str(out, launch->python);
     put_words(out, &launch->pip);
+    wire_put_str(out, launch->packages);
     wire_put_str(out, launch->requirements);
     put_hosts_and_mounts(out, launch);
     wire_put_u64(out, launch->grace_ms);
@@ -303,6 +304,7 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.output_dir = wire_get_str(&from, arena);
     launch.python = wire_get_str(&from, arena);
     launch.pip = get_words(&from, arena);
+    launch.packages = wire_get_str(&from, arena);
     launch.requirements = wire_get_str(&from, arena);
     get_hosts_and_mounts(&from, arena, &launch);
     launch.grace_ms = wire_get_u64(&from);
