@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import Json, Server
+from harness import Json, Server, environment, program
 
 pytestmark = pytest.mark.sanitizer
 
@@ -130,6 +130,17 @@ def test_quotas_and_virtual_clusters_are_queues(declared: Server) -> None:
     for queue in ("vision", "nightly"):
         number = declared.submit("muster: 1\nname: q\nrun: 'true'\n", queue=queue)
         assert declared.wait(number)["queue"] == queue
+
+
+def test_the_dlc_command_lists_them(declared: Server, tmp_path: Path) -> None:
+    command = tmp_path / "dlc"
+    command.symlink_to(program().resolve())
+    for what, wanted in (("quota", "vision"), ("quota", "public"), ("specs", "ecs.own.big")):
+        done = subprocess.run(
+            [command, "get", what], env=environment(declared.state), capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert f"| {wanted} " in done.stdout, done.stdout
 
 
 def test_kept_changed_and_removed(declared: Server) -> None:

@@ -312,26 +312,24 @@ int dlc_get_specs_run(struct dlc_call *c, struct err *err)
 int dlc_get_quota_run(struct dlc_call *c, struct err *err)
 {
     struct arena *arena = c->cli->arena;
-    const struct text_node *answer = call_get(c->cli, "/v1/nodes", err);
+    const struct text_node *quotas = call_get(c->cli, "/v1/catalogue/quotas", err);
+    const struct text_node *answer = quotas ? call_get(c->cli, "/v1/nodes", err) : NULL;
     const struct text_node *nodes = answer ? text_get(answer, "nodes") : NULL;
+    const struct text_node *list = quotas ? text_get(quotas, "quotas") : NULL;
+    static const char *const head[] = { "QuotaId",    "Cpu", "CpuUsed", "Memory",
+                                        "MemoryUsed", "Gpu", "GpuUsed" };
     static const char *const keys[] = { "cpu_milli",   "cpu_used_milli", "memory",
                                         "memory_used", "gpus",           "gpu_used_milli" };
+    enum { QUOTA_COLUMNS = ARRAY_LEN(head) };
     uint64_t sums[ARRAY_LEN(keys)] = { 0 };
     char text[4][FMT_MAX];
-    if (!answer)
+    if (!nodes || !list)
         return -1;
-    for (const struct text_node *node = nodes ? nodes->first : NULL; node; node = node->next)
+    for (const struct text_node *node = nodes->first; node; node = node->next)
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
             sums[i] += answer_number(node, keys[i], 0);
-    const char *cells[] = {
-        "QuotaId",
-        "Cpu",
-        "CpuUsed",
-        "Memory",
-        "MemoryUsed",
-        "Gpu",
-        "GpuUsed",
-        "default",
+    const char *whole[QUOTA_COLUMNS] = {
+        NULL,
         fmt_milli(text[0], sums[0]),
         fmt_milli(text[1], sums[1]),
         fmt_bytes(text[2], sums[2]),
@@ -339,6 +337,14 @@ int dlc_get_quota_run(struct dlc_call *c, struct err *err)
         arena_printf(arena, "%llu", (unsigned long long)sums[4]),
         arena_printf(arena, "%llu", (unsigned long long)(sums[5] + 999) / 1000),
     };
-    dlc_table(arena, cells, 7, 2);
+    const char **row = ARENA_ARRAY(arena, (list->count + 1) * QUOTA_COLUMNS, const char *);
+    const char **cells = row;
+    memcpy(row, head, sizeof head);
+    for (const struct text_node *quota = list->first; quota; quota = quota->next) {
+        row += QUOTA_COLUMNS;
+        memcpy(row, whole, sizeof whole);
+        row[0] = answer_text(quota, "name", "");
+    }
+    dlc_table(arena, cells, QUOTA_COLUMNS, list->count + 1);
     return EXIT_OK;
 }
