@@ -30,8 +30,10 @@ key=$({
 } | sha256sum | cut -c 1-40)
 kept=$cache/$key
 
-if [ -n "$(find "$kept" -maxdepth 0 -mtime -7 2>/dev/null)" ]; then
-    cp -a "$kept/tree/." "$VIRTUAL_ENV" || exit
+fresh() { [ -n "$(find "$kept" -maxdepth 0 -mtime -7 2>/dev/null)" ]; }
+
+# A copy that goes wrong (another job has just renewed what was kept) is installed over.
+if fresh && cp -a "$kept/tree/." "$VIRTUAL_ENV"; then
     was=$(cat "$kept/was")
     for program in "$kept/tree/bin"/*; do
         [ ! -f "$program" ] || sed -i "1,3s|$was/bin/|$VIRTUAL_ENV/bin/|g" "$VIRTUAL_ENV/bin/${program##*/}"
@@ -48,7 +50,7 @@ mkdir -p "$new/tree/bin" || exit 0
     cp -a "$VIRTUAL_ENV/lib" "$new/tree" &&
         find "$VIRTUAL_ENV/bin" -type f -newer "$before" -exec cp -a {} "$new/tree/bin" \; &&
         printf '%s\n' "$VIRTUAL_ENV" >"$new/was" &&
-        rm -rf "$kept" && mv -T "$new" "$kept"
+        { fresh || rm -rf "$kept"; } && mv -T "$new" "$kept"
 } 2>/dev/null || rm -rf "$new"
 find "$cache" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} + 2>/dev/null
 exit 0
