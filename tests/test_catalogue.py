@@ -33,8 +33,15 @@ def names(server: Server, kind: str) -> dict[str, Json]:
 def job(**changes: Any) -> str:
     spec = {"Type": "Worker", "PodCount": 1, "EcsSpec": "ecs.c6.large", **changes.pop("spec", {})}
     spec = {key: value for key, value in spec.items() if value is not None}
-    return json.dumps({"DisplayName": "names", "JobType": "PyTorchJob", "JobSpecs": [spec],
-                       "UserCommand": "cat $DATA; python code/main.py", **changes})  # fmt: skip
+    return json.dumps(
+        {
+            "DisplayName": "names",
+            "JobType": "PyTorchJob",
+            "JobSpecs": [spec],
+            "UserCommand": "cat $DATA; python /mnt/code/main.py",
+            **changes,
+        }
+    )
 
 
 @pytest.fixture
@@ -64,6 +71,7 @@ read_only: true
 kind: code_source
 name: code-1
 uri: file://{tmp_path}/code
+path: /mnt/code
 ---
 kind: instance_type
 name: ecs.own.big
@@ -124,6 +132,24 @@ def test_unknown_names_are_refused(declared: Server, changes: Json, wrong: str, 
     done = declared.muster("submit", "-", stdin=job(**changes))
     assert done.returncode == 2
     assert wrong in done.stderr and near in done.stderr.split(wrong)[1], done.stderr
+
+
+def test_a_data_set_that_is_gone_at_the_start_is_said(declared: Server) -> None:
+    text = job(DataSources=[{"DataSourceId": "d-digits"}], Envs={"DATA": "/mnt/digits/digits"},
+               CodeSource={"CodeSourceId": "code-1", "MountPath": "/opt/elsewhere"},
+               UserCommand="ls /mnt/code; python /opt/elsewhere/main.py")  # fmt: skip
+    number = declared.submit(text)
+    assert declared.wait(number)["state"] == "succeeded"
+    assert declared.log(number).splitlines()[-1] == "from the source"
+    role = {"replicas": 2, "run": "sleep 60", "resources": {"cpu": 16}}
+    front = declared.submit(json.dumps({"name": "front", "roles": {"w": role}}))
+    declared.wait(front, "running")
+    number = declared.submit(text)
+    assert declared.muster("rm", "dataset/d-digits").returncode == 0
+    declared.stop(front)
+    done = declared.wait(number)
+    assert done["state"] == "failed"
+    assert 'data set "d-digits" is not known here' in done["reason"], done
 
 
 def test_quotas_and_virtual_clusters_are_queues(declared: Server) -> None:

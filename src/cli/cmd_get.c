@@ -223,7 +223,8 @@ static const struct kind kinds[] = {
              { .title = "MEMORY" }, { .title = "GPU" }, { .title = "GPU TYPE" }, PEOPLE),
     DECLARED("datasets", "dataset", "data sets", 6, { .title = "URI" }, { .title = "PATH" },
              { .title = "READ ONLY", .wide = true }, PEOPLE),
-    DECLARED("code_sources", "code_source", "code sources", 4, { .title = "URI" }, PEOPLE),
+    DECLARED("code_sources", "code_source", "code sources", 5, { .title = "URI" },
+             { .title = "PATH" }, PEOPLE),
     DECLARED("images", "image", "images", 4, { .title = "URI" }, PEOPLE),
 };
 #define KIND_NAMES                                                                                 \

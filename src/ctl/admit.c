@@ -110,6 +110,10 @@ static bool asks_data(const struct job_spec *j)
 {
     return j->inputs.n_data > 0;
 }
+static bool asks_code_path(const struct job_spec *j)
+{
+    return j->inputs.code.path != NULL;
+}
 static bool asks_image(const struct job_spec *j)
 {
     return any_role(j, role_image);
@@ -203,6 +207,12 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "inputs.data: this engine mounts nothing",
       .hint = "read the data by its own path" },
+    { .path = "inputs.code.path",
+      .asked = asks_code_path,
+      .unless = ENGINE_MOUNTS,
+      .severity = SEVERITY_ERROR,
+      .what = "inputs.code.path: this engine mounts nothing",
+      .hint = "leave it out: the code lies in the working directory" },
     { .path = "place.topology",
       .asked = asks_topology,
       .severity = SEVERITY_ERROR,

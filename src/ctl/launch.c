@@ -186,22 +186,25 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
 
 /* ---- one launch ---- */
 
-/* Data mounts were checked at admission; one that is gone since then is left out, and the task says
- * what it misses. */
-static void add_mounts(const struct ctl *ctl, const struct live_job *job, const struct round *round,
-                       struct arena *arena, struct launch *launch)
+static int add_mounts(const struct ctl *ctl, const struct live_job *job, const struct round *round,
+                      struct arena *arena, struct launch *launch, struct err *err)
 {
     const struct inputs *inputs = &job->spec->inputs;
     const struct storage storage = core_storage(ctl, round->notes.work_dir);
-    struct err err;
-    launch->mounts = ARENA_ARRAY(arena, inputs->n_data + FILES_MAX, struct bind_mount);
+    launch->mounts = ARENA_ARRAY(arena, inputs->n_data + 1 + FILES_MAX, struct bind_mount);
     for (size_t i = 0; i < inputs->n_data; i++) {
         const struct mount *mount = &inputs->data[i];
-        const char *from = storage_map(&storage, arena, mount->from, &err);
-        if (from)
-            launch->mounts[launch->n_mounts++] =
-                (struct bind_mount){ .from = from, .at = mount->at, .read_only = mount->read_only };
+        const char *from = storage_map(&storage, arena, mount->from, err);
+        if (!from)
+            return err_in(err, "inputs.data[%zu]", i);
+        launch->mounts[launch->n_mounts++] =
+            (struct bind_mount){ .from = from, .at = mount->at, .read_only = mount->read_only };
     }
+    if (inputs->code.path && round->notes.code_dir)
+        launch->mounts[launch->n_mounts++] = (struct bind_mount){ .from = round->notes.code_dir,
+                                                                  .at = inputs->code.path,
+                                                                  .read_only = true };
+    return 0;
 }
 
 /* Files of the job's conventions lie beside the launch and are mounted at their places. */
@@ -271,7 +274,7 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
         .job_number = job->row.number,
         .dir = dir,
         .work_dir = round->site.work_dir,
-        .code_dir = round->notes.code_dir,
+        .code_dir = inputs->code.path ? NULL : round->notes.code_dir,
         .code_limit = inputs->code.limit,
         .output_dir = round->notes.output_dir,
         .python = ctl->config.python,
@@ -289,7 +292,6 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
     struct live_agent *agent = live_agent(job, due->node);
     unsigned char hash[32];
     struct err err = { 0 };
-    add_mounts(ctl, job, round, arena, &launch);
     launch_token(ctl, job, due->node, launch.token);
     launch_token_hash(launch.token, hash);
     if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)
@@ -300,7 +302,8 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     if (agent)
         agent->launched = true;
-    if (add_files(ctl, job, round, arena, &launch, &err) ||
+    if (add_mounts(ctl, job, round, arena, &launch, &err) ||
+        add_files(ctl, job, round, arena, &launch, &err) ||
         ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
         report_failure(ctl, job, due, n, &err);
     sodium_memzero(launch.token, sizeof launch.token);

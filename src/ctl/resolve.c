@@ -73,6 +73,7 @@ static void take_source(const struct catalogue *c, struct code *code, struct rep
                     "checked out",
                     name, code->at);
     code->dir = entry->uri;
+    code->path = code->path ? code->path : entry->path;
     code->git = code->at = NULL;
 }
 

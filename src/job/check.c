@@ -85,6 +85,9 @@ static void check_inputs(const struct checker *c)
                    "comes from more than one source");
     if (code->at && !code->git)
         check_fail(c, "inputs.code.at", "git: https://...", "names a version, and there is no git");
+    if (code->path && code->path[0] != '/')
+        check_fail(c, "inputs.code.path", "/root/code", "is \"%.80s\", not an absolute path",
+                   code->path);
     if (code->archive && strncmp(code->archive, "sha256:", 7) != 0)
         check_fail(c, "inputs.code.archive", "sha256:...", "is \"%.40s\", not a hash",
                    code->archive);

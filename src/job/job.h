@@ -150,6 +150,7 @@ struct code {
     const char *dir;      /* directory (path or file: URI) staged read-only under its own name */
     const char *git, *at; /* url and branch, tag or commit */
     const char *archive;  /* "sha256:..." */
+    const char *path;     /* where tasks find it, absolute; NULL: in the working directory */
     uint64_t limit;       /* bytes; 0: none (OpenPAI: 200 000 000) */
 };
 struct inputs {

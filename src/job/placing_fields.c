@@ -53,6 +53,8 @@ static const struct field code_fields[] = {
     FIELD(TEXT, "at", struct code, at, .min = 1, .doc = "branch, tag or commit of it"),
     FIELD(TEXT, "archive", struct code, archive, .min = 1,
           .doc = "archive kept by the server, `sha256:...`"),
+    FIELD(TEXT, "path", struct code, path, .min = 1,
+          .doc = "absolute path at which tasks find it instead"),
     FIELD(SIZE, "limit", struct code, limit, .doc = "most bytes it may have; 0: no limit"),
     FIELD_END,
 };

@@ -410,8 +410,7 @@ static void read_inputs(const struct reader *r)
         in->code.at = given(c->code.commit)   ? c->code.commit
                       : given(c->code.branch) ? c->code.branch
                                               : NULL;
-        if (given(c->code.at))
-            text_str(r->arena, r->ours, "CodeMountPath", c->code.at);
+        in->code.path = given(c->code.at) ? c->code.at : NULL;
     }
     in->python = c->libs;
     if (given(c->lib_dir)) {

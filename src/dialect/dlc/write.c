@@ -343,13 +343,12 @@ static void write_local(const struct writer *w, struct text_node *spec, const st
 static void write_code(const struct writer *w, const struct code *code)
 {
     static const char source[] = "codesource:";
-    const struct text_node *at = w->ours ? text_get(w->ours, "CodeMountPath") : NULL;
     if (!code->git || strncmp(code->git, source, sizeof source - 1) != 0)
         return;
     struct text_node *map = text_map(w->arena, w->out, "CodeSource");
     put(w, map, "CodeSourceId", code->git + sizeof source - 1);
     put(w, map, "Commit", code->at);
-    put(w, map, "MountPath", at && at->kind == TEXT_STR ? at->str : NULL);
+    put(w, map, "MountPath", code->path);
 }
 
 static void write_inputs(const struct writer *w, struct text_node *specs)
@@ -496,7 +495,7 @@ static void restore(const struct writer *w, struct text_node *into, const struct
 
 static void write_kept(const struct writer *w)
 {
-    static const char *const known[] = { "JobType", "createSvcForAllWorkers", "CodeMountPath",
+    static const char *const known[] = { "JobType", "createSvcForAllWorkers",
                                          DLC_LAUNCHER_WORKS };
     struct text_node *kept = text_map(w->arena, NULL, NULL);
     for (const struct text_node *node = w->ours ? w->ours->first : NULL; node; node = node->next) {
