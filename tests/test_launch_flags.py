@@ -110,7 +110,7 @@ def test_python_module(tmp_path: Path) -> None:
     script = tmp_path / "say.py"
     script.write_text("import sys; print(sys.executable, sys.argv[1:])\n")
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHON_EXEC", "PYTHONPATH")}
-    env |= {"PYTHONPATH": str(ROOT / "python"), "MUSTER_NODE_BIN": str(NODE)}
+    env |= {"PYTHONPATH": str(ROOT / "python/muster/src"), "MUSTER_NODE_BIN": str(NODE)}
     done = subprocess.run(
         [sys.executable, "-m", "muster.launch", "--standalone", script, "a b", "--nnodes=9"],
         capture_output=True,

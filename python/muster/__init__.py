@@ -1,1 +1,0 @@
-"""muster from Python. `python -m muster.launch` starts the elastic launcher."""

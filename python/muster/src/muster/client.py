@@ -1,0 +1,315 @@
+"""A client of muster's server: over the Unix socket in the user's state directory, as the command
+line does, or over HTTP where `MUSTER_SERVER` (or `url`) says so. Standard library only; one
+connection a call, so that a client may be shared by threads and survives a restart of the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable, Union
+from urllib.parse import quote, urlencode, urlsplit
+
+from muster.errors import MusterError, Refused, Unreachable
+
+FINAL = ("succeeded", "failed", "stopped")
+IDLE_EXIT = "1h"
+Query = Mapping[str, Union[str, int, Sequence[str], None]]
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float | None) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def state_dir() -> Path:
+    """Where the user's server keeps its state: `MUSTER_STATE_DIR`, else below `XDG_STATE_HOME` or
+    `~/.local/state`."""
+    own, xdg = os.environ.get("MUSTER_STATE_DIR"), os.environ.get("XDG_STATE_HOME", "")
+    if own:
+        return Path(own).absolute()
+    return (Path(xdg) if xdg.startswith("/") else Path.home() / ".local/state") / "muster"
+
+
+def program() -> str:
+    """The `muster` program: `MUSTER_BIN`, else the one on PATH, else one built beside this file."""
+    named = os.environ.get("MUSTER_BIN") or shutil.which("muster")
+    if named:
+        return named
+    for root in Path(__file__).resolve().parents:
+        if os.access(root / "build/release/muster", os.X_OK):
+            return str(root / "build/release/muster")
+    raise MusterError("the program `muster` is not on PATH; install it, or set MUSTER_BIN to it")
+
+
+class Client:
+    """One server. `url` (default: `MUSTER_SERVER`) is `http://HOST:PORT` or `unix:PATH`; without
+    one it is the server of this user on this machine."""
+
+    def __init__(self, url: str | None = None, timeout: float = 120) -> None:
+        self.url = url or os.environ.get("MUSTER_SERVER") or None
+        self.timeout = timeout
+
+    # ---- requests ----
+
+    def _socket(self) -> str:
+        if self.url:
+            return self.url[len("unix:") :]
+        home = state_dir()
+        with contextlib.suppress(OSError, ValueError):
+            told = json.loads((home / "server.json").read_text())
+            if told.get("socket"):
+                return str(told["socket"])
+        return str(home / "sock")
+
+    @property
+    def local(self) -> bool:
+        """Is it a server of this machine, which sees this machine's files?"""
+        return not self.url or self.url.startswith("unix:")
+
+    def _connect(self, timeout: float | None) -> http.client.HTTPConnection:
+        if self.local:
+            return _UnixConnection(self._socket(), timeout)
+        parts = urlsplit(str(self.url))
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
+        return kind(parts.hostname or "127.0.0.1", parts.port, timeout=timeout)
+
+    def _headers(self) -> dict[str, str]:
+        if self.local:
+            return {}
+        token = os.environ.get("MUSTER_TOKEN", "")
+        if not token:
+            with contextlib.suppress(OSError):
+                token = (state_dir() / "token").read_text().strip()
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: bytes | str | None,
+        timeout: float | None,
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        given = {k: v for k, v in (query or {}).items() if v is not None}
+        if given:
+            path += "?" + urlencode(given, doseq=True, quote_via=quote)
+        data = body.encode() if isinstance(body, str) else body
+        connection = self._connect(timeout)
+        try:
+            connection.request(method, path, data, self._headers())
+            answer = connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            where = self.url or str(state_dir())
+            raise Unreachable(f"no server answers at {where}: {error}") from error
+        if answer.status < 400:
+            return connection, answer
+        with contextlib.closing(connection):
+            text = answer.read().decode(errors="replace")
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            problem = {"detail": text.strip()[:500]}
+        raise Refused(answer.status, problem)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """One request; the answer's JSON. Raises Unreachable and Refused."""
+        wait = self.timeout if timeout is None else timeout
+        connection, answer = self._open(method, path, query, body, wait)
+        with contextlib.closing(connection):
+            try:
+                text = answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(f"the server went away in its answer: {error}") from error
+        return json.loads(text) if text.strip() else None
+
+    def stream(self, path: str, query: Query | None = None) -> Iterator[dict[str, Any]]:
+        """The lines of an endless answer as they come. Raises Unreachable where it breaks off."""
+        connection, answer = self._open("GET", path, query, None, None)
+        with contextlib.closing(connection):
+            try:
+                for line in answer:
+                    if line.strip():
+                        yield json.loads(line)
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(f"the server went away: {error}") from error
+
+    # ---- the server ----
+
+    def answers(self) -> bool:
+        try:
+            self.call("GET", "/healthz", timeout=5)
+        except (MusterError, ValueError):
+            return False
+        return True
+
+    def ensure_server(self) -> bool:
+        """Starts this user's server when none answers; True when it did."""
+        if self.answers():
+            return False
+        if self.url:
+            raise Unreachable(f"no server answers at {self.url}")
+        done = subprocess.run(
+            [program(), "server", "start", f"--idle-exit={IDLE_EXIT}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0 and not self.answers():
+            raise MusterError(f"the server did not start: {done.stderr.strip()}")
+        return True
+
+    # ---- jobs ----
+
+    def submit(
+        self,
+        job: Mapping[str, Any] | str,
+        *,
+        cwd: str | Path | None = None,
+        dialect: str | None = None,
+        wait_for_nodes: bool = False,
+        **query: str | int | Sequence[str] | None,
+    ) -> Job:
+        """Submits a job: a tree in muster's own words, or the text of a job file (`dialect` where
+        the text does not say itself what it is). `cwd` is where its tasks start (default: here).
+        """
+        text = job if isinstance(job, str) else json.dumps(job)
+        asked: dict[str, str | int | Sequence[str] | None] = {
+            "cwd": str(cwd or Path.cwd()),
+            "from": dialect or (None if isinstance(job, str) else "native"),
+            "wait": 1 if wait_for_nodes else None,
+            **query,
+        }
+        answer = self.call("POST", "/v1/jobs", asked, text)
+        return Job(self, int(answer["number"]), str(answer.get("name", "")), answer)
+
+    def job(self, job: int | str) -> Job:
+        """A job by its number, its name (the newest live one) or its id."""
+        tree = self.call("GET", f"/v1/jobs/{quote(str(job), safe='')}")
+        return Job(self, int(tree["number"]), str(tree["name"]), tree)
+
+    def jobs(self, **query: str | int | None) -> list[dict[str, Any]]:
+        """Jobs, newest first; filters as `state`, `owner`, `queue`, `name`, `limit`."""
+        return list(self.call("GET", "/v1/jobs", query)["jobs"])
+
+
+class Job:
+    """A submitted job. Every method asks the server; one that restarts meanwhile is waited for
+    where the method itself waits (`wait`, `follow`)."""
+
+    def __init__(self, client: Client, number: int, name: str, answer: Mapping[str, Any]) -> None:
+        self.client = client
+        self.number = number
+        self.name = name
+        self.answer = answer  # as the server gave it at submission: warnings, state
+
+    def __repr__(self) -> str:
+        return f"Job({self.number}, {self.name!r})"
+
+    @property
+    def path(self) -> str:
+        return f"/v1/jobs/{self.number}"
+
+    def show(self, **query: str | int | None) -> dict[str, Any]:
+        """State, reason and counts; `tasks=1`, `timeline=1`, `spec=1` for more."""
+        return dict(self.client.call("GET", self.path, query))
+
+    def status(self) -> str:
+        """`queued`, `running` ... `succeeded`, `failed`, `stopped`."""
+        return str(self.show()["state"])
+
+    def tasks(self) -> list[dict[str, Any]]:
+        return list(self.client.call("GET", f"{self.path}/tasks")["tasks"])
+
+    def stop(self, now: bool = False) -> None:
+        """Asks for the end; with `now` without grace."""
+        self.client.call("POST", f"{self.path}/stop", {"now": 1} if now else None)
+
+    def restart(self, reason: str = "") -> None:
+        """All tasks anew, out of the job's budget of retries."""
+        self.client.call("POST", f"{self.path}/restart", {"reason": reason or None})
+
+    def _patient(self, ask: Callable[[], Any]) -> Any:
+        """The answer of a server that may be restarting; a message every ten seconds."""
+        said = time.monotonic()
+        while True:
+            try:
+                return ask()
+            except Unreachable as error:
+                if time.monotonic() - said > 10:
+                    said = time.monotonic()
+                    print(f"muster: {error}; job {self.number} goes on", file=sys.stderr)
+                time.sleep(0.2)
+
+    def wait(self, timeout: float | None = None) -> str:
+        """Its final state. Raises TimeoutError."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        after = 0
+        while True:
+            tree = self._patient(self.show)
+            if tree["state"] in FINAL:
+                return str(tree["state"])
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"job {self.number} is {tree['state']} after {timeout:g} s")
+            after = self._next_event(after, deadline)
+
+    def _next_event(self, after: int, deadline: float | None) -> int:
+        """Returns when something happened to the job; its sequence number."""
+        query = {"follow": 1, "after": after}
+        left = None if deadline is None else max(0.05, deadline - time.monotonic())
+        try:
+            connection, answer = self.client._open("GET", f"{self.path}/events", query, None, left)
+            with contextlib.closing(connection):
+                for line in answer:
+                    event = json.loads(line) if line.strip() else {}
+                    after = int(event.get("seq", after))
+                    if event.get("state") in FINAL:
+                        return after
+        except (MusterError, OSError, ValueError, http.client.HTTPException):
+            time.sleep(0.05)
+        return after
+
+    def logs(self, task: str | None = None, tail: str | None = None) -> str:
+        """What its tasks wrote so far, each line after its task's name."""
+        return "".join(
+            f"{line['task']}  {line['text']}" for line in self._records(task, tail, follow=False)
+        )
+
+    def follow(self, task: str | None = None) -> Iterator[tuple[str, str]]:
+        """(task, text) as its tasks write, until the job has ended."""
+        for line in self._records(task, None, follow=True):
+            yield str(line["task"]), str(line["text"])
+
+    def _records(
+        self, task: str | None, tail: str | None, follow: bool
+    ) -> Iterator[dict[str, Any]]:
+        query = {"task": task, "tail": tail, "follow": 1 if follow else None}
+        for line in self.client.stream(f"{self.path}/logs", query):
+            if "text" in line and "task" in line:
+                yield line
