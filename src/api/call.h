@@ -11,6 +11,7 @@
 #include "text/tree.h"
 
 struct follower;
+struct board_wait;
 
 struct api {
     struct api_config config;
@@ -20,6 +21,7 @@ struct api {
     unsigned char login_key[32], cookie_hash[32]; /* one-time link of the page; session cookie */
     bool has_login_key, has_cookie;
     struct follower *followers; /* open streams of events and logs */
+    struct board_wait *board_waits;
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */
@@ -94,7 +96,12 @@ void follow_line(struct follower *, const struct text_node *); /* one NDJSON lin
 /* Was the job's final event committed? *state gets its word. */
 bool follow_final(struct follower *, const char **state);
 
+void board_news(struct api *); /* board.c: a board has changed */
+
 /* handlers */
+void board_get(struct call *);
+void board_put(struct call *);
+void job_restart(struct call *);
 void job_submit(struct call *);
 void job_batch(struct call *);
 void job_list(struct call *);

@@ -93,8 +93,14 @@ static void on_log(void *arg, uint64_t job, struct task_ref task, uint32_t attem
     }
 }
 
+static void on_board(void *arg)
+{
+    board_news(arg);
+}
+
 void follow_watch(struct api *api)
 {
-    ctl_set_watch(api->config.ctl,
-                  (struct ctl_watch){ .events = on_events, .log = on_log, .arg = api });
+    ctl_set_watch(
+        api->config.ctl,
+        (struct ctl_watch){ .events = on_events, .log = on_log, .board = on_board, .arg = api });
 }

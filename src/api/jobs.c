@@ -340,6 +340,23 @@ void job_stop(struct call *call)
     command(call, call_flag(call, "now") ? CTL_STOP_NOW : CTL_STOP);
 }
 
+#define TASKS_MAX 1024
+
+void job_restart(struct call *call)
+{
+    struct ctl_restart ask = { .owner = call->owner,
+                               .reason = http_query(call->request, "reason", 0),
+                               .counted = call_flag(call, "counted") };
+    const char *task;
+    ask.tasks.at = ARENA_ARRAY(call->arena, TASKS_MAX, const char *);
+    while (ask.tasks.n < TASKS_MAX && (task = http_query(call->request, "task", ask.tasks.n)))
+        ask.tasks.at[ask.tasks.n++] = task;
+    if (!call_job(call, &ask.job))
+        return;
+    call_keep(call);
+    ctl_restart(call->api->config.ctl, &ask, on_done, call);
+}
+
 void job_suspend(struct call *call)
 {
     command(call, CTL_SUSPEND);

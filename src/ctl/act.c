@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat)
+static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat, enum end_by by)
 {
     struct live_task *task = &job->tasks[flat];
     struct engine *engine = ctl->config.engine;
@@ -12,7 +12,7 @@ static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat)
     struct task_ref ref = { .role = (uint16_t)task->place.role, .index = task->place.index };
     struct err err;
     task->end_asked = true;
-    if (engine->ops->stop(engine, generation, &ref, STOP_GRACE, job->notes.end_by, &err))
+    if (engine->ops->stop(engine, generation, &ref, STOP_GRACE, by, &err))
         log_warn("engine.stop", "job=%llu task=%u: %s", (unsigned long long)job->row.number, flat,
                  err.what);
 }
@@ -20,13 +20,17 @@ static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat)
 /* While resources are held after the end, only what still runs is ended; nodes are not released. */
 static void hold(struct ctl *ctl, struct live_job *job)
 {
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
-        const struct live_task *task = &job->tasks[flat];
-        bool lives =
-            task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
-        if (lives && !task->end_asked)
-            end_one(ctl, job, flat);
-    }
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (live_attempt(&job->tasks[flat]) && !job->tasks[flat].end_asked)
+            end_one(ctl, job, flat, job->notes.end_by);
+}
+
+static void end_turned(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (job->tasks[flat].turned && live_attempt(&job->tasks[flat]) &&
+            !job->tasks[flat].end_asked)
+            end_one(ctl, job, flat, BY_POLICY);
 }
 
 static void end_all(struct ctl *ctl, struct live_job *job)
@@ -47,10 +51,12 @@ void act_job(struct ctl *ctl, struct live_job *job)
 {
     if (!job_state_holds(job->row.state) || !job->tasks || !core_spec(ctl, job))
         return;
-    if (!live_closing(job))
+    if (!live_closing(job)) {
         launch_due(ctl, job);
-    else if (job->notes.hold_until_ms > core_now(ctl))
+        end_turned(ctl, job);
+    } else if (job->notes.hold_until_ms > core_now(ctl)) {
         hold(ctl, job);
-    else
+    } else {
         end_all(ctl, job);
+    }
 }

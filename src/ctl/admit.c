@@ -17,25 +17,13 @@ static bool any_role(const struct job_spec *job, bool (*test)(const struct role 
     return false;
 }
 
-static bool role_python(const struct role *r)
-{
-    return r->python != NULL;
-}
 static bool role_after(const struct role *r)
 {
     return r->after.n > 0;
 }
-static bool role_group(const struct role *r)
-{
-    return r->per_group > 0;
-}
 static bool role_run_as(const struct role *r)
 {
     return r->run_as != NULL;
-}
-static bool role_scope(const struct role *r)
-{
-    return r->has_restart_scope && r->restart_scope == RETRY_SCOPE_ROLE;
 }
 static bool role_image(const struct role *r)
 {
@@ -54,25 +42,13 @@ static bool asks_spot(const struct job_spec *j)
 {
     return j->spot_bid_milli > 0;
 }
-static bool asks_python(const struct job_spec *j)
-{
-    return any_role(j, role_python);
-}
 static bool asks_after_role(const struct job_spec *j)
 {
     return any_role(j, role_after);
 }
-static bool asks_group(const struct job_spec *j)
-{
-    return any_role(j, role_group);
-}
 static bool asks_run_as(const struct job_spec *j)
 {
     return any_role(j, role_run_as);
-}
-static bool asks_scope(const struct job_spec *j)
-{
-    return j->retry.scope == RETRY_SCOPE_ROLE || any_role(j, role_scope);
 }
 static bool asks_git(const struct job_spec *j)
 {
@@ -161,31 +137,16 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "spot_bid: nothing is auctioned here",
       .hint = "leave it out" },
-    { .path = "roles.*.python",
-      .asked = asks_python,
-      .severity = SEVERITY_ERROR,
-      .what = "python: entry points are not called by this server",
-      .hint = "run: python -m module" },
     { .path = "roles.*.after",
       .asked = asks_after_role,
       .severity = SEVERITY_ERROR,
       .what = "after: roles of a job start together here",
       .hint = "wait for the peer inside the command" },
-    { .path = "roles.*.per_group",
-      .asked = asks_group,
-      .severity = SEVERITY_ERROR,
-      .what = "per_group: tasks are not grouped here",
-      .hint = "leave it out" },
     { .path = "roles.*.run_as",
       .asked = asks_run_as,
       .severity = SEVERITY_ERROR,
       .what = "run_as: tasks run as the user of the server",
       .hint = "leave it out" },
-    { .path = "retry.scope",
-      .asked = asks_scope,
-      .severity = SEVERITY_ERROR,
-      .what = "retry.scope: roles are not restarted as a whole here",
-      .hint = "task or job" },
     { .path = "inputs.code.git",
       .asked = asks_git,
       .severity = SEVERITY_ERROR,

@@ -1,6 +1,7 @@
 /* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
 #include "ctl/core.h"
+#include "ctl/tasks.h"
 #include "ctl/views.h"
 
 #include "base/mem.h"
@@ -165,6 +166,73 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
     else
         answer->tree = state_tree(&c, answer->arena);
 }
+
+/* ---- restarting ---- */
+
+static int restart_job(struct command *c, bool counted, struct err *err)
+{
+    struct live_job *job = c->job;
+    if (!job_state_holds(job->row.state) || live_closing(job))
+        return err_set(err, ERR_CONFLICT, "job %llu is %s: nothing of it can be restarted",
+                       (unsigned long long)c->row.number, job_state_word(job->row.state));
+    const struct count left = job->spec->retry.unknown;
+    if (settle_restart(c->ctl, job, END_UNKNOWN, counted, c->text))
+        return 0;
+    char text[LIVE_REASON_MAX];
+    snprintf(text, sizeof text, "%.200s; the job has exceeded its %u restarts", c->text,
+             left.kind == COUNT_NUMBER ? left.n : 0);
+    settle_close(c->ctl, job, OUTCOME_FAILED, BY_POLICY, text);
+    return 0;
+}
+
+static int restart_tasks(struct command *c, const struct words *tasks, struct err *err)
+{
+    struct live_job *job = c->job;
+    uint32_t *flat = ARENA_ARRAY(c->ctl->scratch, tasks->n, uint32_t);
+    for (size_t i = 0; i < tasks->n; i++) {
+        flat[i] = tasks_find(job, tasks->at[i]);
+        if (flat[i] == UINT32_MAX)
+            return err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
+                           (unsigned long long)c->row.number, tasks->at[i]);
+    }
+    for (size_t i = 0; i < tasks->n && !live_closing(job); i++)
+        settle_turn(c->ctl, job, flat[i]);
+    return 0;
+}
+
+static int restart(struct command *c, const struct ctl_restart *ask, struct answer *answer)
+{
+    struct err *err = &answer->err;
+    if (core_row(c->ctl, answer->arena, ask->job, &c->row))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    if (!core_may(c->ctl, c->owner, &c->row))
+        return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)c->row.number,
+                       c->row.owner);
+    struct live_job *job = live_find(c->ctl->live, ask->job);
+    if (!job || job_state_final(job->row.state))
+        return ended(c, err);
+    c->job = job;
+    if (!job->tasks || !core_spec(c->ctl, job))
+        return err_set(err, ERR_CONFLICT, "job %llu is %s: it has not begun",
+                       (unsigned long long)c->row.number, job_state_word(job->row.state));
+    if (ask->reason)
+        snprintf(c->text, sizeof c->text, "%.250s", ask->reason);
+    else
+        snprintf(c->text, sizeof c->text, "restarted by %.100s", c->owner);
+    return ask->tasks.n ? restart_tasks(c, &ask->tasks, err) : restart_job(c, ask->counted, err);
+}
+
+void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    struct command c = { .ctl = ctl, .owner = ask->owner };
+    answer->writes = true;
+    answer->job = ask->job;
+    if (restart(&c, ask, answer) == 0)
+        answer->tree = state_tree(&c, answer->arena);
+}
+
+/* ---- nodes ---- */
 
 void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *done, void *arg)
 {

@@ -55,7 +55,7 @@ struct ctl {
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
     uint64_t replan_at; /* a port that was found taken may be tried again */
     size_t looked;      /* waiting jobs the last plan looked at */
-    bool plan_due, in_turn, full, nodes_touched, catalogue_touched;
+    bool plan_due, in_turn, full, nodes_touched, catalogue_touched, board_touched;
     struct catalogue *catalogue;
     uint32_t waiting_for_others; /* live jobs with notes.has_after */
     struct counters counters;
@@ -111,6 +111,12 @@ void settle_job(struct ctl *, struct live_job *);
 void settle_running(struct ctl *, struct live_job *);
 /* Decides the outcome; the job ends once nothing of it is left. */
 void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by, const char *text);
+/* The generation is ended to begin anew, when the job has a retry of that class left (counted) or
+ * in any case. false: none is left, nothing was done. */
+bool settle_restart(struct ctl *, struct live_job *, enum end_class, bool counted,
+                    const char *what);
+/* This attempt is ended and followed by another that costs no retry. */
+void settle_turn(struct ctl *, struct live_job *, uint32_t flat);
 /* A job that holds nothing: final at once. */
 void settle_end(struct ctl *, struct live_job *, enum job_event, const char *text);
 void settle_give_all(struct ctl *, struct live_job *);
@@ -138,6 +144,10 @@ void act_job(struct ctl *, struct live_job *); /* engine calls; only after a com
 
 /* ---- catalogue.c ---- */
 void catalogue_load(struct ctl *);
+
+/* ---- board.c ---- */
+void board_clear(struct ctl *, struct live_job *);
+void board_load(struct ctl *, struct live_job *); /* counts what the rows have */
 
 /* ---- load.c ---- */
 /* A live job from its rows, places taken. NULL: rows that make no sense (logged). */

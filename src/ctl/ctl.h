@@ -28,6 +28,7 @@ struct ctl_config {
     const struct dialects *dialects;
     const char *state_dir;
     const char *program;  /* muster itself, for tasks that call it; NULL: unknown */
+    const char *socket;   /* where tasks of this machine reach this server; NULL: nowhere */
     const char *runs_dir; /* launch directories: runs_dir/<number>/g<generation>/<node> */
     const char *fs_uri;   /* $PAI_DEFAULT_FS_URI */
     const struct uri_root *roots;
@@ -93,6 +94,17 @@ void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
 enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE };
 void ctl_command(struct ctl *, const char *owner, uint64_t job, enum ctl_verb, ctl_done *,
                  void *arg);
+/* Starts a running job anew, or only some of its tasks in their places. counted: a failure the
+ * program itself reports; taken out of the job's retries of class unknown, and the job fails when
+ * none is left. */
+struct ctl_restart {
+    const char *owner;
+    uint64_t job;
+    const char *reason; /* NULL: by whom */
+    bool counted;
+    struct words tasks; /* "worker/0"; none: the whole job */
+};
+void ctl_restart(struct ctl *, const struct ctl_restart *, ctl_done *, void *arg);
 /* Declarations of the catalogue, YAML or JSON: all or none. Answer: {applied: [{kind, name,
  * applied: created, changed or unchanged}]}. For the server's own user. */
 struct ctl_declaration {
@@ -102,6 +114,22 @@ struct ctl_declaration {
 void ctl_declare(struct ctl *, const struct ctl_declaration *, ctl_done *, void *arg);
 void ctl_undeclare(struct ctl *, const char *owner, enum entry_kind, const char *name, ctl_done *,
                    void *arg);
+/* The board of a running job: small texts its tasks leave for each other, kept until the next
+ * generation or the end. Put answers {key, version}: one more each time the key is put. */
+struct ctl_board {
+    const char *owner;
+    uint64_t job;
+    const char *key;
+    const char *value; /* put */
+    size_t len;
+    uint64_t after; /* get: only a later version */
+};
+void ctl_board_put(struct ctl *, const struct ctl_board *, ctl_done *, void *arg);
+/* *tree: {key, value, version}, or NULL when there is none (yet); -1: the job has no board. */
+int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct text_node **tree,
+                  struct err *);
+struct text_node *ctl_board_tree(struct ctl *, struct arena *, const struct ctl_board *,
+                                 struct err *); /* {entries: [...]} */
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
              struct engine_exec *, struct err *);
@@ -147,6 +175,7 @@ int ctl_logs(struct ctl *, struct arena *, uint64_t job, struct ctl_log **, size
 struct ctl_watch {
     void (*events)(void *arg, uint64_t last_seq);
     void (*log)(void *arg, uint64_t job, struct task_ref, uint32_t attempt, uint64_t end);
+    void (*board)(void *arg); /* something was put on a board, or one was emptied */
     void *arg;
 };
 void ctl_set_watch(struct ctl *, struct ctl_watch); /* one watcher (api), NULL functions allowed */

@@ -6,16 +6,20 @@
 #include "ctl/storage.h"
 #include "ctl/task_env.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "text/json.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FILES_MAX     8 /* of one convention */
+#define CONFIG_FILE   "config.json"
+#define CONFIG_MAX    (16u << 20)
 #define ANY_GPU_NAMES "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"
 
 /* ---- identity ---- */
@@ -53,6 +57,7 @@ struct round {
     struct job_place place;
     struct site site;
     struct site_notes notes;
+    const char *dir; /* of the launch that is being made */
     struct host_name *hosts;
     size_t n_hosts;
     struct due *due;
@@ -143,6 +148,19 @@ static void gpu_env(struct arena *arena, const struct role *role, const struct t
             pairs_set(env, arena, names[i], place->n_gpus ? list : nothing[i]);
 }
 
+/* What only tasks of this generation know: they tell each other by it. */
+static void secret_env(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
+                       struct pairs *env)
+{
+    unsigned char raw[TOKEN_LEN];
+    char hex[2 * TOKEN_LEN + 1];
+    launch_token(ctl, job, "/job", raw); /* no node has such a name */
+    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
+    pairs_set(env, arena, "MUSTER_JOB_SECRET", hex);
+    sodium_memzero(raw, sizeof raw);
+    sodium_memzero(hex, sizeof hex);
+}
+
 static void task_ports(struct arena *arena, const struct task_place *place,
                        struct launch_task *task)
 {
@@ -166,7 +184,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .role = role->name,
         .attempt = job->tasks[flat].attempt,
         .run = role->run,
-        .argv = role->argv,
+        .argv = role->python ? task_argv(arena, role) : role->argv,
         .gpus = place->gpus,
         .n_gpus = place->n_gpus,
         .cpu_milli = role->resources.cpu_milli,
@@ -180,6 +198,9 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
     task_env(&ctl->config, arena, &as_placed, &task.env);
     gpu_env(arena, role, place, &task.env);
+    secret_env(ctl, job, arena, &task.env);
+    if (spec->config)
+        pairs_setf(&task.env, arena, "MUSTER_CONFIG", "%s/%s", round->dir, CONFIG_FILE);
     task_ports(arena, place, &task);
     return task;
 }
@@ -260,8 +281,23 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
         facts_hear(ctl, &gone);
 }
 
-static void start(struct ctl *ctl, struct live_job *job, const struct round *round,
-                  const struct due *due, size_t n)
+/* The job's own settings lie beside the launch, for the tasks to read. */
+static int add_config(const struct job_spec *spec, const struct launch *launch, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(CONFIG_MAX);
+    AUTO_FREE char *path = file_join(launch->dir, CONFIG_FILE);
+    if (!spec->config)
+        return 0;
+    json_print(spec->config, 0, &text);
+    if (text.overflow)
+        return err_set(err, ERR_CANNOT, "config: more than 16 MiB");
+    if (file_mkdirs(launch->dir, 0700, err) < 0)
+        return -1;
+    return file_replace(path, text.data, text.len, 0600, err);
+}
+
+static void start(struct ctl *ctl, struct live_job *job, struct round *round, const struct due *due,
+                  size_t n)
 {
     struct arena *arena = arena_create();
     AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, due->node);
@@ -277,7 +313,7 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
         .code_dir = inputs->code.path ? NULL : round->notes.code_dir,
         .code_limit = inputs->code.limit,
         .output_dir = round->notes.output_dir,
-        .python = ctl->config.python,
+        .python = inputs->interpreter ? inputs->interpreter : ctl->config.python,
         .pip = inputs->python,
         .packages = arena_printf(arena, "%s/packages", ctl->config.state_dir),
         .requirements = inputs->requirements,
@@ -292,6 +328,7 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
     struct live_agent *agent = live_agent(job, due->node);
     unsigned char hash[32];
     struct err err = { 0 };
+    round->dir = dir;
     launch_token(ctl, job, due->node, launch.token);
     launch_token_hash(launch.token, hash);
     if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)
@@ -303,7 +340,7 @@ static void start(struct ctl *ctl, struct live_job *job, const struct round *rou
     if (agent)
         agent->launched = true;
     if (add_mounts(ctl, job, round, arena, &launch, &err) ||
-        add_files(ctl, job, round, arena, &launch, &err) ||
+        add_files(ctl, job, round, arena, &launch, &err) || add_config(job->spec, &launch, &err) ||
         ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
         report_failure(ctl, job, due, n, &err);
     sodium_memzero(launch.token, sizeof launch.token);

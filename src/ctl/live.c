@@ -193,6 +193,11 @@ const char *live_task_name(char out[160], const struct live_job *job, uint32_t f
     return out;
 }
 
+bool live_attempt(const struct live_task *task)
+{
+    return task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
+}
+
 bool live_was_up(const struct live_task *task, enum task_state state)
 {
     return state == TASK_RUNNING || (task_state_final(state) && task->started_ms > 0);

@@ -35,6 +35,7 @@ struct live_task {
     bool launch_due;  /* the engine has not been told of the attempt */
     bool again;       /* another attempt follows at not_before_ms */
     bool wants_place; /* that attempt needs a new place */
+    bool turned;      /* this attempt is ended for another one that costs no retry */
     bool end_asked;   /* the engine was told to end this attempt alone */
     struct task_place place;
 };
@@ -71,6 +72,7 @@ struct live_job {
     struct role_tally *tally; /* per role, of this generation */
     uint32_t *up;             /* per role: tasks that run or have ended in this generation */
     VEC(struct live_agent) agents;
+    uint32_t on_board;    /* entries of its board */
     uint32_t launch_seq;  /* highest of this generation */
     uint32_t running;     /* tasks that run now */
     uint32_t again;       /* tasks with .again */
@@ -111,6 +113,7 @@ void live_make_tasks(struct live_job *);
 /* In this state, does the task run or has it run in this attempt? (One that was refused never did.)
  */
 bool live_was_up(const struct live_task *, enum task_state);
+bool live_attempt(const struct live_task *); /* its attempt has not ended */
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(struct live_job *, const char *node); /* NULL: none */
 bool live_closing(const struct live_job *); /* an outcome is decided or a restart under way */

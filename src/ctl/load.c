@@ -90,7 +90,7 @@ static bool holds_place(const struct live_job *job, const struct live_task *task
         return false;
     if (task->again)
         return true;
-    if (task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING)
+    if (live_attempt(task))
         return true;
     return task_state_final(task->state) &&
            (job->spec->limits.hold_ms > 0 ||
@@ -185,6 +185,7 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
             read_tasks(ctl, job, scratch);
             read_attempts(ctl, job, scratch);
             read_agents(ctl, job, scratch);
+            board_load(ctl, job);
             count_states(job);
         }
     }

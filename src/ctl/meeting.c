@@ -221,11 +221,9 @@ static uint32_t count_expected(const struct live_job *job, uint32_t role)
     uint32_t n = 0;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        bool lives =
-            task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
         bool ours = role == WHOLE_JOB || task->place.role == role;
         bool comes = task->again && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
-        n += ours && (lives || comes);
+        n += ours && (live_attempt(task) || comes);
     }
     return n;
 }

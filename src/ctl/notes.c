@@ -105,6 +105,8 @@ const char *notes_of_task(struct arena *arena, const struct live_task *task)
         text_bool(arena, map, "again", true);
     if (task->wants_place)
         text_bool(arena, map, "wants_place", true);
+    if (task->turned)
+        text_bool(arena, map, "turned", true);
     return map->count ? notes_print(arena, map) : NULL;
 }
 
@@ -115,6 +117,7 @@ void notes_read_task(struct arena *scratch, const char *text, struct live_task *
     task->not_before_ms = number(map, "not_before");
     task->again = flag(map, "again");
     task->wants_place = flag(map, "wants_place");
+    task->turned = flag(map, "turned");
 }
 
 static void put_numbers(struct arena *arena, struct text_node *list, const uint32_t *at, uint32_t n)

@@ -45,7 +45,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
         return;
     job->again -= task->again;
     job->wants_place -= task->wants_place;
-    task->again = task->wants_place = task->end_asked = false;
+    task->again = task->wants_place = task->turned = task->end_asked = false;
     task->launch_due = true;
     task->attempt++;
     task->place.attempt = task->attempt;
@@ -146,6 +146,7 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->attempt_state = ATTEMPT_NONE;
         task->used = (struct retry_used){ 0 };
         task->again = task->wants_place = true;
+        task->turned = false;
         event_task(ctl, job, flat, TASK_EV_RESET);
     }
     job->again = job->wants_place = job->row.tasks;
@@ -230,6 +231,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     if (!take(ctl, job, entry))
         return;
     live_make_tasks(job);
+    board_clear(ctl, job);
     arena_reset(job->places);
     vec_clear(&job->agents);
     job->row.generation++;

@@ -58,12 +58,36 @@ static struct text_node *end_body(struct ctl *ctl, const struct ended *end, cons
     return body;
 }
 
-/* Peers were told this task's ports: new ones mean a new generation. */
-static bool restarts_alone(const struct live_job *job, uint32_t role, enum end_class class)
+static enum retry_scope scope_of(const struct live_job *job, uint32_t role)
 {
     const struct role *r = &job->spec->roles[role];
-    enum retry_scope scope = r->has_restart_scope ? r->restart_scope : job->spec->retry.scope;
-    return scope == RETRY_SCOPE_TASK && (class != END_CONFLICT || job->row.tasks == 1);
+    return r->has_restart_scope ? r->restart_scope : job->spec->retry.scope;
+}
+
+/* Peers were told this task's ports: new ones mean a new generation. */
+static bool restarts_in_place(const struct live_job *job, uint32_t role, enum end_class class)
+{
+    return scope_of(job, role) != RETRY_SCOPE_JOB && (class != END_CONFLICT || job->row.tasks == 1);
+}
+
+/* Retries so far that count: of the task, or of all tasks of a role that restarts as a whole. */
+static struct retry_used used_so_far(const struct live_job *job, uint32_t flat)
+{
+    const struct live_task *task = &job->tasks[flat];
+    struct retry_used sum = { 0 };
+    if (scope_of(job, task->place.role) == RETRY_SCOPE_TASK)
+        return task->used;
+    for (uint32_t i = 0; i < job->row.tasks; i++) {
+        const struct retry_used *used = &job->tasks[i].used;
+        if (job->tasks[i].place.role != task->place.role)
+            continue;
+        sum.platform += used->platform;
+        sum.conflict += used->conflict;
+        sum.unknown += used->unknown;
+        sum.user += used->user;
+        sum.success += used->success;
+    }
+    return sum;
 }
 
 static uint64_t paced(const struct live_task *task, const struct ending *ending, uint32_t times,
@@ -135,7 +159,6 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
                  end->words.class != END_CONFLICT;
-    retry_count_one(&task->used, end->words.class);
     event_task(ctl, job, end->flat, TASK_EV_RETRY);
     task->again = true;
     task->not_before_ms = core_now(ctl) + delay;
@@ -190,6 +213,50 @@ static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *
         give(ctl, job, task);
 }
 
+void settle_turn(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    struct live_task *task = &job->tasks[flat];
+    if (!live_attempt(task) || task->turned)
+        return;
+    task->turned = true;
+    event_task_row(ctl, job, flat);
+    core_touch(ctl, job);
+}
+
+/* The others of its role are ended for the one that failed; those that ended well stay ended. */
+static void turn_role(struct ctl *ctl, struct live_job *job, uint32_t role)
+{
+    for (uint32_t i = 0; i < job->row.tasks; i++)
+        if (job->tasks[i].place.role == role)
+            settle_turn(ctl, job, i);
+}
+
+/* Does the attempt lead to another one in this generation? Then that one is on its way. */
+static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *end,
+                    const char *what)
+{
+    struct live_task *task = &job->tasks[end->flat];
+    const struct retry_used used = used_so_far(job, end->flat);
+    enum end_class class = end->words.class;
+    struct retry_decision decision = { .answer = RETRY_NOW, .next = task->attempt + 1 };
+    bool asked = task->turned;
+    if (live_closing(job))
+        return false;
+    if (!asked) {
+        if (!restarts_in_place(job, task->place.role, class))
+            return false;
+        decision = retry_decide(&job->spec->retry, &used, class);
+        if (decision.answer == RETRY_NO)
+            return false;
+        retry_count_one(&task->used, class);
+    }
+    task->turned = false;
+    retry_task(ctl, job, end, &decision, what);
+    if (!asked && class != END_SUCCESS && scope_of(job, task->place.role) == RETRY_SCOPE_ROLE)
+        turn_role(ctl, job, task->place.role);
+    return true;
+}
+
 void settle_attempt(struct ctl *ctl, struct live_job *job, uint32_t flat,
                     const struct ending *ending, uint64_t at_ms)
 {
@@ -207,18 +274,20 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, uint32_t flat,
         block_ports(ctl, task);
     snprintf(what, sizeof what, "%.100s on %.60s %.150s", live_task_name(name, job, flat),
              task->place.node, words_end(how, ending));
-    if (!live_closing(job) && restarts_alone(job, task->place.role, end.words.class)) {
-        struct retry_decision decision =
-            retry_decide(&job->spec->retry, &task->used, end.words.class);
-        if (decision.answer != RETRY_NO) {
-            retry_task(ctl, job, &end, &decision, what);
-            return;
-        }
-    }
-    end_task(ctl, job, &end, what);
+    if (!goes_on(ctl, job, &end, what))
+        end_task(ctl, job, &end, what);
 }
 
 /* ---- the job ---- */
+
+/* A role that restarts as a whole begins when the last of it has ended. */
+static bool waits_for_role(const struct live_job *job, uint32_t role)
+{
+    for (uint32_t i = 0; i < job->row.tasks; i++)
+        if (job->tasks[i].place.role == role && job->tasks[i].turned)
+            return scope_of(job, role) == RETRY_SCOPE_ROLE;
+    return false;
+}
 
 void settle_again(struct ctl *ctl, struct live_job *job)
 {
@@ -228,7 +297,7 @@ void settle_again(struct ctl *ctl, struct live_job *job)
     uint32_t seq = job->launch_seq + 1;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->again || task->wants_place)
+        if (!task->again || task->wants_place || waits_for_role(job, task->place.role))
             continue;
         if (task->not_before_ms > now)
             core_wake(ctl, task->not_before_ms);
@@ -334,6 +403,21 @@ static void restart(struct ctl *ctl, struct live_job *job, const struct retry_de
     event_job(ctl, job, JOB_EV_RESTART, text, NULL);
 }
 
+bool settle_restart(struct ctl *ctl, struct live_job *job, enum end_class class, bool counted,
+                    const char *what)
+{
+    struct retry_decision decision = { .answer = RETRY_NOW, .next = job->row.restarts + 2 };
+    if (counted)
+        decision = retry_decide(&job->spec->retry, &job->notes.used, class);
+    if (decision.answer == RETRY_NO)
+        return false;
+    restart(ctl, job, &decision, what);
+    if (counted)
+        retry_count_one(&job->notes.used, class);
+    event_job_row(ctl, job);
+    return true;
+}
+
 static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *verdict)
 {
     char text[LIVE_REASON_MAX];
@@ -344,15 +428,9 @@ static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *
                  job->row.tasks);
     else
         snprintf(text, sizeof text, "%s", verdict->reason);
-    if (job->spec->retry.scope == RETRY_SCOPE_JOB || class == END_CONFLICT) {
-        struct retry_decision decision = retry_decide(&job->spec->retry, &job->notes.used, class);
-        if (decision.answer != RETRY_NO) {
-            restart(ctl, job, &decision, text);
-            retry_count_one(&job->notes.used, class);
-            event_job_row(ctl, job);
-            return;
-        }
-    }
+    bool anew = job->spec->retry.scope == RETRY_SCOPE_JOB || class == END_CONFLICT;
+    if (anew && settle_restart(ctl, job, class, true, text))
+        return;
     settle_close(ctl, job, verdict->outcome, BY_POLICY, text);
 }
 
@@ -377,6 +455,7 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
     if (job_state_final(next))
         job->row.ended_ms = now;
     event_job(ctl, job, event, text, NULL);
+    board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
         store_set_keep(ctl->config.store, job->row.id, keep ? now + keep : 0, NULL);
         ctl->plan_due |= ctl->waiting_for_others > 0;

@@ -1,5 +1,8 @@
-/* The launcher's part of a task's environment. Pure. */
+/* What every task is told of itself, the launcher's part of its environment, and the command of a
+ * Python entry point. Pure. */
 #include "ctl/task_env.h"
+
+#include "base/mem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,9 +53,11 @@ static void put_defaults(const struct making *m, const struct task_place *place)
     if (m->role->replicas > 1)
         put(m, "PET_NNODES", "%u:%u", m->role->min ? m->role->min : m->role->replicas,
             m->role->replicas);
+    if (m->role->python)
+        put(m, "PET_NODE_RANK", "%u", place->index);
     if (l->has_ranks_per_node)
         put(m, "PET_NPROC_PER_NODE", "%u", l->ranks_per_node);
-    else if (job_launcher_set(l) && place->n_gpus > 0)
+    else if (job_launcher_set(l) && place->n_gpus > 0 && !m->role->python)
         put(m, "PET_NPROC_PER_NODE", "%u", place->n_gpus);
     if (l->has_max_restarts)
         put(m, "PET_MAX_RESTARTS", "%u", l->max_restarts);
@@ -60,6 +65,18 @@ static void put_defaults(const struct making *m, const struct task_place *place)
         put(m, "PET_NODE_UNIT", "%u", l->node_unit);
     if (l->node_check)
         put(m, "PET_NETWORK_CHECK", "1");
+}
+
+struct words task_argv(struct arena *arena, const struct role *role)
+{
+    static const char *const alone[] = { "python", "-m", "muster.worker" };
+    static const char *const launched[] = { "torchrun", "-m", "muster.worker" };
+    const char *const *head = job_launcher_set(&role->launcher) ? launched : alone;
+    struct words argv = { .at = ARENA_ARRAY(arena, ARRAY_LEN(alone) + 1, const char *) };
+    for (size_t i = 0; i < ARRAY_LEN(alone); i++)
+        argv.at[argv.n++] = head[i];
+    argv.at[argv.n++] = role->python;
+    return argv;
 }
 
 void task_env(const struct ctl_config *config, struct arena *arena, const struct dialect_task *task,
@@ -75,6 +92,9 @@ void task_env(const struct ctl_config *config, struct arena *arena, const struct
     put(&m, "MUSTER_TASK_INDEX", "%u", place->index);
     put(&m, "MUSTER_TASK_NODE", "%s", place->node ? place->node : "");
     put(&m, "MUSTER_TASK_ADDRESS", "%s", place->address ? place->address : "");
+    put(&m, "MUSTER_RESTART_COUNT", "%u", place->attempt ? place->attempt - 1 : 0);
+    if (config->socket)
+        put(&m, "MUSTER_SERVER", "unix:%s", config->socket);
     put_launchers(&m, config, promised);
     if (promised)
         put_defaults(&m, place);

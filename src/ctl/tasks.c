@@ -202,8 +202,7 @@ int ctl_logs(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_log *
 
 /* ---- exec ---- */
 
-/* "worker" means worker/0. */
-static uint32_t find_task(const struct live_job *job, const char *text)
+uint32_t tasks_find(const struct live_job *job, const char *text)
 {
     char role[JOB_NAME_MAX + 1];
     uint32_t position;
@@ -236,7 +235,7 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
         return err_set(err, ERR_CANNOT, "the %s engine cannot run commands inside tasks",
                        engine->ops->name);
-    uint32_t flat = find_task(job, task);
+    uint32_t flat = tasks_find(job, task);
     if (flat == UINT32_MAX)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
                        (unsigned long long)job->row.number, task);

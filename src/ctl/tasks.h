@@ -9,6 +9,10 @@
 const struct job_spec *tasks_spec(struct ctl *, struct arena *, const struct job_row *);
 /* Flat position of a row's task, or UINT32_MAX when the job has none such. */
 uint32_t tasks_flat(const struct job_spec *, struct task_ref);
+/* Flat position of "worker/2" of a live job whose spec is there; "worker" means worker/0.
+ * UINT32_MAX: it has no such task. */
+struct live_job;
+uint32_t tasks_find(const struct live_job *, const char *text);
 /* [Task], roles in order, with their attempts. */
 struct text_node *tasks_tree(struct ctl *, struct arena *, const struct job_row *);
 

@@ -166,7 +166,8 @@ static bool commit(struct ctl *ctl)
             return false;
         }
     }
-    ctl->nodes_touched = ctl->catalogue_touched = false;
+    bool board = ctl->board_touched;
+    ctl->nodes_touched = ctl->catalogue_touched = ctl->board_touched = false;
     meetings_committed(ctl);
     facts_committed(ctl);
     answer_all(ctl);
@@ -175,6 +176,8 @@ static bool commit(struct ctl *ctl)
     if (last != ctl->last_event && ctl->watch.events)
         ctl->watch.events(ctl->watch.arg, last);
     ctl->last_event = last;
+    if (board && ctl->watch.board)
+        ctl->watch.board(ctl->watch.arg);
     act_all(ctl);
     arena_reset(ctl->scratch);
     return true;

@@ -11,6 +11,8 @@
 
 #define ANSWER_MAX ((size_t)1 << 30)
 
+#define UNIX_URL "unix:"
+
 struct http_client {
     CURL *curl;
     char *socket_path, *url, *token;
@@ -26,8 +28,13 @@ struct http_client *http_client_create(const struct http_client_config *config, 
         err_set(err, ERR_SYSTEM, "libcurl does not start");
         return NULL;
     }
-    c->socket_path = mem_strdup(config->socket_path);
-    c->url = mem_strdup(config->url ? config->url : "http://muster");
+    const char *url = config->url, *socket = config->socket_path;
+    if (url && strncmp(url, UNIX_URL, sizeof UNIX_URL - 1) == 0) {
+        socket = url + sizeof UNIX_URL - 1;
+        url = NULL;
+    }
+    c->socket_path = mem_strdup(socket);
+    c->url = mem_strdup(url ? url : "http://muster");
     c->token = mem_strdup(config->token);
     c->timeout_ms = config->timeout_ms;
     return c;

@@ -44,10 +44,31 @@ static void check_gangs(const struct checker *c)
     }
 }
 
+/* Where one role of a set says how many share a node, all have as many such groups. */
+static void check_groups(const struct checker *c, const struct colocate *set, size_t i)
+{
+    const struct role *first = NULL;
+    bool grouped = false;
+    for (size_t k = 0; k < set->roles.n; k++) {
+        const struct role *role = job_role(c->job, set->roles.at[k], NULL);
+        grouped = grouped || (role && role->per_group);
+    }
+    for (size_t k = 0; grouped && k < set->roles.n; k++) {
+        const struct role *role = job_role(c->job, set->roles.at[k], NULL);
+        first = first ? first : role;
+        if (role && job_groups(role) != job_groups(first))
+            check_fail(c, check_path("place.together[%zu].roles[%zu]", i, k).text,
+                       "replicas / per_group the same in all of them",
+                       "is %s with %u groups, and %s has %u", role->name, job_groups(role),
+                       first->name, job_groups(first));
+    }
+}
+
 static void check_shares(const struct checker *c, size_t i)
 {
     const struct colocate *set = &c->job->placing.together[i];
     check_role_names(c, &set->roles, check_path("place.together[%zu].roles", i).text);
+    check_groups(c, set, i);
     for (size_t k = 0; k < set->shares.n; k++) {
         const struct pair *share = &set->shares.at[k];
         struct check_path path = check_path("place.together[%zu].shares.%.100s", i, share->name);
@@ -85,6 +106,9 @@ static void check_inputs(const struct checker *c)
                    "comes from more than one source");
     if (code->at && !code->git)
         check_fail(c, "inputs.code.at", "git: https://...", "names a version, and there is no git");
+    if (inputs->interpreter && inputs->interpreter[0] != '/')
+        check_fail(c, "inputs.interpreter", "/usr/bin/python3",
+                   "is \"%.80s\", not an absolute path", inputs->interpreter);
     if (code->path && code->path[0] != '/')
         check_fail(c, "inputs.code.path", "/root/code", "is \"%.80s\", not an absolute path",
                    code->path);

@@ -26,6 +26,10 @@ static void check_replicas(const struct checker *c, const struct role *role)
     else if (role->min == 0 || role->min > role->replicas)
         check_fail(c, path.text, "min no larger than max", "has min %u and max %u", role->min,
                    role->replicas);
+    if (role->per_group && role->replicas % role->per_group)
+        check_fail(c, check_role_path(role, "per_group").text, "a divisor of replicas",
+                   "is %u, and %u replicas are not divisible by it", role->per_group,
+                   role->replicas);
     if (role->done.failed.kind == COUNT_NUMBER && role->done.failed.n > role->replicas)
         check_warn(c, check_role_path(role, "done.failed").text, "never",
                    "is %u and the role has %u task%s: it never decides", role->done.failed.n,

@@ -31,6 +31,15 @@ static bool waited_for(const struct job_spec *job, const struct role *role)
     return true;
 }
 
+/* The first role whose failures decide when the job is over anyway. */
+static const struct role *failed_late(const struct job_spec *job, const struct role_tally *tally)
+{
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (job->roles[i].done.failed.kind == COUNT_ALWAYS && tally[i].failed > 0)
+            return &job->roles[i];
+    return NULL;
+}
+
 static struct verdict all_ended(const struct job_spec *job, const struct role_tally *tally)
 {
     uint32_t succeeded = 0, failed = 0, stopped = 0;
@@ -45,6 +54,15 @@ static struct verdict all_ended(const struct job_spec *job, const struct role_ta
         stopped += tally[i].stopped;
     }
     struct verdict verdict = { .outcome = OUTCOME_SUCCEEDED };
+    const struct role *late = failed_late(job, tally);
+    if (late) {
+        verdict =
+            (struct verdict){ .outcome = OUTCOME_FAILED, .role = (uint32_t)(late - job->roles) };
+        snprintf(verdict.reason, sizeof verdict.reason,
+                 "all tasks ended, and %u of %u tasks of %.60s failed", tally[verdict.role].failed,
+                 late->replicas, late->name);
+        return verdict;
+    }
     if (job->n_roles == 1 && failed + stopped == 0)
         snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks ended with 0",
                  job->roles[0].name, succeeded, succeeded);

@@ -100,6 +100,14 @@ bool field_is_default(const struct field *f, const void *base)
     }
 }
 
+const char *field_count_word(const struct field *f)
+{
+    return f->counts & FIELD_FOR_EVER ? "always"
+           : f->counts & FIELD_ALL    ? "all"
+           : f->counts & FIELD_AT_END ? "at_end"
+                                      : NULL;
+}
+
 struct count field_default_count(const struct field *f)
 {
     if (!f->def_text)

@@ -49,7 +49,12 @@ enum field_flags {
     FIELD_OPEN = 1 << 7,   /* OBJECT, LIST, MAP: keys that no row of .table names are left alone */
 };
 
-enum field_counts { FIELD_NEVER = 1, FIELD_FOR_EVER = 2 /* "always" */, FIELD_ALL = 4 /* "all" */ };
+enum field_counts {
+    FIELD_NEVER = 1,
+    FIELD_FOR_EVER = 2, /* "always" */
+    FIELD_ALL = 4,      /* "all" */
+    FIELD_AT_END = 8    /* "at_end" */
+};
 
 struct field_word {
     const char *word; /* NULL ends the table */

@@ -128,7 +128,7 @@ static void encode_count(struct arena *arena, struct text_node *parent, const ch
     else if (count.kind == COUNT_NEVER)
         text_str(arena, parent, key, "never");
     else
-        text_str(arena, parent, key, f->counts & FIELD_ALL ? "all" : "always");
+        text_str(arena, parent, key, field_count_word(f));
 }
 
 static void encode_time(struct arena *arena, struct text_node *parent, const char *key,

@@ -21,10 +21,8 @@ static void put_counts(struct buf *out, const struct field *f)
     buf_puts(out, "number");
     if (f->counts & FIELD_NEVER)
         buf_puts(out, ", `never`");
-    if (f->counts & FIELD_FOR_EVER)
-        buf_puts(out, ", `always`");
-    if (f->counts & FIELD_ALL)
-        buf_puts(out, ", `all`");
+    if (field_count_word(f))
+        buf_addf(out, ", `%s`", field_count_word(f));
 }
 
 static void put_number(struct buf *out, const struct field *f)

@@ -236,8 +236,8 @@ int field_decode_count(const struct field_in *in, const struct field *f,
     names[n++] = "a number";
     if (f->counts & FIELD_NEVER)
         names[n++] = "never";
-    if (f->counts & (FIELD_FOR_EVER | FIELD_ALL))
-        names[n++] = f->counts & FIELD_ALL ? "all" : "always";
+    if (field_count_word(f))
+        names[n++] = field_count_word(f);
     for (size_t i = 1; i < n && node->kind == TEXT_STR; i++) {
         if (strcmp(node->str, names[i]) == 0) {
             count->kind = strcmp(names[i], "never") == 0 ? COUNT_NEVER : COUNT_ALWAYS;

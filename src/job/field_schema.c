@@ -97,10 +97,8 @@ static void schema_count(struct arena *arena, struct text_node *into, const stru
     struct text_node *words = text_list(arena, branch(arena, any), "enum");
     if (f->counts & FIELD_NEVER)
         text_str(arena, words, NULL, "never");
-    if (f->counts & FIELD_FOR_EVER)
-        text_str(arena, words, NULL, "always");
-    if (f->counts & FIELD_ALL)
-        text_str(arena, words, NULL, "all");
+    if (field_count_word(f))
+        text_str(arena, words, NULL, field_count_word(f));
 }
 
 /* ---- many ---- */

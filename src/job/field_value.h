@@ -13,6 +13,8 @@ uint64_t field_get_number(const struct field *, const void *base);
 /* LIST and MAP: the number of elements. */
 void field_put_n(const struct field *, void *base, size_t n);
 size_t field_get_n(const struct field *, const void *base);
+/* The word for COUNT_ALWAYS in this field; NULL: it has none. */
+const char *field_count_word(const struct field *);
 struct count field_default_count(const struct field *);
 
 /* ---- decoding: problems. Each returns -1 ---- */

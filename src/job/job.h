@@ -25,7 +25,7 @@ enum count_kind {
     COUNT_UNSET,
     COUNT_NUMBER,
     COUNT_NEVER,
-    COUNT_ALWAYS /* "always", or "all" for done.succeeded */
+    COUNT_ALWAYS /* "always"; "all" for done.succeeded, "at_end" for done.failed */
 };
 struct count {
     enum count_kind kind;
@@ -83,7 +83,8 @@ struct resources {                         /* per task */
     struct amounts custom;  /* licences and the like */
 };
 struct done {               /* completion policy of a role */
-    struct count failed;    /* NUMBER n: n failed tasks fail the job; NEVER. default 1 */
+    struct count failed;    /* NUMBER n: n failed tasks fail the job; ALWAYS ("at_end"): one does,
+                               once the job is over; NEVER. default 1 */
     struct count succeeded; /* NUMBER n: n succeeded tasks succeed the job; ALWAYS ("all"): all
                                tasks of the job; NEVER: the job's end does not wait for the role.
                                default all */
@@ -98,12 +99,13 @@ struct role {
     struct place place;
     uint32_t replicas;  /* tasks now; = max when elastic */
     uint32_t min;       /* = replicas unless {min, max} was given */
-    uint32_t per_group; /* 0: none */
+    uint32_t per_group; /* tasks that share a node: index i is in group i / per_group; 0: none */
     bool driver;
     struct words after; /* roles that must run first */
     const char *run;    /* shell text, run by bash -c (or NULL) */
     struct words argv;  /* or a program with arguments, no shell */
-    const char *python; /* or a Python entrypoint "module:function" */
+    const char *python; /* or a Python entrypoint: module.function, module.Class or script.py ARGS,
+                           run by `python -m muster.worker` */
     struct launcher launcher;
     const char *image;
     struct resources resources;
@@ -115,6 +117,12 @@ struct role {
     bool has_restart_scope;
     const char *run_as;
 };
+
+/* Groups of tasks that share a node; without per_group each task is one. */
+static inline uint32_t job_groups(const struct role *role)
+{
+    return role->per_group ? role->replicas / role->per_group : role->replicas;
+}
 
 /* ---- parts ---- */
 struct job_after {
@@ -157,6 +165,7 @@ struct inputs {
     struct code code;
     struct mount *data;
     size_t n_data;
+    const char *interpreter;   /* Python whose packages the tasks see; NULL: the server's */
     struct words python;       /* packages */
     const char *requirements;  /* file */
     struct words secrets;      /* by reference */

@@ -100,9 +100,11 @@ static const struct field resource_fields[] = {
 };
 
 static const struct field done_fields[] = {
-    FIELD(COUNT, "failed", struct done, failed, .counts = FIELD_NEVER, .min = 1, .def = 1,
-          .unit = "tasks",
-          .doc = "so many failed tasks of the role fail the job; `never` turns the rule off"),
+    FIELD(COUNT, "failed", struct done, failed, .counts = FIELD_NEVER | FIELD_AT_END, .min = 1,
+          .def = 1, .unit = "tasks",
+          .doc =
+              "so many failed tasks of the role fail the job; `at_end`: one does, once all tasks "
+              "have ended; `never` turns the rule off"),
     FIELD(COUNT, "succeeded", struct done, succeeded, .counts = FIELD_ALL | FIELD_NEVER, .min = 1,
           .def_text = "all", .unit = "tasks",
           .doc = "so many succeeded tasks of the role make the job a success; `all`: when all "
@@ -130,8 +132,11 @@ const struct field role_fields[] = {
     FIELD_SAME(CUSTOM, "replicas", .hooks = &replicas_hooks,
                .doc = "tasks of this role; with a range the job starts from the least and takes "
                       "more as room appears"),
-    FIELD(U32, "per_group", struct role, per_group, .max = JOB_MAX_TASKS,
-          .doc = "tasks of this role in each group of the job; 0: no groups"),
+    FIELD(
+        U32, "per_group", struct role, per_group, .max = JOB_MAX_TASKS,
+        .doc =
+            "tasks of this role that share a node, in order of their index; with `place.together` "
+            "their share of one unit; 0: no groups"),
     FIELD(BOOL, "driver", struct role, driver, .doc = "the role that drives the others"),
     FIELD(WORDS, "after", struct role, after, .flags = FIELD_ONE, .max = JOB_MAX_ROLES,
           .doc = "roles that must run before this one starts"),
@@ -139,8 +144,11 @@ const struct field role_fields[] = {
           .doc = "shell text, run by bash; one of run, argv and python is needed"),
     FIELD(WORDS, "argv", struct role, argv, .flags = FIELD_ARGS, .max = 4096,
           .doc = "a program with its arguments, without a shell"),
-    FIELD(TEXT, "python", struct role, python, .min = 1,
-          .doc = "a Python entry point, `module:function`"),
+    FIELD(TEXT, "python", struct role, python, .min = 1, .max = 65536,
+          .doc =
+              "a Python entry point: `module.function`, `module.Class` (its `run()` is called) or "
+              "`script.py` with arguments; run by `python -m muster.worker`, with `launcher` under "
+              "muster's launcher"),
     FIELD(OBJECT, "launcher", struct role, launcher, .table = launcher_fields,
           .doc = "settings of the elastic launcher in each task: with any of them `torchrun` and "
                  "`dlrover-run` in the command are muster's own, the tasks of the role form one "

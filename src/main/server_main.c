@@ -290,6 +290,7 @@ static int make_core(struct server *s, struct err *err)
                                  .dialects = wire_dialects(),
                                  .state_dir = s->files.dir,
                                  .program = own_program(s->arena),
+                                 .socket = s->files.socket,
                                  .runs_dir = s->files.runs,
                                  .fs_uri = c->at[SETTING_FS_URI].text,
                                  .roots = dirs,

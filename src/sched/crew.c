@@ -1,7 +1,8 @@
 /* Making groups of a job's tasks.
  *
  * Roles of a `together` set form units: with g the greatest common divisor of their replicas there
- * are g units, each with replicas/g tasks of every role. Every other role has units of one task.
+ * are g units, each with replicas/g tasks of every role. Where roles say per_group, a unit has that
+ * many of them; a role with per_group is a set of its own. Every other role has units of one task.
  * Groups are ordered so that what fits in few places comes first: ports by number, then gpu, cpu,
  * memory. */
 #include "sched/crew.h"
@@ -17,12 +18,13 @@ static bool contains(const struct words *w, const char *name)
     return false;
 }
 
-static const struct words *together_with(const struct job_spec *job, const char *role)
+/* The roles whose tasks make a unit with those of this one; none: its tasks go one by one. */
+static struct words together_with(const struct job_spec *job, struct role *role)
 {
     for (size_t i = 0; i < job->placing.n_together; i++)
-        if (contains(&job->placing.together[i].roles, role))
-            return &job->placing.together[i].roles;
-    return NULL;
+        if (contains(&job->placing.together[i].roles, role->name))
+            return job->placing.together[i].roles;
+    return role->per_group > 1 ? (struct words){ .at = &role->name, .n = 1 } : (struct words){ 0 };
 }
 
 static uint32_t common_divisor(uint32_t a, uint32_t b)
@@ -33,6 +35,18 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
         b = rest;
     }
     return a;
+}
+
+/* Units of a set: as many as its roles have groups, or what divides them all. */
+static uint32_t set_units(const struct job_spec *job, const struct words *set)
+{
+    uint32_t units = 0;
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct role *role = &job->roles[i];
+        if (contains(set, role->name) && role->replicas)
+            units = common_divisor(job_groups(role), units);
+    }
+    return units;
 }
 
 static uint32_t role_least(const struct role *r)
@@ -91,11 +105,11 @@ static void group_of_set(struct crew *crew, const struct want *wants, const stru
     const struct job_spec *job = crew->job;
     g->members = ARENA_ARRAY(crew->arena, job->n_roles, struct member);
     g->pin = UINT32_MAX;
+    g->units = set_units(job, set);
     for (uint32_t i = 0; i < job->n_roles; i++) {
         if (!contains(set, job->roles[i].name) || !job->roles[i].replicas)
             continue;
         g->members[g->n_members++] = (struct member){ .want = &wants[i] };
-        g->units = common_divisor(job->roles[i].replicas, g->units);
         g->name = g->name ? arena_printf(crew->arena, "%s+%s", g->name, job->roles[i].name)
                           : job->roles[i].name;
     }
@@ -172,14 +186,14 @@ void crew_init(struct crew *crew, struct arena *arena, struct cluster *cluster,
     const struct want *wants = begin(crew, arena, cluster, job);
     crew->groups = ARENA_ARRAY(arena, job->n_roles, struct group);
     for (uint32_t i = 0; i < job->n_roles; i++) {
-        const struct words *set = together_with(job, job->roles[i].name);
+        const struct words set = together_with(job, &job->roles[i]);
         crew->n_places += job->roles[i].replicas;
         if (!job->roles[i].replicas)
             continue;
-        if (!set)
+        if (!set.n)
             group_of_role(crew, &wants[i]);
-        else if (leads(job, i, set))
-            group_of_set(crew, wants, set);
+        else if (leads(job, i, &set))
+            group_of_set(crew, wants, &set);
     }
     for (size_t i = 0; i < crew->n_groups; i++)
         crew->elastic = crew->elastic || crew->groups[i].least < crew->groups[i].units;
@@ -222,14 +236,11 @@ void crew_seat(struct crew *crew)
 
 /* ---- some tasks of a running job ---- */
 
-/* Tasks of the role that a unit of the set has; units as group_of_set() makes them. */
+/* Tasks of the role that a unit of the set has. */
 static uint32_t tasks_in_unit(const struct job_spec *job, const struct words *set,
                               const struct role *role)
 {
-    uint32_t units = 0;
-    for (size_t i = 0; i < job->n_roles; i++)
-        if (contains(set, job->roles[i].name))
-            units = common_divisor(job->roles[i].replicas, units);
+    uint32_t units = set_units(job, set);
     return units && role->replicas >= units ? role->replicas / units : 1;
 }
 
@@ -237,15 +248,15 @@ static uint32_t tasks_in_unit(const struct job_spec *job, const struct words *se
 static uint32_t pinned(const struct crew *crew, const struct sched_more *more, struct task_ref task)
 {
     const struct job_spec *job = crew->job;
-    const struct role *own = &job->roles[task.role];
-    const struct words *set = together_with(job, own->name);
-    if (!set)
+    struct role *own = &job->roles[task.role];
+    const struct words set = together_with(job, own);
+    if (!set.n)
         return UINT32_MAX;
-    uint32_t unit = task.index / tasks_in_unit(job, set, own);
+    uint32_t unit = task.index / tasks_in_unit(job, &set, own);
     for (size_t i = 0; i < more->n_held; i++) {
         const struct task_place *p = &more->held[i];
         const struct role *r = &job->roles[p->role];
-        if (contains(set, r->name) && p->index / tasks_in_unit(job, set, r) == unit)
+        if (contains(&set, r->name) && p->index / tasks_in_unit(job, &set, r) == unit)
             return cluster_find(crew->cluster, p->node);
     }
     return UINT32_MAX;

@@ -48,6 +48,11 @@
     X(PUT_OBJECT, "INSERT INTO object (kind, project, name, spec, version) VALUES (?,?,?,?,1)"     \
                   " ON CONFLICT DO UPDATE SET spec = excluded.spec, version = version + 1")        \
     X(DELETE_OBJECT, "DELETE FROM object WHERE kind = ? AND project = ? AND name = ?")             \
+    X(DROP_OBJECTS, "DELETE FROM object WHERE kind = ? AND project = ?")                           \
+    X(GET_OBJECT, "SELECT spec, version FROM object"                                               \
+                  " WHERE kind = ? AND project = ? AND name = ?")                                  \
+    X(OBJECTS_OF, "SELECT project, name, spec, version FROM object"                                \
+                  " WHERE kind = ? AND project = ?")                                               \
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \

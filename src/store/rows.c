@@ -338,13 +338,36 @@ int store_delete_object(struct store *st, const struct object_row *row, struct e
     return db_run(st, s, err);
 }
 
-int store_objects(struct store *st, struct arena *a, const char *kind, struct object_row **rows,
-                  size_t *n, struct err *err)
+int store_drop_objects(struct store *st, const char *kind, const char *project, struct err *err)
 {
-    sqlite3_stmt *s = db_stmt(st, STMT_OBJECTS, err);
+    sqlite3_stmt *s = db_write(st, STMT_DROP_OBJECTS, err);
     if (!s)
         return -1;
     db_text(s, 1, kind);
+    db_text(s, 2, project);
+    return db_run(st, s, err);
+}
+
+int store_get_object(struct store *st, struct arena *a, struct object_row *row, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_OBJECT, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, row->kind);
+    db_text(s, 2, row->project ? row->project : "");
+    db_text(s, 3, row->name);
+    int found = db_step(st, s, err);
+    if (found == 1) {
+        row->spec = db_get_text(s, 0, a);
+        row->version = db_get_u64(s, 1);
+    }
+    sqlite3_reset(s);
+    return found;
+}
+
+static int read_objects(struct store *st, sqlite3_stmt *s, struct arena *a, const char *kind,
+                        struct object_row **rows, size_t *n, struct err *err)
+{
     struct object_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
@@ -359,6 +382,27 @@ int store_objects(struct store *st, struct arena *a, const char *kind, struct ob
     *rows = at;
     *n = count;
     return more;
+}
+
+int store_objects(struct store *st, struct arena *a, const char *kind, struct object_row **rows,
+                  size_t *n, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_OBJECTS, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, kind);
+    return read_objects(st, s, a, kind, rows, n, err);
+}
+
+int store_objects_of(struct store *st, struct arena *a, const struct object_row *of,
+                     struct object_row **rows, size_t *n, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_OBJECTS_OF, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, of->kind);
+    db_text(s, 2, of->project);
+    return read_objects(st, s, a, of->kind, rows, n, err);
 }
 
 int store_put_secret(struct store *st, const char *owner, const char *name, const void *value,

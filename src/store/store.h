@@ -124,6 +124,7 @@ int store_delete_job(struct store *, uint64_t job,
 int store_put_object(struct store *, const struct object_row *,
                      struct err *); /* nodes' drain flags, the catalogue */
 int store_delete_object(struct store *, const struct object_row *, struct err *err);
+int store_drop_objects(struct store *, const char *kind, const char *project, struct err *);
 int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
                      size_t len, struct err *);
 /* Deletes expired idempotency rows and finished jobs past their keep time (ids in arena), at most
@@ -152,6 +153,11 @@ int store_agents(struct store *, struct arena *, uint64_t job, struct agent_row 
                  struct err *);
 int store_objects(struct store *, struct arena *, const char *kind, struct object_row **, size_t *n,
                   struct err *);
+/* Of one project only. */
+int store_objects_of(struct store *, struct arena *, const struct object_row *of,
+                     struct object_row **, size_t *n, struct err *);
+/* Looks up row's kind, project and name and fills the rest. 1 found, 0 not, -1 error. */
+int store_get_object(struct store *, struct arena *, struct object_row *, struct err *);
 struct event_range {
     uint64_t job;   /* 0: of all jobs */
     uint64_t after; /* seq > after, ascending */

@@ -495,8 +495,7 @@ static void restore(const struct writer *w, struct text_node *into, const struct
 
 static void write_kept(const struct writer *w)
 {
-    static const char *const known[] = { "JobType", "createSvcForAllWorkers",
-                                         DLC_LAUNCHER_WORKS };
+    static const char *const known[] = { "JobType", "createSvcForAllWorkers", DLC_LAUNCHER_WORKS };
     struct text_node *kept = text_map(w->arena, NULL, NULL);
     for (const struct text_node *node = w->ours ? w->ours->first : NULL; node; node = node->next) {
         bool ours = false;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "job/field_value.h"
 #include "job/job_fields.h"
 #include "text/detect.h"
 #include "text/json.h"
@@ -288,7 +289,7 @@ static void put_count(struct arena *arena, struct text_node *parent, const struc
     else if (f->counts & FIELD_NEVER)
         text_str(arena, parent, f->name, "never");
     else
-        text_str(arena, parent, f->name, f->counts & FIELD_ALL ? "all" : "always");
+        text_str(arena, parent, f->name, field_count_word(f));
 }
 
 static void put_number(struct arena *arena, struct text_node *parent, const struct field *f,

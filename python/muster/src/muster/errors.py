@@ -26,7 +26,8 @@ class Refused(MusterError):
         self.hint = str(problem.get("hint") or "")
         self.problems: list[dict[str, Any]] = list(problem.get("errors") or [])
         lines = [self.detail + (f" ({self.hint})" if self.hint else "")]
-        lines += [f"  {p.get('path', '')}: {p.get('what', '')}" for p in self.problems]
+        if len(self.problems) > 1:
+            lines += [f"  {p.get('what', '')}" for p in self.problems]
         super().__init__("\n".join(lines))
 
 

@@ -1,0 +1,150 @@
+/* The board of a job over HTTP: put, list, and get that waits for what is not there yet. */
+#include "api/call.h"
+
+#include "base/mem.h"
+
+#include <uv.h>
+
+#define WAIT_MAX_S 60
+
+/* A get that waits: woken when a board changes, ended by its timer, the job's end or the client. */
+struct board_wait {
+    struct board_wait *next, *prev;
+    struct api *api;
+    struct call *call; /* freed with its answer */
+    struct ctl_board ask;
+    uv_timer_t timer;
+};
+
+/* ---- put ---- */
+
+static void on_put(void *arg, const struct ctl_answer *answer)
+{
+    struct call *call = arg;
+    if (answer->err)
+        call_problem(call, answer->err, NULL);
+    else
+        call_answer(call, call->success, answer->tree);
+}
+
+void board_put(struct call *call)
+{
+    struct ctl_board ask = { .owner = call->owner, .key = http_query(call->request, "key", 0) };
+    ask.value = http_body(call->request, &ask.len);
+    if (!call_job(call, &ask.job))
+        return;
+    call_keep(call);
+    ctl_board_put(call->api->config.ctl, &ask, on_put, call);
+}
+
+/* ---- get ---- */
+
+static void not_there(struct call *call, const char *key)
+{
+    struct err err;
+    err_set(&err, ERR_NOT_FOUND, "nothing is under \"%.100s\"", key);
+    err_hint(&err, "wait=SECONDS waits for it");
+    call_problem(call, &err, NULL);
+}
+
+/* Answers when there is something to say; false: it still waits. */
+static bool answered(struct call *call, const struct ctl_board *ask)
+{
+    struct err err;
+    struct text_node *tree;
+    struct arena *scratch = arena_create();
+    bool done = true;
+    if (ctl_board_get(call->api->config.ctl, scratch, ask, &tree, &err) < 0)
+        call_problem(call, &err, NULL);
+    else if (tree)
+        call_answer(call, 200, tree);
+    else
+        done = false;
+    arena_destroy(scratch);
+    return done;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void forget(struct board_wait *w)
+{
+    *(w->prev ? &w->prev->next : &w->api->board_waits) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    uv_close((uv_handle_t *)&w->timer, on_closed);
+}
+
+static void on_left(void *arg)
+{
+    struct board_wait *w = arg;
+    struct call *call = w->call;
+    forget(w);
+    call_free(call);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    struct board_wait *w = timer->data;
+    struct call *call = w->call;
+    forget(w);
+    not_there(call, w->ask.key);
+}
+
+static void wait_for(struct call *call, const struct ctl_board *ask, uint64_t seconds)
+{
+    struct api *api = call->api;
+    struct board_wait *w = mem_new(sizeof *w);
+    *w = (struct board_wait){ .api = api, .call = call, .ask = *ask, .next = api->board_waits };
+    if (w->next)
+        w->next->prev = w;
+    api->board_waits = w;
+    w->ask.key = arena_strdup(call->arena, ask->key);
+    uv_timer_init(api->config.loop, &w->timer);
+    w->timer.data = w;
+    uv_timer_start(&w->timer, on_late, seconds * 1000, 0);
+    http_set_arg(call->request, w, on_left);
+}
+
+void board_news(struct api *api)
+{
+    for (struct board_wait *w = api->board_waits, *next; w; w = next) {
+        next = w->next;
+        if (answered(w->call, &w->ask))
+            forget(w);
+    }
+}
+
+static void get_one(struct call *call, struct ctl_board *ask)
+{
+    struct err err;
+    uint64_t seconds = 0;
+    if (!call_u64(call, "after", 0, UINT32_MAX, &ask->after, &err) ||
+        !call_u64(call, "wait", 0, WAIT_MAX_S, &seconds, &err))
+        call_problem(call, &err, NULL);
+    else if (answered(call, ask))
+        return;
+    else if (seconds)
+        wait_for(call, ask, seconds);
+    else
+        not_there(call, ask->key);
+}
+
+void board_get(struct call *call)
+{
+    struct err err;
+    struct ctl_board ask = { .owner = call->owner, .key = http_query(call->request, "key", 0) };
+    if (!call_job(call, &ask.job))
+        return;
+    if (ask.key) {
+        get_one(call, &ask);
+        return;
+    }
+    struct text_node *tree = ctl_board_tree(call->api->config.ctl, call->arena, &ask, &err);
+    if (tree)
+        call_answer(call, 200, tree);
+    else
+        call_problem(call, &err, NULL);
+}
