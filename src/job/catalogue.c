@@ -115,8 +115,7 @@ static const struct field code_fields[] = {
     COMMON,
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "the directory with the code, as it lies there"),
-    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"),
-    FIELD_END
+    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"), FIELD_END
 };
 static const struct field image_fields[] = {
     COMMON,
