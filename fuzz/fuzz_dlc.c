@@ -1,100 +1,15 @@
-/* Fuzz target: any text through the PAI-DLC reader, as a CreateJob body or as a parameter file. A
- * job that is accepted must survive its canonical tree and give every task an environment; every
- * problem must lie within the text. */
-#include "base/arena.h"
-#include "base/err.h"
+/* Fuzz target: any text through the PAI-DLC reader, as a CreateJob body or as a parameter file. */
 #include "dialect/dlc/dlc.h"
-#include "text/detect.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/dialect.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What is accepted in full size would only make the run slow. */
-enum { TASKS_MAX = 64, PORTS_MAX = 256, TEXT_BYTES = 1 << 15 };
-
-static const struct site site = { .owner = "ada", .fs_uri = "file:///fs" };
-
-static bool small(const struct job_spec *job)
-{
-    uint64_t ports = 0;
-    for (size_t r = 0; r < job->n_roles; r++)
-        for (size_t p = 0; p < job->roles[r].n_ports; p++)
-            ports += (uint64_t)job->roles[r].ports[p].count * job->roles[r].replicas;
-    return job_task_count(job) <= TASKS_MAX && ports <= PORTS_MAX;
-}
-
-static struct task_place place_task(struct arena *arena, const struct role *role, uint32_t position,
-                                    uint32_t index)
-{
-    struct task_place task = {
-        .role = position, .index = index, .attempt = 1, .node = "n1", .address = "127.0.0.1"
-    };
-    task.n_ports = (uint32_t)role->n_ports;
-    task.ports = ARENA_ARRAY(arena, role->n_ports, struct placed_port);
-    for (size_t p = 0; p < role->n_ports; p++)
-        task.ports[p] = (struct placed_port){
-            .label = role->ports[p].label,
-            .count = role->ports[p].count,
-            .numbers = ARENA_ARRAY(arena, role->ports[p].count, uint32_t),
-        };
-    return task;
-}
-
-static void environments(struct arena *arena, const struct job_spec *job)
-{
-    struct job_place place = { .id = 1, .number = 1, .generation = 1, .owner = "ada" };
-    place.tasks = ARENA_ARRAY(arena, job_task_count(job), struct task_place);
-    for (uint32_t r = 0; r < job->n_roles; r++)
-        for (uint32_t i = 0; i < job->roles[r].replicas; i++)
-            place.tasks[place.n++] = place_task(arena, &job->roles[r], r, i);
-    for (uint32_t flat = 0; flat < place.n; flat++) {
-        struct pairs env = { .n = 0 };
-        dlc_convention.env(arena, job, &place, flat, &site, &env);
-        if (strcmp(job->framework, "pytorch") == 0 && !pairs_get(&env, "WORLD_SIZE"))
-            BUG("a task without WORLD_SIZE");
-    }
-}
-
-static void again(struct arena *arena, const struct job_spec *job)
-{
-    struct report report;
-    report_init(&report, arena);
-    const struct text_node *tree = job_encode(arena, job);
-    const struct job_spec *same = job_decode(arena, tree, &report);
-    if (!same)
-        BUG("the canonical tree of an accepted job is refused: %s", report.at[0].what);
-    if (!text_equal(tree, job_encode(arena, same)))
-        BUG("the canonical tree of a job does not say all of it");
-}
-
-static void check_places(const struct report *report, size_t size)
-{
-    for (size_t i = 0; i < report->n; i++)
-        if ((size_t)report->at[i].place.offset + report->at[i].place.len > size)
-            BUG("a problem behind the end of the text: %s", report->at[i].what);
-}
+static const struct fuzz_dialect target = { .dialect = &dlc_dialect,
+                                            .convention = &dlc_convention,
+                                            .text_max = 1 << 15,
+                                            .variable = "WORLD_SIZE",
+                                            .framework = "pytorch" };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size > TEXT_BYTES)
-        return 0;
-    struct arena *arena = arena_create();
-    struct report report;
-    report_init(&report, arena);
-    const struct text_node *root = text_parse(arena, (const char *)data, size, &report);
-    (void)dlc_dialect.detect(root);
-    const struct job_spec *job = root ? dlc_dialect.read(arena, root, &site, &report) : NULL;
-    check_places(&report, size);
-    if (job && !report_ok(&report))
-        BUG("a job came with errors");
-    if (job) {
-        again(arena, job);
-        if (small(job))
-            environments(arena, job);
-    }
-    arena_destroy(arena);
-    return 0;
+    return fuzz_dialect(&target, data, size);
 }

@@ -2,25 +2,21 @@
 
 Each case NAME.json or NAME.params in tests/golden/dlc has NAME.yaml (the job in muster's own words)
 and, for tasks ROLE/INDEX, NAME.ROLE.INDEX.env (one variable a line). Cases that are wrong, or that
-ask for what has no effect, have NAME.messages: what is said of them. GOLDEN_UPDATE=1 writes the
-files anew; read the difference before it is committed.
+ask for what has no effect, have NAME.messages: what is said of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
+import golden_files
 import pytest
+from golden_files import SHARED, compare, convert, task_environment, variables
+from harness import ROOT, muster
 
-ROOT = Path(__file__).resolve().parent.parent
-GOLDEN = ROOT / "tests" / "golden" / "dlc"
-SHARED = ROOT.parent / "shared"
-MUSTER = Path(os.environ.get("MUSTER_BIN", ROOT / "build" / "release" / "muster"))
-UPDATE = bool(os.environ.get("GOLDEN_UPDATE"))
+GOLDEN = golden_files.GOLDEN / "dlc"
 DOC = ROOT / "doc" / "dialect-dlc.md"
 
 TASKS = [
@@ -44,55 +40,17 @@ TASKS = [
 ]
 CASES = sorted({case for case, _ in TASKS})
 WRONG = ["bad.json", "rules.json", "bad.params", "seed.params"]
-VARIABLE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.~]*)=(.*)$")
 
-pytestmark = [
-    pytest.mark.sanitizer,
-    pytest.mark.skipif(not MUSTER.exists(), reason=f"{MUSTER} is not built"),
-]
-
-
-def muster(*args: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("MUSTER_", "XDG_"))}
-    env.update(HOME=str(home), LC_ALL="C.UTF-8", NO_COLOR="1")
-    return subprocess.run(
-        [str(MUSTER), *map(str, args)],
-        env=env,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def compare(path: Path, text: str) -> None:
-    if UPDATE:
-        path.write_text(text)
-    assert text == path.read_text(), f"{path.name}: GOLDEN_UPDATE=1 writes it anew"
+pytestmark = pytest.mark.sanitizer
 
 
 def stem(case: str) -> str:
     return case.rsplit(".", 1)[0]
 
 
-def environment(case: Path, task: str, home: Path) -> dict[str, str]:
-    done = muster("check", "--env", task, case, home=home)
-    assert done.returncode == 0, done.stderr
-    head = done.stdout.split("\n# argv: ")[0]
-    found = (VARIABLE.match(line) for line in head.splitlines())
-    return {m[1]: m[2] for m in found if m and not m[1].startswith("MUSTER_")}
-
-
-def native(case: Path, home: Path) -> str:
-    done = muster("convert", "--to", "native", case, home=home)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def said(case: Path, home: Path) -> tuple[int, str]:
+def said(case: Path) -> tuple[int, str]:
     """Exit code and problems, one a line: where, how bad, what, and what to write."""
-    done = muster("check", "--json", case, home=home)
+    done = muster("check", "--json", case)
     answer = json.loads(done.stdout)
     one = answer[0] if isinstance(answer, list) else answer
     assert one["dialect"] == "dlc"
@@ -104,33 +62,32 @@ def said(case: Path, home: Path) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("case", "task"), TASKS)
-def test_environment(case: str, task: str, tmp_path: Path) -> None:
-    env = environment(GOLDEN / case, task, tmp_path)
-    text = "".join(f"{name}={value}\n" for name, value in sorted(env.items()))
+def test_environment(case: str, task: str) -> None:
+    text = variables(task_environment(GOLDEN / case, task))
     text = re.sub(r"dlc[0-9a-z]{13}", "{id}", text)
     compare(GOLDEN / f"{stem(case)}.{task.replace('/', '.')}.env", text)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_native(case: str, tmp_path: Path) -> None:
-    compare(GOLDEN / f"{stem(case)}.yaml", native(GOLDEN / case, tmp_path))
+def test_native(case: str) -> None:
+    compare(GOLDEN / f"{stem(case)}.yaml", convert(GOLDEN / case))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_native_reads_back(case: str, tmp_path: Path) -> None:
     """The converted job is a job of muster's own format; converting it again changes nothing, and
     its tasks see the same."""
-    first = native(GOLDEN / case, tmp_path)
+    first = convert(GOLDEN / case)
     again = tmp_path / "job.yaml"
     again.write_text(first)
-    assert native(again, tmp_path) == first
+    assert convert(again) == first
     task = dict(TASKS)[case]
-    assert environment(again, task, tmp_path) == environment(GOLDEN / case, task, tmp_path)
+    assert task_environment(again, task) == task_environment(GOLDEN / case, task)
 
 
 @pytest.mark.parametrize("case", [*WRONG, "ignored.json"])
-def test_messages(case: str, tmp_path: Path) -> None:
-    code, text = said(GOLDEN / case, tmp_path)
+def test_messages(case: str) -> None:
+    code, text = said(GOLDEN / case)
     assert code == (2 if case in WRONG else 0)
     compare(GOLDEN / f"{case}.messages", text)
 
@@ -139,8 +96,8 @@ def test_misspelt_is_mended(tmp_path: Path) -> None:
     job = tmp_path / "job.json"
     text = (GOLDEN / "quota.json").read_text()
     job.write_text(text.replace("UserCommand", "UserComand").replace("TFJob", "TfJob"))
-    assert muster("check", job, home=tmp_path).returncode == 2
-    muster("check", "--fix", job, home=tmp_path)
+    assert muster("check", job).returncode == 2
+    muster("check", "--fix", job)
     assert job.read_text() == text
 
 
@@ -150,7 +107,7 @@ def test_command_is_kept_as_written(tmp_path: Path) -> None:
     command = "a=1 && echo \"$a\" '#' = ; ls | wc -l"
     head = "\r\n".join(["kind=PyTorchJob", "name=x", "workers=1", "worker_spec=ecs.c6.large"])
     job.write_bytes(f"{head}\r\ncommand={command} ".encode())
-    done = muster("convert", "--json", job, home=tmp_path)
+    done = muster("convert", "--json", job)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["roles"]["master"]["run"] == command
 
@@ -164,11 +121,11 @@ def test_published_file(tmp_path: Path) -> None:
     assert block
     job = tmp_path / "tfjob.params"
     job.write_text(block[0])
-    done = muster("check", job, home=tmp_path)
+    done = muster("check", job)
     assert done.returncode == 2
     assert (done.stdout + done.stderr).count("a placeholder that was not filled in") == 2
     job.write_text(re.sub(r"<.*?>", "268456", block[0]))
-    assert '    run: "echo good && sleep 120"' in native(job, tmp_path)
+    assert '    run: "echo good && sleep 120"' in convert(job)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded requests are not beside the clone")
@@ -177,7 +134,7 @@ def test_recorded_request(tmp_path: Path) -> None:
     body = json.loads(path.read_text())["body"]
     job = tmp_path / "body.json"
     job.write_text(body)
-    done = muster("convert", "--json", job, home=tmp_path)
+    done = muster("convert", "--json", job)
     assert done.returncode == 0, done.stderr
     out = json.loads(done.stdout)
     assert out["name"] == "作业-1"

@@ -3,23 +3,21 @@
 Each tests/golden/elasticjob/NAME.yaml that is right has NAME.native (the job in muster's own
 words), NAME.messages (what is said about it, `line:col: ...`) and, for tasks ROLE/INDEX,
 NAME.ROLE.INDEX.env; one that is wrong has NAME.messages only. The published cases, where they are
-beside the clone, have theirs under published/. GOLDEN_UPDATE=1 writes the files anew; read the
-difference before it is committed.
+beside the clone, have theirs under published/.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+import golden_files
 import pytest
-from harness import ROOT, muster, program
+from golden_files import compare, convert, messages, task_environment, variables
 
-GOLDEN = ROOT / "tests" / "golden" / "elasticjob"
-SHARED = ROOT.parent / "shared" / "cases" / "elasticjob"
-PAGE = ROOT.parent / "shared" / "seeds" / "004_89d6b646eeac31f8.txt"
-UPDATE = bool(os.environ.get("GOLDEN_UPDATE"))
+GOLDEN = golden_files.GOLDEN / "elasticjob"
+SHARED = golden_files.SHARED / "cases" / "elasticjob"
+PAGE = golden_files.SHARED / "seeds" / "004_89d6b646eeac31f8.txt"
 
 RIGHT = ("gang", "suspended", "servers", "pod-group")
 WRONG = ("bad", "wrong", "no-min", "lost")
@@ -30,61 +28,21 @@ TASKS = (
     ("servers", "evaluator/0"),
     ("pod-group", "worker/5"),
 )
-VARIABLE = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
-
-pytestmark = [
-    pytest.mark.sanitizer,
-    pytest.mark.skipif(not program().exists(), reason=f"{program()} is not built"),
-]
-
-
-def compare(path: Path, text: str) -> None:
-    if UPDATE:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert path.exists(), f"{path.name}: GOLDEN_UPDATE=1 writes it"
-    assert text == path.read_text(), f"{path.name}: GOLDEN_UPDATE=1 writes it anew"
-
-
-def messages(path: Path) -> tuple[int, str]:
-    """Exit code, and each problem as `line:col: what`, with its hint below."""
-    done = muster("check", path.name, cwd=path.parent)
-    lines = []
-    for line in (done.stdout + done.stderr).splitlines():
-        if line.startswith(f"{path.name}:"):
-            lines.append(line.removeprefix(f"{path.name}:"))
-        elif (hint := re.match(r"^ +\| +\^+ (.*)$", line)) and lines:
-            lines.append(f"    {hint[1]}")
-    return done.returncode, "\n".join(lines) + "\n"
-
-
-def native(path: Path) -> str:
-    done = muster("convert", "--to", "native", path)
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
-    return "\n".join(lines) + "\n"
-
-
-def task_environment(path: Path, task: str) -> str:
-    done = muster("check", "--env", task, path)
-    assert done.returncode == 0, done.stderr
-    found = (VARIABLE.match(line) for line in done.stdout.splitlines())
-    env = sorted((m[1], m[2]) for m in found if m and not m[1].startswith("MUSTER_"))
-    return "".join(f"{name}={value}\n" for name, value in env)
+pytestmark = pytest.mark.sanitizer
 
 
 @pytest.mark.parametrize("case", RIGHT)
 def test_native(case: str) -> None:
-    compare(GOLDEN / f"{case}.native", native(GOLDEN / f"{case}.yaml"))
+    compare(GOLDEN / f"{case}.native", convert(GOLDEN / f"{case}.yaml"))
 
 
 @pytest.mark.parametrize("case", RIGHT)
 def test_native_reads_back(case: str, tmp_path: Path) -> None:
     """Converting the converted job again changes nothing, and its tasks see the same."""
-    first = native(GOLDEN / f"{case}.yaml")
+    first = convert(GOLDEN / f"{case}.yaml")
     again = tmp_path / "job.yaml"
     again.write_text(first)
-    assert native(again) == first
+    assert convert(again) == first
     for name, task in TASKS:
         if name == case:
             assert task_environment(again, task) == task_environment(GOLDEN / f"{case}.yaml", task)
@@ -99,7 +57,7 @@ def test_messages(case: str) -> None:
 
 @pytest.mark.parametrize(("case", "task"), TASKS)
 def test_environment(case: str, task: str) -> None:
-    text = task_environment(GOLDEN / f"{case}.yaml", task)
+    text = variables(task_environment(GOLDEN / f"{case}.yaml", task))
     compare(GOLDEN / f"{case}.{task.replace('/', '.')}.env", text)
 
 
@@ -130,10 +88,7 @@ def test_second_document_of_others(tmp_path: Path) -> None:
 
 def test_references() -> None:
     """$(NAME) of what comes before is replaced, $$ is one $, everything else stays."""
-    path = GOLDEN / "servers.yaml"
-    env = dict(
-        line.split("=", 1) for line in task_environment(path, "worker/0").splitlines() if line
-    )
+    env = task_environment(GOLDEN / "servers.yaml", "worker/0")
     assert env["BOTH"] == f"{env['POD_IP']}:8080"
     assert env["WHERE"].endswith(":$(PORT)/$(PORT)/$(UNKNOWN)")
 
@@ -150,10 +105,10 @@ def test_published_cases(tmp_path: Path) -> None:
         if plan:
             assert "retired" in said
             continue
-        text = native(case)
+        text = convert(case)
         compare(GOLDEN / "published" / f"{case.stem}.native", text)
         (tmp_path / "job.yaml").write_text(text)
-        assert native(tmp_path / "job.yaml") == text
+        assert convert(tmp_path / "job.yaml") == text
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the page is not beside the clone")

@@ -2,24 +2,21 @@
 
 Each tests/golden/openpai/NAME.json has NAME.yaml (the job in muster's own words) and, for tasks
 ROLE/INDEX, NAME.ROLE.INDEX.env (one variable a line). What differs from machine to machine (user,
-storage root, addresses, free ports, ids) is written as a name in braces. GOLDEN_UPDATE=1 writes the
-files anew; read the difference before it is committed.
+storage root, addresses, free ports, ids) is written as a name in braces.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
+import golden_files
 import pytest
+from golden_files import compare, convert, task_environment, variables
+from harness import muster
 
-ROOT = Path(__file__).resolve().parent.parent
-GOLDEN = ROOT / "tests" / "golden" / "openpai"
-SHARED = ROOT.parent / "shared" / "cases" / "openpai-v1"
-MUSTER = Path(os.environ.get("MUSTER_BIN", ROOT / "build" / "release" / "muster"))
-UPDATE = bool(os.environ.get("GOLDEN_UPDATE"))
+GOLDEN = golden_files.GOLDEN / "openpai"
+SHARED = golden_files.SHARED / "cases" / "openpai-v1"
 
 TASKS = [
     ("hello", "main/0"),
@@ -31,31 +28,8 @@ TASKS = [
     ("numbers-as-text", "main/1"),
 ]
 CASES = sorted({case for case, _ in TASKS})
-VARIABLE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.~]*)=(.*)$")
 
-pytestmark = [
-    pytest.mark.sanitizer,
-    pytest.mark.skipif(not MUSTER.exists(), reason=f"{MUSTER} is not built"),
-]
-
-
-def muster(*args: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("MUSTER_", "XDG_", "PAI_"))}
-    env.update(HOME=str(home), LC_ALL="C.UTF-8", NO_COLOR="1")
-    return subprocess.run(
-        [str(MUSTER), *map(str, args)],
-        env=env,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def environment(text: str) -> dict[str, str]:
-    found = (VARIABLE.match(line) for line in text.splitlines())
-    return dict(sorted((m[1], m[2]) for m in found if m))
+pytestmark = pytest.mark.sanitizer
 
 
 def places(env: dict[str, str]) -> list[tuple[str, str]]:
@@ -77,7 +51,7 @@ def places(env: dict[str, str]) -> list[tuple[str, str]]:
 def normal_environment(env: dict[str, str]) -> str:
     words = places(env)
     root, user = env["PAI_DEFAULT_FS_URI"], env["HADOOP_USER_NAME"]
-    lines = []
+    normal = {}
     for name, value in env.items():
         if name in ("APP_ID", "PAI_CONTAINER_ID"):
             value = re.sub(r"[0-9a-z]{13}|(?<=_)\d+", "{id}", value)
@@ -86,8 +60,8 @@ def normal_environment(env: dict[str, str]) -> str:
                 value = re.sub(rf"(?<![\d.]){re.escape(word)}(?![\d.])", stand_in, value)
         else:
             value = normal_site(value, root, user)
-        lines.append(f"{name}={value}")
-    return "\n".join(lines) + "\n"
+        normal[name] = value
+    return variables(normal)
 
 
 def normal_site(text: str, root: str, user: str) -> str:
@@ -96,50 +70,31 @@ def normal_site(text: str, root: str, user: str) -> str:
     return re.sub(rf"^{re.escape(user)}(?=~|$)", "{user}", text)
 
 
-def compare(path: Path, text: str) -> None:
-    if UPDATE:
-        path.write_text(text)
-    assert text == path.read_text(), f"{path.name}: GOLDEN_UPDATE=1 writes it anew"
-
-
-def task_environment(case: Path, task: str, home: Path) -> dict[str, str]:
-    done = muster("check", "--env", task, case, home=home)
-    assert done.returncode == 0, done.stderr
-    env = environment(done.stdout)
-    return {k: v for k, v in env.items() if not k.startswith("MUSTER_")}
-
-
 @pytest.mark.parametrize(("case", "task"), TASKS)
-def test_environment(case: str, task: str, tmp_path: Path) -> None:
-    env = task_environment(GOLDEN / f"{case}.json", task, tmp_path)
+def test_environment(case: str, task: str) -> None:
+    env = task_environment(GOLDEN / f"{case}.json", task)
     compare(GOLDEN / f"{case}.{task.replace('/', '.')}.env", normal_environment(env))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_native(case: str, tmp_path: Path) -> None:
+def test_native(case: str) -> None:
     source = GOLDEN / f"{case}.json"
-    done = muster("convert", "--to", "native", source, home=tmp_path)
-    assert done.returncode == 0, done.stderr
-    role = dict(TASKS)[case]
-    env = task_environment(source, role, tmp_path)
+    env = task_environment(source, dict(TASKS)[case])
     root, user = env["PAI_DEFAULT_FS_URI"], env["HADOOP_USER_NAME"]
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
-    compare(GOLDEN / f"{case}.yaml", normal_site("\n".join(lines) + "\n", root, user))
+    compare(GOLDEN / f"{case}.yaml", normal_site(convert(source), root, user))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_native_reads_back(case: str, tmp_path: Path) -> None:
     """The converted job is a job of muster's own format; converting it again changes nothing."""
-    first = muster("convert", "--to", "native", GOLDEN / f"{case}.json", home=tmp_path)
-    assert first.returncode == 0, first.stderr
-    (tmp_path / "job.yaml").write_text(first.stdout)
-    again = muster("convert", "--to", "native", tmp_path / "job.yaml", home=tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert again.stdout == first.stdout
+    first = convert(GOLDEN / f"{case}.json")
+    again = tmp_path / "job.yaml"
+    again.write_text(first)
+    assert convert(again) == first
 
 
-def test_all_errors_at_once(tmp_path: Path) -> None:
-    done = muster("check", GOLDEN / "bad.json", home=tmp_path)
+def test_all_errors_at_once() -> None:
+    done = muster("check", GOLDEN / "bad.json")
     assert done.returncode == 2
     said = done.stdout + done.stderr
     for message in (GOLDEN / "bad.messages").read_text().splitlines():
@@ -215,14 +170,13 @@ def shared_tasks() -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the published examples are not beside the clone")
-def test_published_examples(tmp_path: Path) -> None:
+def test_published_examples() -> None:
     rows = shared_tasks()
     assert rows
     for name, role, count in rows:
         source = SHARED / name
-        done = muster("convert", "--to", "native", source, home=tmp_path)
-        assert done.returncode == 0, f"{name}: {done.stderr}"
-        env = task_environment(source, f"{role}/{count - 1}", tmp_path)
+        convert(source)
+        env = task_environment(source, f"{role}/{count - 1}")
         promised = {
             word.format(R=r, i=i)
             for word in PROMISED

@@ -3,27 +3,25 @@
 Each tests/golden/openpai-v2/NAME.yaml that is right has NAME.native (the job in muster's own
 words), NAME.written (the job back in version 2), NAME.messages and, for tasks ROLE/INDEX,
 NAME.ROLE.INDEX.env; one that is wrong has NAME.messages only. The published cases, where they are
-beside the clone, have theirs under published/. GOLDEN_UPDATE=1 writes the files anew; read the
-difference before it is committed.
+beside the clone, have theirs under published/.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+import golden_files
 import pytest
-from harness import ROOT, muster, program
+from golden_files import compare, convert, messages, task_environment, variables
+from harness import muster
 
-GOLDEN = ROOT / "tests" / "golden" / "openpai-v2"
-SHARED = ROOT.parent / "shared" / "cases" / "openpai-v2"
-UPDATE = bool(os.environ.get("GOLDEN_UPDATE"))
+GOLDEN = golden_files.GOLDEN / "openpai-v2"
+SHARED = golden_files.SHARED / "cases" / "openpai-v2"
 
 RIGHT = ("full", "loose", "small", "rules")
 WRONG = ("bad", "templates")
 TASKS = (("full", "worker/2"), ("full", "ps_server/1"), ("loose", "map/3"), ("rules", "b/0"))
-VARIABLE = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 HEAD = """protocolVersion: 2
 name: x
 type: job
@@ -31,37 +29,7 @@ prerequisites: [{name: i, type: dockerimage, uri: u}]
 """
 ROLE = "dockerImage: i, resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}"
 
-pytestmark = [
-    pytest.mark.sanitizer,
-    pytest.mark.skipif(not program().exists(), reason=f"{program()} is not built"),
-]
-
-
-def compare(path: Path, text: str) -> None:
-    if UPDATE:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert path.exists(), f"{path.name}: GOLDEN_UPDATE=1 writes it"
-    assert text == path.read_text(), f"{path.name}: GOLDEN_UPDATE=1 writes it anew"
-
-
-def messages(path: Path) -> tuple[int, str]:
-    """Exit code, and each problem as `line:col: what`, with its hint below."""
-    done = muster("check", path.name, cwd=path.parent)
-    lines = []
-    for line in (done.stdout + done.stderr).splitlines():
-        if line.startswith(f"{path.name}:"):
-            lines.append(line.removeprefix(f"{path.name}:"))
-        elif (hint := re.match(r"^ +\| +\^+ (.*)$", line)) and lines:
-            lines.append(f"    {hint[1]}")
-    return done.returncode, "\n".join(lines) + "\n"
-
-
-def convert(path: Path, to: str) -> str:
-    done = muster("convert", "--to", to, path)
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
-    return "\n".join(lines) + "\n"
+pytestmark = pytest.mark.sanitizer
 
 
 def lost(path: Path) -> str:
@@ -69,13 +37,6 @@ def lost(path: Path) -> str:
     done = muster("convert", "--to", "openpai-v2", path)
     found = re.findall(r"^(?:[^ ]*: )?warning: (.*)$", done.stderr, re.M)
     return "".join(f"# {line}\n" for line in found)
-
-
-def task_environment(path: Path, task: str) -> dict[str, str]:
-    done = muster("check", "--env", task, path)
-    assert done.returncode == 0, done.stderr
-    found = (VARIABLE.match(line) for line in done.stdout.splitlines())
-    return dict(sorted((m[1], m[2]) for m in found if m and not m[1].startswith("MUSTER_")))
 
 
 def normal(env: dict[str, str]) -> str:
@@ -86,7 +47,7 @@ def normal(env: dict[str, str]) -> str:
         if name.startswith("PAI_PORT_LIST_"):
             for port in value.split(","):
                 ports.setdefault(port, f"{{port{len(ports)}}}")
-    lines = []
+    shown = {}
     for name, value in env.items():
         if re.search(r"(HOST_IP|CONTAINER_IP|PORT|HOST_LIST)", name):
             value = re.sub(r"\d+\.\d+\.\d+\.\d+", "{ip}", value)
@@ -97,22 +58,22 @@ def normal(env: dict[str, str]) -> str:
         if root:
             value = value.replace(root, "{fs}")
         value = re.sub(rf"^{re.escape(user)}(?=~|$)", "{user}", value)
-        lines.append(f"{name}={value}")
-    return "\n".join(lines) + "\n"
+        shown[name] = value
+    return variables(shown)
 
 
 @pytest.mark.parametrize("case", RIGHT)
 def test_native(case: str) -> None:
-    compare(GOLDEN / f"{case}.native", convert(GOLDEN / f"{case}.yaml", "native"))
+    compare(GOLDEN / f"{case}.native", convert(GOLDEN / f"{case}.yaml"))
 
 
 @pytest.mark.parametrize("case", RIGHT)
 def test_native_reads_back(case: str, tmp_path: Path) -> None:
     """Converting the converted job again changes nothing, and its tasks see the same."""
-    first = convert(GOLDEN / f"{case}.yaml", "native")
+    first = convert(GOLDEN / f"{case}.yaml")
     again = tmp_path / "job.yaml"
     again.write_text(first)
-    assert convert(again, "native") == first
+    assert convert(again) == first
     for name, task in TASKS:
         if name == case:
             ours = normal(task_environment(again, task))
@@ -126,7 +87,7 @@ def test_written(case: str, tmp_path: Path) -> None:
     compare(GOLDEN / f"{case}.written", text)
     again = tmp_path / "job.yaml"
     again.write_text(text)
-    assert convert(again, "native") == convert(GOLDEN / f"{case}.yaml", "native")
+    assert convert(again) == convert(GOLDEN / f"{case}.yaml")
 
 
 @pytest.mark.parametrize("case", RIGHT + WRONG)
@@ -146,7 +107,7 @@ def test_from_openpai_is_either_version(tmp_path: Path) -> None:
     """--from openpai takes the version that the text looks like."""
     for path, title in (
         (GOLDEN / "small.yaml", "openpai v2"),
-        (ROOT / "tests" / "golden" / "openpai" / "hello.json", "openpai v1"),
+        (golden_files.GOLDEN / "openpai" / "hello.json", "openpai v1"),
     ):
         done = muster("check", "--from", "openpai", path)
         assert done.returncode == 0 and title in done.stdout, done.stdout + done.stderr
@@ -251,9 +212,9 @@ def test_published_cases(tmp_path: Path) -> None:
         code, said = messages(case)
         assert code == 0, f"{case.name}: {said}"
         compare(GOLDEN / "published" / f"{case.stem}.messages", said)
-        text = convert(case, "native")
+        text = convert(case)
         compare(GOLDEN / "published" / f"{case.stem}.native", text)
         (tmp_path / "job.yaml").write_text(text)
-        assert convert(tmp_path / "job.yaml", "native") == text
+        assert convert(tmp_path / "job.yaml") == text
         (tmp_path / "written.yaml").write_text(convert(case, "openpai-v2"))
-        assert convert(tmp_path / "written.yaml", "native") == text
+        assert convert(tmp_path / "written.yaml") == text

@@ -18,8 +18,7 @@ static bool find_kind(struct call *call, enum entry_kind *kind)
     if (entry_kind_parse(call->param[0], kind))
         return true;
     err_set(&err, ERR_NOT_FOUND, "the catalogue has no %.60s", call->param[0]);
-    err_hint(&err,
-             "workspaces quotas virtual_clusters instance_types datasets code_sources images");
+    err_hint(&err, "%s", &ENTRY_PLURALS[1]);
     call_problem(call, &err, NULL);
     return false;
 }

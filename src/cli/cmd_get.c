@@ -227,9 +227,8 @@ static const struct kind kinds[] = {
              { .title = "PATH" }, PEOPLE),
     DECLARED("images", "image", "images", 4, { .title = "URI" }, PEOPLE),
 };
-#define KIND_NAMES                                                                                 \
-    "elasticjobs pods workspaces quotas virtual_clusters instance_types datasets code_sources "    \
-    "images"
+_Static_assert(ARRAY_LEN(kinds) == 2 + ENTRY_KIND_N, "every kind of the catalogue has a row");
+#define KIND_NAMES "elasticjobs pods" ENTRY_PLURALS
 
 static const struct kind *find_kind(const char *word, struct err *err)
 {

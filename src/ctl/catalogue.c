@@ -66,7 +66,7 @@ void catalogue_load(struct ctl *ctl)
 
 static int may_declare(const struct ctl *ctl, const char *owner, struct err *err)
 {
-    if (owner && (strcmp(owner, "root") == 0 || strcmp(owner, ctl->admin) == 0))
+    if (core_admin(ctl, owner))
         return 0;
     err_set(err, ERR_DENIED, "the catalogue is kept by %s", ctl->admin);
     return err_hint(err, "ask them to declare it");

@@ -67,8 +67,9 @@ uint64_t core_now(const struct ctl *);
 uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
 void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
+bool core_admin(const struct ctl *, const char *owner); /* root or the server's own user */
 bool core_may(const struct ctl *, const char *owner,
-              const struct job_row *); /* owner or the server's own user */
+              const struct job_row *); /* its owner, or such a one */
 /* The job's row as stored (spec and site too), texts in arena. 0 or -1. */
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. */

@@ -50,10 +50,14 @@ struct storage core_storage(const struct ctl *ctl, const char *work_dir)
                              .work_dir = work_dir };
 }
 
+bool core_admin(const struct ctl *ctl, const char *owner)
+{
+    return owner && (strcmp(owner, "root") == 0 || strcmp(owner, ctl->admin) == 0);
+}
+
 bool core_may(const struct ctl *ctl, const char *owner, const struct job_row *row)
 {
-    return owner && (strcmp(owner, row->owner) == 0 || strcmp(owner, "root") == 0 ||
-                     strcmp(owner, ctl->admin) == 0);
+    return owner && (strcmp(owner, row->owner) == 0 || core_admin(ctl, owner));
 }
 
 /* The user who owns the state directory runs the server: they may do everything. */

@@ -21,13 +21,22 @@ static void refuse(const struct catalogue *c, enum entry_kind kind, const char *
                     entry_plural(kind), entry_word(kind));
 }
 
-/* Quotas and virtual clusters are queues. */
+static const char *queue_name(const char *queue)
+{
+    return queue && *queue ? queue : "default";
+}
+
+const struct entry *resolve_queue(const struct catalogue *c, const char *queue)
+{
+    const struct entry *quota = catalogue_find(c, ENTRY_QUOTA, queue_name(queue));
+    return quota ? quota : catalogue_find(c, ENTRY_VIRTUAL_CLUSTER, queue_name(queue));
+}
+
 static void check_queue(const struct catalogue *c, const struct job_spec *job,
                         struct report *report)
 {
-    const char *queue = job->queue && *job->queue ? job->queue : "default";
     char known[200] = "";
-    if (catalogue_find(c, ENTRY_QUOTA, queue) || catalogue_find(c, ENTRY_VIRTUAL_CLUSTER, queue))
+    if (resolve_queue(c, job->queue))
         return;
     for (unsigned kind = ENTRY_QUOTA; kind <= ENTRY_VIRTUAL_CLUSTER; kind++) {
         size_t n;
@@ -38,7 +47,7 @@ static void check_queue(const struct catalogue *c, const struct job_spec *job,
         }
     }
     struct problem *p = report_error(report, (struct place){ 0 }, "queue",
-                                     "queue \"%.100s\" is not known here", queue);
+                                     "queue \"%.100s\" is not known here", queue_name(job->queue));
     report_hint(report, p, "%s", known);
 }
 

@@ -3,16 +3,15 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
+#include "ctl/resolve.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* Of a queue that has a most for each user. */
 static const struct entry *quota_of(const struct catalogue *c, const char *queue)
 {
-    const char *name = queue && *queue ? queue : "default";
-    const struct entry *quota = catalogue_find(c, ENTRY_QUOTA, name);
-    if (!quota)
-        quota = catalogue_find(c, ENTRY_VIRTUAL_CLUSTER, name);
+    const struct entry *quota = resolve_queue(c, queue);
     return quota && (quota->user_cpu_milli || quota->user_gpu_milli) ? quota : NULL;
 }
 

@@ -74,6 +74,16 @@ static void compare(const struct losing *l, const char *path, const struct text_
             tell(l, *path ? arena_printf(l->arena, "%s.%s", path, one->key) : one->key, NULL, one);
 }
 
+bool dialect_everywhere(const struct job_spec *job, const struct pair *env)
+{
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const char *value = pairs_get(&job->roles[i].env, env->name);
+        if (!value || strcmp(value, env->value) != 0)
+            return false;
+    }
+    return true;
+}
+
 int dialect_losses(struct arena *a, const struct dialect *d, const struct job_spec *job,
                    const struct text_node *written, const struct site *site, struct report *report)
 {

@@ -29,28 +29,32 @@ struct spot spot_item(struct arena *arena, struct spot from, size_t index)
     return step(from, node, arena_printf(arena, "%s[%zu]", from.path, index));
 }
 
-__attribute__((format(printf, 3, 0))) static const char *said(struct report *r, const char *path,
-                                                              const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static struct problem *add(struct report *r,
+                                                                 enum severity severity,
+                                                                 struct spot at, const char *fmt,
+                                                                 va_list ap)
 {
     char text[400];
+    const char *what = *at.path ? at.path : "the document";
     vsnprintf(text, sizeof text, fmt, ap);
-    return arena_printf(r->arena, "%s %s", *path ? path : "the document", text);
+    return severity == SEVERITY_ERROR ? report_error(r, at.place, at.path, "%s %s", what, text)
+                                      : report_warn(r, at.place, at.path, "%s %s", what, text);
 }
 
 struct problem *spot_fail(struct report *r, struct spot at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    const char *what = said(r, at.path, fmt, ap);
+    struct problem *p = add(r, SEVERITY_ERROR, at, fmt, ap);
     va_end(ap);
-    return report_error(r, at.place, at.path, "%s", what);
+    return p;
 }
 
 struct problem *spot_warn(struct report *r, struct spot at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    const char *what = said(r, at.path, fmt, ap);
+    struct problem *p = add(r, SEVERITY_WARNING, at, fmt, ap);
     va_end(ap);
-    return report_warn(r, at.place, at.path, "%s", what);
+    return p;
 }

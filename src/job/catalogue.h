@@ -33,6 +33,9 @@ enum entry_kind {
 #undef ENTRY_KIND
         ENTRY_KIND_N
 };
+/* Their plurals in one literal, a blank before each. */
+#define ENTRY_PLURAL(value, word, plural, shown) " " plural
+#define ENTRY_PLURALS                            ENTRY_KINDS(ENTRY_PLURAL)
 
 #define ENTRY_NAME_MAX 200
 

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/losses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -287,23 +288,13 @@ static const char *success_of(const struct writer *w)
     return NULL;
 }
 
-static bool everywhere(const struct job_spec *job, const struct pair *env)
-{
-    for (size_t i = 0; i < job->n_roles; i++) {
-        const char *value = pairs_get(&job->roles[i].env, env->name);
-        if (!value || strcmp(value, env->value) != 0)
-            return false;
-    }
-    return true;
-}
-
 /* One environment for all roles, of so many variables. */
 static void write_envs(const struct writer *w)
 {
     const struct pairs *first = &w->job->roles[0].env;
     struct text_node *envs = NULL;
     for (size_t i = 0; i < first->n; i++) {
-        if (!everywhere(w->job, &first->at[i]) || (envs && envs->count == DLC_ENVS_MAX))
+        if (!dialect_everywhere(w->job, &first->at[i]) || (envs && envs->count == DLC_ENVS_MAX))
             continue;
         envs = envs ? envs : text_map(w->arena, w->out, "Envs");
         text_str(w->arena, envs, first->at[i].name, first->at[i].value);

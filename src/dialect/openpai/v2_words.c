@@ -10,28 +10,14 @@
  * code; out of disk space by its own doing is not tried again. */
 #include "dialect/openpai/openpai.h"
 
+#include "dialect/openpai/ends.h"
 #include "dialect/openpai/v1.h"
 #include "dialect/openpai/v2.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <strings.h>
 
-enum {
-    EXIT_EVICTED = -1000,
-    EXIT_NODE_LOST = -1001,
-    EXIT_DEADLINE = -1004,
-    EXIT_OOM = -1200,
-    EXIT_CREATE_TRANSIENT = -120,
-    EXIT_SPEC = -200,
-    EXIT_STOPPED = -210,
-    EXIT_COMPLETED = -220,
-    EXIT_PORT = 253,
-    EXIT_OTHER = 255,
-    EXIT_ABNORMAL = 256,
-    EXIT_FALLBACK = -8000,
-    SIGNALS_FROM = 128,
-};
+enum { EXIT_EVICTED = -1000, EXIT_OTHER = 255 };
 
 #define ROW(code_, phrase_, type_, class_, text_)                                                  \
     {                                                                                              \
@@ -149,10 +135,7 @@ const struct openpai_exit *openpai_v2_exits(size_t *n)
 
 static const struct openpai_exit *listed(int code)
 {
-    for (size_t i = 0; i < EXITS_N; i++)
-        if (exits[i].code == code)
-            return &exits[i];
-    return NULL;
+    return openpai_exit_listed(exits, EXITS_N, code);
 }
 
 /* ---- what the output says ---- */
@@ -233,54 +216,23 @@ static int own_code(const struct ending *e)
     return said ? said : EXIT_OTHER;
 }
 
-static bool has(const struct ending *e, const char *word)
-{
-    return e->reason && strstr(e->reason, word);
-}
-
-static int limit_code(const struct ending *e)
-{
-    if (e->oom || has(e, "memory"))
-        return EXIT_OOM;
-    return has(e, "disk") ? EXIT_EVICTED : EXIT_DEADLINE;
-}
-
-static int platform_code(const struct ending *e)
-{
-    if (e->lost)
-        return EXIT_NODE_LOST;
-    return has(e, "No space left") ? EXIT_EVICTED : EXIT_CREATE_TRANSIENT;
-}
-
-static bool killed(const struct ending *e)
-{
-    return e->exited ? e->code == SIGNALS_FROM + SIGKILL : e->signal == SIGKILL;
-}
-
-static int exit_code(const struct ending *e)
-{
-    switch (e->by) {
-    case BY_USER: return EXIT_STOPPED;
-    case BY_POLICY: return EXIT_COMPLETED;
-    case BY_CONFLICT: return EXIT_PORT;
-    case BY_LIMIT: return limit_code(e);
-    case BY_PLATFORM: return platform_code(e);
-    case BY_KERNEL: return EXIT_OOM;
-    default: break;
-    }
-    if (e->lost)
-        return EXIT_NODE_LOST;
-    if (e->oom && killed(e))
-        return EXIT_OOM;
-    if (e->exited || e->signal > 0)
-        return own_code(e);
-    return e->by == BY_ITSELF ? EXIT_SPEC : EXIT_FALLBACK; /* never ran */
-}
+static const struct openpai_ends ends = { .stopped = -210,
+                                          .completed = -220,
+                                          .port = 253,
+                                          .oom = -1200,
+                                          .disk = EXIT_EVICTED,
+                                          .time = -1004,
+                                          .node_lost = -1001,
+                                          .node_full = EXIT_EVICTED,
+                                          .launch = -120,
+                                          .wrong = -200,
+                                          .unknown = -8000,
+                                          .own = own_code };
 
 struct end_words v2_classify(const struct job_spec *job, const struct ending *ending)
 {
     (void)job;
-    const struct openpai_exit *row = listed(exit_code(ending));
+    const struct openpai_exit *row = listed(openpai_end_code(&ends, ending));
     bool own_limit = ending->by == BY_LIMIT && row->class == END_PLATFORM;
     return (struct end_words){ .class = own_limit ? END_USER : row->class,
                                .code = row->code,

@@ -7,25 +7,12 @@
  * and 124 is ours, for the run time limit that v1 has not. */
 #include "dialect/openpai/openpai.h"
 
+#include "dialect/openpai/ends.h"
 #include "dialect/openpai/v1.h"
 
 #include <signal.h>
 
-enum {
-    EXIT_RUN_TIME = 124,
-    EXIT_OOM = 196,
-    EXIT_DISK = 198,
-    EXIT_UNKNOWN = 255,
-    EXIT_ABNORMAL = 256,
-    EXIT_NODE_DISKS = -7102,
-    EXIT_PORT_CONFLICT = -7103,
-    EXIT_NODE_LOST = -7111,
-    EXIT_LAUNCH_FAILED = -7150,
-    EXIT_NOT_COMPLIANT = -7251,
-    EXIT_STOPPED = -7351,
-    EXIT_COMPLETED = -7400,
-    EXIT_FALLBACK = -8000,
-};
+enum { EXIT_UNKNOWN = 255, EXIT_ABNORMAL = 256, EXIT_FALLBACK = -8000 };
 
 #define ROW(code_, phrase_, causer_, type_, class_, text_)                                         \
     {                                                                                              \
@@ -154,10 +141,7 @@ const struct openpai_exit *openpai_exits(size_t *n)
 
 static const struct openpai_exit *listed(int code)
 {
-    for (size_t i = 0; i < EXITS_N; i++)
-        if (exits[i].code == code)
-            return &exits[i];
-    return NULL;
+    return openpai_exit_listed(exits, EXITS_N, code);
 }
 
 const struct openpai_exit *openpai_exit_find(int code)
@@ -171,56 +155,30 @@ const struct openpai_exit *openpai_exit_find(int code)
  * ordinary failure. */
 static int own_code(const struct ending *e)
 {
-    int code = e->exited ? e->code : 128 + e->signal;
+    int code = e->exited ? e->code : SIGNALS_FROM + e->signal;
     if (code == 0)
         return 0;
-    bool by_signal = code > 128 && code <= 128 + SIGTERM;
+    bool by_signal = code > SIGNALS_FROM && code <= SIGNALS_FROM + SIGTERM;
     return by_signal && listed(code) ? code : EXIT_UNKNOWN;
 }
 
-static int limit_code(const struct ending *e)
-{
-    if (e->oom || (e->reason && strstr(e->reason, "memory")))
-        return EXIT_OOM; /* where nothing but a watch keeps the limit, it says what it saw */
-    return e->reason && strstr(e->reason, "disk") ? EXIT_DISK : EXIT_RUN_TIME;
-}
-
-static int platform_code(const struct ending *e)
-{
-    if (e->lost)
-        return EXIT_NODE_LOST;
-    return e->reason && strstr(e->reason, "No space left") ? EXIT_NODE_DISKS : EXIT_LAUNCH_FAILED;
-}
-
-static bool killed(const struct ending *e)
-{
-    return e->exited ? e->code == 128 + SIGKILL : e->signal == SIGKILL;
-}
-
-static int exit_code(const struct ending *e)
-{
-    switch (e->by) {
-    case BY_USER: return EXIT_STOPPED;
-    case BY_POLICY: return EXIT_COMPLETED;
-    case BY_CONFLICT: return EXIT_PORT_CONFLICT;
-    case BY_LIMIT: return limit_code(e);
-    case BY_PLATFORM: return platform_code(e);
-    case BY_KERNEL: return EXIT_OOM;
-    default: break;
-    }
-    if (e->lost)
-        return EXIT_NODE_LOST;
-    if (e->oom && killed(e))
-        return EXIT_OOM;
-    if (e->exited || e->signal > 0)
-        return own_code(e);
-    return e->by == BY_ITSELF ? EXIT_NOT_COMPLIANT : EXIT_FALLBACK; /* never ran */
-}
+static const struct openpai_ends ends = { .stopped = -7351,
+                                          .completed = -7400,
+                                          .port = -7103,
+                                          .oom = 196,
+                                          .disk = 198,
+                                          .time = 124,
+                                          .node_lost = -7111,
+                                          .node_full = -7102,
+                                          .launch = -7150,
+                                          .wrong = -7251,
+                                          .unknown = EXIT_FALLBACK,
+                                          .own = own_code };
 
 struct end_words v1_classify(const struct job_spec *job, const struct ending *ending)
 {
     (void)job;
-    const struct openpai_exit *row = openpai_exit_find(exit_code(ending));
+    const struct openpai_exit *row = openpai_exit_find(openpai_end_code(&ends, ending));
     return (struct end_words){
         .class = row->class, .code = row->code, .phrase = row->phrase, .text = row->text
     };

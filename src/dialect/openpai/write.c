@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/scan.h"
+#include "dialect/losses.h"
 
 #define MB (1024u * 1024u)
 enum { COMMAND_MAX = 1 << 20 };
@@ -39,16 +40,6 @@ static const struct said_words v1_words = { .job = job_words,
 
 /* ---- environment: v1 has one for all roles ---- */
 
-static bool everywhere(const struct job_spec *job, const struct pair *env)
-{
-    for (size_t i = 0; i < job->n_roles; i++) {
-        const char *value = pairs_get(&job->roles[i].env, env->name);
-        if (!value || strcmp(value, env->value) != 0)
-            return false;
-    }
-    return true;
-}
-
 static void write_env(struct said *w, struct text_node *envs, const struct pair *env)
 {
     int64_t n;
@@ -69,7 +60,7 @@ static void write_envs(struct said *w)
     const struct pairs *first = w->job->n_roles ? &w->job->roles[0].env : &none;
     struct text_node *envs = NULL;
     for (size_t i = 0; i < first->n; i++) {
-        if (!everywhere(w->job, &first->at[i]))
+        if (!dialect_everywhere(w->job, &first->at[i]))
             continue;
         envs = envs ? envs : text_map(w->arena, w->out, "jobEnvs");
         write_env(w, envs, &first->at[i]);
@@ -84,7 +75,7 @@ static void own_env(struct said *w, const struct role *role, const char *path, s
 {
     for (size_t i = 0; i < role->env.n; i++) {
         const struct pair *env = &role->env.at[i];
-        if (everywhere(w->job, env))
+        if (dialect_everywhere(w->job, env))
             continue;
         said_nearly(w, arena_printf(w->arena, "%s.env.%s", path, env->name),
                     "differs from other roles, written into the command");

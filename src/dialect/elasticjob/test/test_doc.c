@@ -1,37 +1,29 @@
 /* The tables of the page are those of the code: fields with their fates, exit codes. */
-#include "dialect/elasticjob/test/sample.h"
+#include "dialect/elasticjob/ej.h"
 
-#include "base/buf.h"
-#include "base/file.h"
+#include "dialect/test/page.h"
 
-#include <stdlib.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 
-#define PAGE SOURCE_ROOT "/doc/dialect-elasticjob.md"
+#include <cmocka.h>
 
-static void test_fields(void **state)
+static void test_page(void **state)
 {
-    AUTO_BUF struct buf want = BUF_INIT(1 << 20);
-    struct err err = { 0 };
-    char *page = NULL;
-    size_t len = 0;
-    (void)state;
-    if (file_read(PAGE, 1 << 20, &page, &len, &err) != 0)
-        fail_msg("%s", err.what);
-    elasticjob_reference(&want);
-    if (!strstr(page, buf_str(&want)))
-        fail_msg("the field tables of %s are not those of the code: put the output of "
-                 "elasticjob_reference there",
-                 PAGE);
+    struct page page;
     size_t n;
     const struct ej_exit *rows = ej_exits(&n);
+    (void)state;
+    page_init(&page, SOURCE_ROOT "/doc/dialect-elasticjob.md");
+    page_wants_tables(&page, elasticjob_reference, "elasticjob_reference");
     for (size_t i = 0; i < n; i++)
-        if (!strstr(page, rows[i].phrase))
-            fail_msg("%s is not on the page", rows[i].phrase);
-    free(page);
+        page_wants(&page, rows[i].phrase);
+    page_fini(&page);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_page) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
