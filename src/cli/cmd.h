@@ -39,7 +39,7 @@ struct common_opts {
           .type = OPT_STR,                                                                         \
           .offset = offsetof(struct common_opts, server),                                          \
           .arg = "URL",                                                                            \
-          .help = "talk to http://HOST:PORT (token in MUSTER_TOKEN)" },                            \
+          .help = "talk to http://HOST:PORT (token in MUSTER_TOKEN) or unix:PATH" },               \
     {                                                                                              \
         .name = "help", .letter = 'h', .type = OPT_FLAG,                                           \
         .offset = offsetof(struct common_opts, help), .help = "this text"                          \
@@ -86,8 +86,8 @@ void cmd_help(const struct cli *, const struct cmd *, struct buf *out);
 int cmd_operands(const struct cmd *, int argc, int min, int max, struct err *err);
 
 extern const struct cmd cmd_server, cmd_run, cmd_submit, cmd_check, cmd_convert, cmd_ls, cmd_show,
-    cmd_logs, cmd_events, cmd_wait, cmd_stop, cmd_suspend, cmd_resume, cmd_rm, cmd_exec, cmd_nodes,
-    cmd_explain, cmd_apply, cmd_get, cmd_describe, cmd_launch, cmd_config, cmd_schema, cmd_doctor,
-    cmd_env, cmd_completion, cmd_version, cmd_open, cmd_help_verb, cmd_man;
+    cmd_logs, cmd_events, cmd_wait, cmd_stop, cmd_restart, cmd_suspend, cmd_resume, cmd_rm,
+    cmd_exec, cmd_nodes, cmd_explain, cmd_apply, cmd_get, cmd_describe, cmd_launch, cmd_config,
+    cmd_schema, cmd_doctor, cmd_env, cmd_completion, cmd_version, cmd_open, cmd_help_verb, cmd_man;
 
 #endif

@@ -1,4 +1,5 @@
-/* Verbs that do one thing to each job they are given: stop, suspend, resume, rm; and wait. */
+/* Verbs that do one thing to each job they are given: stop, restart, suspend, resume, rm; and
+ * wait. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"
@@ -93,7 +94,7 @@ static int give_order(struct cli *cli, const struct order *order, int argc, char
     return failed ? -1 : EXIT_OK;
 }
 
-/* ---- stop suspend resume rm ---- */
+/* ---- stop restart suspend resume rm ---- */
 
 struct stop_opts {
     struct common_opts common;
@@ -116,6 +117,27 @@ static int run_stop(struct cli *cli, const void *opts, int argc, char **argv, st
                            .method = "POST",
                            .rest = o->now ? "/stop?now=1" : "/stop" };
     return give_order(cli, &order, argc, argv, err);
+}
+
+/* The first operand is the job, the others are tasks of it. */
+static int run_restart(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
+{
+    (void)opts;
+    AUTO_BUF struct buf path = BUF_INIT(1 << 20);
+    if (cmd_operands(&cmd_restart, argc, 1, INT_MAX, err) < 0)
+        return -1;
+    jobs_path(&path, argv[0], "/restart");
+    for (int i = 1; i < argc; i++)
+        call_query(&path, "task", argv[i]);
+    struct text_node *view =
+        call_send(cli, &(struct call){ .method = "POST", .path = buf_str(&path) }, err);
+    if (!view)
+        return -1;
+    if (cli->json)
+        out_json(view);
+    else
+        print_job_line(cli, view, NULL);
+    return EXIT_OK;
 }
 
 static int run_suspend(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
@@ -154,6 +176,19 @@ const struct cmd cmd_stop = {
     .size = sizeof(struct stop_opts),
     .examples = stop_examples,
     .run = run_stop,
+};
+static const char *const restart_examples[] = {
+    "muster restart 12", "all of its tasks anew, in a new generation",
+    "muster restart rl rollout/2", "this task alone, in its place; costs no retry", NULL
+};
+const struct cmd cmd_restart = {
+    .name = "restart",
+    .summary = "start a running job anew, or some of its tasks",
+    .operands = "JOB [TASK...]",
+    .opts = plain_rows,
+    .size = sizeof(struct common_opts),
+    .examples = restart_examples,
+    .run = run_restart,
 };
 static const char *const suspend_examples[] = { "muster suspend 12",
                                                 "ends its tasks, keeps it for later", NULL };
