@@ -251,9 +251,15 @@ class Job:
         """Asks for the end; with `now` without grace."""
         self.client.call("POST", f"{self.path}/stop", {"now": 1} if now else None)
 
-    def restart(self, reason: str = "") -> None:
-        """All tasks anew, out of the job's budget of retries."""
-        self.client.call("POST", f"{self.path}/restart", {"reason": reason or None})
+    def restart(self, *tasks: str, reason: str = "", counted: bool = False) -> None:
+        """All tasks anew, or only those named (`rollout/2`). `counted`: a failure that the job's
+        own program reports; it costs a retry of the job, and the job fails when none is left."""
+        query: Query = {
+            "reason": reason or None,
+            "counted": 1 if counted else None,
+            "task": list(tasks) or None,
+        }
+        self.client.call("POST", f"{self.path}/restart", query)
 
     def _patient(self, ask: Callable[[], Any]) -> Any:
         """The answer of a server that may be restarting; a message every ten seconds."""
