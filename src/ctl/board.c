@@ -110,7 +110,7 @@ struct text_node *ctl_board_tree(struct ctl *ctl, struct arena *arena, const str
     struct object_row *rows;
     size_t n = 0;
     if (!board_of(ctl, ask->owner, ask->job, err) ||
-        store_objects_of(ctl->config.store, arena, &of, &rows, &n, err) < 0)
+        store_objects(ctl->config.store, arena, &of, &rows, &n, err) < 0)
         return NULL;
     struct text_node *root = text_map(arena, NULL, NULL);
     struct text_node *list = text_list(arena, root, "entries");
@@ -126,7 +126,7 @@ void board_load(struct ctl *ctl, struct live_job *job)
     const struct object_row of = row_of(id, job->row.id, NULL);
     struct object_row *rows;
     size_t n = 0;
-    if (store_objects_of(ctl->config.store, arena, &of, &rows, &n, NULL) == 0)
+    if (store_objects(ctl->config.store, arena, &of, &rows, &n, NULL) == 0)
         job->on_board = (uint32_t)n;
     arena_destroy(arena);
 }

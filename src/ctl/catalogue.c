@@ -53,8 +53,9 @@ void catalogue_load(struct ctl *ctl)
     for (unsigned kind = 0; kind < ENTRY_KIND_N; kind++) {
         struct object_row *rows;
         size_t n = 0;
-        if (store_objects(ctl->config.store, arena, entry_word((enum entry_kind)kind), &rows, &n,
-                          NULL) == 0)
+        if (store_objects(ctl->config.store, arena,
+                          &(struct object_row){ .kind = entry_word((enum entry_kind)kind) }, &rows,
+                          &n, NULL) == 0)
             for (size_t i = 0; i < n; i++)
                 put_row(ctl, arena, &rows[i]);
     }

@@ -212,7 +212,8 @@ void load_nodes(struct ctl *ctl)
     size_t n = 0;
     for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
         cluster_set_drained(ctl->cluster, i, false);
-    if (store_objects(ctl->config.store, arena, "node", &rows, &n, NULL) == 0) {
+    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = "node" }, &rows, &n,
+                      NULL) == 0) {
         for (size_t i = 0; i < n; i++) {
             uint32_t node = cluster_find(ctl->cluster, rows[i].name);
             if (node != UINT32_MAX)

@@ -82,9 +82,8 @@ struct resources {                         /* per task */
     struct words gpu_types; /* any of; empty: any */
     struct amounts custom;  /* licences and the like */
 };
-struct done {               /* completion policy of a role */
-    struct count failed;    /* NUMBER n: n failed tasks fail the job; ALWAYS ("at_end"): one does,
-                               once the job is over; NEVER. default 1 */
+struct done {            /* completion policy of a role */
+    struct count failed; /* NUMBER n: n failed tasks fail the job; ALWAYS: one, at the end; NEVER */
     struct count succeeded; /* NUMBER n: n succeeded tasks succeed the job; ALWAYS ("all"): all
                                tasks of the job; NEVER: the job's end does not wait for the role.
                                default all */
@@ -104,8 +103,7 @@ struct role {
     struct words after; /* roles that must run first */
     const char *run;    /* shell text, run by bash -c (or NULL) */
     struct words argv;  /* or a program with arguments, no shell */
-    const char *python; /* or a Python entrypoint: module.function, module.Class or script.py ARGS,
-                           run by `python -m muster.worker` */
+    const char *python; /* or a Python entrypoint: module.function, module.Class, script.py ARGS */
     struct launcher launcher;
     const char *image;
     struct resources resources;

@@ -365,15 +365,21 @@ int store_get_object(struct store *st, struct arena *a, struct object_row *row, 
     return found;
 }
 
-static int read_objects(struct store *st, sqlite3_stmt *s, struct arena *a, const char *kind,
-                        struct object_row **rows, size_t *n, struct err *err)
+int store_objects(struct store *st, struct arena *a, const struct object_row *of,
+                  struct object_row **rows, size_t *n, struct err *err)
 {
+    sqlite3_stmt *s = db_stmt(st, of->project ? STMT_OBJECTS_OF : STMT_OBJECTS, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, of->kind);
+    if (of->project)
+        db_text(s, 2, of->project);
     struct object_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct object_row){ .kind = arena_strdup(a, kind),
+        at[count++] = (struct object_row){ .kind = arena_strdup(a, of->kind),
                                            .project = db_get_text(s, 0, a),
                                            .name = db_get_text(s, 1, a),
                                            .spec = db_get_text(s, 2, a),
@@ -382,27 +388,6 @@ static int read_objects(struct store *st, sqlite3_stmt *s, struct arena *a, cons
     *rows = at;
     *n = count;
     return more;
-}
-
-int store_objects(struct store *st, struct arena *a, const char *kind, struct object_row **rows,
-                  size_t *n, struct err *err)
-{
-    sqlite3_stmt *s = db_stmt(st, STMT_OBJECTS, err);
-    if (!s)
-        return -1;
-    db_text(s, 1, kind);
-    return read_objects(st, s, a, kind, rows, n, err);
-}
-
-int store_objects_of(struct store *st, struct arena *a, const struct object_row *of,
-                     struct object_row **rows, size_t *n, struct err *err)
-{
-    sqlite3_stmt *s = db_stmt(st, STMT_OBJECTS_OF, err);
-    if (!s)
-        return -1;
-    db_text(s, 1, of->kind);
-    db_text(s, 2, of->project);
-    return read_objects(st, s, a, of->kind, rows, n, err);
 }
 
 int store_put_secret(struct store *st, const char *owner, const char *name, const void *value,

@@ -151,11 +151,9 @@ int store_attempts(struct store *, struct arena *, uint64_t job, struct attempt_
                    struct err *);
 int store_agents(struct store *, struct arena *, uint64_t job, struct agent_row **, size_t *n,
                  struct err *);
-int store_objects(struct store *, struct arena *, const char *kind, struct object_row **, size_t *n,
-                  struct err *);
-/* Of one project only. */
-int store_objects_of(struct store *, struct arena *, const struct object_row *of,
-                     struct object_row **, size_t *n, struct err *);
+/* Of that kind, and of that project unless it is NULL. */
+int store_objects(struct store *, struct arena *, const struct object_row *of, struct object_row **,
+                  size_t *n, struct err *);
 /* Looks up row's kind, project and name and fills the rest. 1 found, 0 not, -1 error. */
 int store_get_object(struct store *, struct arena *, struct object_row *, struct err *);
 struct event_range {

@@ -314,7 +314,9 @@ static void agents_and_objects(void **state)
     assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
     assert_int_equal(store_put_object(f->store, &o, &f->err), 0);
     struct object_row *objects;
-    assert_int_equal(store_objects(f->store, f->arena, "node", &objects, &n, &f->err), 0);
+    assert_int_equal(store_objects(f->store, f->arena, &(struct object_row){ .kind = "node" },
+                                   &objects, &n, &f->err),
+                     0);
     assert_int_equal(n, 1);
     assert_int_equal(objects[0].version, 2);
 }

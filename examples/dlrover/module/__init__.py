@@ -1,0 +1,1 @@
+"""Reinforcement learning in four small files: who acts, who judges, who learns."""
