@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from muster.unified.config import JobConfig
-from muster.unified.submit import submit_config
+from muster.unified.submit import submit_config, watch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,8 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given:
         raise ValueError("The job's configuration as JSON is required.")
-    _, code = submit_config(JobConfig.model_validate_json(given[0]), blocking=True, log=None)
-    return code
+    return watch(submit_config(JobConfig.model_validate_json(given[0])), None)
 
 
 if __name__ == "__main__":

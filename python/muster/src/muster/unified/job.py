@@ -58,12 +58,12 @@ class DLJob(DLConfig):
         `DLROVER_UNIFIED_<FIELD>`, that before the default. `log` writes what the instances write
         to stdout, line by line with their names; left out: when stdout is a terminal. A server is
         started when none answers. Raises ValidationError, Refused and Unreachable."""
-        from muster.unified.submit import submit  # the client is not needed to build a job
+        from muster.unified.submit import submit, watch  # no client is needed to build a job
 
         if job_name is not None:
             options["job_name"] = job_name
-        self._handle, code = submit(self, options, blocking=blocking, log=log)
-        return code
+        self._handle = submit(self, options)
+        return watch(self._handle, log) if blocking else 0
 
 
 class RLJob(DLJob):

@@ -106,14 +106,12 @@ def cluster_has_devices(client: Client) -> bool:
 # ---- submission ----
 
 
-def submit(
-    job: DLConfig, given: Mapping[str, Any], *, blocking: bool, log: bool | None
-) -> tuple[Handle, int]:
-    config = JobConfig(**options_of(given, os.environ), dl_config=job)
-    return submit_config(config, blocking=blocking, log=log)
+def submit(job: DLConfig, given: Mapping[str, Any]) -> Handle:
+    return submit_config(JobConfig(**options_of(given, os.environ), dl_config=job))
 
 
-def submit_config(config: JobConfig, *, blocking: bool, log: bool | None) -> tuple[Handle, int]:
+def submit_config(config: JobConfig) -> Handle:
+    """Hands the job to the server, which is started when none answers."""
     canonical(config)  # all that can be wrong is told before a server is started
     for text in without_effect(config):
         note(text)
@@ -125,10 +123,7 @@ def submit_config(config: JobConfig, *, blocking: bool, log: bool | None) -> tup
     handle = Handle(client.submit(canonical(config), cwd=os.path.abspath(cwd)))
     for warning in handle.job.answer.get("warnings") or []:
         note(str(warning.get("what", warning) if isinstance(warning, dict) else warning))
-    if not blocking:
-        return handle, 0
-    follow = sys.stdout.isatty() if log is None else log
-    return handle, watch(handle, MergedLog(handle.job) if follow else None)
+    return handle
 
 
 def choose_device_type(job: DLConfig, client: Client) -> None:
@@ -140,10 +135,13 @@ def choose_device_type(job: DLConfig, client: Client) -> None:
 # ---- the wait ----
 
 
-def watch(handle: Handle, log: MergedLog | None) -> int:
-    """Blocks until the job has ended, through restarts of the server."""
-    thread = threading.Thread(target=log.run, name="muster-log", daemon=True) if log else None
-    if thread:
+def watch(handle: Handle, log: bool | None) -> int:
+    """Blocks until the job has ended, through restarts of the server: 0 when it has succeeded, else
+    1. `log` None: the merged log is shown when stdout is a terminal."""
+    thread = None
+    if sys.stdout.isatty() if log is None else log:
+        run = MergedLog(handle.job).run
+        thread = threading.Thread(target=run, name="muster-log", daemon=True)
         thread.start()
     try:
         code = _wait(handle)
@@ -153,7 +151,7 @@ def watch(handle: Handle, log: MergedLog | None) -> int:
             f"stop it: muster stop {handle.number}",
             file=sys.stderr,
         )
-        raise
+        raise KeyboardInterrupt from None
     if thread:
         thread.join(LOG_DRAIN)
     if code:
