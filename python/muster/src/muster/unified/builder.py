@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muster.errors import Problem, ValidationError
 from muster.unified import command
@@ -37,7 +37,7 @@ class DLJobBuilder:
         self._fields: dict[str, Any] = {}
         self._envs: dict[str, Any] = {}
         self._last_role: str | None = None
-        self._roles: dict[str, RoleBuilder] = {}
+        self._roles: dict[str, RoleBuilder[Any]] = {}
         self._collocations: list[Collocation] = []
         self._elastic_flags: dict[str, bool] = {}
 
@@ -112,29 +112,31 @@ class DLJobBuilder:
         self._last_role = role
         return self
 
-    def run(self, entrypoint: str) -> RoleBuilder:
+    def run(self, entrypoint: str) -> RoleBuilder[Self]:
         """A role of instances that know nothing of each other. Needs `.role(...)` before."""
         if self._last_role is None:
             raise _refuse("Role must be set before calling run().")
         return RoleBuilder(self, self._last_role, entrypoint)
 
-    def train(self, entrypoint: str) -> ElasticRoleBuilder:
+    def train(self, entrypoint: str) -> ElasticRoleBuilder[Self]:
         """A role whose instances are the ranks of one world; without `.role(...)` it is ELASTIC."""
         return ElasticRoleBuilder(self, self._last_role or ELASTIC, entrypoint)
 
-    def workload(self, role: str, entrypoint: str, class_name: str | None = None) -> RoleBuilder:
+    def workload(
+        self, role: str, entrypoint: str, class_name: str | None = None
+    ) -> RoleBuilder[Self]:
         """`.role(role).run(entrypoint)`; with a third argument those are module and class."""
         return self.role(role).run(
             entrypoint if class_name is None else f"{entrypoint}.{class_name}"
         )
 
-    def trainer(self, entrypoint: str, class_name: str | None = None) -> RoleBuilder:
+    def trainer(self, entrypoint: str, class_name: str | None = None) -> RoleBuilder[Self]:
         """The role TRAINER, which drives the others: module and class, or one entrypoint."""
         name = entrypoint if class_name is None else f"{entrypoint}.{class_name}"
         builder = RoleBuilder(self, RLRoleType.TRAINER.value, name)
         return builder.resource(TRAINER_RESOURCE)
 
-    def add_role_builder(self, role: str, role_builder: RoleBuilder) -> None:
+    def add_role_builder(self, role: str, role_builder: RoleBuilder[Any]) -> None:
         """Called by role builders themselves."""
         if role in self._roles:
             raise _refuse(f"Role '{role}' is already defined.")
@@ -149,7 +151,7 @@ class DLJobBuilder:
 
     def dlrover_run(
         self, entrypoint: str, /, nnodes: Count = 1, nproc_per_node: Count = 1
-    ) -> ElasticRoleBuilder:
+    ) -> ElasticRoleBuilder[Self]:
         """A training role from an entrypoint, or from a whole `dlrover-run` line, as two older
         editions of the API had it."""
         words = entrypoint.split(None, 1)
@@ -157,7 +159,7 @@ class DLJobBuilder:
             return self._by_line(entrypoint)
         return self.train(entrypoint).nnodes(nnodes).nproc_per_node(nproc_per_node)
 
-    def _by_line(self, cmd: str) -> ElasticRoleBuilder:
+    def _by_line(self, cmd: str) -> ElasticRoleBuilder[Self]:
         line = command.parse(cmd, os.environ)
         said = self._fields.get("device_per_node")
         nproc, devices = command.processes(line.nproc, int(said) if said else None)
@@ -242,25 +244,29 @@ class RLJobBuilder(DLJobBuilder):
 
     _made = RLJob
 
-    def actor(self, entrypoint: str) -> ElasticRoleBuilder:
+    def build(self) -> RLJob:
+        """The job. Raises ValidationError with everything that is wrong."""
+        return cast(RLJob, super().build())
+
+    def actor(self, entrypoint: str) -> ElasticRoleBuilder[Self]:
         return self._trained(RLRoleType.ACTOR, entrypoint)
 
-    def critic(self, entrypoint: str) -> ElasticRoleBuilder:
+    def critic(self, entrypoint: str) -> ElasticRoleBuilder[Self]:
         return self._trained(RLRoleType.CRITIC, entrypoint)
 
-    def rollout(self, entrypoint: str) -> RoleBuilder:
+    def rollout(self, entrypoint: str) -> RoleBuilder[Self]:
         return self._served(RLRoleType.ROLLOUT, entrypoint)
 
-    def reference(self, entrypoint: str) -> RoleBuilder:
+    def reference(self, entrypoint: str) -> RoleBuilder[Self]:
         return self._served(RLRoleType.REFERENCE, entrypoint)
 
-    def reward(self, entrypoint: str) -> RoleBuilder:
+    def reward(self, entrypoint: str) -> RoleBuilder[Self]:
         return self._served(RLRoleType.REWARD, entrypoint)
 
-    def _trained(self, role: RLRoleType, entrypoint: str) -> ElasticRoleBuilder:
+    def _trained(self, role: RLRoleType, entrypoint: str) -> ElasticRoleBuilder[Self]:
         return ElasticRoleBuilder(self, role.value, entrypoint).not_driver()
 
-    def _served(self, role: RLRoleType, entrypoint: str) -> RoleBuilder:
+    def _served(self, role: RLRoleType, entrypoint: str) -> RoleBuilder[Self]:
         return RoleBuilder(self, role.value, entrypoint).not_driver()
 
     def with_collocation_all(self, *exclude_roles: str) -> Self:

@@ -8,7 +8,7 @@ out. Its own attributes have leading underscores for that reason: none may hide 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from muster.errors import Problem
 from muster.unified.command import nodes_range
@@ -39,15 +39,16 @@ NOSET = (
 NOSET_ENVS = {f"RAY_EXPERIMENTAL_NOSET_{name}": "true" for name in NOSET}
 FAILOVER_IGNORED_BELOW = 30
 Count = Union[int, str]
+B = TypeVar("B", bound="DLJobBuilder")
 
 
-class RoleBuilder:
+class RoleBuilder(Generic[B]):
     """One role. Every method but `end` returns this builder."""
 
     _kind: type[BaseWorkloadDesc] = SimpleWorkloadDesc
     _verb = "run"
 
-    def __init__(self, job: DLJobBuilder, role: str, entrypoint: Any) -> None:
+    def __init__(self, job: B, role: str, entrypoint: Any) -> None:
         self._job = job
         self._role_name = role
         self._data: dict[str, Any] = {"entry_point": entrypoint}
@@ -162,7 +163,7 @@ class RoleBuilder:
 
     # ---- leaving ----
 
-    def end(self) -> DLJobBuilder:
+    def end(self) -> B:
         """The job's builder."""
         return self._job
 
@@ -179,7 +180,7 @@ class RoleBuilder:
         return self._kind.read(data, spot)
 
 
-class ElasticRoleBuilder(RoleBuilder):
+class ElasticRoleBuilder(RoleBuilder[B]):
     """A training role: nodes of equally many processes each."""
 
     _kind = ElasticWorkloadDesc
