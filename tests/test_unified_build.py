@@ -856,6 +856,29 @@ def test_json_job() -> None:
     assert JobConfig.model_validate_json(config.model_dump_json()) == config
 
 
+def test_groups() -> None:
+    """The worked example of the reference: two nodes' worth of A and B, one of C."""
+    half: dict[str, Any] = {"entry_point": "m.f", "group": "g", "backend": "simple"}
+    bundle = {"acc": 0.5, "cpu": 1, "mem": 100, "ud_resource": {"X": 2}}
+    config = DLConfig.model_validate(
+        {
+            "workloads": {
+                "A": {**half, "total": 4, "per_group": 2, "resource": {"gpu": 0.5}},
+                "B": {**half, "total": 2, "resource": bundle},
+                "C": {"entry_point": "m.f", "resource": {"gpu": 1}},
+            }
+        }
+    )
+    first, second = config.workload_group
+    assert (first.name, first.num, first.workloads) == ("g", 2, ["A", "B"])
+    assert first.resource == ResourceDesc(cpu=1, memory=100, accelerator=1.5, user_defined={"X": 2})
+    assert (second.num, second.resource.accelerator) == (1, 1)
+    tree = tree_of(config)
+    assert tree["place"] == {"together": [{"roles": ["A", "B"]}]}
+    config.workloads["B"].total = 1
+    assert "is inconsistent" in str(refused(lambda: config.workload_group))
+
+
 def test_dump_is_an_identity() -> None:
     for job in (
         rl_job(),
@@ -1464,4 +1487,7 @@ def test_driver_module() -> None:
 
 
 def test_role_names_compare_as_texts() -> None:
-    assert DLJobBuilder().role(RLRoleType.ACTOR).run("m.f").build().workloads["ACTOR"]
+    job = (
+        DLJobBuilder().role(RLRoleType.ACTOR).run("m.f").with_collocation(RLRoleType.ACTOR).build()
+    )
+    assert [(type(role), role) for role in job.workloads] == [(str, "ACTOR")]

@@ -12,7 +12,7 @@ from muster.unified import command
 from muster.unified.collocation import Collocation
 from muster.unified.enums import DLStreamType, RLRoleType
 from muster.unified.job import DLJob, RLJob
-from muster.unified.model import Spot, raise_for
+from muster.unified.model import Spot, integer, raise_for
 from muster.unified.notes import note
 from muster.unified.roles import Count, ElasticRoleBuilder, RoleBuilder
 from muster.unified.workload import BaseWorkloadDesc, ElasticWorkloadDesc
@@ -109,7 +109,7 @@ class DLJobBuilder:
 
     def role(self, role: str) -> Self:
         """The name of the roles defined from here on; it stays set."""
-        self._last_role = role
+        self._last_role = role.value if isinstance(role, RLRoleType) else role
         return self
 
     def run(self, entrypoint: str) -> RoleBuilder[Self]:
@@ -161,8 +161,8 @@ class DLJobBuilder:
 
     def _by_line(self, cmd: str) -> ElasticRoleBuilder[Self]:
         line = command.parse(cmd, os.environ)
-        said = self._fields.get("device_per_node")
-        nproc, devices = command.processes(line.nproc, int(said) if said else None)
+        said = integer(1)(self._fields.get("device_per_node"), Spot("", []))
+        nproc, devices = command.processes(line.nproc, said if isinstance(said, int) else None)
         if line.dropped:
             names = ", ".join(dict.fromkeys(line.dropped))
             note(f"{line.program}: without effect on muster: {names}")

@@ -89,9 +89,7 @@ def options_of(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str
         if key not in known:
             note(f"submit(): the option {key} is not known and is ignored")
     merged = {key: value for key, value in {**said, **given}.items() if key in known}
-    if not merged.get("job_name"):
-        merged["job_name"] = f"dlrover-{secrets.token_hex(3)}"
-    return merged
+    return {"job_name": "", **merged}
 
 
 def cluster_has_devices(client: Client) -> bool:
@@ -111,7 +109,9 @@ def submit(job: DLConfig, given: Mapping[str, Any]) -> Handle:
 
 
 def submit_config(config: JobConfig) -> Handle:
-    """Hands the job to the server, which is started when none answers."""
+    """Hands the job to the server, which is started when none answers. A job without a name gets
+    one."""
+    config.job_name = config.job_name or f"dlrover-{secrets.token_hex(3)}"
     canonical(config)  # all that can be wrong is told before a server is started
     for text in without_effect(config):
         note(text)
