@@ -148,9 +148,13 @@ class Client:
                 raise Unreachable(f"the server went away in its answer: {error}") from error
         return json.loads(text) if text.strip() else None
 
-    def stream(self, path: str, query: Query | None = None) -> Iterator[dict[str, Any]]:
-        """The lines of an endless answer as they come. Raises Unreachable where it breaks off."""
-        connection, answer = self._open("GET", path, query, None, None)
+    def stream(
+        self, path: str, query: Query | None = None, body: Mapping[str, Any] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The lines of an endless answer as they come (asked for by POST where there is a body).
+        Raises Unreachable where it breaks off."""
+        text = None if body is None else json.dumps(body)
+        connection, answer = self._open("GET" if body is None else "POST", path, query, text, None)
         with contextlib.closing(connection):
             try:
                 for line in answer:

@@ -1,0 +1,1 @@
+"""DLRover's unified API, as muster runs it."""

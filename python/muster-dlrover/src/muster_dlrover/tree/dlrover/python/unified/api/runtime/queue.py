@@ -1,0 +1,7 @@
+from muster.worker import (
+    DataQueue,
+)
+
+__all__ = [
+    "DataQueue",
+]

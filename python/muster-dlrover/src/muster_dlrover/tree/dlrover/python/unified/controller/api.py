@@ -1,0 +1,7 @@
+from muster.worker import (
+    PrimeMasterApi,
+)
+
+__all__ = [
+    "PrimeMasterApi",
+]
