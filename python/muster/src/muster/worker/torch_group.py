@@ -1,0 +1,56 @@
+"""The process group of an elastic role, set up before its code starts and ended after it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import Any
+
+from muster.worker.entrypoint import EntrypointError
+from muster.worker.identity import Identity
+
+
+def wanted(who: Identity) -> bool:
+    return who.role.backend == "elastic" and bool(
+        who.spec.get("comm_auto_setup_process_group", True)
+    )
+
+
+class TorchGroup:
+    """torch's default group over all ranks of the role. The rendezvous is the launcher's: its
+    store answers at MASTER_ADDR, which is taken out of the environment afterwards, as a program
+    that sets up a group of its own would meet the same port."""
+
+    def __init__(self, who: Identity) -> None:
+        if importlib.util.find_spec("torch") is None:
+            raise EntrypointError(
+                f"role {who.role.name!r} is elastic: its process group needs torch, which this "
+                "Python does not have; install it, or use no_setup_process_group()"
+            )
+        import torch  # noqa: PLC0415
+        import torch.distributed as distributed  # noqa: PLC0415
+
+        self._distributed = distributed
+        cuda = torch.cuda.is_available()
+        backend = str(who.spec.get("comm_backend") or "auto")
+        if backend == "auto":
+            backend = "nccl" if cuda else "gloo"
+        if cuda:
+            device = os.environ.get("ACCELERATE_TORCH_DEVICE", "cpu")
+            torch.cuda.set_device(device if device.startswith("cuda") else 0)
+        distributed.init_process_group(backend, init_method="env://", **_timeout(who))
+        for name in ("MASTER_ADDR", "MASTER_PORT"):
+            os.environ.pop(name, None)
+
+    def end(self) -> None:
+        if self._distributed.is_initialized():
+            self._distributed.destroy_process_group()
+
+
+def _timeout(who: Identity) -> dict[str, Any]:
+    seconds = who.spec.get("comm_timeout_s")
+    if not seconds:
+        return {}
+    from datetime import timedelta  # noqa: PLC0415
+
+    return {"timeout": timedelta(seconds=float(seconds))}
