@@ -1354,6 +1354,19 @@ def test_working_directory(client: type[FakeClient], tmp_path: Path) -> None:
     assert client.cwd == str(tmp_path)
 
 
+def test_modules_are_found_where_the_submitter_finds_them(
+    client: type[FakeClient], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"lib{os.pathsep}{tmp_path}")
+    simple().build().submit("x")
+    places = client.trees[0]["roles"]["a"]["env"]["PYTHONPATH"].split(os.pathsep)
+    assert places[:2] == [str(tmp_path / "lib"), str(tmp_path)]
+    assert places[-1] == PYTHON_ROOTS[0]
+    simple().env({"PYTHONPATH": "/mine"}).build().submit("x")
+    assert client.trees[0]["roles"]["a"]["env"]["PYTHONPATH"] == "/mine"
+
+
 def test_driver(client: type[FakeClient]) -> None:
     with pytest.raises(ValueError, match="required"):
         driver_main([])
