@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -1354,6 +1355,19 @@ def test_working_directory(client: type[FakeClient], tmp_path: Path) -> None:
     assert client.cwd == str(tmp_path)
 
 
+def test_modules_are_found_where_the_submitter_finds_them(
+    client: type[FakeClient], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"lib{os.pathsep}{tmp_path}")
+    simple().build().submit("x")
+    places = client.trees[0]["roles"]["a"]["env"]["PYTHONPATH"].split(os.pathsep)
+    assert places[:2] == [str(tmp_path / "lib"), str(tmp_path)]
+    assert places[-1] == PYTHON_ROOTS[0]
+    simple().env({"PYTHONPATH": "/mine"}).build().submit("x")
+    assert client.trees[0]["roles"]["a"]["env"]["PYTHONPATH"] == "/mine"
+
+
 def test_driver(client: type[FakeClient]) -> None:
     with pytest.raises(ValueError, match="required"):
         driver_main([])
@@ -1463,11 +1477,14 @@ def test_a_directory_of_that_name_is_no_package(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_tree_itself_is_no_real_dlrover() -> None:
-    tree = str(ROOT / "python/muster-dlrover/src/muster_dlrover/tree")
-    done = python(WHERE, tree)
-    assert "muster_dlrover/tree/dlrover" in done.stdout
-    assert done.stderr == ""
+def test_a_tree_on_the_path_is_no_real_dlrover(tmp_path: Path) -> None:
+    tree = ROOT / "python/muster-dlrover/src/muster_dlrover/tree"
+    copy = tmp_path / "muster_dlrover/tree"
+    shutil.copytree(tree, copy)
+    for each in (tree, copy):
+        done = python(WHERE, str(each))
+        assert done.stdout.startswith(str(each))
+        assert done.stderr == ""
 
 
 def test_the_hook_imports_nothing_at_start() -> None:

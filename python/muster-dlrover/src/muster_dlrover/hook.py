@@ -8,6 +8,7 @@ the environment (`muster_dlrover.pth`): nothing is imported here before somebody
 from __future__ import annotations
 
 import sys
+from os import environ, path  # loaded by every Python already
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,39 +28,36 @@ class Finder:
     def find_spec(
         self,
         name: str,
-        path: Sequence[str] | None = None,
+        parents: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         if name != NAME:
             return None
-        import os
-
-        real = self._real()
-        wanted = os.environ.get("MUSTER_DLROVER", "") not in ("", "0")
-        if real is None:
-            return self._ours()
+        found = self._found()
+        if found is None or _is_tree(found):
+            return found or self._ours()
+        wanted = environ.get("MUSTER_DLROVER", "") not in ("", "0")
         self._say(wanted)
-        return self._ours() if wanted else real
+        return self._ours() if wanted else found
 
-    def _real(self) -> ModuleSpec | None:
-        """What would be imported without this finder, unless that is `tree/` itself; a mere
-        directory of that name, as a checkout makes one, is no package."""
+    def _found(self) -> ModuleSpec | None:
+        """What would be imported without this finder; a mere directory of that name, as a checkout
+        makes one, is no package."""
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             if isinstance(finder, Finder) or find is None:
                 continue
             spec: ModuleSpec | None = find(NAME, None)
             if spec is not None:
-                return spec if _is_real(spec) else None
+                return spec if _is_package(spec) else None
         return None
 
     def _ours(self) -> ModuleSpec | None:
-        import os
         from importlib.util import spec_from_file_location
 
-        root = _root()
+        root = path.join(path.dirname(path.abspath(__file__)), "tree", NAME)
         return spec_from_file_location(
-            NAME, os.path.join(root, "__init__.py"), submodule_search_locations=[root]
+            NAME, path.join(root, "__init__.py"), submodule_search_locations=[root]
         )
 
     def _say(self, ours: bool) -> None:
@@ -76,19 +74,15 @@ class Finder:
         print(f"muster-dlrover: {text}", file=sys.stderr)
 
 
-def _root() -> str:
-    import os
+def _is_tree(spec: ModuleSpec) -> bool:
+    """Is it a `tree/` of ours that stands on the path by itself?"""
+    tail = path.join("muster_dlrover", "tree", NAME, "__init__.py")
+    return bool(spec.origin) and path.abspath(str(spec.origin)).endswith(tail)
 
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "tree", NAME)
 
-
-def _is_real(spec: ModuleSpec) -> bool:
-    import os
-
-    places = [os.path.abspath(place) for place in spec.submodule_search_locations or ()]
-    if _root() in places:
-        return False
-    return bool(spec.origin) or any(os.path.isdir(os.path.join(p, "python")) for p in places)
+def _is_package(spec: ModuleSpec) -> bool:
+    places = spec.submodule_search_locations or ()
+    return bool(spec.origin) or any(path.isdir(path.join(place, "python")) for place in places)
 
 
 def _version() -> str:

@@ -44,9 +44,9 @@ def task_role(role: str) -> str:
     )
 
 
-def canonical(config: JobConfig, interpreter: str = sys.executable) -> Tree:
+def canonical(config: JobConfig, interpreter: str = sys.executable, python_path: str = "") -> Tree:
     """Raises ValidationError for what neither JSON nor muster can say. `interpreter` is the Python
-    whose packages the tasks get."""
+    whose packages the tasks get, `python_path` their PYTHONPATH where the job itself says none."""
     problems: list[Problem] = []
     spot = Spot("", problems)
     job = config.dl_config
@@ -64,6 +64,9 @@ def canonical(config: JobConfig, interpreter: str = sys.executable) -> Tree:
         "retry": _retry(config),
         "inputs": {"interpreter": interpreter},
     }
+    for role in roles.values():
+        if python_path:
+            role["env"].setdefault("PYTHONPATH", python_path)
     if job.dl_type:
         tree["labels"] = {"dl_type": job.dl_type}
     together = _together(live)

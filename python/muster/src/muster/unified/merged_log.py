@@ -21,15 +21,15 @@ class MergedLog:
         self.job = job
         self.to = to or sys.stdout
         self._seen: dict[str, dict[str, int]] = {}  # task: attempt and offset after what was shown
-        self._partial: dict[str, str] = {}
+        self._partial: dict[tuple[str, int], str] = {}  # of a task's attempt: a line begun
         self._width = 0
 
     def run(self) -> None:
         """Returns when the job has ended and everything was shown."""
         while not self._follow():
             time.sleep(RETRY)
-        for task in list(self._partial):
-            self._put(task, "\n")
+        for source in list(self._partial):
+            self._put(source, "\n")
 
     def _follow(self) -> bool:
         """One connection; True when it reached the end."""
@@ -47,24 +47,24 @@ class MergedLog:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """One piece of output, as the server sends it."""
-        task = str(record.get("task", ""))
-        if "offset" in record:
-            self._seen[task] = {
-                "attempt": int(record.get("attempt", 1)),
-                "offset": int(record["offset"]),
-            }
+        task, attempt = str(record.get("task", "")), int(record.get("attempt", 1))
+        last = self._seen.get(task, {"attempt": 0, "offset": 0})
+        if "offset" in record and attempt >= last["attempt"]:
+            self._seen[task] = {"attempt": attempt, "offset": int(record["offset"])}
         if "gap" in record:
-            self._put(task, f"... {record['gap']} bytes of output are not kept ...\n")
+            text = f"... {record['gap']} bytes of output are not kept ...\n"
         elif "b64" in record:
-            self._put(task, base64.b64decode(record["b64"]).decode(errors="replace"))
-        elif "text" in record:
-            self._put(task, str(record["text"]))
+            text = base64.b64decode(record["b64"]).decode(errors="replace")
+        else:
+            text = str(record.get("text", ""))
+        self._put((task, attempt), text)
 
-    def _put(self, task: str, text: str) -> None:
+    def _put(self, source: tuple[str, int], text: str) -> None:
+        task = source[0]
         self._width = max(self._width, len(task))
-        *lines, rest = (self._partial.pop(task, "") + text).split("\n")
+        *lines, rest = (self._partial.pop(source, "") + text).split("\n")
         for line in lines:
             self.to.write(f"{task:<{self._width}}  {line}\n")
         if rest:
-            self._partial[task] = rest
+            self._partial[source] = rest
         self.to.flush()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import sysconfig
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from muster.client import Client, Job
@@ -101,6 +103,20 @@ def cluster_has_devices(client: Client) -> bool:
     return not nodes or any(node.get("gpus") for node in nodes)
 
 
+def python_path() -> str:
+    """Where the submitter finds modules besides its interpreter's packages: the tasks look there
+    too. Its own PYTHONPATH, the directory of its script, and this package where it runs from a
+    source tree."""
+    said = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script and getattr(sys.modules["__main__"], "__spec__", None) is None:
+        said.append(os.path.dirname(os.path.abspath(script)))
+    own = Path(__file__).resolve().parents[2]
+    if own not in {Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")}:
+        said.append(str(own))
+    return os.pathsep.join(dict.fromkeys(os.path.abspath(each) for each in said))
+
+
 # ---- submission ----
 
 
@@ -119,8 +135,9 @@ def submit_config(config: JobConfig) -> Handle:
     if client.ensure_server():
         print(STARTED, file=sys.stderr)
     choose_device_type(config.dl_config, client)
+    tree = canonical(config, python_path=python_path())
     cwd = config.dl_config.global_envs.get(WORKING_DIR) or os.getcwd()
-    handle = Handle(client.submit(canonical(config), cwd=os.path.abspath(cwd)))
+    handle = Handle(client.submit(tree, cwd=os.path.abspath(cwd)))
     for warning in handle.job.answer.get("warnings") or []:
         note(str(warning.get("what", warning) if isinstance(warning, dict) else warning))
     return handle
