@@ -2,10 +2,11 @@
 #include "api/call.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 
 #include <uv.h>
 
-#define WAIT_MAX_S 60
+#define WAIT_MAX_MS 60000
 
 /* A get that waits: woken when a board changes, ended by its timer, the job's end or the client. */
 struct board_wait {
@@ -93,7 +94,7 @@ static void on_late(uv_timer_t *timer)
     not_there(call, w->ask.key);
 }
 
-static void wait_for(struct call *call, const struct ctl_board *ask, uint64_t seconds)
+static void wait_for(struct call *call, const struct ctl_board *ask, uint64_t ms)
 {
     struct api *api = call->api;
     struct board_wait *w = mem_new(sizeof *w);
@@ -104,7 +105,7 @@ static void wait_for(struct call *call, const struct ctl_board *ask, uint64_t se
     w->ask.key = arena_strdup(call->arena, ask->key);
     uv_timer_init(api->config.loop, &w->timer);
     w->timer.data = w;
-    uv_timer_start(&w->timer, on_late, seconds * 1000, 0);
+    uv_timer_start(&w->timer, on_late, ms, 0);
     http_set_arg(call->request, w, on_left);
 }
 
@@ -117,17 +118,27 @@ void board_news(struct api *api)
     }
 }
 
+static bool read_wait(struct call *call, uint64_t *ms, struct err *err)
+{
+    const char *text = http_query(call->request, "wait", 0);
+    *ms = 0;
+    if (!text || (scan_duration(text, ms) && *ms <= WAIT_MAX_MS))
+        return true;
+    err_set(err, ERR_INPUT, "wait is \"%.40s\"", text);
+    err_hint(err, "a time of at most 60 s: 0.5, 10, 1m");
+    return false;
+}
+
 static void get_one(struct call *call, struct ctl_board *ask)
 {
     struct err err;
-    uint64_t seconds = 0;
-    if (!call_u64(call, "after", 0, UINT32_MAX, &ask->after, &err) ||
-        !call_u64(call, "wait", 0, WAIT_MAX_S, &seconds, &err))
+    uint64_t ms = 0;
+    if (!call_u64(call, "after", 0, UINT32_MAX, &ask->after, &err) || !read_wait(call, &ms, &err))
         call_problem(call, &err, NULL);
     else if (answered(call, ask))
         return;
-    else if (seconds)
-        wait_for(call, ask, seconds);
+    else if (ms)
+        wait_for(call, ask, ms);
     else
         not_there(call, ask->key);
 }
