@@ -102,6 +102,7 @@ void board_news(struct api *); /* board.c: a board has changed */
 void board_get(struct call *);
 void board_put(struct call *);
 void job_restart(struct call *);
+void job_fail(struct call *);
 void job_submit(struct call *);
 void job_batch(struct call *);
 void job_list(struct call *);

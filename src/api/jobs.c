@@ -342,11 +342,22 @@ void job_stop(struct call *call)
 
 #define TASKS_MAX 1024
 
+void job_fail(struct call *call)
+{
+    struct ctl_restart ask = { .owner = call->owner,
+                               .reason = http_query(call->request, "reason", 0),
+                               .how = RESTART_NEVER };
+    if (!call_job(call, &ask.job))
+        return;
+    call_keep(call);
+    ctl_restart(call->api->config.ctl, &ask, on_done, call);
+}
+
 void job_restart(struct call *call)
 {
     struct ctl_restart ask = { .owner = call->owner,
                                .reason = http_query(call->request, "reason", 0),
-                               .counted = call_flag(call, "counted") };
+                               .how = call_flag(call, "counted") ? RESTART_COUNTED : RESTART_WISH };
     const char *task;
     ask.tasks.at = ARENA_ARRAY(call->arena, TASKS_MAX, const char *);
     while (ask.tasks.n < TASKS_MAX && (task = http_query(call->request, "task", ask.tasks.n)))

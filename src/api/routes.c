@@ -52,6 +52,8 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/jobs/{job}/restart", job_restart, 0,
           "Its tasks anew, or only those named; counted=1: out of its retries",
           "reason counted task", "Job", 202),
+    ROUTE("POST", "/v1/jobs/{job}/fail", job_fail, 0,
+          "Ends it as failed, without a retry: said by its own program", "reason", "Job", 202),
     ROUTE("GET", "/v1/jobs/{job}/board", board_get, ROUTE_STREAM,
           "What its tasks left for each other; with key one of them, waited for", "key after wait",
           NULL, 200),

@@ -169,18 +169,21 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
 
 /* ---- restarting ---- */
 
-static int restart_job(struct command *c, bool counted, struct err *err)
+static int restart_job(struct command *c, const struct ctl_restart *ask, struct err *err)
 {
     struct live_job *job = c->job;
     if (!job_state_holds(job->row.state) || live_closing(job))
         return err_set(err, ERR_CONFLICT, "job %llu is %s: nothing of it can be restarted",
                        (unsigned long long)c->row.number, job_state_word(job->row.state));
-    const struct count left = job->spec->retry.unknown;
-    if (settle_restart(c->ctl, job, END_UNKNOWN, counted, c->text))
-        return 0;
+    const struct count most = job->spec->retry.unknown;
     char text[LIVE_REASON_MAX];
-    snprintf(text, sizeof text, "%.200s; the job has exceeded its %u restarts", c->text,
-             left.kind == COUNT_NUMBER ? left.n : 0);
+    snprintf(text, sizeof text, "%s", c->text);
+    if (ask->how != RESTART_NEVER) {
+        if (settle_restart(c->ctl, job, END_UNKNOWN, ask->how == RESTART_COUNTED, c->text))
+            return 0;
+        snprintf(text, sizeof text, "%.200s; the job has exceeded its %u restarts", c->text,
+                 most.kind == COUNT_NUMBER ? most.n : 0);
+    }
     settle_close(c->ctl, job, OUTCOME_FAILED, BY_POLICY, text);
     return 0;
 }
@@ -218,8 +221,9 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
     if (ask->reason)
         snprintf(c->text, sizeof c->text, "%.250s", ask->reason);
     else
-        snprintf(c->text, sizeof c->text, "restarted by %.100s", c->owner);
-    return ask->tasks.n ? restart_tasks(c, &ask->tasks, err) : restart_job(c, ask->counted, err);
+        snprintf(c->text, sizeof c->text, "%s by %.100s",
+                 ask->how == RESTART_NEVER ? "declared failed" : "restarted", c->owner);
+    return ask->tasks.n ? restart_tasks(c, &ask->tasks, err) : restart_job(c, ask, err);
 }
 
 void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done, void *arg)

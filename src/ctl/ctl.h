@@ -94,14 +94,17 @@ void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
 enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE };
 void ctl_command(struct ctl *, const char *owner, uint64_t job, enum ctl_verb, ctl_done *,
                  void *arg);
-/* Starts a running job anew, or only some of its tasks in their places. counted: a failure the
- * program itself reports; taken out of the job's retries of class unknown, and the job fails when
- * none is left. */
+/* Starts a running job anew, or only some of its tasks in their places. */
 struct ctl_restart {
     const char *owner;
     uint64_t job;
     const char *reason; /* NULL: by whom */
-    bool counted;
+    enum {
+        RESTART_WISH,    /* a user's: costs no retry */
+        RESTART_COUNTED, /* a failure that the program itself reports: out of the retries of class
+                            unknown, and the job fails when none is left */
+        RESTART_NEVER    /* one that is sure to come again: the job fails */
+    } how;
     struct words tasks; /* "worker/0"; none: the whole job */
 };
 void ctl_restart(struct ctl *, const struct ctl_restart *, ctl_done *, void *arg);

@@ -106,7 +106,7 @@ static void job_restarts_by_command(void **state)
     uint64_t job = world_submit(w, JOB_RETRY);
     const struct ctl_restart plain = { .owner = "ada", .job = job };
     const struct ctl_restart counted = {
-        .owner = "ada", .job = job, .reason = "w: lost its mind", .counted = true
+        .owner = "ada", .job = job, .reason = "w: lost its mind", .how = RESTART_COUNTED
     };
     world_run(w);
     for (int i = 0; i < 3; i++) { /* a user's wish costs nothing */
@@ -122,6 +122,19 @@ static void job_restarts_by_command(void **state)
                         "w: lost its mind; the job has exceeded its 1 restarts");
     restart(w, &plain);
     assert_int_equal(w->code, ERR_CONFLICT);
+}
+
+static void program_says_that_it_cannot(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(w, JOB_RETRY);
+    world_run(w);
+    restart(w, &(struct ctl_restart){
+                   .owner = "ada", .job = job, .reason = "no module a.b", .how = RESTART_NEVER });
+    assert_int_equal(world_state(w, job), JOB_FAILED);
+    assert_string_equal(world_reason(w, job), "no module a.b");
+    assert_int_equal(fake_alive(&w->fake), 0);
 }
 
 static void tasks_restart_by_command(void **state)
@@ -219,13 +232,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(role_comes_back_as_a_whole),
-        T(role_has_one_budget),
-        T(role_restart_survives_the_server),
-        T(job_restarts_by_command),
-        T(tasks_restart_by_command),
-        T(board_lasts_a_generation),
-        T(board_has_limits),
+        T(role_comes_back_as_a_whole),       T(role_has_one_budget),
+        T(role_restart_survives_the_server), T(job_restarts_by_command),
+        T(program_says_that_it_cannot),      T(tasks_restart_by_command),
+        T(board_lasts_a_generation),         T(board_has_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
