@@ -19,9 +19,17 @@ class EntrypointError(Exception):
     """The entry point cannot be run; the message is meant for the user."""
 
 
+def _is_file(word: str) -> bool:
+    return word.endswith(".py")
+
+
 def is_script(text: str) -> bool:
-    words = text.split()
-    return "/" in text or text.endswith(".py") or bool(words and words[0].endswith(".py"))
+    """`script.py --args`, or `-m package.module --args` as a launcher's line says it."""
+    try:
+        first = shlex.split(text)[:1]
+    except ValueError:
+        first = text.split()[:1]
+    return "/" in text or text.endswith(".py") or first == ["-m"] or any(map(_is_file, first))
 
 
 def _searched() -> str:
@@ -87,13 +95,19 @@ def wants_argument(function: Callable[..., Any]) -> bool:
     return sum(p.kind in kinds and p.default is p.empty for p in parameters) == 1
 
 
-def script_code(command: str) -> tuple[list[str], CodeType]:
-    """The words of a command and the compiled script. Raises EntrypointError, SyntaxError."""
+def is_module(words: list[str]) -> bool:
+    return len(words) > 1 and words[0] == "-m"
+
+
+def script_words(command: str) -> list[str]:
     try:
-        words = shlex.split(command)
+        return shlex.split(command)
     except ValueError as error:
         raise EntrypointError(f"entry point {command!r}: {error}") from None
-    path = words[0]
+
+
+def script_code(path: str) -> CodeType:
+    """The compiled script. Raises EntrypointError, SyntaxError."""
     try:
         with open(path, "rb") as file:
             source = file.read()
@@ -102,7 +116,7 @@ def script_code(command: str) -> tuple[list[str], CodeType]:
             f"entry point: the script {path!r} cannot be read: {error.strerror} "
             f"(from {os.getcwd()})"
         ) from None
-    return words, compile(source, path, "exec")
+    return compile(source, path, "exec")
 
 
 def main_module(path: str) -> ModuleType:

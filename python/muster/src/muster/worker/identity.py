@@ -26,6 +26,7 @@ class RolePlan(NamedTuple):
     per_group: int
     backend: str
     is_driver: bool
+    task_role: str  # its name among the job's tasks, which take fewer characters
 
     def actor(self, rank: int) -> str:
         """The name of an instance: `training_2-1_1-0`."""
@@ -57,6 +58,7 @@ def role_plan(name: str, told: Mapping[str, Any]) -> RolePlan:
         max(1, int(told.get("per_group") or 1)),
         str(told.get("backend") or "simple"),
         bool(told.get("is_driver", True)),
+        str(told.get("task_role") or name),
     )
 
 
@@ -76,6 +78,7 @@ def read_identity(environ: Mapping[str, str]) -> Identity:
     unified = json.loads(environ.get("MUSTER_UNIFIED") or "{}")
     job, spec = unified.get("job", {}), unified.get("role", {})
     roles = {role: role_plan(role, told) for role, told in unified.get("roles", {}).items()}
+    name = next((role for role, plan in roles.items() if plan.task_role == name), name)
     if name not in roles:
         roles[name] = _own_role(name, spec, environ)
     return Identity(

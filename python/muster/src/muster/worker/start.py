@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from muster.worker import entrypoint, serving, torch_group
 from muster.worker.entrypoint import EntrypointError
@@ -60,12 +60,19 @@ def _run_class(kind: type, module: Any, who: Identity) -> None:
 
 
 def _run_script(command: str) -> None:
-    words, code = entrypoint.script_code(command)
+    words = entrypoint.script_words(command)
+    registry.on_first = process().publish
+    if entrypoint.is_module(words):
+        import runpy  # noqa: PLC0415
+
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        return
+    code = entrypoint.script_code(words[0])
     sys.argv = words
     sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
     module = entrypoint.main_module(words[0])
     sys.modules["__main__"] = module
-    registry.on_first = process().publish
     exec(code, module.__dict__)
 
 
@@ -93,22 +100,30 @@ def _exit_code(error: SystemExit) -> int:
     return 1
 
 
-def _outcome(work: Callable[[], None]) -> tuple[int, str]:
+class Outcome(NamedTuple):
     """How it went: an exit code and, after a failure, the reason in few words."""
+
+    code: int
+    reason: str = ""
+    hopeless: bool = False  # the program is not there, or not whole
+
+
+def _outcome(work: Callable[[], None]) -> Outcome:
     try:
         work()
     except SystemExit as error:
         code = _exit_code(error)
-        return code, f"exit code {code}" if code else ""
+        return Outcome(code, f"exit code {code}" if code else "")
     except KeyboardInterrupt:
-        return 130, "interrupted"
+        return Outcome(130, "interrupted")
     except (EntrypointError, NotInWorker) as error:
         print(f"muster: {error}", file=sys.stderr)
-        return 1, str(error).split("\n", 1)[0]
+        return Outcome(1, str(error).split("\n", 1)[0], True)
     except BaseException as error:
         traceback.print_exception(type(error), error, _users_part(error))
-        return 1, f"{type(error).__name__}: {error}"
-    return 0, ""
+        hopeless = isinstance(error, (ImportError, SyntaxError))
+        return Outcome(1, f"{type(error).__name__}: {error}", hopeless)
+    return Outcome(0)
 
 
 def _users_part(error: BaseException) -> Any:
@@ -122,20 +137,29 @@ def _users_part(error: BaseException) -> Any:
     return error.__traceback__
 
 
-def _report_failure(who: Identity, reason: str) -> None:
-    """A failed rank of an elastic role. Its launcher would start the ranks anew in their places;
-    where the job's failover says so, the whole job is started anew instead. Unless this failure
-    only follows from another: then a stop is on its way already."""
-    if who.role.backend != "elastic" or who.failover != 1 or stopping.wait(ECHO):
-        return
-    from muster.errors import MusterError  # noqa: PLC0415
+def _report_failure(who: Identity, outcome: Outcome) -> None:
+    """What the exit code alone does not say. A program that could not be imported at its first
+    start never will be: the job ends. A failed rank of an elastic role would be started anew in its
+    place by the launcher; where the job's failover says so, the whole job is started anew instead,
+    unless this failure only follows from another: then a stop is on its way already."""
+    if outcome.hopeless and who.restarts == 0:
+        _tell_server(who, "fail", outcome.reason)
+    elif who.role.backend == "elastic" and who.failover == 1 and not stopping.wait(ECHO):
+        _tell_server(who, "restart", outcome.reason, counted=1)
 
-    said = f"{who.role.actor(who.instance)} failed: {reason}"[:500]
+
+def _tell_server(who: Identity, verb: str, reason: str, **query: int) -> None:
+    from muster.errors import MusterError, Refused  # noqa: PLC0415
+
+    said = f"{who.role.actor(who.instance)} failed: {reason}"[:250]
     try:
         board = process().board
-        board.client.call("POST", f"{board.path}/restart", {"reason": said}, timeout=10)
+        board.client.call("POST", f"{board.path}/{verb}", {"reason": said, **query}, timeout=10)
+    except Refused as error:
+        if error.code != "conflict":  # another instance was first
+            print(f"muster: {verb}: {error}", file=sys.stderr)
     except MusterError as error:
-        print(f"muster: the job's restart could not be asked for: {error}", file=sys.stderr)
+        print(f"muster: {verb}: {error}", file=sys.stderr)
 
 
 def run(text: str) -> int:
@@ -157,13 +181,13 @@ def run(text: str) -> int:
         if not who.role.is_driver and len(registry):
             serving.serve_until_stopped()
 
-    code, reason = _outcome(work)
+    outcome = _outcome(work)
     if who is None:
-        return code
-    if code and not stopping.asked_quietly():
-        _report_failure(who, reason)
+        return outcome.code
+    if outcome.code and not stopping.asked_quietly():
+        _report_failure(who, outcome)
     serving.leave()
-    return code
+    return outcome.code
 
 
 def main() -> int:

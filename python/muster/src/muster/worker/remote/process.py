@@ -73,7 +73,7 @@ class Process:
             from muster.worker.remote.peer import Peer  # noqa: PLC0415
 
             with self._lock:
-                made = Peer(self, plan.name, index, plan.actor(index))
+                made = Peer(self, plan.task_role, index, plan.actor(index))
                 found = self._peers.setdefault((plan.name, index), made)
         return found
 
@@ -94,7 +94,7 @@ class Process:
         if local and machine():
             value.update(local=local, machine=machine())
         try:
-            self.board.put(self.key(self.who.role.name, self.who.instance), value)
+            self.board.put(self.key(self.who.role.task_role, self.who.instance), value)
         except Exception as error:
             print(f"muster: cannot be called by other instances: {error}", file=sys.stderr)
 
