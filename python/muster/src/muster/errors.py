@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class MusterError(Exception):
@@ -31,8 +30,7 @@ class Refused(MusterError):
         super().__init__("\n".join(lines))
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing wrong with a job: where (`workloads.trainer.total`), what, and the value found."""
 
     path: str
