@@ -51,7 +51,7 @@ def most_bytes() -> int:
     return int(os.environ.get("MUSTER_RPC_MAX_BYTES") or 2 << 30)
 
 
-def _dump(value: Any) -> tuple[bytes, list[memoryview]]:
+def dump(value: Any) -> tuple[bytes, list[memoryview]]:
     views: list[memoryview] = []
 
     def apart(buffer: pickle.PickleBuffer) -> bool:
@@ -77,7 +77,7 @@ def _dump(value: Any) -> tuple[bytes, list[memoryview]]:
 
 def frame(kind: int, call: int, name: str, value: Any) -> list[Piece]:
     """The pieces of a message. Raises MessageTooLarge, and what pickle raises."""
-    pickled, views = _dump(value)
+    pickled, views = dump(value)
     sizes = [view.nbytes for view in views]
     total, word = sum(sizes), name.encode()
     most = most_bytes()
