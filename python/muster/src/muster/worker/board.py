@@ -36,7 +36,7 @@ class Board:
         self.client = client
         self.path = f"/v1/jobs/{number}"
 
-    def _patient(self, ask: Callable[[], Any], seconds: float) -> Any:
+    def patient(self, ask: Callable[[], Any], seconds: float) -> Any:
         """The answer, also of a server that is away for up to `seconds`."""
         end = time.monotonic() + seconds
         while True:
@@ -54,7 +54,7 @@ class Board:
         def ask() -> Any:
             return self.client.call("PUT", f"{self.path}/board", {"key": key}, text)
 
-        return int(self._patient(ask, seconds)["version"])
+        return int(self.patient(ask, seconds)["version"])
 
     def get(self, key: str, after: int = 0, wait: float = 0) -> Entry | None:
         """The value of a version greater than `after`, at once or within `wait` seconds."""
@@ -84,10 +84,10 @@ class Board:
         def ask() -> Any:
             return self.client.call("GET", f"{self.path}/tasks")
 
-        return list(self._patient(ask, 60)["tasks"])
+        return list(self.patient(ask, 60)["tasks"])
 
     def job(self) -> dict[str, Any]:
-        return dict(self._patient(lambda: self.client.call("GET", self.path), 60))
+        return dict(self.patient(lambda: self.client.call("GET", self.path), 60))
 
     def ended(self, role: str, index: int) -> str:
         """Why an instance will never answer: it has ended for good. "" while it may."""

@@ -16,7 +16,7 @@ import threading
 from typing import Any
 
 from muster.worker.remote.errors import MessageTooLarge
-from muster.worker.remote.wire import HEAD, MOST_BUFFERS, Head, Message, Piece, most_bytes, room
+from muster.worker.remote.wire import HEAD, MOST_BUFFERS, Message, Piece, most_bytes, room
 
 BUFFER = 64 << 10
 MOST_PIECES = 1000  # below IOV_MAX
@@ -101,67 +101,65 @@ class Channel:
         info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
         return info[2] >= STUCK  # tcpi_retransmits
 
-    def _head(self) -> Head | None:
+    def _size(self) -> int:
+        """Of the message that has begun; 0 where even its head is not here."""
         if self._end - self._start < HEAD.size:
-            return None
-        return Head(*HEAD.unpack_from(self._buffer, self._start))
+            return 0
+        _, name, buffers, _, pickled, total = HEAD.unpack_from(self._buffer, self._start)
+        return int(HEAD.size + 8 * buffers + name + pickled + total)
 
     @property
     def ready(self) -> bool:
         """Is a whole message here already, or the beginning of one that does not fit?"""
-        head = self._head()
-        return head is not None and (self.large or head.size <= self._end - self._start)
+        size = self._size()
+        return size > BUFFER or 0 < size <= self._end - self._start
 
     @property
     def large(self) -> bool:
         """Has a message begun that takes time to receive?"""
-        head = self._head()
-        return head is not None and head.size > BUFFER
+        return self._size() > BUFFER
 
     def receive(self, wait: bool = True) -> Message | None:
         """The next message; None where it is not here as a whole and `wait` is false. Raises
         OSError, EOFError, ProtocolError; MessageTooLarge once the message has been skipped."""
         while True:
-            head = self._head()
-            if head is not None and (head.size <= self._end - self._start):
-                return self._take(head)
-            if head is not None and head.size > BUFFER:
-                return self._take(head) if wait else None
+            size, here = self._size(), self._end - self._start
+            if size and (size <= here or (size > BUFFER and wait)):
+                return self._take(size)
+            if size > BUFFER:
+                return None
             if self._start:
-                left = self._end - self._start
-                self._buffer[:left] = bytes(self._buffer[self._start : self._end])
-                self._start, self._end = 0, left
+                self._buffer[:here] = bytes(self._buffer[self._start : self._end])
+                self._start, self._end = 0, here
             try:
                 flags = 0 if wait else socket.MSG_DONTWAIT
-                got = self.sock.recv_into(self._buffer[self._end :], 0, flags)
+                got = self.sock.recv_into(self._buffer[here:], 0, flags)
             except BlockingIOError:
                 return None
             if not got:
                 raise EOFError("the other end closed the connection")
             self._end += got
 
-    def _take(self, head: Head) -> Message:
-        if not 1 <= head.kind <= 4 or head.buffers > MOST_BUFFERS:
+    def _take(self, size: int) -> Message:
+        kind, name, buffers, call, pickled, total = HEAD.unpack_from(self._buffer, self._start)
+        if not 1 <= kind <= 4 or buffers > MOST_BUFFERS:
             raise ProtocolError("not a message")
-        most = most_bytes()
-        if head.pickled + head.total > most:
-            self._skip(head.size)
-            error = MessageTooLarge(
-                f"a message of {head.pickled + head.total:,} bytes was refused: the receiver takes "
-                f"at most {most:,} (MUSTER_RPC_MAX_BYTES)"
-            )
-            error.call = head.call  # type: ignore[attr-defined]
-            raise error
+        if pickled + total > most_bytes():
+            self._skip(size)
+            raise _too_large(call, pickled + total)
         self._start += HEAD.size
-        sizes = struct.unpack(f"<{head.buffers}Q", self._exact(8 * head.buffers))
-        if sum(sizes) != head.total:
+        sizes = struct.unpack(f"<{buffers}Q", self._exact(8 * buffers)) if buffers else ()
+        if sum(sizes) != total:
             raise ProtocolError("not a message")
-        name = bytes(self._exact(head.name)).decode(errors="replace")
-        pickled = self._exact(head.pickled)
-        return Message(head.kind, head.call, name, pickled, [self._exact(n) for n in sizes])
+        word = self._exact(name).decode(errors="replace") if name else ""
+        data = self._exact(pickled)
+        return Message(kind, call, word, data, [self._exact(n) for n in sizes])
 
     def _exact(self, size: int) -> Any:
         """So many bytes, first of what is here already."""
+        if size <= self._end - self._start:
+            self._start += size
+            return bytearray(self._buffer[self._start - size : self._start])
         memory = room(size)
         if size:
             self._fill(memoryview(memory))
@@ -183,6 +181,15 @@ class Channel:
             step = min(size, len(scratch))
             self._fill(scratch[:step])
             size -= step
+
+
+def _too_large(call: int, size: int) -> MessageTooLarge:
+    error = MessageTooLarge(
+        f"a message of {size:,} bytes was refused: the receiver takes at most {most_bytes():,} "
+        "(MUSTER_RPC_MAX_BYTES, the same in both processes)"
+    )
+    error.call = call
+    return error
 
 
 def _after(pieces: list[memoryview], sent: int) -> list[memoryview]:

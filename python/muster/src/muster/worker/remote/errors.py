@@ -29,7 +29,9 @@ class ActorUnavailable(RpcError):
 
 
 class MessageTooLarge(RpcError):
-    """More than MUSTER_RPC_MAX_BYTES."""
+    """More than MUSTER_RPC_MAX_BYTES. `call` is the number of the call it belongs to."""
+
+    call = 0
 
 
 class NoActorsError(ValueError, RuntimeError):

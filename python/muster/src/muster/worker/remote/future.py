@@ -77,7 +77,16 @@ class RpcFuture(Future):  # type: ignore[type-arg]
             self.peer.forget(self)
         return done
 
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
+        """Calls `fn` with this future when it is done, in the thread that reads the answer."""
+        super().add_done_callback(fn)
+        self.peer.listen()
+
     # ---- for who answers ----
+
+    def tell(self, fn: Callable[[Any], Any]) -> None:
+        """The same for who will read the answer too."""
+        super().add_done_callback(fn)
 
     def settle(self, value: Any) -> None:
         with contextlib.suppress(InvalidStateError):
@@ -113,7 +122,9 @@ class Gathered(Future):  # type: ignore[type-arg]
         if not members:
             self.set_result(combine([]))
         for member in members:
-            member.add_done_callback(self._one_done)
+            (member.tell if isinstance(member, RpcFuture) else member.add_done_callback)(
+                self._one_done
+            )
 
     def _one_done(self, _member: Future[Any]) -> None:
         if next(self._left) > 0:
@@ -152,6 +163,12 @@ class Gathered(Future):  # type: ignore[type-arg]
             with contextlib.suppress(BaseException if member.done() else Exception):
                 member.exception(left)
         return None if end is None else max(0.0, end - time.monotonic())
+
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
+        super().add_done_callback(fn)
+        for member in self._members:
+            if isinstance(member, RpcFuture):
+                member.peer.listen()
 
     def cancel(self) -> bool:
         for member in self._members:

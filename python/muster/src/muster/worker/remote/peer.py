@@ -39,6 +39,7 @@ class Peer:
         self._armed: Channel | None = None  # what the background thread listens to
         self._channel: Channel | None = None
         self._connecting = False
+        self._oldest = 0  # of the calls, at the last tick
         self._dead = 0  # version of the address that was found dead
         self._version = 0
         self._calls: dict[int, RpcFuture] = {}  # sent, not answered
@@ -80,7 +81,7 @@ class Peer:
         else:
             if not (call.wait or call.retries):
                 call.pieces = []
-            self._settle_reader()
+            self.process.readers.expect(self)
 
     def forget(self, call: RpcFuture) -> None:
         """Its answer is not wanted any more."""
@@ -108,7 +109,7 @@ class Peer:
                 self._read(channel, call, end)
         finally:
             self._reading.release()
-            self._settle_reader()
+            self._finished()
         if call.end is not None and not call.done() and time.monotonic() >= call.end:
             call.expire()
 
@@ -133,8 +134,8 @@ class Peer:
             raise
 
     def read_here(self) -> None:
-        """By the background thread: reads what has come. (First: it listens no longer. Who holds
-        `_reading` at this moment sees that when it lets go.)"""
+        """By the background thread: reads what has come. It listens no longer from here on: who
+        holds `_reading` at this moment sees to that when it lets go."""
         self._armed = None
         if not self._reading.acquire(blocking=False):
             return
@@ -156,19 +157,38 @@ class Peer:
                 self._lost(channel, error)
         finally:
             self._reading.release()
-            self._settle_reader()
+            self._finished()
 
-    def _settle_reader(self) -> None:
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._calls)
+
+    def tend(self) -> bool:
+        """By the background thread, at each tick: listens for answers when a call has been alone
+        since the last one. False when there are no calls."""
+        try:
+            oldest = next(iter(self._calls))
+        except (StopIteration, RuntimeError):  # none; or they change this moment
+            return self.has_calls
+        if oldest == self._oldest:
+            self.listen()
+        self._oldest = oldest
+        return True
+
+    def listen(self) -> None:
         """Leaves the connection to the background thread while answers are missing and nobody
-        reads."""
-        while self._calls and self._armed is not self._channel:
-            if not self._reading.acquire(blocking=False):
-                return  # who reads looks here again when it has finished
-            channel = self._channel
-            if channel is not None and self._calls and self._armed is not channel:
-                self._armed = channel
-                self.process.readers.arm(channel.number)
-            self._reading.release()
+        reads. Who reads calls it when it has finished, so that nothing is forgotten; that the
+        background thread is woken for nothing now and then does no harm."""
+        channel = self._channel
+        if channel is None or not self._calls or self._armed is channel or self._reading.locked():
+            return
+        self._armed = channel
+        self.process.readers.arm(channel.number)
+
+    def _finished(self) -> None:
+        """After reading: others that wait have nobody to read for them now."""
+        if self._calls:
+            self.listen()
 
     def look(self) -> None:
         """Is the other machine still there?"""

@@ -1,10 +1,10 @@
 """The side that is called: takes connections, reads calls, runs them, answers.
 
-Threads take turns in leading: the leader waits for messages of all connections, and when it has
-read one it makes another thread the leader and runs the call itself. So a call costs no handing
-from thread to thread before its answer is sent, and reading never waits for a call to end. Up to
-64 calls run at once; more wait in line, while the leader reads on. Coroutine functions run on one
-event loop of their own and do not count.
+Several threads wait for messages of all connections at once; the one that the kernel wakes reads
+a message, lets the others have the connection again, and runs the call itself. So a call costs no
+handing from thread to thread, and reading never waits for a call to end: one thread is always left
+to read. Up to 64 calls run at once; more wait in line. Coroutine functions run on one event loop
+of their own and do not count.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MOST_THREADS = 64
 MOST_STRANGERS = 64  # connections that have not proved themselves yet
 MOST_WAITING = 10_000  # calls in line; then reading pauses
 IDLE = 30.0
+ONCE = select.EPOLLIN | select.EPOLLONESHOT
 COROUTINE = 0x80  # CO_COROUTINE
 Task = Callable[[], None]
 
@@ -102,14 +103,14 @@ class Server:
         self.secret = secret
         self.direct: dict[str, Callable[[Reply, Any], None]] = {}
         self.on_lost: list[Callable[[Caller], None]] = []
-        self._lead = threading.Lock()
         self._lock = threading.Lock()
-        self._threads = self._followers = self._running = 0
+        self._threads = self._idle = self._running = 0
         self._strangers: dict[socket.socket, float] = {}
         self._callers: dict[int, Caller] = {}
-        self._ready: deque[Caller] = deque()
         self._line: deque[Task] = deque()
         self._epoll = select.epoll()
+        self._bell, self._ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._epoll.register(self._bell, select.EPOLLIN)
 
     # ---- connections ----
 
@@ -170,7 +171,7 @@ class Server:
             self._strangers.pop(sock, None)
         caller = Caller(sock)
         self._callers[caller.number] = caller
-        self._epoll.register(caller.number, select.EPOLLIN)
+        self._epoll.register(caller.number, ONCE)
 
     def _drop(self, caller: Caller) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -186,6 +187,8 @@ class Server:
     def forget(self) -> None:
         """After a fork, in the child: these connections are the parent's."""
         self._epoll.close()
+        os.close(self._bell)
+        os.close(self._ring)
         for caller in self._callers.values():
             caller.sock.close()
 
@@ -195,105 +198,94 @@ class Server:
         self._threads += 1
         threading.Thread(target=self._work, name="muster-rpc", daemon=True).start()
 
-    def _follow(self) -> bool:
-        """Waits until this thread leads; False when it is one too many."""
+    def _spare(self) -> bool:
+        """Is another thread there to read while this one does something else?"""
         with self._lock:
-            self._followers += 1
-        while not self._lead.acquire(timeout=IDLE):
-            with self._lock:
-                if self._followers > 1:
-                    self._followers -= 1
-                    self._threads -= 1
-                    return False
-        with self._lock:
-            self._followers -= 1
-        return True
-
-    def _pass_on(self) -> bool:
-        """Makes another thread the leader; False when all are busy."""
-        with self._lock:
-            if not self._followers:
+            if not self._idle:
                 if self._threads > MOST_THREADS:
                     return False
                 self._add_thread()
-            self._running += 1
-        self._lead.release()
         return True
 
     def _work(self) -> None:
-        while self._follow():
-            task: Task | None = self._next_task()
-            while task is not None:
-                try:
-                    task()
-                except BaseException:
-                    traceback.print_exc()
-                with self._lock:
-                    task = self._line.popleft() if self._line else None
-                    self._running -= task is None
+        while True:
+            task = self._next_task()
+            if task is None:
+                return
+            try:
+                task()
+            except BaseException:
+                traceback.print_exc()
+            with self._lock:
+                self._running -= 1
 
     def _next_task(self) -> Task | None:
-        """Leads until there is something that this thread is to run itself."""
+        """What this thread is to run; None when it is one too many."""
         while True:
-            if len(self._line) > MOST_WAITING:
-                time.sleep(0.001)
-                continue
-            caller = self._next_caller()
-            if caller is None:
-                continue
+            with self._lock:
+                if self._line and (self._idle or self._threads <= MOST_THREADS):
+                    task = self._line.popleft()
+                    self._running += 1
+                    break
+                self._idle += 1
+            events = self._epoll.poll(IDLE, 1)
+            with self._lock:
+                self._idle -= 1
+                if not events and self._idle:
+                    self._threads -= 1
+                    return None
+            for number, _ in events:
+                self._ready(number)
+        self._pass_on()
+        return task
+
+    def _pass_on(self) -> None:
+        """Before this thread runs a call: another is there to read, and knows if more is to run."""
+        self._spare()
+        if self._line:
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._ring, b"x")
+
+    def _ready(self, number: int) -> None:
+        """Reads what has come on a connection and puts its calls in line."""
+        if number == self._bell:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._bell, 1)
+            return
+        caller = self._callers.get(number)
+        while len(self._line) > MOST_WAITING:
+            time.sleep(0.001)
+        if caller is None or not self._receive(caller, wait=False):
+            return
+        while caller.ready:
             if caller.large:
-                task, led = self._receive_large(caller)
-            else:
-                task, led = self._receive(caller, wait=False), False
-                if caller.ready:
-                    self._ready.append(caller)
-            if led:
-                return task or _nothing
-            if task is not None:
-                if self._pass_on():
-                    return task
-                self._line.append(task)
-
-    def _next_caller(self) -> Caller | None:
-        if self._ready:
-            return self._ready.popleft()
-        for number, _ in self._epoll.poll(-1, 1):
-            return self._callers.get(number)
-        return None
-
-    def _receive_large(self, caller: Caller) -> tuple[Task | None, bool]:
-        """Another thread leads (True) while this one reads a message that takes time."""
-        with contextlib.suppress(OSError):
-            self._epoll.unregister(caller.number)
-        led = self._pass_on()
-        task = self._receive(caller, wait=True)
-        if self._callers.get(caller.number) is caller:
-            self._epoll.register(caller.number, select.EPOLLIN)
-        return task, led
+                self._spare()
+            if not self._receive(caller, wait=True):
+                return
+        with contextlib.suppress(OSError, ValueError):
+            self._epoll.modify(number, ONCE)
 
     # ---- calls ----
 
-    def _receive(self, caller: Caller, wait: bool) -> Task | None:
-        """Reads one message; what is left to do for it by a thread of its own."""
+    def _receive(self, caller: Caller, wait: bool) -> bool:
+        """Reads one message, if it is there; False when the connection has ended."""
         try:
             message = caller.receive(wait)
         except MessageTooLarge as error:
-            Reply(self, caller, getattr(error, "call", 0), "").error(error, apart=True)
-            return None
+            Reply(self, caller, error.call, "").error(error, apart=True)
+            return True
         except (OSError, EOFError):
             self._drop(caller)
-            return None
+            return False
         if message is None:
-            return None
-        if message.kind == CANCEL:
+            return True
+        if message.kind == CALL:
+            self._dispatch(caller, message)
+        elif message.kind == CANCEL:
             self._cancel(caller, message.call)
-            return None
-        if message.kind != CALL:
-            self._drop(caller)
-            return None
-        return self._dispatch(caller, message)
+        return True
 
-    def _dispatch(self, caller: Caller, message: Message) -> Task | None:
+    def _dispatch(self, caller: Caller, message: Message) -> None:
         reply = Reply(self, caller, message.call, message.name)
         direct = self.direct.get(message.name)
         if direct is not None:
@@ -301,14 +293,14 @@ class Server:
                 direct(reply, message.value())
             except Exception as error:
                 reply.error(error, apart=True)
-            return None
+            return
         function = self.registry.peek(message.name)
         if function is not None and _is_coroutine(function):
             self._start_coroutine(reply, function, message)
-            return None
+            return
         turn = caller.taken
         caller.taken += 1
-        return lambda: self._run(reply, message, turn)
+        self._line.append(lambda: self._run(reply, message, turn))
 
     def _cancel(self, caller: Caller, call: int) -> None:
         cancel = caller.cancels.pop(call, None)
@@ -361,10 +353,6 @@ class Server:
         end = time.monotonic() + seconds
         while (self._running or self._line) and time.monotonic() < end:
             time.sleep(0.005)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _is_coroutine(function: Any) -> bool:

@@ -17,6 +17,7 @@ import mmap
 import os
 import pickle
 import struct
+from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
 from muster.worker.remote.errors import MessageTooLarge
@@ -29,20 +30,6 @@ MOST_BUFFERS = 1 << 16
 LARGE = 1 << 20
 HUGE = 4 << 20
 Piece = Union[bytes, bytearray, memoryview]
-
-
-class Head(NamedTuple):
-    kind: int
-    name: int
-    buffers: int
-    call: int
-    pickled: int
-    total: int
-
-    @property
-    def size(self) -> int:
-        """Of the whole frame."""
-        return HEAD.size + 8 * self.buffers + self.name + self.pickled + self.total
 
 
 class Message(NamedTuple):
@@ -58,12 +45,13 @@ class Message(NamedTuple):
         return pickle.loads(self.pickled, buffers=self.buffers)
 
 
+@lru_cache(maxsize=1)
 def most_bytes() -> int:
     """The largest message that is sent or taken."""
     return int(os.environ.get("MUSTER_RPC_MAX_BYTES") or 2 << 30)
 
 
-def _dump(value: Any) -> tuple[bytes, list[memoryview]]:
+def dump(value: Any) -> tuple[bytes, list[memoryview]]:
     views: list[memoryview] = []
 
     def apart(buffer: pickle.PickleBuffer) -> bool:
@@ -89,7 +77,7 @@ def _dump(value: Any) -> tuple[bytes, list[memoryview]]:
 
 def frame(kind: int, call: int, name: str, value: Any) -> list[Piece]:
     """The pieces of a message. Raises MessageTooLarge, and what pickle raises."""
-    pickled, views = _dump(value)
+    pickled, views = dump(value)
     sizes = [view.nbytes for view in views]
     total, word = sum(sizes), name.encode()
     most = most_bytes()
