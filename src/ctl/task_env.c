@@ -2,8 +2,6 @@
  * Python entry point. Pure. */
 #include "ctl/task_env.h"
 
-#include "base/mem.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -69,12 +67,15 @@ static void put_defaults(const struct making *m, const struct task_place *place)
 
 struct words task_argv(struct arena *arena, const struct role *role)
 {
-    static const char *const alone[] = { "python", "-m", "muster.worker" };
-    static const char *const launched[] = { "torchrun", "-m", "muster.worker" };
-    const char *const *head = job_launcher_set(&role->launcher) ? launched : alone;
-    struct words argv = { .at = ARENA_ARRAY(arena, ARRAY_LEN(alone) + 1, const char *) };
-    for (size_t i = 0; i < ARRAY_LEN(alone); i++)
-        argv.at[argv.n++] = head[i];
+    const struct launcher *l = &role->launcher;
+    struct words argv = { .at = ARENA_ARRAY(arena, 8, const char *) };
+    argv.at[argv.n++] = job_launcher_set(l) ? "torchrun" : "python";
+    if (job_launcher_set(l) && (!l->has_ranks_per_node || l->ranks_per_node == 1)) {
+        argv.at[argv.n++] = "--warm"; /* as large as the one rank that it would spare the import */
+        argv.at[argv.n++] = "off";
+    }
+    argv.at[argv.n++] = "-m";
+    argv.at[argv.n++] = "muster.worker";
     argv.at[argv.n++] = role->python;
     return argv;
 }
