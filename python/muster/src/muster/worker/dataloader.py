@@ -193,4 +193,8 @@ def patch_dataloader_ray() -> None:
     """From now on every torch DataLoader of this process fetches its batches in a helper process.
     (The name is DLRover's; no Ray is involved.)"""
     loaders: Any = import_module("torch.utils.data").DataLoader
-    loaders._get_iterator = lambda loader: RayDataLoaderIter(loader)
+
+    def helped(loader: Any) -> RayDataLoaderIter:
+        return RayDataLoaderIter(loader)
+
+    loaders._get_iterator = helped
