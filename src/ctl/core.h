@@ -146,6 +146,14 @@ void act_job(struct ctl *, struct live_job *); /* engine calls; only after a com
 /* ---- catalogue.c ---- */
 void catalogue_load(struct ctl *);
 
+/* ---- avoid.c ---- */
+/* The nodes in its notes become part of what its places may not be. */
+void avoid_apply(struct live_job *);
+bool avoid_node(const struct live_job *, const char *node);
+/* A task failed where it is: once too often, and the job goes elsewhere; or ends, when it has been
+ * elsewhere often enough. */
+void avoid_count(struct ctl *, struct live_job *, uint32_t flat);
+
 /* ---- board.c ---- */
 void board_clear(struct ctl *, struct live_job *);
 void board_load(struct ctl *, struct live_job *); /* counts what the rows have */

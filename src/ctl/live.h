@@ -29,6 +29,8 @@ struct live_task {
     uint32_t attempt;                 /* current or last of the job's whole life */
     uint32_t seq;                     /* launch that carries the attempt */
     struct retry_used used;
+    const char *failed_on; /* node of the last failure; NULL: none */
+    uint32_t failed_times; /* in a row there */
     uint64_t not_before_ms, placed_ms, started_ms, log_end;
     uint32_t pid;
     bool taken;       /* the cluster counts its place */
@@ -56,6 +58,7 @@ struct live_notes {
         hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
     uint64_t pending_until_ms; /* fails when it has not begun by then; 0: no */
     uint64_t released_ms;      /* last resumed; 0: never was suspended */
+    struct words avoid;        /* nodes on which its tasks failed too often */
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */
     bool has_after;            /* waits for other jobs */

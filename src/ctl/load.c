@@ -44,6 +44,8 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
         job->spec = decode(job->arena, row.spec);
     if (job->spec && job_task_count(job->spec) != job->row.tasks)
         job->spec = NULL;
+    if (job->spec)
+        avoid_apply(job);
     if (!job->spec)
         log_error("job.unreadable", "job=%llu", (unsigned long long)job->row.number);
     arena_destroy(scratch);
@@ -63,7 +65,7 @@ static void read_tasks(struct ctl *ctl, struct live_job *job, struct arena *scra
         struct live_task *task = &job->tasks[flat];
         task->state = rows[i].state;
         task->attempt = rows[i].attempt;
-        notes_read_task(scratch, rows[i].live, task);
+        notes_read_task(job->arena, scratch, rows[i].live, task);
         job->again += task->again;
         job->wants_place += task->wants_place;
     }
@@ -176,11 +178,12 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
 {
     struct arena *scratch = arena_create();
     struct live_job *job = live_add(ctl->live, row);
-    notes_read_job(scratch, row->live, &job->notes);
+    notes_read_job(job->arena, scratch, row->live, &job->notes);
     ctl->waiting_for_others += job->notes.has_after;
     if (row->generation > 0) {
         job->spec = decode(job->arena, row->spec);
         if (job->spec && job_task_count(job->spec) == row->tasks) {
+            avoid_apply(job);
             live_make_tasks(job);
             read_tasks(ctl, job, scratch);
             read_attempts(ctl, job, scratch);

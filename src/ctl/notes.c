@@ -80,10 +80,14 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "force", true);
     if (notes->has_after)
         text_bool(arena, map, "after", true);
+    struct text_node *avoid = notes->avoid.n ? text_list(arena, map, "avoid") : NULL;
+    for (size_t i = 0; i < notes->avoid.n; i++)
+        text_str(arena, avoid, NULL, notes->avoid.at[i]);
     return map->count ? notes_print(arena, map) : NULL;
 }
 
-void notes_read_job(struct arena *scratch, const char *text, struct live_notes *notes)
+void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
+                    struct live_notes *notes)
 {
     struct text_node *map = parse(scratch, text);
     const char *by = word(map, "end_by");
@@ -94,6 +98,12 @@ void notes_read_job(struct arena *scratch, const char *text, struct live_notes *
     notes->end_by = by ? end_by_parse(by) : BY_NONE;
     notes->force = flag(map, "force");
     notes->has_after = flag(map, "after");
+    const struct text_node *avoid = map ? text_get(map, "avoid") : NULL;
+    notes->avoid = (struct words){ 0 };
+    if (avoid)
+        notes->avoid.at = ARENA_ARRAY(keep, avoid->count, const char *);
+    for (const struct text_node *n = avoid ? avoid->first : NULL; n; n = n->next)
+        notes->avoid.at[notes->avoid.n++] = arena_strdup(keep, n->str);
 }
 
 const char *notes_of_task(struct arena *arena, const struct live_task *task)
@@ -105,12 +115,17 @@ const char *notes_of_task(struct arena *arena, const struct live_task *task)
         text_bool(arena, map, "again", true);
     if (task->wants_place)
         text_bool(arena, map, "wants_place", true);
+    if (task->failed_on) {
+        text_str(arena, map, "failed_on", task->failed_on);
+        put(arena, map, "failed_times", task->failed_times);
+    }
     if (task->turned)
         text_bool(arena, map, "turned", true);
     return map->count ? notes_print(arena, map) : NULL;
 }
 
-void notes_read_task(struct arena *scratch, const char *text, struct live_task *task)
+void notes_read_task(struct arena *keep, struct arena *scratch, const char *text,
+                     struct live_task *task)
 {
     struct text_node *map = parse(scratch, text);
     read_used(map, &task->used);
@@ -118,6 +133,9 @@ void notes_read_task(struct arena *scratch, const char *text, struct live_task *
     task->again = flag(map, "again");
     task->wants_place = flag(map, "wants_place");
     task->turned = flag(map, "turned");
+    const char *node = word(map, "failed_on");
+    task->failed_on = node ? arena_strdup(keep, node) : NULL;
+    task->failed_times = (uint32_t)number(map, "failed_times");
 }
 
 static void put_numbers(struct arena *arena, struct text_node *list, const uint32_t *at, uint32_t n)

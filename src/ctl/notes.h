@@ -9,9 +9,12 @@
 const char *notes_of_job(struct arena *, const struct live_notes *);
 const char *notes_of_task(struct arena *, const struct live_task *);
 const char *notes_of_place(struct arena *, const struct live_task *);
-/* Missing or foreign members leave zero. text may be NULL. scratch holds the parsed tree. */
-void notes_read_job(struct arena *scratch, const char *text, struct live_notes *);
-void notes_read_task(struct arena *scratch, const char *text, struct live_task *);
+/* Missing or foreign members leave zero. text may be NULL. Texts go to keep, scratch holds the
+ * parsed tree. */
+void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
+                    struct live_notes *);
+void notes_read_task(struct arena *keep, struct arena *scratch, const char *text,
+                     struct live_task *);
 /* Fills place's address, gpus, ports (in arena) and task->seq. */
 void notes_read_place(struct arena *arena, struct arena *scratch, const char *text,
                       struct live_task *);

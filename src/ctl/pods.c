@@ -305,7 +305,7 @@ static void put_job(struct pods *p, const struct job_row *listed)
     if (p->live)
         notes = p->live->notes;
     else
-        notes_read_job(p->arena, row->live, &notes);
+        notes_read_job(p->arena, p->arena, row->live, &notes);
     p->released_ms = notes.released_ms ? notes.released_ms : row->submitted_ms;
     put_master(p);
     if (state == JOB_SUSPENDED)

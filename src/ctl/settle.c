@@ -158,7 +158,7 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     delay = unhurried(ctl, task->attempt, task->started_ms, delay);
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
-                 end->words.class != END_CONFLICT;
+                 end->words.class != END_CONFLICT && !avoid_node(job, task->place.node);
     event_task(ctl, job, end->flat, TASK_EV_RETRY);
     task->again = true;
     task->not_before_ms = core_now(ctl) + delay;
@@ -231,6 +231,14 @@ static void turn_role(struct ctl *ctl, struct live_job *job, uint32_t role)
             settle_turn(ctl, job, i);
 }
 
+/* Was it a failure that its node may be to blame for? */
+static bool counts_for_node(const struct ended *end)
+{
+    enum end_class class = end->words.class;
+    return class == END_UNKNOWN || class == END_USER ||
+           (class == END_PLATFORM && !end->ending->lost);
+}
+
 /* Does the attempt lead to another one in this generation? Then that one is on its way. */
 static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *end,
                     const char *what)
@@ -240,6 +248,8 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
     enum end_class class = end->words.class;
     struct retry_decision decision = { .answer = RETRY_NOW, .next = task->attempt + 1 };
     bool asked = task->turned;
+    if (!asked && !live_closing(job) && counts_for_node(end))
+        avoid_count(ctl, job, end->flat);
     if (live_closing(job))
         return false;
     if (!asked) {

@@ -65,8 +65,8 @@ struct retry {
     enum retry_scope scope; /* default task in native */
     struct count platform, conflict, unknown, user, success;
     bool platform_counted; /* platform retries use up the same budget as unknown */
-    uint64_t backoff_ms,
-        backoff_max_ms; /* conflict: doubled from the first to the second; default 1 s .. 60 s */
+    uint32_t per_node;     /* failures of a task on a node, after which it is avoided; 0: never */
+    uint64_t backoff_ms, backoff_max_ms; /* conflict: doubled; default 1 s .. 60 s */
 };
 
 /* ---- roles ---- */
@@ -141,7 +141,7 @@ struct colocate {
 struct placing {
     struct colocate *together;
     size_t n_together;
-    struct words nodes, spread, pack, apart; /* node names; roles */
+    struct words nodes, avoid, spread, pack, apart; /* node names twice; roles */
     struct pairs labels;
     struct words tolerations;
     const char *within; /* topology level */

@@ -51,6 +51,9 @@ const struct field retry_fields[] = {
           .doc = "starts anew after a success (a service)"),
     FIELD(BOOL, "platform_counted", struct retry, platform_counted,
           .doc = "platform and unknown share one counter, each against its own limit"),
+    FIELD(U32, "per_node", struct retry, per_node, .max = 1000000,
+          .doc = "failures of one task on one node after which the job avoids that node, where it "
+                 "can; more nodes than `platform` retries fail the job; 0: never"),
     FIELD(DURATION, "backoff", struct retry, backoff_ms, .def = 1000, .max = 86400000,
           .doc = "first wait after a conflict, doubled each time"),
     FIELD(DURATION, "backoff_max", struct retry, backoff_max_ms, .def = 60000, .max = 86400000,

@@ -93,7 +93,7 @@ static void word_type(const struct crew *crew, const struct group *g, struct wai
         if (!role->resources.gpu_types.n)
             role = g->members[i].want->role;
     const char *types = joined(crew->arena, &role->resources.gpu_types);
-    bool others = placing->labels.n || placing->nodes.n;
+    bool others = placing->labels.n || placing->nodes.n || placing->avoid.n;
     r->resource = arena_printf(crew->arena, "gpu type %s", types);
     r->text = arena_printf(crew->arena, "no node %shas gpu type %s",
                            others ? "with the labels and names asked for " : "", types);

@@ -42,6 +42,11 @@ static bool named(const struct words *names, const char *name)
     return names->n == 0;
 }
 
+static bool avoided(const struct words *names, const char *name)
+{
+    return names->n > 0 && named(names, name);
+}
+
 static bool typed(const struct words *types, const char *type)
 {
     for (size_t i = 0; i < types->n; i++)
@@ -53,7 +58,7 @@ static bool typed(const struct words *types, const char *type)
 enum misfit want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
-    if (!named(&placing->nodes, f->spec.name))
+    if (!named(&placing->nodes, f->spec.name) || avoided(&placing->avoid, f->spec.name))
         return MISFIT_NAME;
     for (size_t i = 0; i < placing->labels.n; i++) {
         const char *has = pairs_get(&f->spec.labels, placing->labels.at[i].name);
@@ -88,7 +93,7 @@ static uint64_t mix_words(uint64_t h, const struct words *w)
 static uint64_t mix_role(uint64_t h, const struct role *r)
 {
     h = mix_text(h, r->name);
-    h = mix(mix(h, r->replicas), r->min);
+    h = mix(mix(mix(h, r->replicas), r->min), r->per_group);
     h = mix(mix(h, r->resources.cpu_milli), r->resources.memory);
     h = mix(mix(h, r->resources.disk), r->resources.gpu_milli);
     h = mix_words(h, &r->resources.gpu_types);
@@ -103,7 +108,7 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
 {
     for (size_t i = 0; i < p->n_together; i++)
         h = mix_words(h, &p->together[i].roles);
-    h = mix_words(mix_words(h, &p->nodes), &p->spread);
+    h = mix_words(mix_words(mix_words(h, &p->nodes), &p->avoid), &p->spread);
     h = mix_words(mix_words(h, &p->pack), &p->apart);
     for (size_t i = 0; i < p->labels.n; i++)
         h = mix_text(mix_text(h, p->labels.at[i].name), p->labels.at[i].value);

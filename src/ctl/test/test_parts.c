@@ -96,10 +96,10 @@ static void notes_come_back(void **state)
                              .force = true };
     struct live_notes out = { 0 };
     (void)state;
-    notes_read_job(arena, notes_of_job(arena, &in), &out);
+    notes_read_job(arena, arena, notes_of_job(arena, &in), &out);
     assert_memory_equal(&in, &out, sizeof in);
     assert_null(notes_of_job(arena, &(struct live_notes){ 0 }));
-    notes_read_job(arena, NULL, &out);
+    notes_read_job(arena, arena, NULL, &out);
     assert_int_equal(out.used.platform, 0);
 
     uint32_t gpus[] = { 1, 3 }, numbers[] = { 20001, 20002 };

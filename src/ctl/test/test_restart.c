@@ -97,6 +97,59 @@ static void role_restart_survives_the_server(void **state)
     assert_int_equal(world_attempts(w, job), 4 + 3);
 }
 
+/* ---- nodes ---- */
+
+static int zero_is_bad(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return index == 0 && attempt <= 6 ? 1 : FAKE_RUNS;
+}
+
+#define LEAVES                                                                                     \
+    "{\"name\":\"r\",\"retry\":{\"unknown\":9,\"per_node\":3,\"platform\":%d%s},"                  \
+    "\"roles\":{\"w\":{\"replicas\":2,\"run\":\"b\",\"resources\":{\"cpu\":1}}}}"
+
+static uint64_t leaving(struct world *w, int platform, const char *more)
+{
+    char text[400];
+    snprintf(text, sizeof text, LEAVES, platform, more);
+    w->by_attempt = zero_is_bad;
+    uint64_t job = world_submit(w, text);
+    world_run(w);
+    return job;
+}
+
+static void bad_nodes_are_left(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = leaving(w, 5, "");
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_count(w, job, "task.avoid"), 1);
+    assert_int_equal(world_attempts(w, job), 7 + 1);
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+}
+
+static void bad_nodes_are_left_by_the_whole_job(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = leaving(w, 5, ",\"scope\":\"job\"");
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_count(w, job, "task.avoid"), 1);
+}
+
+static void not_more_nodes_than_it_may(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = leaving(w, 0, "");
+    assert_int_equal(world_state(w, job), JOB_FAILED);
+    assert_int_equal(world_count(w, job, "task.avoid"), 0);
+    assert_non_null(strstr(world_reason(w, job), "after 0 nodes were left"));
+    assert_int_equal(fake_alive(&w->fake), 0);
+}
+
 /* ---- commands ---- */
 
 static void job_restarts_by_command(void **state)
@@ -232,10 +285,17 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(role_comes_back_as_a_whole),       T(role_has_one_budget),
-        T(role_restart_survives_the_server), T(job_restarts_by_command),
-        T(program_says_that_it_cannot),      T(tasks_restart_by_command),
-        T(board_lasts_a_generation),         T(board_has_limits),
+        T(role_comes_back_as_a_whole),
+        T(role_has_one_budget),
+        T(role_restart_survives_the_server),
+        T(bad_nodes_are_left),
+        T(bad_nodes_are_left_by_the_whole_job),
+        T(not_more_nodes_than_it_may),
+        T(job_restarts_by_command),
+        T(program_says_that_it_cannot),
+        T(tasks_restart_by_command),
+        T(board_lasts_a_generation),
+        T(board_has_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,10 +122,12 @@ def _retry(config: JobConfig) -> Tree:
     tree: Tree = {"scope": "role" if by_role else "job"}
     if not _retries(config):
         return {**tree, "unknown": 0, "user": 0, "platform": 0}
-    limits = [each.max_restart for each in config.dl_config.workloads.values() if each.total]
-    budget = _count(min([config.job_max_restart, *limits]))
+    live = [each for each in config.dl_config.workloads.values() if each.total]
+    budget = _count(min([config.job_max_restart, *(each.max_restart for each in live)]))
+    per_node = min(each.per_node_max_failure for each in live)
     return {
         **tree,
+        "per_node": _count(per_node) + 1,
         "unknown": budget,
         "user": budget,
         "platform": _count(config.node_max_restart),

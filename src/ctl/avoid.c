@@ -1,0 +1,85 @@
+/* Nodes on which one task of a job failed too often (retry.per_node): from then on the job goes
+ * elsewhere, where there is an elsewhere. What is counted lies with the task, what is avoided with
+ * the job; both outlive the generation and the server. */
+#include "ctl/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool contains(const struct words *names, const char *name)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (strcmp(names->at[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool avoid_node(const struct live_job *job, const char *node)
+{
+    return contains(&job->notes.avoid, node);
+}
+
+static struct words with(struct arena *arena, const struct words *names, const char *name)
+{
+    struct words more = { .at = ARENA_ARRAY(arena, names->n + 1, const char *), .n = names->n };
+    if (names->n)
+        memcpy(more.at, names->at, names->n * sizeof *more.at);
+    more.at[more.n++] = name;
+    return more;
+}
+
+void avoid_apply(struct live_job *job)
+{
+    struct words *avoid = &job->spec->placing.avoid;
+    for (size_t i = 0; i < job->notes.avoid.n; i++)
+        if (!contains(avoid, job->notes.avoid.at[i]))
+            *avoid = with(job->arena, avoid, job->notes.avoid.at[i]);
+}
+
+/* Is there an elsewhere? */
+static bool fits_without(const struct ctl *ctl, const struct live_job *job, const char *node)
+{
+    struct wait_reason reason;
+    struct arena *arena = arena_create();
+    struct job_spec spec = *job->spec;
+    spec.placing.avoid = with(arena, &spec.placing.avoid, node);
+    bool fits = sched_possible(ctl->cluster, &spec, arena, &reason) == 0;
+    arena_destroy(arena);
+    return fits;
+}
+
+/* As many nodes as it may lose for reasons of the platform. */
+static bool may_leave_another(const struct live_job *job)
+{
+    const struct count most = job->spec->retry.platform;
+    return most.kind == COUNT_ALWAYS || (most.kind == COUNT_NUMBER && job->notes.avoid.n < most.n);
+}
+
+void avoid_count(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    struct live_task *task = &job->tasks[flat];
+    const char *node = task->place.node;
+    uint32_t most = job->spec->retry.per_node;
+    char text[LIVE_REASON_MAX], name[160];
+    if (!most)
+        return;
+    if (!task->failed_on || strcmp(task->failed_on, node) != 0) {
+        task->failed_on = arena_strdup(job->arena, node);
+        task->failed_times = 0;
+    }
+    if (++task->failed_times < most || avoid_node(job, node) || !fits_without(ctl, job, node))
+        return;
+    live_task_name(name, job, flat);
+    if (!may_leave_another(job)) {
+        snprintf(text, sizeof text, "%.120s failed %u times on %.60s, after %zu nodes were left",
+                 name, task->failed_times, node, job->notes.avoid.n);
+        settle_close(ctl, job, OUTCOME_FAILED, BY_POLICY, text);
+        return;
+    }
+    job->notes.avoid = with(job->arena, &job->notes.avoid, task->failed_on);
+    avoid_apply(job);
+    event_job_row(ctl, job);
+    snprintf(text, sizeof text, "%.60s is avoided from now on: %.120s failed %u times there", node,
+             name, task->failed_times);
+    event_task_note(ctl, job, flat, "avoid", text, NULL);
+}
