@@ -6,13 +6,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import re
-import shlex
 import sys
 from types import CodeType, ModuleType
 from typing import Any, Callable
-
-DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 class EntrypointError(Exception):
@@ -89,6 +85,8 @@ def wants_argument(function: Callable[..., Any]) -> bool:
 
 def script_code(command: str) -> tuple[list[str], CodeType]:
     """The words of a command and the compiled script. Raises EntrypointError, SyntaxError."""
+    import shlex  # noqa: PLC0415
+
     try:
         words = shlex.split(command)
     except ValueError as error:
