@@ -30,6 +30,9 @@ class Board(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         super().__init__(str(path), Handler)
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
+    def handle_error(self, *_: object) -> None:
+        """A worker that was killed while it asked."""
+
     @property
     def url(self) -> str:
         return f"unix:{self.path}"

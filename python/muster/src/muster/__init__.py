@@ -19,6 +19,8 @@ __all__ = ["Client", "Job", "MusterError", "Problem", "Refused", "Unreachable", 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module 'muster' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     place = "client" if name in ("Client", "Job") else "errors"
-    return getattr(import_module(f"muster.{place}"), name)
+    found = getattr(import_module(f"muster.{place}"), name)
+    globals()[name] = found
+    return found

@@ -6,30 +6,19 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import re
-import shlex
 import sys
 from types import CodeType, ModuleType
 from typing import Any, Callable
-
-DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 class EntrypointError(Exception):
     """The entry point cannot be run; the message is meant for the user."""
 
 
-def _is_file(word: str) -> bool:
-    return word.endswith(".py")
-
-
 def is_script(text: str) -> bool:
-    """`script.py --args`, or `-m package.module --args` as a launcher's line says it."""
-    try:
-        first = shlex.split(text)[:1]
-    except ValueError:
-        first = text.split()[:1]
-    return "/" in text or text.endswith(".py") or first == ["-m"] or any(map(_is_file, first))
+    """`script.py --args`, or `-m package.module --args` as a launcher's line says it: all but a
+    dotted name."""
+    return text.endswith(".py") or not all(part.isidentifier() for part in text.split("."))
 
 
 def _searched() -> str:
@@ -100,6 +89,8 @@ def is_module(words: list[str]) -> bool:
 
 
 def script_words(command: str) -> list[str]:
+    import shlex  # noqa: PLC0415
+
     try:
         return shlex.split(command)
     except ValueError as error:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from typing import Any, Callable, NamedTuple
 
 from muster.worker import entrypoint, serving, torch_group
@@ -29,9 +28,11 @@ ECHO = 0.5  # seconds in which a stop shows that another rank failed first
 
 def _call(function: Callable[..., Any]) -> None:
     """Calls the entry with what it takes, and awaits what it returns."""
-    from muster.worker.context import current_worker  # noqa: PLC0415
+    args: list[Any] = []
+    if entrypoint.wants_argument(function):
+        from muster.worker.context import current_worker  # noqa: PLC0415
 
-    args = [current_worker().job_info.user_config] if entrypoint.wants_argument(function) else []
+        args = [current_worker().job_info.user_config]
     result = function(*args)
     if hasattr(result, "__await__"):
         import asyncio  # noqa: PLC0415
@@ -120,6 +121,8 @@ def _outcome(work: Callable[[], None]) -> Outcome:
         print(f"muster: {error}", file=sys.stderr)
         return Outcome(1, str(error).split("\n", 1)[0], True)
     except BaseException as error:
+        import traceback  # noqa: PLC0415
+
         traceback.print_exception(type(error), error, _users_part(error))
         hopeless = isinstance(error, (ImportError, SyntaxError))
         return Outcome(1, f"{type(error).__name__}: {error}", hopeless)
