@@ -997,7 +997,7 @@ def test_tree_of_one_training_role() -> None:
                 "done": {"failed": 1},
             }
         },
-        "retry": {"scope": "job", "unknown": 10, "user": 10, "platform": 10},
+        "retry": {"scope": "job", "per_node": 4, "unknown": 10, "user": 10, "platform": 10},
         "inputs": {"interpreter": "/usr/bin/python3"},
         "config": {"lr": 0.1},
     }
@@ -1056,7 +1056,7 @@ def test_tree_of_several_roles() -> None:
             },
         },
         "place": {"together": [{"roles": ["trainer", "rollout"]}]},
-        "retry": {"scope": "job", "unknown": 10, "user": 10, "platform": 10},
+        "retry": {"scope": "job", "per_node": 4, "unknown": 10, "user": 10, "platform": 10},
         "inputs": {"interpreter": "/usr/bin/python3"},
     }
 
@@ -1148,6 +1148,8 @@ def test_failover(
     job.workloads["b"].max_restart = 7
     tree = tree_of(job, **options)
     scope, budget, platform = retry
+    per_node = tree["retry"].pop("per_node", None)
+    assert per_node == (None if restarts == 0 else 4)
     assert tree["retry"] == {
         "scope": scope,
         "unknown": budget,

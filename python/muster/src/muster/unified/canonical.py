@@ -124,7 +124,7 @@ def _retry(config: JobConfig) -> Tree:
         return {**tree, "unknown": 0, "user": 0, "platform": 0}
     live = [each for each in config.dl_config.workloads.values() if each.total]
     budget = _count(min([config.job_max_restart, *(each.max_restart for each in live)]))
-    per_node = min(each.per_node_max_failure for each in live)
+    per_node = min((each.per_node_max_failure for each in live), default=0)
     return {
         **tree,
         "per_node": _count(per_node) + 1,
