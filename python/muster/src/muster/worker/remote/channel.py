@@ -16,7 +16,8 @@ import threading
 from typing import Any
 
 from muster.worker.remote.errors import MessageTooLarge
-from muster.worker.remote.wire import HEAD, MOST_BUFFERS, Message, Piece, most_bytes, room
+from muster.worker.remote.memory import pool
+from muster.worker.remote.wire import HEAD, MOST_BUFFERS, Message, Piece, most_bytes
 
 BUFFER = 64 << 10
 MOST_PIECES = 1000  # below IOV_MAX
@@ -78,13 +79,13 @@ class Channel:
 
     # ---- sending ----
 
-    def send(self, pieces: list[Piece]) -> None:
+    def send(self, frame: list[Piece]) -> None:
         """Writes a frame whole. Raises OSError."""
         with self._sending:
-            if len(pieces) == 1:
-                self.sock.sendall(pieces[0])
+            if len(frame) == 1:
+                self.sock.sendall(frame[0])
                 return
-            rest = [memoryview(piece).cast("B") for piece in pieces]
+            rest = [memoryview(piece).cast("B") for piece in frame]
             while rest:
                 rest = _after(rest, self.sock.sendmsg(rest[:MOST_PIECES]))
 
@@ -160,7 +161,7 @@ class Channel:
         if size <= self._end - self._start:
             self._start += size
             return bytearray(self._buffer[self._start - size : self._start])
-        memory = room(size)
+        memory = pool.room(size)
         if size:
             self._fill(memoryview(memory))
         return memory

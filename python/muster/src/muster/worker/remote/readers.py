@@ -10,6 +10,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from muster.worker.remote.memory import pool
+
 if TYPE_CHECKING:
     from muster.worker.remote.future import RpcFuture
     from muster.worker.remote.peer import Peer
@@ -94,6 +96,7 @@ class Readers:
                 self._tend(quiet)
             if now - looked > LOOK:
                 looked = now
+                pool.trim()
                 for peer in list(self._peers.values()):
                     peer.look()
 

@@ -1,10 +1,11 @@
 """The side that is called: takes connections, reads calls, runs them, answers.
 
-Several threads wait for messages of all connections at once; the one that the kernel wakes reads
-a message, lets the others have the connection again, and runs the call itself. So a call costs no
-handing from thread to thread, and reading never waits for a call to end: one thread is always left
-to read. Up to 64 calls run at once; more wait in line. Coroutine functions run on one event loop
-of their own and do not count.
+Several threads wait for messages of all connections at once. The one that the kernel wakes reads
+what has come on a connection and runs it, call after call, so that quick calls cost no handing from
+thread to thread. A call that takes longer than a tick is noticed by a watcher: it gives the
+connection and the calls behind the slow one to other threads. Up to 64 slow calls run at once; more
+wait in line, while one thread is always left to read. Coroutine functions run on one event loop of
+their own and do not count.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from typing import Any, Callable
 from muster.worker.remote.channel import Channel, authenticate, settle
 from muster.worker.remote.errors import MessageTooLarge
 from muster.worker.remote.loop import background_loop
+from muster.worker.remote.memory import pool
 from muster.worker.remote.registry import Registry
 from muster.worker.remote.wire import CALL, CANCEL, ERROR, RESULT, Message, Piece, frame
 
 MOST_THREADS = 64
+TICK = 0.002  # seconds after which a call is a slow one
+QUIET = 25  # ticks without calls, after which there are none
 MOST_STRANGERS = 64  # connections that have not proved themselves yet
 MOST_WAITING = 10_000  # calls in line; then reading pauses
 IDLE = 30.0
@@ -43,8 +47,21 @@ class Caller(Channel):
         super().__init__(sock)
         self.taken = 0  # calls of plain functions that were read ...
         self.begun = 0  # ... and that were begun: in the same order
+        self.line: deque[Task] = deque()  # those that the thread which read them is to run
         self.cancels: dict[int, Callable[[], Any]] = {}
-        self.dropped: set[int] = set()
+
+
+class Run:
+    """A thread that runs the calls of one connection."""
+
+    __slots__ = ("caller", "count", "running", "seen", "slow")
+
+    def __init__(self, caller: Caller | None) -> None:
+        self.caller = caller
+        self.count = 0  # calls begun
+        self.seen = -1  # of them, at the watcher's last look
+        self.running = caller is None
+        self.slow = caller is None  # the connection is not this thread's any more
 
 
 class Reply:
@@ -104,7 +121,10 @@ class Server:
         self.direct: dict[str, Callable[[Reply, Any], None]] = {}
         self.on_lost: list[Callable[[Caller], None]] = []
         self._lock = threading.Lock()
-        self._threads = self._idle = self._running = 0
+        self._threads = self._idle = 0
+        self._busy = 0  # threads with slow calls
+        self._runs: set[Run] = set()
+        self._work_came = threading.Event()
         self._strangers: dict[socket.socket, float] = {}
         self._callers: dict[int, Caller] = {}
         self._line: deque[Task] = deque()
@@ -126,7 +146,9 @@ class Server:
             near.listen(512)
             listeners.append(near)
         threading.Thread(target=self._accept, args=(listeners,), daemon=True).start()
-        self._add_thread()
+        threading.Thread(target=self._watch, name="muster-rpc-watch", daemon=True).start()
+        with self._lock:
+            self._add_thread()
         port = listener.getsockname()[1]
         return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}"), local
 
@@ -195,80 +217,151 @@ class Server:
     # ---- threads ----
 
     def _add_thread(self) -> None:
+        """With the lock held."""
         self._threads += 1
         threading.Thread(target=self._work, name="muster-rpc", daemon=True).start()
 
-    def _spare(self) -> bool:
-        """Is another thread there to read while this one does something else?"""
-        with self._lock:
-            if not self._idle:
-                if self._threads > MOST_THREADS:
-                    return False
-                self._add_thread()
-        return True
-
     def _work(self) -> None:
         while True:
-            task = self._next_task()
-            if task is None:
-                return
-            try:
-                task()
-            except BaseException:
-                traceback.print_exc()
             with self._lock:
-                self._running -= 1
-
-    def _next_task(self) -> Task | None:
-        """What this thread is to run; None when it is one too many."""
-        while True:
-            with self._lock:
-                if self._line and (self._idle or self._threads <= MOST_THREADS):
+                task = None
+                if self._line and self._busy < MOST_THREADS:
                     task = self._line.popleft()
-                    self._running += 1
-                    break
-                self._idle += 1
+                    self._busy += 1
+                else:
+                    self._idle += 1
+            if task is not None:
+                self._run_slow(task)
+                continue
             events = self._epoll.poll(IDLE, 1)
             with self._lock:
                 self._idle -= 1
                 if not events and self._idle:
                     self._threads -= 1
-                    return None
+                    return
             for number, _ in events:
-                self._ready(number)
-        self._pass_on()
-        return task
+                self._event(number)
 
-    def _pass_on(self) -> None:
-        """Before this thread runs a call: another is there to read, and knows if more is to run."""
-        self._spare()
-        if self._line:
-            with contextlib.suppress(BlockingIOError):
-                os.write(self._ring, b"x")
-
-    def _ready(self, number: int) -> None:
-        """Reads what has come on a connection and puts its calls in line."""
+    def _event(self, number: int) -> None:
         if number == self._bell:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 1)
             return
         caller = self._callers.get(number)
-        while len(self._line) > MOST_WAITING:
-            time.sleep(0.001)
-        if caller is None or not self._receive(caller, wait=False):
+        if caller is None:
             return
-        while caller.ready:
-            if caller.large:
-                self._spare()
-            if not self._receive(caller, wait=True):
+        run = Run(caller)
+        self._runs.add(run)
+        if not self._work_came.is_set():
+            self._work_came.set()
+        try:
+            self._serve(caller, run)
+        finally:
+            self._runs.discard(run)
+
+    def _run_slow(self, task: Task) -> None:
+        """A call from the line, beside others."""
+        run = Run(None)
+        self._runs.add(run)
+        try:
+            task()
+        finally:
+            self._runs.discard(run)
+            with self._lock:
+                self._busy -= 1
+
+    def _serve(self, caller: Caller, run: Run) -> None:
+        """Reads and runs what comes on a connection, until nothing does or it is taken away."""
+        tasks = caller.line
+        while self._read(caller):
+            with self._lock:
+                if tasks and (
+                    self._busy >= MOST_THREADS or caller.begun != caller.taken - len(tasks)
+                ):
+                    self._line.extend(tasks)
+                    tasks.clear()
+                    self._summon()
+            if not tasks:
+                self._listen(caller)
                 return
+            if not self._run_quick(tasks, run):
+                return
+
+    def _run_quick(self, tasks: deque[Task], run: Run) -> bool:
+        """Runs calls one after the other; False when one was slow."""
+        while True:
+            with self._lock:
+                if run.slow:
+                    self._busy -= 1
+                    return False
+                run.running = bool(tasks)
+                if not tasks:
+                    return True
+                task = tasks.popleft()
+                run.count += 1
+            task()
+
+    def _listen(self, caller: Caller) -> None:
         with contextlib.suppress(OSError, ValueError):
-            self._epoll.modify(number, ONCE)
+            self._epoll.modify(caller.number, ONCE)
+
+    def _summon(self) -> None:
+        """Threads for what is in line; with the lock held."""
+        need = min(len(self._line), MOST_THREADS - self._busy)
+        wake = min(need, self._idle)
+        if wake > 0:
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._ring, b"x" * wake)
+        for _ in range(min(need - wake, MOST_THREADS + 1 - self._threads)):
+            self._add_thread()
+
+    def _watch(self) -> None:
+        """Looks for slow calls, at each tick while there are calls."""
+        quiet = 0
+        while True:
+            if quiet > QUIET:
+                self._work_came.clear()
+                while not self._runs and not self._work_came.wait(5):
+                    pool.trim()
+            time.sleep(TICK)
+            runs = list(self._runs)
+            quiet = 0 if runs else quiet + 1
+            for run in runs:
+                if run.running and not run.slow and run.seen == run.count:
+                    self._part(run)
+                run.seen = run.count
+            with self._lock:
+                if not self._idle and self._threads <= MOST_THREADS:
+                    self._add_thread()
+                if self._line:
+                    self._summon()
+
+    def _part(self, run: Run) -> None:
+        """Takes the connection from a thread that runs a slow call."""
+        caller = run.caller
+        with self._lock:
+            if caller is None or run.slow or not run.running or run.seen != run.count:
+                return
+            run.slow = True
+            self._busy += 1
+            self._line.extend(caller.line)
+            caller.line = deque()
+        self._listen(caller)
 
     # ---- calls ----
 
-    def _receive(self, caller: Caller, wait: bool) -> bool:
-        """Reads one message, if it is there; False when the connection has ended."""
+    def _read(self, caller: Caller) -> bool:
+        """Reads what has come; False when the connection has ended."""
+        while len(self._line) > MOST_WAITING:
+            time.sleep(0.001)
+        wait = False
+        while self._read_one(caller, wait):
+            if not caller.ready:
+                return True
+            wait = True
+        return False
+
+    def _read_one(self, caller: Caller, wait: bool) -> bool:
         try:
             message = caller.receive(wait)
         except MessageTooLarge as error:
@@ -277,11 +370,9 @@ class Server:
         except (OSError, EOFError):
             self._drop(caller)
             return False
-        if message is None:
-            return True
-        if message.kind == CALL:
+        if message is not None and message.kind == CALL:
             self._dispatch(caller, message)
-        elif message.kind == CANCEL:
+        elif message is not None and message.kind == CANCEL:
             self._cancel(caller, message.call)
         return True
 
@@ -300,7 +391,7 @@ class Server:
             return
         turn = caller.taken
         caller.taken += 1
-        self._line.append(lambda: self._run(reply, message, turn))
+        caller.line.append(lambda: self._run(reply, message, turn))
 
     def _cancel(self, caller: Caller, call: int) -> None:
         cancel = caller.cancels.pop(call, None)
@@ -351,7 +442,7 @@ class Server:
     def drain(self, seconds: float) -> None:
         """Gives running calls that time to be answered."""
         end = time.monotonic() + seconds
-        while (self._running or self._line) and time.monotonic() < end:
+        while (self._runs or self._line) and time.monotonic() < end:
             time.sleep(0.005)
 
 

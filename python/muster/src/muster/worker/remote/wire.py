@@ -13,7 +13,6 @@ A frame is written from a list of pieces, so that nothing large is copied to be 
 from __future__ import annotations
 
 import io
-import mmap
 import os
 import pickle
 import struct
@@ -27,8 +26,6 @@ CALL, RESULT, ERROR, CANCEL = 1, 2, 3, 4
 HEAD = struct.Struct("<BxHIQQQ")
 INLINE = 16 << 10  # smaller buffers are not worth a piece of their own
 MOST_BUFFERS = 1 << 16
-LARGE = 1 << 20
-HUGE = 4 << 20
 Piece = Union[bytes, bytearray, memoryview]
 
 
@@ -90,13 +87,3 @@ def frame(kind: int, call: int, name: str, value: Any) -> list[Piece]:
     if not sizes:
         return [head + word + pickled]
     return [head + struct.pack(f"<{len(sizes)}Q", *sizes) + word, pickled, *views]
-
-
-def room(size: int) -> Any:
-    """Writable memory for what is about to be received, not filled with zeros first."""
-    if size < LARGE:
-        return bytearray(size)
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return memory
