@@ -162,8 +162,8 @@ def test_job_failover_within_its_budget(cluster: Server) -> None:
 
 @pytest.mark.trains
 def test_job_failover_of_an_elastic_role(cluster: Server) -> None:
-    job = builder().train("work.raises").nnodes(1).nproc_per_node(2).end().build()
-    assert job.submit("twice", job_max_restart=1) == 1
+    role = builder().no_setup_process_group().skip_node_check().train("work.raises")
+    assert role.nproc_per_node(2).end().build().submit("twice", job_max_restart=1) == 1
     assert last().show()["generation"] == 2
 
 

@@ -44,9 +44,13 @@ def task_role(role: str) -> str:
     )
 
 
-def canonical(config: JobConfig, interpreter: str = sys.executable, python_path: str = "") -> Tree:
+def canonical(
+    config: JobConfig,
+    interpreter: str = sys.executable,
+    surroundings: Mapping[str, str] | None = None,
+) -> Tree:
     """Raises ValidationError for what neither JSON nor muster can say. `interpreter` is the Python
-    whose packages the tasks get, `python_path` their PYTHONPATH where the job itself says none."""
+    whose packages the tasks get, `surroundings` variables of theirs where the job itself says none."""
     problems: list[Problem] = []
     spot = Spot("", problems)
     job = config.dl_config
@@ -65,8 +69,7 @@ def canonical(config: JobConfig, interpreter: str = sys.executable, python_path:
         "inputs": {"interpreter": interpreter},
     }
     for role in roles.values():
-        if python_path:
-            role["env"].setdefault("PYTHONPATH", python_path)
+        role["env"] = {**(surroundings or {}), **role["env"]}
     if job.dl_type:
         tree["labels"] = {"dl_type": job.dl_type}
     together = _together(live)

@@ -103,6 +103,12 @@ def cluster_has_devices(client: Client) -> bool:
     return not nodes or any(node.get("gpus") for node in nodes)
 
 
+def surroundings() -> dict[str, str]:
+    """What the tasks need to import what the submitter does."""
+    passed = {"MUSTER_DLROVER": os.environ.get("MUSTER_DLROVER"), "PYTHONPATH": python_path()}
+    return {name: value for name, value in passed.items() if value}
+
+
 def python_path() -> str:
     """Where the submitter finds modules besides its interpreter's packages: the tasks look there
     too. Its own PYTHONPATH, the directory of its script, and this package where it runs from a
@@ -135,7 +141,7 @@ def submit_config(config: JobConfig) -> Handle:
     if client.ensure_server():
         print(STARTED, file=sys.stderr)
     choose_device_type(config.dl_config, client)
-    tree = canonical(config, python_path=python_path())
+    tree = canonical(config, surroundings=surroundings())
     cwd = config.dl_config.global_envs.get(WORKING_DIR) or os.getcwd()
     handle = Handle(client.submit(tree, cwd=os.path.abspath(cwd)))
     for warning in handle.job.answer.get("warnings") or []:
