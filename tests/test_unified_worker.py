@@ -78,18 +78,17 @@ def test_configuration_is_passed_where_it_is_taken(cluster: Cluster) -> None:
             import asyncio
             await asyncio.sleep(0.01)
             print(config.model.layers[0].size)
-        def frozen(config):
-            try:
-                config.lr = 2
-            except Exception as error:
-                print(type(error).__name__ in ("TypeError", "ReadonlyConfigError"))
+        def changes(config):
+            config.lr = 2
+            config.new = {"deep": 1}
+            print(config["lr"], config.new.deep)
         """,
     )
     path = cluster.write(
         "config.json", '{"lr": 0.5, "model": {"depth": 3, "layers": [{"size": 9}]}}'
     )
     said = {"takes": "0.5 3 3\n", "has_default": "None\n", "Takes": "0.5\n", "waits": "9\n"}
-    for name, expected in {**said, "frozen": "True\n"}.items():
+    for name, expected in {**said, "changes": "2 1\n"}.items():
         ended = cluster.run(f"entry.{name}", {"MUSTER_CONFIG": str(path)})
         assert (ended.code, ended.out) == (0, expected), ended.err
 
@@ -857,6 +856,45 @@ def test_an_ended_instance_goes_on_serving_when_nobody_waits_for_it(cluster: Clu
     assert RoleGroup("svc")[0].call("who").result(10) == 0
     process.terminate()
     assert process.wait(5) == 0
+
+
+def test_the_last_answer_is_sent_before_the_end(cluster: Cluster) -> None:
+    cluster.serve(
+        """
+import threading, time
+from muster.worker import rpc
+over = threading.Event()
+@rpc
+def finish():
+    over.set()
+    time.sleep(0.3)
+    return "finished"
+def until():
+    over.wait()
+""",
+        "svc/0",
+        entry="until",
+    )
+    assert RoleGroup("svc")[0].call("finish").result(10) == "finished"
+    assert cluster.processes["svc/0"].wait(5) == 0
+
+
+def test_callbacks_may_call(two: Cluster) -> None:
+    actor = RoleGroup("svc")[0]
+    actor.call("who").result(10)
+    nested: list[Any] = []
+    done = threading.Event()
+
+    def then(_: object) -> None:
+        nested.append(actor.call("same", "nested").result(5))
+        done.set()
+
+    actor.call("sleep", 0.02).add_done_callback(then)
+    assert done.wait(5) and nested == ["nested"]
+    done.clear()
+    first = actor.call("sleep", 0.02)
+    first.tell(then)
+    assert first.result(5) == 0.02 and done.wait(5) and len(nested) == 2
 
 
 def test_a_child_process_calls_too(two: Cluster) -> None:
