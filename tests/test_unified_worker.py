@@ -9,25 +9,18 @@ import contextlib
 import json
 import os
 import pickle
-import shutil
 import signal
 import socket
 import subprocess
-import sys
-import textwrap
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import muster.worker.context
-import muster.worker.identity
-import muster.worker.queue
-import muster.worker.remote.process
 import pytest
-from board import Board
-from harness import ROOT, scratch, wait_for
+from cluster import SERVE, Cluster, Json, leave, role
+from harness import wait_for
 from muster.worker import (
     ActorUnavailable,
     DataQueue,
@@ -46,128 +39,6 @@ from muster.worker import (
 from muster.worker.environment import granted_device, variables
 from muster.worker.identity import NotInWorker, read_identity
 from muster.worker.remote.registry import Registry, registry
-
-Json = dict[str, Any]
-SECRET = "5e" * 32
-SOURCE = ROOT / "python/muster/src"
-
-
-def role(total: int = 1, **more: object) -> Json:
-    return {"total": total, "per_group": 1, "backend": "simple", "is_driver": True, **more}
-
-
-class Cluster:
-    """A board, and processes that believe they are tasks of one job."""
-
-    def __init__(self) -> None:
-        self.folder = scratch()
-        self.board = Board(self.folder / "sock")
-        self.roles: Json = {"test": role()}
-        self.processes: dict[str, subprocess.Popen[str]] = {}
-        self.version = 0
-
-    def write(self, name: str, text: str) -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-        return path
-
-    def env(self, name: str, index: int, job: Json | None = None) -> dict[str, str]:
-        told = {"name": "job", "accelerator_type": "CPU", "failover": 1, **(job or {})}
-        unified = {"job": told, "role": self.roles[name], "roles": self.roles}
-        return {
-            "PYTHONPATH": str(SOURCE),
-            "MUSTER_JOB_NAME": "job",
-            "MUSTER_JOB_NUMBER": "1",
-            "MUSTER_ROLE": name,
-            "MUSTER_INDEX": str(index),
-            "MUSTER_REPLICAS": str(self.roles[name]["total"]),
-            "MUSTER_ADDRESS": "127.0.0.1",
-            "MUSTER_SERVER": self.board.url,
-            "MUSTER_JOB_SECRET": SECRET,
-            "MUSTER_UNIFIED": json.dumps(unified),
-        }
-
-    def start(
-        self, task: str, entry: str, env: Mapping[str, str] | None = None, job: Json | None = None
-    ) -> subprocess.Popen[str]:
-        name, _, index = task.partition("/")
-        self.board.tasks[task] = "running"
-        one = subprocess.Popen(
-            [sys.executable, "-m", "muster.worker", entry],
-            cwd=self.folder,
-            env={**os.environ, **self.env(name, int(index), job), **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.processes[task] = one
-        return one
-
-    def serve(self, module: str, *tasks: str, entry: str = "serve") -> None:
-        """These tasks run a module of that text, whose entry serves until it is stopped."""
-        self.write("served.py", module + SERVE)
-        for task in tasks:
-            name = task.partition("/")[0]
-            if name not in self.roles:
-                total = sum(one.startswith(f"{name}/") for one in tasks)
-                self.roles[name] = role(total)
-        for task in tasks:
-            self.start(task, f"served.{entry}")
-        self.enter()
-
-    def run(self, entry: str, env: Mapping[str, str] | None = None, **more: Any) -> Ended:
-        """One task of role `one`, to its end."""
-        self.roles.setdefault("one", role(**more))
-        process = self.start("one/0", entry, env)
-        out, err = process.communicate(timeout=30)
-        return Ended(process.returncode, out, err)
-
-    def enter(self) -> None:
-        """This very process is task test/0."""
-        leave()
-        os.environ.update(self.env("test", 0))
-
-    def close(self) -> None:
-        for process in self.processes.values():
-            process.kill()
-            process.communicate()
-        leave()
-        self.board.shutdown()
-        self.board.server_close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class Ended:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-SERVE = """
-
-def serve():
-    from muster.worker import current_worker
-    current_worker().wait_stop()
-"""
-
-
-def leave() -> None:
-    """This process belongs to no job."""
-    for name in [name for name in os.environ if name.startswith("MUSTER_")]:
-        if name not in KEPT:
-            del os.environ[name]
-    muster.worker.identity._identity = None
-    muster.worker.context._worker = None
-    muster.worker.remote.process._process = None
-    muster.worker.queue._stores.clear()
-    registry._entries.clear()
-
-
-KEPT = {name for name in os.environ if name.startswith("MUSTER_")}
 
 
 @pytest.fixture
@@ -207,18 +78,17 @@ def test_configuration_is_passed_where_it_is_taken(cluster: Cluster) -> None:
             import asyncio
             await asyncio.sleep(0.01)
             print(config.model.layers[0].size)
-        def frozen(config):
-            try:
-                config.lr = 2
-            except Exception as error:
-                print(type(error).__name__ in ("TypeError", "ReadonlyConfigError"))
+        def changes(config):
+            config.lr = 2
+            config.new = {"deep": 1}
+            print(config["lr"], config.new.deep)
         """,
     )
     path = cluster.write(
         "config.json", '{"lr": 0.5, "model": {"depth": 3, "layers": [{"size": 9}]}}'
     )
     said = {"takes": "0.5 3 3\n", "has_default": "None\n", "Takes": "0.5\n", "waits": "9\n"}
-    for name, expected in {**said, "frozen": "True\n"}.items():
+    for name, expected in {**said, "changes": "2 1\n"}.items():
         ended = cluster.run(f"entry.{name}", {"MUSTER_CONFIG": str(path)})
         assert (ended.code, ended.out) == (0, expected), ended.err
 
@@ -986,6 +856,45 @@ def test_an_ended_instance_goes_on_serving_when_nobody_waits_for_it(cluster: Clu
     assert RoleGroup("svc")[0].call("who").result(10) == 0
     process.terminate()
     assert process.wait(5) == 0
+
+
+def test_the_last_answer_is_sent_before_the_end(cluster: Cluster) -> None:
+    cluster.serve(
+        """
+import threading, time
+from muster.worker import rpc
+over = threading.Event()
+@rpc
+def finish():
+    over.set()
+    time.sleep(0.3)
+    return "finished"
+def until():
+    over.wait()
+""",
+        "svc/0",
+        entry="until",
+    )
+    assert RoleGroup("svc")[0].call("finish").result(10) == "finished"
+    assert cluster.processes["svc/0"].wait(5) == 0
+
+
+def test_callbacks_may_call(two: Cluster) -> None:
+    actor = RoleGroup("svc")[0]
+    actor.call("who").result(10)
+    nested: list[Any] = []
+    done = threading.Event()
+
+    def then(_: object) -> None:
+        nested.append(actor.call("same", "nested").result(5))
+        done.set()
+
+    actor.call("sleep", 0.02).add_done_callback(then)
+    assert done.wait(5) and nested == ["nested"]
+    done.clear()
+    first = actor.call("sleep", 0.02)
+    first.tell(then)
+    assert first.result(5) == 0.02 and done.wait(5) and len(nested) == 2
 
 
 def test_a_child_process_calls_too(two: Cluster) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 
 class AttrDict(dict[str, Any]):
-    """`config.lr` and `config["lr"]` are the same; it cannot be changed."""
+    """`config.lr` and `config["lr"]` are the same. A change stays in the process that makes it."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -14,14 +14,13 @@ class AttrDict(dict[str, Any]):
         except KeyError:
             raise AttributeError(f"the configuration has no {name!r}: {sorted(self)}") from None
 
-    def _frozen(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("the configuration of a job cannot be changed by its workers")
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = attributes(value)
 
-    __setattr__ = __delattr__ = __setitem__ = __delitem__ = _frozen
-    update = pop = popitem = clear = setdefault = __ior__ = _frozen
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AttrDict, (dict(self),)
+    def __delattr__(self, name: str) -> None:
+        if name not in self:
+            raise AttributeError(f"the configuration has no {name!r}")
+        del self[name]
 
 
 def attributes(value: Any) -> Any:

@@ -66,7 +66,7 @@ class Worker:
 
 
 def user_config(path: str | None) -> Any:
-    """The job's configuration, frozen."""
+    """The job's configuration: this process's own copy, as programs are used to change theirs."""
     given: Any = {}
     if path:
         with open(path, encoding="utf-8") as file:
@@ -79,7 +79,6 @@ def user_config(path: str | None) -> Any:
         return attributes(given)
     config = OmegaConf.create(given)
     OmegaConf.resolve(config)
-    OmegaConf.set_readonly(config, True)
     return config
 
 

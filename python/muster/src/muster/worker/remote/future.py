@@ -18,6 +18,10 @@ from muster.worker.remote.wire import Piece
 if TYPE_CHECKING:
     from muster.worker.remote.peer import Peer
 
+# Both are one class since Python 3.11; before, programs may catch either.
+RpcTimeout: type[Exception] = TimeoutError
+if not issubclass(TimeoutError, FutureTimeout):
+    RpcTimeout = type("RpcTimeout", (TimeoutError, FutureTimeout), {})
 numbers = itertools.count(1)
 
 
@@ -102,7 +106,7 @@ class RpcFuture(Future):  # type: ignore[type-arg]
     def expire(self) -> None:
         """Its time is over."""
         why = f"no answer within {self.timeout:g} s"
-        self.fail_with(FutureTimeout(failure(self.method, self.peer.actor, why)))
+        self.fail_with(RpcTimeout(failure(self.method, self.peer.actor, why)))
         self.peer.forget(self)
 
 
@@ -160,7 +164,7 @@ class Gathered(Future):  # type: ignore[type-arg]
         end = None if timeout is None else time.monotonic() + timeout
         for member in self._members:
             left = None if end is None else max(0.0, end - time.monotonic())
-            with contextlib.suppress(BaseException if member.done() else Exception):
+            with contextlib.suppress(Exception):
                 member.exception(left)
         return None if end is None else max(0.0, end - time.monotonic())
 

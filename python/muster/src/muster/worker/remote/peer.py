@@ -36,6 +36,7 @@ class Peer:
         self.role, self.index, self.actor = role, index, actor
         self._lock = threading.Lock()
         self._reading = threading.Lock()
+        self._reader = 0  # the thread that reads
         self._armed: Channel | None = None  # what the background thread listens to
         self._channel: Channel | None = None
         self._connecting = False
@@ -98,9 +99,13 @@ class Peer:
         """Reads answers until that of `call` is here, if nobody else reads; else returns."""
         if call.end is not None:
             end = call.end if end is None else min(end, call.end)
+        if self._reader == threading.get_ident() and self._channel is not None:
+            self._read(self._channel, call, end)  # in a callback of an answer that it has read
+            return
         if self._channel is None or not self._reading.acquire(blocking=False):
             return
         try:
+            self._reader = threading.get_ident()
             channel = self._channel
             if channel is not None:
                 if self._armed is channel:
@@ -108,6 +113,7 @@ class Peer:
                     self._armed = None
                 self._read(channel, call, end)
         finally:
+            self._reader = 0
             self._reading.release()
             self._finished()
         if call.end is not None and not call.done() and time.monotonic() >= call.end:
@@ -148,6 +154,7 @@ class Peer:
     def _read_held(self, wait: bool) -> None:
         channel = self._channel
         try:
+            self._reader = threading.get_ident()
             message = channel.receive(wait) if channel is not None else None
             while channel is not None and message is not None:
                 self._answer(message)
@@ -156,6 +163,7 @@ class Peer:
             if channel is not None:
                 self._lost(channel, error)
         finally:
+            self._reader = 0
             self._reading.release()
             self._finished()
 

@@ -32,7 +32,7 @@ from muster.worker.remote.wire import CALL, CANCEL, ERROR, RESULT, Message, Piec
 MOST_THREADS = 64
 TICK = 0.002  # seconds after which a call is a slow one
 QUIET = 25  # ticks without calls, after which there are none
-MOST_STRANGERS = 64  # connections that have not proved themselves yet
+MOST_STRANGERS = 128  # connections that have not proved themselves yet; more have to wait
 MOST_WAITING = 10_000  # calls in line; then reading pauses
 IDLE = 30.0
 ONCE = select.EPOLLIN | select.EPOLLONESHOT
@@ -158,6 +158,10 @@ class Server:
             poll.register(listener, select.POLLIN)
         by_number = {listener.fileno(): listener for listener in listeners}
         while True:
+            if len(self._strangers) >= MOST_STRANGERS:
+                self._hurry()
+                time.sleep(0.005)
+                continue
             for number, _ in poll.poll(1000 if self._strangers else None):
                 try:
                     sock, _ = by_number[number].accept()
@@ -168,10 +172,7 @@ class Server:
             self._hurry()
 
     def _greet(self, sock: socket.socket) -> None:
-        if len(self._strangers) >= MOST_STRANGERS:
-            sock.close()
-            return
-        self._strangers[sock] = time.monotonic() + 10
+        self._strangers[sock] = time.monotonic() + 5
         threading.Thread(target=self._admit, args=(sock,), daemon=True).start()
 
     def _hurry(self) -> None:
