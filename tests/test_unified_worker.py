@@ -340,7 +340,7 @@ def test_failed_rank_of_an_elastic_role_restarts_the_job(cluster: Cluster) -> No
     env = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     assert cluster.run("entry.main", env).code == 1
     ((path, query),) = cluster.board.commands
-    assert path == "/restart"
+    assert path == "/restart" and query["counted"] == ["1"]
     assert query["reason"] == ["one_2-0_1-0 failed: ValueError: bad"]
     cluster.board.commands.clear()
 
@@ -1022,8 +1022,9 @@ def test_prime_master_api(two: Cluster) -> None:
     PrimeMasterApi.stop()
     PrimeMasterApi.restart()
     paths = [path for path, _ in two.board.commands]
-    assert paths == ["/tasks/restart", "/stop", "/restart"]
-    assert two.board.commands[0][1] == {"task": ["svc/1", "svc/0"]}
+    assert paths == ["/restart", "/stop", "/restart"]
+    assert two.board.commands[0][1]["task"] == ["svc/1", "svc/0"]
+    assert two.board.commands[2][1]["counted"] == ["1"]
     PrimeMasterApi.register_data_queue("q", "svc_2-1_1-0", 5)
     assert PrimeMasterApi.get_data_queue_owner("q") == "svc_2-1_1-0"
 

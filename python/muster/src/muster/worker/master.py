@@ -111,8 +111,12 @@ def _workers(role: str, optional: bool = False) -> list[ActorInfo]:
 
 
 def _restart_actors(names: list[str]) -> None:
-    tasks = [f"{actor.role}/{actor.rank}" for actor in map(_actor, names)]
-    _ask("POST", "/tasks/restart", {"task": tasks})
+    tasks = [actor.task for actor in map(_actor, names)]
+    _ask("POST", "/restart", {"task": tasks, "reason": "asked for by a worker"})
+
+
+def _restart(reason: str = "asked for by a worker") -> None:
+    _ask("POST", "/restart", {"reason": reason, "counted": 1})
 
 
 def _register_queue(name: str, owner: str, size: int) -> None:
@@ -147,12 +151,7 @@ class PrimeMasterApi:
     stop = _function(
         lambda: _ask("POST", "/stop") and None, "Ends the job; its submitter gets exit code 1."
     )
-    restart = _function(
-        lambda reason="asked for by a worker": (
-            _ask("POST", "/restart", {"reason": reason}) and None
-        ),
-        "Starts the whole job anew, out of its budget of restarts.",
-    )
+    restart = _function(_restart, "Starts the whole job anew, out of its budget of restarts.")
     restart_actors = _function(_restart_actors, "Ends the named instances and starts them anew.")
     start = _function(lambda: None, "Nothing to do: a job that has workers was started.")
     shutdown = _function(lambda: None, "Nothing to do: no master stays behind a job.")

@@ -39,6 +39,7 @@ class RoleActor:
         self.role = plan.name
         self.rank = rank
         self.name = plan.actor(rank)
+        self.task = f"{plan.task_role}/{rank}"  # as muster itself names it
 
     @classmethod
     def named(cls, name: str) -> RoleActor:
