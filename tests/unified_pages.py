@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from harness import EXAMPLES, Server, environment, patience
@@ -118,11 +119,11 @@ class Guide(Programs):
         yield Example("isolated scheduling", "workers on their nodes", self.isolation)
         yield Example("RL", "reward rises", self.reinforcement)
         for name, default, other in OPTIONS:
-            yield Example(
-                name, "default, environment", lambda o=(name, default, other): self.option(*o)
-            )  # type: ignore[misc]  # noqa: E501
+            tried = partial(self.option, name, default, other)
+            yield Example(name, "default, environment", tried)
 
 
+WRONG_ENV: Any = {"A": 1}
 # method, values that are fine, values that are not
 METHODS: list[tuple[str, list[Change], list[Change]]] = [
     ("dl_type", [lambda b, t=t: b.dl_type(t) for t in ("PRE", "SFT", "RL", "MULTIMODAL")],  # type: ignore[misc]
@@ -130,7 +131,7 @@ METHODS: list[tuple[str, list[Change], list[Change]]] = [
     ("node_num", [lambda b: b.node_num(3)], [lambda b: b.node_num(0), lambda b: b.node_num("x")]),
     ("device_per_node", [lambda b: b.device_per_node(1)], [lambda b: b.device_per_node(0)]),
     ("config", [lambda b: b.config({"a": {"b": 1}})], [lambda b: b.config({"a": object()})]),
-    ("global_env", [lambda b: b.global_env({"A": "1"})], [lambda b: b.global_env({"A": 1})]),
+    ("global_env", [lambda b: b.global_env({"A": "1"})], [lambda b: b.global_env(WRONG_ENV)]),
     ("workload",
      [lambda b: b.workload("w", "m", "C").end(), lambda b: b.workload("w", "m.C").end()],
      [lambda b: b.workload("w", "main").end()]),
@@ -143,7 +144,7 @@ METHODS: list[tuple[str, list[Change], list[Change]]] = [
     ("per_group", [lambda b: b.workload("w", "m.C").total(4).per_group(2).end()],
      [lambda b: b.workload("w", "m.C").total(3).per_group(2).end()]),
     ("env", [lambda b: b.workload("w", "m.C").env({"A": "1"}).end()],
-     [lambda b: b.workload("w", "m.C").env({"A": 1}).end()]),
+     [lambda b: b.workload("w", "m.C").env(WRONG_ENV).end()]),
     ("resource", [lambda b: b.workload("w", "m.C").resource({"cpu": 1, "memory": 64}).end()],
      [lambda b: b.workload("w", "m.C").resource({"cpu": -1}).end()]),
     ("disable_ray_auto_visible_device",
@@ -186,4 +187,4 @@ class OlderGuide(Programs):
     def examples(self) -> Iterator[Example]:
         yield Example("class entrypoint, get_status", "called while it runs", self.service)
         for name, good, bad in METHODS:
-            yield Example(name, "as its row says", lambda g=good, b=bad: self.method(g, b))  # type: ignore[misc]
+            yield Example(name, "as its row says", partial(self.method, good, bad))

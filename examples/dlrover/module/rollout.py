@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from dlrover.python.unified.api.runtime import rpc
@@ -26,8 +27,8 @@ def load(weights: Mapping[str, Tensor]) -> None:
 def generate(n: int) -> tuple[Tensor, Tensor]:
     """n states, and what the policy does in each."""
     states = torch.randn(n, STATES)
-    actions = torch.distributions.Categorical(logits=policy(states)).sample()
-    return states, actions
+    choice: Any = torch.distributions.Categorical(logits=policy(states))
+    return states, choice.sample()
 
 
 @rpc()

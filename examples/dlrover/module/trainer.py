@@ -3,6 +3,8 @@ workers; gradients are averaged by the process group that muster made."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from dlrover.python.unified.api.runtime import RoleGroup
@@ -31,7 +33,8 @@ def run() -> None:
         actions = torch.cat([actions for _, actions in batches])
         rewards = reward.call_rank0("score", states, actions).result()
 
-        chosen = torch.distributions.Categorical(logits=model(states)).log_prob(actions)
+        choice: Any = torch.distributions.Categorical(logits=model(states))
+        chosen = choice.log_prob(actions)
         loss = -(chosen * (rewards - rewards.mean())).mean()
         optimizer.zero_grad()
         loss.backward()

@@ -50,7 +50,8 @@ def canonical(
     surroundings: Mapping[str, str] | None = None,
 ) -> Tree:
     """Raises ValidationError for what neither JSON nor muster can say. `interpreter` is the Python
-    whose packages the tasks get, `surroundings` variables of theirs where the job itself says none."""
+    whose packages the tasks get, `surroundings` what they have unless the job says others.
+    """
     problems: list[Problem] = []
     spot = Spot("", problems)
     job = config.dl_config

@@ -62,7 +62,7 @@ def run() -> None:
         x, y = batch(data, int(args.batch_size))
         loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         mean = loss.detach()
         dist.all_reduce(mean)
