@@ -152,6 +152,7 @@ def end_of(run: subprocess.Popen[str]) -> str:
     return out + err
 
 
+@pytest.mark.slow  # the same faults on real nodes are test_survival's
 def test_in_a_native_job(start: Starter, tmp_path: Path) -> None:
     server = start(nodes="2x2cpu,8Gi", env=PYTHON)
     training = Training(tmp_path / "out")
@@ -252,6 +253,7 @@ def test_the_png_reader(tmp_path: Path) -> None:
             reader.read_png(path)
 
 
+@pytest.mark.slow
 def test_the_elastic_example_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     digits = tmp_path / "digits"
     made = [str(VENV / "python"), str(ELASTIC / "make_mnist_png.py"), str(digits)]

@@ -30,7 +30,9 @@ def survive(**rows: int) -> None:
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("row", ["ranks_2", "ranks_4", "ranks_2x2"])
+@pytest.mark.parametrize(
+    "row", ["ranks_2", pytest.param("ranks_4", marks=pytest.mark.slow), "ranks_2x2"]
+)
 def test_killed_ranks(row: str) -> None:
     survive(**{row: 5})
 

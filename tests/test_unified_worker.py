@@ -1081,6 +1081,7 @@ def test_data_loader(cluster: Cluster) -> None:
     wait_for(lambda: not Path(f"/proc/{helper}").exists() or None, 5, "the helper's end")
 
 
+@pytest.mark.slow  # a real job has one in test_unified_run
 @pytest.mark.trains
 def test_process_group(cluster: Cluster) -> None:
     cluster.write(

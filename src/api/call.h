@@ -99,6 +99,9 @@ bool follow_final(struct follower *, const char **state);
 void board_news(struct api *); /* board.c: a board has changed */
 
 /* handlers */
+void archive_get(struct call *);
+void archive_put(struct call *);
+void archive_unpack(struct call *);
 void board_get(struct call *);
 void board_put(struct call *);
 void job_restart(struct call *);

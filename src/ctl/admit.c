@@ -54,10 +54,6 @@ static bool asks_git(const struct job_spec *j)
 {
     return j->inputs.code.git != NULL;
 }
-static bool asks_archive(const struct job_spec *j)
-{
-    return j->inputs.code.archive != NULL;
-}
 static bool asks_secrets(const struct job_spec *j)
 {
     return j->inputs.secrets.n > 0;
@@ -152,11 +148,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "inputs.code.git: this server does not clone",
       .hint = "clone it yourself and give dir:" },
-    { .path = "inputs.code.archive",
-      .asked = asks_archive,
-      .severity = SEVERITY_ERROR,
-      .what = "inputs.code.archive: this server keeps no archives",
-      .hint = "unpack it and give dir:" },
     { .path = "inputs.secrets",
       .asked = asks_secrets,
       .severity = SEVERITY_ERROR,

@@ -14,9 +14,11 @@
 #include "base/mem.h"
 #include "text/json.h"
 
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define IDEM_KEEP_MS (7ull * 24 * 3600 * 1000)
 #define KEY_MAX      255
@@ -163,6 +165,19 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
     return 0;
 }
 
+/* Uploaded code is where its tasks start, as the submitter's directory is for others. */
+static int use_archive(struct submission *s, const char *archive, struct err *err)
+{
+    const char *dir = arena_printf(s->arena, "%s/archives/%s", s->ctl->config.state_dir,
+                                   archive + strlen(CODE_ARCHIVE));
+    if (utimensat(AT_FDCWD, dir, NULL, 0) == 0) { /* kept for another while */
+        s->site.work_dir = dir;
+        return 0;
+    }
+    err_set(err, ERR_CANNOT, "inputs.code.archive: %.80s is not kept here", archive);
+    return err_hint(err, "put it first: /v1/archives/");
+}
+
 /* Directories the job names, as directories of this machine. */
 static int map_storage(struct submission *s, struct err *err)
 {
@@ -170,6 +185,8 @@ static int map_storage(struct submission *s, struct err *err)
     const struct code *code = &spec->inputs.code;
     const char *uri = s->ask.code_dir ? s->ask.code_dir : code->dir;
     s->site.work_dir = s->ask.work_dir;
+    if (code->archive && use_archive(s, code->archive, err) < 0)
+        return -1;
     s->site.file = s->ask.file;
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {

@@ -97,6 +97,13 @@ static void check_placing(const struct checker *c)
         check_fail(c, "place.topology.required", "within: rack", "is set, and no level is");
 }
 
+static bool is_archive(const char *text)
+{
+    const size_t n = sizeof CODE_ARCHIVE - 1;
+    return strncmp(text, CODE_ARCHIVE, n) == 0 && strlen(text + n) == 64 &&
+           strspn(text + n, "0123456789abcdef") == 64;
+}
+
 static void check_inputs(const struct checker *c)
 {
     const struct inputs *inputs = &c->job->inputs;
@@ -109,6 +116,9 @@ static void check_inputs(const struct checker *c)
     if (inputs->interpreter && inputs->interpreter[0] != '/')
         check_fail(c, "inputs.interpreter", "/usr/bin/python3",
                    "is \"%.80s\", not an absolute path", inputs->interpreter);
+    if (code->archive && !is_archive(code->archive))
+        check_fail(c, "inputs.code.archive", "sha256: and 64 hexadecimal digits",
+                   "is \"%.80s\", no hash of an archive", code->archive);
     if (code->path && code->path[0] != '/')
         check_fail(c, "inputs.code.path", "/root/code", "is \"%.80s\", not an absolute path",
                    code->path);

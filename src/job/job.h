@@ -1,6 +1,5 @@
-/* The canonical job: one model that carries everything the front ends can say (doc/job.md is
- * generated from its field tables). Everything lives in the arena it was decoded into and is
- * read-only once checked. */
+/* The canonical job: all that the front ends can say (doc/job.md comes from its field tables).
+ * Everything lives in the arena it was decoded into and is read-only once checked. */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 
@@ -14,6 +13,7 @@
 #define JOB_MAX_TASKS 65536u
 #define JOB_MAX_ROLES 256u
 #define JOB_NAME_MAX  128u
+#define CODE_ARCHIVE  "sha256:"
 
 struct words { /* list of texts */
     const char **at;
@@ -155,7 +155,7 @@ struct mount {
 struct code {
     const char *dir;      /* directory (path or file: URI) staged read-only under its own name */
     const char *git, *at; /* url and branch, tag or commit */
-    const char *archive;  /* "sha256:..." */
+    const char *archive;  /* CODE_ARCHIVE and 64 hex digits: uploaded; tasks start in it */
     const char *path;     /* where tasks find it, absolute; NULL: in the working directory */
     uint64_t limit;       /* bytes; 0: none (OpenPAI: 200 000 000) */
 };

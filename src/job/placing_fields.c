@@ -54,7 +54,7 @@ static const struct field code_fields[] = {
     FIELD(TEXT, "git", struct code, git, .min = 1, .doc = "URL of a git repository"),
     FIELD(TEXT, "at", struct code, at, .min = 1, .doc = "branch, tag or commit of it"),
     FIELD(TEXT, "archive", struct code, archive, .min = 1,
-          .doc = "archive kept by the server, `sha256:...`"),
+          .doc = "code uploaded to the server, `sha256:...`: its tasks start in it"),
     FIELD(TEXT, "path", struct code, path, .min = 1,
           .doc = "absolute path at which tasks find it instead"),
     FIELD(SIZE, "limit", struct code, limit, .doc = "most bytes it may have; 0: no limit"),

@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -16,13 +17,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import IO, Any, Callable, Union
 from urllib.parse import quote, urlencode, urlsplit
 
 from muster.errors import MusterError, Refused, Unreachable
 
 FINAL = ("succeeded", "failed", "stopped")
 IDLE_EXIT = "1h"
+PIECE = 2 << 20  # of an upload
 Query = Mapping[str, Union[str, int, Sequence[str], None]]
 
 
@@ -212,6 +214,30 @@ class Client:
         }
         answer = self.call("POST", "/v1/jobs", asked, text)
         return Job(self, int(answer["number"]), str(answer.get("name", "")), answer)
+
+    def upload(self, folder: str | Path) -> str:
+        """Sends a folder along, unless the server has that content already. What a job says under
+        `inputs.code.archive` to start in it there."""
+        from muster.snapshot import snapshot  # noqa: PLC0415
+
+        file, digest = snapshot(Path(folder))
+        path, part = f"/v1/archives/{digest}", {"part": secrets.token_hex(8)}
+        with file:
+            try:
+                self.call("GET", path)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                self._put(path, part, file)
+                self.call("POST", path, part)
+        return f"sha256:{digest}"
+
+    def _put(self, path: str, part: dict[str, str], file: IO[bytes]) -> None:
+        file.seek(0)
+        offset = 0
+        while piece := file.read(PIECE):
+            self.call("PUT", path, {**part, "offset": offset}, piece)
+            offset += len(piece)
 
     def job(self, job: int | str) -> Job:
         """A job by its number, its name (the newest live one) or its id."""

@@ -141,8 +141,11 @@ def submit_config(config: JobConfig) -> Handle:
     if client.ensure_server():
         print(STARTED, file=sys.stderr)
     choose_device_type(config.dl_config, client)
-    tree = canonical(config, surroundings=surroundings())
     cwd = config.dl_config.global_envs.get(WORKING_DIR) or os.getcwd()
+    tree = canonical(config, surroundings=surroundings() if client.local else {})
+    if not client.local:
+        # Neither this machine's Python nor its folders are there.
+        tree["inputs"] = {"code": {"archive": client.upload(cwd)}}
     handle = Handle(client.submit(tree, cwd=os.path.abspath(cwd)))
     for warning in handle.job.answer.get("warnings") or []:
         note(str(warning.get("what", warning) if isinstance(warning, dict) else warning))
