@@ -44,8 +44,8 @@ def packed(**files: str) -> bytes:
 def put(client: Client, data: bytes, digest: str, part: str = "x") -> None:
     for offset in range(0, len(data), 1 << 20):
         piece = data[offset : offset + (1 << 20)]
-        query = {"part": part, "offset": offset}
-        client.call("PUT", f"/v1/archives/{digest}", query, piece)
+        where: dict[str, str | int] = {"part": part, "offset": offset}
+        client.call("PUT", f"/v1/archives/{digest}", where, piece)
     client.call("POST", f"/v1/archives/{digest}", {"part": part})
 
 

@@ -104,27 +104,31 @@ static bool is_archive(const char *text)
            strspn(text + n, "0123456789abcdef") == 64;
 }
 
-static void check_inputs(const struct checker *c)
+static void check_code(const struct checker *c, const struct code *code)
 {
-    const struct inputs *inputs = &c->job->inputs;
-    const struct code *code = &inputs->code;
     if ((code->dir != NULL) + (code->git != NULL) + (code->archive != NULL) > 1)
         check_fail(c, "inputs.code", "one of dir, git and archive",
                    "comes from more than one source");
     if (code->at && !code->git)
         check_fail(c, "inputs.code.at", "git: https://...", "names a version, and there is no git");
-    if (inputs->interpreter && inputs->interpreter[0] != '/')
-        check_fail(c, "inputs.interpreter", "/usr/bin/python3",
-                   "is \"%.80s\", not an absolute path", inputs->interpreter);
     if (code->archive && !is_archive(code->archive))
         check_fail(c, "inputs.code.archive", "sha256: and 64 hexadecimal digits",
                    "is \"%.80s\", no hash of an archive", code->archive);
+    if (code->archive && code->path)
+        check_fail(c, "inputs.code.path", "leave it out",
+                   "is said of an archive, and its tasks start in it");
     if (code->path && code->path[0] != '/')
         check_fail(c, "inputs.code.path", "/root/code", "is \"%.80s\", not an absolute path",
                    code->path);
-    if (code->archive && strncmp(code->archive, "sha256:", 7) != 0)
-        check_fail(c, "inputs.code.archive", "sha256:...", "is \"%.40s\", not a hash",
-                   code->archive);
+}
+
+static void check_inputs(const struct checker *c)
+{
+    const struct inputs *inputs = &c->job->inputs;
+    check_code(c, &inputs->code);
+    if (inputs->interpreter && inputs->interpreter[0] != '/')
+        check_fail(c, "inputs.interpreter", "/usr/bin/python3",
+                   "is \"%.80s\", not an absolute path", inputs->interpreter);
     for (size_t i = 0; i < inputs->n_data; i++) {
         const struct mount *mount = &inputs->data[i];
         struct check_path path = check_path("inputs.data[%zu].at", i);
