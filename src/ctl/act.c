@@ -27,7 +27,7 @@ static void hold(struct ctl *ctl, struct live_job *job)
 
 static void end_turned(struct ctl *ctl, struct live_job *job)
 {
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+    for (uint32_t flat = 0; job->turned && flat < job->row.tasks; flat++)
         if (job->tasks[flat].turned && live_attempt(&job->tasks[flat]) &&
             !job->tasks[flat].end_asked)
             end_one(ctl, job, flat, BY_POLICY);

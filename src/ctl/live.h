@@ -80,6 +80,7 @@ struct live_job {
     uint32_t running;     /* tasks that run now */
     uint32_t again;       /* tasks with .again */
     uint32_t wants_place; /* tasks with .wants_place */
+    uint32_t turned;      /* tasks with .turned */
     bool waits;           /* is in the waiting list */
     bool touched;         /* is in the turn's list */
     enum stop_level stop_sent;

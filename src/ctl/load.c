@@ -68,6 +68,7 @@ static void read_tasks(struct ctl *ctl, struct live_job *job, struct arena *scra
         notes_read_task(job->arena, scratch, rows[i].live, task);
         job->again += task->again;
         job->wants_place += task->wants_place;
+        job->turned += task->turned;
     }
 }
 

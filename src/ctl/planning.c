@@ -45,6 +45,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
         return;
     job->again -= task->again;
     job->wants_place -= task->wants_place;
+    job->turned -= task->turned;
     task->again = task->wants_place = task->turned = task->end_asked = false;
     task->launch_due = true;
     task->attempt++;
@@ -150,6 +151,7 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         event_task(ctl, job, flat, TASK_EV_RESET);
     }
     job->again = job->wants_place = job->row.tasks;
+    job->turned = 0;
 }
 
 /* A range that a role only prefers was taken: its peers are told the other one, its user too. */

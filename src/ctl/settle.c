@@ -219,6 +219,7 @@ void settle_turn(struct ctl *ctl, struct live_job *job, uint32_t flat)
     if (!live_attempt(task) || task->turned)
         return;
     task->turned = true;
+    job->turned++;
     event_task_row(ctl, job, flat);
     core_touch(ctl, job);
 }
@@ -244,7 +245,6 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
                     const char *what)
 {
     struct live_task *task = &job->tasks[end->flat];
-    const struct retry_used used = used_so_far(job, end->flat);
     enum end_class class = end->words.class;
     struct retry_decision decision = { .answer = RETRY_NOW, .next = task->attempt + 1 };
     bool asked = task->turned;
@@ -255,11 +255,13 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
     if (!asked) {
         if (!restarts_in_place(job, task->place.role, class))
             return false;
+        const struct retry_used used = used_so_far(job, end->flat);
         decision = retry_decide(&job->spec->retry, &used, class);
         if (decision.answer == RETRY_NO)
             return false;
         retry_count_one(&task->used, class);
     }
+    job->turned -= asked;
     task->turned = false;
     retry_task(ctl, job, end, &decision, what);
     if (!asked && class != END_SUCCESS && scope_of(job, task->place.role) == RETRY_SCOPE_ROLE)
@@ -290,13 +292,16 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, uint32_t flat,
 
 /* ---- the job ---- */
 
-/* A role that restarts as a whole begins when the last of it has ended. */
-static bool waits_for_role(const struct live_job *job, uint32_t role)
+/* A role that restarts as a whole begins when the last of it has ended: by role, in scratch. */
+static const bool *waiting_roles(const struct ctl *ctl, const struct live_job *job)
 {
-    for (uint32_t i = 0; i < job->row.tasks; i++)
-        if (job->tasks[i].place.role == role && job->tasks[i].turned)
-            return scope_of(job, role) == RETRY_SCOPE_ROLE;
-    return false;
+    bool *waits = ARENA_ARRAY(ctl->scratch, job->spec->n_roles, bool);
+    for (uint32_t i = 0; job->turned && i < job->row.tasks; i++)
+        if (job->tasks[i].turned)
+            waits[job->tasks[i].place.role] = true;
+    for (uint32_t i = 0; i < job->spec->n_roles; i++)
+        waits[i] = waits[i] && scope_of(job, i) == RETRY_SCOPE_ROLE;
+    return waits;
 }
 
 void settle_again(struct ctl *ctl, struct live_job *job)
@@ -305,9 +310,10 @@ void settle_again(struct ctl *ctl, struct live_job *job)
     if (job->again == job->wants_place)
         return;
     uint32_t seq = job->launch_seq + 1;
+    const bool *waits = waiting_roles(ctl, job);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->again || task->wants_place || waits_for_role(job, task->place.role))
+        if (!task->again || task->wants_place || waits[task->place.role])
             continue;
         if (task->not_before_ms > now)
             core_wake(ctl, task->not_before_ms);
