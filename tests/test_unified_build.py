@@ -1240,6 +1240,7 @@ class FakeClient:
     trees: list[dict[str, Any]] = []
     cwd = ""
     gpus = 0
+    local = True
 
     def __init__(self) -> None:
         self.trees.clear()

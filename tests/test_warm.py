@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from harness import VENV, Json, patience, program, start_time, wait_for
+from harness import VENV, Json, kill, patience, program, start_time, wait_for
 
 LAUNCHER = program().with_name("muster-node")
 LINE = """
@@ -186,8 +186,8 @@ def test_a_parked_interpreter_that_dies_is_a_cold_start(tmp_path: Path) -> None:
     with running(tmp_path, WAITING) as run:
         first = run.round(0)
         parked = run.await_parked()
-        for pid in parked:
-            os.kill(pid, signal.SIGKILL)
+        for pid in parked:  # one may take the others along
+            kill(pid)
         wait_for(lambda: gone(parked), what="the parked ones to be gone")
         os.kill(first[0]["pid"], signal.SIGKILL)
         second = run.round(1)
