@@ -363,7 +363,19 @@ def test_logs_as_plain_text_and_bytes(server: Server) -> None:
     assert raw == b"ok\n\xff\xferaw\n"
 
 
+def test_attempts_are_followed_in_their_order(server: Server) -> None:
+    run = "echo a $MUSTER_ATTEMPT; echo b $MUSTER_ATTEMPT >&2; echo c $MUSTER_ATTEMPT; exit 1"
+    for _ in range(5):
+        number = server.submit(native("attempts", run, 3, retry={"unknown": 3}))
+        told: dict[str, list[int]] = {}
+        for record in server.records(number, follow=1):
+            told.setdefault(record["task"], []).append(record["attempt"])
+        assert len(told) == 3
+        assert all(attempts == sorted(attempts) for attempts in told.values())
+
+
 def test_follow_of_all_events(server: Server) -> None:
+    server.run(native("something"))
     last = server.get("/v1/events", after=0, limit=1)
     assert last["events"]
     connection = server.connection()

@@ -73,6 +73,14 @@ static bool known(const struct log_stream *s, const struct ctl_log *log)
     return false;
 }
 
+/* The attempts before a new one have ended: all of their output is there, and comes first. */
+static void look_again(struct log_stream *s, struct task_ref task)
+{
+    for (size_t i = 0; i < s->sources.n; i++)
+        if (s->sources.at[i].task.role == task.role && s->sources.at[i].task.index == task.index)
+            s->sources.at[i].idle = false;
+}
+
 static void add_source(struct log_stream *s, const struct ctl_log *log, const char *name)
 {
     const struct from *from = resume_point(s, name);
@@ -81,8 +89,10 @@ static void add_source(struct log_stream *s, const struct ctl_log *log, const ch
         return;
     if (from && log->attempt == from->attempt)
         offset = from->offset;
+    struct task_ref task = { (uint16_t)log->role, log->index };
+    look_again(s, task);
     struct source *x = vec_add(&s->sources);
-    x->task = (struct task_ref){ (uint16_t)log->role, log->index };
+    x->task = task;
     x->attempt = log->attempt;
     x->name = mem_strdup(name);
     x->reader = log_reader_create(log->dir, offset);
