@@ -170,7 +170,8 @@ def test_in_a_native_job(start: Starter, tmp_path: Path) -> None:
     assert "launch.failed" in kinds and "launch.lost" in kinds
 
 
-@pytest.mark.parametrize("name", [pytest.param("torchrun", marks=SLOW), "dlrover-run"])
+@pytest.mark.slow  # an ElasticJob's in test_elasticjob_run trains in the same way
+@pytest.mark.parametrize("name", ["torchrun", "dlrover-run"])
 def test_in_an_openpai_job(start: Starter, tmp_path: Path, name: str) -> None:
     """torchrun is muster's because the server says so, dlrover-run because the user does."""
     env = {**PYTHON, **({"MUSTER_TORCHRUN": "always"} if name == "torchrun" else {})}
