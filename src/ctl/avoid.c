@@ -6,17 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool contains(const struct words *names, const char *name)
-{
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->at[i], name) == 0)
-            return true;
-    return false;
-}
-
 bool avoid_node(const struct live_job *job, const char *node)
 {
-    return contains(&job->notes.avoid, node);
+    return words_have(&job->notes.avoid, node);
 }
 
 static struct words with(struct arena *arena, const struct words *names, const char *name)
@@ -32,7 +24,7 @@ void avoid_apply(struct live_job *job)
 {
     struct words *avoid = &job->spec->placing.avoid;
     for (size_t i = 0; i < job->notes.avoid.n; i++)
-        if (!contains(avoid, job->notes.avoid.at[i]))
+        if (!words_have(avoid, job->notes.avoid.at[i]))
             *avoid = with(job->arena, avoid, job->notes.avoid.at[i]);
 }
 

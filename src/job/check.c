@@ -10,14 +10,6 @@
 
 /* ---- other parts ---- */
 
-static bool in_words(const struct words *words, const char *word)
-{
-    for (size_t i = 0; i < words->n; i++)
-        if (strcmp(words->at[i], word) == 0)
-            return true;
-    return false;
-}
-
 static void check_gangs(const struct checker *c)
 {
     for (size_t i = 0; i < c->job->n_gangs; i++) {
@@ -28,7 +20,7 @@ static void check_gangs(const struct checker *c)
             const struct role *role = job_role(c->job, gang->roles.at[k], NULL);
             tasks += role ? role->replicas : 0;
             for (size_t other = 0; other < i; other++)
-                if (in_words(&c->job->gangs[other].roles, gang->roles.at[k]))
+                if (words_have(&c->job->gangs[other].roles, gang->roles.at[k]))
                     check_fail(c, check_path("gang[%zu].roles[%zu]", i, k).text,
                                "each role in one gang", "is \"%s\", which gang[%zu] has",
                                gang->roles.at[k], other);
@@ -73,7 +65,7 @@ static void check_shares(const struct checker *c, size_t i)
         const struct pair *share = &set->shares.at[k];
         struct check_path path = check_path("place.together[%zu].shares.%.100s", i, share->name);
         uint64_t n;
-        if (!in_words(&set->roles, share->name))
+        if (!words_have(&set->roles, share->name))
             check_fail(c, path.text, "a role of this set", "is not one of its roles");
         else if (!scan_u64(share->value, 1, JOB_MAX_TASKS, &n))
             check_fail(c, path.text, "1 or more", "is \"%.40s\", not a number of tasks",
@@ -90,7 +82,7 @@ static void check_placing(const struct checker *c)
     check_role_names(c, &placing->pack, "place.pack");
     check_role_names(c, &placing->apart, "place.apart");
     for (size_t i = 0; i < placing->spread.n; i++)
-        if (in_words(&placing->pack, placing->spread.at[i]))
+        if (words_have(&placing->pack, placing->spread.at[i]))
             check_fail(c, check_path("place.spread[%zu]", i).text, "spread or pack",
                        "is \"%s\", which is in place.pack too", placing->spread.at[i]);
     if (placing->within_required && !placing->within)

@@ -4,6 +4,7 @@
 #define JOB_JOB_H
 
 #include "base/pairs.h"
+#include "job/words.h"
 #include "text/tree.h"
 
 #include <stdbool.h>
@@ -14,11 +15,6 @@
 #define JOB_MAX_ROLES 256u
 #define JOB_NAME_MAX  128u
 #define CODE_ARCHIVE  "sha256:"
-
-struct words { /* list of texts */
-    const char **at;
-    size_t n;
-};
 
 /* A count with words: never (0 of them), a number, always / all. */
 enum count_kind {

@@ -10,19 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool contains(const struct words *w, const char *name)
-{
-    for (size_t i = 0; i < w->n; i++)
-        if (strcmp(w->at[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* The roles whose tasks make a unit with those of this one; none: its tasks go one by one. */
 static struct words together_with(const struct job_spec *job, struct role *role)
 {
     for (size_t i = 0; i < job->placing.n_together; i++)
-        if (contains(&job->placing.together[i].roles, role->name))
+        if (words_have(&job->placing.together[i].roles, role->name))
             return job->placing.together[i].roles;
     return role->per_group > 1 ? (struct words){ .at = &role->name, .n = 1 } : (struct words){ 0 };
 }
@@ -43,7 +35,7 @@ static uint32_t set_units(const struct job_spec *job, const struct words *set)
     uint32_t units = 0;
     for (size_t i = 0; i < job->n_roles; i++) {
         const struct role *role = &job->roles[i];
-        if (contains(set, role->name) && role->replicas)
+        if (words_have(set, role->name) && role->replicas)
             units = common_divisor(job_groups(role), units);
     }
     return units;
@@ -61,7 +53,7 @@ static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
     uint32_t least = role_least(r), own = least == r->replicas ? 0 : least;
     for (size_t i = 0; i < job->n_gangs; i++) {
         const struct gang *gang = &job->gangs[i];
-        if (!gang->min || !contains(&gang->roles, r->name))
+        if (!gang->min || !words_have(&gang->roles, r->name))
             continue;
         least = own;
         if (gang->roles.n == 1 && gang->min > least)
@@ -79,8 +71,8 @@ static void group_finish(struct crew *crew, struct group *g)
         const struct want *w = g->members[i].want;
         g->nothing = g->nothing && want_is_nothing(w);
         g->has_static_ports = g->has_static_ports || w->has_static_ports;
-        g->spread = g->spread || contains(&crew->job->placing.spread, w->role->name);
-        g->apart = g->apart || contains(&crew->job->placing.apart, w->role->name);
+        g->spread = g->spread || words_have(&crew->job->placing.spread, w->role->name);
+        g->apart = g->apart || words_have(&crew->job->placing.apart, w->role->name);
     }
     if (g->spread || g->apart)
         g->on = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint32_t);
@@ -107,7 +99,7 @@ static void group_of_set(struct crew *crew, const struct want *wants, const stru
     g->pin = UINT32_MAX;
     g->units = set_units(job, set);
     for (uint32_t i = 0; i < job->n_roles; i++) {
-        if (!contains(set, job->roles[i].name) || !job->roles[i].replicas)
+        if (!words_have(set, job->roles[i].name) || !job->roles[i].replicas)
             continue;
         g->members[g->n_members++] = (struct member){ .want = &wants[i] };
         g->name = g->name ? arena_printf(crew->arena, "%s+%s", g->name, job->roles[i].name)
@@ -175,7 +167,7 @@ static struct want *begin(struct crew *crew, struct arena *arena, struct cluster
 static bool leads(const struct job_spec *job, uint32_t role, const struct words *set)
 {
     for (uint32_t i = 0; i < role; i++)
-        if (job->roles[i].replicas && contains(set, job->roles[i].name))
+        if (job->roles[i].replicas && words_have(set, job->roles[i].name))
             return false;
     return true;
 }
@@ -256,7 +248,7 @@ static uint32_t pinned(const struct crew *crew, const struct sched_more *more, s
     for (size_t i = 0; i < more->n_held; i++) {
         const struct task_place *p = &more->held[i];
         const struct role *r = &job->roles[p->role];
-        if (contains(&set, r->name) && p->index / tasks_in_unit(job, &set, r) == unit)
+        if (words_have(&set, r->name) && p->index / tasks_in_unit(job, &set, r) == unit)
             return cluster_find(crew->cluster, p->node);
     }
     return UINT32_MAX;

@@ -36,15 +36,7 @@ bool want_is_nothing(const struct want *w)
 
 static bool named(const struct words *names, const char *name)
 {
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->at[i], name) == 0)
-            return true;
-    return names->n == 0;
-}
-
-static bool avoided(const struct words *names, const char *name)
-{
-    return names->n > 0 && named(names, name);
+    return names->n == 0 || words_have(names, name);
 }
 
 static bool typed(const struct words *types, const char *type)
@@ -58,7 +50,7 @@ static bool typed(const struct words *types, const char *type)
 enum misfit want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
-    if (!named(&placing->nodes, f->spec.name) || avoided(&placing->avoid, f->spec.name))
+    if (!named(&placing->nodes, f->spec.name) || words_have(&placing->avoid, f->spec.name))
         return MISFIT_NAME;
     for (size_t i = 0; i < placing->labels.n; i++) {
         const char *has = pairs_get(&f->spec.labels, placing->labels.at[i].name);

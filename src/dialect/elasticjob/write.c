@@ -197,14 +197,6 @@ static void write_volumes(const struct writer *w, struct pod pod, const struct r
 
 /* ---- the template ---- */
 
-static bool has_word(const struct words *words, const char *word)
-{
-    for (size_t i = 0; i < words->n; i++)
-        if (strcmp(words->at[i], word) == 0)
-            return true;
-    return false;
-}
-
 /* The gang itself is among them, as Koordinator writes it. */
 static const char *groups_of(const struct writer *w, const struct gang *gang)
 {
@@ -222,7 +214,7 @@ static void write_gang(const struct writer *w, struct text_node *metadata, const
 {
     for (size_t i = 0; i < w->job->n_gangs; i++) {
         const struct gang *gang = &w->job->gangs[i];
-        if (!has_word(&gang->roles, role->name))
+        if (!words_have(&gang->roles, role->name))
             continue;
         struct text_node *notes = part(w, metadata, "annotations");
         uint32_t min = gang->min ? gang->min : role->min;

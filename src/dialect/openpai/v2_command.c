@@ -116,14 +116,6 @@ static struct spot plugin_spot(const struct v2_reader *r, size_t i)
     return spot_item(r->arena, list, i);
 }
 
-static bool has_word(const struct words *words, const char *word)
-{
-    for (size_t i = 0; i < words->n; i++)
-        if (strcmp(words->at[i], word) == 0)
-            return true;
-    return false;
-}
-
 static const char *plugin_name(const char *name)
 {
     size_t n = strlen(PLUGIN_PREFIX);
@@ -136,7 +128,7 @@ static void add_plugins(struct command *c, const char *key, const char *event)
     for (size_t i = 0; i < extras->n_plugins; i++) {
         const struct v2_plugin *plugin = &extras->plugins[i];
         if (!plugin->plugin || strcmp(plugin_name(plugin->plugin), "cmd") != 0 ||
-            (plugin->roles.n > 0 && !has_word(&plugin->roles, c->scope.role->name)))
+            (plugin->roles.n > 0 && !words_have(&plugin->roles, c->scope.role->name)))
             continue;
         struct spot parameters = at(c->r, plugin_spot(c->r, i), "parameters");
         add_list(c, at(c->r, parameters, key));

@@ -184,14 +184,6 @@ static const char *variable_name(const struct v2_scope *s, const char *path)
     }
 }
 
-static bool listed(const struct words *words, const char *word)
-{
-    for (size_t i = 0; i < words->n; i++)
-        if (strcmp(words->at[i], word) == 0)
-            return true;
-    return false;
-}
-
 static const char *secret_variable(struct v2_scope *s, const char *path, const char *value)
 {
     struct arena *arena = s->r->arena;
@@ -199,7 +191,7 @@ static const char *secret_variable(struct v2_scope *s, const char *path, const c
     if (!text_get(s->names, name))
         text_str(arena, s->names, name, path);
     pairs_set(s->env, arena, name, value);
-    if (!listed(&s->used, name)) {
+    if (!words_have(&s->used, name)) {
         const char **all = ARENA_ARRAY(arena, s->used.n + 1, const char *);
         if (s->used.n)
             memcpy(all, s->used.at, s->used.n * sizeof *all);
