@@ -362,6 +362,13 @@ void job_restart(struct call *call)
     ask.tasks.at = ARENA_ARRAY(call->arena, TASKS_MAX, const char *);
     while (ask.tasks.n < TASKS_MAX && (task = http_query(call->request, "task", ask.tasks.n)))
         ask.tasks.at[ask.tasks.n++] = task;
+    if (http_query(call->request, "task", TASKS_MAX)) {
+        struct err err;
+        err_set(&err, ERR_INPUT, "more than %d tasks at once", TASKS_MAX);
+        err_hint(&err, "name fewer, or none: the whole job");
+        call_problem(call, &err, NULL);
+        return;
+    }
     if (!call_job(call, &ask.job))
         return;
     call_keep(call);

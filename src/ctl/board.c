@@ -22,8 +22,7 @@ static struct live_job *board_of(struct ctl *ctl, const char *owner, uint64_t id
 {
     struct live_job *job = live_find(ctl->live, id);
     if (!job || !job_state_holds(job->row.state)) {
-        err_set(err, ERR_NOT_FOUND, "job %llu does not run: it has no board",
-                job ? (unsigned long long)job->row.number : 0ull);
+        err_set(err, ERR_NOT_FOUND, "the job does not run: it has no board");
         return NULL;
     }
     if (core_may(ctl, owner, &job->row))

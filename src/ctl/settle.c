@@ -240,6 +240,12 @@ static bool counts_for_node(const struct ended *end)
            (class == END_PLATFORM && !end->ending->lost);
 }
 
+/* It went well by itself before it could be ended: what has finished does not run again. */
+static bool ended_first(const struct ended *end)
+{
+    return end->words.class == END_SUCCESS && end->ending->by == BY_ITSELF;
+}
+
 /* Does the attempt lead to another one in this generation? Then that one is on its way. */
 static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *end,
                     const char *what)
@@ -250,7 +256,9 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
     bool asked = task->turned;
     if (!asked && !live_closing(job) && counts_for_node(end))
         avoid_count(ctl, job, end->flat);
-    if (live_closing(job))
+    job->turned -= asked;
+    task->turned = false;
+    if (live_closing(job) || (asked && ended_first(end)))
         return false;
     if (!asked) {
         if (!restarts_in_place(job, task->place.role, class))
@@ -261,8 +269,6 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
             return false;
         retry_count_one(&task->used, class);
     }
-    job->turned -= asked;
-    task->turned = false;
     retry_task(ctl, job, end, &decision, what);
     if (!asked && class != END_SUCCESS && scope_of(job, task->place.role) == RETRY_SCOPE_ROLE)
         turn_role(ctl, job, task->place.role);
@@ -444,7 +450,9 @@ static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *
                  job->row.tasks);
     else
         snprintf(text, sizeof text, "%s", verdict->reason);
-    bool anew = job->spec->retry.scope == RETRY_SCOPE_JOB || class == END_CONFLICT;
+    uint32_t role = job->has_first ? job->tasks[job->first].place.role : verdict->role;
+    enum retry_scope scope = failed ? scope_of(job, role) : job->spec->retry.scope;
+    bool anew = scope == RETRY_SCOPE_JOB || class == END_CONFLICT;
     if (anew && settle_restart(ctl, job, class, true, text))
         return;
     settle_close(ctl, job, verdict->outcome, BY_POLICY, text);

@@ -67,6 +67,26 @@ static void role_comes_back_as_a_whole(void **state)
     assert_int_equal(world_count(w, job, "restart"), 0);
 }
 
+static int one_well_one_badly(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return index == 1 ? 0 : attempt == 1 ? 1 : FAKE_RUNS;
+}
+
+/* Both end in the same moment, on two nodes. */
+static void what_has_finished_does_not_run_again(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = one_well_one_badly;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"r\",\"retry\":{\"scope\":\"role\",\"unknown\":2},\"place\":{\"apart\":"
+           "[\"w\"]},\"roles\":{\"w\":{\"replicas\":2,\"run\":\"b\",\"resources\":{\"cpu\":1}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_attempts(w, job), 2 + 1);
+}
+
 static int each_is_bad_once(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
 {
     (void)job;
@@ -148,6 +168,39 @@ static void not_more_nodes_than_it_may(void **state)
     assert_int_equal(world_count(w, job, "task.avoid"), 0);
     assert_non_null(strstr(world_reason(w, job), "after 0 nodes were left"));
     assert_int_equal(fake_alive(&w->fake), 0);
+}
+
+/* A role's own scope decides what its failure starts anew, whatever the job's is. */
+static void a_role_may_restart_its_job(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = one_is_bad_at_first;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"r\",\"retry\":{\"unknown\":2},\"roles\":{\"w\":{\"replicas\":2,"
+           "\"run\":\"b\",\"restart\":\"job\",\"resources\":{\"cpu\":1}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_count(w, job, "restart"), 1);
+}
+
+static int zero_is_always_bad(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    (void)attempt;
+    return index == 0 ? 1 : FAKE_RUNS;
+}
+
+static void a_task_s_budget_is_not_the_job_s(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = zero_is_always_bad;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"r\",\"retry\":{\"scope\":\"job\",\"unknown\":2},\"roles\":{\"w\":"
+           "{\"replicas\":2,\"run\":\"b\",\"restart\":\"task\",\"resources\":{\"cpu\":1}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_FAILED);
+    assert_int_equal(world_attempts(w, job), 3 + 1);
 }
 
 /* ---- commands ---- */
@@ -287,10 +340,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(role_comes_back_as_a_whole),
         T(role_has_one_budget),
+        T(what_has_finished_does_not_run_again),
         T(role_restart_survives_the_server),
         T(bad_nodes_are_left),
         T(bad_nodes_are_left_by_the_whole_job),
         T(not_more_nodes_than_it_may),
+        T(a_role_may_restart_its_job),
+        T(a_task_s_budget_is_not_the_job_s),
         T(job_restarts_by_command),
         T(program_says_that_it_cannot),
         T(tasks_restart_by_command),
