@@ -345,3 +345,23 @@ def test_the_json_form(cluster: Server, module: str) -> None:
         )  # fmt: skip
         assert (done.returncode == 0) == (code == 0), done.stderr
     assert "required" in done.stderr
+
+
+def test_an_entry_point_of_a_native_job_under_the_launcher(cluster: Server) -> None:
+    job = Client().submit(
+        {
+            "name": "native",
+            "roles": {
+                "w": {
+                    "replicas": 2,
+                    "python": "work.says_rank",
+                    "launcher": {"ranks_per_node": 2, "max_restarts": 0},
+                    "env": {"PYTHONPATH": str(ROOT / "python/muster/src")},
+                }
+            },
+            "inputs": {"interpreter": sys.executable},
+        }
+    )
+    assert job.wait(60) == "succeeded"
+    told = sorted(line for line in lines(job) if line.startswith("rank"))
+    assert told == [f"rank {rank} of 4" for rank in range(4)]

@@ -41,6 +41,8 @@ def torch_device(who: Identity, local_rank: int, environ: Mapping[str, str]) -> 
 def variables(who: Identity, environ: Mapping[str, str]) -> dict[str, str]:
     """What is set before user code is imported."""
     plan, elastic = who.role, who.role.backend == "elastic"
+    if elastic and not who.described:
+        return {"NAME": plan.actor(who.instance)}  # the launcher has said the rest
     rank, world = who.instance, plan.total
     if elastic:
         rank, world = int(environ.get("RANK", rank)), int(environ.get("WORLD_SIZE", world))

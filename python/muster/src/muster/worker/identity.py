@@ -47,6 +47,7 @@ class Identity(NamedTuple):
     secret: bytes
     accelerator_type: str
     failover: int
+    described: bool  # did the submitter leave a description (`MUSTER_UNIFIED`)?
     spec: dict[str, Any]  # the whole description of the role
     roles: dict[str, RolePlan]
 
@@ -67,6 +68,19 @@ def _own_role(name: str, spec: Mapping[str, Any], environ: Mapping[str, str]) ->
     return role_plan(name, {"total": environ.get("MUSTER_REPLICAS", 1), **spec})
 
 
+def _by_launcher(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The description of a role whose job says none, when the launcher started this process: its
+    ranks are the instances, and the program makes its process group itself."""
+    if "TORCHELASTIC_RUN_ID" not in environ:
+        return {}
+    return {
+        "total": environ.get("WORLD_SIZE"),
+        "per_group": environ.get("LOCAL_WORLD_SIZE"),
+        "backend": "elastic",
+        "comm_auto_setup_process_group": False,
+    }
+
+
 def read_identity(environ: Mapping[str, str]) -> Identity:
     """Raises NotInWorker outside of a job."""
     name, index = environ.get("MUSTER_ROLE"), environ.get("MUSTER_INDEX")
@@ -76,7 +90,9 @@ def read_identity(environ: Mapping[str, str]) -> Identity:
             "current_worker(), RPC and queues work in processes that a submitted job starts"
         )
     unified = json.loads(environ.get("MUSTER_UNIFIED") or "{}")
-    job, spec = unified.get("job", {}), unified.get("role", {})
+    job, spec = unified.get("job", {}), unified.get("role") or _by_launcher(environ)
+    if not unified and spec:
+        index = environ.get("RANK", index)
     roles = {role: role_plan(role, told) for role, told in unified.get("roles", {}).items()}
     name = next((role for role, plan in roles.items() if plan.task_role == name), name)
     if name not in roles:
@@ -91,7 +107,8 @@ def read_identity(environ: Mapping[str, str]) -> Identity:
         address=environ.get("MUSTER_ADDRESS") or "127.0.0.1",
         secret=environ.get("MUSTER_JOB_SECRET", "").encode(),
         accelerator_type=str(job.get("accelerator_type") or "CPU"),
-        failover=int(job.get("failover", 1)),
+        failover=int(job.get("failover", 0)),
+        described=bool(unified),
         spec=spec,
         roles=roles,
     )
