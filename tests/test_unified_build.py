@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from harness import ROOT
+from muster.client import Job
 from muster.errors import MusterError, ValidationError
 from muster.unified import (
     AcceleratorType,
@@ -38,7 +39,6 @@ from muster.unified import (
 from muster.unified import submit as submitting
 from muster.unified.__main__ import main as driver_main
 from muster.unified.canonical import canonical, task_role, without_effect
-from muster.unified.merged_log import MergedLog
 from muster.unified.roles import NOSET_ENVS
 from omegaconf import DictConfig, OmegaConf
 
@@ -1397,15 +1397,15 @@ def test_merged_log(capsys: pytest.CaptureFixture[str]) -> None:
         asked.append(json.loads(json.dumps(body)))
         return iter(records.pop(0))
 
-    job: Any = SimpleNamespace(path="/v1/jobs/7", client=SimpleNamespace(stream=stream))
-    MergedLog(job).run()
+    client: Any = SimpleNamespace(stream=stream)
+    submitting.show_log(Job(client, 7, "x", {}))
     assert capsys.readouterr().out.splitlines() == [
         "a/0  one",
         "a/0      half",
         "a/0      ... 8 bytes of output are not kept ...",
         "long/10  \ufffd",
     ]
-    assert asked[0] == {"from": {}}
+    assert asked[0] is None
     assert asked[1]["from"]["long/10"] == {"attempt": 2, "offset": 5}
 
 

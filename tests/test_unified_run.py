@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -312,12 +313,19 @@ def test_a_killed_server_changes_nothing(cluster: Server) -> None:
     job.role("caller").run("work.calls_for_long")
     built = job.build()
     assert built.submit("survivor", blocking=False) == 0
+    heard: list[str] = []
+    reader = threading.Thread(
+        target=lambda: heard.extend(piece.text for piece in built.handle.job.follow("caller"))
+    )
+    reader.start()
     for _ in range(4):
         time.sleep(0.3)
         os.kill(cluster.pid, signal.SIGKILL)
         cluster.start()
     assert built.handle.wait() == 0
     assert said(last())["caller/0"] == ["calls: True"]
+    reader.join(20)
+    assert heard == ["calls: True\n"]
     assert [task["attempt"] for task in last().tasks()] == [1, 1]
 
 

@@ -21,10 +21,12 @@ from typing import IO, Any, Callable, Union
 from urllib.parse import quote, urlencode, urlsplit
 
 from muster.errors import MusterError, Refused, Unreachable
+from muster.output import MergedLines, Piece
 
 FINAL = ("succeeded", "failed", "stopped")
 IDLE_EXIT = "1h"
 PIECE = 2 << 20  # of an upload
+RETRY = 0.2  # seconds between tries to reach a server that is away
 Query = Mapping[str, Union[str, int, Sequence[str], None]]
 
 
@@ -162,7 +164,7 @@ class Client:
                 for line in answer:
                     if line.strip():
                         yield json.loads(line)
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 raise Unreachable(f"the server went away: {error}") from error
 
     # ---- the server ----
@@ -301,7 +303,7 @@ class Job:
                 if time.monotonic() - said > 10:
                     said = time.monotonic()
                     print(f"muster: {error}; job {self.number} goes on", file=sys.stderr)
-                time.sleep(0.2)
+                time.sleep(RETRY)
 
     def wait(self, timeout: float | None = None) -> str:
         """Its final state. Raises TimeoutError."""
@@ -332,20 +334,38 @@ class Job:
         return after
 
     def logs(self, task: str | None = None, tail: str | None = None) -> str:
-        """What its tasks wrote so far, each line after its task's name."""
-        return "".join(
-            f"{line['task']}  {line['text']}" for line in self._records(task, tail, follow=False)
-        )
+        """What its tasks wrote so far, whole lines each after its task's name."""
+        merged = MergedLines()
+        for piece in self._pieces({"task": task, "tail": tail}, {}):
+            merged.add(piece)
+        return merged.take(rest=True)
 
-    def follow(self, task: str | None = None) -> Iterator[tuple[str, str]]:
-        """(task, text) as its tasks write, until the job has ended."""
-        for line in self._records(task, None, follow=True):
-            yield str(line["task"]), str(line["text"])
+    def follow(self, task: str | None = None) -> Iterator[Piece]:
+        """What its tasks write, as it comes, until the job has ended."""
+        seen: dict[str, dict[str, int]] = {}
+        while True:
+            try:
+                yield from self._pieces({"task": task, "follow": 1}, seen)
+                return
+            except Unreachable:
+                time.sleep(RETRY)  # a server that restarts is asked on from where it was
+            except Refused as refused:
+                if refused.status < 500:
+                    raise
+                time.sleep(RETRY)
 
-    def _records(
-        self, task: str | None, tail: str | None, follow: bool
-    ) -> Iterator[dict[str, Any]]:
-        query = {"task": task, "tail": tail, "follow": 1 if follow else None}
-        for line in self.client.stream(f"{self.path}/logs", query):
-            if "text" in line and "task" in line:
-                yield line
+    def _pieces(self, query: Query, seen: dict[str, dict[str, int]]) -> Iterator[Piece]:
+        """One answer, from what was seen on, which is kept up. Raises Unreachable where it breaks
+        off."""
+        ended = False
+        body = {"from": seen} if seen else None
+        for record in self.client.stream(f"{self.path}/logs", query, body):
+            ended = ended or bool(record.get("end"))
+            if "task" not in record:
+                continue
+            piece = Piece.read(record)
+            if "offset" in record and piece.attempt >= seen.get(piece.task, {}).get("attempt", 0):
+                seen[piece.task] = {"attempt": piece.attempt, "offset": int(record["offset"])}
+            yield piece
+        if query.get("follow") and not ended:
+            raise Unreachable("the server went away")

@@ -13,10 +13,10 @@ from typing import Any
 
 from muster.client import Client, Job
 from muster.errors import MusterError, Problem, ValidationError
+from muster.output import MergedLines
 from muster.unified.canonical import canonical, without_effect
 from muster.unified.config import DLConfig, JobConfig
 from muster.unified.enums import AcceleratorType
-from muster.unified.merged_log import MergedLog
 from muster.unified.notes import note
 
 PREFIX = "DLROVER_UNIFIED_"
@@ -161,13 +161,23 @@ def choose_device_type(job: DLConfig, client: Client) -> None:
 # ---- the wait ----
 
 
+def show_log(job: Job) -> None:
+    """Writes what all instances write, in whole lines, until the job has ended."""
+    merged = MergedLines()
+    for piece in job.follow():
+        merged.add(piece)
+        sys.stdout.write(merged.take())
+        sys.stdout.flush()
+    sys.stdout.write(merged.take(rest=True))
+    sys.stdout.flush()
+
+
 def watch(handle: Handle, log: bool | None) -> int:
     """Blocks until the job has ended, through restarts of the server: 0 when it has succeeded, else
     1. `log` None: the merged log is shown when stdout is a terminal."""
     thread = None
     if sys.stdout.isatty() if log is None else log:
-        run = MergedLog(handle.job).run
-        thread = threading.Thread(target=run, name="muster-log", daemon=True)
+        thread = threading.Thread(target=show_log, args=(handle.job,), daemon=True)
         thread.start()
     try:
         code = _wait(handle)
