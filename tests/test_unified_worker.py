@@ -62,8 +62,9 @@ def test_function_is_called_once_on_the_main_thread(cluster: Cluster) -> None:
             return 7
         """,
     )
-    ended = cluster.run("pkg.entry.main")
-    assert (ended.code, ended.out) == (0, "ran True\n"), ended.err
+    for name in ("pkg.entry.main", "pkg.entry:main"):
+        ended = cluster.run(name)
+        assert (ended.code, ended.out) == (0, "ran True\n"), ended.err
 
 
 def test_configuration_is_passed_where_it_is_taken(cluster: Cluster) -> None:

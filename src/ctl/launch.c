@@ -184,7 +184,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .role = role->name,
         .attempt = job->tasks[flat].attempt,
         .run = role->run,
-        .argv = role->python ? task_argv(arena, role) : role->argv,
+        .argv = role->python ? job_entry(arena, role) : role->argv,
         .gpus = place->gpus,
         .n_gpus = place->n_gpus,
         .cpu_milli = role->resources.cpu_milli,

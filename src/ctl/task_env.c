@@ -1,5 +1,4 @@
-/* What every task is told of itself, the launcher's part of its environment, and the command of a
- * Python entry point. Pure. */
+/* What every task is told of itself, and the launcher's part of its environment. Pure. */
 #include "ctl/task_env.h"
 
 #include <stdarg.h>
@@ -53,9 +52,11 @@ static void put_defaults(const struct making *m, const struct task_place *place)
             m->role->replicas);
     if (m->role->python)
         put(m, "PET_NODE_RANK", "%u", place->index);
+    if (m->role->python && l->ranks_per_node == 1)
+        put(m, "PET_WARM", "off"); /* as large as the one rank that it would spare its imports */
     if (l->has_ranks_per_node)
         put(m, "PET_NPROC_PER_NODE", "%u", l->ranks_per_node);
-    else if (job_launcher_set(l) && place->n_gpus > 0 && !m->role->python)
+    else if (job_launcher_set(l) && place->n_gpus > 0)
         put(m, "PET_NPROC_PER_NODE", "%u", place->n_gpus);
     if (l->has_max_restarts)
         put(m, "PET_MAX_RESTARTS", "%u", l->max_restarts);
@@ -63,21 +64,6 @@ static void put_defaults(const struct making *m, const struct task_place *place)
         put(m, "PET_NODE_UNIT", "%u", l->node_unit);
     if (l->node_check)
         put(m, "PET_NETWORK_CHECK", "1");
-}
-
-struct words task_argv(struct arena *arena, const struct role *role)
-{
-    const struct launcher *l = &role->launcher;
-    struct words argv = { .at = ARENA_ARRAY(arena, 8, const char *) };
-    argv.at[argv.n++] = job_launcher_set(l) ? "torchrun" : "python";
-    if (job_launcher_set(l) && (!l->has_ranks_per_node || l->ranks_per_node == 1)) {
-        argv.at[argv.n++] = "--warm"; /* as large as the one rank that it would spare the import */
-        argv.at[argv.n++] = "off";
-    }
-    argv.at[argv.n++] = "-m";
-    argv.at[argv.n++] = "muster.worker";
-    argv.at[argv.n++] = role->python;
-    return argv;
 }
 
 void task_env(const struct ctl_config *config, struct arena *arena, const struct dialect_task *task,

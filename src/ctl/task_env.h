@@ -1,5 +1,4 @@
-/* What a placed task is told besides its conventions, and what its Python entry point is run by.
- * Pure. */
+/* What a placed task is told besides its conventions. Pure. */
 #ifndef CTL_TASK_ENV_H
 #define CTL_TASK_ENV_H
 
@@ -10,7 +9,6 @@
  * reaches the server: MUSTER_SERVER. Which launchers its commands find:
  * MUSTER_LAUNCHERS (read by the agent). What they take where their command line says nothing, when
  * the role or a convention asks for one: PET_*. The role's own env wins over all of it. */
-struct words task_argv(struct arena *, const struct role *); /* of a role with an entry point */
 void task_env(const struct ctl_config *, struct arena *, const struct dialect_task *,
               struct pairs *env);
 

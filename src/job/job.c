@@ -3,6 +3,8 @@
  * members in check.c. */
 #include "job/job.h"
 
+#include "base/arena.h"
+#include "base/mem.h"
 #include "job/check.h"
 #include "job/job_fields.h"
 
@@ -16,6 +18,18 @@ const char *end_class_word(enum end_class class)
     static const char *const words[END_CLASS_N] = { "none", END_CLASSES(CLASS_WORD) };
 #undef CLASS_WORD
     return class < END_CLASS_N ? words[class] : words[0];
+}
+
+/* ---- entry points ---- */
+
+struct words job_entry(struct arena *arena, const struct role *role)
+{
+    const char *words[] = { job_launcher_set(&role->launcher) ? "torchrun" : "python", "-m",
+                            "muster.worker", role->python };
+    struct words argv = { .at = ARENA_ARRAY(arena, ARRAY_LEN(words), const char *),
+                          .n = ARRAY_LEN(words) };
+    memcpy(argv.at, words, sizeof words);
+    return argv;
 }
 
 /* ---- counting ---- */

@@ -224,6 +224,8 @@ const struct role *job_role(const struct job_spec *, const char *name,
  * replicas ...), all problems in report. Returns NULL when report has errors. The result and its
  * texts live in arena. */
 struct job_spec *job_decode(struct arena *, const struct text_node *, struct report *);
+/* What runs a role's Python entry point: a program and its arguments, in arena. */
+struct words job_entry(struct arena *, const struct role *);
 /* Full canonical tree; defaults are left out, so decode(encode(j)) == j. */
 struct text_node *job_encode(struct arena *, const struct job_spec *);
 /* A job with every default in place, no roles. Dialects fill it. role_init the same for one role

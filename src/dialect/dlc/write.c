@@ -113,15 +113,10 @@ static void write_command(const struct writer *w)
     AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
     if (first->run)
         buf_puts(&out, own_lines(w, first->run));
-    for (size_t i = 0; i < first->argv.n; i++) {
+    const struct words argv = first->python ? job_entry(w->arena, first) : first->argv;
+    for (size_t i = 0; i < argv.n; i++) {
         buf_puts(&out, i ? " " : "");
-        quote(&out, first->argv.at[i]);
-    }
-    if (first->python) {
-        int module = (int)strcspn(first->python, ":");
-        const char *function = first->python[module] ? first->python + module + 1 : "main";
-        buf_addf(&out, "python -c 'from %.*s import %s; %s()'", module, first->python, function,
-                 function);
+        quote(&out, argv.at[i]);
     }
     put(w, w->out, "UserCommand", buf_str(&out));
 }

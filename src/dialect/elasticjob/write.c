@@ -98,21 +98,13 @@ static void write_command(const struct writer *w, struct text_node *container,
                           const struct role *role)
 {
     struct text_node *list = text_list(w->arena, container, "command");
-    for (size_t i = 0; i < role->argv.n; i++)
-        text_str(w->arena, list, NULL, escaped(w, role->argv.at[i], role));
+    const struct words argv = role->python ? job_entry(w->arena, role) : role->argv;
+    for (size_t i = 0; i < argv.n; i++)
+        text_str(w->arena, list, NULL, escaped(w, argv.at[i], role));
     if (role->run) {
         text_str(w->arena, list, NULL, "bash");
         text_str(w->arena, list, NULL, "-c");
         text_str(w->arena, list, NULL, escaped(w, role->run, role));
-    }
-    if (role->python) {
-        int module = (int)strcspn(role->python, ":");
-        const char *function = role->python[module] ? role->python + module + 1 : "main";
-        text_str(w->arena, list, NULL, "python");
-        text_str(w->arena, list, NULL, "-c");
-        text_str(w->arena, list, NULL,
-                 arena_printf(w->arena, "from %.*s import %s; %s()", module, role->python, function,
-                              function));
     }
 }
 

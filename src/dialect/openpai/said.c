@@ -109,16 +109,13 @@ void said_program(struct buf *out, const struct role *role)
 {
     if (role->run)
         buf_puts(out, role->run);
-    for (size_t i = 0; i < role->argv.n; i++) {
+    struct arena *scratch = arena_create();
+    const struct words argv = role->python ? job_entry(scratch, role) : role->argv;
+    for (size_t i = 0; i < argv.n; i++) {
         buf_puts(out, i ? " " : "");
-        said_quote(out, role->argv.at[i]);
+        said_quote(out, argv.at[i]);
     }
-    if (role->python) {
-        int module = (int)strcspn(role->python, ":");
-        const char *function = role->python[module] ? role->python + module + 1 : "main";
-        buf_addf(out, "python -c 'from %.*s import %s; %s()'", module, role->python, function,
-                 function);
-    }
+    arena_destroy(scratch);
 }
 
 /* ---- retry ---- */

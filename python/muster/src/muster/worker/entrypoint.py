@@ -21,6 +21,12 @@ def is_script(text: str) -> bool:
     return text.endswith(".py") or not all(part.isidentifier() for part in text.split("."))
 
 
+def dotted(text: str) -> str:
+    """`module:function`, as packages write their entry points, is `module.function`."""
+    name = text.replace(":", ".", 1)
+    return text if is_script(name) else name
+
+
 def _searched() -> str:
     return "\n".join(f"  {path or os.getcwd()}" for path in sys.path)
 
@@ -47,10 +53,10 @@ def _missing(name: str, error: ModuleNotFoundError) -> EntrypointError:
     )
 
 
-def import_entry(dotted: str) -> tuple[ModuleType, Any]:
+def import_entry(text: str) -> tuple[ModuleType, Any]:
     """The module and what it has under the last name. Raises EntrypointError; what the module
     itself raises comes as it is."""
-    name, _, attribute = dotted.rpartition(".")
+    name, _, attribute = text.rpartition(".")
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

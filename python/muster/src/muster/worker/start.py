@@ -78,6 +78,7 @@ def _run_script(command: str) -> None:
 
 
 def _run_entry(text: str, who: Identity) -> None:
+    text = entrypoint.dotted(text)
     if entrypoint.is_script(text):
         _run_script(text)
         return
