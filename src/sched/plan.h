@@ -4,6 +4,8 @@
 
 #include "job/unfit.h"
 #include "sched/cluster.h"
+#include "sched/held.h"
+#include "sched/quota.h"
 
 enum wait_why {
     WAIT_NONE,
@@ -14,6 +16,10 @@ enum wait_why {
     WAIT_TIME,       /* back-off until `until_ms` */
     WAIT_AFTER,      /* other jobs must end first */
     WAIT_NODES_DOWN, /* would fit if lost or drained nodes were back */
+    WAIT_QUOTA,      /* its queue `queue` uses `best` of the `total` of `resource` it may have */
+    WAIT_USER,       /* the same of its user in that queue */
+    WAIT_RESERVED,   /* there is room, and starting now would delay job `blocker` */
+    WAIT_EVICTING,   /* others are being ended for it */
     WAIT_PENDING     /* not looked at yet */
 };
 struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest with 2 of 4 free" */
@@ -23,17 +29,41 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     const char *node;                     /* that comes closest */
     const char *role;
     uint32_t ahead;
+    uint32_t queue;   /* QUOTA, USER */
+    uint64_t blocker; /* RESERVED, AHEAD: whose turn it is; 0: nobody's */
     uint64_t until_ms;
+    uint64_t at_ms;   /* it starts by then as far as limits of run time say; 0: not known */
     const char *text; /* one line for people */
 };
 
-struct sched_job { /* a waiting job */
-    uint64_t id;
+/* A waiting job, and behind it those that ask for exactly the same: same queue, user and priority,
+ * and equal in everything placing looks at (want_shape()). What keeps the first keeps them all. */
+struct sched_job {
+    uint64_t id; /* its upper bits say since when it waits (job/ids.h) */
     const struct job_spec *spec;
+    const uint64_t *alike; /* ids of those behind it, oldest first */
+    size_t n_alike;
+    uint32_t queue, user;   /* positions in the snapshot */
     uint64_t not_before_ms; /* back-off; 0: none */
     bool blocked_after;
     uint64_t bundle;      /* jobs of one number start together or none; 0: by itself */
     uint32_t bundle_size; /* how many of them wait */
+    uint64_t promised_ms; /* it was told to start by then; 0: nothing was said yet */
+    bool claims;          /* others were ended for it: it comes before all that have no claim */
+};
+/* A job that holds something. */
+struct sched_running {
+    uint64_t id;
+    struct held held;
+    uint32_t queue, user;
+    uint64_t started_ms, saved_ms; /* saved: its last checkpoint; 0: unknown */
+    uint64_t ends_ms;              /* by its limit; 0: it has none */
+    bool leaving;                  /* is being ended: gone by ends_ms */
+    bool idle;                     /* runs on capacity that nobody was sure of, and may lose it */
+};
+struct sched_user {
+    uint32_t queue;
+    uint64_t usage; /* decayed, in thousandths of GPU hours (or of what a queue counts) */
 };
 /* Tasks of a running job that need a place again (task retry, elastic growth): planned before
  * waiting jobs. All or nothing; those of an elastic job as many as fit. */
@@ -48,12 +78,19 @@ struct sched_more {
 };
 struct sched_snapshot {
     const struct cluster *cluster;
-    const struct sched_job *jobs; /* in order: priority, then age */
+    const struct sched_job *jobs; /* in any order; ties go to the earlier one */
     size_t n_jobs;
     const struct sched_more *more;
     size_t n_more;
+    const struct sched_running *running;
+    size_t n_running;
+    const struct queue_spec *queues; /* none: one queue without limits */
+    size_t n_queues;
+    const struct sched_user *users; /* none: one user */
+    size_t n_users;
     /* Look at no more than so many blocked jobs; the rest gets WAIT_AHEAD; 0: 256. */
     uint32_t depth;
+    uint64_t run_ms; /* taken for the run time of jobs without a limit; 0: a day */
 };
 
 enum plan_kind { PLAN_ADMIT, PLAN_MORE, PLAN_EVICT, PLAN_RESERVE, PLAN_WAIT };
@@ -64,7 +101,8 @@ struct plan_entry {
      * asked for, in their order (attempt 0); some of them when the job is elastic. */
     struct task_place *tasks;
     uint32_t n_tasks;
-    uint64_t at_ms; /* RESERVE */
+    uint64_t at_ms; /* RESERVE: starts by then; EVICT: gone by then */
+    uint64_t by;    /* EVICT: the job it makes room for */
     struct wait_reason
         reason; /* WAIT; MORE: of those that found no place, WAIT_NONE when all did */
 };
@@ -73,7 +111,9 @@ struct plan {
     size_t n;
 };
 /* All of plan lives in arena. Gangs are all-or-nothing across roles; a gang that does not fit takes
- * nothing. Every job of the snapshot gets exactly one entry. */
+ * nothing. Every job of the snapshot gets exactly one of ADMIT and WAIT; those alike that wait
+ * share one WAIT under the id of the first that does. Besides, RESERVE says when the first blocked
+ * job of a queue starts, and EVICT who is to be ended for a job that waits. */
 struct plan sched_plan(const struct sched_snapshot *, uint64_t now_ms, struct arena *);
 
 /* Could this job ever run with every node up, undrained and empty? 0; or -1 with the numbers in

@@ -370,3 +370,47 @@ struct wait_reason reason_plain(enum wait_why why)
         .why = why, .resource = "", .node = "", .role = "", .text = text[why]
     };
 }
+
+/* ---- shares ---- */
+
+static uint64_t part_of(const struct vector *v, const char *resource)
+{
+    if (strcmp(resource, "memory") == 0)
+        return v->memory;
+    return strcmp(resource, "gpu") == 0 ? v->gpu_milli : v->cpu_milli;
+}
+
+static void add_part(struct buf *out, const char *resource, uint64_t amount)
+{
+    struct demand d = { .kind = DEMAND_CPU, .name = resource };
+    if (strcmp(resource, "memory") == 0)
+        d.kind = DEMAND_MEMORY;
+    else if (strcmp(resource, "gpu") == 0)
+        d.kind = DEMAND_GPU;
+    demand_amount(&d, amount, out);
+}
+
+struct wait_reason reason_quota(struct arena *arena, const struct quota_look *look,
+                                const struct queue_spec *queue, const struct vector *demand)
+{
+    bool user = look->answer == QUOTA_USER;
+    uint64_t need = part_of(demand, look->resource);
+    struct wait_reason r = { .why = user ? WAIT_USER : WAIT_QUOTA,
+                             .resource = look->resource,
+                             .need = need,
+                             .best = less(look->most, look->used),
+                             .total = look->most,
+                             .short_by = less(need, less(look->most, look->used)),
+                             .queue = look->queue,
+                             .node = "",
+                             .role = "" };
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    buf_addf(&text, "%s has at most ", user ? "a user" : "the queue");
+    add_part(&text, look->resource, look->most);
+    buf_addf(&text, " %s%s of \"%.60s\", ", look->resource, user ? "" : " in all", queue->name);
+    add_part(&text, look->resource, look->used);
+    buf_puts(&text, " are in use and it asks for ");
+    add_part(&text, look->resource, need);
+    r.text = buf_to_arena(arena, &text);
+    return r;
+}

@@ -11,4 +11,8 @@ struct wait_reason reason_ever(struct crew *, enum gang_answer);
 /* One that needs no look at the cluster: back-off, other jobs, the queue. */
 struct wait_reason reason_plain(enum wait_why);
 
+/* Its queue or its user has what it may have. */
+struct wait_reason reason_quota(struct arena *, const struct quota_look *,
+                                const struct queue_spec *, const struct vector *demand);
+
 #endif
