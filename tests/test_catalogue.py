@@ -198,7 +198,7 @@ def test_public_resources_have_a_cap(start: Starter) -> None:
         assert server.wait(number, "running")["queue"] == "public"
     third = server.submit(job(spec={"EcsSpec": "ecs.c6.large"}, UserCommand="true"))
     reason = server.wait(third, "queued")["reason"]
-    assert 'at most 8 cores and 2 GPUs of "public", 8 cores and 2 GPUs are taken' in reason, reason
+    assert 'a user has at most 8 cpu of "public", 8 are in use and it asks for 2' in reason, reason
     other = server.submit(json.dumps({"name": "free", "run": "true"}))
     assert server.wait(other)["state"] == "succeeded"
     assert server.state_of(third) == "queued"

@@ -1,6 +1,7 @@
 /* Gangs of several jobs that start together: who belongs together, and whether all are there. A
  * gang that has started once is satisfied; a job that comes back starts without the others. */
 #include "ctl/core.h"
+#include "ctl/lines.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -17,6 +18,14 @@ static int by_text(const void *a, const void *b)
 static const char *project_of(const struct job_spec *spec)
 {
     return spec->project ? spec->project : "";
+}
+
+bool bundle_has_peers(const struct job_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_gangs; i++)
+        if (spec->gangs[i].with.n > 0)
+            return true;
+    return false;
 }
 
 const char *bundle_key(struct arena *arena, const struct job_spec *spec)
@@ -100,14 +109,15 @@ uint32_t bundle_ready(struct ctl *ctl, struct live_job *job, const char *key, ch
                       size_t size)
 {
     const struct job_spec *spec = job->spec;
+    const struct lines *lines = live_lines(ctl->live);
     struct arena *scratch = arena_create();
     uint32_t waiting = 0;
     bool all = true;
     for (size_t i = 0; i < spec->n_gangs && all; i++)
         for (size_t k = 0; k < spec->gangs[i].with.n && all; k++)
             all = look(ctl, spec->gangs[i].with.at[k], key, text, size) != NOT_THERE;
-    for (size_t i = 0; i < live_waiting(ctl->live) && all; i++) {
-        struct live_job *other = live_waiting_at(ctl->live, i);
+    for (size_t i = 0; i < lines_aside(lines) && all; i++) {
+        struct live_job *other = lines_aside_at(lines, i);
         const char *its = core_spec(ctl, other) ? bundle_key(scratch, other->spec) : NULL;
         waiting += other->row.generation == 0 && its && strcmp(its, key) == 0;
     }

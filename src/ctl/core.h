@@ -54,7 +54,6 @@ struct ctl {
     VEC(uint64_t) doomed;  /* numbers of jobs whose directories go after the commit */
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
     uint64_t replan_at; /* a port that was found taken may be tried again */
-    size_t looked;      /* waiting jobs the last plan looked at */
     bool plan_due, in_turn, full, nodes_touched, catalogue_touched, board_touched;
     struct catalogue *catalogue;
     uint32_t waiting_for_others; /* live jobs with notes.has_after */
@@ -126,13 +125,14 @@ void settle_again(struct ctl *, struct live_job *);
 
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);
-void planning_ask(struct ctl *, size_t position); /* a job joined the waiting list there */
+void planning_join(struct ctl *, struct live_job *); /* it waits from now on */
 /* The tasks of a running job that want a place now, in arena; false: none. */
 bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
 
 /* ---- bundle.c ---- */
+bool bundle_has_peers(const struct job_spec *);
 /* The gangs of this job and those of others that it starts with, sorted, as one text in arena;
  * NULL: it starts by itself. */
 const char *bundle_key(struct arena *, const struct job_spec *);

@@ -52,6 +52,7 @@ bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, cons
         return false;
     }
     job->row.state = next;
+    live_set_active(ctl->live, job, job_state_holds(next));
     if (job->waits && next != JOB_QUEUED)
         live_wait_remove(ctl->live, job);
     if (text)
@@ -60,7 +61,7 @@ bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, cons
     struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
     add_event(ctl, &row, job_state_word(next), job->reason, body);
     if (next == JOB_QUEUED)
-        planning_ask(ctl, live_wait_add(ctl->live, job));
+        planning_join(ctl, job);
     return true;
 }
 

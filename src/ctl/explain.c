@@ -151,7 +151,7 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_
                                  .name = row.name,
                                  .queue = row.queue,
                                  .state = job_state_word(live ? live->row.state : row.state),
-                                 .reason = live ? live->reason : row.reason };
+                                 .reason = live ? live_reason(live) : row.reason };
     if (live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED))
         explain_waiting(ctl, arena, live, &view);
     else if (live)

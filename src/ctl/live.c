@@ -3,6 +3,7 @@
 #include "ctl/live.h"
 
 #include "base/mem.h"
+#include "ctl/lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +11,15 @@
 struct live {
     struct map *by_id;
     VEC(struct live_job *) waiting; /* priority descending, id ascending */
+    VEC(struct live_job *) active;
+    struct lines *lines;
 };
 
 struct live *live_create(void)
 {
     struct live *live = mem_new(sizeof *live);
     live->by_id = map_create();
+    live->lines = lines_create();
     return live;
 }
 
@@ -39,7 +43,9 @@ void live_destroy(struct live *live)
     while (live_next(live, &cursor, &job))
         job_free(job);
     map_destroy(live->by_id);
+    lines_destroy(live->lines);
     vec_fini(&live->waiting);
+    vec_fini(&live->active);
     free(live);
 }
 
@@ -83,6 +89,7 @@ void live_remove(struct live *live, struct live_job *job)
 {
     if (job->waits)
         live_wait_remove(live, job);
+    live_set_active(live, job, false);
     map_remove(live->by_id, job->row.id);
     job_free(job);
 }
@@ -136,7 +143,48 @@ void live_wait_remove(struct live *live, struct live_job *job)
     if (!job->waits || at >= live->waiting.n || live->waiting.at[at] != job)
         BUG("job %llu is not where it should wait", (unsigned long long)job->row.id);
     vec_remove(&live->waiting, at);
+    lines_leave(live->lines, job);
     job->waits = false;
+}
+
+struct lines *live_lines(const struct live *live)
+{
+    return live->lines;
+}
+
+const char *live_reason(const struct live_job *job)
+{
+    return job->line && job->line->text[0] ? job->line->text : job->reason;
+}
+
+const struct live_refusal *live_refusal(const struct live_job *job)
+{
+    return job->line ? &job->line->refusal : &job->refusal;
+}
+
+size_t live_active(const struct live *live)
+{
+    return live->active.n;
+}
+
+struct live_job *live_active_at(const struct live *live, size_t i)
+{
+    return live->active.at[i];
+}
+
+void live_set_active(struct live *live, struct live_job *job, bool active)
+{
+    if (active == (job->active > 0))
+        return;
+    if (active) {
+        vec_push(&live->active, job);
+        job->active = (uint32_t)live->active.n;
+        return;
+    }
+    struct live_job *last = live->active.at[--live->active.n];
+    live->active.at[job->active - 1] = last;
+    last->active = job->active;
+    job->active = 0;
 }
 
 void live_make_tasks(struct live_job *job)

@@ -62,6 +62,8 @@ struct live_notes {
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */
     bool has_after;            /* waits for other jobs */
+    bool has_peers;            /* first starts together with other jobs */
+    uint64_t shape;            /* want_shape() of its spec; 0: not known */
 };
 
 struct live_job {
@@ -81,6 +83,9 @@ struct live_job {
     uint32_t again;       /* tasks with .again */
     uint32_t wants_place; /* tasks with .wants_place */
     uint32_t turned;      /* tasks with .turned */
+    uint32_t active;      /* position among the active ones, from 1; 0: is none */
+    uint32_t aside;       /* position among those that stand aside, from 1; 0: does not */
+    struct line *line;    /* in which it waits; NULL: in none */
     bool waits;           /* is in the waiting list */
     bool touched;         /* is in the turn's list */
     enum stop_level stop_sent;
@@ -110,6 +115,15 @@ struct live_job *live_waiting_at(const struct live *, size_t i);
 size_t live_wait_add(struct live *, struct live_job *); /* returns its position */
 void live_wait_remove(struct live *, struct live_job *);
 size_t live_wait_position(const struct live *, const struct live_job *);
+struct lines *live_lines(const struct live *); /* the same jobs, those alike together */
+/* Why it waits, ended ...: of its line while it stands in one. */
+const char *live_reason(const struct live_job *);
+const struct live_refusal *live_refusal(const struct live_job *);
+
+/* Jobs that may hold places (job_state_holds()), in no order. */
+size_t live_active(const struct live *);
+struct live_job *live_active_at(const struct live *, size_t i);
+void live_set_active(struct live *, struct live_job *, bool active);
 
 /* Memory for the tasks of the first generation (spec must be there). */
 void live_make_tasks(struct live_job *);

@@ -194,8 +194,9 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
         }
     }
     set_deadlines(ctl, job);
+    live_set_active(ctl->live, job, job_state_holds(row->state) && job->tasks);
     if (row->state == JOB_QUEUED)
-        planning_ask(ctl, live_wait_add(ctl->live, job));
+        planning_join(ctl, job);
     arena_destroy(scratch);
     return job;
 }

@@ -80,6 +80,9 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "force", true);
     if (notes->has_after)
         text_bool(arena, map, "after", true);
+    if (notes->has_peers)
+        text_bool(arena, map, "peers", true);
+    put(arena, map, "shape", notes->shape);
     struct text_node *avoid = notes->avoid.n ? text_list(arena, map, "avoid") : NULL;
     for (size_t i = 0; i < notes->avoid.n; i++)
         text_str(arena, avoid, NULL, notes->avoid.at[i]);
@@ -98,6 +101,8 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->end_by = by ? end_by_parse(by) : BY_NONE;
     notes->force = flag(map, "force");
     notes->has_after = flag(map, "after");
+    notes->has_peers = flag(map, "peers");
+    notes->shape = number(map, "shape");
     const struct text_node *avoid = map ? text_get(map, "avoid") : NULL;
     notes->avoid = (struct words){ 0 };
     if (avoid)

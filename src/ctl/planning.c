@@ -1,7 +1,8 @@
 /* Who starts where: a snapshot of what waits, the scheduler's answer, and its recording. The engine
  * hears of it after the commit. */
 #include "ctl/core.h"
-#include "ctl/share.h"
+#include "ctl/lines.h"
+#include "ctl/snapshot.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -10,13 +11,21 @@
 #include <string.h>
 
 #define LOOKS_APART_MS 1000
-#define PLAN_DEPTH     128 /* blocked jobs looked at; those behind them wait for their turn */
 
-void planning_ask(struct ctl *ctl, size_t position)
+/* What stands in line behind those alike changes nothing. */
+void planning_join(struct ctl *ctl, struct live_job *job)
 {
-    /* Behind as many blocked jobs as a pass looks at, a newcomer changes nothing. */
-    if (ctl->looked < PLAN_DEPTH || position < ctl->looked)
+    struct lines *lines = live_lines(ctl->live);
+    live_wait_add(ctl->live, job);
+    if (job->spec)
+        job->notes.shape = want_shape(job->spec);
+    if (job->notes.has_after || job->notes.has_peers || job->row.not_before_ms > core_now(ctl) ||
+        !job->notes.shape) {
+        lines_put_aside(lines, job);
         ctl->plan_due = true;
+    } else if (lines_join(lines, job)) {
+        ctl->plan_due = true;
+    }
 }
 
 /* ---- recording ---- */
@@ -200,37 +209,60 @@ static bool same_reason(const struct wait_reason *a, const struct wait_reason *b
            a->short_by == b->short_by && a->total == b->total;
 }
 
-static void refused(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+/* Looks that are close to each other count as one. */
+static void refused(struct live_refusal *r, uint64_t now, bool same)
 {
-    struct live_refusal *r = &job->refusal;
-    uint64_t now = core_now(ctl);
-    if (r->count == 0 || !same_reason(&job->why, reason))
+    if (r->count == 0 || !same)
         *r = (struct live_refusal){ .first_ms = now, .last_ms = now, .count = 1 };
     else if (now >= r->last_ms + LOOKS_APART_MS)
         *r = (struct live_refusal){ r->first_ms, now, r->count + 1 };
 }
 
-static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+static bool is_refusal(const struct wait_reason *reason)
 {
     switch (reason->why) {
     case WAIT_RESOURCE:
     case WAIT_PORTS:
     case WAIT_LABELS:
-    case WAIT_NODES_DOWN: refused(ctl, job, reason); break;
-    default: job->refusal = (struct live_refusal){ .count = 0 };
+    case WAIT_NODES_DOWN: return true;
+    default: return false;
     }
-    job->why = *reason;
-    job->why.resource = job->why.node = job->why.role = job->why.text = NULL;
-    if (reason->text && *reason->text && job->row.state != JOB_RUNNING)
+}
+
+static void note_why(struct ctl *ctl, struct wait_reason *why, struct live_refusal *refusal,
+                     const struct wait_reason *reason)
+{
+    if (is_refusal(reason))
+        refused(refusal, core_now(ctl), same_reason(why, reason));
+    else
+        *refusal = (struct live_refusal){ .count = 0 };
+    *why = *reason;
+    why->resource = why->node = why->role = why->text = NULL;
+}
+
+/* Of a running job: tasks that found no place. */
+static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+{
+    note_why(ctl, &job->why, &job->refusal, reason);
+}
+
+/* Of waiting jobs: the first of a line speaks for all; of a bundle, each for itself. */
+static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+{
+    struct line *line = job->line;
+    if (!line) {
+        note_why(ctl, &job->why, &job->refusal, reason);
         live_set_reason(job, reason->text);
-    if (reason->why == WAIT_TIME && reason->until_ms)
-        core_wake(ctl, reason->until_ms);
+        return;
+    }
+    note_why(ctl, &line->why, &line->refusal, reason);
+    snprintf(line->text, sizeof line->text, "%s", reason->text ? reason->text : "");
 }
 
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     char text[160];
-    if (!take(ctl, job, entry))
+    if (!core_spec(ctl, job) || !take(ctl, job, entry))
         return;
     live_make_tasks(job);
     board_clear(ctl, job);
@@ -262,96 +294,6 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
         wait_on(ctl, job, &entry->reason);
 }
 
-/* ---- the snapshot ---- */
-
-enum turn_of { LOOK_AT, PASS_BY, LEFT };
-
-static enum turn_of waits_for_time(struct ctl *ctl, struct live_job *job)
-{
-    if (job->row.not_before_ms <= core_now(ctl))
-        return LOOK_AT;
-    core_wake(ctl, job->row.not_before_ms);
-    job->why = (struct wait_reason){ .why = WAIT_TIME, .until_ms = job->row.not_before_ms };
-    return PASS_BY;
-}
-
-/* A job whose row cannot be read, or that waits for what will never come, ends here; one that waits
- * for a time or for others does not stand in the way of those behind it. */
-static enum turn_of turn_of(struct ctl *ctl, struct live_job *job, struct shares *shares)
-{
-    char text[LIVE_REASON_MAX];
-    if (!core_spec(ctl, job)) {
-        settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
-        return LEFT;
-    }
-    int answer = job->notes.has_after ? after_blocked(ctl, job, text, sizeof text) : 0;
-    if (answer < 0) {
-        settle_end(ctl, job, JOB_EV_FAIL, text);
-        return LEFT;
-    }
-    if (answer == 0 && waits_for_time(ctl, job) == PASS_BY)
-        return PASS_BY;
-    if (answer == 0 && share_ask(ctl, shares, job, text, sizeof text))
-        return LOOK_AT;
-    job->why = (struct wait_reason){ .why = WAIT_AFTER };
-    live_set_reason(job, text);
-    return PASS_BY;
-}
-
-struct bundles { /* of the snapshot: each key is numbered by its first job */
-    struct arena *arena;
-    const char *keys[2 * PLAN_DEPTH];
-    uint64_t numbers[2 * PLAN_DEPTH];
-    size_t n;
-};
-
-/* false: the others that it starts with are not all there. */
-static bool join_bundle(struct ctl *ctl, struct live_job *job, struct bundles *all,
-                        struct sched_job *out)
-{
-    char text[LIVE_REASON_MAX];
-    const char *key = job->row.generation ? NULL : bundle_key(all->arena, job->spec);
-    size_t i = 0;
-    if (!key)
-        return true;
-    out->bundle_size = bundle_ready(ctl, job, key, text, sizeof text);
-    if (!out->bundle_size) {
-        job->why = (struct wait_reason){ .why = WAIT_AFTER };
-        live_set_reason(job, text);
-        return false;
-    }
-    while (i < all->n && strcmp(all->keys[i], key) != 0)
-        i++;
-    if (i == all->n) {
-        all->keys[all->n] = key;
-        all->numbers[all->n++] = job->row.id;
-    }
-    out->bundle = all->numbers[i];
-    return true;
-}
-
-/* Fills jobs with those that may start now, in order; *position is how far down the list that went.
- */
-static size_t look_at(struct ctl *ctl, struct arena *arena, struct sched_job *jobs,
-                      size_t *position)
-{
-    struct bundles bundles = { .arena = arena };
-    struct shares shares = { .arena = arena };
-    size_t n = 0, i = 0;
-    while (i < live_waiting(ctl->live) && n < 2 * PLAN_DEPTH) {
-        struct live_job *job = live_waiting_at(ctl->live, i);
-        enum turn_of turn = turn_of(ctl, job, &shares);
-        struct sched_job one = { .id = job->row.id };
-        if (turn == LOOK_AT && join_bundle(ctl, job, &bundles, &one)) {
-            one.spec = job->spec;
-            jobs[n++] = one;
-        }
-        i += turn != LEFT; /* the next one is at i when this one left the list */
-    }
-    *position = i;
-    return n;
-}
-
 bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *job,
                    struct sched_more *more)
 {
@@ -370,55 +312,32 @@ bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *
     return more->n > 0;
 }
 
-static size_t look_for_more(struct ctl *ctl, struct arena *arena, struct sched_more **out)
+static void apply(struct ctl *ctl, const struct plan_entry *entry)
 {
-    VEC(struct sched_more) all = { 0 };
-    size_t cursor = 0;
-    struct live_job *job;
-    struct sched_more more;
-    while (live_next(ctl->live, &cursor, &job))
-        if (planning_left(ctl, arena, job, &more))
-            vec_push(&all, more);
-    *out = ARENA_ARRAY(arena, all.n, struct sched_more);
-    if (all.n)
-        memcpy(*out, all.at, all.n * sizeof **out);
-    size_t n = all.n;
-    vec_fini(&all);
-    return n;
+    struct live_job *job = live_find(ctl->live, entry->job);
+    if (!job)
+        return;
+    if (entry->kind == PLAN_ADMIT)
+        allocate(ctl, job, entry);
+    else if (entry->kind == PLAN_MORE)
+        place_more(ctl, job, entry);
+    else if (entry->kind == PLAN_WAIT && job->waits)
+        keep_waiting(ctl, job, &entry->reason);
+    else if (entry->kind == PLAN_WAIT)
+        wait_on(ctl, job, &entry->reason);
 }
 
 void planning_run(struct ctl *ctl)
 {
     struct arena *arena = arena_create();
-    struct sched_job *jobs = ARENA_ARRAY(arena, 2 * PLAN_DEPTH, struct sched_job);
-    struct sched_more *more;
+    struct sched_snapshot snapshot = { .depth = 0 };
     ctl->plan_due = false;
-    struct sched_snapshot snapshot = { .cluster = ctl->cluster, .jobs = jobs, .depth = PLAN_DEPTH };
-    size_t position = 0;
-    snapshot.n_jobs = look_at(ctl, arena, jobs, &position);
-    snapshot.n_more = look_for_more(ctl, arena, &more);
-    snapshot.more = more;
-    ctl->looked = position;
-    size_t admitted = 0;
+    snapshot_make(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
         ctl->counters.plans++;
         struct plan plan = sched_plan(&snapshot, core_now(ctl), arena);
-        for (size_t i = 0; i < plan.n; i++) {
-            const struct plan_entry *entry = &plan.at[i];
-            struct live_job *job = live_find(ctl->live, entry->job);
-            if (!job)
-                continue;
-            if (entry->kind == PLAN_ADMIT) {
-                allocate(ctl, job, entry);
-                admitted++;
-            } else if (entry->kind == PLAN_MORE) {
-                place_more(ctl, job, entry);
-            } else if (entry->kind == PLAN_WAIT) {
-                wait_on(ctl, job, &entry->reason);
-            }
-        }
+        for (size_t i = 0; i < plan.n; i++)
+            apply(ctl, &plan.at[i]);
     }
-    if (admitted && live_waiting(ctl->live) > position - admitted)
-        ctl->plan_due = true; /* more waited than this pass looked at */
     arena_destroy(arena);
 }

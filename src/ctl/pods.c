@@ -70,7 +70,7 @@ static const struct unfits *unfits_of(struct pods *p)
 
 static void put_waiting(struct pods *p, struct pod_view *pod)
 {
-    const struct live_refusal *r = &p->live->refusal;
+    const struct live_refusal *r = live_refusal(p->live);
     const struct unfits *u = r->count ? unfits_of(p) : NULL;
     if (!u || u->n == 0)
         return;

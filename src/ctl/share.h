@@ -9,18 +9,4 @@
 /* A job that alone is more than that is refused in report. 0, or -1. */
 int share_check(const struct catalogue *, const struct job_spec *, struct report *);
 
-/* What users hold, or would when the jobs looked at so far in a pass start; made as it is asked
- * for. */
-struct share {
-    const char *owner, *queue;
-    uint64_t cpu_milli, gpu_milli;
-};
-struct shares {
-    struct arena *arena;
-    struct share *at;
-    size_t n, cap;
-};
-/* May the waiting job start beside them? Then it is counted. Else false, and text says why. */
-bool share_ask(struct ctl *, struct shares *, struct live_job *, char *text, size_t size);
-
 #endif

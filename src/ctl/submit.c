@@ -394,6 +394,8 @@ static void make_row(struct submission *s)
     const struct job_spec *spec = s->read.job;
     uint64_t now = core_now(ctl);
     s->notes.has_after = spec->n_after > 0;
+    s->notes.has_peers = bundle_has_peers(spec);
+    s->notes.shape = want_shape(spec);
     s->notes.pending_until_ms =
         spec->limits.pending_ms.has ? now + spec->limits.pending_ms.value : 0;
     s->row = (struct job_row){ .name = spec->name,

@@ -42,7 +42,7 @@ static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
         return;
     }
     snprintf(text, sizeof text, "did not start within its pending limit%s%.200s",
-             *job->reason ? ": " : "", job->reason);
+             *live_reason(job) ? ": " : "", live_reason(job));
     settle_end(ctl, job, JOB_EV_FAIL, text);
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
+#include "ctl/lines.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
@@ -64,15 +65,18 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
     }
 }
 
-/* What is behind a blocked backlog has not been looked at: its place in line is the reason. */
+/* A waiting job has its line's reason; what was not looked at, its place in the queue. */
 static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
 {
     const struct live_job *live = live_find(ctl->live, id);
     if (!live || !live->waits)
         return;
+    enum wait_why why = live->line ? live->line->why.why : live->why.why;
     size_t ahead = live_wait_position(ctl->live, live);
-    if (ahead >= ctl->looked && ahead > 0)
+    if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
         view->reason = arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
+    else
+        view->reason = arena_strdup(arena, live_reason(live));
 }
 
 /* Values of variables may be secrets: only the owner sees them. */

@@ -2,6 +2,8 @@
  * constraints that no room can cure. */
 #include "sched/want.h"
 
+#include "sched/plan.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -104,6 +106,7 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
     h = mix_words(mix_words(h, &p->pack), &p->apart);
     for (size_t i = 0; i < p->labels.n; i++)
         h = mix_text(mix_text(h, p->labels.at[i].name), p->labels.at[i].value);
+    h = mix(mix_text(h, p->within), p->within_required);
     return mix(h, p->n_together);
 }
 
@@ -114,5 +117,7 @@ uint64_t want_shape(const struct job_spec *job)
         h = mix_role(h, &job->roles[i]);
     for (size_t i = 0; i < job->n_gangs; i++)
         h = mix(mix_words(h, &job->gangs[i].roles), job->gangs[i].min);
-    return mix_placing(h, &job->placing);
+    h = mix(mix(h, job->limits.run_time_ms.has ? job->limits.run_time_ms.value : 0), job->capacity);
+    h = mix(mix(h, job->preemptible), job->spot_bid_milli);
+    return mix_placing(h, &job->placing) & INT64_MAX;
 }

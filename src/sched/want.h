@@ -26,7 +26,4 @@ bool want_is_nothing(const struct want *);
 enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE };
 enum misfit want_misfit(const struct want *, const struct form *);
 
-/* Equal for jobs that ask for the same: one does not fit where the other did not. */
-uint64_t want_shape(const struct job_spec *);
-
 #endif

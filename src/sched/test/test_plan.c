@@ -93,10 +93,11 @@ static void test_held_back(void **state)
     };
     struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
     assert_int_equal(p.at[0].job, 3);
-    assert_int_equal(p.at[1].reason.why, WAIT_TIME);
-    assert_int_equal(p.at[1].reason.until_ms, 1001);
-    assert_int_equal(p.at[2].reason.why, WAIT_AFTER);
-    assert_int_equal(p.at[3].reason.ahead, 0); /* those held back stand in nobody's way */
+    assert_int_equal(p.at[1].job, 4);
+    assert_int_equal(p.at[1].reason.ahead, 0); /* those held back stand in nobody's way */
+    assert_int_equal(p.at[2].reason.why, WAIT_TIME);
+    assert_int_equal(p.at[2].reason.until_ms, 1001);
+    assert_int_equal(p.at[3].reason.why, WAIT_AFTER);
     for (size_t i = 1; i < 4; i++)
         assert_true(p.at[i].reason.text && p.at[i].reason.resource && p.at[i].reason.node);
     world_destroy(&w);
