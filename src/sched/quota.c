@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+__extension__ typedef unsigned __int128 wide;
+
 enum { CPU, MEMORY, GPU, AMOUNTS };
 static const char *const amount_names[AMOUNTS] = { "cpu", "memory", "gpu" };
 
@@ -84,7 +86,7 @@ uint64_t vector_share(const struct vector *v, const struct vector *total)
         uint64_t all = amount(total, i);
         if (all == 0)
             continue;
-        uint64_t share = (uint64_t)((unsigned __int128)amount(v, i) * 1000000u / all);
+        uint64_t share = (uint64_t)((wide)amount(v, i) * 1000000u / all);
         most = share > most ? share : most;
     }
     return most;
@@ -332,7 +334,7 @@ static uint64_t load_of(const struct queue_spec *queue, const struct vector *use
         uint64_t due = plus(amount(&queue->sure, i), times(amount(total, i), weight) / 100);
         if (due == 0)
             continue;
-        uint64_t load = (uint64_t)((unsigned __int128)amount(used, i) * 1000u / due);
+        uint64_t load = (uint64_t)((wide)amount(used, i) * 1000u / due);
         most = load > most ? load : most;
     }
     return most;
