@@ -464,15 +464,12 @@ static enum future_why why_never(struct future *f, const struct future_ask *ask)
 
 static bool go_on_until_it_fits(struct seek *k)
 {
-    while (!look(k)) {
-        uint64_t next = sweep_next(&k->sweep);
-        if (next == FUTURE_NEVER)
-            return false;
-        if (!window_stays(&k->sweep, next))
-            k->gap = k->n_skipped = 0;
+    bool found = look(k);
+    while (!found && sweep_next(&k->sweep) != FUTURE_NEVER) {
         sweep_on(&k->sweep);
+        found = look(k);
     }
-    return true;
+    return found;
 }
 
 bool future_earliest(struct future *f, const struct future_ask *ask, struct promise *p)
