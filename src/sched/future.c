@@ -76,9 +76,8 @@ static uint64_t yet_to_come(const struct future *f, uint64_t at_ms)
     return at_ms > f->now_ms ? at_ms : f->now_ms + 1;
 }
 
-static void add_stay(struct future *f, const struct future_release *r)
+static void add_stay(struct future *f, struct stay *s, const struct future_release *r)
 {
-    struct stay *s = ARENA_NEW(f->arena, struct stay);
     *s = (struct stay){ .job = r->job, .to_ms = yet_to_come(f, r->at_ms), .held = r->held };
     held_locate(&s->held, f->given, f->arena);
     if (f->n == f->cap) {
@@ -140,8 +139,9 @@ static void read_given(struct future *f)
 {
     if (!f->opened) {
         f->opened = true;
+        struct stay *stays = ARENA_ARRAY(f->arena, f->n_releases, struct stay);
         for (size_t i = 0; i < f->n_releases; i++)
-            add_stay(f, &f->releases[i]);
+            add_stay(f, &stays[i], &f->releases[i]);
         f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
         f->promised = ARENA_ARRAY(f->arena, cluster_count(f->given), bool);
         f->on_nodes = ARENA_ARRAY(f->arena, cluster_count(f->given), uint32_t);
@@ -432,14 +432,13 @@ static bool look(struct seek *k)
 }
 
 /* The last mark at which the job certainly finds no room yet; the first when there is none. */
-static uint64_t certainly_not_before(struct future *f, struct tally *t)
+static uint64_t certainly_not_before(struct future *f, const struct tally *t)
 {
     uint32_t low = 0, high = f->n_marks + 1;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        tally_count(t, mark_at(f, mid)->cluster);
         f->work.counts++;
-        if (tally_enough(t))
+        if (tally_would_do(t, mark_at(f, mid)->cluster))
             high = mid;
         else
             low = mid + 1;
@@ -614,7 +613,7 @@ bool future_allows(struct future *f, const struct future_release *starts, size_t
 
 bool future_admit(struct future *f, const struct future_release *start)
 {
-    add_stay(f, start);
+    add_stay(f, ARENA_NEW(f->arena, struct stay), start);
     if (!f->opened)
         return true;
     const struct stay *s = f->stays[f->n - 1];

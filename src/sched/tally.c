@@ -52,8 +52,31 @@ void tally_node(struct tally *t, const struct cluster *c, uint32_t node)
 
 void tally_count(struct tally *t, const struct cluster *c)
 {
-    for (uint32_t node = 0; node < t->n_nodes; node++)
-        tally_node(t, c, node);
+    size_t n = t->crew.n_groups;
+    t->too_few = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct group *g = &t->crew.groups[i];
+        t->sums[i] = 0;
+        for (uint32_t node = 0; node < t->n_nodes; node++)
+            if (t->allowed[node * n + i])
+                t->sums[i] += t->units[node * n + i] = count_units(c, g, node);
+        t->too_few += t->sums[i] < g->least;
+    }
+}
+
+bool tally_would_do(const struct tally *t, const struct cluster *c)
+{
+    size_t n = t->crew.n_groups;
+    for (size_t i = 0; i < n; i++) {
+        const struct group *g = &t->crew.groups[i];
+        uint64_t sum = 0;
+        for (uint32_t node = 0; node < t->n_nodes && sum < g->least; node++)
+            if (t->allowed[node * n + i])
+                sum += count_units(c, g, node);
+        if (sum < g->least)
+            return false;
+    }
+    return true;
 }
 
 bool tally_enough(const struct tally *t)

@@ -22,6 +22,8 @@ void tally_count(struct tally *, const struct cluster *); /* all nodes */
 void tally_node(struct tally *, const struct cluster *, uint32_t node);
 /* false: certainly no room for its least. Ports are not looked at. */
 bool tally_enough(const struct tally *);
+/* What tally_enough() would say of this cluster, without keeping the count. */
+bool tally_would_do(const struct tally *, const struct cluster *);
 /* Enough means room: one role of single tasks without ports. */
 bool tally_is_certain(const struct tally *);
 
