@@ -310,6 +310,49 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
     drop_ports(c, node, p, UINT32_MAX);
 }
 
+void node_copy(struct cluster *to, const struct cluster *from, uint32_t node)
+{
+    const struct form *f = cluster_form(to, node);
+    to->nodes[node] = from->nodes[node];
+    if (f->gpu_slots)
+        memcpy(&to->gpu[f->gpu_at], &from->gpu[f->gpu_at], f->gpu_slots * sizeof *to->gpu);
+    if (f->custom.n)
+        memcpy(&to->custom[f->custom_at], &from->custom[f->custom_at],
+               f->custom.n * sizeof *to->custom);
+    if (to->ports[f->host] == from->ports[f->host])
+        return;
+    ports_unshare(to->ports[f->host]);
+    to->ports[f->host] = ports_share(from->ports[f->host]);
+}
+
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
+{
+    const struct form *f = cluster_form(to, node);
+    struct node *n = &to->nodes[node];
+    const struct node *other = &from->nodes[node];
+    n->cpu = more(n->cpu, other->cpu);
+    n->memory = more(n->memory, other->memory);
+    n->disk = more(n->disk, other->disk);
+    n->tasks = (uint32_t)more(n->tasks, other->tasks);
+    for (uint32_t i = 0; i < f->gpu_slots; i++) {
+        uint16_t *device = &to->gpu[f->gpu_at + i];
+        uint16_t raised = (uint16_t)more(*device, from->gpu[f->gpu_at + i]);
+        n->gpu_milli += (uint64_t)(raised - *device);
+        *device = raised;
+    }
+    for (size_t i = 0; i < f->custom.n; i++)
+        to->custom[f->custom_at + i] =
+            more(to->custom[f->custom_at + i], from->custom[f->custom_at + i]);
+    count_idle(to, node);
+    if (from->ports[f->host] && from->ports[f->host] != to->ports[f->host])
+        ports_join(cluster_own_ports(to, node), from->ports[f->host]);
+}
+
 bool cluster_take(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
     uint32_t node = p->node ? cluster_find(c, p->node) : UINT32_MAX;

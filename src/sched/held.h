@@ -1,15 +1,38 @@
-/* What a running job holds, told without copying: a view into the caller's array of tasks. */
+/* What a running job holds, read where its tasks are kept: nothing is copied. */
 #ifndef SCHED_HELD_H
 #define SCHED_HELD_H
 
-#include "job/place.h"
+#include "sched/cluster.h"
 
+#include <stddef.h>
+
+/* Place i lies i * stride bytes after first. It counts when the flag as far after taken is true;
+ * taken NULL: every place counts. */
 struct held {
     const struct job_spec *spec;
-    const struct task_place *first; /* place i lies stride bytes after place i - 1 */
-    const bool *taken;              /* at the same stride: does it count? NULL: all do */
+    const struct task_place *first;
+    const bool *taken;
     size_t stride;
     uint32_t n;
+    const uint32_t *nodes; /* position of each place's node, UINT32_MAX where nothing counts; NULL:
+                              looked up by name each time */
 };
+struct held_sum {
+    uint64_t cpu_milli, memory, gpu_milli;
+};
+
+/* Places that lie side by side and all count. */
+struct held held_of(const struct job_spec *, const struct task_place *, uint32_t n);
+const struct task_place *held_place(const struct held *, uint32_t i);
+/* Node of place i; UINT32_MAX when nothing counts there. */
+uint32_t held_node(const struct held *, const struct cluster *, uint32_t i);
+/* Fills nodes, in the arena; for what is given and taken more than once. */
+void held_locate(struct held *, const struct cluster *, struct arena *);
+
+/* All of it or, when it does not fit, nothing and false. */
+bool held_take(struct cluster *, const struct held *);
+/* What was taken before; anything else is a bug. */
+void held_give(struct cluster *, const struct held *);
+struct held_sum held_amounts(const struct held *);
 
 #endif

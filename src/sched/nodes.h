@@ -52,4 +52,10 @@ bool node_has_amounts(const struct cluster *, uint32_t node, const struct want *
 bool node_hold(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
 void node_drop(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
 
+/* Between clones of one cluster: what is taken of the node (and of its host's ports) as it is in
+ * `from`; or of each thing whichever is more. What a job finds free after raising is free in both.
+ */
+void node_copy(struct cluster *to, const struct cluster *from, uint32_t node);
+void node_raise(struct cluster *to, const struct cluster *from, uint32_t node);
+
 #endif

@@ -96,6 +96,15 @@ void ports_drop(struct ports *p, uint32_t port)
         p->held_in_pool--;
 }
 
+void ports_join(struct ports *p, const struct ports *other)
+{
+    uint32_t next = p->next;
+    for (uint32_t i = 0; i < PORTS_MAX / WORD_BITS; i++)
+        for (uint64_t new = other->bits[i] & ~p->bits[i]; new; new &= new - 1)
+            ports_hold(p, i * WORD_BITS + (uint32_t)__builtin_ctzll(new));
+    p->next = next;
+}
+
 void ports_block(struct ports *p, uint32_t port, uint64_t until_ms)
 {
     uint32_t slot = p->n_blocked, earliest = 0;

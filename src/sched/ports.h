@@ -25,6 +25,8 @@ bool ports_held(const struct ports *, uint32_t port); /* by a task */
 bool ports_busy(const struct ports *, uint32_t port); /* held or blocked */
 void ports_hold(struct ports *, uint32_t port);
 void ports_drop(struct ports *, uint32_t port);
+/* Holds as well what the other map holds. */
+void ports_join(struct ports *, const struct ports *other);
 /* Not given out until the time; held or not makes no difference. Bounded: the earliest goes when
  * there are too many. */
 void ports_block(struct ports *, uint32_t port, uint64_t until_ms);

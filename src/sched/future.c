@@ -1,0 +1,656 @@
+/* Time as a row of moments at which something ends or a promise begins.
+ *
+ * Without promises room only grows, so the cluster is kept at a few marks along the row, a count
+ * tells between which two marks the job can first fit, and from the earlier one the ends are gone
+ * through one by one, the count following each node that changed. Only where it says "enough" the
+ * job is placed for real.
+ *
+ * A job that starts before a promise begins and is not over by then has to find its places free at
+ * both times. What it may use is therefore the cluster in which each amount taken is the highest of
+ * all moments it would run through. Between promises amounts only fall: the moments that matter are
+ * its start and the beginnings of promises. That picture changes when a promise begins or when one
+ * comes into the job's reach; as long as it does not, room only grows, and moments may be skipped.
+ */
+#include "sched/future.h"
+
+#include "base/mem.h"
+#include "sched/gang.h"
+#include "sched/nodes.h"
+#include "sched/tally.h"
+
+#include <string.h>
+
+#define MARKS_MAX          8u
+#define ENDS_PER_MARK      64u
+#define STEPS_PER_QUESTION 65536u /* of exhaustive search */
+
+struct stay { /* a job on its places */
+    uint64_t job, from_ms, to_ms;
+    struct held held;
+};
+struct mark { /* everything that ends until then has ended, promises left aside */
+    uint64_t at_ms;
+    struct cluster *cluster;
+};
+struct booking {
+    struct stay stay;
+    struct cluster *then; /* at the moment it begins, with it and all other promises */
+};
+struct future {
+    const struct cluster *given;
+    const struct future_release *releases;
+    size_t n_releases;
+    uint64_t now_ms;
+    struct arena *arena;
+    bool opened; /* the given cluster was read */
+    struct stay **stays;
+    size_t n, cap, n_sorted;
+    struct mark marks[MARKS_MAX + 1];
+    uint32_t n_marks, n_made;
+    struct booking *bookings; /* by their beginnings */
+    size_t n_bookings, cap_bookings;
+    bool *closed;       /* per host: something is promised there */
+    bool *promised;     /* the same per node */
+    uint32_t *on_nodes; /* those nodes */
+    uint32_t n_nodes;
+    struct future_work work;
+};
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* ---- who is there, by end ---- */
+
+static int by_end(const void *a, const void *b)
+{
+    const struct stay *x = *(struct stay *const *)a, *y = *(struct stay *const *)b;
+    if (x->to_ms != y->to_ms)
+        return x->to_ms < y->to_ms ? -1 : 1;
+    return x->job != y->job ? (x->job < y->job ? -1 : 1) : 0;
+}
+
+static uint64_t yet_to_come(const struct future *f, uint64_t at_ms)
+{
+    return at_ms > f->now_ms ? at_ms : f->now_ms + 1;
+}
+
+static void add_stay(struct future *f, struct stay *s, const struct future_release *r)
+{
+    *s = (struct stay){ .job = r->job, .to_ms = yet_to_come(f, r->at_ms), .held = r->held };
+    held_locate(&s->held, f->given, f->arena);
+    if (f->n == f->cap) {
+        f->cap = f->cap ? f->cap * 2 : 64;
+        f->stays = mem_resize(f->stays, f->cap * sizeof *f->stays);
+    }
+    f->stays[f->n++] = s;
+}
+
+/* What came since the last time is sorted by itself and merged in. */
+static void sort_stays(struct future *f)
+{
+    size_t n_new = f->n - f->n_sorted, old = f->n_sorted, to = f->n;
+    if (!n_new)
+        return;
+    struct stay **new = mem_new(n_new * sizeof *new);
+    memcpy(new, f->stays + old, n_new * sizeof *new);
+    qsort(new, n_new, sizeof *new, by_end);
+    while (n_new)
+        f->stays[--to] =
+            old && by_end(&f->stays[old - 1], &new[n_new - 1]) > 0 ? f->stays[--old] : new[--n_new];
+    free(new);
+    f->n_sorted = f->n;
+}
+
+/* How many end until then. */
+static size_t ended_by(const struct future *f, uint64_t at_ms)
+{
+    size_t low = 0, high = f->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (f->stays[mid]->to_ms <= at_ms)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static struct cluster *copy_of(struct future *f, const struct cluster *c)
+{
+    f->work.clones++;
+    return cluster_clone(c);
+}
+
+static bool take(struct future *f, struct cluster *c, const struct held *h)
+{
+    f->work.moves++;
+    return held_take(c, h);
+}
+
+static void give(struct future *f, struct cluster *c, const struct held *h)
+{
+    f->work.moves++;
+    held_give(c, h);
+}
+
+static void read_given(struct future *f)
+{
+    if (!f->opened) {
+        f->opened = true;
+        struct stay *stays = ARENA_ARRAY(f->arena, f->n_releases, struct stay);
+        for (size_t i = 0; i < f->n_releases; i++)
+            add_stay(f, &stays[i], &f->releases[i]);
+        f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
+        f->promised = ARENA_ARRAY(f->arena, cluster_count(f->given), bool);
+        f->on_nodes = ARENA_ARRAY(f->arena, cluster_count(f->given), uint32_t);
+        f->n_marks = 1 + (uint32_t)(f->n / ENDS_PER_MARK);
+        f->n_marks = f->n_marks < MARKS_MAX ? f->n_marks : MARKS_MAX;
+        f->marks[0] = (struct mark){ .at_ms = f->now_ms, .cluster = copy_of(f, f->given) };
+        f->n_made = 1;
+    }
+    sort_stays(f);
+}
+
+/* Marks are made one after the other, as far as somebody asks. */
+static const struct mark *mark_at(struct future *f, uint32_t at)
+{
+    for (; f->n_made <= at; f->n_made++) {
+        const struct mark *before = &f->marks[f->n_made - 1];
+        struct mark *m = &f->marks[f->n_made];
+        size_t n = f->n * f->n_made / f->n_marks;
+        m->at_ms = n ? f->stays[n - 1]->to_ms : f->now_ms;
+        if (f->n_made == f->n_marks || m->at_ms == FUTURE_NEVER)
+            m->at_ms = FUTURE_NEVER - 1;
+        m->at_ms = m->at_ms > before->at_ms ? m->at_ms : before->at_ms;
+        m->cluster = copy_of(f, before->cluster);
+        for (size_t i = ended_by(f, before->at_ms); i < f->n && f->stays[i]->to_ms <= m->at_ms; i++)
+            give(f, m->cluster, &f->stays[i]->held);
+    }
+    return &f->marks[at];
+}
+
+struct future *future_create(const struct cluster *cluster, uint64_t now_ms,
+                             const struct future_release *releases, size_t n, struct arena *arena)
+{
+    struct future *f = mem_new(sizeof *f);
+    f->given = cluster;
+    f->now_ms = now_ms;
+    f->releases = releases;
+    f->n_releases = n;
+    f->arena = arena;
+    return f;
+}
+
+void future_destroy(struct future *f)
+{
+    if (!f)
+        return;
+    for (uint32_t i = 0; i < f->n_made; i++)
+        cluster_destroy(f->marks[i].cluster);
+    for (size_t i = 0; i < f->n_bookings; i++)
+        cluster_destroy(f->bookings[i].then);
+    free(f->bookings);
+    free(f->stays);
+    free(f);
+}
+
+/* ---- going through time with a job in mind ---- */
+
+struct window { /* promises that begin while the job would run */
+    size_t first, end;
+};
+struct sweep {
+    struct future *f;
+    const struct future_ask *ask;
+    struct tally *tally;   /* NULL: nobody asks */
+    struct cluster *state; /* what is taken at the moment */
+    struct cluster *room;  /* the highest of the job's time; without promises the same cluster */
+    uint64_t at_ms;
+    uint64_t change_ms; /* when next a promise begins or ends */
+    size_t next;        /* of stays */
+    struct window window;
+};
+
+static struct window window_at(const struct sweep *s, uint64_t at_ms)
+{
+    const struct future *f = s->f;
+    uint64_t until = sum_of(at_ms, s->ask->lasts_ms);
+    struct window w = s->window;
+    while (w.first < f->n_bookings && f->bookings[w.first].stay.from_ms <= at_ms)
+        w.first++;
+    w.end = w.end > w.first ? w.end : w.first;
+    while (w.end < f->n_bookings && f->bookings[w.end].stay.from_ms < until)
+        w.end++;
+    return w;
+}
+
+static void look_at(struct sweep *s, uint32_t node)
+{
+    const struct future *f = s->f;
+    if (s->room != s->state) {
+        node_copy(s->room, s->state, node);
+        if (f->closed[cluster_form(s->state, node)->host])
+            for (size_t i = s->window.first; i < s->window.end; i++)
+                node_raise(s->room, f->bookings[i].then, node);
+    }
+    if (s->tally)
+        tally_node(s->tally, s->room, node);
+}
+
+static void look_at_places(struct sweep *s, const struct held *h)
+{
+    for (uint32_t i = 0, last = UINT32_MAX; i < h->n; i++)
+        if (h->nodes[i] != UINT32_MAX && h->nodes[i] != last) {
+            last = h->nodes[i];
+            look_at(s, last);
+        }
+}
+
+static void find_change(struct sweep *s)
+{
+    s->change_ms = FUTURE_NEVER;
+    for (size_t i = 0; i < s->f->n_bookings; i++) {
+        const struct stay *b = &s->f->bookings[i].stay;
+        if (b->from_ms > s->at_ms && b->from_ms < s->change_ms)
+            s->change_ms = b->from_ms;
+        if (b->to_ms > s->at_ms && b->to_ms < s->change_ms)
+            s->change_ms = b->to_ms;
+    }
+}
+
+static void sweep_begin(struct sweep *s, struct future *f, const struct future_ask *ask,
+                        struct tally *tally, uint64_t at_ms)
+{
+    uint32_t mark = 0;
+    while (mark < f->n_marks && mark_at(f, mark + 1)->at_ms <= at_ms)
+        mark++;
+    *s = (struct sweep){ .f = f, .ask = ask, .tally = tally, .at_ms = at_ms };
+    s->state = s->room = copy_of(f, f->marks[mark].cluster);
+    s->next = ended_by(f, f->marks[mark].at_ms);
+    while (s->next < f->n && f->stays[s->next]->to_ms <= at_ms)
+        give(f, s->state, &f->stays[s->next++]->held);
+    for (size_t i = 0; i < f->n_bookings; i++)
+        if (f->bookings[i].stay.from_ms <= at_ms && at_ms < f->bookings[i].stay.to_ms)
+            take(f, s->state, &f->bookings[i].stay.held);
+    find_change(s);
+    if (f->n_bookings && ask) {
+        s->window = window_at(s, at_ms);
+        s->room = copy_of(f, s->state);
+        for (uint32_t i = 0; i < f->n_nodes; i++)
+            look_at(s, f->on_nodes[i]);
+    }
+    if (tally) {
+        tally_count(tally, s->room);
+        f->work.counts++;
+    }
+}
+
+static void sweep_end(struct sweep *s)
+{
+    if (s->room != s->state)
+        cluster_destroy(s->room);
+    cluster_destroy(s->state);
+}
+
+static uint64_t sweep_next(const struct sweep *s)
+{
+    uint64_t end = s->next < s->f->n ? s->f->stays[s->next]->to_ms : FUTURE_NEVER;
+    return end < s->change_ms ? end : s->change_ms;
+}
+
+static bool window_stays(const struct sweep *s, uint64_t at_ms)
+{
+    struct window w = window_at(s, at_ms);
+    return w.first == s->window.first && w.end == s->window.end;
+}
+
+/* On to the next moment: what ends first, then what begins. */
+static void sweep_on(struct sweep *s)
+{
+    struct future *f = s->f;
+    uint64_t now = s->at_ms = sweep_next(s);
+    bool turned = !window_stays(s, now);
+    s->window = window_at(s, now);
+    for (; s->next < f->n && f->stays[s->next]->to_ms == now; s->next++) {
+        give(f, s->state, &f->stays[s->next]->held);
+        look_at_places(s, &f->stays[s->next]->held);
+    }
+    if (now == s->change_ms) {
+        for (size_t i = 0; i < f->n_bookings; i++)
+            if (f->bookings[i].stay.to_ms == now)
+                give(f, s->state, &f->bookings[i].stay.held);
+        for (size_t i = 0; i < f->n_bookings; i++)
+            if (f->bookings[i].stay.from_ms == now)
+                take(f, s->state, &f->bookings[i].stay.held);
+        find_change(s);
+        turned = true;
+    }
+    for (uint32_t i = 0; turned && i < f->n_nodes; i++)
+        look_at(s, f->on_nodes[i]);
+}
+
+/* ---- the earliest moment ---- */
+
+struct seek {
+    struct sweep sweep;
+    uint64_t *skipped; /* moments since the last look that was in vain, under the same window */
+    size_t n_skipped, gap;
+    uint32_t steps;
+    struct promise *promise;
+};
+
+static bool is_on(const struct future *f, const struct held *h, const bool *hosts)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->nodes[i] != UINT32_MAX && hosts[cluster_form(f->given, h->nodes[i])->host])
+            return true;
+    return false;
+}
+
+/* The places, and whose ends they rest on. */
+static void keep_places(struct future *f, struct promise *p, const struct crew *crew)
+{
+    bool *hosts = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
+    uint64_t last_ms = 0;
+    p->places = crew->places;
+    p->n_places = crew->n_places;
+    for (uint32_t i = 0; i < crew->n_seats; i++)
+        hosts[cluster_form(f->given, crew->seats[i].node)->host] = true;
+    for (size_t i = 0; i < f->n && f->stays[i]->to_ms <= p->at_ms; i++) {
+        if (!is_on(f, &f->stays[i]->held, hosts))
+            continue;
+        p->n_ends++;
+        p->after_job = f->stays[i]->job;
+        last_ms = f->stays[i]->to_ms;
+    }
+    for (size_t i = 0; i < f->n_bookings; i++) {
+        const struct stay *b = &f->bookings[i].stay;
+        if (b->to_ms > p->at_ms || !is_on(f, &b->held, hosts))
+            continue;
+        p->n_ends++;
+        if (b->to_ms <= last_ms)
+            continue;
+        p->after_job = b->job;
+        last_ms = b->to_ms;
+    }
+}
+
+/* Uses up the room of the sweep when it succeeds. */
+static bool try_now(struct sweep *s, uint32_t *steps, struct promise *p)
+{
+    struct future *f = s->f;
+    struct crew crew;
+    f->work.tries++;
+    cluster_expire_blocks(s->room, s->at_ms);
+    crew_init(&crew, f->arena, s->room, s->ask->spec);
+    crew.steps = steps;
+    if (gang_place(&crew) != GANG_PLACED)
+        return false;
+    *p = (struct promise){ .job = s->ask->job, .spec = s->ask->spec, .at_ms = s->at_ms };
+    p->ends_ms = sum_of(s->at_ms, s->ask->lasts_ms);
+    keep_places(f, p, &crew);
+    return true;
+}
+
+/* It fits where the sweep stands and did not before the moments that were skipped. */
+static void look_back(struct seek *k)
+{
+    size_t low = 0, high = k->n_skipped;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        struct sweep s;
+        sweep_begin(&s, k->sweep.f, k->sweep.ask, NULL, k->skipped[mid]);
+        if (try_now(&s, &k->steps, k->promise))
+            high = mid;
+        else
+            low = mid + 1;
+        sweep_end(&s);
+    }
+}
+
+/* After each look in vain twice as many moments are passed over before the next; but none is left
+ * behind when what is in the job's way changes. */
+static bool look(struct seek *k)
+{
+    struct sweep *s = &k->sweep;
+    uint64_t next = sweep_next(s);
+    if (!tally_enough(s->tally))
+        return false;
+    if (k->n_skipped + 1 < k->gap && next != FUTURE_NEVER && window_stays(s, next)) {
+        k->skipped[k->n_skipped++] = s->at_ms;
+        return false;
+    }
+    if (try_now(s, &k->steps, k->promise)) {
+        look_back(k);
+        return true;
+    }
+    k->n_skipped = 0;
+    k->gap = k->gap ? k->gap * 2 : 1;
+    return false;
+}
+
+/* The last mark at which the job certainly finds no room yet; the first when there is none. */
+static uint64_t certainly_not_before(struct future *f, const struct tally *t)
+{
+    uint32_t low = 0, high = f->n_marks + 1;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        f->work.counts++;
+        if (tally_would_do(t, mark_at(f, mid)->cluster))
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low > f->n_marks ? FUTURE_NEVER : f->marks[low ? low - 1 : 0].at_ms;
+}
+
+static enum future_why why_never(struct future *f, const struct future_ask *ask)
+{
+    uint32_t steps = STEPS_PER_QUESTION;
+    struct crew crew;
+    if (!f->n_bookings)
+        return FUTURE_NO_ROOM;
+    struct cluster *end = copy_of(f, mark_at(f, f->n_marks)->cluster);
+    f->work.tries++;
+    crew_init(&crew, f->arena, end, ask->spec);
+    crew.steps = &steps;
+    bool fits = gang_place(&crew) == GANG_PLACED;
+    cluster_destroy(end);
+    return fits ? FUTURE_PROMISED : FUTURE_NO_ROOM;
+}
+
+static bool go_on_until_it_fits(struct seek *k)
+{
+    bool found = look(k);
+    while (!found && sweep_next(&k->sweep) != FUTURE_NEVER) {
+        sweep_on(&k->sweep);
+        found = look(k);
+    }
+    return found;
+}
+
+bool future_earliest(struct future *f, const struct future_ask *ask, struct promise *p)
+{
+    struct tally tally;
+    struct seek k = { .promise = p, .steps = STEPS_PER_QUESTION };
+    struct arena *scratch = arena_create();
+    bool found = false;
+    read_given(f);
+    *p = (struct promise){ .job = ask->job, .spec = ask->spec, .why = FUTURE_NO_ROOM };
+    p->at_ms = p->ends_ms = FUTURE_NEVER;
+    tally_init(&tally, scratch, f->marks[0].cluster, ask->spec);
+    uint64_t from = certainly_not_before(f, &tally);
+    if (from != FUTURE_NEVER) {
+        k.skipped = ARENA_ARRAY(scratch, f->n + 2 * f->n_bookings + 1, uint64_t);
+        sweep_begin(&k.sweep, f, ask, &tally, from);
+        found = go_on_until_it_fits(&k);
+        sweep_end(&k.sweep);
+        if (!found)
+            p->why = why_never(f, ask);
+    }
+    arena_destroy(scratch);
+    return found;
+}
+
+bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms, struct promise *p)
+{
+    struct sweep s;
+    uint32_t steps = STEPS_PER_QUESTION;
+    if (at_ms < f->now_ms || at_ms == FUTURE_NEVER)
+        return false;
+    read_given(f);
+    sweep_begin(&s, f, ask, NULL, at_ms);
+    bool holds = try_now(&s, &steps, p);
+    sweep_end(&s);
+    return holds;
+}
+
+/* ---- promises ---- */
+
+/* Takes what a stay holds wherever a promise begins meanwhile: all, or nothing. */
+static bool take_then(struct future *f, const struct stay *s)
+{
+    for (size_t i = 0; i < f->n_bookings; i++) {
+        const struct booking *b = &f->bookings[i];
+        if (b->stay.from_ms < s->from_ms || b->stay.from_ms >= s->to_ms ||
+            take(f, b->then, &s->held))
+            continue;
+        while (i-- > 0)
+            if (f->bookings[i].stay.from_ms >= s->from_ms && f->bookings[i].stay.from_ms < s->to_ms)
+                give(f, f->bookings[i].then, &s->held);
+        return false;
+    }
+    return true;
+}
+
+static void give_then(struct future *f, const struct stay *s)
+{
+    for (size_t i = 0; i < f->n_bookings; i++)
+        if (f->bookings[i].stay.from_ms >= s->from_ms && f->bookings[i].stay.from_ms < s->to_ms)
+            give(f, f->bookings[i].then, &s->held);
+}
+
+static void close_nodes(struct future *f, const struct held *h)
+{
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint32_t node = h->nodes[i];
+        f->closed[cluster_form(f->given, node)->host] = true;
+        if (!f->promised[node])
+            f->on_nodes[f->n_nodes++] = node;
+        f->promised[node] = true;
+    }
+}
+
+bool future_reserve(struct future *f, const struct promise *p)
+{
+    struct sweep s;
+    read_given(f);
+    struct booking b = { .stay = { .job = p->job, .from_ms = p->at_ms, .to_ms = p->ends_ms } };
+    b.stay.held = held_of(p->spec, p->places, p->n_places);
+    held_locate(&b.stay.held, f->given, f->arena);
+    sweep_begin(&s, f, NULL, NULL, p->at_ms);
+    b.then = s.state;
+    if (!take(f, b.then, &b.stay.held) || !take_then(f, &b.stay)) {
+        cluster_destroy(b.then);
+        return false;
+    }
+    if (f->n_bookings == f->cap_bookings) {
+        f->cap_bookings = f->cap_bookings ? f->cap_bookings * 2 : 8;
+        f->bookings = mem_resize(f->bookings, f->cap_bookings * sizeof *f->bookings);
+    }
+    size_t at = f->n_bookings++;
+    for (; at > 0 && f->bookings[at - 1].stay.from_ms > b.stay.from_ms; at--)
+        f->bookings[at] = f->bookings[at - 1];
+    f->bookings[at] = b;
+    close_nodes(f, &b.stay.held);
+    return true;
+}
+
+size_t future_promised(const struct future *f)
+{
+    return f->n_bookings;
+}
+
+bool future_closed(const struct future *f, uint32_t node)
+{
+    return f->n_bookings && f->closed[cluster_form(f->given, node)->host];
+}
+
+/* ---- what starts and ends meanwhile ---- */
+
+static bool on_closed(const struct future *f, const struct held *h)
+{
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint32_t node = held_node(h, f->given, i);
+        if (node != UINT32_MAX && future_closed(f, node))
+            return true;
+    }
+    return false;
+}
+
+bool future_allows(struct future *f, const struct future_release *starts, size_t n)
+{
+    size_t done = 0;
+    bool in_the_way = false;
+    for (size_t i = 0; i < n && f->n_bookings && !in_the_way; i++)
+        in_the_way = on_closed(f, &starts[i].held);
+    if (!in_the_way)
+        return true;
+    struct stay *stays = mem_new(n * sizeof *stays);
+    for (; done < n; done++) {
+        stays[done] =
+            (struct stay){ .to_ms = yet_to_come(f, starts[done].at_ms), .held = starts[done].held };
+        if (!take_then(f, &stays[done]))
+            break;
+    }
+    for (size_t i = 0; i < done; i++)
+        give_then(f, &stays[i]);
+    free(stays);
+    return done == n;
+}
+
+bool future_admit(struct future *f, const struct future_release *start)
+{
+    add_stay(f, ARENA_NEW(f->arena, struct stay), start);
+    if (!f->opened)
+        return true;
+    const struct stay *s = f->stays[f->n - 1];
+    if (!take(f, f->marks[0].cluster, &s->held)) {
+        f->n--;
+        return false;
+    }
+    if (!take_then(f, s)) {
+        give(f, f->marks[0].cluster, &s->held);
+        f->n--;
+        return false;
+    }
+    for (uint32_t i = 1; i < f->n_made && f->marks[i].at_ms < s->to_ms; i++)
+        take(f, f->marks[i].cluster, &s->held);
+    return true;
+}
+
+void future_end(struct future *f, uint64_t job, uint64_t at_ms)
+{
+    read_given(f);
+    uint64_t at = yet_to_come(f, at_ms);
+    for (size_t i = 0; i < f->n; i++) {
+        struct stay *s = f->stays[i];
+        if (s->job != job || s->to_ms <= at)
+            continue;
+        for (uint32_t m = 1; m < f->n_made; m++)
+            if (f->marks[m].at_ms >= at && f->marks[m].at_ms < s->to_ms)
+                give(f, f->marks[m].cluster, &s->held);
+        for (size_t k = 0; k < f->n_bookings; k++)
+            if (f->bookings[k].stay.from_ms >= at && f->bookings[k].stay.from_ms < s->to_ms)
+                give(f, f->bookings[k].then, &s->held);
+        s->to_ms = at;
+    }
+    qsort(f->stays, f->n, sizeof *f->stays, by_end);
+}
+
+struct future_work future_work(const struct future *f)
+{
+    return f->work;
+}

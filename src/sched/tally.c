@@ -1,0 +1,96 @@
+/* Sums per group over the nodes, with the nodes' parts kept, so that a node that changed costs one
+ * look at it. Ports are left out: they are shared by the nodes of a host, and a part has to depend
+ * on its node alone. */
+#include "sched/tally.h"
+
+#include "sched/fit.h"
+
+void tally_init(struct tally *t, struct arena *arena, struct cluster *c, const struct job_spec *job)
+{
+    *t = (struct tally){ .n_nodes = cluster_count(c) };
+    crew_init(&t->crew, arena, c, job);
+    size_t n = t->crew.n_groups;
+    t->units = ARENA_ARRAY(arena, n * t->n_nodes, uint32_t);
+    t->allowed = ARENA_ARRAY(arena, n * t->n_nodes, bool);
+    t->of_use = ARENA_ARRAY(arena, t->n_nodes, bool);
+    t->sums = ARENA_ARRAY(arena, n, uint64_t);
+    for (uint32_t node = 0; node < t->n_nodes; node++)
+        for (size_t i = 0; i < n; i++) {
+            bool allowed = fit_allowed(&t->crew, &t->crew.groups[i], node);
+            t->allowed[node * n + i] = allowed;
+            t->of_use[node] = t->of_use[node] || allowed;
+        }
+    t->crew.cluster = NULL; /* may not live as long */
+    for (size_t i = 0; i < n; i++)
+        t->too_few += t->crew.groups[i].least > 0;
+}
+
+static uint32_t count_units(const struct cluster *c, const struct group *g, uint32_t node)
+{
+    uint64_t units = g->apart && g->least > 1 ? 1 : g->least;
+    for (size_t i = 0; i < g->n_demands && units; i++)
+        if (g->demands[i].kind != DEMAND_PORT && g->demands[i].kind != DEMAND_PORTS)
+            units = demand_slots(c, node, &g->demands[i], units);
+    return (uint32_t)units;
+}
+
+void tally_node(struct tally *t, const struct cluster *c, uint32_t node)
+{
+    size_t n = t->crew.n_groups;
+    for (size_t i = 0; i < n && t->of_use[node]; i++) {
+        const struct group *g = &t->crew.groups[i];
+        uint32_t *units = &t->units[node * n + i];
+        if (!t->allowed[node * n + i])
+            continue;
+        t->too_few -= t->sums[i] < g->least;
+        t->sums[i] -= *units;
+        *units = count_units(c, g, node);
+        t->sums[i] += *units;
+        t->too_few += t->sums[i] < g->least;
+    }
+}
+
+void tally_count(struct tally *t, const struct cluster *c)
+{
+    size_t n = t->crew.n_groups;
+    t->too_few = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct group *g = &t->crew.groups[i];
+        t->sums[i] = 0;
+        for (uint32_t node = 0; node < t->n_nodes; node++)
+            if (t->allowed[node * n + i])
+                t->sums[i] += t->units[node * n + i] = count_units(c, g, node);
+        t->too_few += t->sums[i] < g->least;
+    }
+}
+
+bool tally_would_do(const struct tally *t, const struct cluster *c)
+{
+    size_t n = t->crew.n_groups;
+    for (size_t i = 0; i < n; i++) {
+        const struct group *g = &t->crew.groups[i];
+        uint64_t sum = 0;
+        for (uint32_t node = 0; node < t->n_nodes && sum < g->least; node++)
+            if (t->allowed[node * n + i])
+                sum += count_units(c, g, node);
+        if (sum < g->least)
+            return false;
+    }
+    return true;
+}
+
+bool tally_enough(const struct tally *t)
+{
+    return t->too_few == 0;
+}
+
+bool tally_is_certain(const struct tally *t)
+{
+    const struct job_spec *job = t->crew.job;
+    if (t->crew.n_groups != 1 || t->crew.groups[0].size != 1)
+        return false;
+    for (size_t i = 0; i < job->n_gangs; i++)
+        if (job->gangs[i].min)
+            return false;
+    return t->crew.groups[0].members[0].want->role->n_ports == 0;
+}
