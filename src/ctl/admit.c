@@ -34,14 +34,6 @@ static bool asks_array(const struct job_spec *j)
 {
     return j->array > 0;
 }
-static bool asks_capacity(const struct job_spec *j)
-{
-    return j->capacity == CAPACITY_IDLE;
-}
-static bool asks_spot(const struct job_spec *j)
-{
-    return j->spot_bid_milli > 0;
-}
 static bool asks_after_role(const struct job_spec *j)
 {
     return any_role(j, role_after);
@@ -106,10 +98,6 @@ static bool asks_auth(const struct job_spec *j)
 {
     return j->inputs.registry_auth != NULL;
 }
-static bool asks_preemptible(const struct job_spec *j)
-{
-    return j->preemptible;
-}
 
 static const struct {
     const char *path;
@@ -123,16 +111,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "array: this server runs one job a submission",
       .hint = "submit it once for each index" },
-    { .path = "capacity",
-      .asked = asks_capacity,
-      .severity = SEVERITY_ERROR,
-      .what = "capacity: idle capacity is not lent out here",
-      .hint = "leave it out, or write guaranteed" },
-    { .path = "spot_bid",
-      .asked = asks_spot,
-      .severity = SEVERITY_ERROR,
-      .what = "spot_bid: nothing is auctioned here",
-      .hint = "leave it out" },
     { .path = "roles.*.after",
       .asked = asks_after_role,
       .severity = SEVERITY_ERROR,
@@ -212,11 +190,6 @@ static const struct {
       .severity = SEVERITY_WARNING,
       .what = "notify: nobody is told by this server",
       .hint = "muster wait JOB" },
-    { .path = "preemptible",
-      .asked = asks_preemptible,
-      .severity = SEVERITY_WARNING,
-      .what = "preemptible: nothing is evicted by this server",
-      .hint = "" },
     { .path = "place.topology",
       .asked = asks_near,
       .severity = SEVERITY_WARNING,

@@ -36,6 +36,7 @@ struct ack {
 
 struct counters {
     uint64_t turns, commits, commits_failed, facts, plans, submitted;
+    uint64_t evicted, promised, late; /* late: started after the time first promised */
 };
 
 struct ctl {
@@ -115,6 +116,8 @@ void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by
  * in any case. false: none is left, nothing was done. */
 bool settle_restart(struct ctl *, struct live_job *, enum end_class, bool counted,
                     const char *what);
+/* Its places are wanted by another job: it is ended and waits again, at no cost in retries. */
+void settle_evict(struct ctl *, struct live_job *, uint64_t by, const char *text);
 /* This attempt is ended and followed by another that costs no retry. */
 void settle_turn(struct ctl *, struct live_job *, uint32_t flat);
 /* A job that holds nothing: final at once. */

@@ -63,6 +63,9 @@ struct live_notes {
     bool force;                /* SIGKILL at once */
     bool has_after;            /* waits for other jobs */
     bool has_peers;            /* first starts together with other jobs */
+    bool claims;               /* others were ended so that it can start */
+    bool idle;                 /* runs on capacity that its queue is not sure of */
+    uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
     uint64_t shape;            /* want_shape() of its spec; 0: not known */
 };
 
@@ -88,6 +91,7 @@ struct live_job {
     struct line *line;    /* in which it waits; NULL: in none */
     bool waits;           /* is in the waiting list */
     bool touched;         /* is in the turn's list */
+    uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
     enum stop_level stop_sent;
     struct wait_reason why;      /* of the last plan; texts: only .text is kept (in reason) */
     struct live_refusal refusal; /* for that reason */

@@ -82,6 +82,11 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "after", true);
     if (notes->has_peers)
         text_bool(arena, map, "peers", true);
+    if (notes->claims)
+        text_bool(arena, map, "claims", true);
+    if (notes->idle)
+        text_bool(arena, map, "idle", true);
+    put(arena, map, "promised", notes->promised_ms);
     put(arena, map, "shape", notes->shape);
     struct text_node *avoid = notes->avoid.n ? text_list(arena, map, "avoid") : NULL;
     for (size_t i = 0; i < notes->avoid.n; i++)
@@ -102,6 +107,9 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->force = flag(map, "force");
     notes->has_after = flag(map, "after");
     notes->has_peers = flag(map, "peers");
+    notes->claims = flag(map, "claims");
+    notes->idle = flag(map, "idle");
+    notes->promised_ms = number(map, "promised");
     notes->shape = number(map, "shape");
     const struct text_node *avoid = map ? text_get(map, "avoid") : NULL;
     notes->avoid = (struct words){ 0 };

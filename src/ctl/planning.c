@@ -272,6 +272,10 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     job->row.not_before_ms = job->row.started_ms = 0;
     job->stop_sent = STOP_NONE;
     job->refusal = (struct live_refusal){ .count = 0 };
+    ctl->counters.late += job->notes.promised_ms && core_now(ctl) > job->notes.promised_ms;
+    job->notes.promised_ms = job->expected_ms = 0;
+    job->notes.claims = false;
+    job->notes.idle = entry->idle;
     reset_tasks(ctl, job);
     put_places(ctl, job, entry, 1);
     if (job->wants_place)
@@ -312,6 +316,37 @@ bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *
     return more->n > 0;
 }
 
+/* Another job has more right to its places. */
+static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
+{
+    char text[LIVE_REASON_MAX];
+    struct live_job *by = live_find(ctl->live, entry->by);
+    if (live_closing(job) || !job_state_holds(job->row.state))
+        return;
+    if (entry->by && !by)
+        return;
+    if (by) {
+        snprintf(text, sizeof text, "makes room for job %llu (%.80s)",
+                 (unsigned long long)by->row.number, by->row.name);
+        by->notes.claims = true;
+        event_job_row(ctl, by);
+    } else {
+        snprintf(text, sizeof text, "its bid is below the price of its nodes");
+    }
+    settle_evict(ctl, job, by ? by->row.number : 0, text);
+}
+
+/* The first time that is promised stays; what is expected moves with what happens. */
+static void promise(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
+{
+    job->expected_ms = entry->at_ms;
+    if (job->notes.promised_ms)
+        return;
+    job->notes.promised_ms = entry->at_ms;
+    ctl->counters.promised++;
+    event_job_row(ctl, job);
+}
+
 static void apply(struct ctl *ctl, const struct plan_entry *entry)
 {
     struct live_job *job = live_find(ctl->live, entry->job);
@@ -321,6 +356,10 @@ static void apply(struct ctl *ctl, const struct plan_entry *entry)
         allocate(ctl, job, entry);
     else if (entry->kind == PLAN_MORE)
         place_more(ctl, job, entry);
+    else if (entry->kind == PLAN_EVICT)
+        evict(ctl, job, entry);
+    else if (entry->kind == PLAN_RESERVE)
+        promise(ctl, job, entry);
     else if (entry->kind == PLAN_WAIT && job->waits)
         keep_waiting(ctl, job, &entry->reason);
     else if (entry->kind == PLAN_WAIT)

@@ -440,6 +440,18 @@ bool settle_restart(struct ctl *ctl, struct live_job *job, enum end_class class,
     return true;
 }
 
+void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const char *text)
+{
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    if (by)
+        text_int(ctl->scratch, body, "evicted_for", (int64_t)by);
+    job->row.outcome = OUTCOME_REQUEUED;
+    job->row.not_before_ms = 0;
+    job->notes.end_by = BY_POLICY;
+    ctl->counters.evicted++;
+    event_job(ctl, job, JOB_EV_RESTART, text, body);
+}
+
 static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *verdict)
 {
     char text[LIVE_REASON_MAX];

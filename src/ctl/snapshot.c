@@ -58,7 +58,10 @@ static uint32_t user_of(struct making *m, uint32_t queue, const char *owner)
 static struct sched_job *add_job(struct making *m, const struct live_job *job)
 {
     struct sched_job *one = &m->jobs[m->out->n_jobs++];
-    *one = (struct sched_job){ .id = job->row.id, .spec = job->spec };
+    *one = (struct sched_job){ .id = job->row.id,
+                               .spec = job->spec,
+                               .promised_ms = job->notes.promised_ms,
+                               .claims = job->notes.claims };
     one->queue = queue_of(m, job->row.queue);
     one->user = user_of(m, one->queue, job->row.owner);
     return one;
@@ -203,7 +206,8 @@ static void add_running(struct making *m)
                                                  .stride = sizeof *job->tasks,
                                                  .n = job->row.tasks },
                                        .started_ms = job->row.started_ms,
-                                       .leaving = live_closing(job) };
+                                       .leaving = live_closing(job),
+                                       .idle = job->notes.idle };
         one->queue = queue_of(m, job->row.queue);
         one->user = user_of(m, one->queue, job->row.owner);
         if (job->spec->limits.run_time_ms.has)

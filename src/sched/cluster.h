@@ -19,7 +19,8 @@ struct node_spec { /* as declared or detected */
     const char *gpu_type; /* "" unknown */
     struct pairs labels;
     struct amounts custom;
-    bool declared; /* said to be so by the configuration, may be larger than the machine */
+    uint64_t price_milli; /* what a spot job has to bid; 0: nothing */
+    bool declared;        /* said to be so by the configuration, may be larger than the machine */
 };
 
 struct cluster; /* owns copies of its nodes */

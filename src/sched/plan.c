@@ -1,14 +1,14 @@
 /* The pass: one clone of the cluster, the jobs in the order of their ranks.
  *
- * Within a pass room only shrinks, so a job of the same shape as one that did not fit does not fit
- * either: it gets the same reason without a look. Past `depth` blocked jobs nothing is looked at
- * any more. */
+ * Within a pass room only shrinks and promises only come to it, so a job of the same shape as one
+ * that did not fit does not fit either: it gets the same reason without a look. Past `depth`
+ * blocked jobs nothing is looked at any more. The first blocked job of a queue is promised the
+ * earliest time that it fits, and nothing that starts after it in the pass may delay that. */
 #include "sched/plan.h"
 
-#include "base/map.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
-#include "sched/order.h"
+#include "sched/pass.h"
 #include "sched/reason.h"
 
 #include <string.h>
@@ -16,42 +16,33 @@
 #define DEPTH_DEFAULT 256u
 #define PASS_STEPS    131072u /* of exhaustive search, for all jobs of a pass together */
 
-struct waiting { /* becomes an entry at the end: most jobs wait, and entries are large */
-    uint64_t job;
-    const struct wait_reason *reason;
-    uint32_t ahead;
-};
-
-struct pass {
-    const struct sched_snapshot *snapshot;
-    uint64_t now_ms;
-    struct arena *arena;     /* of the plan */
-    struct cluster *cluster; /* the clone */
-    struct quota *quota;
-    struct order *order;
-    struct vector total;
-    uint32_t *started;  /* of each job and those alike behind it */
-    struct map *failed; /* shape -> reason */
-    uint32_t depth, blocked, steps;
-    struct wait_reason ahead, after;
-    uint32_t in_line; /* jobs of the order that wait for room so far */
-    uint64_t first_blocked;
-    struct waiting *waits;
-    size_t n_waits;
-    struct plan plan;
-    size_t cap;
-};
-
-static struct plan_entry *add_entry(struct pass *pass)
+static struct plan_entry *add_to(struct pass *pass, struct entries *list)
 {
-    if (pass->plan.n == pass->cap) {
-        pass->cap = pass->cap ? 2 * pass->cap : 16;
-        struct plan_entry *wider = ARENA_ARRAY(pass->arena, pass->cap, struct plan_entry);
-        if (pass->plan.n)
-            memcpy(wider, pass->plan.at, pass->plan.n * sizeof *wider);
-        pass->plan.at = wider;
+    if (list->n == list->cap) {
+        list->cap = list->cap ? 2 * list->cap : 16;
+        struct plan_entry *wider = ARENA_ARRAY(pass->arena, list->cap, struct plan_entry);
+        if (list->n)
+            memcpy(wider, list->at, list->n * sizeof *wider);
+        list->at = wider;
     }
-    return &pass->plan.at[pass->plan.n++];
+    return &list->at[list->n++];
+}
+
+struct plan_entry *pass_entry(struct pass *pass)
+{
+    return add_to(pass, &pass->entries);
+}
+
+struct plan_entry *pass_later(struct pass *pass)
+{
+    return add_to(pass, &pass->others);
+}
+
+struct wait_reason *pass_reason(struct pass *pass, const struct wait_reason *reason)
+{
+    struct wait_reason *kept = ARENA_NEW(pass->arena, struct wait_reason);
+    *kept = *reason;
+    return kept;
 }
 
 static void add_wait(struct pass *pass, uint64_t job, const struct wait_reason *reason,
@@ -63,15 +54,11 @@ static void add_wait(struct pass *pass, uint64_t job, const struct wait_reason *
 static void add_placed(struct pass *pass, enum plan_kind kind, uint64_t job,
                        const struct crew *crew)
 {
-    *add_entry(pass) = (struct plan_entry){
+    *pass_entry(pass) = (struct plan_entry){
         .kind = kind, .job = job, .tasks = crew->places, .n_tasks = crew->n_places
     };
 }
 
-static const struct sched_job *job_at(const struct pass *pass, size_t i)
-{
-    return &pass->snapshot->jobs[i];
-}
 /* How many of the job and those alike behind it still wait; the id of the first of them. */
 static uint32_t left(const struct pass *pass, size_t i)
 {
@@ -91,70 +78,64 @@ static void charge(struct pass *pass, const struct sched_job *job)
 
 /* ---- tasks of running jobs ---- */
 
-static void plan_more(struct pass *pass, const struct sched_more *more)
+/* What a job cannot go on without comes first; what it grows by, after all that wait. */
+static void plan_more(struct pass *pass, const struct sched_more *more, bool growth)
 {
     struct crew crew;
     crew_init_more(&crew, pass->arena, pass->cluster, more);
+    if (crew.trickles != growth)
+        return;
     crew.steps = &pass->steps;
     enum gang_answer answer = gang_place(&crew);
-    if (answer == GANG_PLACED) {
-        add_placed(pass, PLAN_MORE, more->id, &crew);
-        return;
-    }
-    struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
-    *reason = reason_now(&crew, answer);
-    if (crew.trickles) {
-        crew_init_more(&crew, pass->arena, pass->cluster, more);
-        gang_place_some(&crew);
-        if (crew.n_places > 0) {
-            add_placed(pass, PLAN_MORE, more->id, &crew);
-            pass->plan.at[pass->plan.n - 1].reason = *reason;
-            return;
+    struct wait_reason reason = { .why = WAIT_NONE };
+    if (answer != GANG_PLACED) {
+        reason = reason_now(&crew, answer);
+        crew.n_places = 0;
+        if (growth) {
+            crew_init_more(&crew, pass->arena, pass->cluster, more);
+            gang_place_some(&crew);
         }
     }
-    add_wait(pass, more->id, reason, 0);
+    const struct held held = held_of(more->spec, crew.places, crew.n_places);
+    const struct future_release release = { .at_ms = pass->now_ms + pass_lasts(pass, more->spec),
+                                            .job = more->id,
+                                            .held = held };
+    if (crew.n_places && growth && !future_allows(pass->future, &release, 1)) {
+        held_give(pass->cluster, &held);
+        reason = reason_plain(WAIT_RESERVED);
+        reason.blocker = pass->promised_to;
+        crew.n_places = 0;
+    }
+    if (crew.n_places == 0) {
+        add_wait(pass, more->id, pass_reason(pass, &reason), 0);
+        return;
+    }
+    future_admit(pass->future, &release);
+    add_placed(pass, PLAN_MORE, more->id, &crew);
+    pass->entries.at[pass->entries.n - 1].reason = reason;
 }
 
 /* ---- waiting jobs ---- */
-
-/* NULL: placed. */
-static const struct wait_reason *place_job(struct pass *pass, size_t i)
-{
-    const struct sched_job *job = job_at(pass, i);
-    uint64_t shape = want_shape(job->spec);
-    const struct wait_reason *known = map_get(pass->failed, shape);
-    if (known)
-        return known;
-    struct crew crew;
-    crew_init(&crew, pass->arena, pass->cluster, job->spec);
-    crew.steps = &pass->steps;
-    enum gang_answer answer = gang_place(&crew);
-    if (answer == GANG_PLACED) {
-        add_placed(pass, PLAN_ADMIT, first_left(pass, i), &crew);
-        return NULL;
-    }
-    struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
-    *reason = reason_now(&crew, answer);
-    map_set(pass->failed, shape, reason);
-    return reason;
-}
 
 /* NULL: the queue and the user may have what the job asks. */
 static const struct wait_reason *over_quota(struct pass *pass, size_t i)
 {
     const struct sched_job *job = job_at(pass, i);
     const struct vector demand = vector_of_job(job->spec);
+    if (start_idle(pass, i))
+        return NULL; /* not counted there */
     struct quota_look look = quota_ask(pass->quota, job->queue, job->user, &demand);
     if (look.answer == QUOTA_SURE || look.answer == QUOTA_BORROWED)
         return NULL;
-    struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
-    *reason = reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &demand);
-    return reason;
+    const struct wait_reason reason =
+        reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &demand);
+    return pass_reason(pass, &reason);
 }
 
 static void start(struct pass *pass, size_t i)
 {
-    charge(pass, job_at(pass, i));
+    if (!start_idle(pass, i))
+        charge(pass, job_at(pass, i));
     pass->started[i]++;
     if (left(pass, i) > 0)
         order_again(pass->order, i, first_left(pass, i));
@@ -169,35 +150,48 @@ static void keep_waiting(struct pass *pass, size_t i, const struct wait_reason *
 static void blocked(struct pass *pass, size_t i, const struct rank *rank,
                     const struct wait_reason *reason)
 {
-    pass->first_blocked = pass->first_blocked ? pass->first_blocked : rank->id;
     order_blocked(pass->order, i, rank);
     pass->blocked++;
     keep_waiting(pass, i, reason);
 }
 
-/* The clone's places are taken by all jobs of the bundle, or the clone is thrown away. */
+static void give_back(struct pass *pass, const struct future_release *placed, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        held_give(pass->cluster, &placed[k].held);
+}
+
+/* Places for all jobs of the bundle, or none. */
 static const struct wait_reason *place_bundle(struct pass *pass, const size_t *jobs, size_t n)
 {
     struct crew *crews = ARENA_ARRAY(pass->arena, n, struct crew);
-    struct cluster *trial = cluster_clone(pass->cluster);
+    struct future_release *placed = ARENA_ARRAY(pass->arena, n, struct future_release);
     for (size_t k = 0; k < n; k++) {
         const struct job_spec *spec = job_at(pass, jobs[k])->spec;
-        crew_init(&crews[k], pass->arena, trial, spec);
+        crew_init(&crews[k], pass->arena, pass->cluster, spec);
         crews[k].steps = &pass->steps;
         enum gang_answer answer = gang_place(&crews[k]);
-        if (answer == GANG_PLACED)
+        placed[k] = (struct future_release){ .at_ms = pass->now_ms + pass_lasts(pass, spec),
+                                             .job = job_at(pass, jobs[k])->id };
+        if (answer == GANG_PLACED) {
+            placed[k].held = held_of(spec, crews[k].places, crews[k].n_places);
             continue;
-        struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
-        *reason = reason_now(&crews[k], answer);
-        reason->text = arena_printf(pass->arena, "%u jobs start together; %s: %s", (unsigned)n,
-                                    spec->name ? spec->name : "", reason->text);
-        cluster_destroy(trial);
-        return reason;
+        }
+        struct wait_reason reason = reason_now(&crews[k], answer);
+        reason.text = arena_printf(pass->arena, "%u jobs start together; %s: %s", (unsigned)n,
+                                   spec->name ? spec->name : "", reason.text);
+        give_back(pass, placed, k);
+        return pass_reason(pass, &reason);
     }
-    cluster_destroy(pass->cluster);
-    pass->cluster = trial;
+    if (!future_allows(pass->future, placed, n)) {
+        struct wait_reason reason = reason_plain(WAIT_RESERVED);
+        reason.blocker = pass->promised_to;
+        give_back(pass, placed, n);
+        return pass_reason(pass, &reason);
+    }
     for (size_t k = 0; k < n; k++) {
-        add_placed(pass, PLAN_ADMIT, job_at(pass, jobs[k])->id, &crews[k]);
+        future_admit(pass->future, &placed[k]);
+        add_placed(pass, PLAN_ADMIT, placed[k].job, &crews[k]);
         start(pass, jobs[k]);
     }
     return NULL;
@@ -248,12 +242,24 @@ static void plan_job(struct pass *pass, size_t i, const struct rank *rank)
         return;
     }
     const struct wait_reason *why = over_quota(pass, i);
+    bool over = why != NULL;
     if (!why)
-        why = place_job(pass, i);
-    if (why)
-        blocked(pass, i, rank, why);
-    else
+        why = start_job(pass, i, rank->id);
+    if (!why) {
         start(pass, i);
+        return;
+    }
+    bool claims =
+        !over && why->why == WAIT_RESOURCE && !rank->claims && claim_room(pass, i, rank->id);
+    if (!over && (claims || rank->claims || order_first_blocked(pass->order, i)))
+        why = start_later(pass, i, rank->id, why);
+    if (claims || (!over && rank->claims)) {
+        struct wait_reason *evicting = pass_reason(pass, why);
+        evicting->why = WAIT_EVICTING;
+        evicting->text = arena_printf(pass->arena, "others are being ended for it; %s", why->text);
+        why = evicting;
+    }
+    blocked(pass, i, rank, why);
 }
 
 /* Those that no turn comes to: a back-off, other jobs. */
@@ -290,8 +296,26 @@ static void count_running(struct pass *pass)
     const struct sched_snapshot *s = pass->snapshot;
     for (size_t i = 0; i < s->n_running; i++) {
         struct vector held = vector_of_job(s->running[i].held.spec);
-        quota_charge(pass->quota, s->running[i].queue, s->running[i].user, &held);
+        if (!s->running[i].idle)
+            quota_charge(pass->quota, s->running[i].queue, s->running[i].user, &held);
     }
+}
+
+/* Jobs without a limit are taken to run as long as usual. */
+static void make_future(struct pass *pass)
+{
+    const struct sched_snapshot *s = pass->snapshot;
+    struct future_release *ends = ARENA_ARRAY(pass->arena, s->n_running, struct future_release);
+    for (size_t i = 0; i < s->n_running; i++) {
+        const struct sched_running *r = &s->running[i];
+        uint64_t began = r->started_ms ? r->started_ms : pass->now_ms;
+        ends[i] = (struct future_release){ .at_ms = r->ends_ms, .job = r->id, .held = r->held };
+        if (r->leaving)
+            ends[i].at_ms = pass->now_ms + r->held.spec->limits.grace_ms;
+        else if (!r->ends_ms)
+            ends[i].at_ms = began + pass_lasts(pass, r->held.spec);
+    }
+    pass->future = future_create(pass->cluster, pass->now_ms, ends, s->n_running, pass->arena);
 }
 
 static void pass_begin(struct pass *pass)
@@ -302,6 +326,7 @@ static void pass_begin(struct pass *pass)
     pass->failed = map_create();
     pass->depth = s->depth ? s->depth : DEPTH_DEFAULT;
     pass->steps = PASS_STEPS;
+    pass->leaving = ARENA_ARRAY(pass->arena, s->n_running, bool);
     pass->ahead = reason_plain(WAIT_AHEAD);
     pass->after = reason_plain(WAIT_AFTER);
     pass->total = total_of(pass->cluster);
@@ -309,21 +334,25 @@ static void pass_begin(struct pass *pass)
     pass->started = ARENA_ARRAY(pass->arena, s->n_jobs, uint32_t);
     pass->waits = ARENA_ARRAY(pass->arena, s->n_jobs + s->n_more, struct waiting);
     count_running(pass);
+    make_future(pass);
     pass->order = order_create(pass->arena, s, pass->quota, &pass->total, pass->now_ms);
 }
 
 static struct plan pass_end(struct pass *pass)
 {
     for (size_t i = 0; i < pass->n_waits; i++) {
-        struct plan_entry *e = add_entry(pass);
+        struct plan_entry *e = pass_entry(pass);
         e->kind = PLAN_WAIT;
         e->job = pass->waits[i].job;
         e->reason = *pass->waits[i].reason;
         e->reason.ahead = pass->waits[i].ahead;
     }
+    for (size_t i = 0; i < pass->others.n; i++)
+        *pass_entry(pass) = pass->others.at[i];
     map_destroy(pass->failed);
+    future_destroy(pass->future);
     cluster_destroy(pass->cluster);
-    return pass->plan;
+    return (struct plan){ .at = pass->entries.at, .n = pass->entries.n };
 }
 
 struct plan sched_plan(const struct sched_snapshot *snapshot, uint64_t now_ms, struct arena *arena)
@@ -332,10 +361,13 @@ struct plan sched_plan(const struct sched_snapshot *snapshot, uint64_t now_ms, s
     struct rank rank;
     size_t i;
     pass_begin(&pass);
+    claim_prices(&pass);
     for (size_t k = 0; k < snapshot->n_more; k++)
-        plan_more(&pass, &snapshot->more[k]);
+        plan_more(&pass, &snapshot->more[k], false);
     while (order_next(pass.order, &i, &rank))
         plan_job(&pass, i, &rank);
+    for (size_t k = 0; k < snapshot->n_more; k++)
+        plan_more(&pass, &snapshot->more[k], true);
     for (size_t k = 0; k < snapshot->n_jobs; k++)
         held_back(&pass, k);
     return pass_end(&pass);
@@ -354,7 +386,9 @@ int sched_possible(const struct cluster *cluster, const struct job_spec *job, st
     struct cluster *empty = cluster_clone_empty(cluster);
     struct arena *scratch = arena_create();
     struct crew crew;
-    crew_init(&crew, scratch, empty, job);
+    struct job_spec any_price = *job;
+    any_price.spot_bid_milli = 0; /* prices fall, too */
+    crew_init(&crew, scratch, empty, &any_price);
     enum gang_answer answer = gang_place(&crew);
     /* A job too large to be certain about is let in; its wait reason will say so. */
     bool possible =

@@ -102,12 +102,14 @@ struct plan_entry {
     struct task_place *tasks;
     uint32_t n_tasks;
     uint64_t at_ms; /* RESERVE: starts by then; EVICT: gone by then */
-    uint64_t by;    /* EVICT: the job it makes room for */
+    uint64_t by;    /* EVICT: the job it makes room for, 0: its bid is too low; RESERVE: whose end
+                       it rests on */
+    bool idle;      /* ADMIT: on capacity that its queue is not sure of and does not count */
     struct wait_reason
         reason; /* WAIT; MORE: of those that found no place, WAIT_NONE when all did */
 };
 struct plan {
-    struct plan_entry *at; /* MORE, then ADMIT, each in its order, then the rest */
+    struct plan_entry *at; /* MORE and ADMIT in the order of turns, then WAIT, EVICT, RESERVE */
     size_t n;
 };
 /* All of plan lives in arena. Gangs are all-or-nothing across roles; a gang that does not fit takes

@@ -123,6 +123,9 @@ static struct wait_reason misfit_reason(const struct crew *crew, const struct sh
         word_type(crew, s->group, &r);
     } else if (s->misfit == MISFIT_LABEL) {
         word_label(crew, &r);
+    } else if (s->misfit == MISFIT_PRICE) {
+        r.resource = "price";
+        r.text = "no node it could use costs as little as it bids";
     } else {
         const char *names = joined(crew->arena, &crew->job->placing.nodes);
         r.resource = arena_printf(crew->arena, "node %s", names);
@@ -365,6 +368,7 @@ struct wait_reason reason_plain(enum wait_why why)
         [WAIT_AHEAD] = "jobs ahead of it in the queue come first",
         [WAIT_TIME] = "waits a while before it is tried again",
         [WAIT_AFTER] = "other jobs must end first",
+        [WAIT_RESERVED] = "there is room, and starting now would delay one that was promised it",
     };
     return (struct wait_reason){
         .why = why, .resource = "", .node = "", .role = "", .text = text[why]

@@ -59,7 +59,10 @@ enum misfit want_misfit(const struct want *w, const struct form *f)
         if (!has || strcmp(has, placing->labels.at[i].value) != 0)
             return MISFIT_LABEL;
     }
-    return typed(&w->role->resources.gpu_types, f->spec.gpu_type) ? MISFIT_NONE : MISFIT_TYPE;
+    if (!typed(&w->role->resources.gpu_types, f->spec.gpu_type))
+        return MISFIT_TYPE;
+    bool outbid = w->job->spot_bid_milli && w->job->spot_bid_milli < f->spec.price_milli;
+    return outbid ? MISFIT_PRICE : MISFIT_NONE;
 }
 
 /* ---- shape: 64 bits over everything that placing looks at ---- */

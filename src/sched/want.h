@@ -23,7 +23,7 @@ void want_init(struct want *, const struct job_spec *, uint32_t role);
 bool want_is_nothing(const struct want *);
 
 /* Why a node is out of the question for a task, whatever is free there. */
-enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE };
+enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE, MISFIT_PRICE };
 enum misfit want_misfit(const struct want *, const struct form *);
 
 #endif

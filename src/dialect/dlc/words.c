@@ -21,7 +21,7 @@ static const struct dlc_status statuses[] = {
     { "Queuing", JOB_QUEUED, false, "waits for resources" },
     { "Queuing", JOB_SUSPENDED, false, "held until it is resumed" },
     { "Dequeued", JOB_NONE, false, "left the queue; placed at the same time here" },
-    { "Bidding", JOB_NONE, false, "waits for its bid to win; nothing is auctioned here" },
+    { "Bidding", JOB_NONE, false, "waits for its bid to win; queued here" },
     { "EnvPreparing", JOB_STARTING, false, "placed, its tasks are being started" },
     { "SanityChecking", JOB_NONE, false, "nodes are being checked; not done here" },
     { "Running", JOB_RUNNING, false, "its tasks run" },

@@ -1,0 +1,67 @@
+/* One pass of the scheduler, for the files that share it: plan.c whose turn it is, start.c a job
+ * that may start, claim.c room that is made by ending others. */
+#ifndef SCHED_PASS_H
+#define SCHED_PASS_H
+
+#include "base/map.h"
+#include "sched/future.h"
+#include "sched/order.h"
+
+#define RUN_MS_DEFAULT 86400000ull /* of jobs without a limit, unless the snapshot says */
+
+struct waiting { /* becomes an entry at the end: most jobs wait, and entries are large */
+    uint64_t job;
+    const struct wait_reason *reason;
+    uint32_t ahead;
+};
+
+struct pass {
+    const struct sched_snapshot *snapshot;
+    uint64_t now_ms;
+    struct arena *arena;     /* of the plan */
+    struct cluster *cluster; /* the clone */
+    struct quota *quota;
+    struct order *order;
+    struct future *future;
+    struct vector total;
+    uint32_t *started;  /* of each job and those alike behind it */
+    struct map *failed; /* shape -> reason */
+    uint32_t depth, blocked, steps;
+    uint32_t squeezes;    /* jobs that were fitted in beside promises */
+    uint32_t evictions;   /* jobs for which others were to be ended */
+    uint64_t promised_to; /* the first that something was promised in this pass */
+    bool *leaving;        /* per running job: ended by this pass too */
+    struct wait_reason ahead, after;
+    uint32_t in_line; /* jobs of the order that wait for room so far */
+    struct waiting *waits;
+    size_t n_waits;
+    struct entries {
+        struct plan_entry *at;
+        size_t n, cap;
+    } entries, others; /* others: EVICT and RESERVE */
+};
+
+static inline const struct sched_job *job_at(const struct pass *pass, size_t i)
+{
+    return &pass->snapshot->jobs[i];
+}
+struct plan_entry *pass_entry(struct pass *); /* a new one */
+struct plan_entry *pass_later(struct pass *); /* of EVICT and RESERVE, which come last */
+uint64_t pass_lasts(const struct pass *,
+                    const struct job_spec *); /* its run time, or the default */
+struct wait_reason *pass_reason(struct pass *, const struct wait_reason *);
+
+/* Does the job run on capacity that nobody was sure of, so that its queue does not count it? */
+bool start_idle(const struct pass *, size_t job);
+
+/* Places the job beside everything that is promised, as `id`. NULL: it starts. Else why not. */
+const struct wait_reason *start_job(struct pass *, size_t job, uint64_t id);
+/* It cannot start now: keeps room for it from the earliest time on. Its reason, with that time. */
+const struct wait_reason *start_later(struct pass *, size_t job, uint64_t id,
+                                      const struct wait_reason *);
+/* Ends others for it, when it may and that helps. true: some are being ended. */
+bool claim_room(struct pass *, size_t job, uint64_t id);
+/* Spot jobs whose bid is below the price of a node they hold. */
+void claim_prices(struct pass *);
+
+#endif
