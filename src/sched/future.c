@@ -150,6 +150,7 @@ static void read_given(struct future *f)
         f->n_marks = 1 + (uint32_t)(f->n / ENDS_PER_MARK);
         f->n_marks = f->n_marks < MARKS_MAX ? f->n_marks : MARKS_MAX;
         f->marks[0] = (struct mark){ .at_ms = f->now_ms, .cluster = copy_of(f, f->given) };
+        f->given = f->marks[0].cluster; /* the other may go */
         f->n_made = 1;
     }
     sort_stays(f);
@@ -571,6 +572,33 @@ bool future_reserve(struct future *f, const struct promise *p)
     f->bookings[at] = b;
     close_nodes(f, &b);
     return true;
+}
+
+/* The last promise of the job; SIZE_MAX when it has none. */
+static size_t booking_of(const struct future *f, uint64_t job)
+{
+    for (size_t i = f->n_bookings; i-- > 0;)
+        if (f->bookings[i].stay.job == job)
+            return i;
+    return SIZE_MAX;
+}
+
+void future_forget(struct future *f, uint64_t job)
+{
+    size_t at = booking_of(f, job);
+    if (at == SIZE_MAX)
+        return;
+    struct booking gone = f->bookings[at];
+    memmove(&f->bookings[at], &f->bookings[at + 1], (--f->n_bookings - at) * sizeof *f->bookings);
+    cluster_destroy(gone.then);
+    give_then(f, &gone.stay);
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        f->promised[f->on_nodes[i]] = false;
+        f->closed[cluster_form(f->given, f->on_nodes[i])->host] = false;
+    }
+    f->n_nodes = 0;
+    for (size_t i = 0; i < f->n_bookings; i++)
+        close_nodes(f, &f->bookings[i]);
 }
 
 size_t future_promised(const struct future *f)
