@@ -20,8 +20,8 @@
 
 #include <string.h>
 
-#define MARKS_MAX          8u
-#define ENDS_PER_MARK      64u
+#define MARKS_MAX          32u
+#define ENDS_PER_MARK      64u    /* at the least, and as many as a copy of the cluster costs */
 #define STEPS_PER_QUESTION 65536u /* of exhaustive search */
 
 struct stay { /* a job on its places */
@@ -147,7 +147,7 @@ static void read_given(struct future *f)
         f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
         f->promised = ARENA_ARRAY(f->arena, cluster_count(f->given), bool);
         f->on_nodes = ARENA_ARRAY(f->arena, cluster_count(f->given), uint32_t);
-        f->n_marks = 1 + (uint32_t)(f->n / ENDS_PER_MARK);
+        f->n_marks = 1 + (uint32_t)(f->n / (ENDS_PER_MARK + cluster_count(f->given) / 8));
         f->n_marks = f->n_marks < MARKS_MAX ? f->n_marks : MARKS_MAX;
         f->marks[0] = (struct mark){ .at_ms = f->now_ms, .cluster = copy_of(f, f->given) };
         f->given = f->marks[0].cluster; /* the other may go */
@@ -310,12 +310,24 @@ static bool window_stays(const struct sweep *s, uint64_t at_ms)
     return w.first == s->window.first && w.end == s->window.end;
 }
 
+/* The nodes of promises that are over, that begin, or that came into the job's reach. */
+static void look_at_changed(struct sweep *s, struct window before)
+{
+    for (size_t i = 0; i < s->f->n_bookings; i++) {
+        const struct stay *b = &s->f->bookings[i].stay;
+        if (b->to_ms == s->at_ms || (i >= before.first && i < s->window.first) ||
+            (i >= before.end && i < s->window.end))
+            look_at_places(s, &b->held);
+    }
+}
+
 /* On to the next moment: what ends first, then what begins. */
 static void sweep_on(struct sweep *s)
 {
     struct future *f = s->f;
+    struct window before = s->window;
     uint64_t now = s->at_ms = sweep_next(s);
-    bool turned = !window_stays(s, now);
+    bool turned = now == s->change_ms || !window_stays(s, now);
     s->window = window_at(s, now);
     for (; s->next < f->n && f->stays[s->next]->to_ms == now; s->next++) {
         give(f, s->state, f->stays[s->next]);
@@ -329,10 +341,9 @@ static void sweep_on(struct sweep *s)
             if (f->bookings[i].stay.from_ms == now)
                 take(f, s->state, &f->bookings[i].stay);
         find_change(s);
-        turned = true;
     }
-    for (uint32_t i = 0; turned && i < f->n_nodes; i++)
-        look_at(s, f->on_nodes[i]);
+    if (turned)
+        look_at_changed(s, before);
 }
 
 /* ---- the earliest moment ---- */
