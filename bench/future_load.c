@@ -5,7 +5,8 @@
  *   allows     may a job start beside those promises
  *   evict      whom to take from
  *
- *   future_load [NODES JOBS PROMISES]     prints one JSON document, microseconds of processor time */
+ *   future_load [NODES JOBS PROMISES]     prints one JSON document, microseconds of processor time
+ */
 #include "base/mem.h"
 #include "sched/evict.h"
 #include "sched/future.h"
@@ -181,6 +182,8 @@ int main(int argc, char **argv)
         l.promises = (uint32_t)strtoul(argv[3], NULL, 10);
     }
     make(&l);
+    struct cluster *once = cluster_clone(l.cluster); /* what a cluster keeps of itself is made */
+    cluster_destroy(once);
     struct future *f = future_of(&l);
     printf("{\n");
     ask(&l, f, "first question", job_of(&l, 4, 8));

@@ -233,6 +233,9 @@ struct offers {
     size_t n;
     uint32_t *members; /* victims, offer by offer */
     size_t n_members;
+    const struct piece *pieces; /* node by node, on a node by rank */
+    const bool *lacks;          /* groups for which there are too few units */
+    struct cost most; /* of a set that is known: who costs more alone is in no cheaper one */
 };
 
 static bool move_pieces(struct evict *e, const struct piece *p, size_t n, bool give)
@@ -252,12 +255,12 @@ static bool move_pieces(struct evict *e, const struct piece *p, size_t n, bool g
 }
 
 /* Units, of groups that lack some, which the node could hold. */
-static uint64_t of_help(const struct evict *e, const bool *lacks, uint32_t node)
+static uint64_t of_help(const struct evict *e, const struct offers *o, uint32_t node)
 {
     uint64_t units = 0;
     size_t n = e->tally.crew.n_groups;
     for (size_t i = 0; i < n; i++)
-        units += lacks[i] ? e->tally.units[node * n + i] : 0;
+        units += o->lacks[i] ? e->tally.units[node * n + i] : 0;
     return units;
 }
 
@@ -267,22 +270,22 @@ struct run { /* the pieces of one victim on the node */
 };
 
 /* Of those who went for this step, the ones that are not needed come back, the dearest first. */
-static void make_offer(struct evict *e, struct offers *o, struct offer *offer,
-                       const struct piece *pieces, struct run *runs, size_t n, const bool *lacks)
+static void make_offer(struct evict *e, struct offers *o, struct offer *offer, struct run *runs,
+                       size_t n)
 {
-    uint64_t reached = of_help(e, lacks, offer->node);
+    uint64_t reached = of_help(e, o, offer->node);
     for (size_t i = n - 1; i-- > 0;) {
-        runs[i].gone = move_pieces(e, &pieces[runs[i].first], runs[i].n, false);
-        if (of_help(e, lacks, offer->node) < reached)
-            runs[i].gone = move_pieces(e, &pieces[runs[i].first], runs[i].n, true);
+        runs[i].gone = move_pieces(e, &o->pieces[runs[i].first], runs[i].n, false);
+        if (of_help(e, o, offer->node) < reached)
+            runs[i].gone = move_pieces(e, &o->pieces[runs[i].first], runs[i].n, true);
     }
     offer->first = o->n_members;
     offer->n = 0;
     struct cost own = { 0 };
     for (size_t i = 0; i < n; i++)
         if (runs[i].gone) {
-            o->members[o->n_members++] = pieces[runs[i].first].victim;
-            cost_add(&own, &e->victims[pieces[runs[i].first].victim]);
+            o->members[o->n_members++] = o->pieces[runs[i].first].victim;
+            cost_add(&own, &e->victims[o->pieces[runs[i].first].victim]);
             offer->n++;
         }
     if (cost_compare(&own, &offer->cost) > 0) /* never before the offer it builds on */
@@ -291,27 +294,32 @@ static void make_offer(struct evict *e, struct offers *o, struct offer *offer,
     offer->step++;
 }
 
-static void offers_of_node(struct evict *e, struct offers *o, uint32_t node,
-                           const struct piece *pieces, size_t n, const bool *lacks)
+static void offers_of_node(struct evict *e, struct offers *o, uint32_t node, size_t first,
+                           size_t end)
 {
-    struct run *runs = ARENA_ARRAY(e->scratch, n, struct run);
+    struct run *runs = ARENA_ARRAY(e->scratch, end - first, struct run);
+    const struct piece *pieces = o->pieces;
     struct offer offer = { .node = node };
     size_t n_runs = 0, begin = 0;
-    uint64_t before = of_help(e, lacks, node);
-    for (size_t i = 0, k; i < n; i = k) {
-        for (k = i; k < n && pieces[k].victim == pieces[i].victim; k++)
+    uint64_t before = of_help(e, o, node);
+    for (size_t i = first, k; i < end; i = k) {
+        for (k = i; k < end && pieces[k].victim == pieces[i].victim; k++)
             ;
+        struct cost cost = { 0 };
+        cost_add(&cost, &e->victims[pieces[i].victim]);
+        if (cost_compare(&cost, &o->most) > 0)
+            break; /* and all that follow */
         runs[n_runs++] = (struct run){ .first = i, .n = k - i };
         runs[n_runs - 1].gone = move_pieces(e, &pieces[i], k - i, true);
-        if (of_help(e, lacks, node) <= before)
+        if (of_help(e, o, node) <= before)
             continue;
-        make_offer(e, o, &offer, pieces, &runs[begin], n_runs - begin, lacks);
+        make_offer(e, o, &offer, &runs[begin], n_runs - begin);
         begin = n_runs;
-        before = of_help(e, lacks, node);
+        before = of_help(e, o, node);
     }
     for (size_t i = 0; i < n_runs; i++)
         if (runs[i].gone)
-            move_pieces(e, &pieces[runs[i].first], runs[i].n, false);
+            move_pieces(e, &o->pieces[runs[i].first], runs[i].n, false);
 }
 
 static int by_cost(const void *a, const void *b)
@@ -341,14 +349,16 @@ static struct piece *sort_pieces(struct evict *e, size_t *first)
     return pieces;
 }
 
-static bool take_by_node(struct evict *e)
+static bool take_by_node(struct evict *e, const struct cost *most)
 {
     uint32_t nodes = cluster_count(e->cluster);
     size_t *first = ARENA_ARRAY(e->scratch, (size_t)nodes + 2, size_t);
-    const struct piece *pieces = sort_pieces(e, first);
     bool *lacks = ARENA_ARRAY(e->scratch, e->tally.crew.n_groups, bool);
     struct offers o = { .at = ARENA_ARRAY(e->scratch, e->tasks, struct offer),
-                        .members = ARENA_ARRAY(e->scratch, e->tasks, uint32_t) };
+                        .members = ARENA_ARRAY(e->scratch, e->tasks, uint32_t),
+                        .pieces = sort_pieces(e, first),
+                        .lacks = lacks,
+                        .most = *most };
     struct patience p = { 0 };
     bool any = false, found = false;
     for (size_t i = 0; i < e->tally.crew.n_groups; i++)
@@ -357,7 +367,7 @@ static bool take_by_node(struct evict *e)
         lacks[i] = true; /* enough of each, and yet not together */
     for (uint32_t node = 0; node < nodes; node++)
         if (e->tally.of_use[node] && first[node + 1] > first[node])
-            offers_of_node(e, &o, node, &pieces[first[node]], first[node + 1] - first[node], lacks);
+            offers_of_node(e, &o, node, first[node], first[node + 1]);
     qsort(o.at, o.n, sizeof *o.at, by_cost);
     for (size_t i = 0; i < o.n && !found; i++) {
         for (size_t k = 0; k < o.at[i].n; k++)
@@ -449,7 +459,7 @@ static bool choose(struct evict *e)
     for (size_t i = 0; i < e->n; i++)
         gone[i] = e->victims[i].gone;
     all_back(e);
-    bool found = take_by_node(e);
+    bool found = take_by_node(e, &by_rank_cost);
     if (found)
         spare(e);
     struct cost by_node_cost = cost_of_gone(e);

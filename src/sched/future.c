@@ -20,8 +20,8 @@
 
 #include <string.h>
 
-#define MARKS_MAX          8u
-#define ENDS_PER_MARK      64u
+#define MARKS_MAX          32u
+#define ENDS_PER_MARK      64u    /* at the least, and as many as a copy of the cluster costs */
 #define STEPS_PER_QUESTION 65536u /* of exhaustive search */
 
 struct stay { /* a job on its places */
@@ -35,6 +35,7 @@ struct mark { /* everything that ends until then has ended, promises left aside 
 struct booking {
     struct stay stay;
     struct cluster *then; /* at the moment it begins, with it and all other promises */
+    bool *hosts;          /* on which it holds something */
 };
 struct future {
     const struct cluster *given;
@@ -79,7 +80,6 @@ static uint64_t yet_to_come(const struct future *f, uint64_t at_ms)
 static void add_stay(struct future *f, struct stay *s, const struct future_release *r)
 {
     *s = (struct stay){ .job = r->job, .to_ms = yet_to_come(f, r->at_ms), .held = r->held };
-    held_locate(&s->held, f->given, f->arena);
     if (f->n == f->cap) {
         f->cap = f->cap ? f->cap * 2 : 64;
         f->stays = mem_resize(f->stays, f->cap * sizeof *f->stays);
@@ -123,16 +123,18 @@ static struct cluster *copy_of(struct future *f, const struct cluster *c)
     return cluster_clone(c);
 }
 
-static bool take(struct future *f, struct cluster *c, const struct held *h)
+static bool take(struct future *f, struct cluster *c, struct stay *s)
 {
     f->work.moves++;
-    return held_take(c, h);
+    held_locate(&s->held, f->given, f->arena);
+    return held_take(c, &s->held);
 }
 
-static void give(struct future *f, struct cluster *c, const struct held *h)
+static void give(struct future *f, struct cluster *c, struct stay *s)
 {
     f->work.moves++;
-    held_give(c, h);
+    held_locate(&s->held, f->given, f->arena);
+    held_give(c, &s->held);
 }
 
 static void read_given(struct future *f)
@@ -145,9 +147,10 @@ static void read_given(struct future *f)
         f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
         f->promised = ARENA_ARRAY(f->arena, cluster_count(f->given), bool);
         f->on_nodes = ARENA_ARRAY(f->arena, cluster_count(f->given), uint32_t);
-        f->n_marks = 1 + (uint32_t)(f->n / ENDS_PER_MARK);
+        f->n_marks = 1 + (uint32_t)(f->n / (ENDS_PER_MARK + cluster_count(f->given) / 8));
         f->n_marks = f->n_marks < MARKS_MAX ? f->n_marks : MARKS_MAX;
         f->marks[0] = (struct mark){ .at_ms = f->now_ms, .cluster = copy_of(f, f->given) };
+        f->given = f->marks[0].cluster; /* the other may go */
         f->n_made = 1;
     }
     sort_stays(f);
@@ -166,7 +169,7 @@ static const struct mark *mark_at(struct future *f, uint32_t at)
         m->at_ms = m->at_ms > before->at_ms ? m->at_ms : before->at_ms;
         m->cluster = copy_of(f, before->cluster);
         for (size_t i = ended_by(f, before->at_ms); i < f->n && f->stays[i]->to_ms <= m->at_ms; i++)
-            give(f, m->cluster, &f->stays[i]->held);
+            give(f, m->cluster, f->stays[i]);
     }
     return &f->marks[at];
 }
@@ -233,7 +236,8 @@ static void look_at(struct sweep *s, uint32_t node)
         node_copy(s->room, s->state, node);
         if (f->closed[cluster_form(s->state, node)->host])
             for (size_t i = s->window.first; i < s->window.end; i++)
-                node_raise(s->room, f->bookings[i].then, node);
+                if (f->bookings[i].hosts[cluster_form(s->state, node)->host])
+                    node_raise(s->room, f->bookings[i].then, node);
     }
     if (s->tally)
         tally_node(s->tally, s->room, node);
@@ -270,10 +274,10 @@ static void sweep_begin(struct sweep *s, struct future *f, const struct future_a
     s->state = s->room = copy_of(f, f->marks[mark].cluster);
     s->next = ended_by(f, f->marks[mark].at_ms);
     while (s->next < f->n && f->stays[s->next]->to_ms <= at_ms)
-        give(f, s->state, &f->stays[s->next++]->held);
+        give(f, s->state, f->stays[s->next++]);
     for (size_t i = 0; i < f->n_bookings; i++)
         if (f->bookings[i].stay.from_ms <= at_ms && at_ms < f->bookings[i].stay.to_ms)
-            take(f, s->state, &f->bookings[i].stay.held);
+            take(f, s->state, &f->bookings[i].stay);
     find_change(s);
     if (f->n_bookings && ask) {
         s->window = window_at(s, at_ms);
@@ -306,29 +310,40 @@ static bool window_stays(const struct sweep *s, uint64_t at_ms)
     return w.first == s->window.first && w.end == s->window.end;
 }
 
+/* The nodes of promises that are over, that begin, or that came into the job's reach. */
+static void look_at_changed(struct sweep *s, struct window before)
+{
+    for (size_t i = 0; i < s->f->n_bookings; i++) {
+        const struct stay *b = &s->f->bookings[i].stay;
+        if (b->to_ms == s->at_ms || (i >= before.first && i < s->window.first) ||
+            (i >= before.end && i < s->window.end))
+            look_at_places(s, &b->held);
+    }
+}
+
 /* On to the next moment: what ends first, then what begins. */
 static void sweep_on(struct sweep *s)
 {
     struct future *f = s->f;
+    struct window before = s->window;
     uint64_t now = s->at_ms = sweep_next(s);
-    bool turned = !window_stays(s, now);
+    bool turned = now == s->change_ms || !window_stays(s, now);
     s->window = window_at(s, now);
     for (; s->next < f->n && f->stays[s->next]->to_ms == now; s->next++) {
-        give(f, s->state, &f->stays[s->next]->held);
+        give(f, s->state, f->stays[s->next]);
         look_at_places(s, &f->stays[s->next]->held);
     }
     if (now == s->change_ms) {
         for (size_t i = 0; i < f->n_bookings; i++)
             if (f->bookings[i].stay.to_ms == now)
-                give(f, s->state, &f->bookings[i].stay.held);
+                give(f, s->state, &f->bookings[i].stay);
         for (size_t i = 0; i < f->n_bookings; i++)
             if (f->bookings[i].stay.from_ms == now)
-                take(f, s->state, &f->bookings[i].stay.held);
+                take(f, s->state, &f->bookings[i].stay);
         find_change(s);
-        turned = true;
     }
-    for (uint32_t i = 0; turned && i < f->n_nodes; i++)
-        look_at(s, f->on_nodes[i]);
+    if (turned)
+        look_at_changed(s, before);
 }
 
 /* ---- the earliest moment ---- */
@@ -431,17 +446,19 @@ static bool look(struct seek *k)
     return false;
 }
 
-/* The last mark at which the job certainly finds no room yet; the first when there is none. */
+/* The last mark at which the job certainly finds no room yet; the first when there is none. Most
+ * that wait do not wait for much, and marks are not made before they are needed: each look is half
+ * as far again, then between the last two. */
 static uint64_t certainly_not_before(struct future *f, const struct tally *t)
 {
-    uint32_t low = 0, high = f->n_marks + 1;
+    uint32_t low = 0, high = f->n_marks + 1, at = 1;
     while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
         f->work.counts++;
-        if (tally_would_do(t, mark_at(f, mid)->cluster))
-            high = mid;
+        if (tally_would_do(t, mark_at(f, at)->cluster))
+            high = at;
         else
-            low = mid + 1;
+            low = at + 1;
+        at = high > f->n_marks && low <= f->n_marks / 2 ? low + low / 2 : low + (high - low) / 2;
     }
     return low > f->n_marks ? FUTURE_NEVER : f->marks[low ? low - 1 : 0].at_ms;
 }
@@ -510,32 +527,32 @@ bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms
 /* ---- promises ---- */
 
 /* Takes what a stay holds wherever a promise begins meanwhile: all, or nothing. */
-static bool take_then(struct future *f, const struct stay *s)
+static bool take_then(struct future *f, struct stay *s)
 {
     for (size_t i = 0; i < f->n_bookings; i++) {
         const struct booking *b = &f->bookings[i];
-        if (b->stay.from_ms < s->from_ms || b->stay.from_ms >= s->to_ms ||
-            take(f, b->then, &s->held))
+        if (b->stay.from_ms < s->from_ms || b->stay.from_ms >= s->to_ms || take(f, b->then, s))
             continue;
         while (i-- > 0)
             if (f->bookings[i].stay.from_ms >= s->from_ms && f->bookings[i].stay.from_ms < s->to_ms)
-                give(f, f->bookings[i].then, &s->held);
+                give(f, f->bookings[i].then, s);
         return false;
     }
     return true;
 }
 
-static void give_then(struct future *f, const struct stay *s)
+static void give_then(struct future *f, struct stay *s)
 {
     for (size_t i = 0; i < f->n_bookings; i++)
         if (f->bookings[i].stay.from_ms >= s->from_ms && f->bookings[i].stay.from_ms < s->to_ms)
-            give(f, f->bookings[i].then, &s->held);
+            give(f, f->bookings[i].then, s);
 }
 
-static void close_nodes(struct future *f, const struct held *h)
+static void close_nodes(struct future *f, const struct booking *b)
 {
-    for (uint32_t i = 0; i < h->n; i++) {
-        uint32_t node = h->nodes[i];
+    for (uint32_t i = 0; i < b->stay.held.n; i++) {
+        uint32_t node = b->stay.held.nodes[i];
+        b->hosts[cluster_form(f->given, node)->host] = true;
         f->closed[cluster_form(f->given, node)->host] = true;
         if (!f->promised[node])
             f->on_nodes[f->n_nodes++] = node;
@@ -549,10 +566,10 @@ bool future_reserve(struct future *f, const struct promise *p)
     read_given(f);
     struct booking b = { .stay = { .job = p->job, .from_ms = p->at_ms, .to_ms = p->ends_ms } };
     b.stay.held = held_of(p->spec, p->places, p->n_places);
-    held_locate(&b.stay.held, f->given, f->arena);
+    b.hosts = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
     sweep_begin(&s, f, NULL, NULL, p->at_ms);
     b.then = s.state;
-    if (!take(f, b.then, &b.stay.held) || !take_then(f, &b.stay)) {
+    if (!take(f, b.then, &b.stay) || !take_then(f, &b.stay)) {
         cluster_destroy(b.then);
         return false;
     }
@@ -564,8 +581,35 @@ bool future_reserve(struct future *f, const struct promise *p)
     for (; at > 0 && f->bookings[at - 1].stay.from_ms > b.stay.from_ms; at--)
         f->bookings[at] = f->bookings[at - 1];
     f->bookings[at] = b;
-    close_nodes(f, &b.stay.held);
+    close_nodes(f, &b);
     return true;
+}
+
+/* The last promise of the job; SIZE_MAX when it has none. */
+static size_t booking_of(const struct future *f, uint64_t job)
+{
+    for (size_t i = f->n_bookings; i-- > 0;)
+        if (f->bookings[i].stay.job == job)
+            return i;
+    return SIZE_MAX;
+}
+
+void future_forget(struct future *f, uint64_t job)
+{
+    size_t at = booking_of(f, job);
+    if (at == SIZE_MAX)
+        return;
+    struct booking gone = f->bookings[at];
+    memmove(&f->bookings[at], &f->bookings[at + 1], (--f->n_bookings - at) * sizeof *f->bookings);
+    cluster_destroy(gone.then);
+    give_then(f, &gone.stay);
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        f->promised[f->on_nodes[i]] = false;
+        f->closed[cluster_form(f->given, f->on_nodes[i])->host] = false;
+    }
+    f->n_nodes = 0;
+    for (size_t i = 0; i < f->n_bookings; i++)
+        close_nodes(f, &f->bookings[i]);
 }
 
 size_t future_promised(const struct future *f)
@@ -616,18 +660,18 @@ bool future_admit(struct future *f, const struct future_release *start)
     add_stay(f, ARENA_NEW(f->arena, struct stay), start);
     if (!f->opened)
         return true;
-    const struct stay *s = f->stays[f->n - 1];
-    if (!take(f, f->marks[0].cluster, &s->held)) {
+    struct stay *s = f->stays[f->n - 1];
+    if (!take(f, f->marks[0].cluster, s)) {
         f->n--;
         return false;
     }
     if (!take_then(f, s)) {
-        give(f, f->marks[0].cluster, &s->held);
+        give(f, f->marks[0].cluster, s);
         f->n--;
         return false;
     }
     for (uint32_t i = 1; i < f->n_made && f->marks[i].at_ms < s->to_ms; i++)
-        take(f, f->marks[i].cluster, &s->held);
+        take(f, f->marks[i].cluster, s);
     return true;
 }
 
@@ -641,10 +685,10 @@ void future_end(struct future *f, uint64_t job, uint64_t at_ms)
             continue;
         for (uint32_t m = 1; m < f->n_made; m++)
             if (f->marks[m].at_ms >= at && f->marks[m].at_ms < s->to_ms)
-                give(f, f->marks[m].cluster, &s->held);
+                give(f, f->marks[m].cluster, s);
         for (size_t k = 0; k < f->n_bookings; k++)
             if (f->bookings[k].stay.from_ms >= at && f->bookings[k].stay.from_ms < s->to_ms)
-                give(f, f->bookings[k].then, &s->held);
+                give(f, f->bookings[k].then, s);
         s->to_ms = at;
     }
     qsort(f->stays, f->n, sizeof *f->stays, by_end);

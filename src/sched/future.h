@@ -37,9 +37,10 @@ struct promise {
     enum future_why why; /* FUTURE_FITS, or nothing above but the job is set */
 };
 
-/* releases: of everything that runs. Both are read at the first question and not before; from then
- * on the future learns only from future_admit() and future_end() what starts and ends. The held
- * places have to stay where they are. All promises live in the arena. */
+/* releases: of everything that runs. They and the cluster are read at the first question, not
+ * before and not after; from then on the future learns only from future_admit() and future_end()
+ * what starts and ends. The held places have to stay where they are. All promises live in the
+ * arena. */
 struct future *future_create(const struct cluster *, uint64_t now_ms,
                              const struct future_release *releases, size_t n, struct arena *);
 void future_destroy(struct future *); /* NULL-safe */
@@ -51,8 +52,11 @@ bool future_earliest(struct future *, const struct future_ask *, struct promise 
 bool future_holds(struct future *, const struct future_ask *, uint64_t at_ms, struct promise *);
 
 /* From now on every question leaves the places alone while they are promised. false, and nothing is
- * kept: they are not free then, or another promise needs them. */
+ * kept: they are not free then, or another promise needs them. An earlier promise of which the
+ * places are known is renewed so. */
 bool future_reserve(struct future *, const struct promise *);
+/* Takes it back: so that a job may be asked for anew, and better, beside the promises of others. */
+void future_forget(struct future *, uint64_t job);
 size_t future_promised(const struct future *); /* how many */
 /* Is something promised on the node, or on another of its host? */
 bool future_closed(const struct future *, uint32_t node);

@@ -240,6 +240,52 @@ static void test_ports_of_a_host(void **state)
     assert_true(future_earliest(s.future, &question, &p));
     assert_int_equal(p.at_ms, 5000);
     assert_int_equal(p.after_job, 2);
+    /* A port that is free until somebody has it by promise. */
+    struct port_want later = { .label = "rpc", .count = 1, .first = 9090 };
+    struct role rpc = { .name = "r", .replicas = 1, .min = 1, .ports = &later, .n_ports = 1 };
+    question.spec = world_job(s.world.arena, &rpc, 1);
+    assert_true(future_holds(s.future, &question, 3000, &p));
+    assert_true(future_reserve(s.future, &p));
+    question.lasts_ms = 2000;
+    assert_true(future_earliest(s.future, &question, &p));
+    assert_int_equal(p.at_ms, NOW);
+    question.lasts_ms = 2001;
+    assert_true(future_earliest(s.future, &question, &p));
+    assert_int_equal(p.at_ms, 4000);
+    future_destroy(s.future);
+    world_destroy(&s.world);
+}
+
+/* Two roles that do not fit beside each other until 1060, and from then on only for a moment: what
+ * is passed over after looks in vain may not be the only moment there is. */
+static void test_a_moment_in_between(void **state)
+{
+    (void)state;
+    static const struct node_spec nodes[] = { { .name = "n1", .cpu_milli = 8000 },
+                                              { .name = "n2", .cpu_milli = 1000 },
+                                              { 0 } };
+    struct scene s = { .world = world_create(nodes, 3) };
+    struct role roles[2] = { { .name = "w", .replicas = 1, .min = 1 },
+                             { .name = "v", .replicas = 1, .min = 1 } };
+    roles[0].resources.cpu_milli = 100;
+    for (uint32_t i = 1; i <= 10; i++) /* on the fullest node, n2 */
+        run_job(&s, world_job(s.world.arena, roles, 1), i, NOW + 10 * i);
+    roles[0].resources.cpu_milli = 4000;
+    run_job(&s, world_job(s.world.arena, roles, 1), 11, 1060);
+    s.future = future_create(s.world.cluster, NOW, s.releases, s.n, s.world.arena);
+    struct future_ask half = { .job = 20, .lasts_ms = 100 }, both = { .job = 21, .lasts_ms = 105 };
+    half.spec = world_job(s.world.arena, roles, 1);
+    struct promise p;
+    assert_true(future_holds(s.future, &half, 1165, &p));
+    assert_true(future_reserve(s.future, &p));
+    roles[1].resources.cpu_milli = 3000;
+    both.spec = world_job(s.world.arena, roles, 2);
+    assert_true(future_earliest(s.future, &both, &p));
+    assert_int_equal(p.at_ms, 1060);
+    both.lasts_ms = 106;
+    assert_true(future_earliest(s.future, &both, &p));
+    assert_int_equal(p.at_ms, 1265);
+    assert_int_equal(p.after_job, 20);
     future_destroy(s.future);
     world_destroy(&s.world);
 }
@@ -500,9 +546,11 @@ static void end(struct game *g)
 static void ask_at_random(struct game *g)
 {
     struct promise p;
-    struct future_ask question = { .job = 5000 + g->n_stays, .spec = random_job(g) };
-    if (!g->large && below(&g->dice, 3) == 0)
-        question.spec = random_roles(g);
+    struct future_ask question = { .job = 5000 + g->n_stays };
+    struct job_spec *job = random_job(g);
+    if (g->large) /* much of the cluster: far from now */
+        job->roles[0].replicas = job->roles[0].min = 1 + below(&g->dice, 100);
+    question.spec = g->large || below(&g->dice, 3) ? job : random_roles(g);
     question.lasts_ms = random_length(g);
     uint64_t right = earliest_by_hand(g, question.spec, question.lasts_ms);
     bool fits = future_earliest(g->future, &question, &p);
@@ -522,6 +570,7 @@ static void ask_at_random(struct game *g)
     s->from_ms = p.at_ms;
     s->to_ms = p.ends_ms;
     s->promised = true;
+    s->job = p.job;
 }
 
 /* Would it start now beside everything that is promised? By arithmetic at every beginning. */
@@ -564,6 +613,31 @@ static void backfill_at_random(struct game *g)
     if (opened)
         assert_true(world_take(g->world.cluster, job, &e));
     g->stays[g->n_stays++] = s;
+}
+
+/* A promise is given anew beside the others: never for later, and for the same time in a pinch. */
+static void improve_at_random(struct game *g)
+{
+    struct stay *s = &g->stays[below(&g->dice, g->n_stays + 1)];
+    if (s == &g->stays[g->n_stays] || !s->promised)
+        return;
+    size_t promised = future_promised(g->future);
+    uint64_t before = s->from_ms, lasts = s->to_ms == FUTURE_NEVER ? s->to_ms : s->to_ms - before;
+    struct promise p;
+    struct future_ask question = { .job = s->job, .spec = s->spec, .lasts_ms = lasts };
+    future_forget(g->future, s->job);
+    assert_int_equal(future_promised(g->future), promised - 1);
+    s->from_ms = s->to_ms = 0; /* nowhere */
+    uint64_t right = earliest_by_hand(g, s->spec, lasts);
+    assert_true(future_earliest(g->future, &question, &p));
+    if (p.at_ms != right || p.at_ms > before)
+        fail_msg("seed %llu: anew %llu, by hand %llu", (unsigned long long)g->seed,
+                 (unsigned long long)p.at_ms, (unsigned long long)right);
+    assert_true(future_reserve(g->future, &p));
+    s->from_ms = p.at_ms;
+    s->to_ms = p.ends_ms;
+    s->places.tasks = p.places;
+    s->places.n_tasks = p.n_places;
 }
 
 /* One that runs will be gone sooner than it said. */
@@ -614,6 +688,8 @@ static void play(uint64_t seed, uint32_t nodes, uint32_t jobs, uint32_t turns)
     for (uint32_t turn = 0; turn < turns; turn++)
         if (below(&g.dice, 16) == 0)
             end_at_random(&g);
+        else if (below(&g.dice, 8) == 0)
+            improve_at_random(&g);
         else if (below(&g.dice, 2))
             ask_at_random(&g);
         else
@@ -626,14 +702,14 @@ static void test_small_games(void **state)
 {
     (void)state;
     const char *only = getenv("SEED");
-    for (uint64_t seed = 1; seed <= 400; seed++)
+    for (uint64_t seed = 1; seed <= 200; seed++)
         play(only ? strtoull(only, NULL, 10) : seed, 1 + (uint32_t)seed % 4, 10, 20);
 }
 
 static void test_large_games(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 6; seed++)
+    for (uint64_t seed = 1; seed <= 4; seed++)
         play(seed, NODES_MAX, 330, 40);
 }
 
@@ -698,6 +774,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ended_early, make_scene, drop_scene),
         cmocka_unit_test_setup_teardown(test_two_at_once, make_scene, drop_scene),
         cmocka_unit_test(test_ports_of_a_host),
+        cmocka_unit_test(test_a_moment_in_between),
         cmocka_unit_test(test_held),
         cmocka_unit_test(test_small_games),
         cmocka_unit_test(test_large_games),
