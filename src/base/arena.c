@@ -53,11 +53,16 @@ static struct block *block_add(struct arena *a, size_t size)
     return b;
 }
 
-struct arena *arena_create(void)
+struct arena *arena_create_of(size_t first)
 {
     struct arena *a = mem_new(sizeof *a);
-    a->first = block_add(a, BLOCK_FIRST - sizeof(struct block));
+    a->first = block_add(a, first - sizeof(struct block));
     return a;
+}
+
+struct arena *arena_create(void)
+{
+    return arena_create_of(BLOCK_FIRST);
 }
 
 static void free_down_to(struct arena *a, const struct block *stay)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ROW_TEXTS 512u
+
 struct live {
     struct map *by_id;
     VEC(struct live_job *) waiting; /* priority descending, id ascending */
@@ -72,7 +74,7 @@ bool live_next(const struct live *live, size_t *cursor, struct live_job **job)
 struct live_job *live_add(struct live *live, const struct job_row *row)
 {
     struct live_job *job = mem_new(sizeof *job);
-    job->arena = arena_create();
+    job->arena = arena_create_of(ROW_TEXTS); /* most wait, and are little more than their row */
     job->row = *row;
     job->row.owner = arena_strdup(job->arena, row->owner);
     job->row.project = arena_strdup(job->arena, row->project);

@@ -99,7 +99,7 @@ struct live_job {
     bool has_first;
     uint32_t first; /* flat position */
     enum end_class first_class;
-    char first_text[200];
+    const char *first_text; /* in scratch */
 };
 
 struct live;

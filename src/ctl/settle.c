@@ -207,7 +207,7 @@ static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *
         job->has_first = true;
         job->first = end->flat;
         job->first_class = end->words.class;
-        snprintf(job->first_text, sizeof job->first_text, "%.199s", what);
+        job->first_text = arena_strndup(ctl->scratch, what, strnlen(what, 199));
     }
     if (!keeps_place(job->spec, event))
         give(ctl, job, task);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define FORM_TEXTS 256u
+
 struct layout *layout_create(void)
 {
     struct layout *l = mem_new(sizeof *l);
@@ -102,7 +104,7 @@ static struct amounts merge_custom(struct arena *a, const struct amounts *now,
 
 static struct form *form_create(const struct node_spec *spec, const struct amounts *before)
 {
-    struct arena *a = arena_create();
+    struct arena *a = arena_create_of(FORM_TEXTS);
     struct form *f = ARENA_NEW(a, struct form);
     f->refs = 1;
     f->arena = a;
