@@ -16,6 +16,9 @@
 #define JOB_NAME_MAX  128u
 #define CODE_ARCHIVE  "sha256:"
 
+#define JOB_ARRAY_MAX       10000u /* members */
+#define JOB_ARRAY_INDEX_MAX 100000000u
+
 /* A count with words: never (0 of them), a number, always / all. */
 enum count_kind {
     COUNT_UNSET,
@@ -123,7 +126,16 @@ struct job_after {
     uint64_t job;
     const char *job_name;
     const char *ended; /* well | badly | any */
+    const char *match; /* all: of an array its last member too; index: the one of equal index */
 };
+struct job_array {  /* one submission, many jobs: each with an index, else alike */
+    uint32_t count; /* members; 0: no array */
+    uint32_t first, step;
+    uint32_t at_once; /* so many run at a time; 0: no limit */
+};
+/* Index of the member at a position from 0, and back: UINT32_MAX when no member has the index. */
+uint32_t job_array_index(const struct job_array *, uint32_t position);
+uint32_t job_array_position(const struct job_array *, uint64_t index);
 struct gang {
     const char *name;
     struct words roles;
@@ -190,7 +202,7 @@ struct job_spec {
     bool suspend;
     struct job_after *after;
     size_t n_after;
-    uint32_t array; /* 0: none */
+    struct job_array array;
     enum capacity_class capacity;
     bool preemptible;
     uint64_t spot_bid_milli;
