@@ -30,10 +30,6 @@ static bool role_image(const struct role *r)
     return r->image != NULL;
 }
 
-static bool asks_array(const struct job_spec *j)
-{
-    return j->array > 0;
-}
 static bool asks_capacity(const struct job_spec *j)
 {
     return j->capacity == CAPACITY_IDLE;
@@ -118,11 +114,6 @@ static const struct {
     enum severity severity;
     const char *what, *hint;
 } rows[] = {
-    { .path = "array",
-      .asked = asks_array,
-      .severity = SEVERITY_ERROR,
-      .what = "array: this server runs one job a submission",
-      .hint = "submit it once for each index" },
     { .path = "capacity",
       .asked = asks_capacity,
       .severity = SEVERITY_ERROR,

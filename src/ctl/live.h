@@ -62,6 +62,7 @@ struct live_notes {
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */
     bool has_after;            /* waits for other jobs */
+    struct words met;          /* positions of those in after that have ended as wished */
 };
 
 struct live_job {
@@ -82,6 +83,7 @@ struct live_job {
     uint32_t wants_place; /* tasks with .wants_place */
     uint32_t turned;      /* tasks with .turned */
     bool waits;           /* is in the waiting list */
+    bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
     enum stop_level stop_sent;
     struct wait_reason why;      /* of the last plan; texts: only .text is kept (in reason) */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define FORM                                                                                        \
-    "so many copies: 100; or indices \"1-9\", \"1-9:2\", \"1-9%3\" (3 at a time); or {count: 100, " \
+#define FORM                                                                                         \
+    "so many copies: 100; or indices \"1-9\", \"1-9:2\", \"1-9%%3\" (3 at a time); or {count: 100, " \
     "at_once: 10}"
 
 static const struct field map_fields[] = {
@@ -122,17 +122,3 @@ const struct field_hooks array_hooks = {
     .schema = schema,
     .value = "number to 10000, `\"1-9:2%3\"`, or `{count: 100, first: 0, step: 1, at_once: 10}`",
 };
-
-uint32_t job_array_index(const struct job_array *array, uint32_t position)
-{
-    return array->first + position * array->step;
-}
-
-uint32_t job_array_position(const struct job_array *array, uint64_t index)
-{
-    uint64_t ahead = index - array->first;
-    if (array->count == 0 || index < array->first || ahead % array->step != 0 ||
-        ahead / array->step >= array->count)
-        return UINT32_MAX;
-    return (uint32_t)(ahead / array->step);
-}

@@ -4,6 +4,7 @@
 #define JOB_JOB_H
 
 #include "base/pairs.h"
+#include "job/array.h"
 #include "job/words.h"
 #include "text/tree.h"
 
@@ -15,9 +16,6 @@
 #define JOB_MAX_ROLES 256u
 #define JOB_NAME_MAX  128u
 #define CODE_ARCHIVE  "sha256:"
-
-#define JOB_ARRAY_MAX       10000u /* members */
-#define JOB_ARRAY_INDEX_MAX 100000000u
 
 /* A count with words: never (0 of them), a number, always / all. */
 enum count_kind {
@@ -128,14 +126,6 @@ struct job_after {
     const char *ended; /* well | badly | any */
     const char *match; /* all: of an array its last member too; index: the one of equal index */
 };
-struct job_array {  /* one submission, many jobs: each with an index, else alike */
-    uint32_t count; /* members; 0: no array */
-    uint32_t first, step;
-    uint32_t at_once; /* so many run at a time; 0: no limit */
-};
-/* Index of the member at a position from 0, and back: UINT32_MAX when no member has the index. */
-uint32_t job_array_index(const struct job_array *, uint32_t position);
-uint32_t job_array_position(const struct job_array *, uint64_t index);
 struct gang {
     const char *name;
     struct words roles;
