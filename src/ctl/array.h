@@ -41,6 +41,15 @@ void arrays_undone(struct ctl *); /* counted anew from their rows, after their m
 
 /* Number of a member's array; 0: it is of none. */
 uint64_t array_number(const struct job_row *);
+/* ---- command.c, update.c ---- */
+/* Every member that lives; what one of them refuses (it is ending) does not keep the others. */
+void command_members(struct ctl *, struct live_array *, const char *owner, enum ctl_verb);
+/* As update_target and update_job of ctl/core.h: the newest array of that name; 1 changed, 0 the
+ * same already, -1: err. */
+struct live_array *update_array_target(struct ctl *, const char *owner, const struct job_spec *);
+int update_array(struct ctl *, struct live_array *, const char *owner, const struct job_spec *,
+                 struct err *);
+
 /* For what is done to one job only: -1 with err when the row is an array. */
 int array_refuse(const struct job_row *, struct err *);
 /* Counts of any array, live or ended. */

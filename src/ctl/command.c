@@ -135,22 +135,25 @@ static verb_run *const verbs[] = {
     [CTL_RESUME] = resume, [CTL_DELETE] = delete,
 };
 
-/* Every member that lives; what one of them refuses (it is ending) does not keep the others. */
-static int run_members(struct command *c, enum ctl_verb verb, struct err *err)
+void command_members(struct ctl *ctl, struct live_array *array, const char *owner,
+                     enum ctl_verb verb)
 {
-    struct command one = *c;
-    if (!lives(c->ctl, c->row.id))
-        return ended(c, err);
-    for (uint32_t i = 1; i <= c->row.members; i++) {
-        struct live_job *job = live_find(c->ctl->live, c->row.id + i);
+    for (uint32_t i = 1; i <= array->row.members; i++) {
+        struct live_job *job = live_find(ctl->live, array->row.id + i);
         struct err refused;
         if (!job || job_state_final(job->row.state))
             continue;
-        one.job = job;
-        one.row = job->row;
+        struct command one = { .ctl = ctl, .owner = owner, .job = job, .row = job->row };
         verbs[verb](&one, &refused);
     }
-    arrays_settle(c->ctl); /* the answer says what became of it */
+    arrays_settle(ctl); /* the answer says what became of it */
+}
+
+static int run_members(struct command *c, enum ctl_verb verb, struct err *err)
+{
+    if (!lives(c->ctl, c->row.id))
+        return ended(c, err);
+    command_members(c->ctl, array_find(c->ctl, c->row.id), c->owner, verb);
     return 0;
 }
 

@@ -521,20 +521,27 @@ static void store_all(struct submission *s)
         add_live(s, &s->row, text, body);
 }
 
-/* 1: the text is about a job that lives, which is as it says now; 0: it is a new one. */
+/* 1: the text is about a job or an array that lives, which is as it says now; 0: it is a new one.
+ */
 static int apply(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
-    bool update = s->ask.apply && !s->ask.dry_run;
-    struct live_job *job = update ? update_target(ctl, s->ask.owner, s->read.job) : NULL;
-    if (!job)
+    const struct job_spec *spec = s->read.job;
+    if (!s->ask.apply || s->ask.dry_run)
         return 0;
-    int changed = update_job(ctl, job, s->ask.owner, s->read.job, err);
+    struct live_job *job = update_target(ctl, s->ask.owner, spec);
+    struct live_array *array = update_array_target(ctl, s->ask.owner, spec);
+    if (!job && !array)
+        return 0;
+    bool of_job = job && (!array || job->row.id > array->row.id);
+    int changed = of_job ? update_job(ctl, job, s->ask.owner, spec, err)
+                         : update_array(ctl, array, s->ask.owner, spec, err);
     if (changed < 0)
         return -1;
-    core_row(ctl, s->arena, job->row.id, &s->row);
-    s->row.state = job->row.state;
-    s->row.reason = arena_strdup(s->arena, job->reason);
+    const struct job_row *row = of_job ? &job->row : &array->row;
+    core_row(ctl, s->arena, row->id, &s->row);
+    s->row.state = row->state;
+    s->row.reason = arena_strdup(s->arena, row->reason);
     s->updated = changed ? "configured" : "unchanged";
     answer_existing(s);
     return 1;
