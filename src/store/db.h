@@ -61,8 +61,9 @@
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
-    X(DELETE_JOB, "DELETE FROM job WHERE id = ?1 OR (array = ?1 AND id BETWEEN ?1 + 1 AND ?1 +"    \
-                  " (SELECT a.members FROM job a WHERE a.id = ?1))")                               \
+    X(DELETE_MEMBERS, "DELETE FROM job WHERE array = ?1 AND id > ?1 AND id <= ?1 +"                \
+                      " (SELECT a.members FROM job a WHERE a.id = ?1)")                            \
+    X(DELETE_JOB, "DELETE FROM job WHERE id = ?1")                                                 \
     X(DELETE_BODY, "DELETE FROM body WHERE job = ?1")                                              \
     X(DELETE_ORIGIN, "DELETE FROM origin WHERE job = ?1")                                          \
     X(DELETE_EVENTS, "DELETE FROM event" OF_JOB)                                                   \
