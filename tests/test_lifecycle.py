@@ -272,10 +272,10 @@ def test_drain(server: Server) -> None:
 
 
 def test_unsupported_fields_are_refused_with_the_reason(server: Server) -> None:
-    reply = server.api("POST", "/v1/jobs", native("cannot", array=3))
+    reply = server.api("POST", "/v1/jobs", native("cannot", spot_bid=0.5))
     assert reply.status == 422, reply.text
     assert reply.json()["code"] == "cannot"
-    assert "array" in reply.text
+    assert "spot_bid" in reply.text
     told = server.api("POST", "/v1/jobs", native("told", notify="a@b.example")).good().json()
     assert any("notify" in warning["path"] for warning in told["warnings"])
 

@@ -82,9 +82,10 @@ struct follower {
     struct follower *next, *prev;
     struct call *call;
     uint64_t job;                    /* 0: all */
+    uint32_t members;                /* of an array: the jobs whose ids follow are meant too */
     void (*pump)(struct follower *); /* writes what is new, as far as there is room */
-    void (*log)(struct follower *, struct task_ref,
-                uint32_t attempt);   /* a log grew; NULL: does not care */
+    /* a log grew; NULL: does not care */
+    void (*log)(struct follower *, uint64_t job, struct task_ref, uint32_t attempt);
     void (*fini)(struct follower *); /* frees what the stream holds, not the follower */
 };
 /* Registers the stream and begins its answer; pumps once. The follower is malloc'ed by the caller;

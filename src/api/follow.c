@@ -88,8 +88,8 @@ static void on_log(void *arg, uint64_t job, struct task_ref task, uint32_t attem
     (void)end;
     for (struct follower *f = api->followers, *next; f; f = next) {
         next = f->next;
-        if (f->log && f->job == job)
-            f->log(f, task, attempt);
+        if (f->log && job >= f->job && job - f->job <= f->members)
+            f->log(f, job, task, attempt);
     }
 }
 

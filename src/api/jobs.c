@@ -214,6 +214,20 @@ static bool read_states(const char *text, uint32_t *states, struct err *err)
     return true;
 }
 
+/* Members instead of jobs; false: answered. */
+static bool read_array(struct call *call, const char *array, struct job_filter *f)
+{
+    struct err err;
+    struct ctl *ctl = call->api->config.ctl;
+    bool found = ctl_find(ctl, array, &f->array, &err) == 0;
+    f->members = found ? ctl_members(ctl, f->array, NULL) : 0;
+    if (found && !f->members)
+        err_set(&err, ERR_INPUT, "%.40s is no array", array);
+    if (!f->members)
+        call_problem(call, &err, NULL);
+    return f->members > 0;
+}
+
 void job_list(struct call *call)
 {
     struct http_request *r = call->request;
@@ -223,8 +237,10 @@ void job_list(struct call *call)
                             .queue = http_query(r, "queue", 0),
                             .name = http_query(r, "name", 0),
                             .dialect = http_query(r, "from", 0) };
-    const char *before = http_query(r, "before", 0);
+    const char *before = http_query(r, "before", 0), *array = http_query(r, "array", 0);
     struct text_node *tree = NULL;
+    if (array && !read_array(call, array, &f))
+        return;
     if (read_states(http_query(r, "state", 0), &f.states, &err) &&
         call_u64(call, "limit", 1, 1000, &limit, &err)) {
         f.limit = limit;

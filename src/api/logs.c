@@ -15,12 +15,14 @@
 #include <string.h>
 
 struct source {
+    uint64_t job; /* of an array: its member */
     struct task_ref task;
     uint32_t attempt;
     char *name; /* "worker/0" */
     struct log_reader *reader;
     struct log_item next; /* valid when has */
     size_t skip;          /* bytes of the first record that are not wanted (tail) */
+    uint64_t at;          /* where reading goes on */
     bool has, idle;       /* idle: nothing more until the log grows */
 };
 
@@ -41,6 +43,7 @@ struct log_stream {
     uint32_t attempt;  /* 0: every attempt */
     bool last_attempt; /* only the newest of each task */
     bool follow, plain, ended;
+    bool one_task; /* each member of the array has just one */
 };
 
 static struct log_stream *stream_of(struct follower *f)
@@ -67,17 +70,19 @@ static bool known(const struct log_stream *s, const struct ctl_log *log)
 {
     for (size_t i = 0; i < s->sources.n; i++) {
         const struct source *x = &s->sources.at[i];
-        if (x->task.role == log->role && x->task.index == log->index && x->attempt == log->attempt)
+        if (x->job == log->job && x->task.role == log->role && x->task.index == log->index &&
+            x->attempt == log->attempt)
             return true;
     }
     return false;
 }
 
 /* The attempts before a new one have ended: all of their output is there, and comes first. */
-static void look_again(struct log_stream *s, struct task_ref task)
+static void look_again(struct log_stream *s, uint64_t job, struct task_ref task)
 {
     for (size_t i = 0; i < s->sources.n; i++)
-        if (s->sources.at[i].task.role == task.role && s->sources.at[i].task.index == task.index)
+        if (s->sources.at[i].job == job && s->sources.at[i].task.role == task.role &&
+            s->sources.at[i].task.index == task.index)
             s->sources.at[i].idle = false;
 }
 
@@ -90,8 +95,10 @@ static void add_source(struct log_stream *s, const struct ctl_log *log, const ch
     if (from && log->attempt == from->attempt)
         offset = from->offset;
     struct task_ref task = { (uint16_t)log->role, log->index };
-    look_again(s, task);
+    look_again(s, log->job, task);
     struct source *x = vec_add(&s->sources);
+    x->job = log->job;
+    x->at = offset;
     x->task = task;
     x->attempt = log->attempt;
     x->name = mem_strdup(name);
@@ -107,28 +114,39 @@ static void source_fini(struct source *x)
 static bool is_newest(const struct ctl_log *logs, size_t n, size_t i)
 {
     for (size_t k = 0; k < n; k++)
-        if (logs[k].role == logs[i].role && logs[k].index == logs[i].index &&
-            logs[k].attempt > logs[i].attempt)
+        if (logs[k].job == logs[i].job && logs[k].role == logs[i].role &&
+            logs[k].index == logs[i].index && logs[k].attempt > logs[i].attempt)
             return false;
     return true;
 }
 
-static void find_sources(struct log_stream *s)
+/* Of an array a member's index stands in front; alone when it has one task. */
+static const char *shown_name(const struct log_stream *s, struct arena *a,
+                              const struct ctl_log *log, const char *name)
+{
+    if (!s->follower.members)
+        return name;
+    return s->one_task ? arena_printf(a, "[%u]", log->member)
+                       : arena_printf(a, "[%u] %s", log->member, name);
+}
+
+/* job: the one that is followed, or of an array one member. */
+static void find_sources(struct log_stream *s, uint64_t job)
 {
     struct ctl_log *logs;
     struct err err;
     size_t n = 0;
     struct arena *a = arena_create();
-    if (ctl_logs(s->follower.call->api->config.ctl, a, s->follower.job, &logs, &n, &err) < 0)
+    if (ctl_logs(s->follower.call->api->config.ctl, a, job, &logs, &n, &err) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
         const char *name = arena_printf(a, "%s/%u", logs[i].role_name, logs[i].index);
-        if (!wanted_task(s, logs[i].role_name, name) || known(s, &logs[i]))
+        if (!wanted_task(s, logs[i].role_name, name) || (s->sources.n && known(s, &logs[i])))
             continue;
         if ((s->attempt && logs[i].attempt != s->attempt) ||
             (s->last_attempt && !is_newest(logs, n, i)))
             continue;
-        add_source(s, &logs[i], name);
+        add_source(s, &logs[i], shown_name(s, a, &logs[i], name));
     }
     s->last_attempt =
         s->last_attempt && !s->follow; /* later attempts of a followed job are shown */
@@ -150,6 +168,9 @@ static bool load(const struct log_stream *s, struct source *x)
         int got = log_reader_next(x->reader, &x->next);
         x->idle = got <= 0;
         x->has = got == 1 && passes(s, &x->next);
+        x->at = got == 1 ? x->next.end : x->at;
+        if (x->idle && s->follower.members) /* of thousands only the one being read is open */
+            log_reader_seek(x->reader, x->at);
         if (got == 1 && x->skip && !x->next.gap) {
             x->next.data += x->skip;
             x->next.record.len -= (uint32_t)x->skip;
@@ -159,7 +180,8 @@ static bool load(const struct log_stream *s, struct source *x)
     return x->has;
 }
 
-/* The source whose next record is the oldest; NULL when there is none now. */
+/* The source whose next record is the oldest; of an array the first that has one, member by member.
+ * NULL when there is none now. */
 static struct source *oldest(struct log_stream *s)
 {
     struct source *best = NULL;
@@ -167,6 +189,8 @@ static struct source *oldest(struct log_stream *s)
         struct source *x = &s->sources.at[i];
         if (load(s, x) && (!best || x->next.record.time_us < best->next.record.time_us))
             best = x;
+        if (best && s->follower.members)
+            break;
     }
     return best;
 }
@@ -243,8 +267,9 @@ static void pump(struct follower *f)
         return;
     /* Asked before reading: all output of a final job is on the disk. */
     bool final = follow_final(f, &state) || !s->follow;
-    if (s->follow)
-        find_sources(s);
+    /* Of an array members are found when they write, and all of them at its end. */
+    if (s->follow && (final || !s->follower.members))
+        find_sources(s, f->job);
     for (size_t i = 0; final && i < s->sources.n; i++)
         s->sources.at[i].idle = false;
     if (!drain(s) || !final)
@@ -254,15 +279,20 @@ static void pump(struct follower *f)
     follow_end(f);
 }
 
-static void on_log(struct follower *f, struct task_ref task, uint32_t attempt)
+static void on_log(struct follower *f, uint64_t job, struct task_ref task, uint32_t attempt)
 {
     struct log_stream *s = stream_of(f);
     bool found = false;
     for (size_t i = 0; i < s->sources.n; i++) {
         struct source *x = &s->sources.at[i];
-        if (x->task.role != task.role || x->task.index != task.index || x->attempt != attempt)
+        if (x->job != job || x->task.role != task.role || x->task.index != task.index ||
+            x->attempt != attempt)
             continue;
         x->idle = false;
+        found = true;
+    }
+    if (!found && !s->ended && s->follow && f->members) {
+        find_sources(s, job);
         found = true;
     }
     if (!s->ended && (found || !s->follow))
@@ -291,6 +321,7 @@ static void seek_tail(struct log_stream *s)
         log_tail_find(x->reader, &tail);
         log_reader_seek(x->reader, tail.offset);
         x->skip = tail.skip;
+        x->at = tail.offset;
     }
 }
 
@@ -346,6 +377,14 @@ static int read_query(struct log_stream *s, struct call *call, struct err *err)
     return read_from(s, call, err);
 }
 
+static void read_members(struct log_stream *s)
+{
+    struct ctl *ctl = s->follower.call->api->config.ctl;
+    uint32_t tasks, members = ctl_members(ctl, s->follower.job, &tasks);
+    s->follower.members = members;
+    s->one_task = tasks == members;
+}
+
 void logs_get(struct call *call)
 {
     uint64_t id;
@@ -357,9 +396,11 @@ void logs_get(struct call *call)
         (struct follower){ .call = call, .job = id, .pump = pump, .log = on_log, .fini = fini };
     bool good = read_query(s, call, &err) == 0;
     if (good) {
-        find_sources(s);
+        read_members(s);
+        find_sources(s, id);
         seek_tail(s);
-        s->text.names = s->sources.n != 1 || !s->task || !strchr(s->task, '/');
+        s->text.names =
+            s->follower.members || s->sources.n != 1 || !s->task || !strchr(s->task, '/');
     }
     if (good && s->task && s->sources.n == 0 && !s->follow) {
         err_set(&err, ERR_NOT_FOUND, "%s has no output of %s", call->param[0], s->task);

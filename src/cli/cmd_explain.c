@@ -52,10 +52,26 @@ static void put_until(const struct text_node *e, struct buf *out)
         buf_addf(out, "  not before       %s\n", fmt_time_local(text, until));
 }
 
-static void explain_job(const struct text_node *e, struct buf *out)
+static void put_ahead(const struct text_node *e, struct buf *out)
+{
+    const char *why = answer_text(e, "why", "");
+    if (strcmp(why, "after") == 0 || strcmp(why, "array") == 0)
+        return; /* it is not in line yet */
+    if (answer_number(e, "ahead", 0))
+        buf_addf(out, "  ahead            %llu in %s\n",
+                 (unsigned long long)answer_number(e, "ahead", 0),
+                 answer_text(e, "queue", "its queue"));
+    else if (strcmp(answer_text(e, "state", ""), "queued") == 0)
+        buf_addf(out, "  ahead            nobody in %s\n", answer_text(e, "queue", "its queue"));
+}
+
+static void explain_job(struct arena *arena, const struct text_node *e, struct buf *out)
 {
     const char *name = answer_text(e, "name", "?"), *state = answer_text(e, "state", "");
     const char *reason = answer_text(e, "reason", "");
+    if (answer_has(e, "array"))
+        name =
+            arena_printf(arena, "%s[%llu]", name, (unsigned long long)answer_number(e, "index", 0));
     if (strcmp(state, "queued") == 0)
         buf_addf(out, "%s waits%s%s\n", name, *reason ? ": " : "", reason);
     else if (strcmp(state, "suspended") == 0 && answer_flag(e, "would_start"))
@@ -66,12 +82,7 @@ static void explain_job(const struct text_node *e, struct buf *out)
     else
         buf_addf(out, "%s%s %s%s%s\n", name, out_final(state) ? "" : " is", state,
                  *reason ? ": " : "", reason);
-    if (answer_number(e, "ahead", 0))
-        buf_addf(out, "  ahead            %llu in %s\n",
-                 (unsigned long long)answer_number(e, "ahead", 0),
-                 answer_text(e, "queue", "its queue"));
-    else if (strcmp(state, "queued") == 0)
-        buf_addf(out, "  ahead            nobody in %s\n", answer_text(e, "queue", "its queue"));
+    put_ahead(e, out);
     put_until(e, out);
     put_ways(text_get(e, "ways"), out);
     put_places(text_get(e, "places"), out);
@@ -131,7 +142,7 @@ static int run_explain(struct cli *cli, const void *opts_, int argc, char **argv
     if (o->file)
         explain_file(tree, &out);
     else
-        explain_job(tree, &out);
+        explain_job(cli->arena, tree, &out);
     out_buf(&out);
     return EXIT_OK;
 }

@@ -19,6 +19,23 @@ void jobs_path(struct buf *path, const char *job, const char *rest)
     call_path(path, "/v1/jobs/", job, rest);
 }
 
+const char *jobs_label(struct arena *arena, const struct text_node *view)
+{
+    unsigned long long number = answer_number(view, "number", 0);
+    if (!answer_has(view, "array"))
+        return arena_printf(arena, "%llu", number);
+    return arena_printf(arena, "%llu[%llu]", (unsigned long long)answer_number(view, "array", 0),
+                        (unsigned long long)answer_number(view, "index", 0));
+}
+
+const char *jobs_name(struct arena *arena, const struct text_node *view)
+{
+    const char *name = answer_text(view, "name", "");
+    return answer_has(view, "indices")
+               ? arena_printf(arena, "%s[%s]", name, answer_text(view, "indices", ""))
+               : name;
+}
+
 struct text_node *jobs_view(struct cli *cli, const char *job, const char *query, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
@@ -28,17 +45,17 @@ struct text_node *jobs_view(struct cli *cli, const char *job, const char *query,
 
 static void print_job_line(struct cli *cli, const struct text_node *view, const char *done)
 {
-    unsigned long long number = answer_number(view, "number", 0);
+    const char *number = jobs_label(cli->arena, view);
     const char *state = answer_text(view, "state", ""), *name = answer_text(view, "name", "");
     if (answer_has(view, "kind"))
         printf("%s %s  %s\n", answer_text(view, "kind", ""), name,
                answer_flag(view, "as_shipped") ? "as shipped again" : "removed");
     else if (cli->quiet)
-        printf("%llu\n", number);
+        printf("%s\n", number);
     else if (done)
-        printf("%llu %s  %s\n", number, name, done);
+        printf("%s %s  %s\n", number, name, done);
     else
-        printf("%llu %s  %s%s%s\n", number, name, state, answer_has(view, "reason") ? ": " : "",
+        printf("%s %s  %s%s%s\n", number, name, state, answer_has(view, "reason") ? ": " : "",
                answer_text(view, "reason", ""));
 }
 
@@ -166,7 +183,13 @@ static int run_rm(struct cli *cli, const void *opts, int argc, char **argv, stru
 }
 
 static const char *const stop_examples[] = {
-    "muster stop 12", "SIGTERM, the job's grace, SIGKILL", "muster stop ddp --now", "", NULL,
+    "muster stop 12",
+    "SIGTERM, the job's grace, SIGKILL; of an array all of its jobs",
+    "muster stop '12[3]'",
+    "one job of an array",
+    "muster stop ddp --now",
+    "",
+    NULL,
 };
 const struct cmd cmd_stop = {
     .name = "stop",

@@ -127,7 +127,8 @@ static int run_logs(struct cli *cli, const void *opts_, int argc, char **argv, s
         return -1;
     r.job = arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0));
     r.task = argc > 1 ? argv[1] : NULL;
-    bool one = task.has_index || answer_number(view, "tasks", 0) == 1;
+    bool one =
+        !answer_has(view, "members") && (task.has_index || answer_number(view, "tasks", 0) == 1);
     log_print_init(&r.print, stdout, !one, cli->color);
     r.print.json = cli->json;
     follow.gone = r.o->follow && !cli->quiet ? follow_say_gone : NULL;
@@ -144,6 +145,8 @@ static const char *const examples[] = {
     "as it is written, until the job ends",
     "muster logs ddp worker/2 --stderr --tail 20",
     "the last errors of one task",
+    "muster logs '12[3]'",
+    "of one job of an array; muster logs 12 is all of them, with the index in front",
     "muster logs 12 worker --since 5m",
     "one role, the last five minutes",
     NULL,

@@ -1,4 +1,4 @@
-/* muster ls: jobs, newest first. */
+/* muster ls: jobs, newest first; or the members of an array, by index. */
 #include "cli/cmd.h"
 
 #include "base/clock.h"
@@ -6,6 +6,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/jobs.h"
 #include "cli/out.h"
 #include "cli/table.h"
 
@@ -20,6 +21,7 @@ struct ls_opts {
     struct common_opts common;
     bool live, all;
     const char *state, *user, *queue, *name, *from, *before;
+    const char *array; /* the operand */
     uint64_t limit;
 };
 static const struct opt opts[] = {
@@ -125,6 +127,11 @@ static const char *format_of(struct arena *a, const struct text_node *job)
 static const char *tasks_of(struct arena *a, const struct text_node *job, bool final)
 {
     unsigned long long all = answer_number(job, "tasks", 0);
+    const struct text_node *members = text_get(job, "member_states");
+    if (members && !final) /* its jobs, which is what it counts */
+        return arena_printf(a, "%llu/%llu",
+                            (unsigned long long)answer_number(members, "running", 0),
+                            (unsigned long long)answer_number(job, "members", 0));
     if (final)
         return arena_printf(a, "%llu", all);
     return arena_printf(a, "%llu/%llu", (unsigned long long)answer_number(job, "tasks_running", 0),
@@ -136,7 +143,7 @@ static const char *note_of(struct cli *cli, const struct text_node *job)
     struct winsize size = { .ws_col = 0 };
     const char *reason = answer_text(job, "note", answer_text(job, "reason", ""));
     bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
-    if (running && !answer_has(job, "note"))
+    if (running && !answer_has(job, "note") && !answer_has(job, "members"))
         return "";
     /* What is left of a line, so that tables stay tables; elsewhere nothing is cut. */
     if (cli->tty && !cli->wide && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
@@ -152,8 +159,8 @@ static void add_row(struct cli *cli, struct table *table, const struct text_node
     const char *state = answer_text(job, "state", "?");
     uint64_t at = answer_time(job, "submitted");
     const char **row = table_row(table);
-    row[NUMBER] = number_of(a, job, "number");
-    row[NAME] = table_clip(a, answer_text(job, "name", ""), cli->wide ? 128 : 32);
+    row[NUMBER] = jobs_label(a, job);
+    row[NAME] = table_clip(a, jobs_name(a, job), cli->wide ? 128 : 32);
     row[USER] = table_clip(a, answer_text(job, "owner", ""), 32);
     row[FROM] = format_of(a, job);
     row[STATE] = state;
@@ -177,7 +184,7 @@ static void print_list(struct cli *cli, const struct text_node *jobs)
     table_init(&table, cli->arena, columns, COLUMN_N, cli->wide);
     for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
         if (cli->quiet)
-            buf_addf(&out, "%s\n", number_of(cli->arena, job, "number"));
+            buf_addf(&out, "%s\n", jobs_label(cli->arena, job));
         else
             add_row(cli, &table, job, now);
     }
@@ -196,6 +203,7 @@ static void make_path(const struct ls_opts *o, struct buf *path)
     call_query(path, "name", o->name);
     call_query(path, "from", o->from);
     call_query(path, "before", o->before);
+    call_query(path, "array", o->array);
     if (o->limit)
         call_query_number(path, "limit", o->limit);
 }
@@ -231,9 +239,13 @@ static struct text_node *fetch(struct cli *cli, struct ls_opts *o, struct err *e
 static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     struct ls_opts o = *(const struct ls_opts *)opts_;
-    (void)argv;
-    if (cmd_operands(&cmd_ls, argc, 0, 0, err) < 0)
+    if (cmd_operands(&cmd_ls, argc, 0, 1, err) < 0)
         return -1;
+    o.array = argc ? argv[0] : NULL;
+    if (o.array && (o.user || o.queue || o.name || o.from)) {
+        err_set(err, ERR_INPUT, "--user, --queue, --name and --from are of lists of jobs");
+        return err_hint(err, "muster ls %s --state failed", o.array);
+    }
     if (o.live && o.state) {
         err_set(err, ERR_INPUT, "--live and --state both choose states");
         return err_hint(err, "give one of them");
@@ -252,7 +264,7 @@ static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, str
         fputs("no jobs\n", stderr);
     if (!cli->quiet && cli->tty && next && !o.all) {
         fflush(stdout);
-        fprintf(stderr, "older ones: --before %s\n", next);
+        fprintf(stderr, "%s ones: --before %s\n", o.array ? "further" : "older", next);
     }
     return EXIT_OK;
 }
@@ -264,14 +276,16 @@ static const char *const examples[] = {
     "what waits and runs",
     "muster ls --state failed,stopped --user ada -n 10",
     "",
+    "muster ls 12 --state failed",
+    "of the jobs of array 12 those that failed",
     "muster ls -o wide",
     "with ids, times, restarts",
     NULL,
 };
 const struct cmd cmd_ls = {
     .name = "ls",
-    .summary = "list jobs, newest first",
-    .operands = "",
+    .summary = "list jobs, newest first, or those of an array",
+    .operands = "[ARRAY]",
     .opts = opts,
     .size = sizeof(struct ls_opts),
     .examples = examples,

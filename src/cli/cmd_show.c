@@ -88,14 +88,30 @@ static void put_size(struct cli *cli, const struct text_node *job, struct buf *o
     line(out, "size", text);
 }
 
+static void put_array(struct cli *cli, const struct text_node *job, struct buf *out)
+{
+    uint64_t members = answer_number(job, "members", 0), most = answer_number(job, "at_once", 0);
+    unsigned long long number = answer_number(job, "number", 0);
+    char jobs[48];
+    if (!members)
+        return;
+    const char *text = out_count(jobs, members, "job");
+    if (most)
+        text = arena_printf(cli->arena, "%s, %llu at a time", text, (unsigned long long)most);
+    line(out, "array", text);
+    line(out, "its jobs", arena_printf(cli->arena, "muster ls %llu", number));
+    if (answer_has(text_get(job, "member_states"), "failed"))
+        line(out, "failed", arena_printf(cli->arena, "muster ls %llu --state failed", number));
+}
+
 static void put_head(struct cli *cli, const struct text_node *job, struct buf *out)
 {
-    buf_addf(out, "%llu %s", (unsigned long long)answer_number(job, "number", 0),
-             answer_text(job, "name", "?"));
+    buf_addf(out, "%s %s", jobs_label(cli->arena, job), jobs_name(cli->arena, job));
     buf_addf(out, "  (%s)  of %s in %s\n",
              answer_text(job, "title", answer_text(job, "dialect", "?")),
              answer_text(job, "owner", "?"), answer_text(job, "queue", "default"));
     put_state(cli, job, out);
+    put_array(cli, job, out);
     put_size(cli, job, out);
     line(out, "id", answer_text(job, "id", NULL));
     time_line(out, "submitted", job, "submitted");
@@ -292,7 +308,7 @@ static int run_show(struct cli *cli, const void *opts_, int argc, char **argv, s
         return EXIT_OK;
     }
     if (cli->quiet) {
-        printf("%llu\n", (unsigned long long)answer_number(job, "number", 0));
+        printf("%s\n", jobs_label(cli->arena, job));
         return EXIT_OK;
     }
     put_head(cli, job, &out);
@@ -306,6 +322,8 @@ static int run_show(struct cli *cli, const void *opts_, int argc, char **argv, s
 static const char *const examples[] = {
     "muster show 12",
     "by number; by name the newest live one; by id",
+    "muster show '12[3]'",
+    "of array 12 the job with index 3",
     "muster show ddp --all",
     "every task, every attempt",
     "muster show ddp --spec",

@@ -146,6 +146,7 @@ static const struct {
     { .type = "restart", .put = on_word },
     { .type = "task.retry", .put = on_sentence },
     { .type = "task.failed", .put = on_failed_task },
+    { .type = "member.failed", .put = on_failed_task },
     { .type = "launch.failed", .put = on_failed_rank },
     { .type = "launch.again", .put = on_again },
 };

@@ -9,6 +9,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/jobs.h"
 #include "cli/names.h"
 #include "cli/offline.h"
 #include "cli/out.h"
@@ -190,15 +191,18 @@ static void print_warnings(const struct text_node *s)
 void submit_print(struct cli *cli, const struct text_node *s)
 {
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
-    char roles[48], tasks[48];
+    char roles[48], tasks[48], jobs[48];
     const char *title = answer_text(s, "title", answer_text(s, "from", NULL));
     uint64_t n_roles = answer_number(s, "roles", 0);
     buf_addf(&out, "%llu %s", (unsigned long long)answer_number(s, "number", 0),
-             answer_text(s, "name", "?"));
+             jobs_name(cli->arena, s));
     if (title)
         buf_addf(&out, "  (%s)", title);
+    if (answer_has(s, "members"))
+        buf_addf(&out, "  %s", out_count(jobs, answer_number(s, "members", 0), "job"));
     if (n_roles)
-        buf_addf(&out, "  %s, %s", out_count(roles, n_roles, "role"),
+        buf_addf(&out, "%s%s, %s", answer_has(s, "members") ? ", " : "  ",
+                 out_count(roles, n_roles, "role"),
                  out_count(tasks, answer_number(s, "tasks", 0), "task"));
     add_amounts(s, &out);
     if (answer_flag(s, "existing"))
@@ -296,6 +300,8 @@ static const char *const examples[] = {
     "four tasks of a command, no file at all",
     "muster submit --like 12 --set roles.worker.replicas=8",
     "job 12 again, larger",
+    "muster submit --like '12[3]'",
+    "of array 12 the job with index 3 again",
     NULL,
 };
 const struct cmd cmd_submit = {

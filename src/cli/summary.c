@@ -93,6 +93,13 @@ static void put_failure(struct arena *a, const struct text_node *job, struct buf
     const struct text_node *first = summary_first_failure(job, &task);
     buf_addf(out, "%s failed: %s\n", answer_text(job, "name", "job"),
              answer_text(job, "reason", "no reason is known"));
+    if (answer_has(job, "members")) {
+        unsigned long long number = answer_number(job, "number", 0);
+        buf_addf(out, "  which        muster ls %llu --state failed\n", number);
+        buf_addf(out, "  one of them  muster show '%llu[INDEX]'\n", number);
+        buf_addf(out, "  it again     muster submit --like '%llu[INDEX]'\n", number);
+        return;
+    }
     if (!first) {
         buf_addf(out, "  more         muster show %llu\n",
                  (unsigned long long)answer_number(job, "number", 0));

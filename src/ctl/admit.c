@@ -29,11 +29,6 @@ static bool role_image(const struct role *r)
 {
     return r->image != NULL;
 }
-
-static bool asks_array(const struct job_spec *j)
-{
-    return j->array > 0;
-}
 static bool asks_after_role(const struct job_spec *j)
 {
     return any_role(j, role_after);
@@ -106,11 +101,6 @@ static const struct {
     enum severity severity;
     const char *what, *hint;
 } rows[] = {
-    { .path = "array",
-      .asked = asks_array,
-      .severity = SEVERITY_ERROR,
-      .what = "array: this server runs one job a submission",
-      .hint = "submit it once for each index" },
     { .path = "roles.*.after",
       .asked = asks_after_role,
       .severity = SEVERITY_ERROR,

@@ -1,11 +1,52 @@
-/* Jobs that wait for other jobs: resolved to numbers at submission, looked up when the scheduler is
- * about to look at the waiting job. */
+/* Jobs that wait for other jobs: resolved to numbers at submission, so that only jobs that are
+ * there can be named and no circle can be made. A waiting job is filed under one job that it waits
+ * for and costs nothing until that one has ended; what ended as wished is noted, so that its record
+ * may go. */
 #include "ctl/after.h"
 
-#include "ctl/core.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "ctl/array.h"
 
 #include <stdio.h>
 #include <string.h>
+
+struct waiters {
+    VEC(uint64_t) ids;
+};
+struct afters {
+    struct map *by_job; /* struct waiters by the job they wait for */
+    VEC(uint64_t) due;  /* to be looked at */
+};
+
+struct afters *afters_create(void)
+{
+    struct afters *afters = mem_new(sizeof *afters);
+    afters->by_job = map_create();
+    return afters;
+}
+
+static void waiters_free(struct waiters *waiters)
+{
+    vec_fini(&waiters->ids);
+    free(waiters);
+}
+
+void afters_destroy(struct afters *afters)
+{
+    size_t cursor = 0;
+    uint64_t id;
+    void *waiters;
+    if (!afters)
+        return;
+    while (map_next(afters->by_job, &cursor, &id, &waiters))
+        waiters_free(waiters);
+    map_destroy(afters->by_job);
+    vec_fini(&afters->due);
+    free(afters);
+}
+
+/* ---- looking ---- */
 
 static bool fits(const char *wanted, enum job_state state)
 {
@@ -14,41 +55,242 @@ static bool fits(const char *wanted, enum job_state state)
     return (strcmp(wanted, "well") == 0) == (state == JOB_SUCCEEDED);
 }
 
-/* 1: still to end, 0: ended as wished, -1: never will. */
-static int look(struct ctl *ctl, const struct job_after *after, char *text, size_t size)
+static bool matched(const struct job_after *after)
 {
-    struct job_row row;
+    return after->match && strcmp(after->match, "index") == 0;
+}
+
+/* "job 11 (prep)", "array 12 (sweep)", "12[3] (sweep)" */
+static const char *name_of(char out[160], const struct job_row *row)
+{
+    if (row->array)
+        snprintf(out, 160, "%llu[%u] (%.100s)", (unsigned long long)array_number(row), row->index,
+                 row->name);
+    else
+        snprintf(out, 160, "%s %llu (%.100s)", row->members ? "array" : "job",
+                 (unsigned long long)row->number, row->name);
+    return out;
+}
+
+/* "it is running", "3 running, 60 queued" */
+static const char *state_of(struct ctl *ctl, char out[JOB_ARRAY_TEXT], const struct job_row *row)
+{
+    uint32_t counts[JOB_STATE_N];
+    if (row->members) {
+        array_counts(ctl, row, counts);
+        return job_array_counts(out, counts);
+    }
+    snprintf(out, JOB_ARRAY_TEXT, "it is %s", job_state_word(row->state));
+    return out;
+}
+
+/* The row of what is waited for, as it is in this turn; texts of live ones are theirs. */
+static bool find(struct ctl *ctl, struct arena *arena, uint64_t number, struct job_row *row)
+{
     uint64_t id;
-    if (store_find_number(ctl->config.store, after->job, &id) != 1) {
-        snprintf(text, size, "waited for job %llu, which is no longer known",
-                 (unsigned long long)after->job);
-        return -1;
+    if (store_find_number(ctl->config.store, number, &id) != 1)
+        return false;
+    const struct live_job *live = live_find(ctl->live, id);
+    const struct live_array *array = array_find(ctl, id);
+    if (live || array) {
+        *row = live ? live->row : array->row;
+        return true;
     }
-    if (live_find(ctl->live, id) && !job_state_final(live_find(ctl->live, id)->row.state)) {
-        snprintf(text, size, "waits for job %llu to end", (unsigned long long)after->job);
-        return 1;
-    }
+    return core_row(ctl, arena, id, row) == 0;
+}
+
+struct looked {
+    int answer;  /* 1: still to end, 0: ended as wished, -1: never will */
+    uint64_t id; /* of what is still to end */
+    char text[LIVE_REASON_MAX];
+};
+
+static void look(struct ctl *ctl, const struct live_job *job, const struct job_after *after,
+                 struct looked *out)
+{
+    char name[160], state[JOB_ARRAY_TEXT];
+    const char *wanted = after->ended ? after->ended : "any";
     struct arena *arena = arena_create();
-    int rc = core_row(ctl, arena, id, &row);
-    if (rc == 0 && !fits(after->ended, row.state)) {
-        snprintf(text, size, "waited for job %llu to end %s, and it has %s",
-                 (unsigned long long)after->job, after->ended, job_state_word(row.state));
-        rc = -1;
+    uint64_t number = after->job;
+    struct job_row row;
+    if (matched(after) &&
+        job->row.array) /* members' numbers follow their array's, as their ids do */
+        number += job->row.id - job->row.array;
+    out->answer = -1;
+    if (!find(ctl, arena, number, &row)) {
+        snprintf(out->text, sizeof out->text, "waited for job %llu, which is no longer known",
+                 (unsigned long long)number);
+    } else if (!job_state_final(row.state)) {
+        out->answer = 1;
+        out->id = row.id;
+        snprintf(out->text, sizeof out->text, "waits for %s to end%s%s: %s", name_of(name, &row),
+                 strcmp(wanted, "any") == 0 ? "" : " ", strcmp(wanted, "any") == 0 ? "" : wanted,
+                 state_of(ctl, state, &row));
+    } else if (!fits(after->ended, row.state)) {
+        snprintf(out->text, sizeof out->text, "waited for %s to end %s, and it has %s",
+                 name_of(name, &row), wanted, job_state_word(row.state));
+    } else {
+        out->answer = 0;
     }
     arena_destroy(arena);
-    return rc;
+}
+
+static const char *position_text(char out[24], size_t position)
+{
+    snprintf(out, 24, "%zu", position);
+    return out;
+}
+
+/* The first that is not met decides what is said; one that never will be decides at once. */
+static struct looked look_all(struct ctl *ctl, const struct live_job *job)
+{
+    struct looked first = { .answer = 0 }, one;
+    char position[24];
+    for (size_t i = 0; i < job->spec->n_after; i++) {
+        if (words_have(&job->notes.met, position_text(position, i)))
+            continue;
+        look(ctl, job, &job->spec->after[i], &one);
+        if (one.answer < 0)
+            return one;
+        if (one.answer > 0 && first.answer == 0)
+            first = one;
+    }
+    return first;
 }
 
 int after_blocked(struct ctl *ctl, struct live_job *job, char *text, size_t size)
 {
-    int blocked = 0;
-    for (size_t i = 0; i < job->spec->n_after; i++) {
-        int answer = look(ctl, &job->spec->after[i], text, size);
-        if (answer < 0)
-            return -1;
-        blocked |= answer;
+    if (!job->notes.has_after || !core_spec(ctl, job))
+        return 0;
+    struct looked looked = look_all(ctl, job);
+    snprintf(text, size, "%s", looked.text);
+    return looked.answer;
+}
+
+/* ---- waiting ---- */
+
+void after_ask(struct ctl *ctl, struct live_job *job)
+{
+    vec_push(&ctl->afters->due, job->row.id);
+}
+
+void after_ended(struct ctl *ctl, uint64_t id)
+{
+    struct waiters *waiters = map_remove(ctl->afters->by_job, id);
+    if (!waiters)
+        return;
+    for (size_t i = 0; i < waiters->ids.n; i++)
+        vec_push(&ctl->afters->due, waiters->ids.at[i]);
+    waiters_free(waiters);
+}
+
+static void file_under(struct ctl *ctl, uint64_t id, const struct live_job *job)
+{
+    struct waiters *waiters = map_get(ctl->afters->by_job, id);
+    if (!waiters) {
+        waiters = mem_new(sizeof *waiters);
+        map_set(ctl->afters->by_job, id, waiters);
     }
-    return blocked;
+    vec_push(&waiters->ids, job->row.id);
+}
+
+/* Of several jobs, those that have ended as wished: noted, as nobody looks at them again. */
+static void note_met(struct ctl *ctl, struct live_job *job)
+{
+    struct words met = { .at = ARENA_ARRAY(job->arena, job->spec->n_after, const char *) };
+    struct looked one;
+    char position[24];
+    for (size_t i = 0; i < job->spec->n_after; i++) {
+        bool known = words_have(&job->notes.met, position_text(position, i));
+        if (!known)
+            look(ctl, job, &job->spec->after[i], &one);
+        if (known || one.answer == 0)
+            met.at[met.n++] = arena_strdup(job->arena, position);
+    }
+    if (met.n == job->notes.met.n)
+        return;
+    job->notes.met = met;
+    event_job_row(ctl, job);
+}
+
+static void settle(struct ctl *ctl, struct live_job *job)
+{
+    if (!core_spec(ctl, job)) {
+        settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
+        return;
+    }
+    struct looked looked = look_all(ctl, job);
+    if (looked.answer < 0) {
+        settle_end(ctl, job, JOB_EV_FAIL, looked.text);
+    } else if (looked.answer > 0) {
+        live_set_reason(job, looked.text);
+        job->why = (struct wait_reason){ .why = WAIT_AFTER };
+        file_under(ctl, looked.id, job);
+        if (job->spec->n_after > 1)
+            note_met(ctl, job);
+    } else {
+        job->notes.has_after = false;
+        job->notes.met = (struct words){ 0 };
+        event_job_row(ctl, job);
+        event_queued(ctl, job);
+    }
+}
+
+bool after_settle(struct ctl *ctl)
+{
+    bool any = ctl->afters->due.n > 0;
+    for (size_t i = 0; i < ctl->afters->due.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->afters->due.at[i]);
+        if (job && job->row.state == JOB_QUEUED && job->notes.has_after)
+            settle(ctl, job);
+    }
+    vec_clear(&ctl->afters->due);
+    return any;
+}
+
+/* ---- at submission ---- */
+
+static void say(struct report *report, size_t i, const char *what, const char *hint)
+{
+    char text[300];
+    snprintf(text, sizeof text, "after[%zu]%s", i, what);
+    struct problem *p = report_error(report, (struct place){ 0 }, "after", "%s", text);
+    if (hint)
+        report_hint(report, p, "%s", hint);
+}
+
+static void check_match(const struct job_spec *spec, size_t i, const struct job_row *row,
+                        const struct job_spec *other, struct report *report)
+{
+    const struct job_array *a = &spec->array, *b = other ? &other->array : NULL;
+    char what[260], own[JOB_ARRAY_TEXT], its[JOB_ARRAY_TEXT];
+    if (!a->count) {
+        say(report, i, ".match: this job is no array", "array: 10");
+    } else if (!row->members || !b) {
+        snprintf(what, sizeof what, ".match: job %llu is no array",
+                 (unsigned long long)row->number);
+        say(report, i, what, "leave match out: every member waits for it");
+    } else if (a->count != b->count || a->first != b->first || a->step != b->step) {
+        snprintf(what, sizeof what, ".match: the indices are %.80s, those of array %llu are %.80s",
+                 job_array_range(own, a), (unsigned long long)row->number, job_array_range(its, b));
+        say(report, i, what, "the same indices for both, or leave match out");
+    }
+}
+
+/* The same job cannot end in two ways. */
+static void check_twice(const struct job_spec *spec, size_t i, struct report *report)
+{
+    const struct job_after *a = &spec->after[i];
+    char what[200];
+    for (size_t k = 0; k < i; k++) {
+        const struct job_after *b = &spec->after[k];
+        if (a->job != b->job || strcmp(a->ended, "any") == 0 || strcmp(b->ended, "any") == 0 ||
+            strcmp(a->ended, b->ended) == 0)
+            continue;
+        snprintf(what, sizeof what, ".ended: job %llu cannot end well and badly",
+                 (unsigned long long)a->job);
+        say(report, i, what, "any");
+    }
 }
 
 int after_resolve(struct ctl *ctl, struct job_spec *spec, struct report *report)
@@ -57,18 +299,23 @@ int after_resolve(struct ctl *ctl, struct job_spec *spec, struct report *report)
         struct job_after *after = &spec->after[i];
         struct arena *arena = arena_create();
         struct job_row row;
+        char what[200];
         uint64_t id = 0;
         bool found = after->job_name ? ctl_find(ctl, after->job_name, &id, NULL) == 0
                                      : store_find_number(ctl->config.store, after->job, &id) == 1;
         if (found && core_row(ctl, arena, id, &row) == 0) {
             after->job = row.number;
             after->job_name = NULL;
+            if (matched(after))
+                check_match(spec, i, &row, row.members ? core_decode(arena, row.spec) : NULL,
+                            report);
+            check_twice(spec, i, report);
         } else if (after->job_name) {
-            report_error(report, (struct place){ 0 }, "after", "after[%zu].job: no job \"%.100s\"",
-                         i, after->job_name);
+            snprintf(what, sizeof what, ".job: no job \"%.100s\"", after->job_name);
+            say(report, i, what, "muster ls: only a job that is there can be waited for");
         } else {
-            report_error(report, (struct place){ 0 }, "after", "after[%zu].job: no job %llu", i,
-                         (unsigned long long)after->job);
+            snprintf(what, sizeof what, ".job: no job %llu", (unsigned long long)after->job);
+            say(report, i, what, "muster ls: only a job that is there can be waited for");
         }
         arena_destroy(arena);
     }

@@ -1,10 +1,21 @@
-/* Waiting for other jobs: names become numbers when the job is submitted (after_blocked is in
- * ctl/core.h). */
+/* Waiting for other jobs: names become numbers when a job is submitted; from then on it stands
+ * aside until the one it waits for has ended. Only that end looks at it again. (after_blocked is in
+ * ctl/core.h.) */
 #ifndef CTL_AFTER_H
 #define CTL_AFTER_H
 
-#include "ctl/ctl.h"
+#include "ctl/core.h"
 
+struct afters *afters_create(void);
+void afters_destroy(struct afters *);
+
+/* Numbers for names, and what can never come true: unknown jobs, ends that exclude each other,
+ * members matched with jobs that have none of their index. */
 int after_resolve(struct ctl *, struct job_spec *, struct report *);
+/* A queued job with notes.has_after: looked at when the turn is settled. */
+void after_ask(struct ctl *, struct live_job *);
+void after_ended(struct ctl *, uint64_t id); /* a job or an array */
+/* Who waits no longer joins the queue, who never can run ends. false: nothing was asked. */
+bool after_settle(struct ctl *);
 
 #endif

@@ -1,5 +1,6 @@
 /* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
@@ -103,8 +104,20 @@ int command_suspend(struct ctl *ctl, struct live_job *job, const char *owner, bo
     return hold ? suspend(&c, err) : resume(&c, err);
 }
 
+static bool lives(const struct ctl *ctl, uint64_t array)
+{
+    const struct live_array *one = array_find(ctl, array);
+    return one && !job_state_final(one->row.state);
+}
+
 static int delete (struct command *c, struct err *err)
 {
+    if (lives(c->ctl, c->row.array) || lives(c->ctl, c->row.id)) {
+        unsigned long long number =
+            c->row.array ? array_number(&c->row) : (unsigned long long)c->row.number;
+        err_set(err, ERR_CONFLICT, "array %llu has not ended", number);
+        return err_hint(err, "stop it first: muster stop %llu", number);
+    }
     if (c->job) {
         err_set(err, ERR_CONFLICT, "job %llu is %s", (unsigned long long)c->row.number,
                 job_state_word(c->row.state));
@@ -112,7 +125,8 @@ static int delete (struct command *c, struct err *err)
     }
     if (store_delete_job(c->ctl->config.store, c->row.id, err))
         return -1;
-    vec_push(&c->ctl->doomed, c->row.number);
+    for (uint64_t i = 0; i <= c->row.members; i++)
+        vec_push(&c->ctl->doomed, c->row.number + i);
     return 0;
 }
 
@@ -120,6 +134,28 @@ static verb_run *const verbs[] = {
     [CTL_STOP] = stop,     [CTL_STOP_NOW] = stop_now, [CTL_SUSPEND] = suspend,
     [CTL_RESUME] = resume, [CTL_DELETE] = delete,
 };
+
+void command_members(struct ctl *ctl, struct live_array *array, const char *owner,
+                     enum ctl_verb verb)
+{
+    for (uint32_t i = 1; i <= array->row.members; i++) {
+        struct live_job *job = live_find(ctl->live, array->row.id + i);
+        struct err refused;
+        if (!job || job_state_final(job->row.state))
+            continue;
+        struct command one = { .ctl = ctl, .owner = owner, .job = job, .row = job->row };
+        verbs[verb](&one, &refused);
+    }
+    arrays_settle(ctl); /* the answer says what became of it */
+}
+
+static int run_members(struct command *c, enum ctl_verb verb, struct err *err)
+{
+    if (!lives(c->ctl, c->row.id))
+        return ended(c, err);
+    command_members(c->ctl, array_find(c->ctl, c->row.id), c->owner, verb);
+    return 0;
+}
 
 static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_verb verb,
                struct err *err)
@@ -132,20 +168,26 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
                        c->row.owner);
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
-    return verbs[verb](c, err);
+    return c->row.members && verb != CTL_DELETE ? run_members(c, verb, err) : verbs[verb](c, err);
 }
 
 static struct text_node *state_tree(const struct command *c, struct arena *arena)
 {
-    char id[JOB_ID_TEXT];
-    const struct job_row *row = c->job ? &c->job->row : &c->row;
+    char id[JOB_ID_TEXT], counts[JOB_ARRAY_TEXT];
+    const struct live_array *array = array_find(c->ctl, c->row.id);
+    const struct job_row *row = c->job ? &c->job->row : array ? &array->row : &c->row;
     struct job_view view = { .id = job_id_format(id, row->id),
                              .number = row->number,
                              .name = row->name,
                              .owner = row->owner,
                              .state = job_state_word(row->state),
                              .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
-                             .reason = row->reason,
+                             .reason =
+                                 array ? job_array_counts(counts, array->counts) : row->reason,
+                             .array = array_number(row),
+                             .has_index = row->array != 0,
+                             .index = row->index,
+                             .members = row->members,
                              .tasks = row->tasks,
                              .gpu_milli = row->gpu_milli,
                              .generation = row->generation,
@@ -208,6 +250,8 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
     struct err *err = &answer->err;
     if (core_row(c->ctl, answer->arena, ask->job, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
+    if (array_refuse(&c->row, err))
+        return -1;
     if (!core_may(c->ctl, c->owner, &c->row))
         return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)c->row.number,
                        c->row.owner);

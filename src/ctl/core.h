@@ -39,6 +39,9 @@ struct counters {
     uint64_t evicted, promised, late; /* late: started after the time first promised */
 };
 
+struct arrays;
+struct afters;
+
 struct ctl {
     struct ctl_config config;
     unsigned char key[TOKEN_LEN]; /* agents' tokens are derived from it */
@@ -57,7 +60,8 @@ struct ctl {
     uint64_t replan_at; /* a port that was found taken may be tried again */
     bool plan_due, in_turn, full, nodes_touched, catalogue_touched, board_touched;
     struct catalogue *catalogue;
-    uint32_t waiting_for_others; /* live jobs with notes.has_after */
+    struct arrays *arrays; /* those whose members live */
+    struct afters *afters; /* who waits for which job */
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
@@ -74,6 +78,8 @@ bool core_may(const struct ctl *, const char *owner,
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. */
 const struct job_spec *core_spec(struct ctl *, struct live_job *);
+/* The canonical text of a row as a job in arena; NULL: it makes no sense. */
+struct job_spec *core_decode(struct arena *, const char *text);
 
 /* Where URIs lead, for a submitter at work_dir. */
 struct storage core_storage(const struct ctl *, const char *work_dir);
@@ -93,6 +99,12 @@ void event_task_note(struct ctl *, struct live_job *, uint32_t flat, const char 
 void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
                        uint64_t ended_ms);
 void event_job_row(struct ctl *, struct live_job *);
+/* A queued job that is new to this process or to its queue: it waits for its turn, or aside while
+ * it waits for other jobs or for its array. */
+void event_queued(struct ctl *, struct live_job *);
+/* The row of an array and an event of that type. */
+void event_array(struct ctl *, const struct job_row *, const char *type, const char *text,
+                 struct text_node *body);
 /* An event that changes no state: what a launcher told. */
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
@@ -181,7 +193,8 @@ int update_job(struct ctl *, struct live_job *, const char *owner, const struct 
                struct err *);
 
 /* ---- after.c ---- */
-/* Does a queued job still wait for others? -1: it never can run (text says why). */
+/* Does a queued job still wait for others (text says for which)? -1: it never can run (text says
+ * why). */
 int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);
 
 /* ---- launch.c ---- */

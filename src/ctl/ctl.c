@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/after.h"
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 
@@ -111,6 +113,8 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     catalogue_load(ctl);
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
+    ctl->arrays = arrays_create();
+    ctl->afters = afters_create();
     ctl->meetings = meetings_create();
     ctl->scratch = arena_create();
     ctl->hearing = arena_create();
@@ -141,6 +145,8 @@ void ctl_destroy(struct ctl *ctl)
     meetings_destroy(ctl->meetings);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
+    arrays_destroy(ctl->arrays); /* after their members */
+    afters_destroy(ctl->afters);
     cluster_destroy(ctl->cluster);
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

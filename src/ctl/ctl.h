@@ -139,7 +139,8 @@ int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* 
 
 /* ---- reading: answers are trees in the caller's arena, shaped by the field tables of ctl/view.h
  * ---- */
-/* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id. */
+/* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the
+ * member of an array that has the index. */
 int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
 enum ctl_parts { CTL_TASKS = 1, CTL_SPEC = 2, CTL_ORIGIN = 4, CTL_TIMELINE = 8 };
 struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const char *owner,
@@ -165,7 +166,9 @@ struct text_node *ctl_stats_tree(
 
 /* Logs of a task: attempts in order with the directory of each. */
 struct ctl_log {
+    uint64_t job; /* of an array: its member */
     uint32_t role, index, attempt;
+    uint32_t member; /* index of that member */
     const char *role_name;
     const char *dir;
     uint64_t end;
@@ -173,6 +176,8 @@ struct ctl_log {
 };
 int ctl_logs(struct ctl *, struct arena *, uint64_t job, struct ctl_log **, size_t *n,
              struct err *);
+/* How many jobs follow this one as its members: their ids are the next ones. 0: no array. */
+uint32_t ctl_members(struct ctl *, uint64_t job, uint32_t *tasks /* in all; NULL: not asked */);
 
 /* Called after each commit (and for log growth) so that followers can look again. */
 struct ctl_watch {

@@ -2,6 +2,8 @@
  * the transition table, moves the memory, writes the row and adds the event to the open
  * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
  * handling here: the store remembers them and the commit fails. */
+#include "ctl/after.h"
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
@@ -46,7 +48,7 @@ static void refused(struct ctl *ctl, struct live_job *job, const char *event, co
 bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
                struct text_node *body)
 {
-    enum job_state next = job_next_state(job->row.state, event);
+    enum job_state was = job->row.state, next = job_next_state(was, event);
     if (next == JOB_NONE) {
         refused(ctl, job, job_event_word(event), job_state_word(job->row.state));
         return false;
@@ -60,9 +62,26 @@ bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, cons
     event_job_row(ctl, job);
     struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
     add_event(ctl, &row, job_state_word(next), job->reason, body);
+    array_moved(ctl, job, was);
     if (next == JOB_QUEUED)
-        planning_join(ctl, job);
+        event_queued(ctl, job);
     return true;
+}
+
+void event_queued(struct ctl *ctl, struct live_job *job)
+{
+    if (job->notes.has_after)
+        after_ask(ctl, job);
+    else if (!array_hold(ctl, job))
+        planning_join(ctl, job);
+}
+
+void event_array(struct ctl *ctl, const struct job_row *array, const char *type, const char *text,
+                 struct text_node *body)
+{
+    struct event_row row = { .job = array->id, .type = type };
+    store_update_job(ctl->config.store, array, NULL);
+    add_event(ctl, &row, job_state_word(array->state), text, body);
 }
 
 static void count(struct live_job *job, const struct live_task *task, enum task_state from)

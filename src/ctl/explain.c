@@ -1,5 +1,6 @@
 /* Why does a job wait, and what would change it: the scheduler's own code on the cluster as it is
  * now. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/views.h"
 
@@ -112,8 +113,16 @@ static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_jo
         view->places = places_tree(arena, job->spec, &entry);
     else
         add_reason(arena, &entry.reason, view);
+    const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
     if (blocked)
         view->reason = arena_strdup(arena, text);
+    if (array) {
+        view->reason =
+            arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
+        view->why = "array";
+        view->would_start = false;
+        view->places = NULL;
+    }
     if (job->waits)
         view->ahead = live_wait_position(ctl->live, job);
     find_ways(ctl, arena, job, view);
@@ -136,11 +145,29 @@ static void explain_rest(struct ctl *ctl, struct arena *arena, const struct live
                                 plan.at[0].reason.text ? plan.at[0].reason.text : "");
 }
 
-struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_t id,
+/* Of an array: its first member that waits to start, one that has its turn before one that has not;
+ * its own id when none does. */
+static uint64_t whom(struct ctl *ctl, uint64_t id)
+{
+    const struct live_array *array = array_find(ctl, id);
+    uint64_t aside = 0;
+    for (uint32_t i = 1; array && i <= array->row.members; i++) {
+        const struct live_job *job = live_find(ctl->live, id + i);
+        if (!job || job->row.state != JOB_QUEUED)
+            continue;
+        if (job->waits)
+            return job->row.id;
+        aside = aside ? aside : job->row.id;
+    }
+    return aside ? aside : id;
+}
+
+struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_t asked,
                                    struct err *err)
 {
     struct job_row row;
     char text[JOB_ID_TEXT];
+    uint64_t id = whom(ctl, asked);
     if (core_row(ctl, arena, id, &row)) {
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
@@ -149,6 +176,9 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_
     struct explain_view view = { .job = job_id_format(text, id),
                                  .number = row.number,
                                  .name = row.name,
+                                 .array = array_number(&row),
+                                 .has_index = row.array != 0,
+                                 .index = row.index,
                                  .queue = row.queue,
                                  .state = job_state_word(live ? live->row.state : row.state),
                                  .reason = live ? live_reason(live) : row.reason };

@@ -1,6 +1,7 @@
 /* A placed job turned into what agents are told: complete shares of a generation, environment and
  * names included. Repeating a launch is harmless (same node, generation and seq), so after a
  * restart everything that has not reported its start is launched again. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
@@ -120,6 +121,8 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
     round->place =
         (struct job_place){ .id = job->row.id,
                             .number = job->row.number,
+                            .array = array_number(&job->row),
+                            .array_index = job->row.index,
                             .generation = job->row.generation,
                             .owner = job->row.owner,
                             .tasks = ARENA_ARRAY(round->arena, job->row.tasks, struct task_place),

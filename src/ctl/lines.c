@@ -119,23 +119,23 @@ bool lines_join(struct lines *lines, struct live_job *job)
 
 void lines_put_aside(struct lines *lines, struct live_job *job)
 {
-    job->aside = (uint32_t)lines->aside.n + 1;
+    job->apart = (uint32_t)lines->aside.n + 1;
     vec_push(&lines->aside, job);
 }
 
 static void leave_aside(struct lines *lines, struct live_job *job)
 {
-    size_t at = job->aside - 1;
+    size_t at = job->apart - 1;
     lines->aside.at[at] = lines->aside.at[lines->aside.n - 1];
-    lines->aside.at[at]->aside = (uint32_t)at + 1;
+    lines->aside.at[at]->apart = (uint32_t)at + 1;
     lines->aside.n--;
-    job->aside = 0;
+    job->apart = 0;
 }
 
 void lines_leave(struct lines *lines, struct live_job *job)
 {
     struct line *line = job->line;
-    if (job->aside)
+    if (job->apart)
         leave_aside(lines, job);
     if (!line)
         return;

@@ -67,6 +67,7 @@ struct live_notes {
     bool idle;                 /* runs on capacity that its queue is not sure of */
     uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
     uint64_t shape;            /* want_shape() of its spec; 0: not known */
+    struct words met;          /* positions of those in after that have ended as wished */
 };
 
 struct live_job {
@@ -87,9 +88,10 @@ struct live_job {
     uint32_t wants_place; /* tasks with .wants_place */
     uint32_t turned;      /* tasks with .turned */
     uint32_t active;      /* position among the active ones, from 1; 0: is none */
-    uint32_t aside;       /* position among those that stand aside, from 1; 0: does not */
+    uint32_t apart;       /* position among those asked one by one, from 1; 0: is none */
     struct line *line;    /* in which it waits; NULL: in none */
     bool waits;           /* is in the waiting list */
+    bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
     uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
     enum stop_level stop_sent;

@@ -1,5 +1,6 @@
 /* Rows to memory: a live job exactly as its rows say, its places taken again. The only way back
  * after a restart and after a failed commit. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
 
@@ -19,7 +20,7 @@ int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *
     return found == 1 ? 0 : -1;
 }
 
-static struct job_spec *decode(struct arena *arena, const char *text)
+struct job_spec *core_decode(struct arena *arena, const char *text)
 {
     struct arena *scratch = arena_create();
     struct report report;
@@ -38,10 +39,15 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
 {
     if (job->spec)
         return job->spec;
+    const struct live_array *array = array_find(ctl, job->row.array);
     struct arena *scratch = arena_create();
     struct job_row row;
-    if (core_row(ctl, scratch, job->row.id, &row) == 0)
-        job->spec = decode(job->arena, row.spec);
+    if (array) { /* its own: nodes it avoids are not avoided by the others */
+        job->spec = ARENA_NEW(job->arena, struct job_spec);
+        *job->spec = *array->spec;
+    } else if (core_row(ctl, scratch, job->row.id, &row) == 0) {
+        job->spec = core_decode(job->arena, row.spec);
+    }
     if (job->spec && job_task_count(job->spec) != job->row.tasks)
         job->spec = NULL;
     if (job->spec)
@@ -180,23 +186,19 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
     struct arena *scratch = arena_create();
     struct live_job *job = live_add(ctl->live, row);
     notes_read_job(job->arena, scratch, row->live, &job->notes);
-    ctl->waiting_for_others += job->notes.has_after;
-    if (row->generation > 0) {
-        job->spec = decode(job->arena, row->spec);
-        if (job->spec && job_task_count(job->spec) == row->tasks) {
-            avoid_apply(job);
-            live_make_tasks(job);
-            read_tasks(ctl, job, scratch);
-            read_attempts(ctl, job, scratch);
-            read_agents(ctl, job, scratch);
-            board_load(ctl, job);
-            count_states(job);
-        }
+    array_joined(ctl, job);
+    if (row->generation > 0 && core_spec(ctl, job)) {
+        live_make_tasks(job);
+        read_tasks(ctl, job, scratch);
+        read_attempts(ctl, job, scratch);
+        read_agents(ctl, job, scratch);
+        board_load(ctl, job);
+        count_states(job);
     }
     set_deadlines(ctl, job);
     live_set_active(ctl->live, job, job_state_holds(row->state) && job->tasks);
     if (row->state == JOB_QUEUED)
-        planning_join(ctl, job);
+        event_queued(ctl, job);
     arena_destroy(scratch);
     return job;
 }
@@ -206,7 +208,7 @@ void load_forget(struct ctl *ctl, struct live_job *job)
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);
-    ctl->waiting_for_others -= job->notes.has_after;
+    array_left(ctl, job);
     live_remove(ctl->live, job);
 }
 

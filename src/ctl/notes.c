@@ -43,6 +43,17 @@ static const char *word(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_STR ? node->str : NULL;
 }
 
+static struct words words_of(struct arena *keep, const struct text_node *map, const char *key)
+{
+    const struct text_node *list = map ? text_get(map, key) : NULL;
+    struct words words = { 0 };
+    if (list)
+        words.at = ARENA_ARRAY(keep, list->count, const char *);
+    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next)
+        words.at[words.n++] = arena_strdup(keep, n->str);
+    return words;
+}
+
 static void put(struct arena *arena, struct text_node *map, const char *key, uint64_t value)
 {
     if (value)
@@ -88,6 +99,9 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "idle", true);
     put(arena, map, "promised", notes->promised_ms);
     put(arena, map, "shape", notes->shape);
+    struct text_node *met = notes->met.n ? text_list(arena, map, "met") : NULL;
+    for (size_t i = 0; i < notes->met.n; i++)
+        text_str(arena, met, NULL, notes->met.at[i]);
     struct text_node *avoid = notes->avoid.n ? text_list(arena, map, "avoid") : NULL;
     for (size_t i = 0; i < notes->avoid.n; i++)
         text_str(arena, avoid, NULL, notes->avoid.at[i]);
@@ -111,12 +125,8 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->idle = flag(map, "idle");
     notes->promised_ms = number(map, "promised");
     notes->shape = number(map, "shape");
-    const struct text_node *avoid = map ? text_get(map, "avoid") : NULL;
-    notes->avoid = (struct words){ 0 };
-    if (avoid)
-        notes->avoid.at = ARENA_ARRAY(keep, avoid->count, const char *);
-    for (const struct text_node *n = avoid ? avoid->first : NULL; n; n = n->next)
-        notes->avoid.at[notes->avoid.n++] = arena_strdup(keep, n->str);
+    notes->avoid = words_of(keep, map, "avoid");
+    notes->met = words_of(keep, map, "met");
 }
 
 const char *notes_of_task(struct arena *arena, const struct live_task *task)

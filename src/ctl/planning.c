@@ -19,8 +19,7 @@ void planning_join(struct ctl *ctl, struct live_job *job)
     live_wait_add(ctl->live, job);
     if (job->spec)
         job->notes.shape = want_shape(job->spec);
-    if (job->notes.has_after || job->notes.has_peers || job->row.not_before_ms > core_now(ctl) ||
-        !job->notes.shape) {
+    if (job->notes.has_peers || job->row.not_before_ms > core_now(ctl) || !job->notes.shape) {
         lines_put_aside(lines, job);
         ctl->plan_due = true;
     } else if (lines_join(lines, job)) {

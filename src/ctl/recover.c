@@ -1,6 +1,7 @@
 /* The start of a server: live rows to memory, the engine told which agents should be alive, then
  * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
  * tested. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 
 #include "base/log.h"
@@ -63,6 +64,10 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     load_nodes(ctl);
     int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (rows[i].members) {
+            array_open(ctl, &rows[i], true);
+            continue;
+        }
         struct live_job *job = load_job(ctl, &rows[i]);
         put_off(ctl, job);
         if (job_state_holds(job->row.state))

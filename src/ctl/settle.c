@@ -1,6 +1,7 @@
 /* Consequences: what follows from the state a job has now. Called for every job that a turn
  * touched, in the turn's transaction, and after recovery; everything is derived from state, so
  * doing it again changes nothing. Reads the clock only through the core. */
+#include "ctl/after.h"
 #include "ctl/core.h"
 #include "ctl/words.h"
 
@@ -493,8 +494,9 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
     event_job(ctl, job, event, text, NULL);
     board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
-        store_set_keep(ctl->config.store, job->row.id, keep ? now + keep : 0, NULL);
-        ctl->plan_due |= ctl->waiting_for_others > 0;
+        if (!job->row.array) /* members are kept as long as their array */
+            store_set_keep(ctl->config.store, job->row.id, keep ? now + keep : 0, NULL);
+        after_ended(ctl, job->row.id);
     }
 }
 

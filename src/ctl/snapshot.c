@@ -80,24 +80,13 @@ static enum turn_of waits_for_time(struct ctl *ctl, struct live_job *job)
     return PASS_BY;
 }
 
-/* A job whose row cannot be read, or that waits for what will never come, ends here. */
+/* A job whose row cannot be read ends here. */
 static enum turn_of turn_of(struct ctl *ctl, struct live_job *job)
 {
-    char text[LIVE_REASON_MAX];
-    if (!core_spec(ctl, job)) {
-        settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
-        return LEFT;
-    }
-    int answer = job->notes.has_after ? after_blocked(ctl, job, text, sizeof text) : 0;
-    if (answer < 0) {
-        settle_end(ctl, job, JOB_EV_FAIL, text);
-        return LEFT;
-    }
-    if (answer == 0)
+    if (core_spec(ctl, job))
         return waits_for_time(ctl, job);
-    job->why = (struct wait_reason){ .why = WAIT_AFTER };
-    live_set_reason(job, text);
-    return PASS_BY;
+    settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
+    return LEFT;
 }
 
 /* Of the jobs with this key: its number; 0: there are too many bundles for one pass. */
@@ -153,8 +142,7 @@ static void look_at_bundles(struct making *m)
         bool held = !job->notes.has_peers || job->row.generation > 0 || !job->spec ||
                     job->row.not_before_ms > core_now(m->ctl);
         const char *key = held ? NULL : bundle_key(m->arena, job->spec);
-        char text[LIVE_REASON_MAX];
-        if (key && !(job->notes.has_after && after_blocked(m->ctl, job, text, sizeof text)))
+        if (key)
             join_bundle(m, job, key);
     }
 }

@@ -2,6 +2,7 @@
  * The answer goes out after the commit; a dry run answers what would happen and stores nothing. */
 #include "ctl/admit.h"
 #include "ctl/after.h"
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/resolve.h"
@@ -35,6 +36,8 @@ struct submission {
     struct job_row row;
     struct live_notes notes;
     unsigned char hash[32];
+    bool only; /* like a member of an array: this one again, with its index */
+    uint32_t index;
     const char *updated; /* what became of a job that was there */
 };
 
@@ -83,6 +86,8 @@ static int take_after(struct submission *s, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
                        (unsigned long long)row.number);
     notes_read_site(s->arena, row.site, &site);
+    s->only = row.array != 0;
+    s->index = row.index;
     s->ask.text = origin.text;
     s->ask.len = strlen(origin.text);
     s->ask.from = s->ask.from ? s->ask.from : row.dialect;
@@ -142,6 +147,8 @@ static int read_text(struct submission *s, struct err *err)
     s->answer->has_report = true;
     if (dialect_read(ctl->config.dialects, s->arena, &request, &s->read, &s->answer->report))
         return refuse(s, err, ERR_INPUT);
+    if (s->only)
+        s->read.job->array = (struct job_array){ .count = 1, .first = s->index, .step = 1 };
     return 0;
 }
 
@@ -278,15 +285,21 @@ static struct text_node *differs(struct submission *s)
     return list;
 }
 
-static void add_sizes(const struct job_spec *spec, struct submitted_view *view)
+static void add_sizes(struct arena *arena, const struct job_spec *spec, struct submitted_view *view)
 {
+    uint64_t jobs = spec->array.count ? spec->array.count : 1;
+    char range[JOB_ARRAY_TEXT];
     for (size_t i = 0; i < spec->n_roles; i++) {
         const struct role *role = &spec->roles[i];
-        view->tasks += role->replicas;
-        view->cpu_milli += role->replicas * role->resources.cpu_milli;
-        view->memory += role->replicas * role->resources.memory;
-        view->gpu_milli += role->replicas * role->resources.gpu_milli;
+        uint64_t tasks = jobs * role->replicas;
+        view->tasks += tasks;
+        view->cpu_milli += tasks * role->resources.cpu_milli;
+        view->memory += tasks * role->resources.memory;
+        view->gpu_milli += tasks * role->resources.gpu_milli;
     }
+    view->members = spec->array.count;
+    if (view->members)
+        view->indices = arena_strdup(arena, job_array_range(range, &spec->array));
 }
 
 /* What this job would do now, by the scheduler's own code. */
@@ -322,7 +335,7 @@ static void answer_tree(struct submission *s)
                                    .code_dir = s->site.code_dir,
                                    .roles = spec->n_roles,
                                    .warnings = s->site.warnings };
-    add_sizes(spec, &view);
+    add_sizes(s->arena, spec, &view);
     view.applied = s->ask.apply ? "created" : NULL;
     if (s->ask.dry_run)
         try_out(s, &view);
@@ -349,6 +362,7 @@ static void answer_existing(struct submission *s)
                                    .gpu_milli = row->gpu_milli,
                                    .work_dir = site.code_dir ? NULL : site.work_dir,
                                    .code_dir = site.code_dir,
+                                   .members = row->members,
                                    .existing = !s->updated,
                                    .applied = s->updated,
                                    .reason = s->updated ? row->reason : NULL,
@@ -393,6 +407,7 @@ static void make_row(struct submission *s)
     struct ctl *ctl = s->ctl;
     const struct job_spec *spec = s->read.job;
     uint64_t now = core_now(ctl);
+    uint32_t members = spec->array.count, jobs = members ? members : 1;
     s->notes.has_after = spec->n_after > 0;
     s->notes.has_peers = bundle_has_peers(spec);
     s->notes.shape = want_shape(spec);
@@ -405,9 +420,10 @@ static void make_row(struct submission *s)
                                .dialect = s->read.dialect->name,
                                .priority = spec->priority,
                                .reason = "",
-                               .tasks = job_task_count(spec),
-                               .gpu_milli = all_gpus(spec),
-                               .submitted_ms = now };
+                               .tasks = jobs * job_task_count(spec),
+                               .gpu_milli = jobs * all_gpus(spec),
+                               .submitted_ms = now,
+                               .members = members };
     if (s->ask.dry_run)
         return;
     s->row.id = ctl->last_id = job_id_next(ctl->last_id, now);
@@ -426,7 +442,50 @@ static const char *first_text(struct submission *s, char out[LIVE_REASON_MAX])
     return out;
 }
 
-/* Rows first, the event last: it makes the job queued (or suspended) and live. */
+static enum job_event first_event(const struct submission *s)
+{
+    return s->read.job->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
+}
+
+/* The event makes the job queued (or suspended) and live; its row is there. */
+static void add_live(struct submission *s, struct job_row *row, const char *text,
+                     struct text_node *body)
+{
+    struct ctl *ctl = s->ctl;
+    row->state = JOB_NONE;
+    struct live_job *job = live_add(ctl->live, row);
+    job->notes = s->notes;
+    core_wake(ctl, job->notes.pending_until_ms);
+    event_job(ctl, job, first_event(s), text, body);
+    row->state = job->row.state;
+    ctl->counters.submitted++;
+}
+
+/* Members follow their array in ids and numbers; of what they have in common nothing is stored
+ * again. */
+static void add_members(struct submission *s, const char *text, struct text_node *body)
+{
+    struct ctl *ctl = s->ctl;
+    const struct job_spec *spec = s->read.job;
+    const uint64_t array = s->row.id;
+    array_open(ctl, &s->row, false);
+    event_array(ctl, &s->row, job_event_word(first_event(s)), text, body);
+    for (uint32_t i = 0; i < spec->array.count; i++) {
+        struct job_row row = s->row;
+        row.id = ctl->last_id = array + 1 + i;
+        row.number = store_next_number(ctl->config.store);
+        row.array = array;
+        row.index = job_array_index(&spec->array, i);
+        row.members = 0;
+        row.tasks = job_task_count(spec);
+        row.gpu_milli = all_gpus(spec);
+        row.spec = row.site = NULL;
+        store_put_job(ctl->config.store, &row, NULL);
+        add_live(s, &row, text, NULL);
+    }
+}
+
+/* Rows first, the event last. */
 static void store_all(struct submission *s)
 {
     struct ctl *ctl = s->ctl;
@@ -437,8 +496,7 @@ static void store_all(struct submission *s)
     s->row.spec = buf_str(&spec);
     s->row.site = notes_of_site(s->arena, &s->site);
     s->row.live = notes_of_job(s->arena, &s->notes);
-    enum job_event event = s->read.job->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
-    s->row.state = job_next_state(JOB_NONE, event);
+    s->row.state = job_next_state(JOB_NONE, first_event(s));
     store_put_job(store, &s->row, NULL);
     const char *masked =
         dialect_mask(s->arena, s->read.dialect, s->read.root, s->ask.text, s->ask.len);
@@ -455,33 +513,37 @@ static void store_all(struct submission *s)
         memcpy(idem.body_hash, s->hash, sizeof idem.body_hash);
         store_put_idem(store, &idem, NULL);
     }
-    s->row.state = JOB_NONE;
-    struct live_job *job = live_add(ctl->live, &s->row);
-    job->notes = s->notes;
-    ctl->waiting_for_others += job->notes.has_after;
-    core_wake(ctl, job->notes.pending_until_ms);
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (s->site.warnings->count)
         text_copy(ctl->scratch, body, "warnings", s->site.warnings);
-    event_job(ctl, job, event, first_text(s, text), body);
-    s->row.state = job->row.state;
-    ctl->counters.submitted++;
+    first_text(s, text);
+    if (s->row.members)
+        add_members(s, text, body);
+    else
+        add_live(s, &s->row, text, body);
 }
 
-/* 1: the text is about a job that lives, which is as it says now; 0: it is a new one. */
+/* 1: the text is about a job or an array that lives, which is as it says now; 0: it is a new one.
+ */
 static int apply(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
-    bool update = s->ask.apply && !s->ask.dry_run;
-    struct live_job *job = update ? update_target(ctl, s->ask.owner, s->read.job) : NULL;
-    if (!job)
+    const struct job_spec *spec = s->read.job;
+    if (!s->ask.apply || s->ask.dry_run)
         return 0;
-    int changed = update_job(ctl, job, s->ask.owner, s->read.job, err);
+    struct live_job *job = update_target(ctl, s->ask.owner, spec);
+    struct live_array *array = update_array_target(ctl, s->ask.owner, spec);
+    if (!job && !array)
+        return 0;
+    bool of_job = job && (!array || job->row.id > array->row.id);
+    int changed = of_job ? update_job(ctl, job, s->ask.owner, spec, err)
+                         : update_array(ctl, array, s->ask.owner, spec, err);
     if (changed < 0)
         return -1;
-    core_row(ctl, s->arena, job->row.id, &s->row);
-    s->row.state = job->row.state;
-    s->row.reason = arena_strdup(s->arena, job->reason);
+    const struct job_row *row = of_job ? &job->row : &array->row;
+    core_row(ctl, s->arena, row->id, &s->row);
+    s->row.state = row->state;
+    s->row.reason = arena_strdup(s->arena, row->reason);
     s->updated = changed ? "configured" : "unchanged";
     answer_existing(s);
     return 1;

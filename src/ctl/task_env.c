@@ -66,6 +66,20 @@ static void put_defaults(const struct making *m, const struct task_place *place)
         put(m, "PET_NETWORK_CHECK", "1");
 }
 
+/* Which of them it is. */
+static void put_array(const struct making *m, const struct job_place *place,
+                      const struct job_array *array)
+{
+    if (!place->array)
+        return;
+    put(m, "MUSTER_ARRAY_JOB", "%llu", (unsigned long long)place->array);
+    put(m, "MUSTER_ARRAY_INDEX", "%u", place->array_index);
+    put(m, "MUSTER_ARRAY_COUNT", "%u", array->count);
+    put(m, "MUSTER_ARRAY_FIRST", "%u", array->first);
+    put(m, "MUSTER_ARRAY_LAST", "%u", job_array_index(array, array->count - 1));
+    put(m, "MUSTER_ARRAY_STEP", "%u", array->step);
+}
+
 void task_env(const struct ctl_config *config, struct arena *arena, const struct dialect_task *task,
               struct pairs *env)
 {
@@ -80,6 +94,7 @@ void task_env(const struct ctl_config *config, struct arena *arena, const struct
     put(&m, "MUSTER_TASK_NODE", "%s", place->node ? place->node : "");
     put(&m, "MUSTER_TASK_ADDRESS", "%s", place->address ? place->address : "");
     put(&m, "MUSTER_RESTART_COUNT", "%u", place->attempt ? place->attempt - 1 : 0);
+    put_array(&m, task->place, &job->array);
     if (config->socket)
         put(&m, "MUSTER_SERVER", "unix:%s", config->socket);
     put_launchers(&m, config, promised);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/views.h"
@@ -164,39 +165,84 @@ static uint64_t log_end(const struct ctl *ctl, const struct attempt_row *row)
     return live->tasks[flat].log_end > row->log_end ? live->tasks[flat].log_end : row->log_end;
 }
 
+struct log_list {
+    struct ctl_log *at;
+    size_t n, cap;
+};
+
+static void add_log(struct arena *arena, struct log_list *list, const struct ctl_log *log)
+{
+    if (list->n == list->cap) {
+        struct ctl_log *wider = ARENA_ARRAY(arena, 2 * list->cap + 8, struct ctl_log);
+        if (list->n)
+            memcpy(wider, list->at, list->n * sizeof *wider);
+        list->at = wider;
+        list->cap = 2 * list->cap + 8;
+    }
+    list->at[list->n++] = *log;
+}
+
+static int job_logs(struct ctl *ctl, struct arena *arena, const struct job_row *job,
+                    const struct job_spec *spec, struct log_list *list, struct err *err)
+{
+    struct attempt_row *rows;
+    size_t found = 0;
+    char name[LOG_DIR_MAX];
+    if (store_attempts(ctl->config.store, arena, job->id, &rows, &found, err))
+        return -1;
+    for (size_t i = 0; i < found; i++) {
+        const struct attempt_row *row = &rows[i];
+        if (tasks_flat(spec, row->ref) == UINT32_MAX)
+            continue;
+        const char *role = spec->roles[row->ref.role].name;
+        AUTO_FREE char *dir = launch_dir(ctl, job->number, row->generation, row->node);
+        log_dir_name(name, role, row->ref.index, row->attempt);
+        struct ctl_log log = { .job = job->id,
+                               .member = job->index,
+                               .role = row->ref.role,
+                               .index = row->ref.index,
+                               .attempt = row->attempt,
+                               .role_name = role,
+                               .dir = arena_printf(arena, "%s/%s", dir, name),
+                               .end = log_end(ctl, row),
+                               .final = attempt_state_final(row->state) };
+        add_log(arena, list, &log);
+    }
+    return 0;
+}
+
+uint32_t ctl_members(struct ctl *ctl, uint64_t id, uint32_t *tasks)
+{
+    struct arena *arena = arena_create();
+    struct job_row job = { 0 };
+    core_row(ctl, arena, id, &job);
+    uint32_t members = job.members;
+    if (tasks)
+        *tasks = job.tasks;
+    arena_destroy(arena);
+    return members;
+}
+
 int ctl_logs(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_log **logs, size_t *n,
              struct err *err)
 {
-    struct job_row job;
-    struct attempt_row *rows;
-    size_t found = 0, used = 0;
-    char name[LOG_DIR_MAX];
+    struct job_row job, *members = &job;
+    struct log_list list = { 0 };
+    size_t jobs = 1;
     if (core_row(ctl, arena, id, &job))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     const struct job_spec *spec = tasks_spec(ctl, arena, &job);
     if (!spec)
         return err_set(err, ERR_SYSTEM, "the record of job %llu cannot be read",
                        (unsigned long long)job.number);
-    if (store_attempts(ctl->config.store, arena, id, &rows, &found, err))
+    const struct job_filter all = { .array = job.id, .members = job.members, .limit = job.members };
+    if (job.members && store_list(ctl->config.store, arena, &all, &members, &jobs, err))
         return -1;
-    struct ctl_log *out = ARENA_ARRAY(arena, found, struct ctl_log);
-    for (size_t i = 0; i < found; i++) {
-        const struct attempt_row *row = &rows[i];
-        if (tasks_flat(spec, row->ref) == UINT32_MAX)
-            continue;
-        const char *role = spec->roles[row->ref.role].name;
-        AUTO_FREE char *dir = launch_dir(ctl, job.number, row->generation, row->node);
-        log_dir_name(name, role, row->ref.index, row->attempt);
-        out[used++] = (struct ctl_log){ .role = row->ref.role,
-                                        .index = row->ref.index,
-                                        .attempt = row->attempt,
-                                        .role_name = role,
-                                        .dir = arena_printf(arena, "%s/%s", dir, name),
-                                        .end = log_end(ctl, row),
-                                        .final = attempt_state_final(row->state) };
-    }
-    *logs = out;
-    *n = used;
+    for (size_t i = 0; i < jobs; i++)
+        if (members[i].generation > 0 && job_logs(ctl, arena, &members[i], spec, &list, err))
+            return -1;
+    *logs = list.at;
+    *n = list.n;
     return 0;
 }
 
@@ -224,6 +270,9 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
 {
     struct live_job *job = live_find(ctl->live, id);
     struct engine *engine = ctl->config.engine;
+    const struct live_array *array = array_find(ctl, id);
+    if (array)
+        return array_refuse(&array->row, err);
     if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
         err_set(err, ERR_CONFLICT, "the job runs nothing now");
         return err_hint(err,

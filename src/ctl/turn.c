@@ -2,6 +2,8 @@
  * plan, and again until nothing is left to do. A commit that fails undoes the whole round: touched
  * jobs come back from their rows, commands get the reason, facts are kept and applied again; a
  * ballast file makes room so that ends can still be recorded. */
+#include "ctl/after.h"
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 
@@ -83,6 +85,7 @@ static void failed(struct ctl *ctl, const struct err *err)
     for (size_t i = 0; i < n; i++)
         reload(ctl, ids[i]);
     free(ids);
+    arrays_undone(ctl);
     if (ctl->nodes_touched)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
@@ -138,6 +141,7 @@ static void act_all(struct ctl *ctl)
             act_job(ctl, job);
     }
     free(ids);
+    arrays_committed(ctl);
     if (live_count(ctl->live) > 0)
         ctl->idle_since = 0;
     else if (ctl->idle_since == 0)
@@ -146,13 +150,16 @@ static void act_all(struct ctl *ctl)
 
 static void settle_all(struct ctl *ctl)
 {
-    for (size_t i = 0; i < ctl->touched.n; i++) {
-        struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
-        if (job)
-            settle_job(ctl, job);
-        if (job)
-            meetings_follow(ctl, job);
-    }
+    size_t i = 0;
+    do {
+        for (; i < ctl->touched.n; i++) {
+            struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
+            if (job)
+                settle_job(ctl, job);
+            if (job)
+                meetings_follow(ctl, job);
+        }
+    } while (arrays_settle(ctl) | after_settle(ctl));
     meetings_record(ctl);
 }
 

@@ -1,5 +1,6 @@
 /* A text applied again: what it says beside the job that lives. A job is what it was submitted as;
  * only whether it is held can be changed, everything else that differs is named and refused. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 
 #include "base/buf.h"
@@ -62,15 +63,47 @@ static struct text_node *lasting(struct arena *arena, const struct job_spec *job
     return job_encode(arena, &copy);
 }
 
+static int compared(struct ctl *ctl, const struct job_row *row, const struct job_spec *spec,
+                    const struct job_spec *wanted, struct err *err)
+{
+    struct comparing c = { .arena = ctl->scratch };
+    compare(&c, "", lasting(ctl->scratch, spec), lasting(ctl->scratch, wanted));
+    if (c.n == 0)
+        return 0;
+    err_set(err, ERR_CONFLICT, "job %llu lives and differs in more than suspend: %s%s",
+            (unsigned long long)row->number, c.text, c.n > NAMED_MAX ? "; and more" : "");
+    return err_hint(err, "muster stop %llu, then apply it again", (unsigned long long)row->number);
+}
+
+struct live_array *update_array_target(struct ctl *ctl, const char *owner,
+                                       const struct job_spec *spec)
+{
+    struct live_array *array = array_named(ctl, spec->name);
+    bool same = array && strcmp(array->row.project, spec->project ? spec->project : "") == 0 &&
+                strcmp(array->row.owner, owner) == 0;
+    return same ? array : NULL;
+}
+
+int update_array(struct ctl *ctl, struct live_array *array, const char *owner,
+                 const struct job_spec *wanted, struct err *err)
+{
+    if (compared(ctl, &array->row, array->spec, wanted, err))
+        return -1;
+    if ((array->row.state == JOB_SUSPENDED) == wanted->suspend)
+        return 0;
+    command_members(ctl, array, owner, wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
+    return 1;
+}
+
 struct live_job *update_target(struct ctl *ctl, const char *owner, const struct job_spec *spec)
 {
     size_t cursor = 0;
     struct live_job *job, *newest = NULL;
     const char *project = spec->project ? spec->project : "";
     while (live_next(ctl->live, &cursor, &job))
-        if (!job_state_final(job->row.state) && strcmp(job->row.name, spec->name) == 0 &&
-            strcmp(job->row.project, project) == 0 && strcmp(job->row.owner, owner) == 0 &&
-            (!newest || job->row.id > newest->row.id))
+        if (!job_state_final(job->row.state) && !job->row.array &&
+            strcmp(job->row.name, spec->name) == 0 && strcmp(job->row.project, project) == 0 &&
+            strcmp(job->row.owner, owner) == 0 && (!newest || job->row.id > newest->row.id))
             newest = job;
     return newest;
 }
@@ -79,17 +112,11 @@ int update_job(struct ctl *ctl, struct live_job *job, const char *owner,
                const struct job_spec *wanted, struct err *err)
 {
     const struct job_spec *spec = core_spec(ctl, job);
-    struct comparing c = { .arena = ctl->scratch };
     if (!spec)
         return err_set(err, ERR_SYSTEM, "the record of job %llu cannot be read",
                        (unsigned long long)job->row.number);
-    compare(&c, "", lasting(ctl->scratch, spec), lasting(ctl->scratch, wanted));
-    if (c.n > 0) {
-        err_set(err, ERR_CONFLICT, "job %llu lives and differs in more than suspend: %s%s",
-                (unsigned long long)job->row.number, c.text, c.n > NAMED_MAX ? "; and more" : "");
-        return err_hint(err, "muster stop %llu, then apply it again",
-                        (unsigned long long)job->row.number);
-    }
+    if (compared(ctl, &job->row, spec, wanted, err))
+        return -1;
     bool held = job->row.state == JOB_SUSPENDED || job->row.outcome == OUTCOME_SUSPENDED;
     if (held == wanted->suspend)
         return 0;

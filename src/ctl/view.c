@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/notes.h"
@@ -23,6 +24,40 @@ static struct text_node *parse(struct arena *arena, const char *text)
 
 /* ---- one job ---- */
 
+static void fill_array(struct ctl *ctl, const struct job_row *row, struct arena *arena,
+                       struct job_view *view)
+{
+    uint32_t counts[JOB_STATE_N];
+    char text[JOB_ARRAY_TEXT];
+    array_counts(ctl, row, counts);
+    view->members = row->members;
+    view->member_states = text_map(arena, NULL, NULL);
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (counts[state])
+            text_int(arena, view->member_states, job_state_word((enum job_state)state),
+                     counts[state]);
+    if (!job_state_final(row->state))
+        view->reason = arena_strdup(arena, job_array_counts(text, counts));
+}
+
+/* The indices are in the canonical job; a list reads them where it is in memory, and of the others
+ * from their rows. */
+static void fill_indices(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
+{
+    const struct live_array *array = array_find(ctl, id);
+    char text[JOB_ARRAY_TEXT];
+    struct job_row row;
+    if (!view->members)
+        return;
+    const struct job_spec *spec = array ? array->spec : NULL;
+    if (!spec && core_row(ctl, arena, id, &row) == 0)
+        spec = core_decode(arena, row.spec);
+    if (!spec)
+        return;
+    view->indices = arena_strdup(arena, job_array_range(text, &spec->array));
+    view->at_once = spec->array.at_once;
+}
+
 static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena *arena,
                      struct job_view *view)
 {
@@ -30,6 +65,9 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
     const struct job_row *row = live ? &live->row : stored;
     const struct dialect *dialect = dialect_find(ctl->config.dialects, stored->dialect);
     const struct convention *words = convention_find(ctl->config.dialects, stored->dialect);
+    const struct live_array *array = array_find(ctl, stored->id);
+    if (array)
+        row = &array->row;
     char id[JOB_ID_TEXT];
     *view = (struct job_view){ .id = arena_strdup(arena, job_id_format(id, row->id)),
                                .name = stored->name,
@@ -50,7 +88,12 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
                                .submitted_ms = row->submitted_ms,
                                .started_ms = row->started_ms,
                                .ended_ms = row->ended_ms,
-                               .not_before_ms = row->not_before_ms };
+                               .not_before_ms = row->not_before_ms,
+                               .array = array_number(stored),
+                               .has_index = stored->array != 0,
+                               .index = stored->index };
+    if (stored->members)
+        fill_array(ctl, row, arena, view);
     if (words && words->job_word)
         view->word = words->job_word(row->state, live && live->running > 0);
     if (words && words->held_word && row->state == JOB_STOPPING && live &&
@@ -68,8 +111,17 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
 /* A waiting job has its line's reason; what was not looked at, its place in the queue. */
 static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
 {
-    const struct live_job *live = live_find(ctl->live, id);
-    if (!live || !live->waits)
+    struct live_job *live = live_find(ctl->live, id);
+    char text[LIVE_REASON_MAX];
+    if (!live || live->row.state != JOB_QUEUED)
+        return;
+    if (live->notes.has_after && after_blocked(ctl, live, text, sizeof text) != 0)
+        view->reason = arena_strdup(arena, text);
+    const struct live_array *array = live->aside ? array_find(ctl, live->row.array) : NULL;
+    if (array)
+        view->reason =
+            arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
+    if (!live->waits)
         return;
     enum wait_why why = live->line ? live->line->why.why : live->why.why;
     size_t ahead = live_wait_position(ctl->live, live);
@@ -150,6 +202,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     bool may = core_may(ctl, owner, &row);
     fill_job(ctl, &row, arena, &view);
     fill_wait(ctl, id, arena, &view);
+    fill_indices(ctl, id, arena, &view);
     notes_read_site(arena, row.site, &site);
     view.file = site.file;
     view.work_dir = site.code_dir ? NULL : site.work_dir;
@@ -157,7 +210,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     view.output_dir = site.output_dir;
     view.warnings = site.warnings;
     view.differs = site.differs;
-    if (parts & CTL_TASKS)
+    if ((parts & CTL_TASKS) && !row.members)
         view.task_list = tasks_tree(ctl, arena, &row);
     if (parts & CTL_SPEC)
         view.spec = spec_tree(arena, &row, may);
@@ -181,6 +234,7 @@ struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
         struct job_view view;
         fill_job(ctl, &rows[i], arena, &view);
         fill_wait(ctl, rows[i].id, arena, &view);
+        fill_indices(ctl, rows[i].id, arena, &view);
         view_put(arena, jobs, NULL, VIEW_JOB, &view);
     }
     if (n == filter->limit && n > 0)
@@ -196,9 +250,45 @@ static uint64_t newest_live(struct ctl *ctl, const char *name)
     uint64_t best = 0;
     struct live_job *job;
     while (live_next(ctl->live, &cursor, &job))
-        if (job->row.id > best && strcmp(job->row.name, name) == 0)
+        if (job->row.id > best && !job->row.array && strcmp(job->row.name, name) == 0)
             best = job->row.id;
-    return best;
+    const struct live_array *array = array_named(ctl, name);
+    return array && array->row.id > best ? array->row.id : best;
+}
+
+/* "12[3]", "sweep[3]": 1 found, 0 not of that form, -1: no such member, err says so. */
+static int find_member(struct ctl *ctl, const char *text, uint64_t *id, struct err *err)
+{
+    size_t len = strlen(text);
+    const char *open = strrchr(text, '[');
+    uint64_t index, array;
+    if (!open || open == text || len < 4 || text[len - 1] != ']')
+        return 0;
+    struct arena *arena = arena_create();
+    struct job_row row;
+    struct job_spec *spec = NULL;
+    const char *digits = arena_strndup(arena, open + 1, len - (size_t)(open - text) - 2);
+    int rc = scan_u64(digits, 0, UINT32_MAX, &index);
+    if (rc && ctl_find(ctl, arena_strndup(arena, text, (size_t)(open - text)), &array, err) < 0)
+        rc = -1;
+    else if (rc && core_row(ctl, arena, array, &row) == 0 && row.members)
+        spec = core_decode(arena, row.spec);
+    if (rc > 0) {
+        uint32_t position = spec ? job_array_position(&spec->array, index) : UINT32_MAX;
+        char range[JOB_ARRAY_TEXT];
+        *id = array + 1 + position;
+        if (!spec) {
+            err_set(err, ERR_NOT_FOUND, "job %llu is no array", (unsigned long long)row.number);
+            rc = -1;
+        } else if (position == UINT32_MAX || core_row(ctl, arena, *id, &row)) {
+            err_set(err, ERR_NOT_FOUND, "array %llu has no member %llu",
+                    (unsigned long long)row.number, (unsigned long long)index);
+            err_hint(err, "its indices are %s", job_array_range(range, &spec->array));
+            rc = -1;
+        }
+    }
+    arena_destroy(arena);
+    return rc;
 }
 
 int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
@@ -222,6 +312,9 @@ int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
         *id = found;
         return 0;
     }
+    int member = find_member(ctl, job, id, err);
+    if (member)
+        return member < 0 ? -1 : 0;
     err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
     return err_hint(err, "muster ls --all shows numbers and names");
 }

@@ -14,6 +14,11 @@ struct job_view {
     uint64_t number, priority, generation, restarts, tasks, tasks_running, tasks_succeeded,
         tasks_failed, gpu_milli;
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms;
+    uint64_t array, members, at_once;
+    bool has_index;
+    int64_t index;
+    const char *indices;
+    struct text_node *member_states;
     const char *file, *work_dir, *code_dir, *output_dir;
     struct text_node *warnings, *differs, *task_list, *spec, *timeline;
     const char *origin;
@@ -44,13 +49,17 @@ struct node_view_out {
     struct text_node *labels, *custom;
 };
 struct submitted_view {
-    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir, *applied;
-    uint64_t number, roles, tasks, cpu_milli, memory, gpu_milli;
+    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir, *applied,
+        *indices;
+    uint64_t number, roles, tasks, members, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
     struct text_node *warnings, *places;
 };
 struct explain_view {
     const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node;
+    uint64_t array;
+    bool has_index;
+    int64_t index;
     uint64_t number, need, best, short_by, total, ahead, until_ms;
     bool would_start;
     struct text_node *ways, *places;

@@ -143,6 +143,10 @@ static void check_rules(const struct checker *c)
                    (int)JOB_NAME_MAX, job->name);
     if (job->priority < 1 || job->priority > 9)
         check_fail(c, "priority", "1 to 9, 9 first", "is %u, not 1 to 9", job->priority);
+    for (size_t i = 0; i < job->n_gangs; i++)
+        if (job->array.count && job->gangs[i].with.n)
+            check_fail(c, check_path("gang[%zu].with", i).text, "leave array out",
+                       "names other jobs, and each job of an array starts by itself");
     if (job->retry.backoff_ms > job->retry.backoff_max_ms)
         check_fail(c, "retry.backoff", "no more than retry.backoff_max",
                    "is longer than retry.backoff_max");

@@ -4,6 +4,7 @@
 #define JOB_JOB_H
 
 #include "base/pairs.h"
+#include "job/array.h"
 #include "job/words.h"
 #include "text/tree.h"
 
@@ -123,6 +124,7 @@ struct job_after {
     uint64_t job;
     const char *job_name;
     const char *ended; /* well | badly | any */
+    const char *match; /* all: of an array its last member too; index: the one of equal index */
 };
 struct gang {
     const char *name;
@@ -190,7 +192,7 @@ struct job_spec {
     bool suspend;
     struct job_after *after;
     size_t n_after;
-    uint32_t array; /* 0: none */
+    struct job_array array;
     enum capacity_class capacity;
     bool preemptible;
     uint64_t spot_bid_milli;

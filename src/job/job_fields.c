@@ -9,6 +9,7 @@ static const struct field_word capacity_words[] = {
 static const struct field_word ended_words[] = {
     { "well", 0 }, { "badly", 1 }, { "any", 2 }, { 0 }
 };
+static const struct field_word match_words[] = { { "all", 0 }, { "index", 1 }, { 0 } };
 static const struct field_word framework_words[] = {
     { "none", 0 }, { "pytorch", 1 }, { "tensorflow", 2 }, { "mpi", 3 },          { "xgboost", 4 },
     { "ray", 5 },  { "oneflow", 6 }, { "slurm", 7 },      { "elasticbatch", 8 }, { 0 }
@@ -107,6 +108,9 @@ static const struct field after_fields[] = {
                .doc = "the job to wait for"),
     FIELD(WORD, "ended", struct job_after, ended, .words = ended_words, .def_text = "well",
           .doc = "how it must have ended"),
+    FIELD(WORD, "match", struct job_after, match, .words = match_words, .def_text = "all",
+          .doc = "of an array: `all` waits for all of its members; `index`: each member of this "
+                 "array waits for the one of its own index"),
     FIELD_END,
 };
 
@@ -144,8 +148,9 @@ const struct field job_fields[] = {
     FIELD(BOOL, "suspend", struct job_spec, suspend, .doc = "hold the job until `muster resume`"),
     FIELD_MANY(LIST, "after", struct job_spec, after, n_after, .table = after_fields,
                .brief = "job", .max = 256, .doc = "jobs that must have ended first"),
-    FIELD(U32, "array", struct job_spec, array, .max = JOB_MAX_TASKS,
-          .doc = "so many copies of the job; 0: just one job"),
+    FIELD_SAME(CUSTOM, "array", .hooks = &array_hooks,
+               .doc = "many jobs of one submission, each with an index of its own "
+                      "(`MUSTER_ARRAY_INDEX`), else alike; 0: just one job"),
     FIELD(ENUM, "capacity", struct job_spec, capacity, .words = capacity_words,
           .doc = "which share of the cluster it may use"),
     FIELD(BOOL, "preemptible", struct job_spec, preemptible,

@@ -12,6 +12,7 @@ extern const struct field health_fields[];    /* struct health */
 extern const struct field placing_fields[];   /* struct placing */
 extern const struct field inputs_fields[];    /* struct inputs */
 extern const struct field_word scope_words[]; /* enum retry_scope */
+extern const struct field_hooks array_hooks;  /* array, of struct job_spec */
 
 /* Characters of names. */
 extern const struct field_chars job_name_chars; /* any UTF-8 without / .. and control characters */

@@ -31,6 +31,8 @@ struct task_place {
 /* A whole generation, tasks in flat order (roles in order, index ascending). */
 struct job_place {
     uint64_t id, number;
+    uint64_t array;       /* number of its array; 0: none */
+    uint32_t array_index; /* in it */
     uint32_t generation;
     const char *owner;
     struct task_place *tasks;

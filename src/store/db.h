@@ -9,7 +9,12 @@
 
 #define JOB_COLUMNS                                                                                \
     "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
-    " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before"
+    " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before,"              \
+    " array, idx, members"
+#define IS_LIVE " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
+#define OF_JOB                                                                                     \
+    " WHERE job IN (SELECT ?1 UNION ALL SELECT m.id FROM job a JOIN job m"                         \
+    " ON m.id BETWEEN a.id + 1 AND a.id + a.members WHERE a.id = ?1 AND m.array = a.id)"
 #define LIST_REST                                                                                  \
     " AND (?3 IS NULL OR queue = ?3)"                                                              \
     " AND (?4 IS NULL OR dialect = ?4 OR substr(dialect, 1, length(?4) + 2) = ?4 || '-v')"         \
@@ -20,7 +25,7 @@
     X(COMMIT, "COMMIT")                                                                            \
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(PUT_JOB, "INSERT INTO job (" JOB_COLUMNS ", live)"                                           \
-               " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                                \
+               " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                          \
     X(PUT_BODY, "INSERT INTO body (job, spec, site) VALUES (?,?,?)")                               \
     X(UPDATE_JOB, "UPDATE job SET state = ?2, outcome = ?3, reason = ?4, generation = ?5,"         \
                   " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10,"         \
@@ -56,23 +61,35 @@
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
-    X(DELETE_JOB, "DELETE FROM job WHERE id = ?")                                                  \
-    X(DELETE_BODY, "DELETE FROM body WHERE job = ?")                                               \
-    X(DELETE_ORIGIN, "DELETE FROM origin WHERE job = ?")                                           \
-    X(DELETE_EVENTS, "DELETE FROM event WHERE job = ?")                                            \
-    X(DELETE_TASKS, "DELETE FROM task WHERE job = ?")                                              \
-    X(DELETE_ATTEMPTS, "DELETE FROM attempt WHERE job = ?")                                        \
-    X(DELETE_AGENTS, "DELETE FROM agent WHERE job = ?")                                            \
-    X(DELETE_IDEM, "DELETE FROM idem WHERE job = ?")                                               \
-    X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body ON body.job = id"      \
-               " WHERE id = ?")                                                                    \
-    X(LIVE_JOBS, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body ON body.job = id"    \
-                 " WHERE state IN ('suspended', 'queued', 'starting', 'running', 'restarting',"    \
-                 " 'stopping') ORDER BY id")                                                       \
+    X(DELETE_MEMBERS, "DELETE FROM job WHERE array = ?1 AND id > ?1 AND id <= ?1 +"                \
+                      " (SELECT a.members FROM job a WHERE a.id = ?1)")                            \
+    X(DELETE_JOB, "DELETE FROM job WHERE id = ?1")                                                 \
+    X(DELETE_BODY, "DELETE FROM body WHERE job = ?1")                                              \
+    X(DELETE_ORIGIN, "DELETE FROM origin WHERE job = ?1")                                          \
+    X(DELETE_EVENTS, "DELETE FROM event" OF_JOB)                                                   \
+    X(DELETE_TASKS, "DELETE FROM task" OF_JOB)                                                     \
+    X(DELETE_ATTEMPTS, "DELETE FROM attempt" OF_JOB)                                               \
+    X(DELETE_AGENTS, "DELETE FROM agent" OF_JOB)                                                   \
+    X(DELETE_IDEM, "DELETE FROM idem WHERE job = ?1")                                              \
+    X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body"                       \
+               " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?")             \
+    X(LIVE_JOBS,                                                                                   \
+      "SELECT " JOB_COLUMNS                                                                        \
+      ", live FROM job INDEXED BY job_by_state WHERE array = 0 AND state" IS_LIVE " ORDER BY id")  \
+    X(LIVE_MEMBERS, "SELECT " JOB_COLUMNS ", live FROM job WHERE id BETWEEN ?1 + 1 AND ?1 + ?2"    \
+                    " AND array = ?1 AND state" IS_LIVE " ORDER BY id")                            \
+    X(MEMBER_COUNTS, "SELECT state, count(*) FROM job WHERE id BETWEEN ?1 + 1 AND ?1 + ?2"         \
+                     " AND array = ?1 GROUP BY state")                                             \
+    X(LIST_MEMBERS, "SELECT " JOB_COLUMNS " FROM job WHERE id > max(?1, ?3)"                       \
+                    " AND id <= ?3 + ?4 AND array = ?3"                                            \
+                    " AND (?5 IS NULL OR instr(?5, ' ' || state || ' ') > 0)"                      \
+                    " ORDER BY id LIMIT ?2")                                                       \
     X(FIND_NUMBER, "SELECT id FROM job WHERE number = ?")                                          \
-    X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND (?2 IS NULL OR owner = ?2)"               \
+    X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND array = 0"                                \
+                 " AND (?2 IS NULL OR owner = ?2)"                                                 \
                  " ORDER BY id DESC LIMIT 1")                                                      \
-    X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job = ?")                           \
+    X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
+                  " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")      \
     X(TASKS, "SELECT role, idx, state, attempt, live FROM task WHERE job = ?")                     \
     X(ATTEMPTS, "SELECT role, idx, attempt, generation, state, node, place, placed, started,"      \
                 " ended, pid, exited, code, signal, oom, lost, ended_by, reason, memory_peak,"     \
@@ -84,11 +101,14 @@
                   " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \
     X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
                   " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
-    X(LIST_ALL, "SELECT " JOB_COLUMNS " FROM job WHERE id < ?1" LIST_REST)                         \
-    X(LIST_STATE, "SELECT " JOB_COLUMNS " FROM job WHERE state = ?7 AND id < ?1" LIST_REST)        \
-    X(LIST_OWNER,                                                                                  \
-      "SELECT " JOB_COLUMNS " FROM job WHERE owner = ?6 AND state = ?7 AND id < ?1" LIST_REST)     \
-    X(COUNTS, "SELECT state, count(*) FROM job GROUP BY state")                                    \
+    X(LIST_ALL, "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_listed"                            \
+                " WHERE array = 0 AND id < ?1" LIST_REST)                                          \
+    X(LIST_STATE,                                                                                  \
+      "SELECT " JOB_COLUMNS " FROM job WHERE array = 0 AND state = ?7 AND id < ?1" LIST_REST)      \
+    X(LIST_OWNER, "SELECT " JOB_COLUMNS " FROM job WHERE array = 0 AND owner = ?6 AND state = ?7"  \
+                  " AND id < ?1" LIST_REST)                                                        \
+    X(COUNTS,                                                                                      \
+      "SELECT state, count(*) FROM job INDEXED BY job_counted WHERE members = 0 GROUP BY state")   \
     X(MAX_NUMBER, "SELECT ifnull(max(number), 0) FROM job")                                        \
     X(MAX_ID, "SELECT ifnull(max(id), 0) FROM job")                                                \
     X(MAX_EVENT, "SELECT ifnull(max(seq), 0) FROM event")

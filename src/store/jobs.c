@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 uint64_t store_next_number(struct store *st)
@@ -57,6 +58,9 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
     db_u64(s, ++i, job->started_ms);
     db_u64(s, ++i, job->ended_ms);
     db_u64(s, ++i, job->not_before_ms);
+    db_u64(s, ++i, job->array);
+    db_u64(s, ++i, job->index);
+    db_u64(s, ++i, job->members);
     db_text(s, ++i, job->live);
     if (db_run(st, s, err) < 0)
         return -1;
@@ -64,7 +68,7 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
         st->job_id = job->id;
     if (job->number > st->number)
         st->number = job->number;
-    return put_body(st, job, err);
+    return job->array ? 0 : put_body(st, job, err);
 }
 
 int store_update_job(struct store *st, const struct job_row *job, struct err *err)
@@ -118,9 +122,14 @@ static void read_job(sqlite3_stmt *s, struct arena *a, struct job_row *job)
     job->started_ms = db_get_u64(s, i++);
     job->ended_ms = db_get_u64(s, i++);
     job->not_before_ms = db_get_u64(s, i++);
+    job->array = db_get_u64(s, i++);
+    job->index = (uint32_t)db_get_u64(s, i++);
+    job->members = (uint32_t)db_get_u64(s, i++);
     if (sqlite3_column_count(s) <= i)
         return;
     job->live = db_get_text(s, i++, a);
+    if (sqlite3_column_count(s) <= i)
+        return;
     job->spec = db_get_text(s, i++, a);
     job->site = db_get_text(s, i++, a);
 }
@@ -172,34 +181,52 @@ int store_find_name(struct store *st, const char *name, const char *owner, uint6
     return read_id(st, s, id);
 }
 
-static int read_jobs(struct store *st, sqlite3_stmt *s, struct arena *a, struct job_row **rows,
-                     size_t *n, struct err *err)
+struct job_rows {
+    struct job_row *at;
+    size_t n, cap;
+};
+
+/* Adds what the statement finds. */
+static int read_jobs(struct store *st, sqlite3_stmt *s, struct arena *a, struct job_rows *rows,
+                     struct err *err)
 {
-    struct job_row *at = NULL;
-    size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
-        read_job(s, a, &at[count++]);
+        rows->at = db_more(a, rows->at, rows->n, &rows->cap, sizeof *rows->at);
+        read_job(s, a, &rows->at[rows->n++]);
     }
-    if (more < 0)
+    return more;
+}
+
+/* The members of an array that have not ended. */
+static int read_live_members(struct store *st, struct arena *a, const struct job_row *array,
+                             struct job_rows *rows, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_LIVE_MEMBERS, err);
+    if (!s)
         return -1;
-    *rows = at;
-    *n = count;
-    return 0;
+    db_u64(s, 1, array->id);
+    db_u64(s, 2, array->members);
+    return read_jobs(st, s, a, rows, err);
 }
 
 int store_live_jobs(struct store *st, struct arena *a, struct job_row **rows, size_t *n,
                     struct err *err)
 {
     sqlite3_stmt *s = db_stmt(st, STMT_LIVE_JOBS, err);
-    return s ? read_jobs(st, s, a, rows, n, err) : -1;
+    struct job_rows listed = { 0 }, all = { 0 };
+    if (!s || read_jobs(st, s, a, &listed, err) < 0)
+        return -1;
+    for (size_t i = 0; i < listed.n; i++) {
+        all.at = db_more(a, all.at, all.n, &all.cap, sizeof *all.at);
+        all.at[all.n++] = listed.at[i];
+        if (listed.at[i].members && read_live_members(st, a, &listed.at[i], &all, err) < 0)
+            return -1;
+    }
+    *rows = all.at;
+    *n = all.n;
+    return 0;
 }
-
-struct job_rows {
-    struct job_row *at;
-    size_t n;
-};
 
 /* One range: state JOB_NONE is all states (not with an owner). */
 static int list_range(struct store *st, struct arena *a, const struct job_filter *f,
@@ -220,7 +247,7 @@ static int list_range(struct store *st, struct arena *a, const struct job_filter
         db_text(s, 6, f->owner);
     if (id != STMT_LIST_ALL)
         db_text(s, 7, job_state_word(state));
-    return read_jobs(st, s, a, &out->at, &out->n, err);
+    return read_jobs(st, s, a, out, err);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -229,10 +256,38 @@ static int newest_first(const void *a, const void *b)
     return (x->id < y->id) - (x->id > y->id);
 }
 
+static int list_members(struct store *st, struct arena *a, const struct job_filter *f,
+                        struct job_rows *out, struct err *err)
+{
+    char states[16 * JOB_STATE_N] = " ";
+    sqlite3_stmt *s = db_stmt(st, STMT_LIST_MEMBERS, err);
+    if (!s)
+        return -1;
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (f->states & 1u << state) {
+            size_t used = strlen(states);
+            snprintf(states + used, sizeof states - used, "%s ",
+                     job_state_word((enum job_state)state));
+        }
+    db_u64(s, 1, f->before_id);
+    db_u64(s, 2, f->limit);
+    db_u64(s, 3, f->array);
+    db_u64(s, 4, f->members);
+    db_text(s, 5, f->states ? states : NULL);
+    return read_jobs(st, s, a, out, err);
+}
+
 int store_list(struct store *st, struct arena *a, const struct job_filter *f, struct job_row **rows,
                size_t *n, struct err *err)
 {
     struct job_rows some = { 0 };
+    if (f->array) {
+        if (list_members(st, a, f, &some, err) < 0)
+            return -1;
+        *rows = some.at;
+        *n = some.n;
+        return 0;
+    }
     if (!f->states && !f->owner) {
         if (list_range(st, a, f, JOB_NONE, &some, err) < 0)
             return -1;
@@ -258,16 +313,31 @@ int store_list(struct store *st, struct arena *a, const struct job_filter *f, st
     return 0;
 }
 
-int store_counts(struct store *st, struct job_counts *counts, struct err *err)
+static int read_counts(struct store *st, sqlite3_stmt *s, struct job_counts *counts,
+                       struct err *err)
 {
-    sqlite3_stmt *s = db_stmt(st, STMT_COUNTS, err);
-    if (!s)
-        return -1;
     *counts = (struct job_counts){ 0 };
     int more;
     while ((more = db_step(st, s, err)) == 1)
         counts->by_state[job_state_parse(db_get_word(s, 0).text)] = db_get_u64(s, 1);
     return more;
+}
+
+int store_counts(struct store *st, struct job_counts *counts, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_COUNTS, err);
+    return s ? read_counts(st, s, counts, err) : -1;
+}
+
+int store_member_counts(struct store *st, const struct job_row *array, struct job_counts *counts,
+                        struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_MEMBER_COUNTS, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, array->id);
+    db_u64(s, 2, array->members);
+    return read_counts(st, s, counts, err);
 }
 
 /* A deleted job's number, id and events are never given out again, also after a restart. */
@@ -283,9 +353,10 @@ static int put_floor(struct store *st, const char *name, uint64_t value, struct 
 
 int store_delete_job(struct store *st, uint64_t job, struct err *err)
 {
-    static const enum stmt_id all[] = { STMT_DELETE_JOB,    STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,
-                                        STMT_DELETE_EVENTS, STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS,
-                                        STMT_DELETE_AGENTS, STMT_DELETE_IDEM };
+    /* The row of the job is last: it says which members there are. */
+    static const enum stmt_id all[] = { STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,   STMT_DELETE_EVENTS,
+                                        STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS, STMT_DELETE_AGENTS,
+                                        STMT_DELETE_IDEM,  STMT_DELETE_MEMBERS,  STMT_DELETE_JOB };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         sqlite3_stmt *s = db_write(st, all[i], err);
         if (!s)

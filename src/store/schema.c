@@ -52,9 +52,22 @@ static const char version_1[] =
     "  owner TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,"
     "  PRIMARY KEY (owner, name)) STRICT, WITHOUT ROWID;";
 
+/* Arrays: one row for the array, which has body and origin, and one for each of its members.
+ * Members stand in no list but that of their array. */
+static const char version_2[] =
+    "ALTER TABLE job ADD COLUMN array INTEGER NOT NULL DEFAULT 0;" /* id of the array; 0: none */
+    "ALTER TABLE job ADD COLUMN idx INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN members INTEGER NOT NULL DEFAULT 0;" /* of an array; 0: none */
+    "DROP INDEX job_by_state; DROP INDEX job_by_owner; DROP INDEX job_by_name;"
+    "CREATE INDEX job_by_state ON job (state, id) WHERE array = 0;"
+    "CREATE INDEX job_by_owner ON job (owner, state, id) WHERE array = 0;"
+    "CREATE INDEX job_by_name ON job (name, id) WHERE array = 0;"
+    "CREATE INDEX job_listed ON job (id) WHERE array = 0;"
+    "CREATE INDEX job_counted ON job (state) WHERE members = 0;";
+
 const char *schema_step(int version)
 {
-    static const char *const steps[] = { version_1 };
+    static const char *const steps[] = { version_1, version_2 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
 }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT ("another server (pid N) uses ..."). Newer
@@ -48,7 +48,12 @@ struct job_row {
     uint32_t tasks;
     uint64_t gpu_milli;                                         /* asked for in all, for lists */
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms; /* 0: not yet */
-    const char *spec;                                           /* canonical JSON, complete */
+    /* An array is a row of its own; its members' ids and numbers follow its own in the order of
+     * their indices. They share its spec, site and origin, and stand in no list but its own. */
+    uint64_t array;   /* of a member: id of its array; 0: none */
+    uint32_t index;   /* of a member */
+    uint32_t members; /* of an array: how many were submitted; 0: no array */
+    const char *spec; /* canonical JSON, complete; of a member: NULL when written */
     const char *site; /* JSON: work_dir, code_dir, file name, overrides, warnings */
     const char *live; /* JSON that the core keeps while the job lives: retry counters ...; NULL */
 };
@@ -120,7 +125,7 @@ int store_put_idem(struct store *, const struct idem_row *, struct err *);
  * as not found. */
 int store_get_idem(struct store *, uint64_t now_ms, struct idem_row *, struct err *);
 int store_delete_job(struct store *, uint64_t job,
-                     struct err *); /* with everything that belongs to it */
+                     struct err *); /* with everything that belongs to it: an array's members too */
 int store_put_object(struct store *, const struct object_row *,
                      struct err *); /* nodes' drain flags, the catalogue */
 int store_delete_object(struct store *, const struct object_row *, struct err *err);
@@ -144,7 +149,8 @@ int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_
                      struct err *);
 /* Each fills an arena array. */
 int store_live_jobs(struct store *, struct arena *, struct job_row **, size_t *n,
-                    struct err *); /* not final, by id */
+                    struct err *); /* not final, by id, arrays before their members; spec and site
+                                      are left NULL */
 int store_tasks(struct store *, struct arena *, uint64_t job, struct task_row **, size_t *n,
                 struct err *);
 int store_attempts(struct store *, struct arena *, uint64_t job, struct attempt_row **, size_t *n,
@@ -170,6 +176,9 @@ struct job_filter {
                                                    dialect "x" is "x-v1" too */
     uint64_t before_id;                         /* cursor: only ids below; 0: from the newest */
     size_t limit;                               /* 1..1000 */
+    uint64_t array;   /* members of this one only, by index, ids above the cursor; of the other
+                         filters only states counts */
+    uint32_t members; /* of that array */
 };
 /* Newest first; spec, site and live are left NULL. Always an index range, however many jobs there
  * are. */
@@ -179,6 +188,9 @@ struct job_counts {
     uint64_t by_state[JOB_STATE_N];
 };
 int store_counts(struct store *, struct job_counts *,
-                 struct err *); /* counted in a covering index */
+                 struct err *); /* counted in a covering index; members, not their arrays */
+/* Of the members of an array that are there. */
+int store_member_counts(struct store *, const struct job_row *array, struct job_counts *,
+                        struct err *);
 
 #endif

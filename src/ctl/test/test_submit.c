@@ -103,7 +103,6 @@ static void what_cannot_run_is_refused(void **state)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        { "{\"name\":\"x\",\"array\":3,\"roles\":{\"w\":{\"run\":\"x\"}}}", "array" },
         { "{\"name\":\"x\",\"inputs\":{\"code\":{\"git\":\"https://x/y\"}},\"roles\":{\"w\":{\"run\":\"x\"}}}",
           "git" },
         { "{\"name\":\"x\",\"health\":{\"check\":\"before_start\"},\"roles\":{\"w\":{\"run\":\"x\"}}}",

@@ -345,6 +345,77 @@ static int second_server(const char *path)
     return !store && err.code == ERR_CONFLICT ? 0 : 1;
 }
 
+static uint64_t put_array(struct fix *f, uint64_t id, uint32_t members)
+{
+    struct job_row array = { .id = id,
+                             .number = store_next_number(f->store),
+                             .owner = "ada",
+                             .name = "sweep",
+                             .dialect = "native",
+                             .state = JOB_RUNNING,
+                             .members = members,
+                             .spec = "{\"name\":\"sweep\"}" };
+    assert_int_equal(store_put_job(f->store, &array, &f->err), 0);
+    for (uint32_t i = 1; i <= members; i++) {
+        struct job_row one = array;
+        one.id = id + i;
+        one.number = store_next_number(f->store);
+        one.state = i % 2 ? JOB_SUCCEEDED : JOB_QUEUED;
+        one.array = id;
+        one.index = i - 1;
+        one.members = 0;
+        one.spec = one.site = NULL;
+        assert_int_equal(store_put_job(f->store, &one, &f->err), 0);
+        struct event_row event = { .job = one.id, .type = "submitted" };
+        assert_int_equal(store_add_event(f->store, &event, &f->err), 0);
+    }
+    return id;
+}
+
+static void arrays_and_their_members(void **state)
+{
+    struct fix *f = *state;
+    struct job_row *rows, got;
+    struct job_counts counts;
+    size_t n;
+    put_job(f, 1, JOB_QUEUED, "ada");
+    uint64_t id = put_array(f, 10, 5);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    put_job(f, 20, JOB_RUNNING, "ada");
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    struct job_filter all = { .limit = 10 }, of = { .limit = 2, .array = id, .members = 5 };
+    assert_int_equal(store_list(f->store, f->arena, &all, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 3);
+    assert_int_equal(rows[1].members, 5);
+    assert_int_equal(store_list(f->store, f->arena, &of, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(rows[1].index, 1);
+    of.before_id = rows[1].id;
+    of.states = 1u << JOB_SUCCEEDED;
+    assert_int_equal(store_list(f->store, f->arena, &of, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(rows[0].index, 2);
+    assert_int_equal(store_get_job(f->store, f->arena, id + 3, &got, &f->err), 1);
+    assert_string_equal(got.spec, "{\"name\":\"sweep\"}"); /* the array's */
+    assert_int_equal(store_live_jobs(f->store, f->arena, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 5); /* 1, 10, its two that have not ended, 20 */
+    assert_int_equal(rows[2].id, id + 2);
+    assert_int_equal(store_counts(f->store, &counts, &f->err), 0);
+    assert_int_equal(counts.by_state[JOB_QUEUED], 3);
+    assert_int_equal(counts.by_state[JOB_RUNNING], 1);
+    store_get_job(f->store, f->arena, id, &got, &f->err);
+    assert_int_equal(store_member_counts(f->store, &got, &counts, &f->err), 0);
+    assert_int_equal(counts.by_state[JOB_SUCCEEDED], 3);
+    assert_int_equal(store_delete_job(f->store, id, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    assert_int_equal(store_get_job(f->store, f->arena, id + 3, &got, &f->err), 0);
+    assert_int_equal(store_get_job(f->store, f->arena, 20, &got, &f->err), 1);
+    struct event_row *events;
+    struct event_range range = { .limit = 10 };
+    assert_int_equal(store_events(f->store, f->arena, &range, &events, &n, &f->err), 0);
+    assert_int_equal(n, 0);
+}
+
 static void newer_version_is_refused(void **state)
 {
     struct fix *f = *state;
@@ -387,6 +458,7 @@ int main(int argc, char **argv)
         TEST(agents_and_objects),
         TEST(second_server_is_refused),
         TEST(newer_version_is_refused),
+        TEST(arrays_and_their_members),
         TEST(ballast_comes_and_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,347 @@
+/* Arrays and jobs that wait for others: all members or none, so many at a time, restarts in
+ * between, ends that decide for those behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "ctl/test/world.h"
+
+#include "base/mem.h"
+#include "ctl/core.h"
+#include "ctl/view.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define ROLES "\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":1}}}}"
+
+static int setup(void **state)
+{
+    static struct world w;
+    world_init(&w);
+    *state = &w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(w->fake.doubled, 0);
+    world_fini(w);
+    return 0;
+}
+
+/* A job of that name, with more members of its tree. */
+static uint64_t submit(struct world *w, const char *name, const char *more)
+{
+    char text[400];
+    snprintf(text, sizeof text, "{\"name\":\"%s\",%s%s" ROLES, name, more, *more ? "," : "");
+    return world_submit(w, text);
+}
+
+static unsigned in_state(struct world *w, uint64_t array, enum job_state wanted)
+{
+    struct arena *arena = arena_create();
+    struct err err;
+    const struct text_node *tree = ctl_job_tree(w->ctl, arena, array, "ada", 0, &err);
+    const struct text_node *counts = text_get(tree, "member_states"),
+                           *n = counts ? text_get(counts, job_state_word(wanted)) : NULL;
+    unsigned count = n ? (unsigned)n->integer : 0;
+    arena_destroy(arena);
+    return count;
+}
+
+static uint64_t listed(struct world *w, uint64_t array, uint32_t members)
+{
+    struct job_filter filter = { .limit = 1000, .array = array, .members = members };
+    struct arena *arena = arena_create();
+    struct err err;
+    uint64_t n = text_get(ctl_list_tree(w->ctl, arena, &filter, &err), "jobs")->count;
+    arena_destroy(arena);
+    return n;
+}
+
+static void one_submission_many_jobs(void **state)
+{
+    struct world *w = *state;
+    uint64_t array = submit(w, "a", "\"array\":\"1-9:2\""), id;
+    assert_true(array != 0);
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_SUCCEEDED);
+    assert_string_equal(world_reason(w, array), "5 succeeded");
+    assert_string_equal(world_events(w, array), "submitted started succeeded");
+    assert_int_equal(listed(w, array, 5), 5);
+    assert_int_equal(listed(w, 0, 0), 1); /* one line in the list of jobs */
+    assert_int_equal(ctl_find(w->ctl, "1[3]", &id, NULL), 0);
+    assert_true(id == array + 2);
+    assert_int_equal(ctl_find(w->ctl, "a[9]", &id, NULL), 0);
+    assert_int_equal(world_state(w, id), JOB_SUCCEEDED);
+    struct err err;
+    assert_int_equal(ctl_find(w->ctl, "1[2]", &id, &err), -1);
+    assert_non_null(strstr(err.hint, "1-9:2"));
+    assert_int_equal(ctl_find(w->ctl, "3[0]", &id, &err), -1); /* a member is no array */
+    assert_int_equal(ctl_find(w->ctl, "a", &id, NULL), 0);
+    assert_true(id == array);
+}
+
+static int third_fails(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)role;
+    (void)index;
+    (void)attempt;
+    return job % 3 == 0;
+}
+
+static void the_worst_end_counts(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = third_fails;
+    uint64_t array = submit(w, "a", "\"array\":6,\"retry\":{\"unknown\":0}");
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_FAILED);
+    assert_int_equal(in_state(w, array, JOB_FAILED), 2);
+    assert_int_equal(world_count(w, array, "member.failed"), 2);
+    assert_non_null(strstr(world_reason(w, array), "2 failed, 4 succeeded; first ["));
+}
+
+static void so_many_at_a_time(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t array = submit(w, "a", "\"array\":{\"count\":6,\"at_once\":2}");
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_RUNNING), 2);
+    assert_int_equal(live_waiting(w->ctl->live),
+                     0); /* nothing of it for the scheduler to look at */
+    assert_int_equal(world_state(w, array + 3), JOB_QUEUED);
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_RUNNING), 2);
+    world_command(w, array + 1, CTL_SUSPEND); /* gives its slot to the next */
+    world_run(w);
+    assert_int_equal(world_state(w, array + 1), JOB_SUSPENDED);
+    assert_int_equal(world_state(w, array + 3), JOB_RUNNING);
+    world_command(w, array + 1, CTL_RESUME); /* and is the next itself */
+    world_run(w);
+    assert_int_equal(world_state(w, array + 1), JOB_QUEUED);
+    world_command(w, array + 2, CTL_STOP);
+    world_run(w);
+    assert_int_equal(world_state(w, array + 1), JOB_RUNNING);
+    assert_int_equal(world_state(w, array + 4), JOB_QUEUED);
+    world_command(w, array + 4, CTL_STOP); /* out of its line */
+    w->code_all = 0;
+    for (int i = 0; i < 200 && world_step(w); i++)
+        assert_true(world_used(w) <= 2000);
+    assert_int_equal(world_state(w, array), JOB_STOPPED);
+    assert_int_equal(in_state(w, array, JOB_SUCCEEDED), 4);
+    assert_true(world_used(w) == 0);
+}
+
+static void commands_are_for_all_members(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t array = submit(w, "a", "\"array\":6");
+    world_run(w);
+    world_command(w, array, CTL_SUSPEND);
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_SUSPENDED);
+    assert_int_equal(in_state(w, array, JOB_SUSPENDED), 6);
+    world_command(w, array, CTL_RESUME);
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_RUNNING);
+    world_command_as(w, "bob", array, CTL_STOP);
+    assert_int_equal(w->code, ERR_DENIED);
+    world_command(w, array, CTL_DELETE);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_command(w, array, CTL_STOP);
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_STOPPED);
+    world_command(w, array, CTL_STOP);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_command(w, array + 2, CTL_DELETE);
+    assert_int_equal(listed(w, array, 6), 5);
+    world_command(w, array, CTL_DELETE);
+    assert_int_equal(w->code, ERR_NONE);
+    assert_int_equal(listed(w, array, 6), 0);
+    uint64_t id;
+    assert_int_equal(ctl_find(w->ctl, "3", &id, NULL), -1);
+}
+
+static void a_member_that_lives_keeps_its_array(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = third_fails;
+    uint64_t array = submit(w, "a", "\"array\":\"0-3%1\",\"retry\":{\"unknown\":0}");
+    world_step(w);
+    for (int i = 0; i < 60 && in_state(w, array, JOB_SUCCEEDED) == 0; i++)
+        world_step(w);
+    world_command(w, array + 1, CTL_DELETE); /* ended or not: the array has not */
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_crash(w);
+    world_run(w);
+    assert_true(job_state_final(world_state(w, array)));
+}
+
+static void same_key_same_array(void **state)
+{
+    struct world *w = *state;
+    static const char text[] = "{\"name\":\"a\",\"array\":3," ROLES;
+    struct ctl_submit ask = {
+        .owner = "ada", .text = text, .len = sizeof text - 1, .work_dir = "/tmp", .key = "k"
+    };
+    uint64_t first = world_submit_as(w, &ask);
+    assert_true(first != 0);
+    assert_true(world_submit_as(w, &ask) == first);
+    world_run(w);
+    world_crash(w);
+    assert_true(world_submit_as(w, &ask) == first);
+    struct ctl_submit again = { .owner = "ada", .like = first + 2 }; /* that member alone */
+    uint64_t one = world_submit_as(w, &again);
+    assert_true(one != 0 && one != first);
+    world_run(w);
+    assert_int_equal(in_state(w, one, JOB_SUCCEEDED), 1);
+    uint64_t id;
+    assert_int_equal(ctl_find(w->ctl, "5[1]", &id, NULL), 0);
+    ask.key = NULL;
+    ask.apply = true;
+    w->code_all = FAKE_RUNS;
+    uint64_t applied = world_submit_as(w, &ask);
+    assert_true(world_submit_as(w, &ask) == applied);
+}
+
+static void all_members_or_none(void **state)
+{
+    struct world *w = *state;
+    struct rlimit was, none;
+    w->code_all = FAKE_RUNS;
+    uint64_t before = submit(w, "before", "\"array\":\"0-2%1\"");
+    world_run(w);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = was;
+    none.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    assert_true(submit(w, "a", "\"array\":500") == 0);
+    assert_int_not_equal(w->code, ERR_NONE);
+    world_command(w, before + 1, CTL_STOP); /* cannot be written either */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(listed(w, 0, 0), 1);
+    assert_int_equal(live_count(w->ctl->live), 3);
+    world_pass(w, 5000);
+    world_run(w);
+    assert_int_equal(in_state(w, before, JOB_RUNNING) + in_state(w, before, JOB_STOPPED), 1);
+    w->code_all = 0;
+    world_run(w);
+    assert_true(job_state_final(world_state(w, before)));
+    uint64_t array = submit(w, "a", "\"array\":5");
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_SUCCEEDED), 5);
+}
+
+static void after_an_array(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t first = submit(w, "a", "\"array\":2");
+    uint64_t then = submit(w, "b", "\"after\":[\"a\"]");
+    uint64_t each = submit(w, "c", "\"array\":2,\"after\":[{\"job\":1,\"match\":\"index\"}]");
+    assert_true(first && then && each);
+    world_run(w);
+    assert_int_equal(live_waiting(w->ctl->live), 0);
+    assert_string_equal(world_reason(w, then), "waits for array 1 (a) to end well: 2 running");
+    assert_string_equal(world_reason(w, each + 1), "waits for 1[0] (a) to end well: it is running");
+    world_crash(w);
+    world_command(w, first + 1, CTL_STOP);
+    world_run(w);
+    assert_int_equal(world_state(w, each + 1), JOB_FAILED);
+    assert_non_null(strstr(world_reason(w, each + 1), "1[0] (a) to end well, and it has stopped"));
+    assert_int_equal(world_state(w, each + 2), JOB_QUEUED);
+    w->code_all = 0;
+    world_run(w);
+    assert_int_equal(world_state(w, each + 2), JOB_SUCCEEDED);
+    assert_int_equal(world_state(w, then), JOB_FAILED);
+    assert_int_equal(world_state(w, each), JOB_FAILED);
+}
+
+static void after_what_cannot_be(void **state)
+{
+    static const struct {
+        const char *more, *says;
+    } rows[] = {
+        { "\"after\":[9]", "after[0].job: no job 9" }, /* itself, and what comes later */
+        { "\"after\":[\"b\"]", "no job \"b\"" },
+        { "\"after\":[\"a[7]\"]", "no job \"a[7]\"" },
+        { "\"after\":[1,{\"job\":1,\"ended\":\"badly\"}]", "cannot end well and badly" },
+        { "\"after\":[{\"job\":1,\"match\":\"index\"}]", "this job is no array" },
+        { "\"array\":3,\"after\":[{\"job\":1,\"match\":\"index\"}]",
+          "the indices are 0-2, those of array 1 are 0-1" },
+        { "\"array\":2,\"after\":[{\"job\":4,\"match\":\"index\"}]", "job 4 is no array" },
+    };
+    struct world *w = *state;
+    assert_true(submit(w, "a", "\"array\":2") != 0);
+    assert_true(submit(w, "one", "") != 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_true(submit(w, "b", rows[i].more) == 0);
+        assert_int_equal(w->code, ERR_INPUT);
+        if (!strstr(w->what, rows[i].says))
+            fail_msg("%s: %s", rows[i].more, w->what);
+    }
+    world_run(w);
+    uint64_t late = submit(w, "late", "\"after\":[{\"job\":1,\"ended\":\"badly\"}]");
+    uint64_t fine = submit(w, "fine", "\"after\":[1,\"a[1]\"]");
+    world_run(w);
+    assert_int_equal(world_state(w, late), JOB_FAILED);
+    assert_non_null(
+        strstr(world_reason(w, late), "array 1 (a) to end badly, and it has succeeded"));
+    assert_int_equal(world_state(w, fine), JOB_SUCCEEDED);
+}
+
+/* What has ended as wished may be forgotten while the others are waited for. */
+static void after_what_is_gone(void **state)
+{
+    struct world *w = *state;
+    uint64_t first = submit(w, "a", "");
+    w->code_all = FAKE_RUNS;
+    world_step(w);
+    uint64_t second = submit(w, "b", "");
+    uint64_t both = submit(w, "c", "\"after\":[1,2]");
+    uint64_t gone = submit(w, "d", "\"suspend\":true,\"after\":[1]");
+    world_run(w);
+    if (!job_state_final(world_state(w, first)))
+        world_command(w, first, CTL_STOP);
+    world_run(w);
+    enum job_state end = world_state(w, first);
+    world_command(w, first, CTL_DELETE);
+    assert_int_equal(w->code, ERR_NONE);
+    world_crash(w);
+    world_run(w);
+    world_command(w, gone, CTL_RESUME);
+    w->code_all = 0;
+    world_run(w);
+    assert_int_equal(world_state(w, second), JOB_SUCCEEDED);
+    assert_int_equal(world_state(w, both), end == JOB_SUCCEEDED ? JOB_SUCCEEDED : JOB_FAILED);
+    assert_int_equal(world_state(w, gone), JOB_FAILED);
+    assert_non_null(strstr(world_reason(w, gone), "no longer known"));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(one_submission_many_jobs),
+        T(the_worst_end_counts),
+        T(so_many_at_a_time),
+        T(commands_are_for_all_members),
+        T(a_member_that_lives_keeps_its_array),
+        T(same_key_same_array),
+        T(all_members_or_none),
+        T(after_an_array),
+        T(after_what_cannot_be),
+        T(after_what_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
