@@ -108,7 +108,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         uint32_t node = cluster_put(ctl->cluster, &config->nodes[i]);
         cluster_set_up(ctl->cluster, node, true);
     }
-    catalogue_load(ctl);
+    ctl->queues = queues_create();
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
     ctl->meetings = meetings_create();
@@ -119,6 +119,11 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->idle_since = now;
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
+    if (catalogue_check_settings(ctl, err)) {
+        ctl_destroy(ctl);
+        return NULL;
+    }
+    catalogue_load(ctl);
     return ctl;
 }
 
@@ -139,6 +144,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
     meetings_destroy(ctl->meetings);
+    queues_destroy(ctl->queues);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     cluster_destroy(ctl->cluster);

@@ -205,6 +205,7 @@ void load_forget(struct ctl *ctl, struct live_job *job)
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);
+    queues_release(ctl, job);
     ctl->waiting_for_others -= job->notes.has_after;
     live_remove(ctl->live, job);
 }

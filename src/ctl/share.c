@@ -3,62 +3,88 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
-#include "ctl/resolve.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of a queue that has a most for each user. */
-static const struct entry *quota_of(const struct catalogue *c, const char *queue)
+static const struct queue_spec *queue_of(const struct ctl *ctl, const char *queue)
 {
-    const struct entry *quota = resolve_queue(c, queue);
-    return quota && (quota->user_cpu_milli || quota->user_gpu_milli) ? quota : NULL;
+    size_t n;
+    return &queues_specs(ctl, &n)[queues_position(ctl, queue)];
 }
 
 static void add(struct share *to, const struct job_spec *job)
 {
-    for (size_t i = 0; i < job->n_roles; i++) {
-        const struct role *role = &job->roles[i];
-        to->cpu_milli += role->replicas * role->resources.cpu_milli;
-        to->gpu_milli += role->replicas * role->resources.gpu_milli;
-    }
+    const struct vector all = vector_of_job(job);
+    to->cpu_milli += all.cpu_milli;
+    to->gpu_milli += all.gpu_milli;
 }
 
-static bool over(uint64_t most, uint64_t wanted)
-{
-    return most && wanted > most;
-}
-
-/* "8 cores and 2 GPUs" */
+/* "8 cores and 2 GPUs": what is bounded, or of what is asked, what is not nothing. */
 static const char *amounts(char *out, size_t size, uint64_t cpu_milli, uint64_t gpu_milli)
 {
     char cpu[FMT_MAX], gpu[FMT_MAX];
     int n = 0;
-    if (cpu_milli)
+    if (cpu_milli && cpu_milli != UINT64_MAX)
         n = snprintf(out, size, "%s cores", fmt_milli(cpu, cpu_milli));
-    if (gpu_milli && n >= 0 && (size_t)n < size)
+    if (gpu_milli && gpu_milli != UINT64_MAX && n >= 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, "%s%s GPUs", n ? " and " : "",
                  fmt_milli(gpu, gpu_milli));
     return out;
 }
 
-int share_check(const struct catalogue *c, const struct job_spec *job, struct report *report)
+static int over_user(const struct queue_spec *queue, const struct job_spec *job,
+                     const struct vector *asked, struct report *report)
 {
-    const struct entry *quota = quota_of(c, job->queue);
-    struct share own = { .owner = NULL };
-    char asked[80] = "nothing", most[80] = "";
-    add(&own, job);
-    if (!quota || (!over(quota->user_cpu_milli, own.cpu_milli) &&
-                   !over(quota->user_gpu_milli, own.gpu_milli)))
+    char wanted[64], most[64];
+    const char *over = vector_over(asked, &queue->user_most);
+    if (!over)
         return 0;
+    int r = strcmp(over, "gpu") == 0 ? QUEUE_GPU : strcmp(over, "cpu") == 0 ? QUEUE_CPU : QUEUE_MEMORY;
     struct problem *p = report_error(
         report, (struct place){ 0 }, "queue", "asks for %s, and a user has at most %s of \"%.80s\"",
-        amounts(asked, sizeof asked, own.cpu_milli, own.gpu_milli),
-        amounts(most, sizeof most, quota->user_cpu_milli, quota->user_gpu_milli), quota->name);
-    report_hint(report, p,
-                "--queue default; or declare \"%.80s\" anew with another user_cpu and user_gpu",
-                quota->name);
+        queue_amount(wanted, r, queue_amount_of(asked, r)),
+        queue_amount(most, r, queue_amount_of(&queue->user_most, r)), queue->name);
+    report_hint(report, p, "%sor declare \"%.80s\" anew with more for a user (user_cpu, user_gpu)",
+                job->queue && strcmp(queue->name, "default") != 0 ? "--queue default; " : "",
+                queue->name);
     return -1;
+}
+
+/* No nodes and no patience would help. */
+static int over_most(const struct ctl *ctl, const struct queue_spec *own, const struct vector *asked,
+                     struct report *report)
+{
+    size_t n;
+    char wanted[64], most[64];
+    const struct queue_spec *all = queues_specs(ctl, &n), *queue = own;
+    for (;; queue = &all[queue->parent]) {
+        const char *over = vector_over(asked, &queue->most);
+        if (over) {
+            int r = strcmp(over, "gpu") == 0   ? QUEUE_GPU
+                    : strcmp(over, "cpu") == 0 ? QUEUE_CPU
+                                               : QUEUE_MEMORY;
+            struct problem *p = report_error(
+                report, (struct place){ 0 }, "queue",
+                "asks for %s and can never start in \"%.80s\": the maximum of %s%.80s%s is %s",
+                queue_amount(wanted, r, queue_amount_of(asked, r)), own->name,
+                queue == own ? "" : "\"", queue == own ? "this queue" : queue->name,
+                queue == own ? "" : "\"", queue_amount(most, r, queue_amount_of(&queue->most, r)));
+            report_hint(report, p, "another --queue, fewer tasks, or a larger maximum");
+            return -1;
+        }
+        if (queue->parent == QUEUE_ROOT)
+            return 0;
+    }
+}
+
+int share_check(const struct ctl *ctl, const struct job_spec *job, struct report *report)
+{
+    const struct queue_spec *queue = queue_of(ctl, job->queue);
+    const struct vector asked = vector_of_job(job);
+    if (over_user(queue, job, &asked, report))
+        return -1;
+    return over_most(ctl, queue, &asked, report);
 }
 
 static bool holds(const struct live_job *job)
@@ -95,19 +121,18 @@ static struct share *share_of(struct ctl *ctl, struct shares *all, const struct 
 
 bool share_ask(struct ctl *ctl, struct shares *all, struct live_job *job, char *text, size_t size)
 {
-    const struct entry *quota = quota_of(ctl->catalogue, job->row.queue);
-    if (!quota)
+    const struct queue_spec *queue = queue_of(ctl, job->row.queue);
+    const struct vector *most_of = &queue->user_most;
+    if (most_of->cpu_milli == UINT64_MAX && most_of->gpu_milli == UINT64_MAX)
         return true;
     struct share *share = share_of(ctl, all, job), with = *share;
     char most[80] = "", held[80] = "none";
     add(&with, job->spec);
-    if (over(quota->user_cpu_milli, with.cpu_milli) ||
-        over(quota->user_gpu_milli, with.gpu_milli)) {
+    if (with.cpu_milli > most_of->cpu_milli || with.gpu_milli > most_of->gpu_milli) {
         snprintf(text, size,
                  "waits for jobs of %.60s: a user has at most %s of \"%.60s\", %s are taken",
-                 job->row.owner,
-                 amounts(most, sizeof most, quota->user_cpu_milli, quota->user_gpu_milli),
-                 quota->name, amounts(held, sizeof held, share->cpu_milli, share->gpu_milli));
+                 job->row.owner, amounts(most, sizeof most, most_of->cpu_milli, most_of->gpu_milli),
+                 queue->name, amounts(held, sizeof held, share->cpu_milli, share->gpu_milli));
         return false;
     }
     *share = with;

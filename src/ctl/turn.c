@@ -83,6 +83,7 @@ static void failed(struct ctl *ctl, const struct err *err)
     for (size_t i = 0; i < n; i++)
         reload(ctl, ids[i]);
     free(ids);
+    queues_undone(ctl);
     if (ctl->nodes_touched)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
@@ -159,6 +160,7 @@ static void settle_all(struct ctl *ctl)
 static bool commit(struct ctl *ctl)
 {
     struct err err = { 0 };
+    queues_record(ctl);
     if (store_dirty(ctl->config.store)) {
         ctl->counters.commits++;
         if (store_commit(ctl->config.store, &err)) {
