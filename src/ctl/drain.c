@@ -6,38 +6,35 @@
 
 #include <string.h>
 
-struct leaving { /* the tasks of one job that are on the node */
+struct leaving { /* a job with tasks on the node */
     struct live_job *job;
-    struct task_ref *refs;
-    struct task_place *others; /* its tasks elsewhere */
-    uint32_t n, n_others;
+    struct task_place *held; /* its tasks elsewhere, then those that found a place */
+    uint32_t n, n_held;      /* n: on the node */
+};
+struct draining {
+    struct ctl *ctl;
+    struct arena *arena;
+    struct cluster *copy;
+    const char *node;
 };
 
-static bool collect(struct arena *arena, struct live_job *job, const char *node,
-                    struct leaving *out)
+static bool is_here(const struct live_task *task, const char *node)
+{
+    return task->taken && strcmp(task->place.node, node) == 0;
+}
+
+static bool collect(const struct draining *d, struct live_job *job, struct leaving *out)
 {
     *out = (struct leaving){ .job = job };
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        out->n = out->n_others = 0;
-        for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
-            const struct live_task *task = &job->tasks[flat];
-            if (!task->taken)
-                continue;
-            bool here = strcmp(task->place.node, node) == 0;
-            if (pass && here)
-                out->refs[out->n] = (struct task_ref){ .role = (uint16_t)task->place.role,
-                                                       .index = task->place.index };
-            else if (pass)
-                out->others[out->n_others] = task->place;
-            out->n += here;
-            out->n_others += !here;
-        }
-        if (pass == 0) {
-            out->refs = ARENA_ARRAY(arena, out->n, struct task_ref);
-            out->others = ARENA_ARRAY(arena, out->n_others, struct task_place);
-        }
-    }
-    return out->n > 0;
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
+        out->n += is_here(&job->tasks[flat], d->node);
+    if (out->n == 0)
+        return false;
+    out->held = ARENA_ARRAY(d->arena, job->row.tasks, struct task_place);
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (job->tasks[flat].taken && !is_here(&job->tasks[flat], d->node))
+            out->held[out->n_held++] = job->tasks[flat].place;
+    return true;
 }
 
 static int by_number(const void *a, const void *b)
@@ -47,74 +44,75 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static struct leaving *all_leaving(struct ctl *ctl, struct arena *arena, const char *node,
-                                   size_t *n)
+static struct leaving *all_leaving(const struct draining *d, size_t *n)
 {
-    struct leaving *all = ARENA_ARRAY(arena, live_count(ctl->live), struct leaving);
+    struct leaving *all = ARENA_ARRAY(d->arena, live_count(d->ctl->live), struct leaving);
     size_t cursor = 0;
     struct live_job *job;
     *n = 0;
-    while (live_next(ctl->live, &cursor, &job))
-        *n += collect(arena, job, node, &all[*n]);
+    while (live_next(d->ctl->live, &cursor, &job))
+        *n += collect(d, job, &all[*n]);
     if (*n)
         qsort(all, *n, sizeof *all, by_number);
     return all;
 }
 
-static const struct task_place *found(const struct plan_entry *entry, const struct task_ref *ref)
+/* What the tasks of the node hold there would be free: their ports, for one. */
+static void vacate(const struct draining *d, const struct leaving *all, size_t n)
 {
-    for (uint32_t i = 0; entry && i < entry->n_tasks; i++)
-        if (entry->tasks[i].role == ref->role && entry->tasks[i].index == ref->index)
-            return &entry->tasks[i];
-    return NULL;
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t flat = 0; flat < all[i].job->row.tasks; flat++)
+            if (is_here(&all[i].job->tasks[flat], d->node))
+                cluster_give(d->copy, all[i].job->spec, &all[i].job->tasks[flat].place);
+    cluster_set_drained(d->copy, cluster_find(d->copy, d->node), true);
 }
 
-static void put_job(struct arena *arena, const struct leaving *l, const struct plan_entry *entry,
-                    struct text_node *list)
+/* One task by itself, beside those that found a place before it. */
+static void ask_for(const struct draining *d, struct leaving *l, uint32_t flat,
+                    struct text_node *out)
 {
-    const struct job_row *row = &l->job->row;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const struct task_place *place = found(entry, &l->refs[i]);
-        struct text_node *one = text_map(arena, list, NULL);
-        text_int(arena, one, "number", (int64_t)row->number);
-        text_str(arena, one, "name", row->name);
-        text_str(arena, one, "owner", row->owner);
-        text_str(arena, one, "queue", row->queue);
-        text_str(arena, one, "task",
-                 arena_printf(arena, "%s/%u", l->job->spec->roles[l->refs[i].role].name,
-                              l->refs[i].index));
-        if (place)
-            text_str(arena, one, "to", place->node);
-        else
-            text_str(arena, one, "why",
-                     entry && entry->reason.text ? entry->reason.text : "no node has room for it");
+    const struct task_place *from = &l->job->tasks[flat].place;
+    const struct task_ref ref = { .role = (uint16_t)from->role, .index = from->index };
+    const struct sched_more more = { .id = l->job->row.id,
+                                     .spec = l->job->spec,
+                                     .tasks = &ref,
+                                     .n = 1,
+                                     .held = l->held,
+                                     .n_held = l->n_held };
+    const struct sched_snapshot snapshot = { .cluster = d->copy, .more = &more, .n_more = 1 };
+    const struct plan plan = sched_plan(&snapshot, core_now(d->ctl), d->arena);
+    const struct plan_entry *entry = plan.n ? &plan.at[0] : NULL;
+    if (entry && entry->kind == PLAN_MORE && entry->n_tasks == 1 &&
+        cluster_take(d->copy, l->job->spec, &entry->tasks[0])) {
+        l->held[l->n_held++] = entry->tasks[0];
+        text_str(d->arena, out, "to", entry->tasks[0].node);
+    } else {
+        text_str(d->arena, out, "why",
+                 entry && entry->reason.text ? entry->reason.text : "no node has room for it");
     }
 }
 
-/* Without what its own tasks hold on the node: those ports and amounts would be free. */
-static struct cluster *without(struct ctl *ctl, uint32_t node, const struct leaving *all, size_t n)
+static void put_job(const struct draining *d, struct leaving *l, struct text_node *list)
 {
-    struct cluster *copy = cluster_clone(ctl->cluster);
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < all[i].n; k++) {
-            uint32_t flat = live_flat(all[i].job, all[i].refs[k]);
-            cluster_give(copy, all[i].job->spec, &all[i].job->tasks[flat].place);
-        }
-    cluster_set_drained(copy, node, true);
-    return copy;
-}
-
-static const struct plan_entry *entry_of(const struct plan *plan, uint64_t job)
-{
-    for (size_t i = 0; i < plan->n; i++)
-        if (plan->at[i].job == job && plan->at[i].kind == PLAN_MORE)
-            return &plan->at[i];
-    return NULL;
+    const struct job_row *row = &l->job->row;
+    char name[160];
+    for (uint32_t flat = 0; flat < row->tasks; flat++) {
+        if (!is_here(&l->job->tasks[flat], d->node))
+            continue;
+        struct text_node *one = text_map(d->arena, list, NULL);
+        text_int(d->arena, one, "number", (int64_t)row->number);
+        text_str(d->arena, one, "name", row->name);
+        text_str(d->arena, one, "owner", row->owner);
+        text_str(d->arena, one, "queue", row->queue);
+        text_str(d->arena, one, "task", live_task_name(name, l->job, flat));
+        ask_for(d, l, flat, one);
+    }
 }
 
 struct text_node *ctl_drain_tree(struct ctl *ctl, struct arena *arena, const char *name,
                                  struct err *err)
 {
+    struct draining d = { .ctl = ctl, .arena = arena, .node = name };
     uint32_t node = cluster_find(ctl->cluster, name);
     size_t n;
     if (node == UINT32_MAX) {
@@ -122,25 +120,16 @@ struct text_node *ctl_drain_tree(struct ctl *ctl, struct arena *arena, const cha
         err_hint(err, "muster nodes");
         return NULL;
     }
-    const struct leaving *all = all_leaving(ctl, arena, name, &n);
-    struct sched_more *more = ARENA_ARRAY(arena, n, struct sched_more);
-    for (size_t i = 0; i < n; i++)
-        more[i] = (struct sched_more){ .id = all[i].job->row.id,
-                                       .spec = all[i].job->spec,
-                                       .tasks = all[i].refs,
-                                       .n = all[i].n,
-                                       .held = all[i].others,
-                                       .n_held = all[i].n_others };
-    struct cluster *copy = without(ctl, node, all, n);
-    struct sched_snapshot snapshot = { .cluster = copy, .more = more, .n_more = n };
-    const struct plan plan = sched_plan(&snapshot, core_now(ctl), arena);
+    struct leaving *all = all_leaving(&d, &n);
+    d.copy = cluster_clone(ctl->cluster);
+    vacate(&d, all, n);
     struct text_node *root = text_map(arena, NULL, NULL);
     text_str(arena, root, "name", name);
     text_bool(arena, root, "drained", cluster_node(ctl->cluster, node).drained);
     text_bool(arena, root, "dry_run", true);
     struct text_node *list = text_list(arena, root, "tasks");
     for (size_t i = 0; i < n; i++)
-        put_job(arena, &all[i], entry_of(&plan, all[i].job->row.id), list);
-    cluster_destroy(copy);
+        put_job(&d, &all[i], list);
+    cluster_destroy(d.copy);
     return root;
 }

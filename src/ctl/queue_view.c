@@ -9,7 +9,7 @@
 
 struct sums { /* of one queue; used with everything below it, jobs only its own */
     struct vector used;
-    uint64_t running, waiting;
+    uint64_t running, waiting, states[JOB_STATE_N];
     const struct live_job *first; /* of those that wait */
 };
 struct looking {
@@ -64,6 +64,7 @@ static struct sums *add_up(struct looking *l)
     while (live_next(l->ctl->live, &cursor, &job)) {
         struct sums *own = &sums[queue_tree_position(l->tree, job->row.queue)];
         own->waiting += waits(job);
+        own->states[job->row.state]++;
         own->running += job_state_holds(job->row.state);
         if (waits(job) && (!own->first || comes_before(job, own->first)))
             own->first = job;
@@ -95,6 +96,16 @@ static struct vector borrowed(const struct looking *l, size_t queue)
         *queue_part(&out, r) = least;
     }
     return out;
+}
+
+static struct text_node *states_tree(struct arena *arena, const struct sums *sums)
+{
+    struct text_node *map = text_map(arena, NULL, NULL);
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (!job_state_final((enum job_state)state))
+            text_int(arena, map, job_state_word((enum job_state)state),
+                     (int64_t)sums->states[state]);
+    return map;
 }
 
 static struct text_node *first_tree(struct arena *arena, const struct live_job *job)
@@ -165,6 +176,7 @@ static void put_queue(const struct looking *l, size_t i, struct text_node *list,
         .user_maximum = bounds(l->arena, &spec->user_most),
         .used = amounts(l->arena, &sums->used),
         .borrowed = amounts(l->arena, &lent),
+        .states = states_tree(l->arena, sums),
         .first = sums->first ? first_tree(l->arena, sums->first) : NULL,
         .users = users ? users_tree(l, i) : NULL,
     };

@@ -334,7 +334,8 @@ static bool read_row(struct ctl *ctl, struct arena *arena, const struct object_r
         return false;
     const char *queue = arena_strndup(arena, row->name, (size_t)(slash - row->name));
     struct queues *q = ctl->queues;
-    struct user *known = &q->users.at[user_named(q, queue, slash + 1, user.at_ms)];
+    uint32_t position = user_named(q, queue, slash + 1, user.at_ms); /* users may move */
+    struct user *known = &q->users.at[position];
     known->usage = usage;
     known->at_ms = user.at_ms;
     known->kept = true;

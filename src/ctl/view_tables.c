@@ -171,6 +171,7 @@ static const struct row queue_rows[] = {
     NESTED(queue_view, borrowed, NULL, "of that, what no queue above guarantees either"),
     ROW(queue_view, running, COUNT, ALWAYS, "its own jobs that hold something"),
     ROW(queue_view, waiting, COUNT, ALWAYS, "its own jobs that wait"),
+    NESTED(queue_view, states, NULL, "its own live jobs: state: number"),
     NESTED(queue_view, first, NULL, "the first that waits: {number, name, owner, since, reason}"),
     NESTED(queue_view, users, "QueueUser", "of one queue"),
     END

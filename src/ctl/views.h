@@ -48,7 +48,8 @@ struct queue_view {
     const char *name, *kind, *parent, *strategy;
     uint64_t depth, weight, running, waiting;
     bool reclaim;
-    struct text_node *guaranteed, *maximum, *user_maximum, *used, *borrowed, *first, *users;
+    struct text_node *guaranteed, *maximum, *user_maximum, *used, *borrowed, *states, *first,
+        *users;
 };
 struct queue_user_view {
     const char *name;
