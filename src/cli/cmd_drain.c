@@ -66,10 +66,10 @@ static void print(struct cli *cli, const struct text_node *tree)
     else
         buf_addf(&out, "%s: %s there, %s now%s; drained, it takes no new ones and these go on\n",
                  node, out_count(count, n, "task"),
-                 stay == 0   ? "each would find a place elsewhere"
-                 : stay == n ? "none would find a place elsewhere"
-                             : arena_printf(cli->arena, "%zu of them would find none elsewhere",
-                                            stay),
+                 stay == 0 ? "each would find a place elsewhere"
+                 : stay == n
+                     ? "none would find a place elsewhere"
+                     : arena_printf(cli->arena, "%zu of them would find none elsewhere", stay),
                  answer_flag(tree, "drained") ? " (it is drained already)" : "");
     if (n)
         table_print(&table, 2, cli->color, &out);
@@ -119,9 +119,12 @@ static int run_drain(struct cli *cli, const void *opts_, int argc, char **argv, 
 }
 
 static const char *const examples[] = {
-    "muster drain n2 --dry-run", "who runs there, and where they could go now",
-    "muster drain n2",           "no new tasks there",
-    "muster drain --undo n2",    "tasks again",
+    "muster drain n2 --dry-run",
+    "who runs there, and where they could go now",
+    "muster drain n2",
+    "no new tasks there",
+    "muster drain --undo n2",
+    "tasks again",
     NULL,
 };
 const struct cmd cmd_drain = {

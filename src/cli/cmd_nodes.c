@@ -129,8 +129,7 @@ static const char *devices_of(struct arena *a, const struct text_node *node)
     unsigned i = 0;
     for (const struct text_node *d = list ? list->first : NULL; d; d = d->next, i++)
         if (d->integer > 0)
-            buf_addf(&out, "%s%u:%s", out.len ? " " : "", i,
-                     fmt_milli(text, (uint64_t)d->integer));
+            buf_addf(&out, "%s%u:%s", out.len ? " " : "", i, fmt_milli(text, (uint64_t)d->integer));
     return arena_strdup(a, buf_str(&out));
 }
 
@@ -257,9 +256,12 @@ static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, 
 }
 
 static const char *const examples[] = {
-    "muster nodes",           "used and all of each resource",
-    "muster nodes --free",    "what is free, device by device",
-    "muster nodes drain n2",  "no new tasks there",
+    "muster nodes",
+    "used and all of each resource",
+    "muster nodes --free",
+    "what is free, device by device",
+    "muster nodes drain n2",
+    "no new tasks there",
     NULL,
 };
 const struct cmd cmd_nodes = {

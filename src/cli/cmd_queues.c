@@ -186,9 +186,12 @@ static int run_queues(struct cli *cli, const void *opts_, int argc, char **argv,
 }
 
 static const char *const examples[] = {
-    "muster queues",        "the tree: shares, what is used, who waits first",
-    "muster queues vision", "its users: what they hold, may hold and had lately",
-    "muster queues --json", "",
+    "muster queues",
+    "the tree: shares, what is used, who waits first",
+    "muster queues vision",
+    "its users: what they hold, may hold and had lately",
+    "muster queues --json",
+    "",
     NULL,
 };
 const struct cmd cmd_queues = {

@@ -106,7 +106,8 @@ static bool was_there(const struct queue_tree *tree, const struct queue_problem 
     return false;
 }
 
-/* The problems that another catalogue would bring, oldest first; tree is the caller's to destroy. */
+/* The problems that another catalogue would bring, oldest first; tree is the caller's to destroy.
+ */
 static struct queue_tree *new_problems(struct ctl *ctl, const struct catalogue *trial)
 {
     struct queue_tree *tree = queue_tree_make(trial, ctl->cluster, ctl->config.topology);
@@ -179,10 +180,10 @@ static void refuse(const struct declared *d, const struct queue_problem *problem
         const struct text_node *field = problem->field ? text_get(node, problem->field) : NULL;
         place = field ? field->place : node->place;
     }
-    report_hint(report,
-                report_error(report, place, problem->field ? problem->field : "", "%s",
-                             problem->what),
-                "%s", problem->hint);
+    report_hint(
+        report,
+        report_error(report, place, problem->field ? problem->field : "", "%s", problem->what),
+        "%s", problem->hint);
 }
 
 static void check_workspace(const struct catalogue *c, const struct declared *d, size_t i,
@@ -192,8 +193,8 @@ static void check_workspace(const struct catalogue *c, const struct declared *d,
     if (entry->kind != ENTRY_WORKSPACE || !entry->queue || resolve_queue(c, entry->queue))
         return;
     const char *near = catalogue_near(c, ENTRY_QUOTA, entry->queue);
-    struct problem *p = report_error(report, text_get(document(d->root, i), "queue")->place, "queue",
-                                     "queue \"%.100s\" is not known here", entry->queue);
+    struct problem *p = report_error(report, text_get(document(d->root, i), "queue")->place,
+                                     "queue", "queue \"%.100s\" is not known here", entry->queue);
     report_hint(report, p, "%s", near ? near : "declare it in the same file");
 }
 

@@ -42,7 +42,7 @@ struct ctl_config {
     const struct amounts *prices; /* of a device for an hour, by model; "*": all others */
     uint64_t run_ms;              /* assumed of jobs without a limit; 0: a day */
     uint64_t half_life_ms;        /* of what users had; 0: a week, UINT64_MAX: never */
-    const struct entry *shipped; /* the catalogue of a fresh server, besides its defaults */
+    const struct entry *shipped;  /* the catalogue of a fresh server, besides its defaults */
     size_t n_shipped;
     const struct node_spec *nodes;
     size_t n_nodes;
@@ -153,7 +153,7 @@ struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
                                 struct err *); /* {jobs, next} */
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
-                                     enum entry_kind); /* {datasets: [...]} by name */
+                                     enum entry_kind);          /* {datasets: [...]} by name */
 struct text_node *ctl_nodes_tree(struct ctl *, struct arena *); /* {nodes, free} */
 /* {queues: [Queue], total, warnings}; with a name only that one, with its users. */
 struct text_node *ctl_queues_tree(struct ctl *, struct arena *, const char *name, struct err *);

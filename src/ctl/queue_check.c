@@ -30,13 +30,12 @@ static uint64_t percent_of(const struct checking *c, size_t i, int resource)
     return part.percent ? part.value : 0;
 }
 
-static void tell(const struct checking *c, size_t i, const char *field, const char *hint,
-                 const char *what)
+/* Is what the queue may have or is sure of a part of what the cluster has? */
+static bool depends_on_nodes(const struct checking *c, size_t i, int resource)
 {
-    queue_problem(c->tree, (struct queue_problem){ .queue = c->tree->specs[i].name,
-                                                   .field = field,
-                                                   .what = what,
-                                                   .hint = hint });
+    const struct entry *entry = c->entries[i];
+    return entry->cells.n > 0 || percent_of(c, i, resource) ||
+           portion_or_all(part_of(&entry->maximum, resource), &entry->maximum).percent;
 }
 
 static void check_one(const struct checking *c, size_t i)
@@ -47,10 +46,16 @@ static void check_one(const struct checking *c, size_t i)
         uint64_t bound = queue_amount_of(&spec->most, r);
         if (sure_of(c->tree, i, r) <= bound)
             continue;
-        tell(c, i, "guaranteed", "guaranteed as much as the maximum, or less",
-             arena_printf(c->tree->arena, "queue \"%.80s\" is guaranteed %s, and its maximum is %s",
-                          spec->name, queue_amount(sure, r, sure_of(c->tree, i, r)),
-                          queue_amount(most, r, bound)));
+        queue_problem(c->tree, (struct queue_problem){
+                                   .queue = spec->name,
+                                   .field = "guaranteed",
+                                   .of_nodes = depends_on_nodes(c, i, r),
+                                   .what = arena_printf(
+                                       c->tree->arena,
+                                       "queue \"%.80s\" is guaranteed %s, and its maximum is %s",
+                                       spec->name, queue_amount(sure, r, sure_of(c->tree, i, r)),
+                                       queue_amount(most, r, bound)),
+                                   .hint = "guaranteed as much as the maximum, or less" });
         return;
     }
 }
@@ -75,6 +80,7 @@ struct family { /* the queues below one, or below the cluster, and one amount */
     int resource;
     uint64_t percent, sum;
     size_t n, last; /* that claim some, and the last of them */
+    bool of_nodes;
     char who[160];
 };
 
@@ -82,13 +88,13 @@ static void count(const struct checking *c, struct family *f)
 {
     char amount[64], percent[FMT_MAX];
     for (size_t i = 0; i < c->tree->n; i++) {
-        uint64_t one =
-            c->tree->specs[i].parent == f->parent ? claimed(c->tree, i, f->resource) : 0;
+        uint64_t one = c->tree->specs[i].parent == f->parent ? claimed(c->tree, i, f->resource) : 0;
         if (!one)
             continue;
         uint64_t part = percent_of(c, i, f->resource);
         size_t used = strlen(f->who);
         f->percent += part;
+        f->of_nodes = f->of_nodes || depends_on_nodes(c, i, f->resource);
         f->sum = f->sum > UINT64_MAX - one ? UINT64_MAX : f->sum + one;
         f->last = i;
         if (part)
@@ -123,15 +129,16 @@ static bool bound_of(const struct checking *c, const struct family *f, uint64_t 
     char text[64];
     if (f->parent == QUEUE_ROOT) {
         *bound = queue_amount_of(&c->tree->total, f->resource);
-        *called = arena_printf(arena, "the cluster has %s", queue_amount(text, f->resource, *bound));
+        *called =
+            arena_printf(arena, "the cluster has %s", queue_amount(text, f->resource, *bound));
         return true;
     }
     const struct queue_spec *up = &c->tree->specs[f->parent];
     uint64_t sure = queue_amount_of(&up->sure, f->resource);
     *bound = sure ? sure : queue_amount_of(&up->most, f->resource);
-    *called = arena_printf(arena, "\"%.80s\" %s %s", up->name,
-                           sure ? "is guaranteed" : "has at most",
-                           queue_amount(text, f->resource, *bound));
+    *called =
+        arena_printf(arena, "\"%.80s\" %s %s", up->name, sure ? "is guaranteed" : "has at most",
+                     queue_amount(text, f->resource, *bound));
     return *bound != UINT64_MAX;
 }
 
@@ -145,24 +152,30 @@ static bool check_family(const struct checking *c, struct family f)
     static const char *const names[] = { "cpu", "memory", "gpu" };
     count(c, &f);
     if (f.percent > PORTION_WHOLE) {
-        tell(c, f.last, "guaranteed", "100 % of it at most, together",
-             arena_printf(arena, "%s guaranteed %s %% of the %s of %s%s", subject(c, &f),
-                          fmt_milli(percent, f.percent), names[f.resource],
-                          f.parent == QUEUE_ROOT ? "the cluster" : c->tree->specs[f.parent].name,
-                          together(c, &f)));
+        const char *whole = f.parent == QUEUE_ROOT
+                                ? "the cluster"
+                                : arena_printf(arena, "\"%.80s\"", c->tree->specs[f.parent].name);
+        queue_problem(c->tree,
+                      (struct queue_problem){
+                          .queue = c->tree->specs[f.last].name,
+                          .field = "guaranteed",
+                          .what = arena_printf(arena, "%s guaranteed %s %% of the %s of %s%s",
+                                               subject(c, &f), fmt_milli(percent, f.percent),
+                                               names[f.resource], whole, together(c, &f)),
+                          .hint = "100 % of it at most, together" });
         return true;
     }
     if (!bound_of(c, &f, &bound, &called) || f.sum <= bound)
         return false;
-    queue_problem(c->tree,
-                  (struct queue_problem){
-                      .queue = c->tree->specs[f.last].name,
-                      .field = "guaranteed",
-                      .of_nodes = f.parent == QUEUE_ROOT,
-                      .what = arena_printf(arena, "%s guaranteed %s%s, and %s", subject(c, &f),
-                                           queue_amount(sum, f.resource, f.sum), together(c, &f),
-                                           called),
-                      .hint = "less for one of them, or a maximum instead" });
+    queue_problem(c->tree, (struct queue_problem){
+                               .queue = c->tree->specs[f.last].name,
+                               .field = "guaranteed",
+                               .of_nodes = f.of_nodes || f.parent == QUEUE_ROOT ||
+                                           depends_on_nodes(c, f.parent, f.resource),
+                               .what = arena_printf(
+                                   arena, "%s guaranteed %s%s, and %s", subject(c, &f),
+                                   queue_amount(sum, f.resource, f.sum), together(c, &f), called),
+                               .hint = "less for one of them, or a maximum instead" });
     return true;
 }
 

@@ -17,6 +17,13 @@ uint64_t *queue_part(struct vector *v, int resource)
                                       : &v->gpu_milli;
 }
 
+int queue_resource(const char *name)
+{
+    return strcmp(name, "gpu") == 0   ? QUEUE_GPU
+           : strcmp(name, "cpu") == 0 ? QUEUE_CPU
+                                      : QUEUE_MEMORY;
+}
+
 uint64_t queue_amount_of(const struct vector *v, int resource)
 {
     struct vector copy = *v;
@@ -125,15 +132,14 @@ static void find_parents(struct queue_tree *tree, struct plots *plots)
         const struct entry *entry = plots->at[i].entry;
         plots->at[i].parent = entry->parent ? find(plots, entry->parent) : SIZE_MAX;
         if (entry->parent && plots->at[i].parent == SIZE_MAX)
-            queue_problem(tree,
-                          (struct queue_problem){
-                              .queue = entry->name,
-                              .field = "parent",
-                              .what = arena_printf(tree->arena,
-                                                   "queue \"%.80s\": its parent \"%.80s\" is "
-                                                   "not known here",
-                                                   entry->name, entry->parent),
-                              .hint = near_queue(tree->arena, plots, entry->parent) });
+            queue_problem(tree, (struct queue_problem){
+                                    .queue = entry->name,
+                                    .field = "parent",
+                                    .what = arena_printf(tree->arena,
+                                                         "queue \"%.80s\": its parent \"%.80s\" is "
+                                                         "not known here",
+                                                         entry->name, entry->parent),
+                                    .hint = near_queue(tree->arena, plots, entry->parent) });
     }
 }
 
@@ -228,14 +234,15 @@ static void no_level(struct queue_tree *tree, const char *queue, const char *lev
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, ", %.40s", topology->at[i]);
     }
-    queue_problem(tree, (struct queue_problem){
-                            .queue = queue,
-                            .field = "cells",
-                            .what = arena_printf(tree->arena,
-                                                 "queue \"%.80s\": cells of \"%.60s\", which is no "
-                                                 "level of this cluster",
-                                                 queue, level),
-                            .hint = arena_printf(tree->arena, "%s; or the setting topology", known) });
+    queue_problem(tree,
+                  (struct queue_problem){
+                      .queue = queue,
+                      .field = "cells",
+                      .what = arena_printf(tree->arena,
+                                           "queue \"%.80s\": cells of \"%.60s\", which is no "
+                                           "level of this cluster",
+                                           queue, level),
+                      .hint = arena_printf(tree->arena, "%s; or the setting topology", known) });
 }
 
 /* So many of the largest equal cells that there are so many of; when there are too few, of the
@@ -246,7 +253,8 @@ static void add_cells(struct queue_tree *tree, const struct entry *entry, const 
     struct level *cells;
     uint64_t wanted = cell->milli / 1000, most = 0;
     struct vector best = { 0 };
-    size_t n = cells_of(tree->arena, c, strcmp(cell->name, "node") == 0 ? NULL : cell->name, &cells);
+    size_t n =
+        cells_of(tree->arena, c, strcmp(cell->name, "node") == 0 ? NULL : cell->name, &cells);
     for (size_t i = 0, end; i < n && most < wanted; i = end) {
         for (end = i + 1; end < n && compare(&cells[i].amounts, &cells[end].amounts) == 0;)
             end++;
@@ -256,18 +264,18 @@ static void add_cells(struct queue_tree *tree, const struct entry *entry, const 
         best = cells[i].amounts;
     }
     if (most < wanted)
-        queue_problem(
-            tree, (struct queue_problem){
-                      .queue = entry->name,
-                      .field = "cells",
-                      .of_nodes = true,
-                      .what = arena_printf(tree->arena,
-                                           "queue \"%.80s\": %llu equal cells of %.60s are "
-                                           "guaranteed, and the cluster has %llu",
-                                           entry->name, (unsigned long long)wanted, cell->name,
-                                           (unsigned long long)most),
-                      .hint = arena_printf(tree->arena, "cells: {%.60s: %llu}", cell->name,
-                                           (unsigned long long)most) });
+        queue_problem(tree,
+                      (struct queue_problem){
+                          .queue = entry->name,
+                          .field = "cells",
+                          .of_nodes = true,
+                          .what = arena_printf(tree->arena,
+                                               "queue \"%.80s\": %llu equal cells of %.60s are "
+                                               "guaranteed, and the cluster has %llu",
+                                               entry->name, (unsigned long long)wanted, cell->name,
+                                               (unsigned long long)most),
+                          .hint = arena_printf(tree->arena, "cells: {%.60s: %llu}", cell->name,
+                                               (unsigned long long)most) });
     uint64_t taken = wanted < most ? wanted : most;
     sum->cpu_milli += best.cpu_milli * taken;
     sum->memory += best.memory * taken;

@@ -11,10 +11,10 @@
 struct queue_problem {
     const char *queue, *field; /* where it is declared; field NULL: nowhere in particular */
     const char *what, *hint;
-    bool of_nodes; /* more nodes would mend it */
+    bool of_nodes; /* other nodes might mend it */
 };
 struct queue_tree {
-    struct arena *arena; /* of all of it, also of the names */
+    struct arena *arena;      /* of all of it, also of the names */
     struct queue_spec *specs; /* parents before children, siblings by name */
     enum entry_kind *kinds;
     uint32_t *depths;
@@ -40,6 +40,7 @@ const char *queue_amount(char out[64], int resource, uint64_t amount);
 /* The three amounts by number: cpu, memory, gpu. */
 enum { QUEUE_CPU, QUEUE_MEMORY, QUEUE_GPU, QUEUE_AMOUNTS };
 uint64_t *queue_part(struct vector *, int resource);
+int queue_resource(const char *name); /* "cpu" "memory" "gpu" */
 uint64_t queue_amount_of(const struct vector *, int resource);
 
 /* ---- between queue_tree.c and queue_check.c ---- */

@@ -147,8 +147,7 @@ static struct text_node *users_tree(const struct looking *l, size_t queue)
         struct queue_user_view view = { .name = user.owner,
                                         .usage = queues_usage(l->ctl, (uint32_t)i, now),
                                         .held = amounts(l->arena, &user.held),
-                                        .cap = bounds(l->arena,
-                                                      &l->tree->specs[queue].user_most) };
+                                        .cap = bounds(l->arena, &l->tree->specs[queue].user_most) };
         count_users(l, queue, user.owner, &view);
         if (view.usage || view.running || view.waiting)
             view_put(l->arena, list, NULL, VIEW_QUEUE_USER, &view);

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW_KIND  "usage"
-#define ONE_Q60   (UINT64_C(1) << 60)
-#define LN2_Q60   UINT64_C(799144290325165979) /* ln 2 times 2^60, rounded */
-#define FINE_BITS 20 /* usage is kept in so much finer units: short jobs count too */
-#define HOUR_MS   3600000u
+#define ROW_KIND   "usage"
+#define ONE_Q60    (UINT64_C(1) << 60)
+#define LN2_Q60    UINT64_C(799144290325165979) /* ln 2 times 2^60, rounded */
+#define FINE_BITS  20 /* usage is kept in so much finer units: short jobs count too */
+#define HOUR_MS    3600000u
 /* From a span this many times shorter than the half-life, what accrues does not decay within it. */
 #define SHORT_SPAN 4096u
 
@@ -26,8 +26,8 @@ struct user {
     uint64_t usage;            /* 2^-FINE_BITS millionths of the cluster, times hours */
     uint64_t at_ms;            /* as of then; held since */
     struct vector held;
-    bool kept;                 /* it has a row, or will */
-    bool dirty;                /* that is behind */
+    bool kept;  /* it has a row, or will */
+    bool dirty; /* that is behind */
 };
 struct charge { /* of one job */
     uint32_t user;
@@ -139,7 +139,7 @@ static uint64_t usage_at(const struct ctl *ctl, const struct user *user, uint64_
     uint64_t left = queues_decay(dt, half);
     uint64_t share = vector_share(&user->held, &ctl->queues->tree->total);
     wide old = (wide)user->usage * left >> 60;
-    wide new = (wide)share * span_left(dt, half, left);
+    wide new = (wide)share *span_left(dt, half, left);
     new = (new << (FINE_BITS - 16)) / HOUR_MS;
     return old + new > UINT64_MAX ? UINT64_MAX : (uint64_t)(old + new);
 }

@@ -25,7 +25,8 @@ const struct queue_tree *queues_tree(const struct ctl *);
 const struct queue_spec *queues_specs(const struct ctl *, size_t *n);
 /* Of a job's queue; "" and a name that nobody declared: the default one. */
 uint32_t queues_position(const struct ctl *, const char *name);
-/* Of this owner in this queue; dense, from 0, the same as long as the server runs. Made when new. */
+/* Of this owner in this queue; dense, from 0, the same as long as the server runs. Made when new.
+ */
 uint32_t queues_user(struct ctl *, uint32_t queue, const char *owner);
 /* Millionths of the cluster times hours, as decayed by now_ms, with what is held now. */
 uint64_t queues_usage(const struct ctl *, uint32_t user, uint64_t now_ms);

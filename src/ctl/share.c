@@ -40,7 +40,7 @@ static int over_user(const struct queue_spec *queue, const struct job_spec *job,
     const char *over = vector_over(asked, &queue->user_most);
     if (!over)
         return 0;
-    int r = strcmp(over, "gpu") == 0 ? QUEUE_GPU : strcmp(over, "cpu") == 0 ? QUEUE_CPU : QUEUE_MEMORY;
+    int r = queue_resource(over);
     struct problem *p = report_error(
         report, (struct place){ 0 }, "queue", "asks for %s, and a user has at most %s of \"%.80s\"",
         queue_amount(wanted, r, queue_amount_of(asked, r)),
@@ -52,8 +52,8 @@ static int over_user(const struct queue_spec *queue, const struct job_spec *job,
 }
 
 /* No nodes and no patience would help. */
-static int over_most(const struct ctl *ctl, const struct queue_spec *own, const struct vector *asked,
-                     struct report *report)
+static int over_most(const struct ctl *ctl, const struct queue_spec *own,
+                     const struct vector *asked, struct report *report)
 {
     size_t n;
     char wanted[64], most[64];
@@ -61,9 +61,7 @@ static int over_most(const struct ctl *ctl, const struct queue_spec *own, const 
     for (;; queue = &all[queue->parent]) {
         const char *over = vector_over(asked, &queue->most);
         if (over) {
-            int r = strcmp(over, "gpu") == 0   ? QUEUE_GPU
-                    : strcmp(over, "cpu") == 0 ? QUEUE_CPU
-                                               : QUEUE_MEMORY;
+            int r = queue_resource(over);
             struct problem *p = report_error(
                 report, (struct place){ 0 }, "queue",
                 "asks for %s and can never start in \"%.80s\": the maximum of %s%.80s%s is %s",

@@ -139,8 +139,8 @@ static const struct field_hooks most_capacity_hooks = { .decode = most_capacity_
 
 /* The words of sched/quota.h, which lies above; a test of ctl compares them. */
 static const struct field_word strategy_words[] = {
-    { "backfill", 0 },  { "fifo", 0 },        { "round_robin", 0 }, { "round-robin", 0 },
-    { "balance", 0 }, { "intelligent", 0 }, { NULL, 0 },
+    { "backfill", 0 }, { "fifo", 0 },        { "round_robin", 0 }, { "round-robin", 0 },
+    { "balance", 0 },  { "intelligent", 0 }, { NULL, 0 },
 };
 
 static const struct field plain_fields[] = { COMMON, FIELD_END };
@@ -247,8 +247,10 @@ bool entries_detect(const struct text_node *root)
 /* Two fields that say the same. */
 static const struct {
     const char *one, *other;
-} twins[] = { { "capacity", "guaranteed" }, { "capacity", "cells" },   { "cells", "guaranteed" },
-              { "maxCapacity", "maximum" }, { "user_cpu", "user.cpu" }, { "user_gpu", "user.gpu" } };
+} twins[] = {
+    { "capacity", "guaranteed" }, { "capacity", "cells" },    { "cells", "guaranteed" },
+    { "maxCapacity", "maximum" }, { "user_cpu", "user.cpu" }, { "user_gpu", "user.gpu" }
+};
 
 static const struct text_node *member_at(const struct text_node *node, const char *path)
 {
@@ -279,8 +281,7 @@ static int refuse_parts(const struct text_node *node, const struct entry *entry,
     for (size_t i = 0; i < entry->cells.n; i++) {
         if (entry->cells.at[i].milli % 1000 == 0)
             continue;
-        const struct text_node *cell =
-            text_get(text_get(node, "cells"), entry->cells.at[i].name);
+        const struct text_node *cell = text_get(text_get(node, "cells"), entry->cells.at[i].name);
         struct problem *p = report_error(report, cell ? cell->place : node->place, "cells",
                                          "cells of %.60s: only whole ones can be guaranteed",
                                          entry->cells.at[i].name);
@@ -368,8 +369,9 @@ int entries_decode_queues(struct arena *arena, const struct text_node *list, str
             continue;
         enum entry_kind kind = (*out)[*n].kind;
         if (kind != ENTRY_QUOTA && kind != ENTRY_VIRTUAL_CLUSTER) {
-            struct problem *p = report_error(report, node->place, "kind", "%s \"%.100s\" is no queue",
-                                             entry_shown(kind), (*out)[*n].name);
+            struct problem *p =
+                report_error(report, node->place, "kind", "%s \"%.100s\" is no queue",
+                             entry_shown(kind), (*out)[*n].name);
             report_hint(report, p, "kind: quota, or leave it out");
             continue;
         }

@@ -44,17 +44,17 @@ enum entry_kind {
 struct entry {
     enum entry_kind kind;
     const char *name, *description;
-    uint64_t cpu_milli, memory, gpu_milli;   /* instance type; memory in bytes */
-    const char *queue;                       /* workspace: of its jobs that name none */
+    uint64_t cpu_milli, memory, gpu_milli; /* instance type; memory in bytes */
+    const char *queue;                     /* workspace: of its jobs that name none */
     /* ---- quota, virtual cluster: a queue (doc/queues.md) ---- */
-    const char *parent;                      /* the queue it is part of; NULL: the cluster */
+    const char *parent;                        /* the queue it is part of; NULL: the cluster */
     struct portions guaranteed, maximum, user; /* of the parent's; user: of its own maximum */
-    struct amounts cells;                    /* what is guaranteed, in nodes, racks ... */
-    const char *strategy;                    /* NULL: backfill */
-    uint32_t weight;                         /* 0: 1 */
-    bool keeps;                              /* what others borrowed of it is not taken back */
-    uint64_t user_cpu_milli, user_gpu_milli; /* most of one user; 0: any */
-    const char *gpu_type;                    /* of an instance type; NULL without GPUs */
+    struct amounts cells;                      /* what is guaranteed, in nodes, racks ... */
+    const char *strategy;                      /* NULL: backfill */
+    uint32_t weight;                           /* 0: 1 */
+    bool keeps;                                /* what others borrowed of it is not taken back */
+    uint64_t user_cpu_milli, user_gpu_milli;   /* most of one user; 0: any */
+    const char *gpu_type;                      /* of an instance type; NULL without GPUs */
     const char *uri;     /* data set, code source: where the server finds it; image: its address */
     const char *path;    /* data set, code source: where tasks find it; NULL: the job says */
     bool read_only;      /* data set */

@@ -21,7 +21,8 @@ static bool percent_text(const struct text_node *node, struct arena *arena, cons
 
 static int no_percent(const struct field_in *in, const struct text_node *node, const char *shown)
 {
-    struct problem *p = field_problem(in, node, "is %.40s, a percentage is from 0%% to 100%%", shown);
+    struct problem *p =
+        field_problem(in, node, "is %.40s, a percentage is from 0%% to 100%%", shown);
     report_hint(in->report, p, "40%%, or with at most three places: 12.5%%");
     return -1;
 }
@@ -32,10 +33,9 @@ int portion_decode_percent(const struct field_in *in, const struct text_node *no
     const char *number = NULL;
     uint64_t value;
     if (!percent_text(node, in->arena, &number)) {
-        const struct field plain = { .type = FIELD_MILLI,
-                                     .size = sizeof value,
-                                     .max = PORTION_WHOLE,
-                                     .unit = "percent" };
+        const struct field plain = {
+            .type = FIELD_MILLI, .size = sizeof value, .max = PORTION_WHOLE, .unit = "percent"
+        };
         if (field_value_decode(in, &plain, node, &value) != 0)
             return -1;
     } else if (!scan_milli(number, &value) || value > PORTION_WHOLE ||
@@ -70,10 +70,9 @@ static int decode_amount(const struct field_in *in, const struct text_node *node
     return 0;
 }
 
-static const struct field milli_amount = { .type = FIELD_MILLI,
-                                           .size = sizeof(uint64_t),
-                                           .max = 1000000000000,
-                                           .unit = "or a percentage" };
+static const struct field milli_amount = {
+    .type = FIELD_MILLI, .size = sizeof(uint64_t), .max = 1000000000000, .unit = "or a percentage"
+};
 static const struct field size_amount = { .type = FIELD_SIZE,
                                           .size = sizeof(uint64_t),
                                           .unit = "or a percentage" };
@@ -126,10 +125,9 @@ MEMBER(gpu, milli_amount, decode_amount(in, node, &all->gpu, &milli_amount));
 #define ROW(name, text)                                                                            \
     FIELD(CUSTOM, #name, struct portions, name, .hooks = &name##_hooks,                            \
           .has_offset = offsetof(struct portions, name.given), .doc = text)
-const struct field portions_fields[] = {
-    ROW(all, "a percentage of every amount that is not named"), ROW(cpu, "cores"),
-    ROW(memory, "64Gi"), ROW(gpu, "devices"), FIELD_END
-};
+const struct field portions_fields[] = { ROW(all, "a percentage of every amount that is not named"),
+                                         ROW(cpu, "cores"), ROW(memory, "64Gi"),
+                                         ROW(gpu, "devices"), FIELD_END };
 
 struct portion portion_or_all(const struct portion *portion, const struct portions *of)
 {

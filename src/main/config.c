@@ -16,20 +16,7 @@
 
 #define CONFIG_MAX (1u << 20)
 
-enum kind {
-    TEXT,
-    NODES,
-    QUEUES,
-    DURATION,
-    PAIRS,
-    PRICES,
-    LIST,
-    PORTS,
-    SIZE,
-    COUNT,
-    LEVEL,
-    CHOICE
-};
+enum kind { TEXT, NODES, QUEUES, DURATION, PAIRS, PRICES, LIST, PORTS, SIZE, COUNT, LEVEL, CHOICE };
 
 static const struct {
     const char *key, *env, *def, *arg, *doc;
