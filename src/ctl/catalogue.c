@@ -169,21 +169,39 @@ struct declared {
     size_t n;
 };
 
-static void refuse(const struct declared *d, const struct queue_problem *problem,
-                   struct report *report)
+static bool same_parent(const struct entry *a, const struct entry *b)
 {
-    struct place place = { 0 };
+    return b &&
+           (a->parent && b->parent ? strcmp(a->parent, b->parent) == 0 : a->parent == b->parent);
+}
+
+/* Which of the documents the problem is about; NULL: none of them. */
+static const struct text_node *guilty(const struct catalogue *c, const struct declared *d,
+                                      const struct queue_problem *problem)
+{
+    const struct entry *blamed = resolve_queue(c, problem->queue);
+    const struct text_node *relative = NULL;
     for (size_t i = 0; i < d->n; i++) {
-        if (strcmp(d->at[i].name, problem->queue) != 0)
+        const struct entry *entry = &d->at[i];
+        if (entry->kind != ENTRY_QUOTA && entry->kind != ENTRY_VIRTUAL_CLUSTER)
             continue;
-        const struct text_node *node = document(d->root, i);
-        const struct text_node *field = problem->field ? text_get(node, problem->field) : NULL;
-        place = field ? field->place : node->place;
+        if (strcmp(entry->name, problem->queue) == 0)
+            return document(d->root, i);
+        if (problem->family && same_parent(entry, blamed))
+            relative = document(d->root, i);
     }
-    report_hint(
-        report,
-        report_error(report, place, problem->field ? problem->field : "", "%s", problem->what),
-        "%s", problem->hint);
+    return relative;
+}
+
+static void refuse(const struct catalogue *c, const struct declared *d,
+                   const struct queue_problem *problem, struct report *report)
+{
+    const struct text_node *node = guilty(c, d, problem);
+    const struct text_node *field = node && problem->field ? text_get(node, problem->field) : NULL;
+    const struct place place = field ? field->place : node ? node->place : (struct place){ 0 };
+    struct problem *p =
+        report_error(report, place, problem->field ? problem->field : "", "%s", problem->what);
+    report_hint(report, p, "%s", problem->hint);
 }
 
 static void check_workspace(const struct catalogue *c, const struct declared *d, size_t i,
@@ -207,7 +225,7 @@ static int check_queues(struct ctl *ctl, const struct declared *d, struct report
         catalogue_put(trial, &d->at[i]);
     struct queue_tree *tree = new_problems(ctl, trial);
     for (size_t i = 0; i < tree->n_problems; i++)
-        refuse(d, &tree->problems[i], report);
+        refuse(trial, d, &tree->problems[i], report);
     for (size_t i = 0; i < d->n; i++)
         check_workspace(trial, d, i, report);
     queue_tree_destroy(tree);

@@ -159,6 +159,7 @@ static bool check_family(const struct checking *c, struct family f)
                       (struct queue_problem){
                           .queue = c->tree->specs[f.last].name,
                           .field = "guaranteed",
+                          .family = true,
                           .what = arena_printf(arena, "%s guaranteed %s %% of the %s of %s%s",
                                                subject(c, &f), fmt_milli(percent, f.percent),
                                                names[f.resource], whole, together(c, &f)),
@@ -170,6 +171,7 @@ static bool check_family(const struct checking *c, struct family f)
     queue_problem(c->tree, (struct queue_problem){
                                .queue = c->tree->specs[f.last].name,
                                .field = "guaranteed",
+                               .family = true,
                                .of_nodes = f.of_nodes || f.parent == QUEUE_ROOT ||
                                            depends_on_nodes(c, f.parent, f.resource),
                                .what = arena_printf(

@@ -11,6 +11,7 @@
 struct queue_problem {
     const char *queue, *field; /* where it is declared; field NULL: nowhere in particular */
     const char *what, *hint;
+    bool family;   /* it is of all queues with the same parent together */
     bool of_nodes; /* other nodes might mend it */
 };
 struct queue_tree {
