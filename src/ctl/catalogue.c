@@ -257,13 +257,28 @@ void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *d
     ctl->plan_due = true;
 }
 
+/* A workspace that leads to a queue which is no more. */
+static int check_workspaces(struct arena *arena, const struct catalogue *trial, struct err *err)
+{
+    size_t n;
+    const struct entry **at = catalogue_list(trial, arena, ENTRY_WORKSPACE, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!at[i]->queue || resolve_queue(trial, at[i]->queue))
+            continue;
+        err_set(err, ERR_CONFLICT, "jobs of workspace \"%.80s\" go to queue \"%.80s\"", at[i]->name,
+                at[i]->queue);
+        return err_hint(err, "declare the workspace with another queue, or without one");
+    }
+    return 0;
+}
+
 /* What stands on it would stand on nothing. */
 static int check_removal(struct ctl *ctl, const struct object_row *row, struct err *err)
 {
     struct catalogue *trial = all_of(ctl, row);
     struct queue_tree *tree = new_problems(ctl, trial);
-    int rc = tree->n_problems ? -1 : 0;
-    if (rc) {
+    int rc = tree->n_problems ? -1 : check_workspaces(tree->arena, trial, err);
+    if (tree->n_problems) {
         err_set(err, ERR_CONFLICT, "without it: %.220s", tree->problems[0].what);
         err_hint(err, "change that first: muster queues shows the tree");
     }

@@ -381,6 +381,10 @@ static void a_workspace_leads_to_its_queue(void **state)
     uint64_t other = world_submit_as(w, &ask);
     assert_string_equal(live_find(w->ctl->live, own)->row.queue, "a");
     assert_string_equal(live_find(w->ctl->live, other)->row.queue, "default");
+    struct said said = undeclare(w, ENTRY_QUOTA, "a");
+    assert_string_equal(said.err.what, "jobs of workspace \"team\" go to queue \"a\"");
+    assert_int_equal(undeclare(w, ENTRY_WORKSPACE, "team").err.code, 0);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
 }
 
 /* ---- what users had ---- */
