@@ -136,11 +136,12 @@ static uint64_t span_left(uint64_t dt_ms, uint64_t half_ms, uint64_t left)
 static uint64_t usage_at(const struct ctl *ctl, const struct user *user, uint64_t now_ms)
 {
     uint64_t half = half_life(ctl), dt = now_ms > user->at_ms ? now_ms - user->at_ms : 0;
+    wide share = vector_share(&user->held, &ctl->queues->tree->total);
+    if (dt == 0 || (share == 0 && user->usage == 0))
+        return user->usage;
     uint64_t left = queues_decay(dt, half);
-    uint64_t share = vector_share(&user->held, &ctl->queues->tree->total);
     wide old = (wide)user->usage * left >> 60;
-    wide new = (wide)share *span_left(dt, half, left);
-    new = (new << (FINE_BITS - 16)) / HOUR_MS;
+    wide new = (share * span_left(dt, half, left) << (FINE_BITS - 16)) / HOUR_MS;
     return old + new > UINT64_MAX ? UINT64_MAX : (uint64_t)(old + new);
 }
 
