@@ -205,7 +205,7 @@ def test_public_resources_have_a_cap(start: Starter) -> None:
     server.stop(held[0])
     assert server.wait(third)["state"] == "succeeded"
     done = server.muster("submit", "-", stdin=job(spec={"EcsSpec": "ecs.g6.4xlarge"}))
-    assert done.returncode != 0 and "asks for 16 cores" in done.stderr, done.stderr
+    assert done.returncode != 0 and "asks for 16 cpu" in done.stderr, done.stderr
     assert "user_cpu" in done.stderr
     wider = "kind: quota\nname: public\nuser_cpu: 100\n"
     assert applied(declare(server, wider)) == ["changed"]

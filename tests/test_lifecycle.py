@@ -272,10 +272,10 @@ def test_drain(server: Server) -> None:
 
 
 def test_unsupported_fields_are_refused_with_the_reason(server: Server) -> None:
-    reply = server.api("POST", "/v1/jobs", native("cannot", spot_bid=0.5))
+    reply = server.api("POST", "/v1/jobs", native("cannot", health={"hang_after": "1m"}))
     assert reply.status == 422, reply.text
     assert reply.json()["code"] == "cannot"
-    assert "spot_bid" in reply.text
+    assert "health.hang_after" in reply.text
     told = server.api("POST", "/v1/jobs", native("told", notify="a@b.example")).good().json()
     assert any("notify" in warning["path"] for warning in told["warnings"])
 

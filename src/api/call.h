@@ -130,6 +130,8 @@ void server_health(struct call *);
 void server_metrics(struct call *);
 void server_config(struct call *);
 void nodes_list(struct call *);
+void queues_list(struct call *);
+void queues_show(struct call *);
 void pods_list(struct call *);
 void pods_show(struct call *);
 void catalogue_list_get(struct call *);

@@ -1,4 +1,4 @@
-/* The catalogue over HTTP: declare, list, remove. */
+/* The catalogue over HTTP: declare, list, remove; and the queues that it makes. */
 #include "api/call.h"
 
 #include <string.h>
@@ -45,4 +45,24 @@ void catalogue_remove(struct call *call)
         return;
     call_keep(call);
     ctl_undeclare(call->api->config.ctl, call->owner, kind, call->param[1], on_done, call);
+}
+
+static void queues(struct call *call, const char *name)
+{
+    struct err err;
+    struct text_node *tree = ctl_queues_tree(call->api->config.ctl, call->arena, name, &err);
+    if (tree)
+        call_answer(call, 200, tree);
+    else
+        call_problem(call, &err, NULL);
+}
+
+void queues_list(struct call *call)
+{
+    queues(call, NULL);
+}
+
+void queues_show(struct call *call)
+{
+    queues(call, call->param[0]);
 }

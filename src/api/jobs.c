@@ -414,7 +414,17 @@ static void node_command(struct call *call, bool drain)
 
 void node_drain(struct call *call)
 {
-    node_command(call, true);
+    struct err err;
+    if (!call_flag(call, "dry_run")) {
+        node_command(call, true);
+        return;
+    }
+    const struct text_node *tree =
+        ctl_drain_tree(call->api->config.ctl, call->arena, call->param[0], &err);
+    if (tree)
+        call_answer(call, 200, tree);
+    else
+        call_problem(call, &err, NULL);
 }
 
 void node_undrain(struct call *call)

@@ -1,4 +1,4 @@
-/* The server about itself: process, health, metrics, configuration, the page; and the api's own
+/* The server about itself: process, health, configuration, the page; and the api's own
  * life. */
 #include "api/call.h"
 
@@ -84,28 +84,6 @@ void server_health(struct call *call)
     if (!ready)
         text_str(call->arena, tree, "why", "no space left for records; submissions are refused");
     call_answer(call, ready ? 200 : 503, tree);
-}
-
-/* Every number of the core's statistics is a gauge; by-state counts get a label. */
-void server_metrics(struct call *call)
-{
-    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
-    struct text_node *stats = ctl_stats_tree(call->api->config.ctl, call->arena);
-    const struct text_node *jobs = text_get(stats, "jobs");
-    buf_puts(&out, "# HELP muster_jobs Jobs on record by state.\n# TYPE muster_jobs gauge\n");
-    for (const struct text_node *s = jobs ? jobs->first : NULL; s; s = s->next)
-        buf_addf(&out, "muster_jobs{state=\"%s\"} %lld\n", s->key, (long long)s->integer);
-    for (const struct text_node *s = stats->first; s; s = s->next) {
-        if (s->kind != TEXT_INT && s->kind != TEXT_BOOL)
-            continue;
-        long long value = s->kind == TEXT_INT ? (long long)s->integer : s->boolean;
-        buf_addf(&out, "# TYPE muster_%s gauge\nmuster_%s %lld\n", s->key, s->key, value);
-    }
-    buf_addf(&out, "# TYPE muster_connections gauge\nmuster_connections %u\n",
-             http_server_connections(call->api->server));
-    buf_addf(&out, "# TYPE muster_uptime_seconds counter\nmuster_uptime_seconds %llu\n",
-             (unsigned long long)((clock_wall_ms() - call->api->config.started_ms) / 1000));
-    call_text(call, 200, "text/plain; version=0.0.4", buf_str(&out), out.len);
 }
 
 void server_config(struct call *call)

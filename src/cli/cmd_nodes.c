@@ -1,4 +1,4 @@
-/* muster nodes: what there is and what is taken; drain and undrain. */
+/* muster nodes: what there is and what is taken, or what is free; drain and undrain. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"
@@ -12,7 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct opt opts[] = { COMMON_OPTS, OPT_END };
+struct nodes_opts {
+    struct common_opts common;
+    bool free;
+};
+static const struct opt opts[] = {
+    { .name = "free",
+      .letter = 'f',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct nodes_opts, free),
+      .help = "what is free of each node, device by device, and in what blocks in all" },
+    COMMON_OPTS,
+    OPT_END,
+};
 
 enum { NAME, STATE, CPU, MEMORY, GPU, TYPE, TASKS, ADDRESS, HOST, DISK, LABELS, NOTE, COLUMN_N };
 static const struct table_column columns[COLUMN_N] = {
@@ -88,7 +100,92 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
     table_color(t, STATE, strcmp(row[STATE], "up") == 0 ? "32" : "33");
 }
 
-static int list(struct cli *cli, struct err *err)
+/* ---- what is free ---- */
+
+enum { F_NAME, F_STATE, F_CPU, F_MEMORY, F_GPU, F_TYPE, F_BLOCK, F_DEVICES, F_COLUMN_N };
+static const struct table_column free_columns[F_COLUMN_N] = {
+    [F_NAME] = { .title = "NODE" },
+    [F_STATE] = { .title = "STATE" },
+    [F_CPU] = { .title = "CPU", .right = true },
+    [F_MEMORY] = { .title = "MEMORY", .right = true },
+    [F_GPU] = { .title = "GPU", .right = true },
+    [F_TYPE] = { .title = "TYPE" },
+    [F_BLOCK] = { .title = "WHOLE", .right = true },
+    [F_DEVICES] = { .title = "DEVICES" },
+};
+
+static uint64_t left(const struct text_node *node, const char *all, const char *used)
+{
+    uint64_t a = answer_number(node, all, 0), u = answer_number(node, used, 0);
+    return a > u ? a - u : 0;
+}
+
+/* "0:1 1:0.5": devices that have something left. */
+static const char *devices_of(struct arena *a, const struct text_node *node)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64 << 10);
+    char text[FMT_MAX];
+    const struct text_node *list = text_get(node, "gpu_free");
+    unsigned i = 0;
+    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next, i++)
+        if (d->integer > 0)
+            buf_addf(&out, "%s%u:%s", out.len ? " " : "", i, fmt_milli(text, (uint64_t)d->integer));
+    return arena_strdup(a, buf_str(&out));
+}
+
+static void add_free(struct cli *cli, struct table *t, const struct text_node *n)
+{
+    struct arena *a = cli->arena;
+    char text[FMT_MAX], size[48];
+    const char **row = table_row(t);
+    uint64_t gpu = 0;
+    const struct text_node *list = text_get(n, "gpu_free");
+    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next)
+        gpu += (uint64_t)d->integer;
+    row[F_NAME] = answer_text(n, "name", "?");
+    row[F_STATE] = state_of(n);
+    row[F_CPU] = arena_strdup(a, fmt_milli(text, left(n, "cpu_milli", "cpu_used_milli")));
+    row[F_MEMORY] = arena_strdup(a, out_size(size, left(n, "memory", "memory_used")));
+    row[F_GPU] = arena_strdup(a, fmt_milli(text, gpu));
+    row[F_TYPE] = answer_text(n, "gpu_type", "");
+    row[F_BLOCK] = arena_printf(a, "%llu", (unsigned long long)answer_number(n, "gpu_idle", 0));
+    row[F_DEVICES] = devices_of(a, n);
+    table_color(t, F_STATE, strcmp(row[F_STATE], "up") == 0 ? "32" : "33");
+}
+
+/* "free: 21 gpu (20 whole: 2 of 8, 1 of 4), 48 cpu, 96 GiB" */
+static void put_sum(const struct text_node *sum, struct buf *out)
+{
+    char gpu[FMT_MAX], cpu[FMT_MAX], memory[48];
+    const struct text_node *blocks = sum ? text_get(sum, "blocks") : NULL;
+    unsigned long long idle = answer_number(sum, "idle_gpus", 0);
+    const char *between = ": ";
+    buf_addf(out, "free: %s gpu (%llu whole", fmt_milli(gpu, answer_number(sum, "gpu_milli", 0)),
+             idle);
+    for (const struct text_node *b = blocks ? blocks->first : NULL; b; b = b->next) {
+        if (b->integer <= 0)
+            continue;
+        buf_addf(out, "%s%lld of %s", between, (long long)b->integer, b->key);
+        between = ", ";
+    }
+    buf_addf(out, "), %s cpu, %s\n", fmt_milli(cpu, answer_number(sum, "cpu_milli", 0)),
+             out_size(memory, answer_number(sum, "memory", 0)));
+}
+
+static void print_free(struct cli *cli, const struct text_node *tree)
+{
+    AUTO_BUF struct buf out = BUF_INIT(16u << 20);
+    const struct text_node *nodes = text_get(tree, "nodes");
+    struct table table;
+    table_init(&table, cli->arena, free_columns, F_COLUMN_N, cli->wide);
+    for (const struct text_node *n = nodes ? nodes->first : NULL; n; n = n->next)
+        add_free(cli, &table, n);
+    table_print(&table, 0, cli->color, &out);
+    put_sum(text_get(tree, "free"), &out);
+    out_buf(&out);
+}
+
+static int list(struct cli *cli, bool free, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT(16u << 20);
     const struct text_node *tree = call_get(cli, "/v1/nodes", err),
@@ -98,6 +195,10 @@ static int list(struct cli *cli, struct err *err)
         return -1;
     if (cli->json) {
         out_json(tree);
+        return EXIT_OK;
+    }
+    if (free && !cli->quiet) {
+        print_free(cli, tree);
         return EXIT_OK;
     }
     table_init(&table, cli->arena, columns, COLUMN_N, cli->wide);
@@ -137,9 +238,13 @@ static int order(struct cli *cli, const char *what, char **names, int n, struct 
 static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     static const char *const subs[] = { "drain", "undrain" };
-    (void)opts_;
+    const struct nodes_opts *o = opts_;
     if (argc == 0)
-        return list(cli, err);
+        return list(cli, o->free, err);
+    if (o->free) {
+        err_set(err, ERR_INPUT, "--free lists nodes, and %s changes them", argv[0]);
+        return err_hint(err, "muster nodes --free");
+    }
     if (strcmp(argv[0], subs[0]) != 0 && strcmp(argv[0], subs[1]) != 0) {
         const char *near = scan_nearest(argv[0], subs, ARRAY_LEN(subs));
         err_set(err, ERR_INPUT, "muster nodes %s: drain or undrain", argv[0]);
@@ -151,7 +256,12 @@ static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, 
 }
 
 static const char *const examples[] = {
-    "muster nodes", "used and all of each resource", "muster nodes drain n2", "no new tasks there",
+    "muster nodes",
+    "used and all of each resource",
+    "muster nodes --free",
+    "what is free, device by device",
+    "muster nodes drain n2",
+    "no new tasks there",
     NULL,
 };
 const struct cmd cmd_nodes = {
@@ -159,7 +269,7 @@ const struct cmd cmd_nodes = {
     .summary = "nodes and what is taken of them",
     .operands = "[drain|undrain NODE...]",
     .opts = opts,
-    .size = sizeof(struct common_opts),
+    .size = sizeof(struct nodes_opts),
     .subs = "drain undrain",
     .examples = examples,
     .run = run_nodes,

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/resolve.h"
 #include "text/detect.h"
 #include "text/json.h"
 
@@ -14,24 +15,25 @@
 
 /* ---- in memory ---- */
 
-static void put_shipped(struct ctl *ctl)
+static void put_shipped(const struct ctl *ctl, struct catalogue *c)
 {
     const struct words *queues = ctl->config.queues;
-    catalogue_put(ctl->catalogue, &(struct entry){ .kind = ENTRY_WORKSPACE, .name = "default" });
-    catalogue_put(ctl->catalogue, &(struct entry){ .kind = ENTRY_QUOTA,
-                                                   .name = "default",
-                                                   .description = "the whole cluster" });
+    catalogue_put(c, &(struct entry){ .kind = ENTRY_WORKSPACE, .name = "default" });
+    catalogue_put(c, &(struct entry){ .kind = ENTRY_QUOTA,
+                                      .name = "default",
+                                      .description = "the whole cluster" });
     for (size_t i = 0; queues && i < queues->n; i++)
         if (strcmp(queues->at[i], "default") != 0)
-            catalogue_put(ctl->catalogue,
-                          &(struct entry){ .kind = ENTRY_QUOTA,
-                                           .name = queues->at[i],
-                                           .description = "from the server's settings" });
+            catalogue_put(c, &(struct entry){ .kind = ENTRY_QUOTA,
+                                              .name = queues->at[i],
+                                              .description = "from the server's settings" });
     for (size_t i = 0; i < ctl->config.n_shipped; i++)
-        catalogue_put(ctl->catalogue, &ctl->config.shipped[i]);
+        catalogue_put(c, &ctl->config.shipped[i]);
+    for (size_t i = 0; i < ctl->config.n_declared; i++)
+        catalogue_put(c, &ctl->config.declared[i]);
 }
 
-static void put_row(struct ctl *ctl, struct arena *arena, const struct object_row *row)
+static void put_row(struct catalogue *c, struct arena *arena, const struct object_row *row)
 {
     struct report report;
     struct entry *entry;
@@ -41,15 +43,15 @@ static void put_row(struct ctl *ctl, struct arena *arena, const struct object_ro
     if (!root || entries_decode(arena, root, &entry, &n, &report) || n != 1)
         log_error("catalogue.row", "%s \"%s\" cannot be read", row->kind, row->name);
     else
-        catalogue_put(ctl->catalogue, entry);
+        catalogue_put(c, entry);
 }
 
-void catalogue_load(struct ctl *ctl)
+/* What ships, what is set and what the rows say; without: but for that row. */
+static struct catalogue *all_of(struct ctl *ctl, const struct object_row *without)
 {
     struct arena *arena = arena_create();
-    catalogue_destroy(ctl->catalogue);
-    ctl->catalogue = catalogue_create();
-    put_shipped(ctl);
+    struct catalogue *c = catalogue_create();
+    put_shipped(ctl, c);
     for (unsigned kind = 0; kind < ENTRY_KIND_N; kind++) {
         struct object_row *rows;
         size_t n = 0;
@@ -57,10 +59,64 @@ void catalogue_load(struct ctl *ctl)
                           &(struct object_row){ .kind = entry_word((enum entry_kind)kind) }, &rows,
                           &n, NULL) == 0)
             for (size_t i = 0; i < n; i++)
-                put_row(ctl, arena, &rows[i]);
+                if (!without || strcmp(rows[i].kind, without->kind) != 0 ||
+                    strcmp(rows[i].name, without->name) != 0)
+                    put_row(c, arena, &rows[i]);
     }
-    ctl->catalogue_touched = false;
     arena_destroy(arena);
+    return c;
+}
+
+void catalogue_load(struct ctl *ctl)
+{
+    catalogue_destroy(ctl->catalogue);
+    ctl->catalogue = all_of(ctl, NULL);
+    queues_make(ctl);
+    const struct queue_tree *tree = queues_tree(ctl);
+    for (size_t i = 0; i < tree->n_problems; i++)
+        log_warn("queues.problem", "%s", tree->problems[i].what);
+    ctl->catalogue_touched = false;
+}
+
+/* ---- do the queues make sense ---- */
+
+/* Fewer nodes than the settings count on are no reason not to start: jobs may run on them. */
+int catalogue_check_settings(struct ctl *ctl, struct err *err)
+{
+    struct catalogue *c = catalogue_create();
+    put_shipped(ctl, c);
+    struct queue_tree *tree = queue_tree_make(c, ctl->cluster, ctl->config.topology);
+    const struct queue_problem *first = NULL;
+    for (size_t i = 0; i < tree->n_problems && !first; i++)
+        first = tree->problems[i].of_nodes ? NULL : &tree->problems[i];
+    if (first) {
+        err_set(err, ERR_INPUT, "setting queues: %.220s", first->what);
+        err_hint(err, "%s", first->hint);
+    }
+    queue_tree_destroy(tree);
+    catalogue_destroy(c);
+    return first ? -1 : 0;
+}
+
+static bool was_there(const struct queue_tree *tree, const struct queue_problem *problem)
+{
+    for (size_t i = 0; i < tree->n_problems; i++)
+        if (strcmp(tree->problems[i].what, problem->what) == 0)
+            return true;
+    return false;
+}
+
+/* The problems that another catalogue would bring, oldest first; tree is the caller's to destroy.
+ */
+static struct queue_tree *new_problems(struct ctl *ctl, const struct catalogue *trial)
+{
+    struct queue_tree *tree = queue_tree_make(trial, ctl->cluster, ctl->config.topology);
+    size_t n = 0;
+    for (size_t i = 0; i < tree->n_problems; i++)
+        if (!was_there(queues_tree(ctl), &tree->problems[i]))
+            tree->problems[n++] = tree->problems[i];
+    tree->n_problems = n;
+    return tree;
 }
 
 /* ---- commands ---- */
@@ -99,17 +155,96 @@ static void declare(struct ctl *ctl, struct arena *arena, const struct entry *en
     text_str(arena, one, "applied", applied);
 }
 
+static const struct text_node *document(const struct text_node *root, size_t i)
+{
+    const struct text_node *node = root->kind == TEXT_LIST ? root->first : root;
+    while (i-- > 0)
+        node = node->next;
+    return node;
+}
+
+struct declared {
+    const struct text_node *root;
+    const struct entry *at;
+    size_t n;
+};
+
+static bool same_parent(const struct entry *a, const struct entry *b)
+{
+    return b &&
+           (a->parent && b->parent ? strcmp(a->parent, b->parent) == 0 : a->parent == b->parent);
+}
+
+/* Which of the documents the problem is about; NULL: none of them. */
+static const struct text_node *guilty(const struct catalogue *c, const struct declared *d,
+                                      const struct queue_problem *problem)
+{
+    const struct entry *blamed = resolve_queue(c, problem->queue);
+    const struct text_node *relative = NULL;
+    for (size_t i = 0; i < d->n; i++) {
+        const struct entry *entry = &d->at[i];
+        if (entry->kind != ENTRY_QUOTA && entry->kind != ENTRY_VIRTUAL_CLUSTER)
+            continue;
+        if (strcmp(entry->name, problem->queue) == 0)
+            return document(d->root, i);
+        if (problem->family && same_parent(entry, blamed))
+            relative = document(d->root, i);
+    }
+    return relative;
+}
+
+static void refuse(const struct catalogue *c, const struct declared *d,
+                   const struct queue_problem *problem, struct report *report)
+{
+    const struct text_node *node = guilty(c, d, problem);
+    const struct text_node *field = node && problem->field ? text_get(node, problem->field) : NULL;
+    const struct place place = field ? field->place : node ? node->place : (struct place){ 0 };
+    struct problem *p =
+        report_error(report, place, problem->field ? problem->field : "", "%s", problem->what);
+    report_hint(report, p, "%s", problem->hint);
+}
+
+static void check_workspace(const struct catalogue *c, const struct declared *d, size_t i,
+                            struct report *report)
+{
+    const struct entry *entry = &d->at[i];
+    if (entry->kind != ENTRY_WORKSPACE || !entry->queue || resolve_queue(c, entry->queue))
+        return;
+    const char *near = catalogue_near(c, ENTRY_QUOTA, entry->queue);
+    struct problem *p = report_error(report, text_get(document(d->root, i), "queue")->place,
+                                     "queue", "queue \"%.100s\" is not known here", entry->queue);
+    report_hint(report, p, "%s", near ? near : "declare it in the same file");
+}
+
+/* Queues and workspaces with what these declarations make of them. 0, or -1 with report. */
+static int check_queues(struct ctl *ctl, const struct declared *d, struct report *report)
+{
+    size_t errors = report->errors;
+    struct catalogue *trial = catalogue_copy(ctl->catalogue);
+    for (size_t i = 0; i < d->n; i++)
+        catalogue_put(trial, &d->at[i]);
+    struct queue_tree *tree = new_problems(ctl, trial);
+    for (size_t i = 0; i < tree->n_problems; i++)
+        refuse(trial, d, &tree->problems[i], report);
+    for (size_t i = 0; i < d->n; i++)
+        check_workspace(trial, d, i, report);
+    queue_tree_destroy(tree);
+    catalogue_destroy(trial);
+    return report->errors > errors ? -1 : 0;
+}
+
 void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *done, void *arg)
 {
     struct answer *answer = turn_answer(ctl, done, arg);
     struct entry *at;
-    size_t n, documents;
+    size_t n = 0, documents;
     answer->writes = answer->has_report = true;
     if (may_declare(ctl, ask->owner, &answer->err))
         return;
     const struct text_node *root =
         text_parse_documents(answer->arena, ask->text, ask->len, &documents, &answer->report);
-    if (!root || entries_decode(answer->arena, root, &at, &n, &answer->report)) {
+    if (!root || entries_decode(answer->arena, root, &at, &n, &answer->report) ||
+        check_queues(ctl, &(struct declared){ root, at, n }, &answer->report)) {
         report_err(&answer->report, &answer->err);
         answer->err.code = ERR_INPUT;
         return;
@@ -118,6 +253,38 @@ void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *d
     struct text_node *list = text_list(answer->arena, answer->tree, "applied");
     for (size_t i = 0; i < n; i++)
         declare(ctl, answer->arena, &at[i], list);
+    queues_make(ctl);
+    ctl->plan_due = true;
+}
+
+/* A workspace that leads to a queue which is no more. */
+static int check_workspaces(struct arena *arena, const struct catalogue *trial, struct err *err)
+{
+    size_t n;
+    const struct entry **at = catalogue_list(trial, arena, ENTRY_WORKSPACE, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!at[i]->queue || resolve_queue(trial, at[i]->queue))
+            continue;
+        err_set(err, ERR_CONFLICT, "jobs of workspace \"%.80s\" go to queue \"%.80s\"", at[i]->name,
+                at[i]->queue);
+        return err_hint(err, "declare the workspace with another queue, or without one");
+    }
+    return 0;
+}
+
+/* What stands on it would stand on nothing. */
+static int check_removal(struct ctl *ctl, const struct object_row *row, struct err *err)
+{
+    struct catalogue *trial = all_of(ctl, row);
+    struct queue_tree *tree = new_problems(ctl, trial);
+    int rc = tree->n_problems ? -1 : check_workspaces(tree->arena, trial, err);
+    if (tree->n_problems) {
+        err_set(err, ERR_CONFLICT, "without it: %.220s", tree->problems[0].what);
+        err_hint(err, "change that first: muster queues shows the tree");
+    }
+    queue_tree_destroy(tree);
+    catalogue_destroy(trial);
+    return rc;
 }
 
 void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, const char *name,
@@ -136,9 +303,11 @@ void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, con
         return;
     }
     const char *before = spec_of(answer->arena, entry);
-    if (store_delete_object(ctl->config.store, &row, &answer->err) < 0)
+    if (check_removal(ctl, &row, &answer->err) ||
+        store_delete_object(ctl->config.store, &row, &answer->err) < 0)
         return;
     catalogue_load(ctl);
+    ctl->plan_due = true;
     ctl->catalogue_touched = true;
     entry = catalogue_find(ctl->catalogue, kind, name);
     if (entry && strcmp(spec_of(answer->arena, entry), before) == 0) {

@@ -9,6 +9,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/live.h"
+#include "ctl/queues.h"
 #include "ctl/storage.h"
 
 #define TOKEN_LEN 32
@@ -34,9 +35,15 @@ struct ack {
     uint64_t seq;
 };
 
+/* Upper bounds, in microseconds, of what is counted of the time that plans took; the last has no
+ * bound. */
+#define PLAN_BOUNDS_US 100, 300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000
+enum { PLAN_BINS = 10 };
+
 struct counters {
     uint64_t turns, commits, commits_failed, facts, plans, submitted;
     uint64_t evicted, promised, late; /* late: started after the time first promised */
+    uint64_t plan_us_last, plan_us_sum, plans_timed, plan_bins[PLAN_BINS];
 };
 
 struct arrays;
@@ -62,6 +69,7 @@ struct ctl {
     struct catalogue *catalogue;
     struct arrays *arrays; /* those whose members live */
     struct afters *afters; /* who waits for which job */
+    struct queues *queues;
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
@@ -159,7 +167,14 @@ uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *te
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
 
 /* ---- catalogue.c ---- */
-void catalogue_load(struct ctl *);
+void catalogue_load(struct ctl *); /* and the queues anew */
+/* Do the queues of the settings make sense? 0, or -1. */
+int catalogue_check_settings(struct ctl *, struct err *);
+
+/* ---- stats.c ---- */
+void counters_plan(struct ctl *, uint64_t us); /* a plan took so long */
+/* Of what a node of so many devices of that model costs, in thousandths; 1000: nothing is said. */
+uint64_t core_price(const struct ctl *, const char *gpu_type);
 
 /* ---- avoid.c ---- */
 /* The nodes in its notes become part of what its places may not be. */

@@ -107,10 +107,12 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     uint64_t now = core_now(ctl);
     ctl->cluster = cluster_create(first, last, first + (uint32_t)(now % (last - first + 1)));
     for (size_t i = 0; i < config->n_nodes; i++) {
-        uint32_t node = cluster_put(ctl->cluster, &config->nodes[i]);
+        struct node_spec spec = config->nodes[i];
+        spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");
+        uint32_t node = cluster_put(ctl->cluster, &spec);
         cluster_set_up(ctl->cluster, node, true);
     }
-    catalogue_load(ctl);
+    ctl->queues = queues_create();
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
     ctl->arrays = arrays_create();
@@ -123,6 +125,11 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->idle_since = now;
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
+    if (catalogue_check_settings(ctl, err)) {
+        ctl_destroy(ctl);
+        return NULL;
+    }
+    catalogue_load(ctl);
     return ctl;
 }
 
@@ -143,6 +150,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
     meetings_destroy(ctl->meetings);
+    queues_destroy(ctl->queues);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     arrays_destroy(ctl->arrays); /* after their members */

@@ -35,8 +35,14 @@ struct ctl_config {
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */
     enum torchrun torchrun;
-    const struct words *queues;  /* quotas by settings ("default" always) */
-    const struct entry *shipped; /* the catalogue of a fresh server, besides its defaults */
+    const struct words *queues;   /* quotas by settings ("default" always) */
+    const struct entry *declared; /* those that the settings say more of than a name */
+    size_t n_declared;
+    const struct words *topology; /* labels of nodes, outermost first; "node" is implied */
+    const struct amounts *prices; /* of a device for an hour, by model; "*": all others */
+    uint64_t run_ms;              /* assumed of jobs without a limit; 0: a day */
+    uint64_t half_life_ms;        /* of what users had; 0: a week, UINT64_MAX: never */
+    const struct entry *shipped;  /* the catalogue of a fresh server, besides its defaults */
     size_t n_shipped;
     const struct node_spec *nodes;
     size_t n_nodes;
@@ -148,8 +154,12 @@ struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
                                 struct err *); /* {jobs, next} */
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
-                                     enum entry_kind); /* {datasets: [...]} by name */
-struct text_node *ctl_nodes_tree(struct ctl *, struct arena *);
+                                     enum entry_kind);          /* {datasets: [...]} by name */
+struct text_node *ctl_nodes_tree(struct ctl *, struct arena *); /* {nodes, free} */
+/* {queues: [Queue], total, warnings}; with a name only that one, with its users. */
+struct text_node *ctl_queues_tree(struct ctl *, struct arena *, const char *name, struct err *);
+/* What draining the node would mean: {name, drained, tasks: [{job, task, to or why}]}. */
+struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node, struct err *);
 /* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
  * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when
  * several namespaces have it. */

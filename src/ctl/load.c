@@ -209,6 +209,7 @@ void load_forget(struct ctl *ctl, struct live_job *job)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);
     array_left(ctl, job);
+    queues_release(ctl, job);
     live_remove(ctl->live, job);
 }
 

@@ -369,6 +369,7 @@ void planning_run(struct ctl *ctl)
 {
     struct arena *arena = arena_create();
     struct sched_snapshot snapshot = { .depth = 0 };
+    uint64_t began = core_mono_us(ctl);
     ctl->plan_due = false;
     snapshot_make(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
@@ -376,6 +377,7 @@ void planning_run(struct ctl *ctl)
         struct plan plan = sched_plan(&snapshot, core_now(ctl), arena);
         for (size_t i = 0; i < plan.n; i++)
             apply(ctl, &plan.at[i]);
+        counters_plan(ctl, core_mono_us(ctl) - began);
     }
     arena_destroy(arena);
 }

@@ -62,6 +62,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     struct job_row *rows;
     size_t n = 0;
     load_nodes(ctl);
+    queues_load(ctl);
     int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (rows[i].members) {
@@ -70,6 +71,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
         }
         struct live_job *job = load_job(ctl, &rows[i]);
         put_off(ctl, job);
+        queues_resume(ctl, job);
         if (job_state_holds(job->row.state))
             core_touch(ctl, job);
     }

@@ -102,10 +102,20 @@ static void take_images(const struct catalogue *c, struct job_spec *job, struct 
     }
 }
 
+/* A job that names no queue goes where its workspace (project, namespace) goes. */
+static void take_queue(const struct catalogue *c, struct job_spec *job)
+{
+    const struct entry *workspace =
+        job->project ? catalogue_find(c, ENTRY_WORKSPACE, job->project) : NULL;
+    if (workspace && workspace->queue && !(job->queue && *job->queue))
+        job->queue = workspace->queue;
+}
+
 int resolve_names(const struct catalogue *c, const struct dialect *dialect, struct job_spec *job,
                   struct report *report)
 {
     size_t errors = report->errors;
+    take_queue(c, job);
     check_queue(c, job, report);
     take_source(c, &job->inputs.code, report);
     if (dialect->catalogued) {

@@ -2,50 +2,65 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/resolve.h"
+#include "ctl/core.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of a queue that has a most for each user. */
-static const struct entry *quota_of(const struct catalogue *c, const char *queue)
+static const struct queue_spec *queue_of(const struct ctl *ctl, const char *queue)
 {
-    const struct entry *quota = resolve_queue(c, queue);
-    return quota && (quota->user_cpu_milli || quota->user_gpu_milli) ? quota : NULL;
+    size_t n;
+    return &queues_specs(ctl, &n)[queues_position(ctl, queue)];
 }
 
-static bool over(uint64_t most, uint64_t wanted)
+static int over_user(const struct queue_spec *queue, const struct job_spec *job,
+                     const struct vector *asked, struct report *report)
 {
-    return most && wanted > most;
-}
-
-/* "8 cores and 2 GPUs" */
-static const char *amounts(char *out, size_t size, uint64_t cpu_milli, uint64_t gpu_milli)
-{
-    char cpu[FMT_MAX], gpu[FMT_MAX];
-    int n = 0;
-    if (cpu_milli)
-        n = snprintf(out, size, "%s cores", fmt_milli(cpu, cpu_milli));
-    if (gpu_milli && n >= 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, "%s%s GPUs", n ? " and " : "",
-                 fmt_milli(gpu, gpu_milli));
-    return out;
-}
-
-int share_check(const struct catalogue *c, const struct job_spec *job, struct report *report)
-{
-    const struct entry *quota = quota_of(c, job->queue);
-    const struct vector own = vector_of_job(job);
-    char asked[80] = "nothing", most[80] = "";
-    if (!quota || (!over(quota->user_cpu_milli, own.cpu_milli) &&
-                   !over(quota->user_gpu_milli, own.gpu_milli)))
+    char wanted[64], most[64];
+    const char *over = vector_over(asked, &queue->user_most);
+    if (!over)
         return 0;
+    int r = queue_resource(over);
     struct problem *p = report_error(
         report, (struct place){ 0 }, "queue", "asks for %s, and a user has at most %s of \"%.80s\"",
-        amounts(asked, sizeof asked, own.cpu_milli, own.gpu_milli),
-        amounts(most, sizeof most, quota->user_cpu_milli, quota->user_gpu_milli), quota->name);
-    report_hint(report, p,
-                "--queue default; or declare \"%.80s\" anew with another user_cpu and user_gpu",
-                quota->name);
+        queue_amount(wanted, r, queue_amount_of(asked, r)),
+        queue_amount(most, r, queue_amount_of(&queue->user_most, r)), queue->name);
+    report_hint(report, p, "%sor declare \"%.80s\" anew with more for a user (user_cpu, user_gpu)",
+                job->queue && strcmp(queue->name, "default") != 0 ? "--queue default; " : "",
+                queue->name);
     return -1;
+}
+
+/* No nodes and no patience would help. */
+static int over_most(const struct ctl *ctl, const struct queue_spec *own,
+                     const struct vector *asked, struct report *report)
+{
+    size_t n;
+    char wanted[64], most[64];
+    const struct queue_spec *all = queues_specs(ctl, &n), *queue = own;
+    for (;; queue = &all[queue->parent]) {
+        const char *over = vector_over(asked, &queue->most);
+        if (over) {
+            int r = queue_resource(over);
+            struct problem *p = report_error(
+                report, (struct place){ 0 }, "queue",
+                "asks for %s and can never start in \"%.80s\": the maximum of %s%.80s%s is %s",
+                queue_amount(wanted, r, queue_amount_of(asked, r)), own->name,
+                queue == own ? "" : "\"", queue == own ? "this queue" : queue->name,
+                queue == own ? "" : "\"", queue_amount(most, r, queue_amount_of(&queue->most, r)));
+            report_hint(report, p, "another --queue, fewer tasks, or a larger maximum");
+            return -1;
+        }
+        if (queue->parent == QUEUE_ROOT)
+            return 0;
+    }
+}
+
+int share_check(const struct ctl *ctl, const struct job_spec *job, struct report *report)
+{
+    const struct queue_spec *queue = queue_of(ctl, job->queue);
+    const struct vector asked = vector_of_job(job);
+    if (over_user(queue, job, &asked, report))
+        return -1;
+    return over_most(ctl, queue, &asked, report);
 }

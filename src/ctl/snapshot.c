@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
-#include "ctl/resolve.h"
+#include "ctl/queues.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,45 +15,9 @@ struct making {
     struct arena *arena;
     struct sched_snapshot *out;
     struct sched_job *jobs;
-    struct queue_spec *queues;
-    struct sched_user *users;
-    struct smap *queue_at, *user_at; /* name, queue and name -> position + 1 */
     const char *bundles[BUNDLES_MAX];
     size_t n_bundles;
 };
-
-/* ---- names to positions ---- */
-
-static uint32_t queue_of(struct making *m, const char *name)
-{
-    struct sched_snapshot *s = m->out;
-    size_t known = (size_t)(uintptr_t)smap_get(m->queue_at, name);
-    if (known)
-        return (uint32_t)known - 1;
-    const struct entry *quota = resolve_queue(m->ctl->catalogue, name);
-    struct queue_spec *queue = &m->queues[s->n_queues++];
-    *queue = (struct queue_spec){
-        .name = name, .parent = QUEUE_ROOT, .most = VECTOR_ANY, .user_most = VECTOR_ANY
-    };
-    if (quota && quota->user_cpu_milli)
-        queue->user_most.cpu_milli = quota->user_cpu_milli;
-    if (quota && quota->user_gpu_milli)
-        queue->user_most.gpu_milli = quota->user_gpu_milli;
-    smap_set(m->queue_at, name, (void *)(uintptr_t)s->n_queues);
-    return (uint32_t)s->n_queues - 1;
-}
-
-static uint32_t user_of(struct making *m, uint32_t queue, const char *owner)
-{
-    struct sched_snapshot *s = m->out;
-    const char *name = arena_printf(m->arena, "%u %s", queue, owner);
-    size_t known = (size_t)(uintptr_t)smap_get(m->user_at, name);
-    if (known)
-        return (uint32_t)known - 1;
-    m->users[s->n_users++] = (struct sched_user){ .queue = queue };
-    smap_set(m->user_at, name, (void *)(uintptr_t)s->n_users);
-    return (uint32_t)s->n_users - 1;
-}
 
 static struct sched_job *add_job(struct making *m, const struct live_job *job)
 {
@@ -62,8 +26,8 @@ static struct sched_job *add_job(struct making *m, const struct live_job *job)
                                .spec = job->spec,
                                .promised_ms = job->notes.promised_ms,
                                .claims = job->notes.claims };
-    one->queue = queue_of(m, job->row.queue);
-    one->user = user_of(m, one->queue, job->row.owner);
+    one->queue = queues_position(m->ctl, job->row.queue);
+    one->user = queues_user(m->ctl, one->queue, job->row.owner);
     return one;
 }
 
@@ -196,8 +160,8 @@ static void add_running(struct making *m)
                                        .started_ms = job->row.started_ms,
                                        .leaving = live_closing(job),
                                        .idle = job->notes.idle };
-        one->queue = queue_of(m, job->row.queue);
-        one->user = user_of(m, one->queue, job->row.owner);
+        one->queue = queues_position(m->ctl, job->row.queue);
+        one->user = queues_user(m->ctl, one->queue, job->row.owner);
         if (job->spec->limits.run_time_ms.has)
             one->ends_ms = (one->started_ms ? one->started_ms : core_now(m->ctl)) +
                            job->spec->limits.run_time_ms.value;
@@ -221,25 +185,35 @@ static void add_more(struct making *m)
     vec_fini(&all);
 }
 
+/* In some queues waiting itself changes whose turn it is. */
+static void wake_for_steps(struct ctl *ctl, const struct sched_snapshot *s)
+{
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        enum queue_strategy strategy = s->queues[s->jobs[i].queue].strategy;
+        if (strategy != QUEUE_BALANCE && strategy != QUEUE_INTELLIGENT)
+            continue;
+        uint64_t at = core_now(ctl) + QUOTA_STEP_MS;
+        ctl->replan_at = !ctl->replan_at || at < ctl->replan_at ? at : ctl->replan_at;
+        core_wake(ctl, ctl->replan_at);
+        return;
+    }
+}
+
 void snapshot_make(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
 {
     struct lines *lines = live_lines(ctl->live);
     struct making m = { .ctl = ctl, .arena = arena, .out = out };
-    m.queue_at = smap_create();
-    m.user_at = smap_create();
     look_aside(&m);
     size_t most = lines_count(lines) + lines_aside(lines);
     m.jobs = ARENA_ARRAY(arena, most, struct sched_job);
-    m.queues = ARENA_ARRAY(arena, most + live_active(ctl->live), struct queue_spec);
-    m.users = ARENA_ARRAY(arena, most + live_active(ctl->live), struct sched_user);
     look_at_bundles(&m);
     add_lines(&m);
     add_running(&m);
     add_more(&m);
     out->cluster = ctl->cluster;
     out->jobs = m.jobs;
-    out->queues = m.queues;
-    out->users = m.users;
-    smap_destroy(m.queue_at);
-    smap_destroy(m.user_at);
+    out->queues = queues_specs(ctl, &out->n_queues);
+    out->users = queues_users(ctl, arena, core_now(ctl), &out->n_users);
+    out->run_ms = ctl->config.run_ms;
+    wake_for_steps(ctl, out);
 }

@@ -231,7 +231,7 @@ static int admit(struct submission *s, struct err *err)
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
         after_resolve(ctl, spec, report))
         return refuse(s, err, ERR_INPUT);
-    if (share_check(ctl->catalogue, spec, report))
+    if (share_check(ctl, spec, report))
         return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);

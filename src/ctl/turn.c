@@ -86,6 +86,7 @@ static void failed(struct ctl *ctl, const struct err *err)
         reload(ctl, ids[i]);
     free(ids);
     arrays_undone(ctl);
+    queues_undone(ctl);
     if (ctl->nodes_touched)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
@@ -166,6 +167,7 @@ static void settle_all(struct ctl *ctl)
 static bool commit(struct ctl *ctl)
 {
     struct err err = { 0 };
+    queues_record(ctl);
     if (store_dirty(ctl->config.store)) {
         ctl->counters.commits++;
         if (store_commit(ctl->config.store, &err)) {

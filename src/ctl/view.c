@@ -7,6 +7,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
+#include "ctl/free.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
@@ -393,7 +394,8 @@ struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena, uint64_t
 
 /* ---- nodes and figures ---- */
 
-static void put_node(struct arena *arena, struct text_node *list, const struct node_view *node)
+static void put_node(struct arena *arena, struct text_node *list, const struct node_view *node,
+                     const struct free_node *free)
 {
     const struct node_spec *spec = node->spec;
     struct node_view_out view = { .name = spec->name,
@@ -412,7 +414,12 @@ static void put_node(struct arena *arena, struct text_node *list, const struct n
                                   .gpus = spec->gpus,
                                   .gpu_used_milli = node->gpu_used_milli,
                                   .tasks = node->tasks,
+                                  .gpu_idle = free->idle,
                                   .declared = spec->declared };
+    for (uint32_t i = 0; i < free->n; i++) {
+        view.gpu_free = view.gpu_free ? view.gpu_free : text_list(arena, NULL, NULL);
+        text_int(arena, view.gpu_free, NULL, (int64_t)free->device[i]);
+    }
     if (spec->labels.n) {
         view.labels = text_map(arena, NULL, NULL);
         for (size_t i = 0; i < spec->labels.n; i++)
@@ -430,10 +437,13 @@ static void put_node(struct arena *arena, struct text_node *list, const struct n
 struct text_node *ctl_nodes_tree(struct ctl *ctl, struct arena *arena)
 {
     struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "nodes");
+    const struct free_node *free = free_nodes(ctl, arena);
+    const struct free_sum sum = free_sum(ctl, free);
     for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
         struct node_view node = cluster_node(ctl->cluster, i);
-        put_node(arena, list, &node);
+        put_node(arena, list, &node, &free[i]);
     }
+    free_tree(arena, &sum, root, "free");
     return root;
 }
 
@@ -452,6 +462,22 @@ static void add_nodes(const struct ctl *ctl, struct stats_view *view)
     }
 }
 
+static struct text_node *plan_time(struct arena *arena, const struct counters *counters)
+{
+    static const uint64_t bounds[] = { PLAN_BOUNDS_US };
+    struct text_node *map = text_map(arena, NULL, NULL);
+    text_int(arena, map, "last_us", (int64_t)counters->plan_us_last);
+    text_int(arena, map, "sum_us", (int64_t)counters->plan_us_sum);
+    text_int(arena, map, "count", (int64_t)counters->plans_timed);
+    struct text_node *bins = text_list(arena, map, "bins");
+    for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+        struct text_node *one = text_map(arena, bins, NULL);
+        text_int(arena, one, "le_us", (int64_t)bounds[i]);
+        text_int(arena, one, "count", (int64_t)counters->plan_bins[i]);
+    }
+    return map;
+}
+
 struct text_node *ctl_stats_tree(struct ctl *ctl, struct arena *arena)
 {
     struct job_counts counts = { 0 };
@@ -464,6 +490,7 @@ struct text_node *ctl_stats_tree(struct ctl *ctl, struct arena *arena)
                                .facts = ctl->counters.facts,
                                .events = store_last_event(ctl->config.store),
                                .plans = ctl->counters.plans,
+                               .plan_time = plan_time(arena, &ctl->counters),
                                .submitted = ctl->counters.submitted,
                                .storage_full = ctl->full };
     store_counts(ctl->config.store, &counts, NULL);

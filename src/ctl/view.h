@@ -17,6 +17,8 @@ enum view_kind {
     VIEW_STATS,
     VIEW_POD,
     VIEW_POD_EVENT,
+    VIEW_QUEUE,
+    VIEW_QUEUE_USER,
     VIEW_N
 };
 

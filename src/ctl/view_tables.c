@@ -153,11 +153,43 @@ static const struct row node_rows[] = {
     ROW(node_view_out, disk_used, COUNT, ALWAYS, "bytes"),
     ROW(node_view_out, gpus, COUNT, ALWAYS, "devices"),
     ROW(node_view_out, gpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(node_view_out, gpu_idle, COUNT, ALWAYS, "devices that nobody uses"),
+    NESTED(node_view_out, gpu_free, NULL, "thousandths that are free of each device"),
     ROW(node_view_out, gpu_type, TEXT, 0, ""),
     ROW(node_view_out, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_view_out, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
     NESTED(node_view_out, labels, NULL, ""),
     NESTED(node_view_out, custom, NULL, "name: milli"),
+    END
+};
+static const struct row queue_rows[] = {
+    ROW(queue_view, name, TEXT, 0, ""),
+    ROW(queue_view, kind, TEXT, 0, "quota virtual_cluster"),
+    ROW(queue_view, parent, TEXT, 0, "absent: the cluster"),
+    ROW(queue_view, depth, COUNT, ALWAYS, "queues above it"),
+    ROW(queue_view, strategy, TEXT, 0, "backfill fifo round_robin balance intelligent"),
+    ROW(queue_view, weight, COUNT, ALWAYS, "among its siblings, of what is lent"),
+    ROW(queue_view, reclaim, FLAG, ALWAYS, "takes back what others borrowed of it"),
+    NESTED(queue_view, guaranteed, NULL, "{cpu_milli, memory, gpu_milli}; absent: nothing"),
+    NESTED(queue_view, maximum, NULL, "the same; what is absent has no bound here"),
+    NESTED(queue_view, user_maximum, NULL, "of one user in this queue"),
+    NESTED(queue_view, used, NULL, "by its jobs and those of the queues below"),
+    NESTED(queue_view, borrowed, NULL, "of that, what no queue above guarantees either"),
+    ROW(queue_view, running, COUNT, ALWAYS, "its own jobs that hold something"),
+    ROW(queue_view, waiting, COUNT, ALWAYS, "its own jobs that wait"),
+    NESTED(queue_view, states, NULL, "its own live jobs: state: number"),
+    NESTED(queue_view, first, NULL, "the first that waits: {number, name, owner, since, reason}"),
+    NESTED(queue_view, users, "QueueUser", "of one queue"),
+    END
+};
+static const struct row queue_user_rows[] = {
+    ROW(queue_user_view, name, TEXT, 0, ""),
+    ROW(queue_user_view, usage, COUNT, ALWAYS,
+        "millionths of the cluster times hours, halved every half-life"),
+    NESTED(queue_user_view, held, NULL, "{cpu_milli, memory, gpu_milli}"),
+    NESTED(queue_user_view, cap, NULL, "the most of one user; what is absent has no bound"),
+    ROW(queue_user_view, running, COUNT, ALWAYS, "jobs"),
+    ROW(queue_user_view, waiting, COUNT, ALWAYS, "jobs"),
     END
 };
 static const struct row submitted_rows[] = {
@@ -228,6 +260,7 @@ static const struct row stats_rows[] = {
     ROW(stats_view, facts, COUNT, ALWAYS, "from agents"),
     ROW(stats_view, events, COUNT, ALWAYS, "last event's number"),
     ROW(stats_view, plans, COUNT, ALWAYS, "scheduling passes"),
+    NESTED(stats_view, plan_time, NULL, "{last_us, sum_us, count, bins: [{le_us, count}]}"),
     ROW(stats_view, submitted, COUNT, ALWAYS, "jobs accepted"),
     ROW(stats_view, storage_full, FLAG, ALWAYS, "submissions are refused for want of space"),
     END
@@ -279,6 +312,8 @@ static const struct {
     [VIEW_EXPLAIN] = { .name = "Explanation", .rows = explain_rows },
     [VIEW_STATS] = { .name = "Stats", .rows = stats_rows },
     [VIEW_POD] = { .name = "Pod", .rows = pod_rows },
+    [VIEW_QUEUE] = { .name = "Queue", .rows = queue_rows },
+    [VIEW_QUEUE_USER] = { .name = "QueueUser", .rows = queue_user_rows },
     [VIEW_POD_EVENT] = { .name = "PodEvent", .rows = pod_event_rows },
 };
 

@@ -46,7 +46,20 @@ struct node_view_out {
     uint64_t cpu_milli, cpu_used_milli, memory, memory_used, disk, disk_used, gpus, gpu_used_milli,
         tasks;
     bool declared;
-    struct text_node *labels, *custom;
+    uint64_t gpu_idle;
+    struct text_node *labels, *custom, *gpu_free;
+};
+struct queue_view {
+    const char *name, *kind, *parent, *strategy;
+    uint64_t depth, weight, running, waiting;
+    bool reclaim;
+    struct text_node *guaranteed, *maximum, *user_maximum, *used, *borrowed, *states, *first,
+        *users;
+};
+struct queue_user_view {
+    const char *name;
+    uint64_t usage, running, waiting;
+    struct text_node *held, *cap;
 };
 struct submitted_view {
     const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir, *applied,
@@ -69,6 +82,7 @@ struct stats_view {
     uint64_t live, waiting, nodes, nodes_up, cpu_milli, cpu_used_milli, memory, memory_used, gpus,
         gpu_used_milli;
     uint64_t turns, commits, commits_failed, facts, events, plans, submitted;
+    struct text_node *plan_time;
     bool storage_full;
 };
 

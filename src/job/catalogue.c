@@ -88,12 +88,98 @@ static const struct field_word kind_words[] = {
               .max = ENTRY_NAME_MAX, .chars = &name_chars, .doc = "what jobs call it"),            \
         FIELD(TEXT, "description", struct entry, description, .max = URI_MAX, .doc = "for people")
 
+/* "reclaim: false" is what the struct calls keeps, so that a struct of zeros is a plain queue. */
+static int reclaim_decode(const struct field_in *in, const struct text_node *node, void *base)
+{
+    bool reclaim = false;
+    const struct field plain = { .type = FIELD_BOOL, .size = sizeof reclaim };
+    int rc = field_value_decode(in, &plain, node, &reclaim);
+    ((struct entry *)base)->keeps = rc == 0 && !reclaim;
+    return rc;
+}
+static bool reclaim_default(const void *base)
+{
+    return !((const struct entry *)base)->keeps;
+}
+static void reclaim_encode(struct arena *arena, struct text_node *parent, const char *key,
+                           const void *base)
+{
+    text_bool(arena, parent, key, !((const struct entry *)base)->keeps);
+}
+static void reclaim_schema(struct arena *arena, struct text_node *schema)
+{
+    text_str(arena, schema, "type", "boolean");
+}
+static const struct field_hooks reclaim_hooks = { .decode = reclaim_decode,
+                                                  .is_default = reclaim_default,
+                                                  .encode = reclaim_encode,
+                                                  .schema = reclaim_schema,
+                                                  .value = "true or false" };
+
+/* OpenPAI's percentages are another way to write the two; they come back in muster's words. */
+static int capacity_decode(const struct field_in *in, const struct text_node *node, void *base)
+{
+    return portion_decode_percent(in, node, &((struct entry *)base)->guaranteed.all);
+}
+static int most_capacity_decode(const struct field_in *in, const struct text_node *node, void *base)
+{
+    return portion_decode_percent(in, node, &((struct entry *)base)->maximum.all);
+}
+static bool never_written(const void *base)
+{
+    (void)base;
+    return true;
+}
+static const struct field_hooks capacity_hooks = { .decode = capacity_decode,
+                                                   .is_default = never_written,
+                                                   .value = "percentage" };
+static const struct field_hooks most_capacity_hooks = { .decode = most_capacity_decode,
+                                                        .is_default = never_written,
+                                                        .value = "percentage" };
+
+/* The words of sched/quota.h, which lies above; a test of ctl compares them. */
+static const struct field_word strategy_words[] = {
+    { "backfill", 0 }, { "fifo", 0 },        { "round_robin", 0 }, { "round-robin", 0 },
+    { "balance", 0 },  { "intelligent", 0 }, { NULL, 0 },
+};
+
 static const struct field plain_fields[] = { COMMON, FIELD_END };
-static const struct field quota_fields[] = {
+static const struct field workspace_fields[] = {
     COMMON,
-    FIELD(MILLI, "user_cpu", struct entry, user_cpu_milli,
-          .doc = "the most cores that jobs of one user have at a time"),
-    FIELD(MILLI, "user_gpu", struct entry, user_gpu_milli, .doc = "the most devices of one user"),
+    FIELD(TEXT, "queue", struct entry, queue, .max = ENTRY_NAME_MAX,
+          .doc = "where its jobs go that name no queue"),
+    FIELD_END
+};
+#define QUEUE                                                                                      \
+    COMMON,                                                                                        \
+        FIELD(TEXT, "parent", struct entry, parent, .min = 1, .max = ENTRY_NAME_MAX,               \
+              .doc = "the queue that it is part of; the cluster when left out"),                   \
+        FIELD(OBJECT, "guaranteed", struct entry, guaranteed, .table = portions_fields,            \
+              .brief = "all", .doc = "what it is sure of, lent to others while it is not used"),   \
+        FIELD(AMOUNTS, "cells", struct entry, cells, .max = 16,                                    \
+              .doc = "the same in whole nodes, racks ...: {node: 4}"),                             \
+        FIELD(OBJECT, "maximum", struct entry, maximum, .table = portions_fields, .brief = "all",  \
+              .doc = "the most that its jobs hold at a time"),                                     \
+        FIELD(OBJECT, "user", struct entry, user, .table = portions_fields, .brief = "all",        \
+              .doc = "the most that the jobs of one user hold at a time"),                         \
+        FIELD(WORD, "strategy", struct entry, strategy, .words = strategy_words,                   \
+              .doc = "how it goes through its jobs; backfill when left out"),                      \
+        FIELD(U32, "weight", struct entry, weight, .min = 1, .max = 1000000,                       \
+              .doc = "among its siblings, of what is lent; 1 when left out"),                      \
+        FIELD_SAME(CUSTOM, "reclaim", .hooks = &reclaim_hooks,                                     \
+                   .doc = "takes back what others borrowed of it by ending their jobs; true when " \
+                          "left out"),                                                             \
+        FIELD(MILLI, "user_cpu", struct entry, user_cpu_milli,                                     \
+              .doc = "the most cores that jobs of one user have at a time"),                       \
+        FIELD(MILLI, "user_gpu", struct entry, user_gpu_milli,                                     \
+              .doc = "the most devices of one user")
+static const struct field quota_fields[] = { QUEUE, FIELD_END };
+static const struct field cluster_fields[] = {
+    QUEUE,
+    FIELD_SAME(CUSTOM, "capacity", .hooks = &capacity_hooks,
+               .doc = "`guaranteed` as OpenPAI writes it: 40"),
+    FIELD_SAME(CUSTOM, "maxCapacity", .hooks = &most_capacity_hooks,
+               .doc = "`maximum` as OpenPAI writes it: 60"),
     FIELD_END
 };
 static const struct field type_fields[] = {
@@ -127,8 +213,9 @@ static const struct field image_fields[] = {
 static const struct field *fields_of(enum entry_kind kind)
 {
     switch (kind) {
-    case ENTRY_QUOTA:
-    case ENTRY_VIRTUAL_CLUSTER: return quota_fields;
+    case ENTRY_WORKSPACE: return workspace_fields;
+    case ENTRY_QUOTA: return quota_fields;
+    case ENTRY_VIRTUAL_CLUSTER: return cluster_fields;
     case ENTRY_INSTANCE_TYPE: return type_fields;
     case ENTRY_DATASET: return data_fields;
     case ENTRY_CODE_SOURCE: return code_fields;
@@ -157,6 +244,73 @@ bool entries_detect(const struct text_node *root)
     return root->count > 0;
 }
 
+/* Two fields that say the same. */
+static const struct {
+    const char *one, *other;
+} twins[] = {
+    { "capacity", "guaranteed" }, { "capacity", "cells" },    { "cells", "guaranteed" },
+    { "maxCapacity", "maximum" }, { "user_cpu", "user.cpu" }, { "user_gpu", "user.gpu" }
+};
+
+static const struct text_node *member_at(const struct text_node *node, const char *path)
+{
+    char key[32];
+    size_t n = strcspn(path, ".");
+    snprintf(key, sizeof key, "%.*s", (int)n, path);
+    const struct text_node *member = text_get(node, key);
+    return member && path[n] ? text_get(member, path + n + 1) : member;
+}
+
+static int refuse_twins(const struct text_node *node, struct report *report)
+{
+    size_t errors = report->errors;
+    for (size_t i = 0; i < ARRAY_LEN(twins); i++) {
+        const struct text_node *one = member_at(node, twins[i].one);
+        if (!one || !member_at(node, twins[i].other))
+            continue;
+        struct problem *p = report_error(report, one->place, twins[i].one, "%s and %s say the same",
+                                         twins[i].one, twins[i].other);
+        report_hint(report, p, "one of them");
+    }
+    return report->errors > errors ? -1 : 0;
+}
+
+static int refuse_parts(const struct text_node *node, const struct entry *entry,
+                        struct report *report)
+{
+    for (size_t i = 0; i < entry->cells.n; i++) {
+        if (entry->cells.at[i].milli % 1000 == 0)
+            continue;
+        const struct text_node *cell = text_get(text_get(node, "cells"), entry->cells.at[i].name);
+        struct problem *p = report_error(report, cell ? cell->place : node->place, "cells",
+                                         "cells of %.60s: only whole ones can be guaranteed",
+                                         entry->cells.at[i].name);
+        report_hint(report, p, "a whole number");
+        return -1;
+    }
+    return 0;
+}
+
+static int decode_as(struct arena *arena, const struct text_node *node, struct entry *out,
+                     struct report *report)
+{
+    const struct field *fields = fields_of(out->kind);
+    field_init(fields, out);
+    if (field_decode(arena, node, fields, out, "", report))
+        return -1;
+    if (out->path && out->path[0] != '/') {
+        struct problem *p =
+            report_error(report, text_get(node, "path")->place, "path", "is no absolute path");
+        report_hint(report, p, "/%s", out->path);
+        return -1;
+    }
+    if (out->strategy && strcmp(out->strategy, "round-robin") == 0)
+        out->strategy = "round_robin";
+    if (fields != quota_fields && fields != cluster_fields)
+        return 0;
+    return refuse_twins(node, report) || refuse_parts(node, out, report) ? -1 : 0;
+}
+
 static int decode_one(struct arena *arena, const struct text_node *node, struct entry *out,
                       struct report *report)
 {
@@ -167,16 +321,7 @@ static int decode_one(struct arena *arena, const struct text_node *node, struct 
         return -1;
     }
     *out = (struct entry){ .kind = kind };
-    field_init(fields_of(kind), out);
-    if (field_decode(arena, node, fields_of(kind), out, "", report))
-        return -1;
-    if (out->path && out->path[0] != '/') {
-        struct problem *p =
-            report_error(report, text_get(node, "path")->place, "path", "is no absolute path");
-        report_hint(report, p, "/%s", out->path);
-        return -1;
-    }
-    return 0;
+    return decode_as(arena, node, out, report);
 }
 
 static void refuse_twice(const struct text_node *node, const struct entry *at, size_t n,
@@ -199,6 +344,37 @@ int entries_decode(struct arena *arena, const struct text_node *root, struct ent
          node = list ? node->next : NULL) {
         if (decode_one(arena, node, &(*out)[*n], report))
             continue;
+        refuse_twice(node, *out, *n, report);
+        (*n)++;
+    }
+    return report->errors > errors ? -1 : 0;
+}
+
+int entries_decode_queues(struct arena *arena, const struct text_node *list, struct entry **out,
+                          size_t *n, struct report *report)
+{
+    size_t errors = report->errors;
+    *out = ARENA_ARRAY(arena, list->count, struct entry);
+    *n = 0;
+    for (const struct text_node *node = list->first; node; node = node->next) {
+        struct text_node *map = text_map(arena, NULL, NULL);
+        if (node->kind == TEXT_MAP)
+            map = text_copy(arena, NULL, NULL, node);
+        else
+            text_copy(arena, map, "name", node);
+        map->place = node->place;
+        if (!text_get(map, "kind"))
+            text_str(arena, map, "kind", entry_word(ENTRY_QUOTA));
+        if (decode_one(arena, map, &(*out)[*n], report))
+            continue;
+        enum entry_kind kind = (*out)[*n].kind;
+        if (kind != ENTRY_QUOTA && kind != ENTRY_VIRTUAL_CLUSTER) {
+            struct problem *p =
+                report_error(report, node->place, "kind", "%s \"%.100s\" is no queue",
+                             entry_shown(kind), (*out)[*n].name);
+            report_hint(report, p, "kind: quota, or leave it out");
+            continue;
+        }
         refuse_twice(node, *out, *n, report);
         (*n)++;
     }
@@ -255,11 +431,29 @@ void catalogue_put(struct catalogue *c, const struct entry *entry)
     own->gpu_type = kept(c, entry->gpu_type);
     own->uri = kept(c, entry->uri);
     own->path = kept(c, entry->path);
+    own->queue = kept(c, entry->queue);
+    own->parent = kept(c, entry->parent);
+    own->strategy = kept(c, entry->strategy);
+    own->cells.at = ARENA_ARRAY(c->arena, entry->cells.n, struct amount);
+    for (size_t i = 0; i < entry->cells.n; i++)
+        own->cells.at[i] = (struct amount){ .name = kept(c, entry->cells.at[i].name),
+                                            .milli = entry->cells.at[i].milli };
     own->labels = (struct pairs){ .at = NULL };
     for (size_t i = 0; i < entry->labels.n; i++)
         pairs_set(&own->labels, c->arena, entry->labels.at[i].name, entry->labels.at[i].value);
     key_of(key, own->kind, own->name);
     smap_set(c->by_name, key, own);
+}
+
+struct catalogue *catalogue_copy(const struct catalogue *c)
+{
+    struct catalogue *other = catalogue_create();
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(c->by_name, &cursor, &key, &value))
+        catalogue_put(other, value);
+    return other;
 }
 
 const struct entry *catalogue_find(const struct catalogue *c, enum entry_kind kind,

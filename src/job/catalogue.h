@@ -12,6 +12,8 @@
 
 #include "base/pairs.h"
 #include "base/report.h"
+#include "job/job.h"
+#include "job/portion.h"
 #include "text/tree.h"
 
 #include <stdbool.h>
@@ -42,9 +44,17 @@ enum entry_kind {
 struct entry {
     enum entry_kind kind;
     const char *name, *description;
-    uint64_t cpu_milli, memory, gpu_milli;   /* instance type; memory in bytes */
-    uint64_t user_cpu_milli, user_gpu_milli; /* quota, virtual cluster: most of one user; 0: any */
-    const char *gpu_type;                    /* of an instance type; NULL without GPUs */
+    uint64_t cpu_milli, memory, gpu_milli; /* instance type; memory in bytes */
+    const char *queue;                     /* workspace: of its jobs that name none */
+    /* ---- quota, virtual cluster: a queue (doc/queues.md) ---- */
+    const char *parent;                        /* the queue it is part of; NULL: the cluster */
+    struct portions guaranteed, maximum, user; /* of the parent's; user: of its own maximum */
+    struct amounts cells;                      /* what is guaranteed, in nodes, racks ... */
+    const char *strategy;                      /* NULL: backfill */
+    uint32_t weight;                           /* 0: 1 */
+    bool keeps;                                /* what others borrowed of it is not taken back */
+    uint64_t user_cpu_milli, user_gpu_milli;   /* most of one user; 0: any */
+    const char *gpu_type;                      /* of an instance type; NULL without GPUs */
     const char *uri;     /* data set, code source: where the server finds it; image: its address */
     const char *path;    /* data set, code source: where tasks find it; NULL: the job says */
     bool read_only;      /* data set */
@@ -62,12 +72,17 @@ bool entries_detect(const struct text_node *root);
 /* All of them, strictly; 0, or -1 with report. */
 int entries_decode(struct arena *, const struct text_node *root, struct entry **, size_t *n,
                    struct report *);
+/* The queues of a settings file: names, or maps of a quota's fields. As entries_decode(). */
+int entries_decode_queues(struct arena *, const struct text_node *list, struct entry **, size_t *n,
+                          struct report *);
 struct text_node *entry_encode(struct arena *, struct text_node *parent, const struct entry *);
 
 /* ---- what a server knows ---- */
 
 struct catalogue;
 struct catalogue *catalogue_create(void);
+/* Another one that says the same. */
+struct catalogue *catalogue_copy(const struct catalogue *);
 void catalogue_destroy(struct catalogue *); /* NULL-safe */
 /* Copies; one of that kind and name is replaced. */
 void catalogue_put(struct catalogue *, const struct entry *);

@@ -16,7 +16,7 @@
 
 #define CONFIG_MAX (1u << 20)
 
-enum kind { TEXT, NODES, DURATION, PAIRS, LIST, PORTS, SIZE, COUNT, LEVEL, CHOICE };
+enum kind { TEXT, NODES, QUEUES, DURATION, PAIRS, PRICES, LIST, PORTS, SIZE, COUNT, LEVEL, CHOICE };
 
 static const struct {
     const char *key, *env, *def, *arg, *doc;
@@ -105,6 +105,22 @@ static bool choice_of(enum setting s, const char *text, unsigned *position)
     return false;
 }
 
+/* "A100=2.5,*=1": each with a decimal of at most three places. */
+static bool prices_of(const char *text)
+{
+    char item[160];
+    uint64_t milli;
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        snprintf(item, sizeof item, "%.*s", (int)(n < sizeof item ? n : sizeof item - 1), text);
+        const char *eq = strrchr(item, '=');
+        if (!eq || eq == item || n >= sizeof item || !scan_milli(eq + 1, &milli))
+            return false;
+        text += n + (text[n] == ',');
+    }
+    return true;
+}
+
 static int check(enum setting s, const struct setting_value *v, struct err *err)
 {
     uint64_t n;
@@ -123,8 +139,10 @@ static int check(enum setting s, const struct setting_value *v, struct err *err)
         wanted = log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error";
         break;
     case CHOICE: wanted = choice_of(s, v->text, &a) ? NULL : settings[s].arg; break;
+    case PRICES: wanted = prices_of(v->text) ? NULL : "prices by model: A100=2.5,*=1"; break;
     case TEXT:
     case NODES:
+    case QUEUES:
     case PAIRS:
     case LIST: break;
     }
@@ -153,6 +171,20 @@ static bool join(struct arena *a, const struct text_node *node, const char **tex
     return true;
 }
 
+/* Names, or maps with one: joined as flags write names. */
+static bool join_names(struct arena *a, const struct text_node *list, const char **text)
+{
+    AUTO_BUF struct buf out = BUF_INIT(CONFIG_MAX);
+    for (const struct text_node *n = list->first; n; n = n->next) {
+        const struct text_node *name = n->kind == TEXT_MAP ? text_get(n, "name") : n;
+        if (!name || !name->str || name->kind == TEXT_NULL)
+            return false;
+        buf_addf(&out, "%s%s", n == list->first ? "" : ",", name->str);
+    }
+    *text = arena_strdup(a, buf_str(&out));
+    return true;
+}
+
 static int take(struct arena *a, enum setting s, const struct text_node *node,
                 struct setting_value *v, struct err *err)
 {
@@ -163,8 +195,10 @@ static int take(struct arena *a, enum setting s, const struct text_node *node,
         v->text = node->str;
     else if (node->kind == TEXT_LIST && kind == NODES)
         v->text = arena_printf(a, "%zu nodes", node->count);
+    else if (node->kind == TEXT_LIST && kind == QUEUES && join_names(a, node, &v->text))
+        return 0;
     else if (!((node->kind == TEXT_LIST && kind == LIST) ||
-               (node->kind == TEXT_MAP && kind == PAIRS)) ||
+               (node->kind == TEXT_MAP && (kind == PAIRS || kind == PRICES))) ||
              !join(a, node, &v->text))
         return err_set(err, ERR_INPUT, "%u:%u: %s cannot be %s", node->place.line, node->place.col,
                        settings[s].key, text_kind_word(node->kind));
@@ -299,7 +333,9 @@ uint64_t config_number(const struct config *config, enum setting s)
     case LEVEL: n = (uint64_t)log_level_from_word(text); break;
     case TEXT:
     case NODES:
+    case QUEUES:
     case PAIRS:
+    case PRICES:
     case LIST:
     case CHOICE:
     case PORTS: BUG("%s is not a number", settings[s].key);
@@ -326,13 +362,25 @@ void config_list(struct arena *a, const struct config *config, enum setting s, s
     while (*at) {
         size_t n = strcspn(at, ",");
         char *item = arena_strndup(a, at, n);
-        char *eq = settings[s].kind == PAIRS ? strrchr(item, '=') : NULL;
+        bool pairs = settings[s].kind == PAIRS || settings[s].kind == PRICES;
+        char *eq = pairs ? strrchr(item, '=') : NULL;
         if (eq)
             *eq = '\0';
         if (*item)
             pairs_set(out, a, item, eq ? eq + 1 : "");
         at += n + (at[n] == ',');
     }
+}
+
+const struct text_node *config_queues(const struct config *config)
+{
+    const struct text_node *tree = config->at[SETTING_QUEUES].tree;
+    if (!tree || tree->kind != TEXT_LIST)
+        return NULL;
+    for (const struct text_node *n = tree->first; n; n = n->next)
+        if (n->kind == TEXT_MAP)
+            return tree;
+    return NULL;
 }
 
 struct text_node *config_tree(struct arena *a, const struct config *config)

@@ -30,7 +30,16 @@
       "base interpreter of per-job environments; none: leave PATH alone; default: python3 in PATH") \
     X(TORCHRUN, "torchrun", CHOICE, "job", "job|always|never",                                      \
       "whose torchrun tasks find: muster's where the job asks for it, always, never")               \
-    X(QUEUES, "queues", LIST, "default", "LIST", "known queues (apart by ,)")                       \
+    X(QUEUES, "queues", QUEUES, "default", "LIST",                                                  \
+      "known queues (apart by ,); in the file also maps with shares")                               \
+    X(TOPOLOGY, "topology", LIST, "", "LIST",                                                       \
+      "labels of nodes that say what they are part of, outermost first: zone,rack")                 \
+    X(PRICES, "prices", PRICES, "", "LIST",                                                         \
+      "of a device for an hour, by model: A100=2.5,*=1 (what spot jobs bid against)")               \
+    X(DEFAULT_RUN, "default_run", DURATION, "24h", "TIME",                                          \
+      "assumed run time of jobs without a limit")                                                   \
+    X(HALF_LIFE, "half_life", DURATION, "7d", "TIME",                                               \
+      "after which what a user had of a queue counts half; never: all of it, for ever")             \
     X(PORTS, "ports", PORTS, "20000-32767", "A-B", "port numbers given to tasks")                   \
     X(LOG_HEAD, "log_head", SIZE, "32Mi", "SIZE", "kept of each attempt's output, at its front")    \
     X(LOG_TAIL, "log_tail", SIZE, "32Mi", "SIZE", "and at its end")                                 \
@@ -72,6 +81,9 @@ void config_ports(const struct config *, uint32_t *first, uint32_t *last);
 /* Values of a LIST, or PAIRS (name: prefix). */
 void config_list(struct arena *, const struct config *, enum setting, struct pairs *out);
 /* [{name, value, from, doc}] */
+/* The queues: of each its name, and of those that the file says more of, the map. NULL: the setting
+ * is not from the file, or has names only. */
+const struct text_node *config_queues(const struct config *);
 struct text_node *config_tree(struct arena *, const struct config *);
 
 #endif

@@ -268,17 +268,56 @@ static const char *own_program(struct arena *arena)
     return n > 0 && n < (ssize_t)sizeof self ? arena_strndup(arena, self, (size_t)n) : NULL;
 }
 
+static struct words *read_names(struct server *s, enum setting setting)
+{
+    struct pairs list = { .at = NULL };
+    struct words *names = ARENA_NEW(s->arena, struct words);
+    config_list(s->arena, &s->config, setting, &list);
+    names->at = ARENA_ARRAY(s->arena, list.n, const char *);
+    for (size_t i = 0; i < list.n; i++)
+        names->at[names->n++] = list.at[i].name;
+    return names;
+}
+
+static struct amounts *read_prices(struct server *s)
+{
+    struct pairs list = { .at = NULL };
+    struct amounts *prices = ARENA_NEW(s->arena, struct amounts);
+    config_list(s->arena, &s->config, SETTING_PRICES, &list);
+    prices->at = ARENA_ARRAY(s->arena, list.n, struct amount);
+    for (size_t i = 0; i < list.n; i++) {
+        struct amount *price = &prices->at[prices->n++];
+        price->name = list.at[i].name;
+        scan_milli(list.at[i].value, &price->milli);
+    }
+    return prices;
+}
+
+/* Queues of which the file says more than a name. */
+static int read_queues(struct server *s, struct ctl_config *config, struct err *err)
+{
+    const struct text_node *list = config_queues(&s->config);
+    struct report report;
+    struct entry *at;
+    if (!list)
+        return 0;
+    report_init(&report, s->arena);
+    if (entries_decode_queues(s->arena, list, &at, &config->n_declared, &report)) {
+        const struct problem *p = &report.at[0];
+        err_set(err, ERR_INPUT, "%s:%u:%u: queues: %.200s", s->config.file, p->place.line,
+                p->place.col, p->what);
+        return *p->hint ? err_hint(err, "%s", p->hint) : -1;
+    }
+    config->declared = at;
+    return 0;
+}
+
 static int make_core(struct server *s, struct err *err)
 {
     const struct config *c = &s->config;
     const char *python = c->at[SETTING_PYTHON].text;
-    struct pairs queues = { .at = NULL }, roots = { .at = NULL };
-    config_list(s->arena, c, SETTING_QUEUES, &queues);
+    struct pairs roots = { .at = NULL };
     config_list(s->arena, c, SETTING_ROOTS, &roots);
-    struct words *names = ARENA_NEW(s->arena, struct words);
-    names->at = ARENA_ARRAY(s->arena, queues.n, const char *);
-    for (size_t i = 0; i < queues.n; i++)
-        names->at[names->n++] = queues.at[i].name;
     struct uri_root *dirs = ARENA_ARRAY(s->arena, roots.n, struct uri_root);
     for (size_t i = 0; i < roots.n; i++)
         dirs[i] = (struct uri_root){ .prefix = roots.at[i].name, .dir = roots.at[i].value };
@@ -297,7 +336,11 @@ static int make_core(struct server *s, struct err *err)
                                  .n_roots = roots.n,
                                  .python = strcmp(python, "none") == 0 ? NULL : python,
                                  .torchrun = (enum torchrun)config_choice(c, SETTING_TORCHRUN),
-                                 .queues = names,
+                                 .queues = read_names(s, SETTING_QUEUES),
+                                 .topology = read_names(s, SETTING_TOPOLOGY),
+                                 .prices = read_prices(s),
+                                 .run_ms = config_number(c, SETTING_DEFAULT_RUN),
+                                 .half_life_ms = config_number(c, SETTING_HALF_LIFE),
                                  .shipped = shipped,
                                  .n_shipped = n_shipped,
                                  .nodes = s->nodes.at,
@@ -309,6 +352,8 @@ static int make_core(struct server *s, struct err *err)
                                  .mono = clock_mono_us,
                                  .wake = on_wake,
                                  .wake_arg = s };
+    if (read_queues(s, &config, err) < 0)
+        return -1;
     config_ports(c, &config.port_first, &config.port_last);
     s->ctl = ctl_create(&config, err);
     if (!s->ctl)

@@ -107,6 +107,49 @@ static void lists_and_maps(void **state)
     assert_non_null(w->config.at[SETTING_NODES].tree);
 }
 
+static void queues_may_say_more_than_a_name(void **state)
+{
+    struct world *w = *state;
+    struct pairs names = { .at = NULL };
+    assert_int_equal(load(w, "queues: [default, vision]\n"), 0);
+    assert_null(config_queues(&w->config));
+    assert_int_equal(load(w, "queues:\n- default\n- {name: vision, guaranteed: 40%}\n"), 0);
+    is(w, SETTING_QUEUES, "default,vision", "file");
+    assert_int_equal(config_queues(&w->config)->count, 2);
+    config_list(w->arena, &w->config, SETTING_QUEUES, &names);
+    assert_string_equal(names.at[1].name, "vision");
+    w->flags[SETTING_QUEUES] = "a,b";
+    assert_int_equal(load(w, NULL), 0);
+    assert_null(config_queues(&w->config)); /* the flag wins over all of it */
+    w->flags[SETTING_QUEUES] = NULL;
+    assert_int_equal(load(w, "queues:\n- {guaranteed: 40%}\n"), -1);
+    assert_int_equal(load(w, "queues:\n- [a]\n"), -1);
+}
+
+static void topology_and_prices(void **state)
+{
+    static const char *const bad[] = { "prices: A100\n",           "prices: {A100: dear}\n",
+                                       "prices: {A100: -1}\n",     "prices: [1]\n",
+                                       "prices: {A100: 1.2345}\n", "half_life: often\n" };
+    struct world *w = *state;
+    struct pairs prices = { .at = NULL }, levels = { .at = NULL };
+    assert_int_equal(load(w, "topology: [zone, rack]\nprices: {A100: 2.5, \"*\": 1}\n"
+                             "half_life: never\ndefault_run: 2h\n"),
+                     0);
+    config_list(w->arena, &w->config, SETTING_TOPOLOGY, &levels);
+    config_list(w->arena, &w->config, SETTING_PRICES, &prices);
+    assert_string_equal(levels.at[1].name, "rack");
+    assert_string_equal(pairs_get(&prices, "A100"), "2.5");
+    assert_string_equal(pairs_get(&prices, "*"), "1");
+    assert_true(config_number(&w->config, SETTING_HALF_LIFE) == UINT64_MAX);
+    assert_true(config_number(&w->config, SETTING_DEFAULT_RUN) == 7200000);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        if (load(w, bad[i]) == 0)
+            fail_msg("%s was taken", bad[i]);
+    assert_int_equal(load(w, "prices: {A100: -1}\n"), -1);
+    assert_string_equal(w->err.hint, "write prices by model: A100=2.5,*=1");
+}
+
 static void empty_files_are_fine(void **state)
 {
     struct world *w = *state;
@@ -161,6 +204,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nearest_source_wins, begin, end),
         cmocka_unit_test_setup_teardown(defaults_are_readable, begin, end),
         cmocka_unit_test_setup_teardown(lists_and_maps, begin, end),
+        cmocka_unit_test_setup_teardown(queues_may_say_more_than_a_name, begin, end),
+        cmocka_unit_test_setup_teardown(topology_and_prices, begin, end),
         cmocka_unit_test_setup_teardown(empty_files_are_fine, begin, end),
         cmocka_unit_test_setup_teardown(refused, begin, end),
         cmocka_unit_test_setup_teardown(a_named_file_must_be_there, begin, end),

@@ -1,0 +1,140 @@
+/* /metrics: the core's statistics, its queues, what is free and how long plans take, as Prometheus
+ * text. */
+#include "api/call.h"
+
+#include "base/clock.h"
+#include "base/scan.h"
+
+#include <string.h>
+
+static long long number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = map ? text_get(map, key) : NULL;
+    return node && node->kind == TEXT_INT ? (long long)node->integer : 0;
+}
+
+static void head(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_addf(out, "# HELP muster_%s %s\n# TYPE muster_%s %s\n", name, help, name, type);
+}
+
+/* A label's value: names of queues may hold anything but blanks. */
+static void label(struct buf *out, const char *key, const char *value)
+{
+    buf_addf(out, "%s=\"", key);
+    for (const char *c = value; *c; c++)
+        buf_addf(out, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+    buf_puts(out, "\"");
+}
+
+static const char *text_of(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->str ? node->str : "";
+}
+
+/* ---- families ---- */
+
+static void put_depth(const struct text_node *queues, struct buf *out)
+{
+    head(out, "queue_jobs", "gauge", "Live jobs by queue and state.");
+    for (const struct text_node *q = queues->first; q; q = q->next) {
+        const struct text_node *states = text_get(q, "states");
+        for (const struct text_node *s = states ? states->first : NULL; s; s = s->next) {
+            buf_puts(out, "muster_queue_jobs{");
+            label(out, "queue", text_of(q, "name"));
+            buf_addf(out, ",state=\"%s\"} %lld\n", s->key, (long long)s->integer);
+        }
+    }
+}
+
+static void put_amount(const struct text_node *q, const char *metric,
+                       const struct text_node *amount, struct buf *out)
+{
+    char milli[FMT_MAX];
+    size_t n = strcspn(amount->key, "_"); /* "cpu_milli" is cpu */
+    buf_addf(out, "muster_queue_%s{", metric);
+    label(out, "queue", text_of(q, "name"));
+    buf_addf(out, ",resource=\"%.*s\"} ", (int)n, amount->key);
+    if (amount->key[n])
+        buf_addf(out, "%s\n", fmt_milli(milli, (uint64_t)amount->integer));
+    else
+        buf_addf(out, "%lld\n", (long long)amount->integer);
+}
+
+static void put_amounts(const struct text_node *queues, const char *metric, const char *help,
+                        struct buf *out)
+{
+    char name[64];
+    snprintf(name, sizeof name, "queue_%s", metric);
+    head(out, name, "gauge", help);
+    for (const struct text_node *q = queues->first; q; q = q->next) {
+        const struct text_node *map = text_get(q, metric);
+        for (const struct text_node *one = map ? map->first : NULL; one; one = one->next)
+            put_amount(q, metric, one, out);
+    }
+}
+
+static void put_queues(struct call *call, struct buf *out)
+{
+    const struct text_node *tree = ctl_queues_tree(call->api->config.ctl, call->arena, NULL, NULL);
+    const struct text_node *queues = text_get(tree, "queues");
+    put_depth(queues, out);
+    put_amounts(queues, "used", "Cores, bytes and devices held, with the queues below.", out);
+    put_amounts(queues, "guaranteed", "What the queue is sure of.", out);
+    put_amounts(queues, "maximum", "The most it may hold; no row: no bound.", out);
+    put_amounts(queues, "borrowed", "Of what is used, what nobody guarantees it.", out);
+}
+
+static void put_free(struct call *call, struct buf *out)
+{
+    const struct text_node *tree = ctl_nodes_tree(call->api->config.ctl, call->arena);
+    const struct text_node *blocks = text_get(text_get(tree, "free"), "blocks");
+    head(out, "free_gpu_blocks", "gauge",
+         "Idle devices of usable nodes as blocks on one node, largest first.");
+    for (const struct text_node *one = blocks->first; one; one = one->next)
+        buf_addf(out, "muster_free_gpu_blocks{size=\"%s\"} %lld\n", one->key,
+                 (long long)one->integer);
+}
+
+static void put_plans(const struct text_node *stats, struct buf *out)
+{
+    const struct text_node *plan = text_get(stats, "plan_time"), *bins = text_get(plan, "bins");
+    long long sum = 0;
+    head(out, "plan_seconds", "histogram", "Time of a scheduling pass.");
+    for (const struct text_node *bin = bins->first; bin; bin = bin->next) {
+        sum += number(bin, "count");
+        buf_addf(out, "muster_plan_seconds_bucket{le=\"%g\"} %lld\n",
+                 (double)number(bin, "le_us") / 1e6, sum);
+    }
+    buf_addf(out, "muster_plan_seconds_bucket{le=\"+Inf\"} %lld\n", number(plan, "count"));
+    buf_addf(out, "muster_plan_seconds_sum %.6f\n", (double)number(plan, "sum_us") / 1e6);
+    buf_addf(out, "muster_plan_seconds_count %lld\n", number(plan, "count"));
+    head(out, "plan_last_seconds", "gauge", "Time of the last scheduling pass.");
+    buf_addf(out, "muster_plan_last_seconds %.6f\n", (double)number(plan, "last_us") / 1e6);
+}
+
+/* Every number of the core's statistics is a gauge; by-state counts get a label. */
+void server_metrics(struct call *call)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    struct text_node *stats = ctl_stats_tree(call->api->config.ctl, call->arena);
+    const struct text_node *jobs = text_get(stats, "jobs");
+    head(&out, "jobs", "gauge", "Jobs on record by state.");
+    for (const struct text_node *s = jobs ? jobs->first : NULL; s; s = s->next)
+        buf_addf(&out, "muster_jobs{state=\"%s\"} %lld\n", s->key, (long long)s->integer);
+    for (const struct text_node *s = stats->first; s; s = s->next) {
+        if (s->kind != TEXT_INT && s->kind != TEXT_BOOL)
+            continue;
+        long long value = s->kind == TEXT_INT ? (long long)s->integer : s->boolean;
+        buf_addf(&out, "# TYPE muster_%s gauge\nmuster_%s %lld\n", s->key, s->key, value);
+    }
+    put_queues(call, &out);
+    put_free(call, &out);
+    put_plans(stats, &out);
+    buf_addf(&out, "# TYPE muster_connections gauge\nmuster_connections %u\n",
+             http_server_connections(call->api->server));
+    buf_addf(&out, "# TYPE muster_uptime_seconds counter\nmuster_uptime_seconds %llu\n",
+             (unsigned long long)((clock_wall_ms() - call->api->config.started_ms) / 1000));
+    call_text(call, 200, "text/plain; version=0.0.4", buf_str(&out), out.len);
+}

@@ -1,0 +1,628 @@
+/* Queues: their tree and its mistakes, what users had, admission, and what they answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ctl/test/world.h"
+
+#include "base/mem.h"
+#include "ctl/core.h"
+#include "ctl/free.h"
+#include "text/detect.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HOUR 3600000ull
+#define WEEK (7 * 24 * HOUR)
+#define GIB  (1ull << 30)
+#define Q60  (UINT64_C(1) << 60)
+
+/* ---- trees on a cluster of their own ---- */
+
+struct plan_of {
+    struct arena *arena;
+    struct catalogue *catalogue;
+    struct cluster *cluster;
+    struct queue_tree *tree;
+};
+
+/* Four nodes of 8 devices in two racks, and one without devices. */
+static struct cluster *five_nodes(void)
+{
+    struct cluster *c = cluster_create(20000, 20999, 20000);
+    struct arena *arena = arena_create();
+    for (unsigned i = 0; i < 5; i++) {
+        struct node_spec spec = { .name = arena_printf(arena, "n%u", i),
+                                  .address = "127.0.0.2",
+                                  .host = "h",
+                                  .cpu_milli = 32000,
+                                  .memory = 256 * GIB,
+                                  .gpus = i < 4 ? 8 : 0,
+                                  .gpu_type = "" };
+        if (i < 4)
+            pairs_set(&spec.labels, arena, "rack", i < 2 ? "r1" : "r2");
+        cluster_set_up(c, cluster_put(c, &spec), true);
+    }
+    arena_destroy(arena);
+    return c;
+}
+
+static struct plan_of plan(const char *text)
+{
+    static const char *level = "rack";
+    const struct words topology = { .at = &level, .n = 1 };
+    struct plan_of p = { .arena = arena_create(),
+                         .catalogue = catalogue_create(),
+                         .cluster = five_nodes() };
+    struct report report;
+    struct entry *at;
+    size_t n, documents;
+    report_init(&report, p.arena);
+    const struct text_node *root =
+        text_parse_documents(p.arena, text, strlen(text), &documents, &report);
+    assert_non_null(root);
+    if (entries_decode(p.arena, root, &at, &n, &report))
+        fail_msg("%s", report.at[0].what);
+    for (size_t i = 0; i < n; i++)
+        catalogue_put(p.catalogue, &at[i]);
+    p.tree = queue_tree_make(p.catalogue, p.cluster, &topology);
+    return p;
+}
+
+static void plan_end(struct plan_of *p)
+{
+    queue_tree_destroy(p->tree);
+    cluster_destroy(p->cluster);
+    catalogue_destroy(p->catalogue);
+    arena_destroy(p->arena);
+}
+
+static const struct queue_spec *queue(const struct plan_of *p, const char *name)
+{
+    return &p->tree->specs[queue_tree_position(p->tree, name)];
+}
+
+#define Q "kind: quota\nname: "
+
+static void parents_come_first_and_siblings_by_name(void **state)
+{
+    static const char *const order[] = {
+        "alone", "default", "mother", "child", "grandchild", "son"
+    };
+    (void)state;
+    struct plan_of p = plan(Q "son\nparent: mother\n---\n" Q "grandchild\nparent: child\n---\n" Q
+                              "mother\n---\n" Q "alone\n---\nkind: virtual_cluster\nname: child\n"
+                              "parent: mother\nstrategy: round-robin\nweight: 3\nreclaim: false\n");
+    assert_int_equal(p.tree->n, ARRAY_LEN(order));
+    assert_int_equal(p.tree->n_problems, 0);
+    for (size_t i = 0; i < p.tree->n; i++) {
+        const struct queue_spec *spec = &p.tree->specs[i];
+        assert_string_equal(spec->name, order[i]);
+        assert_true(spec->parent == QUEUE_ROOT || spec->parent < i);
+    }
+    assert_string_equal(p.tree->specs[queue(&p, "grandchild")->parent].name, "child");
+    assert_int_equal(p.tree->depths[queue_tree_position(p.tree, "grandchild")], 2);
+    assert_int_equal(queue(&p, "child")->strategy, QUEUE_ROUND_ROBIN);
+    assert_true(queue(&p, "child")->weight == 3 && queue(&p, "child")->keeps);
+    assert_true(queue(&p, "alone")->weight == 1 && !queue(&p, "alone")->keeps);
+    assert_string_equal(queue(&p, NULL)->name, "default");
+    assert_string_equal(queue(&p, "nobody")->name, "default");
+    assert_true(p.tree->total.gpu_milli == 32000 && p.tree->total.cpu_milli == 160000);
+    char text[300];
+    assert_true(quota_check(p.tree->specs, p.tree->n, &p.tree->total, text));
+    plan_end(&p);
+}
+
+static void shares_become_amounts(void **state)
+{
+    (void)state;
+    struct plan_of p =
+        plan(Q "half\nguaranteed: 50%\nmaximum: {gpu: 75%}\n---\n" Q
+               "quarter\nparent: half\nguaranteed: {gpu: 25%, cpu: 8}\nuser: {gpu: 12.5%}\n"
+               "maximum: {memory: 64Gi}\nuser_cpu: 4\n---\n" Q
+               "racks\ncells: {rack: 1}\nuser: 50%\n---\n" Q
+               "open\nuser_gpu: 3\nmaximum: {all: 10%, gpu: 2}\n");
+    const struct queue_spec *half = queue(&p, "half"), *quarter = queue(&p, "quarter");
+    if (p.tree->n_problems)
+        fail_msg("%s", p.tree->problems[0].what);
+    assert_true(half->sure.gpu_milli == 16000 && half->sure.cpu_milli == 80000);
+    assert_true(half->sure.memory == 640 * GIB);
+    assert_true(half->most.gpu_milli == 24000 && half->most.cpu_milli == UINT64_MAX);
+    assert_true(quarter->sure.gpu_milli == 4000 && quarter->sure.cpu_milli == 8000);
+    assert_int_equal(quarter->sure.memory, 0);
+    assert_true(quarter->most.memory == 64 * GIB && quarter->most.gpu_milli == UINT64_MAX);
+    assert_int_equal(quarter->user_most.gpu_milli, 3000); /* of what half may have */
+    assert_true(quarter->user_most.cpu_milli == 4000);
+    assert_true(quarter->user_most.memory == UINT64_MAX);
+    const struct queue_spec *racks = queue(&p, "racks"), *open = queue(&p, "open");
+    assert_true(racks->sure.gpu_milli == 16000 && racks->sure.cpu_milli == 64000);
+    assert_true(racks->user_most.gpu_milli == 16000);
+    assert_true(open->most.gpu_milli == 2000 && open->most.cpu_milli == 16000);
+    assert_true(open->user_most.gpu_milli == 3000 && open->user_most.cpu_milli == UINT64_MAX);
+    plan_end(&p);
+}
+
+static void cells_are_the_largest_equal_nodes(void **state)
+{
+    (void)state;
+    struct plan_of p = plan(Q "a\ncells: {node: 2}\n---\n" Q "b\ncells: {rack: 1, node: 0}\n");
+    assert_int_equal(p.tree->n_problems, 0);
+    assert_true(queue(&p, "a")->sure.gpu_milli == 16000 &&
+                queue(&p, "a")->sure.memory == 512 * GIB);
+    assert_true(queue(&p, "b")->sure.gpu_milli == 16000 && queue(&p, "b")->sure.cpu_milli == 64000);
+    plan_end(&p);
+}
+
+static void mistakes_are_told_with_both_numbers(void **state)
+{
+    static const struct {
+        const char *text, *what;
+        bool of_nodes;
+    } cases[] = {
+        { Q "a\nparent: b\n", "queue \"a\": its parent \"b\" is not known here", false },
+        { Q "a\nparent: a\n", "queue \"a\" is below itself: a, a", false },
+        { Q "a\nparent: c\n---\n" Q "b\nparent: a\n---\n" Q "c\nparent: b\n",
+          "queue \"a\" is below itself: a, c, b, a", false },
+        { Q "a\nguaranteed: {gpu: 8}\nmaximum: {gpu: 4}\n",
+          "queue \"a\" is guaranteed 8 gpu, and its maximum is 4 gpu", false },
+        { Q "a\nguaranteed: {gpu: 33}\n",
+          "queue \"a\" is guaranteed 33 gpu, and the cluster has 32 gpu", true },
+        { Q "a\nguaranteed: {gpu: 20}\n---\n" Q "b\nguaranteed: {gpu: 50%}\n",
+          "queues are guaranteed 36 gpu together (a 20 gpu, b 50 %), and the cluster has 32 gpu",
+          true },
+        { Q "a\nguaranteed: 60%\n---\n" Q "b\nguaranteed: {gpu: 60%}\n",
+          "queues are guaranteed 120 % of the gpu of the cluster together (a 60 %, b 60 %)",
+          false },
+        { Q "a\nguaranteed: {gpu: 8}\n---\n" Q "b\nparent: a\nguaranteed: {gpu: 5}\n---\n" Q
+            "c\nparent: a\nguaranteed: {gpu: 4}\n",
+          "the queues below \"a\" are guaranteed 9 gpu together (b 5 gpu, c 4 gpu), and \"a\" is "
+          "guaranteed 8 gpu",
+          false },
+        { Q "a\nmaximum: {cpu: 8}\n---\n" Q "b\nparent: a\nguaranteed: {cpu: 8.5}\n",
+          "queue \"b\" is guaranteed 8.5 cpu, and \"a\" has at most 8 cpu", false },
+        { Q "a\n---\n" Q "b\nparent: a\nguaranteed: {memory: 2Ti}\n",
+          "queue \"a\" is guaranteed 2.0Ti of memory, and the cluster has", true },
+        { Q "a\ncells: {rack: 3}\n", "3 equal cells of rack are guaranteed, and the cluster has 2",
+          true },
+        { Q "a\ncells: {zone: 1}\n", "cells of \"zone\", which is no level of this cluster",
+          false },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct plan_of p = plan(cases[i].text);
+        bool told = false;
+        for (size_t k = 0; k < p.tree->n_problems; k++)
+            told = told || (strstr(p.tree->problems[k].what, cases[i].what) &&
+                            p.tree->problems[k].of_nodes == cases[i].of_nodes);
+        if (!told)
+            fail_msg("%s: %s", cases[i].text,
+                     p.tree->n_problems ? p.tree->problems[0].what : "no problem");
+        assert_true(p.tree->n > 1); /* and a tree there is in any case */
+        plan_end(&p);
+    }
+}
+
+static void every_strategy_can_be_declared(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s < QUEUE_STRATEGY_N; s++) {
+        char text[100];
+        snprintf(text, sizeof text, Q "a\nstrategy: %s\n",
+                 queue_strategy_word((enum queue_strategy)s));
+        struct plan_of p = plan(text);
+        assert_int_equal(queue(&p, "a")->strategy, s);
+        plan_end(&p);
+    }
+}
+
+/* ---- a running core ---- */
+
+static int setup(void **state)
+{
+    static struct world w;
+    world_init(&w);
+    w.code_all = FAKE_RUNS;
+    *state = &w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_fini(*state);
+    return 0;
+}
+
+struct said {
+    struct err err;
+    char problem[300];
+};
+
+static void on_said(void *arg, const struct ctl_answer *answer)
+{
+    struct said *said = arg;
+    said->err = answer->err ? *answer->err : (struct err){ 0 };
+    snprintf(said->problem, sizeof said->problem, "%s",
+             answer->report && answer->report->n ? answer->report->at[0].what : "");
+}
+
+static struct said declare(struct world *w, const char *text)
+{
+    struct said said = { 0 };
+    struct ctl_declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
+    ctl_declare(w->ctl, &ask, on_said, &said);
+    ctl_turn(w->ctl);
+    return said;
+}
+
+static struct said undeclare(struct world *w, enum entry_kind kind, const char *name)
+{
+    struct said said = { 0 };
+    ctl_undeclare(w->ctl, "root", kind, name, on_said, &said);
+    ctl_turn(w->ctl);
+    return said;
+}
+
+static uint64_t submit(struct world *w, const char *owner, const char *queue_name, unsigned gpus)
+{
+    char text[300];
+    snprintf(text, sizeof text,
+             "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":%u}}}}", gpus);
+    uint64_t job = world_submit_as(
+        w, &(struct ctl_submit){
+               .owner = owner, .text = text, .len = strlen(text), .queue = queue_name });
+    world_run(w);
+    return job;
+}
+
+static uint64_t usage(struct world *w, const char *queue_name, const char *owner)
+{
+    uint32_t user = queues_user(w->ctl, queues_position(w->ctl, queue_name), owner);
+    return queues_usage(w->ctl, user, w->now);
+}
+
+static void near(uint64_t is, uint64_t wanted, uint64_t by)
+{
+    if (is + by < wanted || is > wanted + by)
+        fail_msg("%llu is not within %llu of %llu", (unsigned long long)is, (unsigned long long)by,
+                 (unsigned long long)wanted);
+}
+
+static void a_declaration_is_taken_whole_or_refused(void **state)
+{
+    struct world *w = *state;
+    struct said said = declare(w, Q "a\nguaranteed: {gpu: 2}\n---\n" Q "b\nguaranteed: {gpu: 3}\n");
+    assert_int_equal(said.err.code, ERR_INPUT);
+    assert_string_equal(said.problem, "queues are guaranteed 5 gpu together (a 2 gpu, b 3 gpu), "
+                                      "and the cluster has 4 gpu");
+    assert_string_equal(queues_specs(w->ctl, &(size_t){ 0 })[queues_position(w->ctl, "a")].name,
+                        "default");
+    assert_int_equal(declare(w, Q "a\nguaranteed: {gpu: 2}\n---\n" Q "b\nparent: a\n").err.code, 0);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CONFLICT);
+    assert_non_null(catalogue_find(w->ctl->catalogue, ENTRY_QUOTA, "a"));
+    world_crash(w);
+    size_t n;
+    const struct queue_spec *specs = queues_specs(w->ctl, &n);
+    assert_int_equal(n, 3);
+    assert_true(specs[queues_position(w->ctl, "a")].sure.gpu_milli == 2000);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "b").err.code, 0);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
+    queues_specs(w->ctl, &n);
+    assert_int_equal(n, 1);
+}
+
+static void lost_nodes_refuse_nothing_that_was_there(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(declare(w, Q "a\nguaranteed: {gpu: 4}\n").err.code, 0);
+    w->n_nodes = 1;
+    world_crash(w);
+    assert_int_equal(declare(w, Q "b\n").err.code, 0);
+    assert_int_equal(declare(w, Q "b\nguaranteed: {gpu: 1}\n").err.code, ERR_INPUT);
+    struct arena *arena = arena_create();
+    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL);
+    const struct text_node *warnings = text_get(tree, "warnings");
+    assert_non_null(warnings);
+    assert_string_equal(warnings->first->str,
+                        "queue \"a\" is guaranteed 4 gpu, and the cluster has 2 gpu");
+    arena_destroy(arena);
+}
+
+static void drained_nodes_are_warned_of(void **state)
+{
+    struct world *w = *state;
+    struct said said;
+    assert_int_equal(declare(w, Q "a\nguaranteed: {gpu: 3}\n").err.code, 0);
+    ctl_node_command(w->ctl, "n2", true, on_said, &said);
+    ctl_turn(w->ctl);
+    struct arena *arena = arena_create();
+    const struct text_node *warnings =
+        text_get(ctl_queues_tree(w->ctl, arena, NULL, NULL), "warnings");
+    assert_non_null(warnings);
+    assert_non_null(
+        strstr(warnings->first->str, "queues are guaranteed 3 gpu, and usable nodes have 2 gpu"));
+    arena_destroy(arena);
+}
+
+static void what_can_never_start_is_refused(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(declare(w, Q "a\nmaximum: {gpu: 1}\n---\n" Q "b\nparent: a\n---\n" Q
+                                  "c\nuser: {gpu: 50%}\n")
+                         .err.code,
+                     0);
+    assert_int_equal(submit(w, "ada", "b", 2), 0);
+    assert_non_null(strstr(w->what, "asks for 2 gpu and can never start in \"b\": the maximum of "
+                                    "\"a\" is 1 gpu"));
+    assert_int_equal(submit(w, "ada", "a", 2), 0);
+    assert_non_null(strstr(w->what, "the maximum of this queue is 1 gpu"));
+    assert_int_equal(world_submit(w, "{\"name\":\"j\",\"queue\":\"c\",\"roles\":{\"w\":{"
+                                     "\"replicas\":3,\"run\":\"x\",\"resources\":{\"gpu\":1}}}}"),
+                     0);
+    assert_non_null(strstr(w->what, "asks for 3 gpu, and a user has at most 2 gpu of \"c\""));
+    assert_true(submit(w, "ada", "b", 1) != 0);
+}
+
+static void a_workspace_leads_to_its_queue(void **state)
+{
+    struct world *w = *state;
+    assert_non_null(strstr(declare(w, "kind: workspace\nname: team\nqueue: a\n").problem,
+                           "queue \"a\" is not known here"));
+    assert_int_equal(declare(w, Q "a\n---\nkind: workspace\nname: team\nqueue: a\n").err.code, 0);
+    static const char text[] = "{\"name\":\"j\",\"project\":\"team\",\"roles\":{\"w\":{\"run\":"
+                               "\"x\"}}}";
+    uint64_t own = world_submit(w, text);
+    struct ctl_submit ask = {
+        .owner = "ada", .text = text, .len = sizeof text - 1, .queue = "default"
+    };
+    uint64_t other = world_submit_as(w, &ask);
+    assert_string_equal(live_find(w->ctl->live, own)->row.queue, "a");
+    assert_string_equal(live_find(w->ctl->live, other)->row.queue, "default");
+    struct said said = undeclare(w, ENTRY_QUOTA, "a");
+    assert_string_equal(said.err.what, "jobs of workspace \"team\" go to queue \"a\"");
+    assert_int_equal(undeclare(w, ENTRY_WORKSPACE, "team").err.code, 0);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
+}
+
+/* ---- what users had ---- */
+
+static void usage_halves(void **state)
+{
+    uint64_t last = Q60;
+    (void)state;
+    assert_true(queues_decay(0, WEEK) == Q60);
+    assert_true(queues_decay(1000 * WEEK, WEEK) == 0);
+    assert_true(queues_decay(1000 * WEEK, UINT64_MAX) == Q60);
+    near(queues_decay(WEEK, WEEK), Q60 / 2, 2);
+    near(queues_decay(3 * WEEK, WEEK), Q60 / 8, 2);
+    near(queues_decay(WEEK / 2, WEEK), 815238614083298888ull, 1000); /* 2^59.5 */
+    for (uint64_t ms = 1; ms < 2 * WEEK; ms = ms * 3 / 2 + 1) {
+        assert_true(queues_decay(ms, WEEK) < last);
+        last = queues_decay(ms, WEEK);
+    }
+}
+
+static void usage_is_share_times_hours(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(usage(w, "default", "ada"), 0);
+    uint64_t job = submit(w, "ada", NULL, 1); /* a quarter of the devices */
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    world_pass(w, HOUR);
+    near(usage(w, "default", "ada"), 250000, 1000);
+    assert_int_equal(usage(w, "default", "bob"), 0);
+    submit(w, "ada", NULL, 2);
+    world_pass(w, HOUR);
+    near(usage(w, "default", "ada"), 1000000, 5000);
+    world_command(w, job, CTL_STOP_NOW);
+    world_run(w);
+    world_pass(w, WEEK);
+    /* Held for long, half the cluster weighs 0.5 times half_life / ln 2 hours. */
+    near(usage(w, "default", "ada"), 500000 + 60592000, 50000);
+}
+
+static void a_restart_orders_the_same(void **state)
+{
+    struct world *w = *state;
+    uint64_t stopped = submit(w, "ada", NULL, 1);
+    world_pass(w, HOUR);
+    submit(w, "bob", NULL, 2);
+    world_pass(w, 20 * 60000);
+    world_command(w, stopped, CTL_STOP_NOW);
+    world_run(w);
+    world_pass(w, 10 * 60000);
+    uint64_t ada = usage(w, "default", "ada"), bob = usage(w, "default", "bob");
+    assert_true(ada > 300000 && bob > 200000);
+    world_crash(w);
+    assert_true(usage(w, "default", "ada") == ada);
+    assert_true(usage(w, "default", "bob") == bob); /* its job went on */
+    world_run(w);
+    assert_true(usage(w, "default", "bob") == bob);
+    w->now += HOUR; /* nobody was there */
+    world_crash(w);
+    near(usage(w, "default", "bob"), bob + 500000, 5000);
+    assert_true(usage(w, "default", "ada") < ada);
+}
+
+static void time_alone_writes_nothing(void **state)
+{
+    struct world *w = *state;
+    submit(w, "ada", NULL, 1);
+    world_pass(w, 60000);
+    uint64_t commits = w->ctl->counters.commits;
+    world_pass(w, 5 * HOUR);
+    assert_int_equal(w->ctl->counters.commits, commits);
+    assert_true(usage(w, "default", "ada") > 1200000);
+}
+
+static void users_are_dense_and_stay(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    size_t n;
+    uint32_t ada = queues_user(w->ctl, 0, "ada"), bob = queues_user(w->ctl, 0, "bob");
+    assert_true(ada == 0 && bob == 1);
+    assert_int_equal(declare(w, Q "a\n---\n" Q "b\n").err.code, 0);
+    uint32_t other = queues_user(w->ctl, queues_position(w->ctl, "b"), "ada");
+    assert_int_equal(other, 2);
+    assert_int_equal(queues_user(w->ctl, queues_position(w->ctl, "default"), "ada"), ada);
+    const struct sched_user *users = queues_users(w->ctl, arena, w->now, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(users[ada].queue, queues_position(w->ctl, "default"));
+    assert_int_equal(users[other].queue, queues_position(w->ctl, "b"));
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "b").err.code, 0);
+    users = queues_users(w->ctl, arena, w->now, &n);
+    assert_int_equal(users[other].queue, queues_position(w->ctl, "default"));
+    arena_destroy(arena);
+}
+
+/* ---- answers ---- */
+
+static const struct text_node *queue_in(const struct text_node *tree, const char *name)
+{
+    for (const struct text_node *q = text_get(tree, "queues")->first; q; q = q->next)
+        if (strcmp(text_get(q, "name")->str, name) == 0)
+            return q;
+    fail_msg("no queue %s", name);
+    return NULL;
+}
+
+static int64_t number(const struct text_node *map, const char *key, const char *inner)
+{
+    const struct text_node *node = text_get(map, key);
+    return (inner ? text_get(node, inner) : node)->integer;
+}
+
+static void the_tree_says_who_uses_what(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    assert_int_equal(declare(w, Q "p\nguaranteed: {gpu: 2}\n---\n" Q
+                                  "a\nparent: p\nguaranteed: {gpu: 1}\nuser: {gpu: 3}\n")
+                         .err.code,
+                     0);
+    submit(w, "ada", "a", 2);
+    submit(w, "bob", "default", 1);
+    uint64_t waits = submit(w, "ada", "a", 2);
+    assert_int_equal(world_state(w, waits), JOB_QUEUED);
+    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL);
+    const struct text_node *a = queue_in(tree, "a");
+    assert_int_equal(number(queue_in(tree, "p"), "used", "gpu_milli"), 2000);
+    assert_int_equal(number(queue_in(tree, "p"), "borrowed", "gpu_milli"), 0);
+    assert_int_equal(number(a, "borrowed", "gpu_milli"), 0); /* p covers it */
+    assert_int_equal(number(queue_in(tree, "default"), "borrowed", "gpu_milli"), 1000);
+    assert_true(number(a, "running", NULL) == 1 && number(a, "waiting", NULL) == 1);
+    assert_int_equal(number(a, "states", "queued"), 1);
+    assert_int_equal(number(a, "first", "number"), 3);
+    assert_true(*text_get(text_get(a, "first"), "reason")->str != '\0');
+    assert_null(text_get(a, "users"));
+    world_pass(w, HOUR);
+    a = queue_in(ctl_queues_tree(w->ctl, arena, "a", NULL), "a");
+    const struct text_node *user = text_get(a, "users")->first;
+    assert_string_equal(text_get(user, "name")->str, "ada");
+    assert_int_equal(number(user, "held", "gpu_milli"), 2000);
+    assert_int_equal(number(user, "cap", "gpu_milli"), 3000);
+    near((uint64_t)number(user, "usage", NULL), 500000, 2000);
+    struct err err;
+    assert_null(ctl_queues_tree(w->ctl, arena, "defautl", &err));
+    assert_string_equal(err.hint, "default");
+    arena_destroy(arena);
+}
+
+static void what_is_free_comes_in_blocks(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct free_sum sum = free_sum(w->ctl, free_nodes(w->ctl, arena));
+    assert_true(sum.idle == 4 && sum.blocks[2] == 2 && sum.blocks[3] == 0);
+    world_submit(w,
+                 "{\"name\":\"s\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":0.5}}}}");
+    world_run(w);
+    struct free_node *nodes = free_nodes(w->ctl, arena);
+    sum = free_sum(w->ctl, nodes);
+    assert_int_equal(sum.gpu_milli, 3500);
+    assert_true(sum.idle == 3 && sum.blocks[2] == 1 && sum.blocks[3] == 1);
+    assert_true(nodes[0].idle + nodes[1].idle == 3);
+    arena_destroy(arena);
+}
+
+static void a_dry_drain_says_where_each_would_go(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct err err;
+    submit(w, "ada", NULL, 1);
+    submit(w, "bob", NULL, 1);
+    submit(w, "eve", NULL, 1); /* the first two share a node */
+    const struct text_node *tree = ctl_drain_tree(w->ctl, arena, "n1", &err);
+    const struct text_node *tasks = text_get(tree, "tasks");
+    assert_int_equal(tasks->count, 2);
+    assert_string_equal(text_get(tasks->first, "to")->str, "n2");
+    assert_null(text_get(tasks->first->next, "to")); /* one device is free there */
+    assert_non_null(strstr(text_get(tasks->first->next, "why")->str, "gpu: 1 short"));
+    assert_false(text_get(tree, "drained")->boolean);
+    assert_false(cluster_node(w->ctl->cluster, 0).drained);
+    assert_int_equal(world_used(w), 3000); /* it was a copy */
+    assert_null(ctl_drain_tree(w->ctl, arena, "n9", &err));
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    arena_destroy(arena);
+}
+
+static void plans_are_timed_in_bins(void **state)
+{
+    struct world *w = *state;
+    struct counters before = w->ctl->counters;
+    counters_plan(w->ctl, 100);
+    counters_plan(w->ctl, 101);
+    counters_plan(w->ctl, 5000000);
+    const struct counters *now = &w->ctl->counters;
+    assert_int_equal(now->plans_timed - before.plans_timed, 3);
+    assert_int_equal(now->plan_us_sum - before.plan_us_sum, 5000201);
+    assert_int_equal(now->plan_us_last, 5000000);
+    assert_int_equal(now->plan_bins[0] - before.plan_bins[0], 1);
+    assert_int_equal(now->plan_bins[1] - before.plan_bins[1], 1);
+    assert_int_equal(now->plan_bins[PLAN_BINS - 1] - before.plan_bins[PLAN_BINS - 1], 1);
+}
+
+static void prices_go_by_model(void **state)
+{
+    struct world *w = *state;
+    struct amount list[] = { { "*", 500 }, { "A100", 2500 } };
+    const struct amounts prices = { .at = list, .n = 2 };
+    assert_int_equal(core_price(w->ctl, "A100"), 0); /* any bid will do */
+    w->ctl->config.prices = &prices;
+    assert_int_equal(core_price(w->ctl, "a100"), 2500);
+    assert_int_equal(core_price(w->ctl, ""), 500);
+}
+
+#define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parents_come_first_and_siblings_by_name),
+        cmocka_unit_test(shares_become_amounts),
+        cmocka_unit_test(cells_are_the_largest_equal_nodes),
+        cmocka_unit_test(mistakes_are_told_with_both_numbers),
+        cmocka_unit_test(every_strategy_can_be_declared),
+        cmocka_unit_test(usage_halves),
+        IN_WORLD(a_declaration_is_taken_whole_or_refused),
+        IN_WORLD(lost_nodes_refuse_nothing_that_was_there),
+        IN_WORLD(drained_nodes_are_warned_of),
+        IN_WORLD(what_can_never_start_is_refused),
+        IN_WORLD(a_workspace_leads_to_its_queue),
+        IN_WORLD(usage_is_share_times_hours),
+        IN_WORLD(a_restart_orders_the_same),
+        IN_WORLD(time_alone_writes_nothing),
+        IN_WORLD(users_are_dense_and_stay),
+        IN_WORLD(the_tree_says_who_uses_what),
+        IN_WORLD(what_is_free_comes_in_blocks),
+        IN_WORLD(a_dry_drain_says_where_each_would_go),
+        IN_WORLD(plans_are_timed_in_bins),
+        IN_WORLD(prices_go_by_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
