@@ -395,6 +395,61 @@ static void a_declaration_is_taken_whole_or_refused(void **state)
     assert_int_equal(n, 1);
 }
 
+static struct portion devices(uint64_t milli)
+{
+    return (struct portion){ .given = true, .value = milli };
+}
+
+static struct portion percent(uint64_t n)
+{
+    return (struct portion){ .given = true, .percent = true, .value = 1000 * n };
+}
+
+/* What the settings say of queues, on two devices or on four. */
+static void settings_may_wait_for_nodes_but_must_make_sense(void **state)
+{
+    struct world *w = *state;
+    struct err err = { 0 };
+    struct entry at[2] = { { .name = "a", .kind = ENTRY_QUOTA },
+                           { .name = "b", .kind = ENTRY_QUOTA, .parent = "a" } };
+    w->ctl->config.declared = at;
+    w->ctl->config.n_declared = 2;
+    at[0].guaranteed.gpu = devices(8000);
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), 0); /* four nodes are not up yet */
+    at[1].guaranteed.gpu = devices(9000);
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
+    assert_non_null(strstr(err.what,
+                           "setting queues: queue \"b\" is guaranteed 9 gpu, and \"a\" is "
+                           "guaranteed 8 gpu"));
+    at[0].guaranteed.gpu = percent(50); /* of more nodes it would be enough */
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), 0);
+    at[0].maximum.gpu = devices(1000);
+    at[0].guaranteed.gpu = devices(2000);
+    at[1].guaranteed.gpu = devices(0);
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
+    assert_non_null(strstr(err.what, "guaranteed 2 gpu, and its maximum is 1 gpu"));
+    at[0] = (struct entry){ .name = "a", .kind = ENTRY_QUOTA, .parent = "b" };
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
+    assert_non_null(strstr(err.what, "is below itself"));
+}
+
+static void a_declaration_replaces_a_setting_until_it_goes(void **state)
+{
+    struct world *w = *state;
+    struct entry at = { .name = "a", .kind = ENTRY_QUOTA, .guaranteed.all = percent(25) };
+    size_t n;
+    w->ctl->config.declared = &at;
+    w->ctl->config.n_declared = 1;
+    catalogue_load(w->ctl);
+    uint32_t a = queues_position(w->ctl, "a");
+    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 1000);
+    assert_int_equal(declare(w, Q "a\nguaranteed: 50%\n").err.code, 0);
+    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 2000);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
+    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 1000);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CANNOT);
+}
+
 static void lost_nodes_refuse_nothing_that_was_there(void **state)
 {
     struct world *w = *state;
@@ -564,6 +619,35 @@ static void usage_adds_up_however_often_it_changes(void **state)
             near(usage(w, "default", "ada"), (uint64_t)wanted, (uint64_t)wanted / 1000 + 10);
     }
     assert_true(wanted > 500000);
+}
+
+static int first_task_ends(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job, (void)role, (void)attempt;
+    return index == 0 ? 0 : FAKE_RUNS;
+}
+
+/* A task that is over gives its devices back, and is not charged for any more. */
+static void only_what_is_held_is_charged(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = first_task_ends;
+    uint64_t job = world_submit(w, "{\"name\":\"j\",\"roles\":{\"w\":{\"replicas\":2,\"run\":\"x\","
+                                   "\"resources\":{\"gpu\":1}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_used(w), 1000);
+    uint32_t ada = queues_user(w->ctl, queues_position(w->ctl, NULL), "ada");
+    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 1000);
+    world_pass(w, HOUR);
+    near(usage(w, "default", "ada"), 250000, 1000);
+    world_crash(w);
+    world_run(w);
+    ada = queues_user(w->ctl, queues_position(w->ctl, NULL), "ada");
+    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 1000);
+    world_command(w, job, CTL_STOP_NOW);
+    world_run(w);
+    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 0);
 }
 
 /* The row of that turn is lost, and written with the next one that gets through. */
@@ -777,6 +861,9 @@ int main(void)
         cmocka_unit_test(any_declarations_make_a_tree),
         cmocka_unit_test(usage_halves),
         IN_WORLD(a_declaration_is_taken_whole_or_refused),
+        IN_WORLD(settings_may_wait_for_nodes_but_must_make_sense),
+        IN_WORLD(a_declaration_replaces_a_setting_until_it_goes),
+        IN_WORLD(only_what_is_held_is_charged),
         IN_WORLD(lost_nodes_refuse_nothing_that_was_there),
         IN_WORLD(drained_nodes_are_warned_of),
         IN_WORLD(what_can_never_start_is_refused),
