@@ -26,7 +26,9 @@ static bool is_here(const struct live_task *task, const char *node)
 static bool collect(const struct draining *d, struct live_job *job, struct leaving *out)
 {
     *out = (struct leaving){ .job = job };
-    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
+    if (!job->tasks)
+        return false;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
         out->n += is_here(&job->tasks[flat], d->node);
     if (out->n == 0)
         return false;

@@ -121,7 +121,8 @@ static bool prices_of(const char *text)
     return true;
 }
 
-static int check(enum setting s, const struct setting_value *v, struct err *err)
+/* What the value should look like; NULL: it does. */
+static const char *wanted_of(enum setting s, const struct setting_value *v)
 {
     uint64_t n;
     uint32_t a, b;
@@ -146,6 +147,12 @@ static int check(enum setting s, const struct setting_value *v, struct err *err)
     case PAIRS:
     case LIST: break;
     }
+    return wanted;
+}
+
+static int check(enum setting s, const struct setting_value *v, struct err *err)
+{
+    const char *wanted = wanted_of(s, v);
     if (!wanted)
         return 0;
     err_set(err, ERR_INPUT, "%s is \"%.80s\" (from the %s)", settings[s].key, v->text, v->from);

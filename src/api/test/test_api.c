@@ -421,6 +421,57 @@ static void nodes_are_drained(void **state)
     with_client(state, nodes);
 }
 
+static void dry_drains(struct fix *f)
+{
+    submit(f, JOB("one"));
+    await(f, "/v1/jobs/1", "running");
+    struct reply r = call(f, "POST", "/v1/nodes/n1/drain?dry_run=1", NULL);
+    assert_int_equal(r.http.status, 200);
+    assert_int_equal(text_get(r.root, "tasks")->count, 2);
+    assert_string_equal(str_of(text_get(r.root, "tasks")->first, "to"), "n2");
+    reply_fini(&r);
+    expect(f, "POST", "/v1/nodes/n9/drain?dry_run=1", NULL, 404, "n9");
+    expect(f, "GET", "/v1/nodes", NULL, 200, "\"state\":\"up\"");
+    expect(f, "GET", "/v1/nodes", NULL, 200, "\"blocks\":{\"8\":0,\"4\":0,\"2\":2,\"1\":0}");
+}
+
+static void a_dry_drain_changes_nothing(void **state)
+{
+    with_client(state, dry_drains);
+}
+
+/* ---- queues ---- */
+
+static void queues(struct fix *f)
+{
+    static const char text[] = "{\"kind\": \"quota\", \"name\": \"a\\\"b\", \"guaranteed\": "
+                               "{\"gpu\": 1}, \"maximum\": {\"cpu\": 2.5}}";
+    expect(f, "GET", "/v1/queues", NULL, 200, "\"name\":\"default\"");
+    expect(f, "POST", "/v1/catalogue", text, 200, "created");
+    submit(f, JOB("one"));
+    await(f, "/v1/jobs/1", "running");
+    struct reply r = call(f, "GET", "/v1/queues/default", NULL);
+    const struct text_node *queue = text_get(r.root, "queues")->first;
+    assert_int_equal(int_of(queue, "running"), 1);
+    assert_int_equal(int_of(text_get(queue, "used"), "cpu_milli"), 2000);
+    assert_int_equal(text_get(queue, "users")->count, 1);
+    reply_fini(&r);
+    expect(f, "GET", "/v1/queues/defautl", NULL, 404, "default");
+    expect(f, "GET", "/metrics", NULL, 200,
+           "muster_queue_jobs{queue=\"default\",state=\"running\"} 1\n");
+    expect(f, "GET", "/metrics", NULL, 200,
+           "muster_queue_used{queue=\"default\",resource=\"cpu\"} 2\n");
+    expect(f, "GET", "/metrics", NULL, 200,
+           "muster_queue_maximum{queue=\"a\\\"b\",resource=\"cpu\"} 2.5\n");
+    expect(f, "GET", "/metrics", NULL, 200, "muster_plan_seconds_bucket{le=\"+Inf\"} ");
+    expect(f, "GET", "/metrics", NULL, 200, "muster_free_gpu_blocks{size=\"2\"} 2\n");
+}
+
+static void queues_are_shown_and_measured(void **state)
+{
+    with_client(state, queues);
+}
+
 /* ---- the server about itself ---- */
 
 static void about(struct fix *f)
@@ -761,6 +812,8 @@ int main(void)
         TEST(lists_are_filtered_and_paged),
         TEST(commands_change_the_job),
         TEST(nodes_are_drained),
+        TEST(a_dry_drain_changes_nothing),
+        TEST(queues_are_shown_and_measured),
         TEST(the_server_tells_about_itself),
         TEST(unknown_places_and_methods_are_refused),
         TEST(openapi_names_every_route),

@@ -13,8 +13,10 @@
 #include "text/detect.h"
 #include "text/json.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define HOUR 3600000ull
 #define WEEK (7 * 24 * HOUR)
@@ -219,6 +221,85 @@ static void every_strategy_can_be_declared(void **state)
     }
 }
 
+/* ---- random declarations ---- */
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static struct portion random_portion(uint64_t *seed)
+{
+    struct portion p = { .given = next_random(seed) % 3 == 0 };
+    p.percent = next_random(seed) % 2;
+    p.value = next_random(seed) % (p.percent ? PORTION_WHOLE : 20000);
+    return p;
+}
+
+static void random_queue(uint64_t *seed, struct entry *out)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "nobody" };
+    *out = (struct entry){ .kind = next_random(seed) % 4 ? ENTRY_QUOTA : ENTRY_VIRTUAL_CLUSTER,
+                           .name = names[next_random(seed) % 7] };
+    if (next_random(seed) % 2)
+        out->parent = names[next_random(seed) % 8];
+    out->guaranteed.gpu = random_portion(seed);
+    out->guaranteed.cpu = random_portion(seed);
+    out->maximum.gpu = random_portion(seed);
+    out->user.all = random_portion(seed);
+    out->user.all.percent = true;
+    out->user.all.value %= PORTION_WHOLE;
+}
+
+/* What the tree must be whatever was declared; and when nothing was wrong, what it must add up to:
+ * told by a sum of its own. */
+static void check_tree(const struct queue_tree *tree)
+{
+    assert_string_equal(tree->specs[queue_tree_position(tree, NULL)].name, "default");
+    for (size_t i = 0; i < tree->n; i++) {
+        const struct queue_spec *spec = &tree->specs[i];
+        uint64_t below = 0;
+        assert_true(spec->parent == QUEUE_ROOT || spec->parent < i);
+        assert_int_equal(queue_tree_position(tree, spec->name), i);
+        if (tree->n_problems)
+            continue;
+        assert_true(spec->sure.gpu_milli <= spec->most.gpu_milli);
+        for (size_t k = 0; k < tree->n; k++)
+            if (tree->specs[k].parent == i)
+                below += tree->specs[k].sure.gpu_milli;
+        uint64_t within = spec->sure.gpu_milli ? spec->sure.gpu_milli : spec->most.gpu_milli;
+        assert_true(below <= within);
+        if (spec->parent == QUEUE_ROOT)
+            assert_true(spec->sure.gpu_milli <= tree->total.gpu_milli);
+    }
+}
+
+static void any_declarations_make_a_tree(void **state)
+{
+    uint64_t seed = 88172645463325252ull;
+    size_t good = 0;
+    struct cluster *cluster = five_nodes();
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct catalogue *c = catalogue_create();
+        for (uint64_t n = next_random(&seed) % 7; n > 0; n--) {
+            struct entry entry;
+            random_queue(&seed, &entry);
+            catalogue_put(c, &entry);
+        }
+        struct queue_tree *tree = queue_tree_make(c, cluster, NULL);
+        check_tree(tree);
+        good += tree->n_problems == 0 && tree->n > 2;
+        queue_tree_destroy(tree);
+        catalogue_destroy(c);
+    }
+    assert_true(good > 100);
+    cluster_destroy(cluster);
+}
+
 /* ---- a running core ---- */
 
 static int setup(void **state)
@@ -312,6 +393,61 @@ static void a_declaration_is_taken_whole_or_refused(void **state)
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
     queues_specs(w->ctl, &n);
     assert_int_equal(n, 1);
+}
+
+static struct portion devices(uint64_t milli)
+{
+    return (struct portion){ .given = true, .value = milli };
+}
+
+static struct portion percent(uint64_t n)
+{
+    return (struct portion){ .given = true, .percent = true, .value = 1000 * n };
+}
+
+/* What the settings say of queues, on two devices or on four. */
+static void settings_may_wait_for_nodes_but_must_make_sense(void **state)
+{
+    struct world *w = *state;
+    struct err err = { 0 };
+    struct entry at[2] = { { .name = "a", .kind = ENTRY_QUOTA },
+                           { .name = "b", .kind = ENTRY_QUOTA, .parent = "a" } };
+    w->ctl->config.declared = at;
+    w->ctl->config.n_declared = 2;
+    at[0].guaranteed.gpu = devices(8000);
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), 0); /* four nodes are not up yet */
+    at[1].guaranteed.gpu = devices(9000);
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
+    assert_non_null(strstr(err.what,
+                           "setting queues: queue \"b\" is guaranteed 9 gpu, and \"a\" is "
+                           "guaranteed 8 gpu"));
+    at[0].guaranteed.gpu = percent(50); /* of more nodes it would be enough */
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), 0);
+    at[0].maximum.gpu = devices(1000);
+    at[0].guaranteed.gpu = devices(2000);
+    at[1].guaranteed.gpu = devices(0);
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
+    assert_non_null(strstr(err.what, "guaranteed 2 gpu, and its maximum is 1 gpu"));
+    at[0] = (struct entry){ .name = "a", .kind = ENTRY_QUOTA, .parent = "b" };
+    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
+    assert_non_null(strstr(err.what, "is below itself"));
+}
+
+static void a_declaration_replaces_a_setting_until_it_goes(void **state)
+{
+    struct world *w = *state;
+    struct entry at = { .name = "a", .kind = ENTRY_QUOTA, .guaranteed.all = percent(25) };
+    size_t n;
+    w->ctl->config.declared = &at;
+    w->ctl->config.n_declared = 1;
+    catalogue_load(w->ctl);
+    uint32_t a = queues_position(w->ctl, "a");
+    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 1000);
+    assert_int_equal(declare(w, Q "a\nguaranteed: 50%\n").err.code, 0);
+    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 2000);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
+    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 1000);
+    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CANNOT);
 }
 
 static void lost_nodes_refuse_nothing_that_was_there(void **state)
@@ -456,6 +592,120 @@ static void time_alone_writes_nothing(void **state)
     world_pass(w, 5 * HOUR);
     assert_int_equal(w->ctl->counters.commits, commits);
     assert_true(usage(w, "default", "ada") > 1200000);
+}
+
+/* Against the same by small steps and real numbers. */
+static void usage_adds_up_however_often_it_changes(void **state)
+{
+    struct world *w = *state;
+    uint64_t seed = 424242, job = 0;
+    long double wanted = 0, share = 0;
+    const uint64_t step = 60000;
+    const long double left = (long double)queues_decay(step, WEEK) / (long double)Q60;
+    for (int i = 0; i < 600; i++) {
+        if (job && next_random(&seed) % 3 == 0) {
+            world_command(w, job, CTL_STOP_NOW);
+            world_run(w);
+            job = 0;
+            share = 0;
+        } else if (!job && next_random(&seed) % 2) {
+            unsigned gpus = 1 + (unsigned)(next_random(&seed) % 2);
+            job = submit(w, "ada", NULL, gpus);
+            share = 250000.0L * gpus;
+        }
+        world_pass(w, step);
+        wanted = wanted * left + share * step / (long double)HOUR;
+        if (i % 100 == 99)
+            near(usage(w, "default", "ada"), (uint64_t)wanted, (uint64_t)wanted / 1000 + 10);
+    }
+    assert_true(wanted > 500000);
+}
+
+static int first_task_ends(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job, (void)role, (void)attempt;
+    return index == 0 ? 0 : FAKE_RUNS;
+}
+
+/* A task that is over gives its devices back, and is not charged for any more. */
+static void only_what_is_held_is_charged(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = first_task_ends;
+    uint64_t job = world_submit(w, "{\"name\":\"j\",\"roles\":{\"w\":{\"replicas\":2,\"run\":\"x\","
+                                   "\"resources\":{\"gpu\":1}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_used(w), 1000);
+    uint32_t ada = queues_user(w->ctl, queues_position(w->ctl, NULL), "ada");
+    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 1000);
+    world_pass(w, HOUR);
+    near(usage(w, "default", "ada"), 250000, 1000);
+    world_crash(w);
+    world_run(w);
+    ada = queues_user(w->ctl, queues_position(w->ctl, NULL), "ada");
+    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 1000);
+    world_command(w, job, CTL_STOP_NOW);
+    world_run(w);
+    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 0);
+}
+
+/* The row of that turn is lost, and written with the next one that gets through. */
+static void a_full_disk_loses_no_usage(void **state)
+{
+    struct world *w = *state;
+    struct rlimit was, none;
+    uint64_t job = submit(w, "ada", NULL, 2);
+    world_pass(w, HOUR);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = was;
+    none.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    world_command(w, job, CTL_STOP_NOW);
+    assert_int_not_equal(w->code, ERR_NONE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    near(usage(w, "default", "ada"), 500000, 2000);
+    world_pass(w, HOUR); /* it was not stopped */
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    near(usage(w, "default", "ada"), 1000000, 5000);
+    world_command(w, job, CTL_STOP_NOW);
+    world_run(w);
+    uint64_t before = usage(w, "default", "ada");
+    world_crash(w);
+    assert_true(usage(w, "default", "ada") == before);
+    world_pass(w, WEEK);
+    near(usage(w, "default", "ada"), before / 2, 100);
+}
+
+/* Each user's figures, and so who comes before whom, are the same after a kill. */
+static void many_users_come_back_in_order(void **state)
+{
+    enum { USERS = 40 };
+    struct world *w = *state;
+    uint64_t had[USERS];
+    char owner[16];
+    assert_int_equal(declare(w, Q "a\n").err.code, 0);
+    for (int i = 0; i < USERS; i++) {
+        snprintf(owner, sizeof owner, "u%d", (i * 7) % USERS);
+        uint64_t job = submit(w, owner, i % 2 ? "a" : NULL, 1);
+        world_pass(w, 1000 * (1 + (uint64_t)i * (uint64_t)i));
+        world_command_as(w, owner, job, CTL_STOP_NOW);
+        world_run(w);
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < USERS; i++) {
+            snprintf(owner, sizeof owner, "u%d", (i * 7) % USERS);
+            uint64_t now = usage(w, i % 2 ? "a" : "default", owner);
+            assert_true(pass == 0 || now == had[i]);
+            assert_true(i == 0 || pass == 0 || now > had[0]);
+            had[i] = now;
+        }
+        world_crash(w);
+    }
+    w->now += 100 * WEEK; /* what nobody has any more is forgotten */
+    world_crash(w);
+    assert_int_equal(queues_user_count(w->ctl), 0);
 }
 
 static void users_are_dense_and_stay(void **state)
@@ -608,8 +858,12 @@ int main(void)
         cmocka_unit_test(cells_are_the_largest_equal_nodes),
         cmocka_unit_test(mistakes_are_told_with_both_numbers),
         cmocka_unit_test(every_strategy_can_be_declared),
+        cmocka_unit_test(any_declarations_make_a_tree),
         cmocka_unit_test(usage_halves),
         IN_WORLD(a_declaration_is_taken_whole_or_refused),
+        IN_WORLD(settings_may_wait_for_nodes_but_must_make_sense),
+        IN_WORLD(a_declaration_replaces_a_setting_until_it_goes),
+        IN_WORLD(only_what_is_held_is_charged),
         IN_WORLD(lost_nodes_refuse_nothing_that_was_there),
         IN_WORLD(drained_nodes_are_warned_of),
         IN_WORLD(what_can_never_start_is_refused),
@@ -617,6 +871,9 @@ int main(void)
         IN_WORLD(usage_is_share_times_hours),
         IN_WORLD(a_restart_orders_the_same),
         IN_WORLD(time_alone_writes_nothing),
+        IN_WORLD(usage_adds_up_however_often_it_changes),
+        IN_WORLD(a_full_disk_loses_no_usage),
+        IN_WORLD(many_users_come_back_in_order),
         IN_WORLD(users_are_dense_and_stay),
         IN_WORLD(the_tree_says_who_uses_what),
         IN_WORLD(what_is_free_comes_in_blocks),
