@@ -27,6 +27,7 @@ struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t
         BUG("port range %u-%u", port_first, port_last);
     struct cluster *c = mem_new(sizeof *c);
     c->layout = layout_create();
+    c->shelves = shelves_create();
     c->pool = (struct port_range){ .first = port_first, .last = port_last };
     c->port_start = port_start;
     return c;
@@ -44,6 +45,7 @@ struct cluster *cluster_clone(const struct cluster *from)
     c->ports = copy_of(from->ports, sizeof(struct ports *) * l->n_hosts);
     for (uint32_t i = 0; i < l->n_hosts; i++)
         ports_share(c->ports[i]);
+    c->shelves = shelves_copy(shelves_of(from), l);
     return c;
 }
 
@@ -58,6 +60,7 @@ void cluster_destroy(struct cluster *c)
     free(c->gpu);
     free(c->custom);
     free(c->ports);
+    shelves_destroy(c->shelves);
     free(c);
 }
 
@@ -115,24 +118,30 @@ uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
         c->nodes[at].up = true;
     }
     count_idle(c, at);
+    shelves_forget(c->shelves);
     return at;
 }
 
 void cluster_set_up(struct cluster *c, uint32_t node, bool up)
 {
     c->nodes[node].up = up;
+    shelves_touch(c->shelves, node);
 }
 
 void cluster_set_drained(struct cluster *c, uint32_t node, bool drained)
 {
     c->nodes[node].drained = drained;
+    shelves_touch(c->shelves, node);
 }
 
 void cluster_revive(struct cluster *c)
 {
     for (uint32_t i = 0; i < c->layout->n; i++) {
+        if (node_usable(&c->nodes[i]))
+            continue;
         c->nodes[i].up = true;
         c->nodes[i].drained = false;
+        shelves_touch(c->shelves, i);
     }
 }
 
@@ -146,6 +155,7 @@ struct cluster *cluster_clone_empty(const struct cluster *from)
     c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
     c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
     c->ports = mem_new(sizeof(struct ports *) * l->n_hosts + 1);
+    c->shelves = shelves_create();
     cluster_revive(c);
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].idle_gpus = l->forms[i]->spec.gpus;
@@ -277,6 +287,7 @@ bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const str
     n->memory += r->memory;
     n->disk += r->disk;
     n->tasks++;
+    shelves_touch(c->shelves, node);
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] += r->custom.at[i].milli;
@@ -298,6 +309,7 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
     n->memory -= r->memory;
     n->disk -= r->disk;
     n->tasks--;
+    shelves_touch(c->shelves, node);
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] -= r->custom.at[i].milli;

@@ -64,16 +64,27 @@ static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
 
 static void group_finish(struct crew *crew, struct group *g)
 {
+    struct shelves *shelves = shelves_of(crew->cluster);
     g->order = (uint32_t)crew->n_groups;
     g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
     g->nothing = true;
+    g->stamp = ++shelves->stamps;
+    for (size_t i = 0; i < g->n_demands; i++) {
+        const struct demand *d = &g->demands[i];
+        g->cpu = d->kind == DEMAND_CPU ? d->need : g->cpu;
+        g->devices = d->kind == DEMAND_GPU ? (uint32_t)(d->need / 1000) : g->devices;
+        g->share = d->kind == DEMAND_SHARE && d->one_device ? (uint32_t)d->need : g->share;
+        g->has_ports = g->has_ports || d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;
+    }
     for (size_t i = 0; i < g->n_members; i++) {
         const struct want *w = g->members[i].want;
         g->nothing = g->nothing && want_is_nothing(w);
         g->has_static_ports = g->has_static_ports || w->has_static_ports;
         g->spread = g->spread || words_have(&crew->job->placing.spread, w->role->name);
         g->apart = g->apart || words_have(&crew->job->placing.apart, w->role->name);
+        g->picky = g->picky || !want_is_of_kind(w, crew->cluster->layout->kinds);
     }
+    g->picky = g->picky || g->apart || g->pin != SHELF_NONE;
     if (g->spread || g->apart)
         g->on = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint32_t);
 }
@@ -152,6 +163,30 @@ static void collect_avoided(struct crew *crew)
         }
 }
 
+static int by_position(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void collect_named(struct crew *crew)
+{
+    const struct words *names = &crew->job->placing.nodes;
+    uint32_t n = 0;
+    if (!names->n)
+        return;
+    crew->among = ARENA_ARRAY(crew->arena, names->n, uint32_t);
+    for (size_t i = 0; i < names->n; i++) {
+        uint32_t node = cluster_find(crew->cluster, names->at[i]);
+        if (node != UINT32_MAX)
+            crew->among[n++] = node;
+    }
+    qsort(crew->among, n, sizeof *crew->among, by_position);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || crew->among[i] != crew->among[i - 1])
+            crew->among[crew->n_among++] = crew->among[i];
+}
+
 static struct want *begin(struct crew *crew, struct arena *arena, struct cluster *cluster,
                           const struct job_spec *job)
 {
@@ -160,6 +195,7 @@ static struct want *begin(struct crew *crew, struct arena *arena, struct cluster
     for (uint32_t i = 0; i < job->n_roles; i++)
         want_init(&wants[i], job, i);
     collect_avoided(crew);
+    collect_named(crew);
     return wants;
 }
 

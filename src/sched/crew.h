@@ -25,8 +25,13 @@ struct group {
     uint32_t pin; /* the only node, or UINT32_MAX */
     bool spread, apart;
     bool nothing; /* asks for no amount */
-    bool has_static_ports;
+    bool has_ports, has_static_ports;
+    bool picky;     /* of nodes in equal state one may be allowed and the other not */
+    uint64_t stamp; /* whose answers those are that shelves remember */
+    uint64_t cpu;   /* the least that a node must have for a unit: a first look */
+    uint32_t devices, share;
     uint32_t *on;   /* units per node; only with spread or apart */
+    uint8_t *skip;  /* nodes on which a unit did not fit against the count; or NULL */
     uint32_t order; /* of making, for ties */
     uint32_t done;  /* units placed */
 };
@@ -46,6 +51,8 @@ struct crew {
     size_t n_groups;
     struct task_place *places; /* roles in order, index ascending; or in the order asked for */
     uint32_t n_places;
+    uint32_t *among; /* the nodes in question, ascending; NULL: all of them */
+    uint32_t n_among;
     struct seat *seats; /* in the order they were taken */
     uint32_t n_seats;
     struct port_range *avoid; /* what the job wants by number: dynamic ports stay out of it */

@@ -6,6 +6,7 @@
 #include "sched/layout.h"
 
 #include "base/mem.h"
+#include "sched/kinds.h"
 
 #include <string.h>
 
@@ -59,6 +60,7 @@ void layout_unshare(struct layout *l)
     free(l->forms);
     smap_destroy(l->nodes);
     smap_destroy(l->hosts);
+    kinds_destroy(l->kinds);
     free(l);
 }
 
@@ -156,6 +158,8 @@ uint32_t layout_put(struct layout *l, const struct node_spec *spec)
         smap_set(l->nodes, f->spec.name, (void *)((uintptr_t)at + 1));
     }
     l->forms[at] = f;
+    kinds_destroy(l->kinds);
+    l->kinds = NULL;
     return at;
 }
 

@@ -20,6 +20,7 @@ struct form { /* one node as it was last described; never changes */
     struct amounts custom; /* a slot each: what it has now; names it had before stay with 0 */
 };
 
+struct kinds;
 struct layout {
     uint32_t refs;
     struct form **forms;
@@ -27,6 +28,7 @@ struct layout {
     uint32_t n_hosts;
     size_t n_gpu, n_custom;     /* slots given out */
     struct smap *nodes, *hosts; /* name -> position + 1 */
+    struct kinds *kinds;        /* made when first asked for; NULL after a change */
 };
 
 struct layout *layout_create(void);

@@ -26,12 +26,6 @@ static const char *node_name(const struct crew *crew, uint32_t node)
     return arena_strdup(crew->arena, cluster_form(crew->cluster, node)->spec.name);
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 /* What has to come free at the least: what the cluster lacks in all, or what one unit lacks where
  * most is left. */
 static uint64_t missing(const struct shortage *s)
@@ -303,13 +297,16 @@ static struct wait_reason reason_of(struct crew *crew, enum gang_answer answer, 
 
 static uint32_t first_unusable(const struct cluster *c, uint32_t *n)
 {
+    const struct shelves *s = shelves_of(c);
     uint32_t first = UINT32_MAX;
     *n = 0;
-    for (uint32_t i = 0; i < cluster_count(c); i++)
-        if (!node_usable(&c->nodes[i])) {
-            first = first == UINT32_MAX ? i : first;
-            (*n)++;
-        }
+    for (uint32_t i = 0; i < s->n_live; i++) {
+        const struct shelf *shelf = &s->at[s->live[i]];
+        if (shelf->usable)
+            continue;
+        first = shelf->first < first ? shelf->first : first;
+        *n += shelf->n;
+    }
     return first;
 }
 

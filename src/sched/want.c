@@ -60,6 +60,27 @@ enum misfit want_misfit(const struct want *w, const struct form *f)
     return typed(&w->role->resources.gpu_types, f->spec.gpu_type) ? MISFIT_NONE : MISFIT_TYPE;
 }
 
+bool want_fits_kind(const struct want *w, const struct kinds *kinds, const struct form *f)
+{
+    const struct pairs *labels = &w->job->placing.labels;
+    for (size_t i = 0; i < labels->n; i++) {
+        const char *has = pairs_get(&f->spec.labels, labels->at[i].name);
+        if (kinds_tell(kinds, labels->at[i].name) &&
+            (!has || strcmp(has, labels->at[i].value) != 0))
+            return false;
+    }
+    return typed(&w->role->resources.gpu_types, f->spec.gpu_type);
+}
+
+bool want_is_of_kind(const struct want *w, const struct kinds *kinds)
+{
+    const struct placing *placing = &w->job->placing;
+    for (size_t i = 0; i < placing->labels.n; i++)
+        if (!kinds_tell(kinds, placing->labels.at[i].name))
+            return false;
+    return !placing->nodes.n && !placing->avoid.n;
+}
+
 /* ---- shape: 64 bits over everything that placing looks at ---- */
 
 static uint64_t mix(uint64_t h, uint64_t v)

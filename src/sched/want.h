@@ -2,7 +2,7 @@
 #ifndef SCHED_WANT_H
 #define SCHED_WANT_H
 
-#include "sched/layout.h"
+#include "sched/kinds.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +25,10 @@ bool want_is_nothing(const struct want *);
 /* Why a node is out of the question for a task, whatever is free there. */
 enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE };
 enum misfit want_misfit(const struct want *, const struct form *);
+
+/* The part of it that is the same for all nodes of the form's kind; and is that all of it? */
+bool want_fits_kind(const struct want *, const struct kinds *, const struct form *);
+bool want_is_of_kind(const struct want *, const struct kinds *);
 
 /* Equal for jobs that ask for the same: one does not fit where the other did not. */
 uint64_t want_shape(const struct job_spec *);

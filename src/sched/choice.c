@@ -1,0 +1,243 @@
+/* Choosing nodes by looking at shelves.
+ *
+ * What a shelf's state allows is a bound for each node on it; it is exact unless the group asks for
+ * something of single nodes: names, ports, tasks to keep apart from. Then the shelf's nodes are
+ * asked in turn until one reaches the bound, and only where the bound beats the best so far. So the
+ * answer is that of a look at every node, at the cost of a look at every state. */
+#include "sched/choice.h"
+
+#include "sched/fit.h"
+
+struct ask {
+    const struct crew *crew;
+    const struct group *group; /* NULL: all of them, whole; a node then holds 1 or 0 */
+    struct shelves *shelves;
+    uint32_t left;
+    bool each; /* nodes of a shelf may differ */
+};
+
+struct rank { /* of a node; the least is the best */
+    uint64_t units;
+    uint64_t gpu, cpu, memory; /* free */
+    uint32_t node;
+};
+
+/* More units; then fuller: less gpu free, then less cpu, then less memory; then the earlier node.
+ */
+static bool better(const struct rank *a, const struct rank *b)
+{
+    if (a->units != b->units)
+        return a->units > b->units;
+    if (a->gpu != b->gpu)
+        return a->gpu < b->gpu;
+    if (a->cpu != b->cpu)
+        return a->cpu < b->cpu;
+    return a->memory != b->memory ? a->memory < b->memory : a->node < b->node;
+}
+
+static bool fits_kind(struct shelves *s, const struct crew *crew, const struct group *g,
+                      const struct shelf *shelf)
+{
+    if (s->kind_asked[shelf->kind] != g->stamp) {
+        const struct layout *l = crew->cluster->layout;
+        bool fits = true;
+        for (size_t i = 0; i < g->n_members && fits; i++)
+            fits = want_fits_kind(g->members[i].want, l->kinds, l->forms[shelf->root]);
+        s->kind_asked[shelf->kind] = g->stamp;
+        s->kind_fits[shelf->kind] = fits;
+    }
+    return s->kind_fits[shelf->kind];
+}
+
+/* What every node of the shelf could hold as far as its state says. */
+static uint64_t count_units(struct shelves *s, const struct crew *crew, const struct group *g,
+                            const struct shelf *shelf)
+{
+    uint64_t units = g->apart ? 1 : UINT32_MAX;
+    if (!shelf->usable || shelf->cpu < g->cpu || shelf->idle < g->devices ||
+        shelf->most < g->share || !fits_kind(s, crew, g, shelf))
+        return 0;
+    for (size_t i = 0; i < g->n_demands && units; i++) {
+        const struct demand *d = &g->demands[i];
+        if (d->kind == DEMAND_PORT)
+            units = d->per_unit == 1 ? 1 : 0;
+        else if (d->kind != DEMAND_PORTS)
+            units = demand_slots(crew->cluster, shelf->root, d, units);
+    }
+    return units;
+}
+
+static uint64_t shelf_units(struct shelves *s, const struct crew *crew, const struct group *g,
+                            struct shelf *shelf)
+{
+    if (shelf->asked != g->stamp) {
+        shelf->units = count_units(s, crew, g, shelf);
+        shelf->asked = g->stamp;
+    }
+    return shelf->units;
+}
+
+/* The sums of what is most often short. */
+static bool sums_fit(const struct crew *crew, const struct shelf *shelf)
+{
+    uint64_t cpu = 0, gpu = 0;
+    for (size_t i = 0; i < crew->n_groups; i++) {
+        const struct group *g = &crew->groups[i];
+        for (size_t k = 0; k < g->n_demands; k++) {
+            cpu += g->demands[k].kind == DEMAND_CPU ? g->demands[k].need * g->units : 0;
+            gpu += g->demands[k].kind == DEMAND_GPU ? g->demands[k].need * g->units : 0;
+        }
+    }
+    return gpu <= UINT64_C(1000) * shelf->idle && cpu <= shelf->cpu;
+}
+
+static uint64_t bound(const struct ask *ask, struct shelf *shelf)
+{
+    if (ask->group) {
+        uint64_t units = shelf_units(ask->shelves, ask->crew, ask->group, shelf);
+        return units < ask->left ? units : ask->left;
+    }
+    for (size_t i = 0; i < ask->crew->n_groups; i++)
+        if (shelf_units(ask->shelves, ask->crew, &ask->crew->groups[i], shelf) <
+            ask->crew->groups[i].units)
+            return 0;
+    return sums_fit(ask->crew, shelf) ? 1 : 0;
+}
+
+static uint64_t exactly(const struct ask *ask, uint32_t node)
+{
+    const struct crew *crew = ask->crew;
+    if (ask->group)
+        return ask->group->skip && ask->group->skip[node]
+                   ? 0
+                   : fit_units(crew, ask->group, node, ask->left);
+    for (size_t i = 0; i < crew->n_groups; i++)
+        if (fit_units(crew, &crew->groups[i], node, crew->groups[i].units) < crew->groups[i].units)
+            return 0;
+    return 1;
+}
+
+static void look_at_shelf(const struct ask *ask, struct shelf *shelf, struct rank *best)
+{
+    struct rank here = { .units = bound(ask, shelf),
+                         .gpu = shelf->gpu,
+                         .cpu = shelf->cpu,
+                         .memory = shelf->memory,
+                         .node = shelf->first };
+    uint64_t most = here.units;
+    while (here.node != SHELF_NONE && most && better(&here, best)) {
+        if (ask->each)
+            here.units = exactly(ask, here.node);
+        if (here.units && better(&here, best))
+            *best = here;
+        if (here.units == most)
+            return;
+        here.units = most;
+        here.node = shelves_after(ask->shelves, shelf, here.node);
+    }
+}
+
+static void look_at_node(const struct ask *ask, uint32_t node, struct rank *best)
+{
+    struct shelf *shelf = &ask->shelves->at[ask->shelves->of[node]];
+    struct rank here = { .units = bound(ask, shelf),
+                         .gpu = shelf->gpu,
+                         .cpu = shelf->cpu,
+                         .memory = shelf->memory,
+                         .node = node };
+    if (!here.units || !better(&here, best))
+        return;
+    here.units = ask->each ? exactly(ask, node) : here.units;
+    if (here.units && better(&here, best))
+        *best = here;
+}
+
+static struct choice best_of(const struct ask *ask)
+{
+    const struct crew *crew = ask->crew;
+    struct shelves *s = ask->shelves;
+    struct rank best = { .node = SHELF_NONE };
+    if (ask->group && ask->group->pin != SHELF_NONE)
+        look_at_node(ask, ask->group->pin, &best);
+    else if (crew->among)
+        for (uint32_t i = 0; i < crew->n_among; i++)
+            look_at_node(ask, crew->among[i], &best);
+    else
+        for (uint32_t i = 0; i < s->n_live; i++)
+            look_at_shelf(ask, &s->at[s->live[i]], &best);
+    return (struct choice){ .node = best.node, .units = (uint32_t)best.units };
+}
+
+static struct ask ask_for(const struct crew *crew, const struct group *g, uint32_t left)
+{
+    return (struct ask){ .crew = crew,
+                         .group = g,
+                         .shelves = shelves_of(crew->cluster),
+                         .left = left,
+                         .each = g->picky || g->has_ports || g->skip };
+}
+
+struct choice choice_for(const struct crew *crew, const struct group *g, uint32_t left)
+{
+    struct ask ask = ask_for(crew, g, left);
+    return best_of(&ask);
+}
+
+uint32_t choice_for_all(const struct crew *crew)
+{
+    struct ask ask = { .crew = crew, .shelves = shelves_of(crew->cluster) };
+    for (size_t i = 0; i < crew->n_groups; i++)
+        ask.each = ask.each || crew->groups[i].picky || crew->groups[i].has_ports;
+    return best_of(&ask).node;
+}
+
+uint32_t choice_count(const struct crew *crew, const struct group *g, uint32_t most)
+{
+    const struct ask ask = ask_for(crew, g, most);
+    struct shelves *s = ask.shelves;
+    struct spots spots = choice_spots(crew, g, g->pin != SHELF_NONE);
+    uint64_t found = 0;
+    uint32_t node, n;
+    while (found < most && spots_next(&spots, &node, &n)) {
+        struct shelf *shelf = &s->at[s->of[node]];
+        uint64_t units = bound(&ask, shelf);
+        if (!units)
+            continue;
+        if (!ask.each)
+            found += units * n;
+        else if (n == 1)
+            found += exactly(&ask, node);
+        else
+            for (; node != SHELF_NONE && found < most; node = shelves_after(s, shelf, node))
+                found += exactly(&ask, node);
+    }
+    return found < most ? (uint32_t)found : most;
+}
+
+struct spots choice_spots(const struct crew *crew, const struct group *g, bool each)
+{
+    return (struct spots){ .crew = crew, .each = each || (g && g->picky) };
+}
+
+bool spots_next(struct spots *spots, uint32_t *node, uint32_t *n)
+{
+    const struct crew *crew = spots->crew;
+    const struct shelves *s = shelves_of(crew->cluster);
+    *n = 1;
+    if (crew->among) {
+        if (spots->at == crew->n_among)
+            return false;
+        *node = crew->among[spots->at++];
+    } else if (spots->each) {
+        if (spots->at == cluster_count(crew->cluster))
+            return false;
+        *node = spots->at++;
+    } else {
+        if (spots->at == s->n_live)
+            return false;
+        const struct shelf *shelf = &s->at[s->live[spots->at++]];
+        *node = shelf->first;
+        *n = shelf->n;
+    }
+    return true;
+}

@@ -1,0 +1,327 @@
+/* Nodes by equal state.
+ *
+ * A change of a node only marks it; the next look takes all that are marked off their shelves and
+ * puts them where they now belong, so that taking eight tasks on a node costs one move. The nodes
+ * of a shelf form a treap in arrays of the cluster (a clone is a few copies of memory) whose
+ * priorities are a hash of the position: what it looks like depends on which nodes are in it, not
+ * on the order they came in. Nothing a caller decides may depend on the order of live[]: that does.
+ */
+#include "sched/shelf.h"
+
+#include "base/mem.h"
+#include "sched/nodes.h"
+
+#include <string.h>
+
+struct shelves *shelves_create(void)
+{
+    struct shelves *s = mem_new(sizeof *s);
+    s->stale = true;
+    s->spare = SHELF_NONE;
+    return s;
+}
+
+static void *copy_of(const void *from, size_t used, size_t room)
+{
+    void *to = mem_new(room + 1);
+    if (used)
+        memcpy(to, from, used);
+    return to;
+}
+
+struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
+{
+    if (from->stale)
+        return shelves_create();
+    struct shelves *s = mem_new(sizeof *s);
+    size_t per_node = sizeof(uint32_t) * from->n_nodes;
+    *s = *from;
+    s->at = copy_of(from->at, sizeof *s->at * from->n, sizeof *s->at * from->cap);
+    s->live = copy_of(from->live, sizeof *s->live * from->n_live, sizeof *s->live * from->cap);
+    s->buckets = copy_of(from->buckets, sizeof *s->buckets * from->n_buckets,
+                         sizeof *s->buckets * from->n_buckets);
+    s->of = copy_of(from->of, per_node, per_node);
+    s->left = copy_of(from->left, per_node, per_node);
+    s->right = copy_of(from->right, per_node, per_node);
+    s->free_milli = copy_of(from->free_milli, sizeof *s->free_milli * l->n_gpu,
+                            sizeof *s->free_milli * l->n_gpu);
+    s->dirty = copy_of(from->dirty, sizeof *s->dirty * from->n_dirty, per_node);
+    s->is_dirty = copy_of(from->is_dirty, from->n_nodes, from->n_nodes);
+    s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    s->kind_fits = mem_new(sizeof *s->kind_fits * l->kinds->n + 1);
+    return s;
+}
+
+void shelves_forget(struct shelves *s)
+{
+    free(s->at);
+    free(s->live);
+    free(s->buckets);
+    free(s->of);
+    free(s->left);
+    free(s->right);
+    free(s->free_milli);
+    free(s->dirty);
+    free(s->is_dirty);
+    free(s->kind_asked);
+    free(s->kind_fits);
+    *s = (struct shelves){ .stale = true, .spare = SHELF_NONE, .stamps = s->stamps };
+}
+
+void shelves_destroy(struct shelves *s)
+{
+    shelves_forget(s);
+    free(s);
+}
+
+/* ---- the nodes of one shelf ---- */
+
+static uint32_t priority(uint32_t node)
+{
+    uint32_t h = node * 0x9e3779b1u;
+    h = (h ^ h >> 15) * 0x85ebca6bu;
+    return h ^ h >> 13;
+}
+
+/* Does a stand above b in a tree? */
+static bool above(uint32_t a, uint32_t b)
+{
+    uint32_t pa = priority(a), pb = priority(b);
+    return pa != pb ? pa > pb : a < b;
+}
+
+static void tree_add(struct shelves *s, uint32_t *root, uint32_t node)
+{
+    uint32_t *link = root;
+    while (*link != SHELF_NONE && above(*link, node))
+        link = node < *link ? &s->left[*link] : &s->right[*link];
+    uint32_t rest = *link, *lower = &s->left[node], *higher = &s->right[node];
+    *link = node;
+    while (rest != SHELF_NONE) /* what stood here is split into what is lower and what is higher */
+        if (rest < node) {
+            *lower = rest;
+            lower = &s->right[rest];
+            rest = *lower;
+        } else {
+            *higher = rest;
+            higher = &s->left[rest];
+            rest = *higher;
+        }
+    *lower = *higher = SHELF_NONE;
+}
+
+static void tree_remove(struct shelves *s, uint32_t *root, uint32_t node)
+{
+    uint32_t *link = root;
+    while (*link != node)
+        link = node < *link ? &s->left[*link] : &s->right[*link];
+    uint32_t a = s->left[node], b = s->right[node];
+    while (a != SHELF_NONE && b != SHELF_NONE)
+        if (above(a, b)) {
+            *link = a;
+            link = &s->right[a];
+            a = *link;
+        } else {
+            *link = b;
+            link = &s->left[b];
+            b = *link;
+        }
+    *link = a != SHELF_NONE ? a : b;
+}
+
+uint32_t shelves_after(const struct shelves *s, const struct shelf *shelf, uint32_t node)
+{
+    uint32_t found = SHELF_NONE, at = shelf->root;
+    while (at != SHELF_NONE)
+        if (at > node) {
+            found = at;
+            at = s->left[at];
+        } else {
+            at = s->right[at];
+        }
+    return found;
+}
+
+/* ---- the state of a node ---- */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t custom_left(const struct cluster *c, const struct form *f, size_t slot)
+{
+    return less(f->custom.at[slot].milli, c->custom[f->custom_at + slot]);
+}
+
+/* Sorts the free milli of its devices, and says the rest. */
+static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_t node)
+{
+    const struct node *n = &c->nodes[node];
+    const struct form *f = cluster_form(c, node);
+    struct shelf state = {
+        .kind = c->layout->kinds->of[node],
+        .usable = node_usable(n),
+        .cpu = less(f->spec.cpu_milli, n->cpu),
+        .memory = less(f->spec.memory, n->memory),
+        .disk = less(f->spec.disk, n->disk),
+        .gpu = less(UINT64_C(1000) * f->spec.gpus, n->gpu_milli),
+        .idle = n->idle_gpus,
+    };
+    uint64_t h = mix(mix(state.kind, state.usable), state.cpu);
+    h = mix(mix(mix(h, state.memory), state.disk), state.gpu);
+    uint16_t *sorted = &s->free_milli[f->gpu_at];
+    for (uint32_t i = 0; i < f->spec.gpus; i++) {
+        uint16_t here = (uint16_t)less(1000, c->gpu[f->gpu_at + i]);
+        uint32_t at = i;
+        for (; at > 0 && sorted[at - 1] < here; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = here;
+    }
+    for (uint32_t i = 0; i < f->spec.gpus; i++)
+        h = mix(h, sorted[i]);
+    for (size_t i = 0; i < f->custom.n; i++)
+        h = mix(h, custom_left(c, f, i));
+    state.most = f->spec.gpus ? sorted[0] : 0;
+    state.hash = h;
+    return state;
+}
+
+static bool same_state(const struct cluster *c, const struct shelves *s, const struct shelf *shelf,
+                       const struct shelf *state, uint32_t node)
+{
+    if (shelf->hash != state->hash || shelf->kind != state->kind ||
+        shelf->usable != state->usable || shelf->cpu != state->cpu ||
+        shelf->memory != state->memory || shelf->disk != state->disk || shelf->gpu != state->gpu)
+        return false;
+    const struct form *a = cluster_form(c, shelf->root), *b = cluster_form(c, node);
+    if (a->spec.gpus && memcmp(&s->free_milli[a->gpu_at], &s->free_milli[b->gpu_at],
+                               a->spec.gpus * sizeof *s->free_milli) != 0)
+        return false;
+    for (size_t i = 0; i < a->custom.n; i++)
+        if (custom_left(c, a, i) != custom_left(c, b, i))
+            return false;
+    return true;
+}
+
+/* ---- shelves ---- */
+
+static void rehash(struct shelves *s)
+{
+    s->n_buckets = s->cap * 2;
+    s->buckets = mem_resize(s->buckets, sizeof *s->buckets * s->n_buckets);
+    for (uint32_t i = 0; i < s->n_buckets; i++)
+        s->buckets[i] = SHELF_NONE;
+    for (uint32_t i = 0; i < s->n_live; i++) {
+        struct shelf *shelf = &s->at[s->live[i]];
+        uint32_t *bucket = &s->buckets[shelf->hash & (s->n_buckets - 1)];
+        shelf->next = *bucket;
+        *bucket = s->live[i];
+    }
+}
+
+static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
+{
+    uint32_t at = s->spare;
+    if (at != SHELF_NONE) {
+        s->spare = s->at[at].next;
+    } else {
+        if (s->n == s->cap) {
+            s->cap = s->cap ? s->cap * 2 : 16;
+            s->at = mem_resize(s->at, sizeof *s->at * s->cap);
+            s->live = mem_resize(s->live, sizeof *s->live * s->cap);
+            rehash(s);
+        }
+        at = s->n++;
+    }
+    struct shelf *shelf = &s->at[at];
+    uint32_t *bucket = &s->buckets[state->hash & (s->n_buckets - 1)];
+    *shelf = *state;
+    shelf->root = shelf->first = SHELF_NONE;
+    shelf->next = *bucket;
+    *bucket = at;
+    shelf->live_at = s->n_live;
+    s->live[s->n_live++] = at;
+    return at;
+}
+
+static void remove_shelf(struct shelves *s, uint32_t at)
+{
+    struct shelf *shelf = &s->at[at];
+    uint32_t *link = &s->buckets[shelf->hash & (s->n_buckets - 1)];
+    while (*link != at)
+        link = &s->at[*link].next;
+    *link = shelf->next;
+    uint32_t last = s->live[--s->n_live];
+    s->live[shelf->live_at] = last;
+    s->at[last].live_at = shelf->live_at;
+    shelf->next = s->spare;
+    s->spare = at;
+}
+
+static void take_off(struct shelves *s, uint32_t node)
+{
+    uint32_t at = s->of[node];
+    struct shelf *shelf = &s->at[at];
+    tree_remove(s, &shelf->root, node);
+    if (--shelf->n == 0)
+        remove_shelf(s, at);
+    else if (shelf->first == node)
+        shelf->first = shelves_after(s, shelf, node);
+}
+
+static void put_on(const struct cluster *c, struct shelves *s, uint32_t node)
+{
+    struct shelf state = state_of(c, s, node);
+    uint32_t at = s->n_buckets ? s->buckets[state.hash & (s->n_buckets - 1)] : SHELF_NONE;
+    while (at != SHELF_NONE && !same_state(c, s, &s->at[at], &state, node))
+        at = s->at[at].next;
+    if (at == SHELF_NONE)
+        at = add_shelf(s, &state);
+    struct shelf *shelf = &s->at[at];
+    tree_add(s, &shelf->root, node);
+    shelf->n++;
+    if (node < shelf->first)
+        shelf->first = node;
+    s->of[node] = at;
+}
+
+static void make_all(const struct cluster *c, struct shelves *s)
+{
+    struct layout *l = c->layout;
+    if (!l->kinds)
+        l->kinds = kinds_create(l);
+    size_t per_node = sizeof(uint32_t) * l->n + 1;
+    shelves_forget(s);
+    s->stale = false;
+    s->n_nodes = l->n;
+    s->of = mem_new(per_node);
+    s->left = mem_new(per_node);
+    s->right = mem_new(per_node);
+    s->dirty = mem_new(per_node);
+    s->is_dirty = mem_new((size_t)l->n + 1);
+    s->free_milli = mem_new(sizeof *s->free_milli * l->n_gpu + 1);
+    s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    s->kind_fits = mem_new(sizeof *s->kind_fits * l->kinds->n + 1);
+    for (uint32_t i = 0; i < l->n; i++)
+        put_on(c, s, i);
+}
+
+struct shelves *shelves_of(const struct cluster *c)
+{
+    struct shelves *s = c->shelves;
+    if (s->stale)
+        make_all(c, s);
+    if (!s->n_dirty)
+        return s;
+    /* All of them go first: a shelf's state is read from a node on it, which must be as it was. */
+    for (uint32_t i = 0; i < s->n_dirty; i++)
+        take_off(s, s->dirty[i]);
+    for (uint32_t i = 0; i < s->n_dirty; i++) {
+        s->is_dirty[s->dirty[i]] = 0;
+        put_on(c, s, s->dirty[i]);
+    }
+    s->n_dirty = 0;
+    return s;
+}

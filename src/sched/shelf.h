@@ -1,0 +1,64 @@
+/* Shelves: the nodes of a cluster by equal state, so that a decision looks at states, not at nodes.
+ *
+ * Nodes on one shelf are of one kind, equally usable, and have the same amounts and devices free:
+ * for a unit of tasks that asks for nothing else (no port, no name, nobody to keep apart from), one
+ * of them is as good as the other, and the lowest is taken. What a node was before plays no part.
+ */
+#ifndef SCHED_SHELF_H
+#define SCHED_SHELF_H
+
+#include "sched/kinds.h"
+
+#define SHELF_NONE UINT32_MAX
+
+struct shelf {
+    uint64_t hash;
+    uint32_t kind;
+    bool usable;
+    uint64_t cpu, memory, disk, gpu; /* free */
+    uint32_t idle;                   /* devices nobody uses */
+    uint32_t most;                   /* free of the freest device, milli */
+    uint32_t first, n;               /* the lowest node on it; how many */
+    uint32_t root;                   /* of the tree of its nodes: any of them, for a look */
+    uint32_t live_at, next;          /* position in live[]; in its bucket, or of the free ones */
+    uint64_t asked, units;           /* what the group of that stamp was told last (choice.c) */
+};
+
+struct shelves {
+    struct shelf *at;
+    uint32_t n, cap, spare;       /* slots; the first free one */
+    uint32_t *live, n_live;       /* positions of shelves with nodes, in no order */
+    uint32_t *buckets, n_buckets; /* by hash */
+    uint32_t *of, *left, *right;  /* of each node: its shelf; its children in the shelf's tree */
+    uint16_t *free_milli;         /* of each device, those of a node sorted downwards */
+    uint32_t *dirty, n_dirty;     /* nodes that changed since they were put on their shelf */
+    uint8_t *is_dirty;
+    uint32_t n_nodes;
+    bool stale; /* made anew on the next look: nodes came, or all of them changed */
+    uint64_t stamps;
+    uint64_t
+        *kind_asked; /* per kind: the stamp of the last group that asked, and what it was told */
+    bool *kind_fits;
+};
+
+struct cluster;
+struct shelves *shelves_create(void);
+struct shelves *shelves_copy(const struct shelves *, const struct layout *);
+void shelves_destroy(struct shelves *);
+
+/* All shelves of the cluster as it is now. They are kept by the cluster and brought up to date
+ * here, so this is needed after every change and before every look; valid until the next change. */
+struct shelves *shelves_of(const struct cluster *);
+/* The node's state is not what it was. */
+static inline void shelves_touch(struct shelves *s, uint32_t node)
+{
+    if (s->stale || s->is_dirty[node])
+        return;
+    s->is_dirty[node] = 1;
+    s->dirty[s->n_dirty++] = node;
+}
+void shelves_forget(struct shelves *); /* all of it is to be made anew */
+/* The next node on the shelf after this one, or SHELF_NONE. */
+uint32_t shelves_after(const struct shelves *, const struct shelf *, uint32_t node);
+
+#endif
