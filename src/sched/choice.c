@@ -13,7 +13,8 @@ struct ask {
     const struct group *group; /* NULL: all of them, whole; a node then holds 1 or 0 */
     struct shelves *shelves;
     uint32_t left;
-    bool each; /* nodes of a shelf may differ */
+    bool each;      /* nodes of a shelf may differ */
+    uint32_t level; /* where shelves begin that may do */
 };
 
 struct rank { /* of a node; the least is the best */
@@ -38,15 +39,14 @@ static bool better(const struct rank *a, const struct rank *b)
 static bool fits_kind(struct shelves *s, const struct crew *crew, const struct group *g,
                       const struct shelf *shelf)
 {
-    if (s->kind_asked[shelf->kind] != g->stamp) {
+    if (s->kind_asked[shelf->kind] >> 1 != g->stamp) {
         const struct layout *l = crew->cluster->layout;
         bool fits = true;
         for (size_t i = 0; i < g->n_members && fits; i++)
             fits = want_fits_kind(g->members[i].want, l->kinds, l->forms[shelf->root]);
-        s->kind_asked[shelf->kind] = g->stamp;
-        s->kind_fits[shelf->kind] = fits;
+        s->kind_asked[shelf->kind] = g->stamp << 1 | fits;
     }
-    return s->kind_fits[shelf->kind];
+    return s->kind_asked[shelf->kind] & 1;
 }
 
 /* What every node of the shelf could hold as far as its state says. */
@@ -163,8 +163,9 @@ static struct choice best_of(const struct ask *ask)
         for (uint32_t i = 0; i < crew->n_among; i++)
             look_at_node(ask, crew->among[i], &best);
     else
-        for (uint32_t i = 0; i < s->n_live; i++)
-            look_at_shelf(ask, &s->at[s->live[i]], &best);
+        for (uint32_t i = shelves_next(s, SHELF_NONE, ask->level); i != SHELF_NONE;
+             i = shelves_next(s, i, 0))
+            look_at_shelf(ask, &s->at[i], &best);
     return (struct choice){ .node = best.node, .units = (uint32_t)best.units };
 }
 
@@ -174,6 +175,7 @@ static struct ask ask_for(const struct crew *crew, const struct group *g, uint32
                          .group = g,
                          .shelves = shelves_of(crew->cluster),
                          .left = left,
+                         .level = shelf_level(g->devices, g->share),
                          .each = g->picky || g->has_ports || g->skip };
 }
 
@@ -186,8 +188,11 @@ struct choice choice_for(const struct crew *crew, const struct group *g, uint32_
 uint32_t choice_for_all(const struct crew *crew)
 {
     struct ask ask = { .crew = crew, .shelves = shelves_of(crew->cluster) };
-    for (size_t i = 0; i < crew->n_groups; i++)
+    for (size_t i = 0; i < crew->n_groups; i++) {
+        uint32_t level = shelf_level(crew->groups[i].devices, crew->groups[i].share);
+        ask.level = level > ask.level ? level : ask.level;
         ask.each = ask.each || crew->groups[i].picky || crew->groups[i].has_ports;
+    }
     return best_of(&ask).node;
 }
 
@@ -216,7 +221,8 @@ uint32_t choice_count(const struct crew *crew, const struct group *g, uint32_t m
 
 struct spots choice_spots(const struct crew *crew, const struct group *g, bool each)
 {
-    return (struct spots){ .crew = crew, .each = each || (g && g->picky) };
+    each = each || (g && g->picky);
+    return (struct spots){ .crew = crew, .each = each, .at = each || crew->among ? 0 : SHELF_NONE };
 }
 
 bool spots_next(struct spots *spots, uint32_t *node, uint32_t *n)
@@ -233,9 +239,10 @@ bool spots_next(struct spots *spots, uint32_t *node, uint32_t *n)
             return false;
         *node = spots->at++;
     } else {
-        if (spots->at == s->n_live)
+        spots->at = shelves_next(s, spots->at, 0);
+        if (spots->at == SHELF_NONE)
             return false;
-        const struct shelf *shelf = &s->at[s->live[spots->at++]];
+        const struct shelf *shelf = &s->at[spots->at];
         *node = shelf->first;
         *n = shelf->n;
     }

@@ -300,8 +300,8 @@ static uint32_t first_unusable(const struct cluster *c, uint32_t *n)
     const struct shelves *s = shelves_of(c);
     uint32_t first = UINT32_MAX;
     *n = 0;
-    for (uint32_t i = 0; i < s->n_live; i++) {
-        const struct shelf *shelf = &s->at[s->live[i]];
+    for (uint32_t i = shelves_next(s, SHELF_NONE, 0); i != SHELF_NONE; i = shelves_next(s, i, 0)) {
+        const struct shelf *shelf = &s->at[i];
         if (shelf->usable)
             continue;
         first = shelf->first < first ? shelf->first : first;

@@ -4,7 +4,8 @@
  * puts them where they now belong, so that taking eight tasks on a node costs one move. The nodes
  * of a shelf form a treap in arrays of the cluster (a clone is a few copies of memory) whose
  * priorities are a hash of the position: what it looks like depends on which nodes are in it, not
- * on the order they came in. Nothing a caller decides may depend on the order of live[]: that does.
+ * on the order they came in. Nothing a caller decides may depend on the order of shelves: that
+ * does.
  */
 #include "sched/shelf.h"
 
@@ -13,11 +14,17 @@
 
 #include <string.h>
 
+static void clear(struct shelves *s, uint64_t stamps)
+{
+    *s = (struct shelves){ .stale = true, .spare = SHELF_NONE, .stamps = stamps };
+    for (uint32_t i = 0; i < SHELF_LEVELS; i++)
+        s->levels[i] = SHELF_NONE;
+}
+
 struct shelves *shelves_create(void)
 {
     struct shelves *s = mem_new(sizeof *s);
-    s->stale = true;
-    s->spare = SHELF_NONE;
+    clear(s, 0);
     return s;
 }
 
@@ -29,43 +36,40 @@ static void *copy_of(const void *from, size_t used, size_t room)
     return to;
 }
 
+/* One piece of memory for what is kept of each node. */
+static void share_out(struct shelves *s)
+{
+    s->left = s->of + s->n_nodes;
+    s->right = s->left + s->n_nodes;
+    s->dirty = s->right + s->n_nodes;
+}
+
 struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
 {
-    if (from->stale)
-        return shelves_create();
     struct shelves *s = mem_new(sizeof *s);
     size_t per_node = sizeof(uint32_t) * from->n_nodes;
     *s = *from;
     s->at = copy_of(from->at, sizeof *s->at * from->n, sizeof *s->at * from->cap);
-    s->live = copy_of(from->live, sizeof *s->live * from->n_live, sizeof *s->live * from->cap);
     s->buckets = copy_of(from->buckets, sizeof *s->buckets * from->n_buckets,
                          sizeof *s->buckets * from->n_buckets);
-    s->of = copy_of(from->of, per_node, per_node);
-    s->left = copy_of(from->left, per_node, per_node);
-    s->right = copy_of(from->right, per_node, per_node);
+    s->of = copy_of(from->of, 3 * per_node, 4 * per_node);
+    share_out(s);
+    s->is_dirty = mem_new(from->n_nodes + 1);
     s->free_milli = copy_of(from->free_milli, sizeof *s->free_milli * l->n_gpu,
                             sizeof *s->free_milli * l->n_gpu);
-    s->dirty = copy_of(from->dirty, sizeof *s->dirty * from->n_dirty, per_node);
-    s->is_dirty = copy_of(from->is_dirty, from->n_nodes, from->n_nodes);
     s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
-    s->kind_fits = mem_new(sizeof *s->kind_fits * l->kinds->n + 1);
     return s;
 }
 
 void shelves_forget(struct shelves *s)
 {
     free(s->at);
-    free(s->live);
     free(s->buckets);
     free(s->of);
-    free(s->left);
-    free(s->right);
-    free(s->free_milli);
-    free(s->dirty);
     free(s->is_dirty);
+    free(s->free_milli);
     free(s->kind_asked);
-    free(s->kind_fits);
-    *s = (struct shelves){ .stale = true, .spare = SHELF_NONE, .stamps = s->stamps };
+    clear(s, s->stamps);
 }
 
 void shelves_destroy(struct shelves *s)
@@ -207,17 +211,36 @@ static bool same_state(const struct cluster *c, const struct shelves *s, const s
 
 /* ---- shelves ---- */
 
+uint32_t shelf_level(uint32_t whole, uint32_t milli)
+{
+    uint32_t most = SHELF_LEVELS - 1 - SHELF_PARTS;
+    if (whole)
+        return SHELF_PARTS + (whole < most ? whole : most);
+    return (milli * SHELF_PARTS + 999) / 1000;
+}
+
+uint32_t shelves_next(const struct shelves *s, uint32_t at, uint32_t level)
+{
+    if (at != SHELF_NONE) {
+        if (s->at[at].after != SHELF_NONE)
+            return s->at[at].after;
+        level = shelf_level(s->at[at].idle, s->at[at].most) + 1;
+    }
+    while (level < SHELF_LEVELS && s->levels[level] == SHELF_NONE)
+        level++;
+    return level < SHELF_LEVELS ? s->levels[level] : SHELF_NONE;
+}
+
 static void rehash(struct shelves *s)
 {
     s->n_buckets = s->cap * 2;
     s->buckets = mem_resize(s->buckets, sizeof *s->buckets * s->n_buckets);
     for (uint32_t i = 0; i < s->n_buckets; i++)
         s->buckets[i] = SHELF_NONE;
-    for (uint32_t i = 0; i < s->n_live; i++) {
-        struct shelf *shelf = &s->at[s->live[i]];
-        uint32_t *bucket = &s->buckets[shelf->hash & (s->n_buckets - 1)];
-        shelf->next = *bucket;
-        *bucket = s->live[i];
+    for (uint32_t i = 0; i < s->n; i++) { /* none is spare when more are needed */
+        uint32_t *bucket = &s->buckets[s->at[i].hash & (s->n_buckets - 1)];
+        s->at[i].next = *bucket;
+        *bucket = i;
     }
 }
 
@@ -230,7 +253,6 @@ static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
         if (s->n == s->cap) {
             s->cap = s->cap ? s->cap * 2 : 16;
             s->at = mem_resize(s->at, sizeof *s->at * s->cap);
-            s->live = mem_resize(s->live, sizeof *s->live * s->cap);
             rehash(s);
         }
         at = s->n++;
@@ -241,8 +263,12 @@ static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
     shelf->root = shelf->first = SHELF_NONE;
     shelf->next = *bucket;
     *bucket = at;
-    shelf->live_at = s->n_live;
-    s->live[s->n_live++] = at;
+    uint32_t *level = &s->levels[shelf_level(shelf->idle, shelf->most)];
+    shelf->before = SHELF_NONE;
+    shelf->after = *level;
+    if (*level != SHELF_NONE)
+        s->at[*level].before = at;
+    *level = at;
     return at;
 }
 
@@ -253,9 +279,12 @@ static void remove_shelf(struct shelves *s, uint32_t at)
     while (*link != at)
         link = &s->at[*link].next;
     *link = shelf->next;
-    uint32_t last = s->live[--s->n_live];
-    s->live[shelf->live_at] = last;
-    s->at[last].live_at = shelf->live_at;
+    if (shelf->after != SHELF_NONE)
+        s->at[shelf->after].before = shelf->before;
+    if (shelf->before != SHELF_NONE)
+        s->at[shelf->before].after = shelf->after;
+    else
+        s->levels[shelf_level(shelf->idle, shelf->most)] = shelf->after;
     shelf->next = s->spare;
     s->spare = at;
 }
@@ -292,18 +321,14 @@ static void make_all(const struct cluster *c, struct shelves *s)
     struct layout *l = c->layout;
     if (!l->kinds)
         l->kinds = kinds_create(l);
-    size_t per_node = sizeof(uint32_t) * l->n + 1;
     shelves_forget(s);
     s->stale = false;
     s->n_nodes = l->n;
-    s->of = mem_new(per_node);
-    s->left = mem_new(per_node);
-    s->right = mem_new(per_node);
-    s->dirty = mem_new(per_node);
+    s->of = mem_new(4 * sizeof(uint32_t) * l->n + 1);
+    share_out(s);
     s->is_dirty = mem_new((size_t)l->n + 1);
     s->free_milli = mem_new(sizeof *s->free_milli * l->n_gpu + 1);
     s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
-    s->kind_fits = mem_new(sizeof *s->kind_fits * l->kinds->n + 1);
     for (uint32_t i = 0; i < l->n; i++)
         put_on(c, s, i);
 }

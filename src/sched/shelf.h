@@ -12,33 +12,37 @@
 #define SHELF_NONE UINT32_MAX
 
 struct shelf {
-    uint64_t hash;
     uint32_t kind;
     bool usable;
-    uint64_t cpu, memory, disk, gpu; /* free */
     uint32_t idle;                   /* devices nobody uses */
     uint32_t most;                   /* free of the freest device, milli */
+    uint64_t cpu, memory, disk, gpu; /* free */
+    uint64_t asked, units;           /* what the group of that stamp was told last (choice.c) */
     uint32_t first, n;               /* the lowest node on it; how many */
     uint32_t root;                   /* of the tree of its nodes: any of them, for a look */
-    uint32_t live_at, next;          /* position in live[]; in its bucket, or of the free ones */
-    uint64_t asked, units;           /* what the group of that stamp was told last (choice.c) */
+    uint32_t before, after;          /* shelves of the same level */
+    uint32_t next;                   /* in its bucket, or of the spare ones */
+    uint64_t hash;
 };
+
+/* Shelves stand on levels by what devices have free: none, parts of one, so many whole ones. Who
+ * needs devices begins on the level where they are to be had. */
+#define SHELF_PARTS  16u
+#define SHELF_LEVELS 32u
 
 struct shelves {
     struct shelf *at;
-    uint32_t n, cap, spare;       /* slots; the first free one */
-    uint32_t *live, n_live;       /* positions of shelves with nodes, in no order */
-    uint32_t *buckets, n_buckets; /* by hash */
-    uint32_t *of, *left, *right;  /* of each node: its shelf; its children in the shelf's tree */
-    uint16_t *free_milli;         /* of each device, those of a node sorted downwards */
-    uint32_t *dirty, n_dirty;     /* nodes that changed since they were put on their shelf */
+    uint32_t n, cap, spare;        /* slots; the first free one */
+    uint32_t levels[SHELF_LEVELS]; /* the first shelf of each; they are in no order */
+    uint32_t *buckets, n_buckets;  /* by hash */
+    uint32_t *of, *left, *right;   /* of each node: its shelf; its children in the shelf's tree */
+    uint32_t *dirty, n_dirty;      /* nodes that changed since they were put on their shelf */
     uint8_t *is_dirty;
+    uint16_t *free_milli; /* of each device, those of a node sorted downwards */
     uint32_t n_nodes;
     bool stale; /* made anew on the next look: nodes came, or all of them changed */
     uint64_t stamps;
-    uint64_t
-        *kind_asked; /* per kind: the stamp of the last group that asked, and what it was told */
-    bool *kind_fits;
+    uint64_t *kind_asked; /* per kind: twice the stamp of the last group that asked, + 1: fits */
 };
 
 struct cluster;
@@ -58,6 +62,10 @@ static inline void shelves_touch(struct shelves *s, uint32_t node)
     s->dirty[s->n_dirty++] = node;
 }
 void shelves_forget(struct shelves *); /* all of it is to be made anew */
+/* The lowest level on which a node with so many whole devices, or so much of one, can be. */
+uint32_t shelf_level(uint32_t whole, uint32_t milli);
+/* The shelf after this one, from that level up; both from and to SHELF_NONE at the ends. */
+uint32_t shelves_next(const struct shelves *, uint32_t at, uint32_t level);
 /* The next node on the shelf after this one, or SHELF_NONE. */
 uint32_t shelves_after(const struct shelves *, const struct shelf *, uint32_t node);
 
