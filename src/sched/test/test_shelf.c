@@ -109,13 +109,18 @@ static struct job_spec *random_job(struct game *g)
 
 /* ---- a recount ---- */
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool equal_state(const struct cluster *c, uint32_t a, uint32_t b)
 {
     const struct form *x = cluster_form(c, a), *y = cluster_form(c, b);
     const struct node *m = &c->nodes[a], *n = &c->nodes[b];
     uint32_t count[1001] = { 0 };
     if (strcmp(x->spec.gpu_type, y->spec.gpu_type) != 0 || x->spec.gpus != y->spec.gpus ||
-        strcmp(pairs_get(&x->spec.labels, "pool"), pairs_get(&y->spec.labels, "pool")) != 0 ||
+        !same_text(pairs_get(&x->spec.labels, "pool"), pairs_get(&y->spec.labels, "pool")) ||
         x->custom.n != y->custom.n || node_usable(m) != node_usable(n) ||
         x->spec.cpu_milli - m->cpu != y->spec.cpu_milli - n->cpu ||
         x->spec.memory - m->memory != y->spec.memory - n->memory ||
