@@ -54,8 +54,8 @@ static uint64_t count_units(struct shelves *s, const struct crew *crew, const st
                             const struct shelf *shelf)
 {
     uint64_t units = g->apart ? 1 : UINT32_MAX;
-    if (!shelf->usable || shelf->cpu < g->cpu || shelf->idle < g->devices ||
-        shelf->most < g->share || !fits_kind(s, crew, g, shelf))
+    if (!shelf->usable || shelf->cpu < g->cpu || shelf->memory < g->memory ||
+        shelf->idle < g->devices || shelf->most < g->share || !fits_kind(s, crew, g, shelf))
         return 0;
     for (size_t i = 0; i < g->n_demands && units; i++) {
         const struct demand *d = &g->demands[i];
@@ -200,21 +200,20 @@ uint32_t choice_count(const struct crew *crew, const struct group *g, uint32_t m
 {
     const struct ask ask = ask_for(crew, g, most);
     struct shelves *s = ask.shelves;
-    struct spots spots = choice_spots(crew, g, g->pin != SHELF_NONE);
     uint64_t found = 0;
-    uint32_t node, n;
-    while (found < most && spots_next(&spots, &node, &n)) {
-        struct shelf *shelf = &s->at[s->of[node]];
+    if (g->pin != SHELF_NONE)
+        return exactly(&ask, g->pin) < most ? (uint32_t)exactly(&ask, g->pin) : most;
+    for (uint32_t i = 0; i < crew->n_among && found < most; i++)
+        found += exactly(&ask, crew->among[i]);
+    for (uint32_t at = crew->among ? SHELF_NONE : shelves_next(s, SHELF_NONE, ask.level);
+         at != SHELF_NONE && found < most; at = shelves_next(s, at, 0)) {
+        struct shelf *shelf = &s->at[at];
         uint64_t units = bound(&ask, shelf);
-        if (!units)
-            continue;
         if (!ask.each)
-            found += units * n;
-        else if (n == 1)
+            found += units * shelf->n;
+        for (uint32_t node = shelf->first; ask.each && units && node != SHELF_NONE && found < most;
+             node = shelves_after(s, shelf, node))
             found += exactly(&ask, node);
-        else
-            for (; node != SHELF_NONE && found < most; node = shelves_after(s, shelf, node))
-                found += exactly(&ask, node);
     }
     return found < most ? (uint32_t)found : most;
 }

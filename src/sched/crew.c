@@ -72,6 +72,7 @@ static void group_finish(struct crew *crew, struct group *g)
     for (size_t i = 0; i < g->n_demands; i++) {
         const struct demand *d = &g->demands[i];
         g->cpu = d->kind == DEMAND_CPU ? d->need : g->cpu;
+        g->memory = d->kind == DEMAND_MEMORY ? d->need : g->memory;
         g->devices = d->kind == DEMAND_GPU ? (uint32_t)(d->need / 1000) : g->devices;
         g->share = d->kind == DEMAND_SHARE && d->one_device ? (uint32_t)d->need : g->share;
         g->has_ports = g->has_ports || d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;

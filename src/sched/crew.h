@@ -26,9 +26,9 @@ struct group {
     bool spread, apart;
     bool nothing; /* asks for no amount */
     bool has_ports, has_static_ports;
-    bool picky;     /* of nodes in equal state one may be allowed and the other not */
-    uint64_t stamp; /* whose answers those are that shelves remember */
-    uint64_t cpu;   /* the least that a node must have for a unit: a first look */
+    bool picky;           /* of nodes in equal state one may be allowed and the other not */
+    uint64_t stamp;       /* whose answers those are that shelves remember */
+    uint64_t cpu, memory; /* the least that a node must have for a unit: a first look */
     uint32_t devices, share;
     uint32_t *on;   /* units per node; only with spread or apart */
     uint8_t *skip;  /* nodes on which a unit did not fit against the count; or NULL */

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#define SMALL 64u /* tasks that are placed without counting first whether they fit */
+
 /* Places units of the group until it has `upto` of them. */
 static bool fill(struct crew *crew, struct group *g, uint32_t upto)
 {
@@ -182,7 +184,8 @@ static bool filling_is_certain(const struct crew *crew)
 
 static enum gang_answer place(struct crew *crew)
 {
-    if (fill_one_node(crew) || fill_all(crew))
+    /* Of a single group the node that takes most is the one that takes all. */
+    if ((crew->n_groups > 1 && fill_one_node(crew)) || fill_all(crew))
         return GANG_PLACED;
     fit_back(crew, 0);
     enum search_answer found = filling_is_certain(crew) ? SEARCH_NONE : search_places(crew, false);
@@ -196,7 +199,8 @@ static enum gang_answer place(struct crew *crew)
 enum gang_answer gang_place(struct crew *crew)
 {
     struct shortage s;
-    if (shortage_find(crew, &s))
+    bool small = filling_is_certain(crew) && crew->n_places <= SMALL;
+    if (!small && shortage_find(crew, &s))
         return GANG_NO_ROOM;
     crew_seat(crew);
     enum gang_answer answer = place(crew);

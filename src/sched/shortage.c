@@ -156,12 +156,14 @@ static bool total_is_short(const struct crew *crew, const struct demand *d, stru
             continue;
         uint64_t free = demand_free(crew->cluster, node, d);
         s->free = plus(s->free, times(free, n));
+        if (s->free >= d->need)
+            return false;
         if (s->node == UINT32_MAX || free > s->best || (free == s->best && node < s->node)) {
             s->best = s->largest = free;
             s->node = node;
         }
     }
-    return s->free < d->need;
+    return true;
 }
 
 static uint32_t roles_asking(const struct member *members, size_t n, const struct demand *d,
@@ -182,13 +184,16 @@ static uint32_t roles_asking(const struct member *members, size_t n, const struc
 
 bool shortage_find(const struct crew *crew, struct shortage *s)
 {
-    size_t n_members = 0, n_demands;
+    size_t n_members = 0, n_demands, asking = 0;
     for (size_t i = 0; i < crew->n_groups; i++) {
         const struct group *g = &crew->groups[i];
         n_members += g->n_members;
+        asking += g->least > 0;
         if (shortage_of_group(crew, g, g->least, s))
             return true;
     }
+    if (asking < 2)
+        return false; /* there are units enough, so there is enough of each thing */
     struct member *all = ARENA_ARRAY(crew->arena, n_members, struct member);
     n_members = 0;
     for (size_t i = 0; i < crew->n_groups; i++)
