@@ -49,13 +49,20 @@ static bool fits_kind(struct shelves *s, const struct crew *crew, const struct g
     return s->kind_asked[shelf->kind] & 1;
 }
 
+/* One unit, as far as the shelf itself tells; where the group is plain, that is all of it. */
+static bool may_hold(struct shelves *s, const struct crew *crew, const struct group *g,
+                     const struct shelf *shelf)
+{
+    return shelf->usable && shelf->cpu >= g->cpu && shelf->memory >= g->memory &&
+           shelf->idle >= g->devices && shelf->most >= g->share && fits_kind(s, crew, g, shelf);
+}
+
 /* What every node of the shelf could hold as far as its state says. */
 static uint64_t count_units(struct shelves *s, const struct crew *crew, const struct group *g,
                             const struct shelf *shelf)
 {
     uint64_t units = g->apart ? 1 : UINT32_MAX;
-    if (!shelf->usable || shelf->cpu < g->cpu || shelf->memory < g->memory ||
-        shelf->idle < g->devices || shelf->most < g->share || !fits_kind(s, crew, g, shelf))
+    if (!may_hold(s, crew, g, shelf))
         return 0;
     for (size_t i = 0; i < g->n_demands && units; i++) {
         const struct demand *d = &g->demands[i];
@@ -93,6 +100,8 @@ static bool sums_fit(const struct crew *crew, const struct shelf *shelf)
 
 static uint64_t bound(const struct ask *ask, struct shelf *shelf)
 {
+    if (ask->group && ask->group->plain && ask->left == 1)
+        return may_hold(ask->shelves, ask->crew, ask->group, shelf) ? 1 : 0;
     if (ask->group) {
         uint64_t units = shelf_units(ask->shelves, ask->crew, ask->group, shelf);
         return units < ask->left ? units : ask->left;

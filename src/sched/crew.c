@@ -69,12 +69,15 @@ static void group_finish(struct crew *crew, struct group *g)
     g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
     g->nothing = true;
     g->stamp = ++shelves->stamps;
+    g->plain = true;
     for (size_t i = 0; i < g->n_demands; i++) {
         const struct demand *d = &g->demands[i];
         g->cpu = d->kind == DEMAND_CPU ? d->need : g->cpu;
         g->memory = d->kind == DEMAND_MEMORY ? d->need : g->memory;
         g->devices = d->kind == DEMAND_GPU ? (uint32_t)(d->need / 1000) : g->devices;
         g->share = d->kind == DEMAND_SHARE && d->one_device ? (uint32_t)d->need : g->share;
+        g->plain = g->plain && d->kind != DEMAND_DISK && d->kind != DEMAND_CUSTOM &&
+                   (d->kind != DEMAND_SHARE || d->one_device);
         g->has_ports = g->has_ports || d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;
     }
     for (size_t i = 0; i < g->n_members; i++) {

@@ -28,6 +28,7 @@ struct group {
     bool has_ports, has_static_ports;
     bool picky;           /* of nodes in equal state one may be allowed and the other not */
     uint64_t stamp;       /* whose answers those are that shelves remember */
+    bool plain;           /* a unit asks for no more than the next five, and ports */
     uint64_t cpu, memory; /* the least that a node must have for a unit: a first look */
     uint32_t devices, share;
     uint32_t *on;   /* units per node; only with spread or apart */
