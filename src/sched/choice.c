@@ -205,6 +205,13 @@ uint32_t choice_for_all(const struct crew *crew)
     return best_of(&ask).node;
 }
 
+uint32_t choice_units(const struct crew *crew, const struct group *g, uint32_t node, uint32_t most)
+{
+    const struct ask ask = ask_for(crew, g, most);
+    uint64_t units = bound(&ask, &ask.shelves->at[ask.shelves->of[node]]);
+    return (uint32_t)(units && ask.each ? exactly(&ask, node) : units);
+}
+
 uint32_t choice_count(const struct crew *crew, const struct group *g, uint32_t most)
 {
     const struct ask ask = ask_for(crew, g, most);

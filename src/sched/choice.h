@@ -12,6 +12,8 @@ struct choice {
 struct choice choice_for(const struct crew *, const struct group *, uint32_t left);
 /* The fullest node that may hold all units of all groups, or SHELF_NONE. */
 uint32_t choice_for_all(const struct crew *);
+/* Units of the group that one node holds now, counted up to `most`. */
+uint32_t choice_units(const struct crew *, const struct group *, uint32_t node, uint32_t most);
 /* How many units of the group fit where it is now, counted up to `most`. */
 uint32_t choice_count(const struct crew *, const struct group *, uint32_t most);
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "sched/nodes.h"
+#include "sched/topology.h"
 
 #include <string.h>
 
@@ -92,14 +93,21 @@ static void move_slots(struct cluster *c, const struct form *f, const struct for
                before->custom.n * sizeof *c->custom);
 }
 
-uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
+/* The layout for changing it: shelves are made anew afterwards. */
+static struct layout *own_layout(struct cluster *c)
 {
     if (c->layout->refs > 1) {
         struct layout *own = layout_copy(c->layout);
         c->layout->refs--;
         c->layout = own;
     }
-    struct layout *l = c->layout;
+    shelves_forget(c->shelves);
+    return c->layout;
+}
+
+uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
+{
+    struct layout *l = own_layout(c);
     const struct layout was = *l;
     uint32_t known = layout_find(l, spec->name);
     struct form *before = known == UINT32_MAX ? NULL : l->forms[known];
@@ -118,8 +126,33 @@ uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
         c->nodes[at].up = true;
     }
     count_idle(c, at);
-    shelves_forget(c->shelves);
     return at;
+}
+
+int cluster_set_levels(struct cluster *c, const struct words *levels, struct err *err)
+{
+    struct topology *t = topology_create(c->layout, levels);
+    int rc = topology_check(t, c->layout, err);
+    topology_destroy(t);
+    if (rc == 0)
+        layout_set_levels(own_layout(c), levels);
+    return rc;
+}
+
+int cluster_check_levels(const struct cluster *c, struct err *err)
+{
+    return topology_check(cluster_topology(c), c->layout, err);
+}
+
+bool cluster_has_level(const struct cluster *c, const char *name)
+{
+    return topology_level(cluster_topology(c), name) != DOMAIN_NONE;
+}
+
+const struct topology *cluster_topology(const struct cluster *c)
+{
+    layout_settle(c->layout);
+    return c->layout->topology;
 }
 
 void cluster_set_up(struct cluster *c, uint32_t node, bool up)

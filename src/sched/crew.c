@@ -179,16 +179,37 @@ static void collect_named(struct crew *crew)
     uint32_t n = 0;
     if (!names->n)
         return;
-    crew->among = ARENA_ARRAY(crew->arena, names->n, uint32_t);
+    crew->named = ARENA_ARRAY(crew->arena, names->n, uint32_t);
     for (size_t i = 0; i < names->n; i++) {
         uint32_t node = cluster_find(crew->cluster, names->at[i]);
         if (node != UINT32_MAX)
-            crew->among[n++] = node;
+            crew->named[n++] = node;
     }
-    qsort(crew->among, n, sizeof *crew->among, by_position);
+    qsort(crew->named, n, sizeof *crew->named, by_position);
     for (uint32_t i = 0; i < n; i++)
-        if (i == 0 || crew->among[i] != crew->among[i - 1])
-            crew->among[crew->n_among++] = crew->among[i];
+        if (i == 0 || crew->named[i] != crew->named[i - 1])
+            crew->named[crew->n_named++] = crew->named[i];
+}
+
+void crew_within(struct crew *crew, const struct level *level, uint32_t domain)
+{
+    crew->level = level;
+    crew->domain = domain;
+    crew->among = crew->named;
+    crew->n_among = crew->n_named;
+    if (!level)
+        return;
+    const struct domain *d = &level->domains[domain];
+    crew->among = &level->nodes[d->at];
+    crew->n_among = d->n;
+    if (!crew->named)
+        return;
+    uint32_t *both = ARENA_ARRAY(crew->arena, crew->n_named, uint32_t), n = 0;
+    for (uint32_t i = 0; i < crew->n_named; i++)
+        if (level->of[crew->named[i]] == domain)
+            both[n++] = crew->named[i];
+    crew->among = both;
+    crew->n_among = n;
 }
 
 static struct want *begin(struct crew *crew, struct arena *arena, struct cluster *cluster,
@@ -200,6 +221,8 @@ static struct want *begin(struct crew *crew, struct arena *arena, struct cluster
         want_init(&wants[i], job, i);
     collect_avoided(crew);
     collect_named(crew);
+    crew->anchor = SHELF_NONE;
+    crew_within(crew, NULL, DOMAIN_NONE);
     return wants;
 }
 
@@ -329,6 +352,8 @@ void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *clus
     const struct want *wants = begin(crew, arena, cluster, more->spec);
     crew->some_only = crew->trickles = true;
     crew->n_places = (uint32_t)more->n;
+    for (size_t i = 0; i < more->n_held && crew->anchor == SHELF_NONE; i++)
+        crew->anchor = cluster_find(cluster, more->held[i].node);
     crew->groups = ARENA_ARRAY(arena, more->n, struct group);
     crew->places = ARENA_ARRAY(arena, more->n, struct task_place);
     crew->seats = ARENA_ARRAY(arena, more->n, struct seat);

@@ -52,8 +52,13 @@ struct crew {
     size_t n_groups;
     struct task_place *places; /* roles in order, index ascending; or in the order asked for */
     uint32_t n_places;
-    uint32_t *among; /* the nodes in question, ascending; NULL: all of them */
+    uint32_t *named; /* the nodes that the job names, ascending; NULL: it names none */
+    uint32_t n_named;
+    const uint32_t *among; /* the nodes in question, ascending; NULL: all of them */
     uint32_t n_among;
+    const struct level *level; /* the domain they are in; NULL: no matter which */
+    uint32_t domain;
+    uint32_t anchor;    /* a node that has other tasks of the job, or SHELF_NONE */
     struct seat *seats; /* in the order they were taken */
     uint32_t n_seats;
     struct port_range *avoid; /* what the job wants by number: dynamic ports stay out of it */
@@ -68,6 +73,8 @@ struct crew {
 void crew_init(struct crew *, struct arena *, struct cluster *, const struct job_spec *);
 /* Room for the places of each task: only for a job that is not short of anything by counting. */
 void crew_seat(struct crew *);
+/* Only nodes of that domain are in question; NULL: of any. */
+void crew_within(struct crew *, const struct level *, uint32_t domain);
 /* Some tasks of a running job; seated. */
 void crew_init_more(struct crew *, struct arena *, struct cluster *, const struct sched_more *);
 

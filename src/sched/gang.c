@@ -12,6 +12,7 @@
 #include "sched/scatter.h"
 #include "sched/search.h"
 #include "sched/shortage.h"
+#include "sched/within.h"
 
 #include <string.h>
 
@@ -44,7 +45,7 @@ static bool fill(struct crew *crew, struct group *g, uint32_t upto)
 static bool fill_all(struct crew *crew)
 {
     for (size_t i = 0; i < crew->n_groups; i++)
-        if (!fill(crew, &crew->groups[i], crew->groups[i].units))
+        if (!within_few(crew, &crew->groups[i], crew->groups[i].units, fill))
             return false;
     return true;
 }
@@ -182,18 +183,35 @@ static bool filling_is_certain(const struct crew *crew)
     return crew->n_groups == 1 && crew->groups[0].size == 1;
 }
 
-static enum gang_answer place(struct crew *crew)
+static enum gang_answer place_all(struct crew *crew)
 {
-    /* Of a single group the node that takes most is the one that takes all. */
-    if ((crew->n_groups > 1 && fill_one_node(crew)) || fill_all(crew))
+    if (fill_all(crew))
         return GANG_PLACED;
     fit_back(crew, 0);
     enum search_answer found = filling_is_certain(crew) ? SEARCH_NONE : search_places(crew, false);
     if (found == SEARCH_FOUND)
         return GANG_PLACED;
-    if (crew->elastic)
-        return place_least(crew);
     return found == SEARCH_NONE ? GANG_NO_ROOM : GANG_NOT_FOUND;
+}
+
+static enum gang_answer place(struct crew *crew)
+{
+    uint32_t level;
+    bool required = within_required(crew, &level), matters = within_matters(crew);
+    enum gang_answer answer;
+    /* Of a single group the node that takes most is the one that takes all. */
+    if ((matters || crew->n_groups > 1) && !(required && crew->anchor != SHELF_NONE) &&
+        fill_one_node(crew))
+        return GANG_PLACED;
+    if (matters) {
+        answer = within_one(crew, false, place_all);
+        if (answer != GANG_PLACED && required && crew->elastic)
+            answer = within_one(crew, true, place_least);
+        if (answer == GANG_PLACED || required)
+            return answer;
+    }
+    answer = place_all(crew);
+    return answer == GANG_PLACED || !crew->elastic ? answer : place_least(crew);
 }
 
 enum gang_answer gang_place(struct crew *crew)
@@ -211,7 +229,14 @@ enum gang_answer gang_place(struct crew *crew)
 
 void gang_fill(struct crew *crew)
 {
+    uint32_t level, units, domain;
     crew_seat(crew);
+    if (crew->n_groups && within_required(crew, &level)) {
+        domain = within_closest(crew, crew->groups, level, &units);
+        if (domain == DOMAIN_NONE)
+            return;
+        crew_within(crew, &cluster_topology(crew->cluster)->levels[level], domain);
+    }
     fill_rest(crew);
 }
 

@@ -13,11 +13,14 @@
 #define TEXT_MAX 65536u
 #define SEEN     ((void *)1)
 
-/* Names of labels with too many values. */
+/* Names of labels with too many values; and the levels of the topology, which is looked at apart.
+ */
 static struct smap *fine_labels(const struct layout *l)
 {
     struct smap *values = smap_create(), *counts = smap_create(), *fine = smap_create();
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    for (size_t i = 0; i < l->levels.n; i++)
+        smap_set(fine, l->levels.at[i], SEEN);
     for (uint32_t i = 0; i < l->n; i++) {
         const struct pairs *labels = &l->forms[i]->spec.labels;
         for (size_t k = 0; k < labels->n; k++) {

@@ -7,6 +7,7 @@
 #include "sched/layout.h"
 #include "sched/ports.h"
 #include "sched/shelf.h"
+#include "sched/topology.h"
 #include "sched/want.h"
 
 struct node { /* taken */
@@ -49,6 +50,7 @@ static inline uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+const struct topology *cluster_topology(const struct cluster *); /* good until a node is put */
 /* The same nodes with nothing taken, all of them up and in use. */
 struct cluster *cluster_clone_empty(const struct cluster *);
 /* All nodes up and undrained, what is taken stays. */

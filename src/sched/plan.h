@@ -14,7 +14,8 @@ enum wait_why {
     WAIT_TIME,       /* back-off until `until_ms` */
     WAIT_AFTER,      /* other jobs must end first */
     WAIT_NODES_DOWN, /* would fit if lost or drained nodes were back */
-    WAIT_PENDING     /* not looked at yet */
+    WAIT_PENDING,    /* not looked at yet */
+    WAIT_TOPOLOGY    /* `domain` of `level` comes closest to holding all; best and need are of it */
 };
 struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest with 2 of 4 free" */
     enum wait_why why;
@@ -24,7 +25,8 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     const char *role;
     uint32_t ahead;
     uint64_t until_ms;
-    const char *text; /* one line for people */
+    const char *level, *domain; /* TOPOLOGY: "rack", "r3"; the domain is "" when none is named */
+    const char *text;           /* one line for people */
 };
 
 struct sched_job { /* a waiting job */

@@ -319,8 +319,7 @@ static void put_on(const struct cluster *c, struct shelves *s, uint32_t node)
 static void make_all(const struct cluster *c, struct shelves *s)
 {
     struct layout *l = c->layout;
-    if (!l->kinds)
-        l->kinds = kinds_create(l);
+    layout_settle(l);
     shelves_forget(s);
     s->stale = false;
     s->n_nodes = l->n;

@@ -123,6 +123,7 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
         h = mix_words(h, &p->together[i].roles);
     h = mix_words(mix_words(mix_words(h, &p->nodes), &p->avoid), &p->spread);
     h = mix_words(mix_words(h, &p->pack), &p->apart);
+    h = mix(mix_text(h, p->within), p->within_required);
     for (size_t i = 0; i < p->labels.n; i++)
         h = mix_text(mix_text(h, p->labels.at[i].name), p->labels.at[i].value);
     return mix(h, p->n_together);
