@@ -199,6 +199,8 @@ static enum gang_answer place(struct crew *crew)
     uint32_t level;
     bool required = within_required(crew, &level), matters = within_matters(crew);
     enum gang_answer answer;
+    if (required && level == DOMAIN_NONE)
+        return GANG_NO_ROOM;
     /* Of a single group the node that takes most is the one that takes all. */
     if ((matters || crew->n_groups > 1) && !(required && crew->anchor != SHELF_NONE) &&
         fill_one_node(crew))

@@ -146,8 +146,6 @@ enum gang_answer within_one(struct crew *crew, bool least, way_fn *way)
     const struct topology *t = cluster_topology(crew->cluster);
     uint32_t outermost = 0;
     bool required = within_required(crew, &outermost);
-    if (required && outermost == DOMAIN_NONE)
-        return GANG_NO_ROOM;
     if (!required)
         outermost = 0;
     enum gang_answer answer =
