@@ -5,7 +5,7 @@
  *
  * A row is a function and a line of the table at the end. */
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "sched/fit.h"
 #include "sched/gang.h"
@@ -77,6 +77,9 @@ static struct cluster *racks(uint32_t nodes)
         pairs_set(&s.labels, a, "hostname", s.name);
         cluster_put(c, &s);
     }
+    const char *levels[] = { "zone", "rack" };
+    if (cluster_set_levels(c, &(struct words){ .at = levels, .n = 2 }, NULL) < 0)
+        BUG("racks of the benchmark in two zones");
     arena_destroy(a);
     return c;
 }
