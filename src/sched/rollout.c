@@ -17,7 +17,7 @@
 
 enum {
     ROWS = 16,
-    LENGTH = 64,
+    LENGTH = 128,
     DRAWN = ROWS * LENGTH,
     FILL = 82, /* W = 0.08, in 1/1024 */
     LEVELS = 32,
@@ -94,25 +94,41 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Stratified: the rows together have the mix as exactly as their number allows. */
+static void shuffle(uint16_t *at, size_t n, uint64_t *random)
+{
+    for (size_t i = n; i-- > 1;) {
+        size_t other = (size_t)(next_random(random) % (i + 1));
+        uint16_t swap = at[i];
+        at[i] = at[other];
+        at[other] = swap;
+    }
+}
+
+/* Stratified twice: the rows together have the mix as exactly as their number allows, and so has
+ * each place, across the rows: one task of every ROWS-th part of the mix. What comes first in a row
+ * counts most, and chance in it is what makes one drawing better than another. */
 static void draw(struct rollout *r)
 {
+    uint16_t strata[DRAWN], part[ROWS];
     uint64_t sum = 0, covered = 0, random = SEED;
     size_t k = 0;
     for (size_t i = 0; i < r->n; i++)
         sum += r->basis[i].count;
     for (size_t i = 0; i < DRAWN; i++) {
-        uint64_t point =
-            sum / (2 * DRAWN) * (2 * i + 1) + sum % (2 * DRAWN) * (2 * i + 1) / (2 * DRAWN);
+        uint64_t odd = 2 * i + 1, all = (uint64_t)2 * DRAWN;
+        uint64_t point = sum / all * odd + sum % all * odd / all;
         while (k + 1 < r->n && covered + r->basis[k].count <= point)
             covered += r->basis[k++].count;
-        r->drawn[i] = (uint16_t)k;
+        strata[i] = (uint16_t)k;
     }
-    for (size_t i = DRAWN - 1; i > 0; i--) {
-        size_t other = (size_t)(next_random(&random) % (i + 1));
-        uint16_t task = r->drawn[i];
-        r->drawn[i] = r->drawn[other];
-        r->drawn[other] = task;
+    for (size_t row = 0; row < ROWS; row++) {
+        shuffle(strata + row * LENGTH, LENGTH, &random);
+        part[row] = (uint16_t)row;
+    }
+    for (size_t at = 0; at < LENGTH; at++) {
+        shuffle(part, ROWS, &random);
+        for (size_t row = 0; row < ROWS; row++)
+            r->drawn[row * LENGTH + at] = strata[part[row] * LENGTH + at];
     }
 }
 
