@@ -268,7 +268,7 @@ static void compute(struct potential *p, const struct held *h, const struct shap
                     struct cell *cell)
 {
     p->work.pairs++;
-    cell->fits = false;
+    *cell = (struct cell){ .delta = INT32_MAX };
     uint16_t last = t->share ? h->state.n : 1;
     for (uint16_t slot = 0; slot < last; slot++) {
         if (slot && h->state.free[slot] == h->state.free[slot - 1])
@@ -277,7 +277,8 @@ static void compute(struct potential *p, const struct held *h, const struct shap
         if (!node_state_put(&after, t, slot))
             break;
         int32_t delta = waste_of(p, &after) - h->waste;
-        if (cell->fits && delta >= cell->delta)
+        /* Of equals the freest; before anything was learnt, the fullest that holds it. */
+        if (cell->fits && delta >= cell->delta && p->rollout)
             continue;
         cell->fits = true;
         cell->delta = delta;

@@ -34,7 +34,8 @@ uint32_t potential_bound(const struct potential *);
 uint32_t potential_shape(struct potential *, const struct shape *);
 
 struct putting {
-    int32_t delta; /* how much more will be wasted, WASTE_MILLI to a milli-device; the least wins */
+    int32_t delta; /* how much more will be wasted, WASTE_MILLI to a milli-device; the least wins;
+                    * INT32_MAX when it does not fit */
     uint16_t slot; /* a share goes to a device like free[slot] */
     bool fits;     /* by cpu, memory, devices and type */
 };
