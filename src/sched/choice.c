@@ -15,20 +15,29 @@ struct ask {
     uint32_t left;
     bool each;      /* nodes of a shelf may differ */
     uint32_t level; /* where shelves begin that may do */
+    bool priced;
+    uint32_t shape, of; /* for the potential: that many units as one task */
 };
 
 struct rank { /* of a node; the least is the best */
     uint64_t units;
+    int32_t price;             /* what the potential rises by */
+    uint32_t filled;           /* of the device that a share goes to, milli */
     uint64_t gpu, cpu, memory; /* free */
     uint32_t node;
 };
 
-/* More units; then fuller: less gpu free, then less cpu, then less memory; then the earlier node.
+/* More units; then less waste; then fuller: less gpu free, then less cpu, then less memory; then
+ * the earlier node.
  */
 static bool better(const struct rank *a, const struct rank *b)
 {
     if (a->units != b->units)
         return a->units > b->units;
+    if (a->price != b->price)
+        return a->price < b->price;
+    if (a->filled != b->filled)
+        return a->filled < b->filled;
     if (a->gpu != b->gpu)
         return a->gpu < b->gpu;
     if (a->cpu != b->cpu)
@@ -126,13 +135,41 @@ static uint64_t exactly(const struct ask *ask, uint32_t node)
     return 1;
 }
 
-static void look_at_shelf(const struct ask *ask, struct shelf *shelf, struct rank *best)
+/* Shares of several units go to devices one after the other; that has no price. */
+static void set_price(struct ask *ask, const struct shelf *shelf, struct rank *r)
+{
+    struct potential *p = ask->shelves->potential;
+    const struct want *w = ask->group->members[0].want;
+    if (r->units > 1 && w->share)
+        return;
+    if (ask->of != r->units) {
+        const struct kinds *kinds = ask->crew->cluster->layout->kinds;
+        struct shape shape = want_price_shape(w, kinds, (uint32_t)r->units);
+        ask->shape = potential_shape(p, &shape);
+        ask->of = (uint32_t)r->units;
+    }
+    struct putting put = potential_put(p, shelf->state, ask->shape);
+    r->price = put.fits ? put.delta : INT32_MAX;
+    if (w->share && put.fits)
+        r->filled = 1000u - potential_state(p, shelf->state)->free[put.slot];
+}
+
+static struct rank rank_of(struct ask *ask, struct shelf *shelf, uint32_t node,
+                           const struct rank *best)
 {
     struct rank here = { .units = bound(ask, shelf),
                          .gpu = shelf->gpu,
                          .cpu = shelf->cpu,
                          .memory = shelf->memory,
-                         .node = shelf->first };
+                         .node = node };
+    if (ask->priced && here.units && here.units >= best->units)
+        set_price(ask, shelf, &here);
+    return here;
+}
+
+static void look_at_shelf(struct ask *ask, struct shelf *shelf, struct rank *best)
+{
+    struct rank here = rank_of(ask, shelf, shelf->first, best);
     uint64_t most = here.units;
     while (here.node != SHELF_NONE && most && better(&here, best)) {
         if (ask->each)
@@ -146,14 +183,10 @@ static void look_at_shelf(const struct ask *ask, struct shelf *shelf, struct ran
     }
 }
 
-static void look_at_node(const struct ask *ask, uint32_t node, struct rank *best)
+static void look_at_node(struct ask *ask, uint32_t node, struct rank *best)
 {
     struct shelf *shelf = &ask->shelves->at[ask->shelves->of[node]];
-    struct rank here = { .units = bound(ask, shelf),
-                         .gpu = shelf->gpu,
-                         .cpu = shelf->cpu,
-                         .memory = shelf->memory,
-                         .node = node };
+    struct rank here = rank_of(ask, shelf, node, best);
     if (!here.units || !better(&here, best))
         return;
     here.units = ask->each ? exactly(ask, node) : here.units;
@@ -161,7 +194,21 @@ static void look_at_node(const struct ask *ask, uint32_t node, struct rank *best
         *best = here;
 }
 
-static struct choice best_of(const struct ask *ask)
+/* The first device of the node that is as the potential says. */
+static uint32_t device_for(const struct ask *ask, const struct rank *best)
+{
+    const struct cluster *c = ask->crew->cluster;
+    if (best->node == SHELF_NONE || !ask->priced || best->units != 1 ||
+        !ask->group->members[0].want->share || best->price == INT32_MAX)
+        return FIT_ANY_DEVICE;
+    const struct form *f = cluster_form(c, best->node);
+    for (uint32_t i = 0; i < f->spec.gpus; i++)
+        if (c->gpu[f->gpu_at + i] == best->filled)
+            return i;
+    return FIT_ANY_DEVICE;
+}
+
+static struct choice best_of(struct ask *ask)
 {
     const struct crew *crew = ask->crew;
     struct shelves *s = ask->shelves;
@@ -175,7 +222,9 @@ static struct choice best_of(const struct ask *ask)
         for (uint32_t i = shelves_next(s, SHELF_NONE, ask->level); i != SHELF_NONE;
              i = shelves_next(s, i, 0))
             look_at_shelf(ask, &s->at[i], &best);
-    return (struct choice){ .node = best.node, .units = (uint32_t)best.units };
+    return (struct choice){ .node = best.node,
+                            .device = device_for(ask, &best),
+                            .units = (uint32_t)best.units };
 }
 
 static struct ask ask_for(const struct crew *crew, const struct group *g, uint32_t left)
@@ -185,7 +234,8 @@ static struct ask ask_for(const struct crew *crew, const struct group *g, uint32
                          .shelves = shelves_of(crew->cluster),
                          .left = left,
                          .level = shelf_level(g->devices, g->share),
-                         .each = g->picky || g->has_ports || g->skip };
+                         .each = g->picky || g->has_ports || g->skip,
+                         .priced = g->size == 1 && shelves_of(crew->cluster)->potential };
 }
 
 struct choice choice_for(const struct crew *crew, const struct group *g, uint32_t left)

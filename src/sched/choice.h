@@ -5,10 +5,12 @@
 #include "sched/crew.h"
 
 struct choice {
-    uint32_t node;  /* SHELF_NONE: there is none */
+    uint32_t node;   /* SHELF_NONE: there is none */
+    uint32_t device; /* for a unit of one sharing task: the one to use, or FIT_ANY_DEVICE */
     uint32_t units; /* that it holds, at most as many as are left; may be too high as fit_units() */
 };
-/* The node that takes most of the `left` units, and of equal ones the fullest. */
+/* The node that takes most of the `left` units; of equal ones that where the potential of the
+ * cluster rises least, without one the fullest. */
 struct choice choice_for(const struct crew *, const struct group *, uint32_t left);
 /* The fullest node that may hold all units of all groups, or SHELF_NONE. */
 uint32_t choice_for_all(const struct crew *);

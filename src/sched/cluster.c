@@ -129,6 +129,23 @@ uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
     return at;
 }
 
+void cluster_set_potential(struct cluster *c, struct potential *p)
+{
+    shelves_price(c->shelves, p);
+}
+
+bool cluster_shape(const struct cluster *c, const struct job_spec *job, uint32_t role,
+                   struct shape *out)
+{
+    struct want w;
+    layout_settle(c->layout);
+    if (role >= job->n_roles)
+        return false;
+    want_init(&w, job, role);
+    *out = want_price_shape(&w, c->layout->kinds, 1);
+    return true;
+}
+
 int cluster_set_levels(struct cluster *c, const struct words *levels, struct err *err)
 {
     struct topology *t = topology_create(c->layout, levels);
@@ -188,10 +205,13 @@ struct cluster *cluster_clone_empty(const struct cluster *from)
     c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
     c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
     c->ports = mem_new(sizeof(struct ports *) * l->n_hosts + 1);
-    c->shelves = shelves_create();
-    cluster_revive(c);
+    c->shelves = l->empty ? shelves_copy(l->empty, l) : shelves_create();
+    for (uint32_t i = 0; i < l->n; i++)
+        c->nodes[i].up = true;
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].idle_gpus = l->forms[i]->spec.gpus;
+    if (!c->layout->empty)
+        c->layout->empty = shelves_copy(shelves_of(c), c->layout);
     return c;
 }
 

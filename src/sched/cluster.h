@@ -43,6 +43,16 @@ int cluster_check_levels(const struct cluster *, struct err *);
 bool cluster_has_level(const struct cluster *, const char *name); /* "node": always */
 uint32_t cluster_find(const struct cluster *, const char *name);  /* UINT32_MAX when unknown */
 
+/* Single tasks go where the potential rises least; NULL: to the fullest node. Not owned: it
+ * outlives the cluster and its clones, which share it. What it learns between two decisions counts
+ * from the next one on. */
+struct potential;
+void cluster_set_potential(struct cluster *, struct potential *);
+/* What a task of the role is in a mix. The types in it are positions among those of the nodes.
+ * false: no such role. */
+struct shape;
+bool cluster_shape(const struct cluster *, const struct job_spec *, uint32_t role, struct shape *);
+
 struct node_view {
     const struct node_spec *spec;
     bool up, drained;

@@ -29,7 +29,7 @@ static bool fill(struct crew *crew, struct group *g, uint32_t upto)
         if (c.node == SHELF_NONE)
             break;
         uint32_t before = g->done;
-        while (g->done - before < c.units && fit_put(crew, g, c.node, FIT_ANY_DEVICE))
+        while (g->done - before < c.units && fit_put(crew, g, c.node, c.device))
             ;
         if (g->done != before)
             continue;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define TEXT_MAX 65536u
 #define SEEN     ((void *)1)
@@ -66,17 +67,39 @@ static void describe(const struct kinds *kinds, const struct form *f, struct buf
         buf_addf(out, "%s=%s\n", sorted[i]->name, sorted[i]->value);
 }
 
+uint32_t kinds_type(const struct kinds *kinds, const char *name)
+{
+    for (uint32_t i = 0; i < kinds->n_types; i++)
+        if (strcasecmp(kinds->types[i], name) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+static uint32_t add_type(struct kinds *kinds, const char *name)
+{
+    uint32_t at = kinds_type(kinds, name);
+    if (at != UINT32_MAX)
+        return at;
+    if (kinds->n_types == KINDS_TYPES)
+        return KINDS_TYPES - 1;
+    kinds->types[kinds->n_types] = name;
+    return kinds->n_types++;
+}
+
 struct kinds *kinds_create(const struct layout *l)
 {
     struct kinds *kinds = mem_new(sizeof *kinds);
     struct smap *known = smap_create();
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
     kinds->of = mem_new((l->n + 1) * sizeof *kinds->of);
+    kinds->type = mem_new((l->n + 1) * sizeof *kinds->type);
+    kinds->types = mem_new(KINDS_TYPES * sizeof *kinds->types);
     kinds->fine = fine_labels(l);
     for (uint32_t i = 0; i < l->n; i++) {
         describe(kinds, l->forms[i], &text);
         uintptr_t kind = (uintptr_t)smap_get(known, buf_str(&text));
         if (!kind) {
+            kinds->type[kinds->n] = add_type(kinds, l->forms[i]->spec.gpu_type);
             kind = ++kinds->n;
             smap_set(known, buf_str(&text), (void *)kind);
         }
@@ -92,6 +115,8 @@ void kinds_destroy(struct kinds *kinds)
         return;
     smap_destroy(kinds->fine);
     free(kinds->of);
+    free(kinds->type);
+    free(kinds->types);
     free(kinds);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "sched/kinds.h"
+#include "sched/shelf.h"
 #include "sched/topology.h"
 
 #include <string.h>
@@ -30,8 +31,11 @@ static void unsettle(struct layout *l)
 {
     kinds_destroy(l->kinds);
     topology_destroy(l->topology);
+    if (l->empty)
+        shelves_destroy(l->empty);
     l->kinds = NULL;
     l->topology = NULL;
+    l->empty = NULL;
 }
 
 void layout_settle(struct layout *l)

@@ -14,9 +14,11 @@
 
 #include <string.h>
 
-static void clear(struct shelves *s, uint64_t stamps)
+static void clear(struct shelves *s)
 {
-    *s = (struct shelves){ .stale = true, .spare = SHELF_NONE, .stamps = stamps };
+    *s = (struct shelves){
+        .stale = true, .spare = SHELF_NONE, .stamps = s->stamps, .potential = s->potential
+    };
     for (uint32_t i = 0; i < SHELF_LEVELS; i++)
         s->levels[i] = SHELF_NONE;
 }
@@ -24,7 +26,7 @@ static void clear(struct shelves *s, uint64_t stamps)
 struct shelves *shelves_create(void)
 {
     struct shelves *s = mem_new(sizeof *s);
-    clear(s, 0);
+    clear(s);
     return s;
 }
 
@@ -34,6 +36,12 @@ static void *copy_of(const void *from, size_t used, size_t room)
     if (used)
         memcpy(to, from, used);
     return to;
+}
+
+/* Shelves whose states are held; none without a potential. */
+static uint32_t next_held(const struct shelves *s, uint32_t at)
+{
+    return s->potential ? shelves_next(s, at, 0) : SHELF_NONE;
 }
 
 /* One piece of memory for what is kept of each node. */
@@ -58,18 +66,28 @@ struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
     s->free_milli = copy_of(from->free_milli, sizeof *s->free_milli * l->n_gpu,
                             sizeof *s->free_milli * l->n_gpu);
     s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+        potential_keep(s->potential, s->at[i].state);
     return s;
+}
+
+void shelves_price(struct shelves *s, struct potential *p)
+{
+    shelves_forget(s);
+    s->potential = p;
 }
 
 void shelves_forget(struct shelves *s)
 {
+    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+        potential_drop(s->potential, s->at[i].state);
     free(s->at);
     free(s->buckets);
     free(s->of);
     free(s->is_dirty);
     free(s->free_milli);
     free(s->kind_asked);
-    clear(s, s->stamps);
+    clear(s);
 }
 
 void shelves_destroy(struct shelves *s)
@@ -244,6 +262,18 @@ static void rehash(struct shelves *s)
     }
 }
 
+static uint32_t hold_state(const struct cluster *c, struct shelves *s, const struct shelf *shelf,
+                           uint32_t node)
+{
+    const struct form *f = cluster_form(c, node);
+    struct node_state state = { .cpu_milli = shelf->cpu,
+                                .memory = shelf->memory,
+                                .kind = c->layout->kinds->type[shelf->kind] };
+    state.n = (uint16_t)(f->spec.gpus < NODE_DEVICES ? f->spec.gpus : NODE_DEVICES);
+    memcpy(state.free, &s->free_milli[f->gpu_at], state.n * sizeof *state.free);
+    return potential_hold(s->potential, &state);
+}
+
 static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
 {
     uint32_t at = s->spare;
@@ -285,6 +315,8 @@ static void remove_shelf(struct shelves *s, uint32_t at)
         s->at[shelf->before].after = shelf->after;
     else
         s->levels[shelf_level(shelf->idle, shelf->most)] = shelf->after;
+    if (s->potential)
+        potential_drop(s->potential, shelf->state);
     shelf->next = s->spare;
     s->spare = at;
 }
@@ -306,8 +338,10 @@ static void put_on(const struct cluster *c, struct shelves *s, uint32_t node)
     uint32_t at = s->n_buckets ? s->buckets[state.hash & (s->n_buckets - 1)] : SHELF_NONE;
     while (at != SHELF_NONE && !same_state(c, s, &s->at[at], &state, node))
         at = s->at[at].next;
-    if (at == SHELF_NONE)
+    if (at == SHELF_NONE) {
+        state.state = s->potential ? hold_state(c, s, &state, node) : SHELF_NONE;
         at = add_shelf(s, &state);
+    }
     struct shelf *shelf = &s->at[at];
     tree_add(s, &shelf->root, node);
     shelf->n++;

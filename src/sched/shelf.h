@@ -8,6 +8,7 @@
 #define SCHED_SHELF_H
 
 #include "sched/kinds.h"
+#include "sched/potential.h"
 
 #define SHELF_NONE UINT32_MAX
 
@@ -21,6 +22,7 @@ struct shelf {
     uint32_t first, n;               /* the lowest node on it; how many */
     uint32_t root;                   /* of the tree of its nodes: any of them, for a look */
     uint32_t before, after;          /* shelves of the same level */
+    uint32_t state;                  /* for the potential; SHELF_NONE without one */
     uint32_t next;                   /* in its bucket, or of the spare ones */
     uint64_t hash;
 };
@@ -42,6 +44,7 @@ struct shelves {
     uint32_t n_nodes;
     bool stale; /* made anew on the next look: nodes came, or all of them changed */
     uint64_t stamps;
+    struct potential *potential; /* not owned; NULL: none */
     uint64_t *kind_asked; /* per kind: twice the stamp of the last group that asked, + 1: fits */
 };
 
@@ -53,6 +56,8 @@ void shelves_destroy(struct shelves *);
 /* All shelves of the cluster as it is now. They are kept by the cluster and brought up to date
  * here, so this is needed after every change and before every look; valid until the next change. */
 struct shelves *shelves_of(const struct cluster *);
+/* From now on shelves have their states in it. Not owned, and shared by copies; NULL: none. */
+void shelves_price(struct shelves *, struct potential *);
 /* The node's state is not what it was. */
 static inline void shelves_touch(struct shelves *s, uint32_t node)
 {

@@ -81,6 +81,20 @@ bool want_is_of_kind(const struct want *w, const struct kinds *kinds)
     return !placing->nodes.n && !placing->avoid.n;
 }
 
+struct shape want_price_shape(const struct want *w, const struct kinds *kinds, uint32_t tasks)
+{
+    const struct resources *r = &w->role->resources;
+    struct shape s = { .cpu_milli = r->cpu_milli * tasks,
+                       .memory = r->memory * tasks,
+                       .devices = w->devices * tasks,
+                       .share = w->share };
+    for (size_t i = 0; i < r->gpu_types.n; i++) {
+        uint32_t type = kinds_type(kinds, r->gpu_types.at[i]);
+        s.types |= type == UINT32_MAX ? 0 : UINT64_C(1) << type;
+    }
+    return s;
+}
+
 /* ---- shape: 64 bits over everything that placing looks at ---- */
 
 static uint64_t mix(uint64_t h, uint64_t v)

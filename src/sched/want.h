@@ -3,6 +3,7 @@
 #define SCHED_WANT_H
 
 #include "sched/kinds.h"
+#include "sched/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,9 @@ enum misfit want_misfit(const struct want *, const struct form *);
 /* The part of it that is the same for all nodes of the form's kind; and is that all of it? */
 bool want_fits_kind(const struct want *, const struct kinds *, const struct form *);
 bool want_is_of_kind(const struct want *, const struct kinds *);
+
+/* That many tasks as one, for the potential; only whole devices and amounts add up. */
+struct shape want_price_shape(const struct want *, const struct kinds *, uint32_t tasks);
 
 /* Equal for jobs that ask for the same: one does not fit where the other did not. */
 uint64_t want_shape(const struct job_spec *);
