@@ -160,6 +160,8 @@ struct load {
     struct held *held;
     uint32_t n;
     uint64_t dice, gpu; /* milli taken */
+    struct mix *mix;    /* what arrives, learnt; or NULL */
+    struct potential *potential;
 };
 
 static void give(struct load *l, struct held *h)
@@ -182,6 +184,12 @@ static bool place(struct load *l, const struct ask *ask)
     struct role role;
     struct crew crew;
     job_of(&job, &role, ask, 1);
+    if (l->mix) {
+        struct shape shape;
+        cluster_shape(l->cluster, &job, 0, &shape);
+        mix_add(l->mix, &shape, 1);
+        potential_learn(l->potential, l->mix);
+    }
     arena_reset(l->arena);
     crew_init(&crew, l->arena, l->cluster, &job);
     if (gang_place(&crew) != GANG_PLACED || l->n == TASKS)
@@ -201,13 +209,18 @@ static void make_room(struct load *l)
 }
 
 /* Until the level is reached, and on until what ran first is gone. */
-static struct load loaded(const struct mixture *m)
+static struct load loaded(const struct mixture *m, bool learns)
 {
     struct load l = { .cluster = racks(NODES),
                       .arena = arena_create(),
                       .mixture = m,
                       .held = mem_new(sizeof(struct held) * TASKS),
                       .dice = 1 };
+    if (learns) {
+        l.mix = mix_create();
+        l.potential = potential_create();
+        cluster_set_potential(l.cluster, l.potential);
+    }
     while (l.gpu < UINT64_C(1) * NODES * GPUS * LEVEL)
         if (!place(&l, draw(m, &l.dice)) && below(&l.dice, 2)) /* no cpu left for it */
             give(&l, &l.held[below(&l.dice, l.n)]);
@@ -221,6 +234,8 @@ static struct load loaded(const struct mixture *m)
 static void unload(struct load *l)
 {
     cluster_destroy(l->cluster);
+    mix_destroy(l->mix);
+    potential_destroy(l->potential);
     arena_destroy(l->arena);
     free(l->held);
 }
@@ -259,9 +274,9 @@ static double naive_ns(struct load *l, uint32_t rounds)
     return (double)(now_ns() - begin) / (double)(found ? rounds : 1);
 }
 
-static void decisions(const char *row, const struct mixture *m, double aim)
+static void decisions(const char *row, const struct mixture *m, bool learns, double aim)
 {
-    struct load l = loaded(m);
+    struct load l = loaded(m, learns);
     uint64_t *took = mem_new(sizeof *took * ROUNDS), total = 0;
     uint32_t placed = 0, live = states(l.cluster);
     for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -291,13 +306,19 @@ static void decisions(const char *row, const struct mixture *m, double aim)
 static void row_whole(const char *row)
 {
     struct mixture m = mixture_of("whole", whole, ARRAY_LEN(whole));
-    decisions(row, &m, 100000);
+    decisions(row, &m, false, 100000);
 }
 
 static void row_openb(const char *row)
 {
     struct mixture m = mixture_of("openb", openb, ARRAY_LEN(openb));
-    decisions(row, &m, 20000);
+    decisions(row, &m, false, 20000);
+}
+
+static void row_priced(const char *row)
+{
+    struct mixture m = mixture_of("openb", openb, ARRAY_LEN(openb));
+    decisions(row, &m, true, 20000);
 }
 
 /* ---- passes: a copy of the cluster, the plan, and the core's own taking ---- */
@@ -306,7 +327,7 @@ static void row_pass(const char *row)
 {
     enum { JOBS = 1000, PASSES = 10 };
     struct mixture m = mixture_of("whole", whole, ARRAY_LEN(whole));
-    struct load l = loaded(&m);
+    struct load l = loaded(&m, false);
     struct sched_job *jobs = mem_new(sizeof *jobs * JOBS);
     struct job_spec *specs = mem_new(sizeof *specs * JOBS);
     struct role *roles = mem_new(sizeof *roles * JOBS);
@@ -379,7 +400,7 @@ static void row_gang(const char *row)
     print(row, (struct figure){ "ones_placed", "  placed", "", placed, 1, 0 });
     cluster_destroy(c);
     struct mixture m = mixture_of("whole", whole, ARRAY_LEN(whole));
-    struct load l = loaded(&m);
+    struct load l = loaded(&m, false);
     job_of(&job, &role, &eight, 256);
     took = gang_ms(l.cluster, &job, &placed);
     print(row,
@@ -399,7 +420,7 @@ static size_t used(void)
 static void row_copy(const char *row)
 {
     struct mixture m = mixture_of("openb", openb, ARRAY_LEN(openb));
-    struct load l = loaded(&m);
+    struct load l = loaded(&m, false);
     uint64_t best = UINT64_MAX, empty = UINT64_MAX;
     size_t before = used(), copied = 0;
     for (uint32_t i = 0; i < 10; i++) {
@@ -435,8 +456,8 @@ static const struct {
     const char *name;
     void (*measure)(const char *row);
 } rows[] = {
-    { "whole", row_whole }, { "openb", row_openb }, { "pass", row_pass },
-    { "gang", row_gang },   { "copy", row_copy },
+    { "whole", row_whole }, { "openb", row_openb }, { "priced", row_priced },
+    { "pass", row_pass },   { "gang", row_gang },   { "copy", row_copy },
 };
 
 int main(int argc, char **argv)

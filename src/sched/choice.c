@@ -8,42 +8,19 @@
 
 #include "sched/fit.h"
 
+#define FEW 64u /* shelves that are looked at in turn */
+
 struct ask {
     const struct crew *crew;
     const struct group *group; /* NULL: all of them, whole; a node then holds 1 or 0 */
     struct shelves *shelves;
     uint32_t left;
-    bool each;      /* nodes of a shelf may differ */
-    uint32_t level; /* where shelves begin that may do */
-    bool priced;
+    bool each;          /* nodes of a shelf may differ */
+    uint32_t level;     /* where shelves begin that may do */
+    bool priced;        /* by the potential */
+    bool ranked;        /* a front may know the answer */
     uint32_t shape, of; /* for the potential: that many units as one task */
 };
-
-struct rank { /* of a node; the least is the best */
-    uint64_t units;
-    int32_t price;             /* what the potential rises by */
-    uint32_t filled;           /* of the device that a share goes to, milli */
-    uint64_t gpu, cpu, memory; /* free */
-    uint32_t node;
-};
-
-/* More units; then less waste; then fuller: less gpu free, then less cpu, then less memory; then
- * the earlier node.
- */
-static bool better(const struct rank *a, const struct rank *b)
-{
-    if (a->units != b->units)
-        return a->units > b->units;
-    if (a->price != b->price)
-        return a->price < b->price;
-    if (a->filled != b->filled)
-        return a->filled < b->filled;
-    if (a->gpu != b->gpu)
-        return a->gpu < b->gpu;
-    if (a->cpu != b->cpu)
-        return a->cpu < b->cpu;
-    return a->memory != b->memory ? a->memory < b->memory : a->node < b->node;
-}
 
 static bool fits_kind(struct shelves *s, const struct crew *crew, const struct group *g,
                       const struct shelf *shelf)
@@ -140,8 +117,10 @@ static void set_price(struct ask *ask, const struct shelf *shelf, struct rank *r
 {
     struct potential *p = ask->shelves->potential;
     const struct want *w = ask->group->members[0].want;
-    if (r->units > 1 && w->share)
-        return;
+    r->price = 0;
+    r->filled = 0;
+    if ((r->units > 1 && w->share) || shelf->gpu == 0)
+        return; /* where no device is left, nothing more is wasted */
     if (ask->of != r->units) {
         const struct kinds *kinds = ask->crew->cluster->layout->kinds;
         struct shape shape = want_price_shape(w, kinds, (uint32_t)r->units);
@@ -167,31 +146,88 @@ static struct rank rank_of(struct ask *ask, struct shelf *shelf, uint32_t node,
     return here;
 }
 
+/* The node as it is; `here` is what its shelf lets hope for. */
+static void look_closely(struct ask *ask, const struct shelf *shelf, struct rank here,
+                         struct rank *best)
+{
+    uint64_t most = here.units;
+    if (ask->each)
+        here.units = exactly(ask, here.node);
+    if (ask->priced && here.units && here.units != most)
+        set_price(ask, shelf, &here);
+    if (here.units && rank_better(&here, best))
+        *best = here;
+}
+
 static void look_at_shelf(struct ask *ask, struct shelf *shelf, struct rank *best)
 {
-    struct rank here = rank_of(ask, shelf, shelf->first, best);
-    uint64_t most = here.units;
-    while (here.node != SHELF_NONE && most && better(&here, best)) {
-        if (ask->each)
-            here.units = exactly(ask, here.node);
-        if (here.units && better(&here, best))
-            *best = here;
-        if (here.units == most)
-            return;
-        here.units = most;
-        here.node = shelves_after(ask->shelves, shelf, here.node);
+    struct rank hope = rank_of(ask, shelf, shelf->first, best);
+    while (hope.units && hope.node != SHELF_NONE && rank_better(&hope, best)) {
+        look_closely(ask, shelf, hope, best);
+        hope.node = shelves_after(ask->shelves, shelf, hope.node);
     }
+}
+
+/* ---- one unit, when there are many shelves ---- */
+
+static void push_shelf(struct ask *ask, struct front *front, uint32_t at)
+{
+    struct shelf *shelf = &ask->shelves->at[at];
+    const struct group *g = ask->group;
+    struct front_entry e = { .shelf = at, .serial = shelf->serial };
+    if (!shelf->usable || shelf->cpu < g->cpu || shelf->memory < g->memory ||
+        shelf->idle < g->devices || shelf->most < g->share)
+        return; /* never, for this shape */
+    e.rank =
+        (struct rank){ .units = 1, .gpu = shelf->gpu, .cpu = shelf->cpu, .memory = shelf->memory };
+    if (ask->priced)
+        set_price(ask, shelf, &e.rank);
+    front_push(front, &e);
+}
+
+static void bring_up(struct ask *ask, struct front *front)
+{
+    struct shelves *s = ask->shelves;
+    if (front->n > 4 * s->n_live + 64)
+        front->n = front->seen = 0; /* mostly of shelves that are gone */
+    for (; front->seen < s->n_made; front->seen++)
+        if (s->at[s->made[front->seen]].serial == front->seen)
+            push_shelf(ask, front, s->made[front->seen]);
+}
+
+/* Shelves in the order of their price, until none can be better. false: this is the first time that
+ * the shape is asked for, and a look at each is cheaper. */
+static bool look_at_front(struct ask *ask, struct rank *best)
+{
+    struct shelves *s = ask->shelves;
+    struct shape shape =
+        want_price_shape(ask->group->members[0].want, ask->crew->cluster->layout->kinds, 1);
+    struct front *front = fronts_find(shelves_fronts(s), &shape);
+    struct front aside = { .n = 0 };
+    if (!front->built) {
+        front->built = true;
+        return false;
+    }
+    bring_up(ask, front);
+    while (front->n && !rank_better(best, &front->heap[0].rank)) {
+        struct front_entry e = front_pop(front);
+        if (s->at[e.shelf].serial != e.serial)
+            continue;
+        front_push(&aside, &e);
+        look_at_shelf(ask, &s->at[e.shelf], best);
+    }
+    for (uint32_t i = 0; i < aside.n; i++)
+        front_push(front, &aside.heap[i]);
+    free(aside.heap);
+    return true;
 }
 
 static void look_at_node(struct ask *ask, uint32_t node, struct rank *best)
 {
     struct shelf *shelf = &ask->shelves->at[ask->shelves->of[node]];
-    struct rank here = rank_of(ask, shelf, node, best);
-    if (!here.units || !better(&here, best))
-        return;
-    here.units = ask->each ? exactly(ask, node) : here.units;
-    if (here.units && better(&here, best))
-        *best = here;
+    struct rank hope = rank_of(ask, shelf, node, best);
+    if (hope.units && rank_better(&hope, best))
+        look_closely(ask, shelf, hope, best);
 }
 
 /* The first device of the node that is as the potential says. */
@@ -218,7 +254,7 @@ static struct choice best_of(struct ask *ask)
     else if (crew->among)
         for (uint32_t i = 0; i < crew->n_among; i++)
             look_at_node(ask, crew->among[i], &best);
-    else
+    else if (!ask->ranked || !look_at_front(ask, &best))
         for (uint32_t i = shelves_next(s, SHELF_NONE, ask->level); i != SHELF_NONE;
              i = shelves_next(s, i, 0))
             look_at_shelf(ask, &s->at[i], &best);
@@ -229,13 +265,15 @@ static struct choice best_of(struct ask *ask)
 
 static struct ask ask_for(const struct crew *crew, const struct group *g, uint32_t left)
 {
+    struct shelves *s = shelves_of(crew->cluster);
     return (struct ask){ .crew = crew,
                          .group = g,
-                         .shelves = shelves_of(crew->cluster),
+                         .shelves = s,
                          .left = left,
                          .level = shelf_level(g->devices, g->share),
                          .each = g->picky || g->has_ports || g->skip,
-                         .priced = g->size == 1 && shelves_of(crew->cluster)->potential };
+                         .priced = g->size == 1 && s->potential && potential_version(s->potential),
+                         .ranked = g->size == 1 && left == 1 && s->n_live > FEW };
 }
 
 struct choice choice_for(const struct crew *crew, const struct group *g, uint32_t left)

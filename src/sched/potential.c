@@ -335,6 +335,11 @@ void potential_destroy(struct potential *p)
     free(p);
 }
 
+uint64_t potential_version(const struct potential *p)
+{
+    return p->version;
+}
+
 void potential_learn(struct potential *p, const struct mix *mix)
 {
     if (p->version == mix_version(mix))

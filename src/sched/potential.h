@@ -20,6 +20,8 @@ void potential_destroy(struct potential *); /* NULL-safe */
 /* Follows the mix: does nothing when its basis is the one already in use. Until a mix with a basis
  * was given, every number is 0. Ids stay good. */
 void potential_learn(struct potential *, const struct mix *);
+/* Of the mix it follows; numbers differ only where this does. */
+uint64_t potential_version(const struct potential *);
 
 /* The id of the state, with one reference more. Unused elements of free[] do not count. */
 uint32_t potential_hold(struct potential *, const struct node_state *);

@@ -14,6 +14,9 @@
 
 #include <string.h>
 
+#define MADE_PER_LIVE 8u /* shelves made since fronts are, before these are forgotten */
+#define MADE_LEAST    4096u
+
 static void clear(struct shelves *s)
 {
     *s = (struct shelves){
@@ -57,6 +60,9 @@ struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
     struct shelves *s = mem_new(sizeof *s);
     size_t per_node = sizeof(uint32_t) * from->n_nodes;
     *s = *from;
+    s->fronts = NULL;
+    s->made = NULL;
+    s->n_made = s->made_cap = 0;
     s->at = copy_of(from->at, sizeof *s->at * from->n, sizeof *s->at * from->cap);
     s->buckets = copy_of(from->buckets, sizeof *s->buckets * from->n_buckets,
                          sizeof *s->buckets * from->n_buckets);
@@ -82,6 +88,8 @@ void shelves_forget(struct shelves *s)
     for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
         potential_drop(s->potential, s->at[i].state);
     free(s->at);
+    fronts_destroy(s->fronts);
+    free(s->made);
     free(s->buckets);
     free(s->of);
     free(s->is_dirty);
@@ -274,6 +282,33 @@ static uint32_t hold_state(const struct cluster *c, struct shelves *s, const str
     return potential_hold(s->potential, &state);
 }
 
+/* For the fronts, which take in what is new when they are asked. */
+static void note_making(struct shelves *s, uint32_t at)
+{
+    if (s->n_made == s->made_cap) {
+        s->made_cap = s->made_cap ? 2 * s->made_cap : 1024;
+        s->made = mem_resize(s->made, sizeof *s->made * s->made_cap);
+    }
+    s->at[at].serial = s->n_made;
+    s->made[s->n_made++] = at;
+}
+
+struct fronts *shelves_fronts(struct shelves *s)
+{
+    uint64_t version = s->potential ? potential_version(s->potential) : 0;
+    if (s->fronts && s->fronts->version == version)
+        return s->fronts;
+    if (!s->fronts)
+        s->fronts = fronts_create();
+    fronts_forget(s->fronts);
+    s->fronts->version = version;
+    s->n_made = 0;
+    for (uint32_t at = shelves_next(s, SHELF_NONE, 0); at != SHELF_NONE;
+         at = shelves_next(s, at, 0))
+        note_making(s, at);
+    return s->fronts;
+}
+
 static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
 {
     uint32_t at = s->spare;
@@ -295,6 +330,13 @@ static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
     *bucket = at;
     uint32_t *level = &s->levels[shelf_level(shelf->idle, shelf->most)];
     shelf->before = SHELF_NONE;
+    s->n_live++;
+    if (s->fronts && s->n_made > MADE_PER_LIVE * s->n_live + MADE_LEAST) {
+        fronts_destroy(s->fronts); /* nobody asks, or most of what they know is gone */
+        s->fronts = NULL;
+    }
+    if (s->fronts)
+        note_making(s, at);
     shelf->after = *level;
     if (*level != SHELF_NONE)
         s->at[*level].before = at;
@@ -315,6 +357,8 @@ static void remove_shelf(struct shelves *s, uint32_t at)
         s->at[shelf->before].after = shelf->after;
     else
         s->levels[shelf_level(shelf->idle, shelf->most)] = shelf->after;
+    s->n_live--;
+    shelf->serial = SHELF_NONE;
     if (s->potential)
         potential_drop(s->potential, shelf->state);
     shelf->next = s->spare;

@@ -7,6 +7,7 @@
 #ifndef SCHED_SHELF_H
 #define SCHED_SHELF_H
 
+#include "sched/front.h"
 #include "sched/kinds.h"
 #include "sched/potential.h"
 
@@ -23,6 +24,7 @@ struct shelf {
     uint32_t root;                   /* of the tree of its nodes: any of them, for a look */
     uint32_t before, after;          /* shelves of the same level */
     uint32_t state;                  /* for the potential; SHELF_NONE without one */
+    uint32_t serial;                 /* of its making */
     uint32_t next;                   /* in its bucket, or of the spare ones */
     uint64_t hash;
 };
@@ -44,7 +46,10 @@ struct shelves {
     uint32_t n_nodes;
     bool stale; /* made anew on the next look: nodes came, or all of them changed */
     uint64_t stamps;
-    struct potential *potential; /* not owned; NULL: none */
+    struct potential *potential;      /* not owned; NULL: none */
+    struct fronts *fronts;            /* by price, made when asked for; NULL: none yet */
+    uint32_t *made, n_made, made_cap; /* shelves in the order of their making: since fronts are */
+    uint32_t n_live;
     uint64_t *kind_asked; /* per kind: twice the stamp of the last group that asked, + 1: fits */
 };
 
@@ -58,6 +63,8 @@ void shelves_destroy(struct shelves *);
 struct shelves *shelves_of(const struct cluster *);
 /* From now on shelves have their states in it. Not owned, and shared by copies; NULL: none. */
 void shelves_price(struct shelves *, struct potential *);
+/* What is remembered of ranks, good for the potential as it is. */
+struct fronts *shelves_fronts(struct shelves *);
 /* The node's state is not what it was. */
 static inline void shelves_touch(struct shelves *s, uint32_t node)
 {

@@ -16,8 +16,7 @@
 
 #include <cmocka.h>
 
-#define WORLDS 60u
-#define NODES  40u
+#define WORLDS 32u
 #define STEPS  60u
 #define HELD   200u
 
@@ -41,7 +40,9 @@ struct game {
     struct dice dice;
     struct world world;
     struct held held[HELD];
-    uint32_t n;
+    uint32_t n, nodes;
+    struct mix *mix; /* with a potential that learns it; or NULL */
+    struct potential *potential;
 };
 
 static void put_node(struct game *g, uint32_t i)
@@ -95,7 +96,7 @@ static struct job_spec *random_job(struct game *g)
         job->placing.apart = (struct words){ .at = one, .n = 1 };
         break;
     case 3:
-        *one = arena_printf(a, "n%u", below(&g->dice, NODES));
+        *one = arena_printf(a, "n%u", below(&g->dice, g->nodes));
         job->placing.avoid = (struct words){ .at = one, .n = 1 };
         break;
     case 4:
@@ -185,15 +186,44 @@ static bool fuller(const struct cluster *c, uint32_t a, uint32_t b)
     return sx->memory - x->memory < sy->memory - y->memory;
 }
 
+/* What the potential says of so many units on the node; low bits: how full the device is. */
+static int64_t price(const struct crew *crew, const struct group *g, uint32_t node, uint32_t units)
+{
+    const struct cluster *c = crew->cluster;
+    struct potential *p = shelves_of(c)->potential;
+    const struct form *f = cluster_form(c, node);
+    const struct want *w = g->members[0].want;
+    struct node_state s = { .cpu_milli = f->spec.cpu_milli - c->nodes[node].cpu,
+                            .memory = f->spec.memory - c->nodes[node].memory,
+                            .kind = kinds_type(c->layout->kinds, f->spec.gpu_type) };
+    struct shape shape = want_price_shape(w, c->layout->kinds, units);
+    if (!p || !potential_version(p) || !units || (units > 1 && w->share) ||
+        c->nodes[node].gpu_milli == 1000 * f->spec.gpus)
+        return 0;
+    for (uint32_t milli = 1001; milli-- > 0;)
+        for (uint32_t i = 0; i < f->spec.gpus; i++)
+            if (1000u - c->gpu[f->gpu_at + i] == milli)
+                s.free[s.n++] = (uint16_t)milli;
+    uint32_t state = potential_hold(p, &s);
+    struct putting put = potential_put(p, state, potential_shape(p, &shape));
+    potential_drop(p, state);
+    assert_true(put.fits);
+    return (int64_t)put.delta * 1024 + (w->share ? 1000 - s.free[put.slot] : 0);
+}
+
 static void check_choice(const struct crew *crew, const struct group *g, uint32_t left)
 {
     uint32_t best = SHELF_NONE, most = 0, fits = 0;
+    int64_t least = 0;
     for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
         uint32_t units = fit_units(crew, g, i, left);
+        int64_t here = price(crew, g, i, units);
         fits = fits + units < left ? fits + units : left;
-        if (units > most || (units && units == most && fuller(crew->cluster, i, best))) {
+        if (units > most || (units && units == most && here < least) ||
+            (units && units == most && here == least && fuller(crew->cluster, i, best))) {
             best = i;
             most = units;
+            least = here;
         }
     }
     struct choice c = choice_for(crew, g, left);
@@ -224,14 +254,17 @@ static void check_choices(struct game *g, struct job_spec *job)
     struct group *group = crew.groups;
     if (!group->apart)
         check_choice_for_all(&crew);
+    check_choice(&crew, group, 1);
     while (group->done < group->units) {
         check_choice(&crew, group, group->units - group->done);
+        check_choice(&crew, group, 1);
         struct choice c = choice_for(&crew, group, group->units - group->done);
         if (c.node == SHELF_NONE || !fit_put(&crew, group, c.node, FIT_ANY_DEVICE))
             break;
     }
     check_shelves(copy);
     fit_back(&crew, 0);
+    check_choice(&crew, group, 1);
     check_shelves(copy);
     arena_destroy(arena);
     cluster_destroy(copy);
@@ -241,7 +274,7 @@ static void one_step(struct game *g)
 {
     struct cluster *c = g->world.cluster;
     struct job_spec *job = random_job(g);
-    uint32_t node = below(&g->dice, NODES);
+    uint32_t node = below(&g->dice, g->nodes);
     switch (below(&g->dice, 12)) {
     case 0: cluster_set_up(c, node, below(&g->dice, 2)); break;
     case 1: cluster_set_drained(c, node, below(&g->dice, 2)); break;
@@ -252,6 +285,12 @@ static void one_step(struct game *g)
         uint32_t at = below(&g->dice, g->n);
         world_give(c, g->held[at].job, &g->held[at].entry);
         g->held[at] = g->held[--g->n];
+    }
+    if (g->mix) {
+        struct shape shape;
+        assert_true(cluster_shape(c, job, 0, &shape));
+        mix_add(g->mix, &shape, job->roles[0].replicas);
+        potential_learn(g->potential, g->mix);
     }
     struct plan_entry e = world_try(&g->world, job);
     if (e.kind == PLAN_ADMIT && g->n < HELD) {
@@ -265,13 +304,21 @@ static void test_games(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct game g = { .dice = { .state = seed }, .world = world_create(NULL, 0) };
-        for (uint32_t i = 0; i < NODES; i++)
+        g.nodes = seed % 4 ? 20 : 150; /* many enough for fronts */
+        for (uint32_t i = 0; i < g.nodes; i++)
             put_node(&g, i);
+        if (seed % 8 < 3) {
+            g.mix = mix_create();
+            g.potential = potential_create();
+            cluster_set_potential(g.world.cluster, g.potential);
+        }
         check_shelves(g.world.cluster);
         for (uint32_t i = 0; i < STEPS; i++)
             one_step(&g);
         check_shelves(g.world.cluster);
         world_destroy(&g.world);
+        mix_destroy(g.mix);
+        potential_destroy(g.potential);
     }
 }
 
@@ -321,6 +368,36 @@ static void test_clone(void **state)
     cluster_destroy(later);
     cluster_destroy(copy);
     world_destroy(&w);
+}
+
+/* States are held as long as nodes are in them, and no longer. */
+static void test_states(void **state)
+{
+    (void)state;
+    struct world w = world_create(NULL, 0);
+    struct potential *p = potential_create();
+    for (uint32_t i = 0; i < 10; i++)
+        put_plain(w.cluster, w.arena, i, false);
+    struct role role = { .name = "w", .replicas = 3, .resources = { .gpu_milli = 3000 } };
+    struct job_spec *job = world_job(w.arena, &role, 1);
+    cluster_set_potential(w.cluster, p);
+    uint32_t bound = 0;
+    for (uint32_t i = 0; i < 20; i++) {
+        struct plan_entry e = world_try(&w, job);
+        struct cluster *copy = cluster_clone(w.cluster);
+        assert_true(world_take(w.cluster, job, &e));
+        assert_true(world_take(copy, job, &e));
+        shelves_of(copy);
+        shelves_of(w.cluster);
+        world_give(w.cluster, job, &e);
+        cluster_destroy(copy);
+        bound = i == 0 ? potential_bound(p) : bound;
+    }
+    assert_int_equal(potential_bound(p), bound);
+    cluster_set_potential(w.cluster, NULL);
+    assert_int_equal(shelves_in_use(w.cluster), 1);
+    world_destroy(&w);
+    potential_destroy(p);
 }
 
 /* The same state reached on another way chooses the same. */
@@ -405,9 +482,9 @@ static void test_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_games),   cmocka_unit_test(test_clone),
-        cmocka_unit_test(test_history), cmocka_unit_test(test_fine_labels),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_games),       cmocka_unit_test(test_clone),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_history),
+        cmocka_unit_test(test_fine_labels), cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
