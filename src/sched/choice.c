@@ -8,7 +8,7 @@
 
 #include "sched/fit.h"
 
-#define FEW 64u /* shelves that are looked at in turn */
+#define FEW 8u /* shelves that are looked at in turn */
 
 struct ask {
     const struct crew *crew;
