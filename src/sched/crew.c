@@ -7,6 +7,8 @@
  * memory. */
 #include "sched/crew.h"
 
+#include "base/err.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,13 +64,9 @@ static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
     return least;
 }
 
-static void group_finish(struct crew *crew, struct group *g)
+/* What a first look at a node asks. */
+static void sum_up(struct group *g)
 {
-    struct shelves *shelves = shelves_of(crew->cluster);
-    g->order = (uint32_t)crew->n_groups;
-    g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
-    g->nothing = true;
-    g->stamp = ++shelves->stamps;
     g->plain = true;
     for (size_t i = 0; i < g->n_demands; i++) {
         const struct demand *d = &g->demands[i];
@@ -80,6 +78,16 @@ static void group_finish(struct crew *crew, struct group *g)
                    (d->kind != DEMAND_SHARE || d->one_device);
         g->has_ports = g->has_ports || d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;
     }
+}
+
+static void group_finish(struct crew *crew, struct group *g)
+{
+    struct shelves *shelves = shelves_of(crew->cluster);
+    g->order = (uint32_t)crew->n_groups;
+    g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
+    g->nothing = true;
+    g->stamp = ++shelves->stamps;
+    sum_up(g);
     for (size_t i = 0; i < g->n_members; i++) {
         const struct want *w = g->members[i].want;
         g->nothing = g->nothing && want_is_nothing(w);
@@ -113,6 +121,8 @@ static void group_of_set(struct crew *crew, const struct want *wants, const stru
     g->members = ARENA_ARRAY(crew->arena, job->n_roles, struct member);
     g->pin = UINT32_MAX;
     g->units = set_units(job, set);
+    if (!g->units)
+        BUG("a set of roles without tasks");
     for (uint32_t i = 0; i < job->n_roles; i++) {
         if (!words_have(set, job->roles[i].name) || !job->roles[i].replicas)
             continue;
