@@ -15,9 +15,9 @@
 #define NONE UINT32_MAX
 
 enum {
-    KNOWN_SLOTS = 1 << 17,
+    KNOWN_SLOTS = 1 << 14,
     KNOWN_MOST = KNOWN_SLOTS / 2,
-    POOL = 1 << 22 /* bytes */
+    POOL = 1 << 19 /* bytes */
 };
 
 struct cell {
