@@ -50,14 +50,13 @@ def play(name: str, seeds: str, *policies: str, flags: tuple[str, ...] = ()) -> 
 
 
 def percent(runs: list[Json], policy: str) -> float:
-    return mean(run["percent"] for run in runs if run["policy"] == policy)
+    return float(mean(run["percent"] for run in runs if run["policy"] == policy))
 
 
 def accepted(runs: list[Json], policy: str, size: str) -> float:
     ours = [run for run in runs if run["policy"] == policy]
     arrived = sum(run["arrived"][size] for run in ours)
-    taken: float = sum(run["accepted"][size] for run in ours)
-    return taken / arrived
+    return float(sum(run["accepted"][size] for run in ours)) / float(arrived)
 
 
 @published

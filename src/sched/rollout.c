@@ -17,7 +17,7 @@
 
 enum {
     ROWS = 16,
-    LENGTH = 128,
+    LENGTH = 64,
     DRAWN = ROWS * LENGTH,
     FILL = 82, /* W = 0.08, in 1/1024 */
     LEVELS = 32,
