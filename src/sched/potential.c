@@ -15,9 +15,9 @@
 #define NONE UINT32_MAX
 
 enum {
-    KNOWN_SLOTS = 1 << 17,
+    KNOWN_SLOTS = 1 << 14,
     KNOWN_MOST = KNOWN_SLOTS / 2,
-    POOL = 1 << 22 /* bytes */
+    POOL = 1 << 19 /* bytes */
 };
 
 struct cell {
@@ -191,8 +191,8 @@ uint32_t potential_hold(struct potential *p, const struct node_state *s)
     uint32_t id = p->spare;
     if (id == NONE) {
         id = (uint32_t)p->states.n;
-        vec_add(&p->states);
-        vec_add(&p->stamps);
+        vec_push(&p->states, (struct held){ 0 });
+        vec_push(&p->stamps, 0);
     } else {
         p->spare = p->states.at[id].next;
     }

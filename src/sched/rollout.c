@@ -17,7 +17,7 @@
 
 enum {
     ROWS = 16,
-    LENGTH = 128,
+    LENGTH = 64,
     DRAWN = ROWS * LENGTH,
     FILL = 82, /* W = 0.08, in 1/1024 */
     LEVELS = 32,
@@ -51,7 +51,7 @@ struct course {
     struct row rows[ROWS];
     uint16_t level_of[NEEDS]; /* by the need that what is free would just serve */
     uint32_t least_cpu, least_memory;
-    struct need *needs;
+    struct need *needs; /* from 1 on */
     struct filler *fillers;
     size_t n_needs;
 };
@@ -237,9 +237,9 @@ static void set_fill(struct course *c, const struct rollout *r)
         const struct shape *s = &r->basis[i].shape;
         if (!in_course(c, i) || !r->weight[i])
             continue;
-        struct need *last = c->n_needs ? &c->needs[c->n_needs - 1] : NULL;
-        if (!last || last->devices != s->devices || last->share != s->share) {
-            last = &c->needs[c->n_needs++];
+        struct need *last = &c->needs[c->n_needs]; /* the first is none, and has no shapes */
+        if (last->devices != s->devices || last->share != s->share) {
+            last = &c->needs[++c->n_needs];
             *last = (struct need){ .devices = (uint16_t)s->devices,
                                    .share = (uint16_t)s->share,
                                    .inverse = s->share ? (1u << 20) / s->share + 1 : 0,
@@ -366,7 +366,7 @@ static uint32_t held(const struct need *need, const struct bench *b)
 static uint64_t used(const struct course *c, const struct bench *b)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < c->n_needs; i++) {
+    for (size_t i = 1; i <= c->n_needs; i++) {
         uint32_t most = held(&c->needs[i], b);
         if (!most)
             continue;
