@@ -44,6 +44,8 @@ class Bench:
     options: argparse.Namespace
     figures: dict[str, Figure] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    table: list[list[str]] = field(default_factory=list)  # shown before the figures, heads first
+    more: Json = field(default_factory=dict)  # goes into the document beside the figures
 
     def add(
         self,
@@ -75,11 +77,16 @@ class Bench:
         if self.options.json:
             figures = {key: round(f.value, 4) for key, f in self.figures.items()}
             aims = {key: f.aim for key, f in self.figures.items() if f.aim}
-            document: Json = {"bench": self.name, "figures": figures, "aims": aims}
+            document: Json = {"bench": self.name, "figures": figures, "aims": aims, **self.more}
             if self.notes:
                 document["notes"] = self.notes
             print(json.dumps(document, ensure_ascii=False, indent=2))
             return
+        widths = [max(len(cell) for cell in column) for column in zip(*self.table, strict=True)]
+        for row in self.table:
+            line = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+            head = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+            print(f"{self.name:<10} {'  '.join([*head, *line])}")
         for f in self.figures.values():
             verdict = "" if f.good is None else "ok" if f.good else "SHORT"
             size = abs(f.value)

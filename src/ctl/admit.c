@@ -45,10 +45,6 @@ static bool asks_secrets(const struct job_spec *j)
 {
     return j->inputs.secrets.n > 0;
 }
-static bool asks_topology(const struct job_spec *j)
-{
-    return j->placing.within && j->placing.within_required;
-}
 static bool asks_tolerations(const struct job_spec *j)
 {
     return j->placing.tolerations.n > 0;
@@ -80,10 +76,6 @@ static bool asks_image(const struct job_spec *j)
 static bool asks_notify(const struct job_spec *j)
 {
     return j->notify.n > 0;
-}
-static bool asks_near(const struct job_spec *j)
-{
-    return j->placing.within && !j->placing.within_required;
 }
 static bool asks_framework(const struct job_spec *j)
 {
@@ -133,11 +125,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "inputs.code.path: this engine mounts nothing",
       .hint = "leave it out: the code lies in the working directory" },
-    { .path = "place.topology",
-      .asked = asks_topology,
-      .severity = SEVERITY_ERROR,
-      .what = "place.topology: this server knows no racks or zones",
-      .hint = "required: false, or place.labels" },
     { .path = "place.tolerations",
       .asked = asks_tolerations,
       .severity = SEVERITY_ERROR,
@@ -180,11 +167,6 @@ static const struct {
       .severity = SEVERITY_WARNING,
       .what = "notify: nobody is told by this server",
       .hint = "muster wait JOB" },
-    { .path = "place.topology",
-      .asked = asks_near,
-      .severity = SEVERITY_WARNING,
-      .what = "place.topology: this server knows no racks or zones, tasks go where they fit",
-      .hint = "" },
 };
 
 /* "image "a/b" is not used ...", naming the first. */
@@ -209,6 +191,22 @@ int admit_features(unsigned engine_caps, const struct job_spec *job, struct repo
         report_add(report, rows[i].severity, (struct place){ 0 }, rows[i].path, what, rows[i].hint);
     }
     return report->errors > before ? -1 : 0;
+}
+
+int admit_topology(const struct cluster *cluster, const struct job_spec *job,
+                   struct report *report)
+{
+    const struct placing *p = &job->placing;
+    char text[300];
+    if (!p->within || cluster_has_level(cluster, p->within))
+        return 0;
+    snprintf(text, sizeof text, "place.topology: this server knows no level \"%.80s\"%s", p->within,
+             p->within_required ? "" : ", tasks go where they fit");
+    report_add(report, p->within_required ? SEVERITY_ERROR : SEVERITY_WARNING, (struct place){ 0 },
+               "place.topology", text,
+               "\"node\" is always one; the setting topology: [zone, rack] makes labels of nodes "
+               "levels");
+    return p->within_required ? -1 : 0;
 }
 
 /* The largest task of the role that does not fit, as a declared node that would hold it. */

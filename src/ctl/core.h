@@ -47,6 +47,7 @@ struct counters {
 };
 
 struct arrays;
+struct packing;
 struct afters;
 
 struct ctl {
@@ -70,6 +71,7 @@ struct ctl {
     struct arrays *arrays; /* those whose members live */
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
+    struct packing *packing;
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;

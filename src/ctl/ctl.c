@@ -1,6 +1,7 @@
 /* The core as an object: made from its configuration, given its sink, its clock and its key. */
 #include "ctl/ctl.h"
 
+#include "ctl/packing.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -112,6 +113,12 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         uint32_t node = cluster_put(ctl->cluster, &spec);
         cluster_set_up(ctl->cluster, node, true);
     }
+    if (config->topology && cluster_set_levels(ctl->cluster, config->topology, err)) {
+        cluster_destroy(ctl->cluster);
+        free(ctl);
+        return NULL;
+    }
+    ctl->packing = packing_create(ctl);
     ctl->queues = queues_create();
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
@@ -151,6 +158,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->doomed);
     meetings_destroy(ctl->meetings);
     queues_destroy(ctl->queues);
+    packing_destroy(ctl->packing);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     arrays_destroy(ctl->arrays); /* after their members */

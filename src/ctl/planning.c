@@ -223,6 +223,7 @@ static bool is_refusal(const struct wait_reason *reason)
     case WAIT_RESOURCE:
     case WAIT_PORTS:
     case WAIT_LABELS:
+    case WAIT_TOPOLOGY:
     case WAIT_NODES_DOWN: return true;
     default: return false;
     }

@@ -5,6 +5,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
+#include "ctl/packing.h"
 #include "ctl/resolve.h"
 #include "ctl/share.h"
 #include "ctl/views.h"
@@ -235,6 +236,8 @@ static int admit(struct submission *s, struct err *err)
         return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);
+    if (admit_topology(ctl->cluster, spec, report))
+        return refuse(s, err, ERR_CANNOT);
     if (map_storage(s, err))
         return -1;
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
@@ -458,6 +461,7 @@ static void add_live(struct submission *s, struct job_row *row, const char *text
     core_wake(ctl, job->notes.pending_until_ms);
     event_job(ctl, job, first_event(s), text, body);
     row->state = job->row.state;
+    packing_learn(ctl, s->read.job);
     ctl->counters.submitted++;
 }
 

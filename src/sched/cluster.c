@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "sched/nodes.h"
+#include "sched/topology.h"
 
 #include <string.h>
 
@@ -27,6 +28,7 @@ struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t
         BUG("port range %u-%u", port_first, port_last);
     struct cluster *c = mem_new(sizeof *c);
     c->layout = layout_create();
+    c->shelves = shelves_create();
     c->pool = (struct port_range){ .first = port_first, .last = port_last };
     c->port_start = port_start;
     return c;
@@ -44,6 +46,7 @@ struct cluster *cluster_clone(const struct cluster *from)
     c->ports = copy_of(from->ports, sizeof(struct ports *) * l->n_hosts);
     for (uint32_t i = 0; i < l->n_hosts; i++)
         ports_share(c->ports[i]);
+    c->shelves = shelves_copy(shelves_of(from), l);
     return c;
 }
 
@@ -58,6 +61,7 @@ void cluster_destroy(struct cluster *c)
     free(c->gpu);
     free(c->custom);
     free(c->ports);
+    shelves_destroy(c->shelves);
     free(c);
 }
 
@@ -89,14 +93,21 @@ static void move_slots(struct cluster *c, const struct form *f, const struct for
                before->custom.n * sizeof *c->custom);
 }
 
-uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
+/* The layout for changing it: shelves are made anew afterwards. */
+static struct layout *own_layout(struct cluster *c)
 {
     if (c->layout->refs > 1) {
         struct layout *own = layout_copy(c->layout);
         c->layout->refs--;
         c->layout = own;
     }
-    struct layout *l = c->layout;
+    shelves_forget(c->shelves);
+    return c->layout;
+}
+
+uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
+{
+    struct layout *l = own_layout(c);
     const struct layout was = *l;
     uint32_t known = layout_find(l, spec->name);
     struct form *before = known == UINT32_MAX ? NULL : l->forms[known];
@@ -118,21 +129,69 @@ uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
     return at;
 }
 
+void cluster_set_potential(struct cluster *c, struct potential *p)
+{
+    shelves_price(c->shelves, p);
+}
+
+bool cluster_shape(const struct cluster *c, const struct job_spec *job, uint32_t role,
+                   struct shape *out)
+{
+    struct want w;
+    layout_settle(c->layout);
+    if (role >= job->n_roles)
+        return false;
+    want_init(&w, job, role);
+    *out = want_price_shape(&w, c->layout->kinds, 1);
+    return true;
+}
+
+int cluster_set_levels(struct cluster *c, const struct words *levels, struct err *err)
+{
+    struct topology *t = topology_create(c->layout, levels);
+    int rc = topology_check(t, c->layout, err);
+    topology_destroy(t);
+    if (rc == 0)
+        layout_set_levels(own_layout(c), levels);
+    return rc;
+}
+
+int cluster_check_levels(const struct cluster *c, struct err *err)
+{
+    return topology_check(cluster_topology(c), c->layout, err);
+}
+
+bool cluster_has_level(const struct cluster *c, const char *name)
+{
+    return topology_level(cluster_topology(c), name) != DOMAIN_NONE;
+}
+
+const struct topology *cluster_topology(const struct cluster *c)
+{
+    layout_settle(c->layout);
+    return c->layout->topology;
+}
+
 void cluster_set_up(struct cluster *c, uint32_t node, bool up)
 {
     c->nodes[node].up = up;
+    shelves_touch(c->shelves, node);
 }
 
 void cluster_set_drained(struct cluster *c, uint32_t node, bool drained)
 {
     c->nodes[node].drained = drained;
+    shelves_touch(c->shelves, node);
 }
 
 void cluster_revive(struct cluster *c)
 {
     for (uint32_t i = 0; i < c->layout->n; i++) {
+        if (node_usable(&c->nodes[i]))
+            continue;
         c->nodes[i].up = true;
         c->nodes[i].drained = false;
+        shelves_touch(c->shelves, i);
     }
 }
 
@@ -146,9 +205,13 @@ struct cluster *cluster_clone_empty(const struct cluster *from)
     c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
     c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
     c->ports = mem_new(sizeof(struct ports *) * l->n_hosts + 1);
-    cluster_revive(c);
+    c->shelves = l->empty ? shelves_copy(l->empty, l) : shelves_create();
+    for (uint32_t i = 0; i < l->n; i++)
+        c->nodes[i].up = true;
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].idle_gpus = l->forms[i]->spec.gpus;
+    if (!c->layout->empty)
+        c->layout->empty = shelves_copy(shelves_of(c), c->layout);
     return c;
 }
 
@@ -277,6 +340,7 @@ bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const str
     n->memory += r->memory;
     n->disk += r->disk;
     n->tasks++;
+    shelves_touch(c->shelves, node);
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] += r->custom.at[i].milli;
@@ -298,6 +362,7 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
     n->memory -= r->memory;
     n->disk -= r->disk;
     n->tasks--;
+    shelves_touch(c->shelves, node);
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] -= r->custom.at[i].milli;
@@ -313,6 +378,7 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
 void node_copy(struct cluster *to, const struct cluster *from, uint32_t node)
 {
     const struct form *f = cluster_form(to, node);
+    shelves_touch(to->shelves, node);
     to->nodes[node] = from->nodes[node];
     if (f->gpu_slots)
         memcpy(&to->gpu[f->gpu_at], &from->gpu[f->gpu_at], f->gpu_slots * sizeof *to->gpu);
@@ -335,6 +401,7 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
     const struct form *f = cluster_form(to, node);
     struct node *n = &to->nodes[node];
     const struct node *other = &from->nodes[node];
+    shelves_touch(to->shelves, node);
     n->cpu = more(n->cpu, other->cpu);
     n->memory = more(n->memory, other->memory);
     n->disk = more(n->disk, other->disk);

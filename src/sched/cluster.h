@@ -4,6 +4,7 @@
 #define SCHED_CLUSTER_H
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/pairs.h"
 #include "job/place.h"
 
@@ -34,7 +35,24 @@ uint32_t cluster_put(struct cluster *, const struct node_spec *);
 void cluster_set_up(struct cluster *, uint32_t node, bool up);
 void cluster_set_drained(struct cluster *, uint32_t node, bool drained);
 uint32_t cluster_count(const struct cluster *);
-uint32_t cluster_find(const struct cluster *, const char *name); /* UINT32_MAX when unknown */
+/* The levels of the topology, outermost first: names of labels, such as zone and rack. A node's
+ * domain at a level is the value of that label; a single node is the innermost. ERR_INPUT, and
+ * nothing changed, when a domain of the nodes there are lies in two wider ones. */
+int cluster_set_levels(struct cluster *, const struct words *, struct err *);
+/* The same question for the nodes there are now. */
+int cluster_check_levels(const struct cluster *, struct err *);
+bool cluster_has_level(const struct cluster *, const char *name); /* "node": always */
+uint32_t cluster_find(const struct cluster *, const char *name);  /* UINT32_MAX when unknown */
+
+/* Single tasks go where the potential rises least; NULL: to the fullest node. Not owned: it
+ * outlives the cluster and its clones, which share it. What it learns between two decisions counts
+ * from the next one on. */
+struct potential;
+void cluster_set_potential(struct cluster *, struct potential *);
+/* What a task of the role is in a mix. The types in it are positions among those of the nodes.
+ * false: no such role. */
+struct shape;
+bool cluster_shape(const struct cluster *, const struct job_spec *, uint32_t role, struct shape *);
 
 struct node_view {
     const struct node_spec *spec;

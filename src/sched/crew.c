@@ -7,6 +7,8 @@
  * memory. */
 #include "sched/crew.h"
 
+#include "base/err.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,18 +64,39 @@ static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
     return least;
 }
 
+/* What a first look at a node asks. */
+static void sum_up(struct group *g)
+{
+    g->plain = true;
+    for (size_t i = 0; i < g->n_demands; i++) {
+        const struct demand *d = &g->demands[i];
+        g->cpu = d->kind == DEMAND_CPU ? d->need : g->cpu;
+        g->memory = d->kind == DEMAND_MEMORY ? d->need : g->memory;
+        g->devices = d->kind == DEMAND_GPU ? (uint32_t)(d->need / 1000) : g->devices;
+        g->share = d->kind == DEMAND_SHARE && d->one_device ? (uint32_t)d->need : g->share;
+        g->plain = g->plain && d->kind != DEMAND_DISK && d->kind != DEMAND_CUSTOM &&
+                   (d->kind != DEMAND_SHARE || d->one_device);
+        g->has_ports = g->has_ports || d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;
+    }
+}
+
 static void group_finish(struct crew *crew, struct group *g)
 {
+    struct shelves *shelves = shelves_of(crew->cluster);
     g->order = (uint32_t)crew->n_groups;
     g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
     g->nothing = true;
+    g->stamp = ++shelves->stamps;
+    sum_up(g);
     for (size_t i = 0; i < g->n_members; i++) {
         const struct want *w = g->members[i].want;
         g->nothing = g->nothing && want_is_nothing(w);
         g->has_static_ports = g->has_static_ports || w->has_static_ports;
         g->spread = g->spread || words_have(&crew->job->placing.spread, w->role->name);
         g->apart = g->apart || words_have(&crew->job->placing.apart, w->role->name);
+        g->picky = g->picky || !want_is_of_kind(w, crew->cluster->layout->kinds);
     }
+    g->picky = g->picky || g->apart || g->pin != SHELF_NONE;
     if (g->spread || g->apart)
         g->on = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint32_t);
 }
@@ -98,6 +121,8 @@ static void group_of_set(struct crew *crew, const struct want *wants, const stru
     g->members = ARENA_ARRAY(crew->arena, job->n_roles, struct member);
     g->pin = UINT32_MAX;
     g->units = set_units(job, set);
+    if (!g->units)
+        BUG("a set of roles without tasks");
     for (uint32_t i = 0; i < job->n_roles; i++) {
         if (!words_have(set, job->roles[i].name) || !job->roles[i].replicas)
             continue;
@@ -152,6 +177,51 @@ static void collect_avoided(struct crew *crew)
         }
 }
 
+static int by_position(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void collect_named(struct crew *crew)
+{
+    const struct words *names = &crew->job->placing.nodes;
+    uint32_t n = 0;
+    if (!names->n)
+        return;
+    crew->named = ARENA_ARRAY(crew->arena, names->n, uint32_t);
+    for (size_t i = 0; i < names->n; i++) {
+        uint32_t node = cluster_find(crew->cluster, names->at[i]);
+        if (node != UINT32_MAX)
+            crew->named[n++] = node;
+    }
+    qsort(crew->named, n, sizeof *crew->named, by_position);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || crew->named[i] != crew->named[i - 1])
+            crew->named[crew->n_named++] = crew->named[i];
+}
+
+void crew_within(struct crew *crew, const struct level *level, uint32_t domain)
+{
+    crew->level = level;
+    crew->domain = domain;
+    crew->among = crew->named;
+    crew->n_among = crew->n_named;
+    if (!level)
+        return;
+    const struct domain *d = &level->domains[domain];
+    crew->among = &level->nodes[d->at];
+    crew->n_among = d->n;
+    if (!crew->named)
+        return;
+    uint32_t *both = ARENA_ARRAY(crew->arena, crew->n_named, uint32_t), n = 0;
+    for (uint32_t i = 0; i < crew->n_named; i++)
+        if (level->of[crew->named[i]] == domain)
+            both[n++] = crew->named[i];
+    crew->among = both;
+    crew->n_among = n;
+}
+
 static struct want *begin(struct crew *crew, struct arena *arena, struct cluster *cluster,
                           const struct job_spec *job)
 {
@@ -160,6 +230,9 @@ static struct want *begin(struct crew *crew, struct arena *arena, struct cluster
     for (uint32_t i = 0; i < job->n_roles; i++)
         want_init(&wants[i], job, i);
     collect_avoided(crew);
+    collect_named(crew);
+    crew->anchor = SHELF_NONE;
+    crew_within(crew, NULL, DOMAIN_NONE);
     return wants;
 }
 
@@ -289,6 +362,8 @@ void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *clus
     const struct want *wants = begin(crew, arena, cluster, more->spec);
     crew->some_only = crew->trickles = true;
     crew->n_places = (uint32_t)more->n;
+    for (size_t i = 0; i < more->n_held && crew->anchor == SHELF_NONE; i++)
+        crew->anchor = cluster_find(cluster, more->held[i].node);
     crew->groups = ARENA_ARRAY(arena, more->n, struct group);
     crew->places = ARENA_ARRAY(arena, more->n, struct task_place);
     crew->seats = ARENA_ARRAY(arena, more->n, struct seat);

@@ -25,8 +25,14 @@ struct group {
     uint32_t pin; /* the only node, or UINT32_MAX */
     bool spread, apart;
     bool nothing; /* asks for no amount */
-    bool has_static_ports;
+    bool has_ports, has_static_ports;
+    bool picky;           /* of nodes in equal state one may be allowed and the other not */
+    uint64_t stamp;       /* whose answers those are that shelves remember */
+    bool plain;           /* a unit asks for no more than the next five, and ports */
+    uint64_t cpu, memory; /* the least that a node must have for a unit: a first look */
+    uint32_t devices, share;
     uint32_t *on;   /* units per node; only with spread or apart */
+    uint8_t *skip;  /* nodes on which a unit did not fit against the count; or NULL */
     uint32_t order; /* of making, for ties */
     uint32_t done;  /* units placed */
 };
@@ -46,6 +52,13 @@ struct crew {
     size_t n_groups;
     struct task_place *places; /* roles in order, index ascending; or in the order asked for */
     uint32_t n_places;
+    uint32_t *named; /* the nodes that the job names, ascending; NULL: it names none */
+    uint32_t n_named;
+    const uint32_t *among; /* the nodes in question, ascending; NULL: all of them */
+    uint32_t n_among;
+    const struct level *level; /* the domain they are in; NULL: no matter which */
+    uint32_t domain;
+    uint32_t anchor;    /* a node that has other tasks of the job, or SHELF_NONE */
     struct seat *seats; /* in the order they were taken */
     uint32_t n_seats;
     struct port_range *avoid; /* what the job wants by number: dynamic ports stay out of it */
@@ -60,6 +73,8 @@ struct crew {
 void crew_init(struct crew *, struct arena *, struct cluster *, const struct job_spec *);
 /* Room for the places of each task: only for a job that is not short of anything by counting. */
 void crew_seat(struct crew *);
+/* Only nodes of that domain are in question; NULL: of any. */
+void crew_within(struct crew *, const struct level *, uint32_t domain);
 /* Some tasks of a running job; seated. */
 void crew_init_more(struct crew *, struct arena *, struct cluster *, const struct sched_more *);
 

@@ -9,12 +9,6 @@
 
 #include <string.h>
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 static void add_amount(struct demand *list, size_t *n, enum demand_kind kind, const char *name,
                        uint64_t amount)
 {

@@ -9,7 +9,7 @@ bool fit_allowed(const struct crew *crew, const struct group *g, uint32_t node)
 {
     if (!node_usable(&crew->cluster->nodes[node]) || (g->pin != UINT32_MAX && g->pin != node))
         return false;
-    if (g->apart && g->on[node])
+    if ((g->apart && g->on[node]) || (crew->level && crew->level->of[node] != crew->domain))
         return false;
     for (size_t i = 0; i < g->n_members; i++)
         if (want_misfit(g->members[i].want, cluster_form(crew->cluster, node)) != MISFIT_NONE)

@@ -7,88 +7,45 @@
  * tasks is tried with all of them first; then with its least, and what else fits. */
 #include "sched/gang.h"
 
+#include "sched/choice.h"
 #include "sched/fit.h"
+#include "sched/scatter.h"
 #include "sched/search.h"
 #include "sched/shortage.h"
+#include "sched/within.h"
 
 #include <string.h>
 
-struct choice {
-    uint32_t node, units;
-    uint64_t crowd; /* units of the group, or tasks, that are there; spread only */
-};
-
-static bool scatters(const struct group *g)
-{
-    return g->spread || g->nothing;
-}
-
-/* Fuller: less gpu free, then less cpu, then less memory; then the earlier node. */
-static bool fuller(const struct cluster *c, uint32_t a, uint32_t b)
-{
-    const struct node *x = &c->nodes[a], *y = &c->nodes[b];
-    const struct node_spec *sx = &cluster_form(c, a)->spec, *sy = &cluster_form(c, b)->spec;
-    uint64_t gx = less(UINT64_C(1000) * sx->gpus, x->gpu_milli);
-    uint64_t gy = less(UINT64_C(1000) * sy->gpus, y->gpu_milli);
-    if (gx != gy)
-        return gx < gy;
-    uint64_t cx = less(sx->cpu_milli, x->cpu), cy = less(sy->cpu_milli, y->cpu);
-    if (cx != cy)
-        return cx < cy;
-    uint64_t mx = less(sx->memory, x->memory), my = less(sy->memory, y->memory);
-    return mx != my ? mx < my : a < b;
-}
-
-static bool better(const struct cluster *c, const struct group *g, struct choice a, struct choice b)
-{
-    if (b.node == UINT32_MAX)
-        return true;
-    if (scatters(g) && a.crowd != b.crowd)
-        return a.crowd < b.crowd;
-    if (!scatters(g) && a.units != b.units)
-        return a.units > b.units;
-    return fuller(c, a.node, b.node);
-}
-
-static struct choice choose(const struct crew *crew, const struct group *g, uint32_t left,
-                            const uint8_t *skip)
-{
-    struct choice best = { .node = UINT32_MAX };
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
-        uint32_t units = skip && skip[i] ? 0 : fit_units(crew, g, i, scatters(g) ? 1 : left);
-        struct choice here = { .node = i, .units = units };
-        here.crowd = g->spread ? g->on[i] : crew->cluster->nodes[i].tasks;
-        if (units && better(crew->cluster, g, here, best))
-            best = here;
-    }
-    return best;
-}
+#define SMALL 64u /* tasks that are placed without counting first whether they fit */
 
 /* Places units of the group until it has `upto` of them. */
 static bool fill(struct crew *crew, struct group *g, uint32_t upto)
 {
-    uint8_t *skip = NULL;
+    if (scatters(g))
+        return scatter_fill(crew, g, upto);
+    g->skip = NULL;
     while (g->done < upto) {
-        struct choice c = choose(crew, g, upto - g->done, skip);
-        if (c.node == UINT32_MAX)
-            return false;
+        struct choice c = choice_for(crew, g, upto - g->done);
+        if (c.node == SHELF_NONE)
+            break;
         uint32_t before = g->done;
-        while (g->done - before < c.units && fit_put(crew, g, c.node, FIT_ANY_DEVICE))
+        while (g->done - before < c.units && fit_put(crew, g, c.node, c.device))
             ;
         if (g->done != before)
             continue;
         /* The count was too high: ports that the job avoids, shares within a unit. */
-        if (!skip)
-            skip = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint8_t);
-        skip[c.node] = 1;
+        if (!g->skip)
+            g->skip = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint8_t);
+        g->skip[c.node] = 1;
     }
-    return true;
+    g->skip = NULL;
+    return g->done >= upto;
 }
 
 static bool fill_all(struct crew *crew)
 {
     for (size_t i = 0; i < crew->n_groups; i++)
-        if (!fill(crew, &crew->groups[i], crew->groups[i].units))
+        if (!within_few(crew, &crew->groups[i], crew->groups[i].units, fill))
             return false;
     return true;
 }
@@ -104,35 +61,14 @@ static bool on_one_node(struct crew *crew, uint32_t node)
     return true;
 }
 
-/* Each group by itself fits on the node, and so do the sums of what is most often short. */
-static bool may_hold_all(const struct crew *crew, uint32_t node)
-{
-    const struct node *n = &crew->cluster->nodes[node];
-    uint64_t cpu = 0, gpu = 0;
-    for (size_t i = 0; i < crew->n_groups; i++) {
-        const struct group *g = &crew->groups[i];
-        if (fit_units(crew, g, node, g->units) < g->units)
-            return false;
-        for (size_t k = 0; k < g->n_demands; k++) {
-            cpu += g->demands[k].kind == DEMAND_CPU ? g->demands[k].need * g->units : 0;
-            gpu += g->demands[k].kind == DEMAND_GPU ? g->demands[k].need * g->units : 0;
-        }
-    }
-    return gpu <= UINT64_C(1000) * n->idle_gpus &&
-           cpu <= less(cluster_form(crew->cluster, node)->spec.cpu_milli, n->cpu);
-}
-
 /* The fullest node that may hold them all is tried. */
 static bool fill_one_node(struct crew *crew)
 {
-    uint32_t best = UINT32_MAX;
     for (size_t i = 0; i < crew->n_groups; i++)
         if (scatters(&crew->groups[i]) || crew->groups[i].apart)
             return false;
-    for (uint32_t node = 0; node < cluster_count(crew->cluster); node++)
-        if (may_hold_all(crew, node) && (best == UINT32_MAX || fuller(crew->cluster, node, best)))
-            best = node;
-    return best != UINT32_MAX && on_one_node(crew, best);
+    uint32_t best = choice_for_all(crew);
+    return best != SHELF_NONE && on_one_node(crew, best);
 }
 
 /* ---- fewer tasks than all ---- */
@@ -247,23 +183,44 @@ static bool filling_is_certain(const struct crew *crew)
     return crew->n_groups == 1 && crew->groups[0].size == 1;
 }
 
-static enum gang_answer place(struct crew *crew)
+static enum gang_answer place_all(struct crew *crew)
 {
-    if (fill_one_node(crew) || fill_all(crew))
+    if (fill_all(crew))
         return GANG_PLACED;
     fit_back(crew, 0);
     enum search_answer found = filling_is_certain(crew) ? SEARCH_NONE : search_places(crew, false);
     if (found == SEARCH_FOUND)
         return GANG_PLACED;
-    if (crew->elastic)
-        return place_least(crew);
     return found == SEARCH_NONE ? GANG_NO_ROOM : GANG_NOT_FOUND;
+}
+
+static enum gang_answer place(struct crew *crew)
+{
+    uint32_t level;
+    bool required = within_required(crew, &level), matters = within_matters(crew);
+    enum gang_answer answer;
+    if (required && level == DOMAIN_NONE)
+        return GANG_NO_ROOM;
+    /* Of a single group the node that takes most is the one that takes all. */
+    if ((matters || crew->n_groups > 1) && !(required && crew->anchor != SHELF_NONE) &&
+        fill_one_node(crew))
+        return GANG_PLACED;
+    if (matters) {
+        answer = within_one(crew, false, place_all);
+        if (answer != GANG_PLACED && required && crew->elastic)
+            answer = within_one(crew, true, place_least);
+        if (answer == GANG_PLACED || required)
+            return answer;
+    }
+    answer = place_all(crew);
+    return answer == GANG_PLACED || !crew->elastic ? answer : place_least(crew);
 }
 
 enum gang_answer gang_place(struct crew *crew)
 {
     struct shortage s;
-    if (shortage_find(crew, &s))
+    bool small = filling_is_certain(crew) && crew->n_places <= SMALL;
+    if (!small && shortage_find(crew, &s))
         return GANG_NO_ROOM;
     crew_seat(crew);
     enum gang_answer answer = place(crew);
@@ -274,7 +231,14 @@ enum gang_answer gang_place(struct crew *crew)
 
 void gang_fill(struct crew *crew)
 {
+    uint32_t level, units, domain;
     crew_seat(crew);
+    if (crew->n_groups && within_required(crew, &level)) {
+        domain = within_closest(crew, crew->groups, level, &units);
+        if (domain == DOMAIN_NONE)
+            return;
+        crew_within(crew, &cluster_topology(crew->cluster)->levels[level], domain);
+    }
     fill_rest(crew);
 }
 

@@ -6,6 +6,9 @@
 #include "sched/layout.h"
 
 #include "base/mem.h"
+#include "sched/kinds.h"
+#include "sched/shelf.h"
+#include "sched/topology.h"
 
 #include <string.h>
 
@@ -24,6 +27,43 @@ static void form_unshare(struct form *f)
 {
     if (f && --f->refs == 0)
         arena_destroy(f->arena);
+}
+
+static void unsettle(struct layout *l)
+{
+    kinds_destroy(l->kinds);
+    topology_destroy(l->topology);
+    if (l->empty)
+        shelves_destroy(l->empty);
+    l->kinds = NULL;
+    l->topology = NULL;
+    l->empty = NULL;
+}
+
+void layout_settle(struct layout *l)
+{
+    if (!l->topology)
+        l->topology = topology_create(l, &l->levels);
+    if (!l->kinds)
+        l->kinds = kinds_create(l);
+}
+
+static void set_levels(struct layout *l, const struct words *levels)
+{
+    for (size_t i = 0; i < l->levels.n; i++)
+        free((char *)(uintptr_t)l->levels.at[i]);
+    free(l->levels.at);
+    l->levels = (struct words){ .n = levels->n };
+    if (levels->n)
+        l->levels.at = mem_new(sizeof(char *) * levels->n);
+    for (size_t i = 0; i < levels->n; i++)
+        l->levels.at[i] = mem_strdup(levels->at[i]);
+}
+
+void layout_set_levels(struct layout *l, const struct words *levels)
+{
+    set_levels(l, levels);
+    unsettle(l);
 }
 
 static void copy_names(struct smap *to, const struct smap *from)
@@ -49,6 +89,7 @@ struct layout *layout_copy(const struct layout *from)
     }
     copy_names(l->nodes, from->nodes);
     copy_names(l->hosts, from->hosts);
+    set_levels(l, &from->levels);
     return l;
 }
 
@@ -61,6 +102,8 @@ void layout_unshare(struct layout *l)
     free(l->forms);
     smap_destroy(l->nodes);
     smap_destroy(l->hosts);
+    unsettle(l);
+    set_levels(l, &(struct words){ 0 });
     free(l);
 }
 
@@ -158,6 +201,7 @@ uint32_t layout_put(struct layout *l, const struct node_spec *spec)
         smap_set(l->nodes, f->spec.name, (void *)((uintptr_t)at + 1));
     }
     l->forms[at] = f;
+    unsettle(l);
     return at;
 }
 

@@ -20,6 +20,9 @@ struct form { /* one node as it was last described; never changes */
     struct amounts custom; /* a slot each: what it has now; names it had before stay with 0 */
 };
 
+struct kinds;
+struct shelves;
+struct topology;
 struct layout {
     uint32_t refs;
     struct form **forms;
@@ -27,11 +30,18 @@ struct layout {
     uint32_t n_hosts;
     size_t n_gpu, n_custom;     /* slots given out */
     struct smap *nodes, *hosts; /* name -> position + 1 */
+    struct words levels;        /* of the topology, outermost first */
+    struct kinds *kinds;        /* made by layout_settle(); NULL after a change */
+    struct topology *topology;  /* the same */
+    struct shelves *empty;      /* of nodes with nothing taken, once somebody asked; or NULL */
 };
 
 struct layout *layout_create(void);
 struct layout *layout_copy(const struct layout *); /* shares the forms */
 void layout_unshare(struct layout *);              /* NULL-safe */
+void layout_set_levels(struct layout *, const struct words *);
+/* Makes what follows from all forms together; nothing to do unless something changed. */
+void layout_settle(struct layout *);
 /* Adds or replaces by name; returns the position. The physical host of a known node stays what it
  * was. */
 uint32_t layout_put(struct layout *, const struct node_spec *);

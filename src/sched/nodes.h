@@ -6,6 +6,8 @@
 #include "sched/cluster.h"
 #include "sched/layout.h"
 #include "sched/ports.h"
+#include "sched/shelf.h"
+#include "sched/topology.h"
 #include "sched/want.h"
 
 struct node { /* taken */
@@ -21,6 +23,7 @@ struct cluster {
     uint16_t *gpu;        /* milli taken, a slot per device */
     uint64_t *custom;     /* milli taken, a slot per node and name */
     struct ports **ports; /* per physical host; NULL: all free */
+    struct shelves *shelves;
     struct port_range pool;
     uint32_t port_start;
 };
@@ -37,7 +40,17 @@ static inline uint64_t less(uint64_t a, uint64_t b) /* a - b, not below 0 */
 {
     return a > b ? a - b : 0;
 }
+static inline uint64_t plus(uint64_t a, uint64_t b) /* a + b, not above the most */
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+static inline uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
 
+const struct topology *cluster_topology(const struct cluster *); /* good until a node is put */
 /* The same nodes with nothing taken, all of them up and in use. */
 struct cluster *cluster_clone_empty(const struct cluster *);
 /* All nodes up and undrained, what is taken stays. */

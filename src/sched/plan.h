@@ -20,6 +20,7 @@ enum wait_why {
     WAIT_USER,       /* the same of its user in that queue */
     WAIT_RESERVED,   /* there is room, and starting now would delay job `blocker` */
     WAIT_EVICTING,   /* others are being ended for it */
+    WAIT_TOPOLOGY,   /* `domain` of `level` comes closest to holding all; best and need are of it */
     WAIT_PENDING     /* not looked at yet */
 };
 struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest with 2 of 4 free" */
@@ -33,7 +34,8 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     uint64_t blocker; /* RESERVED, AHEAD: whose turn it is; 0: nobody's */
     uint64_t until_ms;
     uint64_t at_ms;   /* it starts by then as far as limits of run time say; 0: not known */
-    const char *text; /* one line for people */
+    const char *level, *domain; /* TOPOLOGY: "rack", "r3"; the domain is "" when none is named */
+    const char *text;           /* one line for people */
 };
 
 /* A waiting job, and behind it those that ask for exactly the same: same queue, user and priority,

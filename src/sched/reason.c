@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "sched/fit.h"
 #include "sched/shortage.h"
+#include "sched/within.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,12 +25,6 @@ static const char *node_name(const struct crew *crew, uint32_t node)
     if (node == UINT32_MAX)
         return "";
     return arena_strdup(crew->arena, cluster_form(crew->cluster, node)->spec.name);
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
 /* What has to come free at the least: what the cluster lacks in all, or what one unit lacks where
@@ -281,15 +276,88 @@ static struct wait_reason nowhere(const struct crew *crew, const char *text)
                                  .text = text };
 }
 
+/* ---- topology ---- */
+
+/* The first group that no domain holds by itself, in the domain that comes closest. */
+static const struct group *outside(struct crew *crew, uint32_t level, uint32_t *domain)
+{
+    for (size_t i = 0; i < crew->n_groups; i++) {
+        uint32_t units;
+        *domain = within_closest(crew, &crew->groups[i], level, &units);
+        if (units < crew->groups[i].least)
+            return &crew->groups[i];
+    }
+    return NULL;
+}
+
+/* "16 gpu in one rack; rack r3 comes closest with 12 free" */
+static void word_domain(const struct crew *crew, const struct shortage *s, bool ever,
+                        struct wait_reason *r)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    add_named(&text, s->demand, r->need);
+    buf_addf(&text, " in one %s; %s %s %s with ", r->level, r->level, r->domain,
+             ever ? "is the largest" : "comes closest");
+    add_amount(&text, s->demand, r->best);
+    if (!ever)
+        buf_puts(&text, " free");
+    if (r->best >= r->need)
+        buf_addf(&text, ", in pieces: %u of %u %s %ss fit", s->fits, s->needed, s->group->name,
+                 unit_word(s->group));
+    r->text = buf_to_arena(crew->arena, &text);
+}
+
+static struct wait_reason topology_reason(struct crew *crew, uint32_t at, bool ever)
+{
+    struct wait_reason r = { .why = WAIT_TOPOLOGY, .resource = "node", .need = 1, .short_by = 1 };
+    struct shortage s = { .demand = NULL };
+    uint32_t domain = DOMAIN_NONE;
+    r.node = r.role = r.domain = "";
+    r.level = arena_strdup(crew->arena, crew->job->placing.within);
+    if (at == DOMAIN_NONE) {
+        r.text = arena_printf(crew->arena, "the cluster has no topology level %s", r.level);
+        return r;
+    }
+    const struct level *level = &cluster_topology(crew->cluster)->levels[at];
+    const struct group *g = outside(crew, at, &domain);
+    r.role = group_name(crew, g);
+    if (domain == DOMAIN_NONE) {
+        r.text = arena_printf(crew->arena, "no node has the label %s", r.level);
+        return r;
+    }
+    r.domain = arena_strdup(crew->arena, level->domains[domain].name);
+    crew_within(crew, level, domain);
+    if (!g || !shortage_of_group(crew, g, g->least, &s)) {
+        r.text = arena_printf(crew->arena, "no %s has room for all tasks together", r.level);
+    } else if (!s.demand) {
+        r.need = s.needed;
+        r.best = s.fits;
+        r.text = arena_printf(crew->arena, "%u nodes in one %s that %s can use; %s %s has %u",
+                              s.needed, r.level, g->name, r.level, r.domain, s.fits);
+    } else {
+        r.resource = arena_strdup(crew->arena, s.demand->name);
+        r.need = r.total = times(s.demand->need, s.needed);
+        r.best = s.free;
+        r.short_by = r.need > r.best ? r.need - r.best : missing(&s);
+        r.node = node_name(crew, s.node);
+        word_domain(crew, &s, ever, &r);
+    }
+    crew_within(crew, NULL, DOMAIN_NONE);
+    return r;
+}
+
 static struct wait_reason reason_of(struct crew *crew, enum gang_answer answer, word_fn *word)
 {
     struct shortage s;
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
     struct wait_reason r;
+    uint32_t level;
     if (shortage_find(crew, &s)) {
         if (s.kind == SHORTAGE_MISFIT)
             return misfit_reason(crew, &s);
         r = structured(crew, &s);
+    } else if (within_required(crew, &level)) {
+        return topology_reason(crew, level, word == word_ever);
     } else if (stuck_shortage(crew, &s) && s.kind != SHORTAGE_MISFIT) {
         r = structured(crew, &s);
         if (answer == GANG_NOT_FOUND)
@@ -306,13 +374,16 @@ static struct wait_reason reason_of(struct crew *crew, enum gang_answer answer, 
 
 static uint32_t first_unusable(const struct cluster *c, uint32_t *n)
 {
+    const struct shelves *s = shelves_of(c);
     uint32_t first = UINT32_MAX;
     *n = 0;
-    for (uint32_t i = 0; i < cluster_count(c); i++)
-        if (!node_usable(&c->nodes[i])) {
-            first = first == UINT32_MAX ? i : first;
-            (*n)++;
-        }
+    for (uint32_t i = shelves_next(s, SHELF_NONE, 0); i != SHELF_NONE; i = shelves_next(s, i, 0)) {
+        const struct shelf *shelf = &s->at[i];
+        if (shelf->usable)
+            continue;
+        first = shelf->first < first ? shelf->first : first;
+        *n += shelf->n;
+    }
     return first;
 }
 

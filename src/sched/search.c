@@ -65,6 +65,22 @@ static bool try_devices(struct search *s, size_t at, uint32_t node)
     return false;
 }
 
+/* The first node in question not before this one. */
+static uint32_t next(const struct crew *crew, uint32_t node)
+{
+    if (!crew->among)
+        return node < cluster_count(crew->cluster) ? node : SHELF_NONE;
+    uint32_t low = 0, high = crew->n_among;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (crew->among[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < crew->n_among ? crew->among[low] : SHELF_NONE;
+}
+
 /* Places the group's next unit on a node not before `from`, and all that follow it. */
 static bool search_group(struct search *s, size_t at, uint32_t from)
 {
@@ -76,7 +92,8 @@ static bool search_group(struct search *s, size_t at, uint32_t from)
     if (at == crew->n_groups)
         return true;
     const struct group *g = &crew->groups[at];
-    for (uint32_t node = from; node < cluster_count(crew->cluster) && !spent(s); node++) {
+    for (uint32_t node = next(crew, from); node != SHELF_NONE && !spent(s);
+         node = next(crew, node + 1)) {
         if (!fit_units(crew, g, node, 1))
             continue;
         bool placed = g->size == 1 && g->members[0].want->share

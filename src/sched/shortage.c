@@ -5,6 +5,7 @@
  * searching are for. */
 #include "sched/shortage.h"
 
+#include "sched/choice.h"
 #include "sched/fit.h"
 
 #include <string.h>
@@ -15,15 +16,17 @@ struct sum { /* of one demand of a group over the nodes it may use */
     uint32_t node;
 };
 
-static void count_node(const struct crew *crew, struct sum *t, uint32_t node, uint64_t limit)
+/* n nodes that have the same free as this one. */
+static void count_nodes(const struct crew *crew, struct sum *t, uint32_t node, uint32_t n,
+                        uint64_t limit)
 {
     uint64_t free = demand_free(crew->cluster, node, t->demand);
     uint64_t slots = demand_slots(crew->cluster, node, t->demand, limit);
     uint64_t left = slots ? demand_left(crew->cluster, node, t->demand) : free;
-    t->slots += slots;
-    t->free = free > UINT64_MAX - t->free ? UINT64_MAX : t->free + free;
+    t->slots += slots * n;
+    t->free = plus(t->free, times(free, n));
     t->largest = free > t->largest ? free : t->largest;
-    if (t->node == UINT32_MAX || left > t->best) {
+    if (t->node == UINT32_MAX || left > t->best || (left == t->best && node < t->node)) {
         t->best = left;
         t->node = node;
     }
@@ -38,26 +41,30 @@ static struct sum count_demand(const struct crew *crew, const struct group *g,
     uint8_t *seen = NULL;
     if (by_host)
         seen = ARENA_ARRAY(crew->arena, crew->cluster->layout->n_hosts, uint8_t);
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
-        if (!fit_allowed(crew, g, i))
+    struct spots spots = choice_spots(crew, g, by_host);
+    uint32_t node, n;
+    while (spots_next(&spots, &node, &n)) {
+        if (!fit_allowed(crew, g, node))
             continue;
-        uint32_t host = cluster_form(crew->cluster, i)->host;
+        uint32_t host = cluster_form(crew->cluster, node)->host;
         if (seen && seen[host])
             continue;
         if (seen)
             seen[host] = 1;
-        count_node(crew, &t, i, limit);
+        count_nodes(crew, &t, node, n, limit);
     }
     return t;
 }
 
 static bool misfits(const struct crew *crew, const struct group *g, enum misfit *why)
 {
+    struct spots spots = choice_spots(crew, g, false);
+    uint32_t node, n;
     *why = MISFIT_NAME;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+    while (spots_next(&spots, &node, &n)) {
         enum misfit here = MISFIT_NONE;
         for (size_t m = 0; m < g->n_members && here == MISFIT_NONE; m++)
-            here = want_misfit(g->members[m].want, cluster_form(crew->cluster, i));
+            here = want_misfit(g->members[m].want, cluster_form(crew->cluster, node));
         if (here == MISFIT_NONE)
             return false;
         *why = here > *why ? here : *why; /* how far the best node came */
@@ -69,35 +76,29 @@ static bool misfits(const struct crew *crew, const struct group *g, enum misfit 
 static void closest(const struct crew *crew, const struct group *g, struct shortage *s)
 {
     size_t fewest = SIZE_MAX;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+    struct spots spots = choice_spots(crew, g, g->has_ports), again = spots;
+    uint32_t node, n;
+    while (spots_next(&spots, &node, &n)) {
         const struct demand *first = NULL;
         size_t lacking = 0;
-        if (!fit_allowed(crew, g, i))
+        if (!fit_allowed(crew, g, node))
             continue;
-        uint32_t here = fit_units(crew, g, i, s->needed);
+        uint32_t here = fit_units(crew, g, node, s->needed);
         for (size_t k = 0; k < g->n_demands; k++)
-            if (demand_slots(crew->cluster, i, &g->demands[k], UINT32_MAX) <= here) {
+            if (demand_slots(crew->cluster, node, &g->demands[k], UINT32_MAX) <= here) {
                 first = first ? first : &g->demands[k];
                 lacking++;
             }
-        if (!first || lacking >= fewest)
+        if (!first || lacking > fewest || (lacking == fewest && node > s->node))
             continue;
         fewest = lacking;
         s->demand = first;
-        s->node = i;
-        s->best = less(demand_free(crew->cluster, i, first), first->need * here);
+        s->node = node;
+        s->best = less(demand_free(crew->cluster, node, first), first->need * here);
     }
-    for (uint32_t i = 0; s->demand && i < cluster_count(crew->cluster); i++)
-        if (fit_allowed(crew, g, i))
-            s->free += demand_free(crew->cluster, i, s->demand);
-}
-
-static uint32_t count_fits(const struct crew *crew, const struct group *g, uint32_t needed)
-{
-    uint64_t fits = 0;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster) && fits < needed; i++)
-        fits += fit_units(crew, g, i, needed);
-    return fits < needed ? (uint32_t)fits : needed;
+    while (s->demand && spots_next(&again, &node, &n))
+        if (fit_allowed(crew, g, node))
+            s->free = plus(s->free, times(demand_free(crew->cluster, node, s->demand), n));
 }
 
 static bool alone(const struct crew *crew, const struct group *g, struct shortage *s)
@@ -130,7 +131,7 @@ bool shortage_of_group(const struct crew *crew, const struct group *g, uint32_t 
         s->kind = SHORTAGE_MISFIT;
         return true;
     }
-    s->fits = count_fits(crew, g, needed);
+    s->fits = choice_count(crew, g, needed);
     if (s->fits >= needed && !g->has_static_ports)
         return false;
     if (alone(crew, g, s)) /* may see more than the count of nodes: ports are the host's */
@@ -148,17 +149,21 @@ bool shortage_of_group(const struct crew *crew, const struct group *g, uint32_t 
 static bool total_is_short(const struct crew *crew, const struct demand *d, struct shortage *s)
 {
     *s = (struct shortage){ .kind = SHORTAGE_TOTAL, .demand = d, .needed = 1, .node = UINT32_MAX };
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
-        if (!node_usable(&crew->cluster->nodes[i]))
+    struct spots spots = choice_spots(crew, NULL, false);
+    uint32_t node, n;
+    while (spots_next(&spots, &node, &n)) {
+        if (!node_usable(&crew->cluster->nodes[node]))
             continue;
-        uint64_t free = demand_free(crew->cluster, i, d);
-        s->free = free > UINT64_MAX - s->free ? UINT64_MAX : s->free + free;
-        if (s->node == UINT32_MAX || free > s->best) {
+        uint64_t free = demand_free(crew->cluster, node, d);
+        s->free = plus(s->free, times(free, n));
+        if (s->free >= d->need)
+            return false;
+        if (s->node == UINT32_MAX || free > s->best || (free == s->best && node < s->node)) {
             s->best = s->largest = free;
-            s->node = i;
+            s->node = node;
         }
     }
-    return s->free < d->need;
+    return true;
 }
 
 static uint32_t roles_asking(const struct member *members, size_t n, const struct demand *d,
@@ -179,13 +184,16 @@ static uint32_t roles_asking(const struct member *members, size_t n, const struc
 
 bool shortage_find(const struct crew *crew, struct shortage *s)
 {
-    size_t n_members = 0, n_demands;
+    size_t n_members = 0, n_demands, asking = 0;
     for (size_t i = 0; i < crew->n_groups; i++) {
         const struct group *g = &crew->groups[i];
         n_members += g->n_members;
+        asking += g->least > 0;
         if (shortage_of_group(crew, g, g->least, s))
             return true;
     }
+    if (asking < 2)
+        return false; /* there are units enough, so there is enough of each thing */
     struct member *all = ARENA_ARRAY(crew->arena, n_members, struct member);
     n_members = 0;
     for (size_t i = 0; i < crew->n_groups; i++)

@@ -49,6 +49,12 @@ static bool typed(const struct words *types, const char *type)
     return types->n == 0;
 }
 
+/* Prices go by device type, so they are the same for all nodes of a kind. */
+static bool outbid(const struct want *w, const struct form *f)
+{
+    return w->job->spot_bid_milli && w->job->spot_bid_milli < f->spec.price_milli;
+}
+
 enum misfit want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
@@ -61,8 +67,42 @@ enum misfit want_misfit(const struct want *w, const struct form *f)
     }
     if (!typed(&w->role->resources.gpu_types, f->spec.gpu_type))
         return MISFIT_TYPE;
-    bool outbid = w->job->spot_bid_milli && w->job->spot_bid_milli < f->spec.price_milli;
-    return outbid ? MISFIT_PRICE : MISFIT_NONE;
+    return outbid(w, f) ? MISFIT_PRICE : MISFIT_NONE;
+}
+
+bool want_fits_kind(const struct want *w, const struct kinds *kinds, const struct form *f)
+{
+    const struct pairs *labels = &w->job->placing.labels;
+    for (size_t i = 0; i < labels->n; i++) {
+        const char *has = pairs_get(&f->spec.labels, labels->at[i].name);
+        if (kinds_tell(kinds, labels->at[i].name) &&
+            (!has || strcmp(has, labels->at[i].value) != 0))
+            return false;
+    }
+    return typed(&w->role->resources.gpu_types, f->spec.gpu_type) && !outbid(w, f);
+}
+
+bool want_is_of_kind(const struct want *w, const struct kinds *kinds)
+{
+    const struct placing *placing = &w->job->placing;
+    for (size_t i = 0; i < placing->labels.n; i++)
+        if (!kinds_tell(kinds, placing->labels.at[i].name))
+            return false;
+    return !placing->nodes.n && !placing->avoid.n;
+}
+
+struct shape want_price_shape(const struct want *w, const struct kinds *kinds, uint32_t tasks)
+{
+    const struct resources *r = &w->role->resources;
+    struct shape s = { .cpu_milli = r->cpu_milli * tasks,
+                       .memory = r->memory * tasks,
+                       .devices = w->devices * tasks,
+                       .share = w->share };
+    for (size_t i = 0; i < r->gpu_types.n; i++) {
+        uint32_t type = kinds_type(kinds, r->gpu_types.at[i]);
+        s.types |= type == UINT32_MAX ? 0 : UINT64_C(1) << type;
+    }
+    return s;
 }
 
 /* ---- shape: 64 bits over everything that placing looks at ---- */
@@ -107,6 +147,7 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
         h = mix_words(h, &p->together[i].roles);
     h = mix_words(mix_words(mix_words(h, &p->nodes), &p->avoid), &p->spread);
     h = mix_words(mix_words(h, &p->pack), &p->apart);
+    h = mix(mix_text(h, p->within), p->within_required);
     for (size_t i = 0; i < p->labels.n; i++)
         h = mix_text(mix_text(h, p->labels.at[i].name), p->labels.at[i].value);
     h = mix(mix_text(h, p->within), p->within_required);

@@ -2,7 +2,8 @@
 #ifndef SCHED_WANT_H
 #define SCHED_WANT_H
 
-#include "sched/layout.h"
+#include "sched/kinds.h"
+#include "sched/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +26,12 @@ bool want_is_nothing(const struct want *);
 /* Why a node is out of the question for a task, whatever is free there. */
 enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE, MISFIT_PRICE };
 enum misfit want_misfit(const struct want *, const struct form *);
+
+/* The part of it that is the same for all nodes of the form's kind; and is that all of it? */
+bool want_fits_kind(const struct want *, const struct kinds *, const struct form *);
+bool want_is_of_kind(const struct want *, const struct kinds *);
+
+/* That many tasks as one, for the potential; only whole devices and amounts add up. */
+struct shape want_price_shape(const struct want *, const struct kinds *, uint32_t tasks);
 
 #endif

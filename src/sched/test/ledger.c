@@ -130,6 +130,18 @@ static bool labels_fit(const struct job_spec *job, const struct node_spec *s)
     return true;
 }
 
+/* Where a job has to be in one domain: is b in that of a? */
+static bool shares_domain(const struct ledger *l, const struct job_spec *job,
+                          const struct node_spec *a, const struct node_spec *b)
+{
+    if (!job->placing.within || !job->placing.within_required)
+        return true;
+    if (strcmp(job->placing.within, "node") == 0)
+        return a == b;
+    return l->has_zones &&
+           strcmp(pairs_get(&a->labels, "zone"), pairs_get(&b->labels, "zone")) == 0;
+}
+
 static uint32_t least(const struct role *r)
 {
     return r->min && r->min < r->replicas ? r->min : r->replicas;
@@ -149,6 +161,9 @@ const char *ledger_judge(const struct ledger *l, const struct job_spec *job,
             return "indexes with a hole";
         if (!n || !labels_fit(job, n->spec))
             return "a node without the labels";
+        if (!shares_domain(l, job, node_of((struct ledger *)(uintptr_t)l, e->tasks[0].node)->spec,
+                           n->spec))
+            return "not in one domain";
         for (uint32_t k = 0; k < i; k++)
             if (in(&job->placing.apart, r->name) && e->tasks[k].role == p->role &&
                 strcmp(e->tasks[k].node, p->node) == 0)
@@ -174,6 +189,7 @@ static bool ports_free(const struct ledger *l, const char *host, const struct ro
 struct attempt {
     const struct job_spec *job;
     uint32_t role, index;
+    const struct node_spec *first;  /* node that got a task first */
     uint32_t used[8][LEDGER_NODES]; /* tasks of a role on a node */
 };
 
@@ -207,6 +223,7 @@ static bool try_node(const struct ledger *from, const struct attempt *a, uint32_
             l.ports[l.n_ports].host = n->spec->host;
             l.ports[l.n_ports++].port = r->ports[i].first + k;
         }
+    next.first = next.first ? next.first : n->spec;
     next.used[a->role][node]++;
     next.index++;
     return try_role(l, next);
@@ -216,6 +233,8 @@ static bool allowed(const struct ledger *l, const struct attempt *a, uint32_t no
 {
     const char *role = a->job->roles[a->role].name;
     if (!l->at[node].usable || !labels_fit(a->job, l->at[node].spec))
+        return false;
+    if (!shares_domain(l, a->job, a->first ? a->first : l->at[node].spec, l->at[node].spec))
         return false;
     return !in(&a->job->placing.apart, role) || a->used[a->role][node] == 0;
 }

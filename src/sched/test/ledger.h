@@ -19,6 +19,7 @@ struct ledger_node {
 struct ledger {
     struct ledger_node at[LEDGER_NODES];
     uint32_t n;
+    bool has_zones; /* the label is a level of the topology */
     struct {
         const char *host;
         uint32_t port;

@@ -112,6 +112,10 @@ static struct job_spec *random_job(struct game *g)
         job->placing.spread = (struct words){ .at = one, .n = 1 };
     if (below(&g->dice, 6) == 0)
         pairs_set(&job->placing.labels, g->world.arena, "zone", "a");
+    if (below(&g->dice, 4) == 0) {
+        job->placing.within = below(&g->dice, 3) ? "zone" : "node";
+        job->placing.within_required = below(&g->dice, 3) != 0;
+    }
     return job;
 }
 
@@ -251,7 +255,7 @@ static void check_possible(struct game *g)
 {
     struct wait_reason reason = { 0 };
     const struct job_spec *job = random_job(g);
-    struct ledger empty = { .n = g->ledger.n };
+    struct ledger empty = { .n = g->ledger.n, .has_zones = g->ledger.has_zones };
     for (uint32_t i = 0; i < empty.n; i++)
         empty.at[i] = (struct ledger_node){ .spec = g->ledger.at[i].spec, .usable = true };
     bool possible = sched_possible(g->world.cluster, job, g->world.arena, &reason) == 0;
@@ -265,6 +269,12 @@ static void play(uint64_t seed)
     uint32_t n = 1 + below(&g.dice, 3);
     for (uint32_t i = 0; i < n; i++)
         random_node(&g, i);
+    if (below(&g.dice, 4)) {
+        const char *zone = "zone";
+        const struct words levels = { .at = &zone, .n = 1 };
+        assert_int_equal(cluster_set_levels(g.world.cluster, &levels, NULL), 0);
+        g.ledger.has_zones = true;
+    }
     for (uint32_t turn = 0; turn < TURNS; turn++) {
         random_state(&g);
         one_turn(&g);

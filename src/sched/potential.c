@@ -1,0 +1,358 @@
+/* Three memories: held states by their contents, Phi of any state that was looked at, and for each
+ * shape a column of what putting it on each held state costs.
+ *
+ * A cell of a column is good when its stamp is that of the state: a state gets a new stamp when its
+ * id is given out and when the mix changes, so nothing has to be wiped then. Phi of states is kept
+ * in a pool of bounded size; when it is full, all of it is forgotten. */
+#include "sched/potential.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+enum {
+    KNOWN_SLOTS = 1 << 14,
+    KNOWN_MOST = KNOWN_SLOTS / 2,
+    POOL = 1 << 19 /* bytes */
+};
+
+struct cell {
+    uint32_t stamp; /* 0: never computed */
+    int32_t delta;
+    uint16_t slot;
+    bool fits;
+};
+struct column {
+    struct shape shape;
+    uint64_t asked; /* when last, by the number of the question */
+    struct cell *cells;
+    uint32_t n;
+};
+struct held {
+    struct node_state state;
+    uint64_t hash;
+    uint32_t refs, next; /* of the same bucket, or of the free ones */
+    int32_t waste;
+};
+struct known { /* Phi of a state; its contents are in the pool */
+    uint64_t hash;
+    uint32_t at, len;
+    int32_t waste;
+};
+struct potential {
+    struct rollout *rollout;
+    uint64_t version;
+    VEC(struct held) states;
+    VEC(uint32_t) stamps; /* of the states; apart, because every look at a cell reads one */
+    uint32_t *buckets, n_buckets, n_held, spare, stamp;
+    struct column columns[POTENTIAL_SHAPES];
+    uint32_t n_columns;
+    uint64_t questions;
+    struct known *known;
+    unsigned char *pool;
+    size_t n_known, pool_used;
+    struct potential_work work;
+};
+
+/* ---- contents ---- */
+
+/* 8 bytes less than the struct has without devices: n and kind are in one. */
+struct contents {
+    unsigned char bytes[24 + 2 * NODE_DEVICES];
+    uint32_t len;
+    uint64_t hash;
+};
+
+static void contents_of(const struct node_state *s, struct contents *c)
+{
+    uint64_t head[3] = { s->cpu_milli, s->memory, (uint64_t)s->kind << 16 | s->n };
+    uint64_t word, hash = 0;
+    size_t padded = ((size_t)s->n * 2 + 7) / 8 * 8;
+    c->len = (uint32_t)(sizeof head + padded);
+    memcpy(c->bytes, head, sizeof head);
+    memset(c->bytes + c->len - (padded ? 8 : 0), 0, padded ? 8 : 0);
+    memcpy(c->bytes + sizeof head, s->free, (size_t)s->n * 2);
+    for (uint32_t i = 0; i < c->len; i += 8) {
+        memcpy(&word, c->bytes + i, 8);
+        hash = hash_u64(hash ^ word) + 0x9E3779B97F4A7C15u;
+    }
+    c->hash = hash;
+}
+
+static bool same(const struct node_state *a, const struct node_state *b)
+{
+    return a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->kind == b->kind &&
+           a->n == b->n && !memcmp(a->free, b->free, (size_t)a->n * 2);
+}
+
+bool node_state_put(struct node_state *s, const struct shape *t, uint16_t slot)
+{
+    if (t->cpu_milli > s->cpu_milli || t->memory > s->memory ||
+        (t->types && !(t->types >> s->kind & 1)))
+        return false;
+    if (t->devices) {
+        if (t->devices > s->n || s->free[t->devices - 1] < DEVICE_MILLI)
+            return false;
+        size_t left = (size_t)s->n - t->devices;
+        memmove(s->free, s->free + t->devices, left * 2);
+        memset(s->free + left, 0, (size_t)t->devices * 2);
+    } else if (t->share) {
+        if (slot >= s->n || s->free[slot] < t->share)
+            return false;
+        uint16_t free = (uint16_t)(s->free[slot] - t->share);
+        for (; slot + 1u < s->n && s->free[slot + 1] > free; slot++)
+            s->free[slot] = s->free[slot + 1];
+        s->free[slot] = free;
+    }
+    s->cpu_milli -= t->cpu_milli;
+    s->memory -= t->memory;
+    return true;
+}
+
+/* ---- Phi, remembered ---- */
+
+static void forget_known(struct potential *p)
+{
+    memset(p->known, 0, KNOWN_SLOTS * sizeof *p->known);
+    p->n_known = p->pool_used = 0;
+}
+
+static int32_t waste_of(struct potential *p, const struct node_state *s)
+{
+    struct contents c;
+    if (!p->rollout || s->n == 0 || s->free[0] == 0)
+        return 0;
+    contents_of(s, &c);
+    struct known *k = &p->known[c.hash % KNOWN_SLOTS];
+    for (; k->len; k = k + 1 == p->known + KNOWN_SLOTS ? p->known : k + 1)
+        if (k->hash == c.hash && k->len == c.len && !memcmp(p->pool + k->at, c.bytes, c.len))
+            return k->waste;
+    p->work.states++;
+    int32_t waste = rollout_waste(p->rollout, s);
+    if (p->n_known == KNOWN_MOST || p->pool_used + c.len > POOL) {
+        forget_known(p);
+        k = &p->known[c.hash % KNOWN_SLOTS];
+    }
+    *k = (struct known){
+        .hash = c.hash, .at = (uint32_t)p->pool_used, .len = c.len, .waste = waste
+    };
+    memcpy(p->pool + p->pool_used, c.bytes, c.len);
+    p->pool_used += c.len;
+    p->n_known++;
+    return waste;
+}
+
+int32_t potential_of(struct potential *p, const struct node_state *s)
+{
+    return waste_of(p, s);
+}
+
+/* ---- states ---- */
+
+static uint32_t new_stamp(struct potential *p)
+{
+    if (++p->stamp == 0) { /* after 4 thousand million states: no cell may look fresh */
+        for (uint32_t i = 0; i < p->n_columns; i++)
+            memset(p->columns[i].cells, 0, p->columns[i].n * sizeof *p->columns[i].cells);
+        for (size_t i = 0; i < p->stamps.n; i++)
+            p->stamps.at[i] = ++p->stamp;
+        p->stamp++;
+    }
+    return p->stamp;
+}
+
+static void rehash(struct potential *p)
+{
+    p->n_buckets = p->n_buckets ? 2 * p->n_buckets : 256;
+    p->buckets = mem_resize(p->buckets, p->n_buckets * sizeof *p->buckets);
+    memset(p->buckets, 0xff, p->n_buckets * sizeof *p->buckets);
+    for (uint32_t i = 0; i < p->states.n; i++) {
+        struct held *h = &p->states.at[i];
+        if (!h->refs)
+            continue;
+        h->next = p->buckets[h->hash % p->n_buckets];
+        p->buckets[h->hash % p->n_buckets] = i;
+    }
+}
+
+uint32_t potential_hold(struct potential *p, const struct node_state *s)
+{
+    struct contents c;
+    contents_of(s, &c);
+    for (uint32_t i = p->buckets[c.hash % p->n_buckets]; i != NONE; i = p->states.at[i].next)
+        if (p->states.at[i].hash == c.hash && same(&p->states.at[i].state, s)) {
+            p->states.at[i].refs++;
+            return i;
+        }
+    uint32_t id = p->spare;
+    if (id == NONE) {
+        id = (uint32_t)p->states.n;
+        vec_push(&p->states, (struct held){ 0 });
+        vec_push(&p->stamps, 0);
+    } else {
+        p->spare = p->states.at[id].next;
+    }
+    struct held *h = &p->states.at[id];
+    h->state = *s;
+    h->hash = c.hash;
+    h->refs = 1;
+    h->waste = waste_of(p, s);
+    p->stamps.at[id] = new_stamp(p);
+    h->next = p->buckets[c.hash % p->n_buckets];
+    p->buckets[c.hash % p->n_buckets] = id;
+    if (++p->n_held > p->n_buckets)
+        rehash(p);
+    return id;
+}
+
+void potential_keep(struct potential *p, uint32_t state)
+{
+    p->states.at[state].refs++;
+}
+
+void potential_drop(struct potential *p, uint32_t state)
+{
+    struct held *h = &p->states.at[state];
+    if (--h->refs)
+        return;
+    uint32_t *link = &p->buckets[h->hash % p->n_buckets];
+    while (*link != state)
+        link = &p->states.at[*link].next;
+    *link = h->next;
+    h->next = p->spare;
+    p->spare = state;
+    p->n_held--;
+}
+
+const struct node_state *potential_state(const struct potential *p, uint32_t state)
+{
+    return &p->states.at[state].state;
+}
+
+uint32_t potential_bound(const struct potential *p)
+{
+    return (uint32_t)p->states.n;
+}
+
+/* ---- shapes ---- */
+
+uint32_t potential_shape(struct potential *p, const struct shape *shape)
+{
+    struct shape s = shape_normal(*shape);
+    uint32_t oldest = 0;
+    p->questions++;
+    for (uint32_t i = 0; i < p->n_columns; i++) {
+        if (!shape_compare(&p->columns[i].shape, &s)) {
+            p->columns[i].asked = p->questions;
+            return i;
+        }
+        if (p->columns[i].asked < p->columns[oldest].asked)
+            oldest = i;
+    }
+    uint32_t id = p->n_columns < POTENTIAL_SHAPES ? p->n_columns++ : oldest;
+    struct column *c = &p->columns[id];
+    c->shape = s;
+    c->asked = p->questions;
+    if (c->n)
+        memset(c->cells, 0, c->n * sizeof *c->cells);
+    return id;
+}
+
+/* ---- putting ---- */
+
+static void compute(struct potential *p, const struct held *h, const struct shape *t,
+                    struct cell *cell)
+{
+    p->work.pairs++;
+    *cell = (struct cell){ .delta = INT32_MAX };
+    uint16_t last = t->share ? h->state.n : 1;
+    for (uint16_t slot = 0; slot < last; slot++) {
+        if (slot && h->state.free[slot] == h->state.free[slot - 1])
+            continue;
+        struct node_state after = h->state;
+        if (!node_state_put(&after, t, slot))
+            break;
+        int32_t delta = waste_of(p, &after) - h->waste;
+        /* Of equals the freest; before anything was learnt, the fullest that holds it. */
+        if (cell->fits && delta >= cell->delta && p->rollout)
+            continue;
+        cell->fits = true;
+        cell->delta = delta;
+        cell->slot = slot;
+    }
+}
+
+struct putting potential_put(struct potential *p, uint32_t state, uint32_t shape)
+{
+    struct column *c = &p->columns[shape];
+    if (state >= c->n) {
+        uint32_t n = (uint32_t)p->states.cap;
+        c->cells = mem_resize(c->cells, n * sizeof *c->cells);
+        memset(c->cells + c->n, 0, (n - c->n) * sizeof *c->cells);
+        c->n = n;
+    }
+    struct cell *cell = &c->cells[state];
+    if (cell->stamp != p->stamps.at[state]) {
+        compute(p, &p->states.at[state], &c->shape, cell);
+        cell->stamp = p->stamps.at[state];
+    }
+    return (struct putting){ .delta = cell->delta, .slot = cell->slot, .fits = cell->fits };
+}
+
+struct potential_work potential_work(const struct potential *p)
+{
+    return p->work;
+}
+
+/* ---- all ---- */
+
+struct potential *potential_create(void)
+{
+    struct potential *p = mem_new(sizeof *p);
+    p->spare = NONE;
+    p->known = mem_new(KNOWN_SLOTS * sizeof *p->known);
+    p->pool = mem_new(POOL);
+    rehash(p);
+    return p;
+}
+
+void potential_destroy(struct potential *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->n_columns; i++)
+        free(p->columns[i].cells);
+    rollout_destroy(p->rollout);
+    vec_fini(&p->states);
+    vec_fini(&p->stamps);
+    free(p->buckets);
+    free(p->known);
+    free(p->pool);
+    free(p);
+}
+
+uint64_t potential_version(const struct potential *p)
+{
+    return p->version;
+}
+
+void potential_learn(struct potential *p, const struct mix *mix)
+{
+    if (p->version == mix_version(mix))
+        return;
+    struct mix_numbers numbers = mix_numbers(mix);
+    rollout_destroy(p->rollout);
+    p->rollout = rollout_create(&numbers);
+    p->version = mix_version(mix);
+    forget_known(p);
+    for (uint32_t i = 0; i < p->states.n; i++) {
+        if (!p->states.at[i].refs)
+            continue;
+        p->states.at[i].waste = waste_of(p, &p->states.at[i].state);
+        p->stamps.at[i] = new_stamp(p);
+    }
+}

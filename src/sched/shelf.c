@@ -1,0 +1,429 @@
+/* Nodes by equal state.
+ *
+ * A change of a node only marks it; the next look takes all that are marked off their shelves and
+ * puts them where they now belong, so that taking eight tasks on a node costs one move. The nodes
+ * of a shelf form a treap in arrays of the cluster (a clone is a few copies of memory) whose
+ * priorities are a hash of the position: what it looks like depends on which nodes are in it, not
+ * on the order they came in. Nothing a caller decides may depend on the order of shelves: that
+ * does.
+ */
+#include "sched/shelf.h"
+
+#include "base/mem.h"
+#include "sched/nodes.h"
+
+#include <string.h>
+
+#define MADE_PER_LIVE 8u /* shelves made since fronts are, before these are forgotten */
+#define MADE_LEAST    4096u
+
+static void clear(struct shelves *s)
+{
+    *s = (struct shelves){
+        .stale = true, .spare = SHELF_NONE, .stamps = s->stamps, .potential = s->potential
+    };
+    for (uint32_t i = 0; i < SHELF_LEVELS; i++)
+        s->levels[i] = SHELF_NONE;
+}
+
+struct shelves *shelves_create(void)
+{
+    struct shelves *s = mem_new(sizeof *s);
+    clear(s);
+    return s;
+}
+
+static void *copy_of(const void *from, size_t used, size_t room)
+{
+    void *to = mem_new(room + 1);
+    if (used)
+        memcpy(to, from, used);
+    return to;
+}
+
+/* Shelves whose states are held; none without a potential. */
+static uint32_t next_held(const struct shelves *s, uint32_t at)
+{
+    return s->potential ? shelves_next(s, at, 0) : SHELF_NONE;
+}
+
+/* One piece of memory for what is kept of each node. */
+static void share_out(struct shelves *s)
+{
+    s->left = s->of + s->n_nodes;
+    s->right = s->left + s->n_nodes;
+    s->dirty = s->right + s->n_nodes;
+}
+
+struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
+{
+    struct shelves *s = mem_new(sizeof *s);
+    size_t per_node = sizeof(uint32_t) * from->n_nodes;
+    *s = *from;
+    s->fronts = NULL;
+    s->made = NULL;
+    s->n_made = s->made_cap = 0;
+    s->at = copy_of(from->at, sizeof *s->at * from->n, sizeof *s->at * from->cap);
+    s->buckets = copy_of(from->buckets, sizeof *s->buckets * from->n_buckets,
+                         sizeof *s->buckets * from->n_buckets);
+    s->of = copy_of(from->of, 3 * per_node, 4 * per_node);
+    share_out(s);
+    s->is_dirty = mem_new(from->n_nodes + 1);
+    s->free_milli = copy_of(from->free_milli, sizeof *s->free_milli * l->n_gpu,
+                            sizeof *s->free_milli * l->n_gpu);
+    s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+        potential_keep(s->potential, s->at[i].state);
+    return s;
+}
+
+void shelves_price(struct shelves *s, struct potential *p)
+{
+    shelves_forget(s);
+    s->potential = p;
+}
+
+void shelves_forget(struct shelves *s)
+{
+    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+        potential_drop(s->potential, s->at[i].state);
+    free(s->at);
+    fronts_destroy(s->fronts);
+    free(s->made);
+    free(s->buckets);
+    free(s->of);
+    free(s->is_dirty);
+    free(s->free_milli);
+    free(s->kind_asked);
+    clear(s);
+}
+
+void shelves_destroy(struct shelves *s)
+{
+    shelves_forget(s);
+    free(s);
+}
+
+/* ---- the nodes of one shelf ---- */
+
+static uint32_t priority(uint32_t node)
+{
+    uint32_t h = node * 0x9e3779b1u;
+    h = (h ^ h >> 15) * 0x85ebca6bu;
+    return h ^ h >> 13;
+}
+
+/* Does a stand above b in a tree? */
+static bool above(uint32_t a, uint32_t b)
+{
+    uint32_t pa = priority(a), pb = priority(b);
+    return pa != pb ? pa > pb : a < b;
+}
+
+static void tree_add(struct shelves *s, uint32_t *root, uint32_t node)
+{
+    uint32_t *link = root;
+    while (*link != SHELF_NONE && above(*link, node))
+        link = node < *link ? &s->left[*link] : &s->right[*link];
+    uint32_t rest = *link, *lower = &s->left[node], *higher = &s->right[node];
+    *link = node;
+    while (rest != SHELF_NONE) /* what stood here is split into what is lower and what is higher */
+        if (rest < node) {
+            *lower = rest;
+            lower = &s->right[rest];
+            rest = *lower;
+        } else {
+            *higher = rest;
+            higher = &s->left[rest];
+            rest = *higher;
+        }
+    *lower = *higher = SHELF_NONE;
+}
+
+static void tree_remove(struct shelves *s, uint32_t *root, uint32_t node)
+{
+    uint32_t *link = root;
+    while (*link != node)
+        link = node < *link ? &s->left[*link] : &s->right[*link];
+    uint32_t a = s->left[node], b = s->right[node];
+    while (a != SHELF_NONE && b != SHELF_NONE)
+        if (above(a, b)) {
+            *link = a;
+            link = &s->right[a];
+            a = *link;
+        } else {
+            *link = b;
+            link = &s->left[b];
+            b = *link;
+        }
+    *link = a != SHELF_NONE ? a : b;
+}
+
+uint32_t shelves_after(const struct shelves *s, const struct shelf *shelf, uint32_t node)
+{
+    uint32_t found = SHELF_NONE, at = shelf->root;
+    while (at != SHELF_NONE)
+        if (at > node) {
+            found = at;
+            at = s->left[at];
+        } else {
+            at = s->right[at];
+        }
+    return found;
+}
+
+/* ---- the state of a node ---- */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t custom_left(const struct cluster *c, const struct form *f, size_t slot)
+{
+    return less(f->custom.at[slot].milli, c->custom[f->custom_at + slot]);
+}
+
+/* Sorts the free milli of its devices, and says the rest. */
+static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_t node)
+{
+    const struct node *n = &c->nodes[node];
+    const struct form *f = cluster_form(c, node);
+    struct shelf state = {
+        .kind = c->layout->kinds->of[node],
+        .usable = node_usable(n),
+        .cpu = less(f->spec.cpu_milli, n->cpu),
+        .memory = less(f->spec.memory, n->memory),
+        .disk = less(f->spec.disk, n->disk),
+        .gpu = less(UINT64_C(1000) * f->spec.gpus, n->gpu_milli),
+        .idle = n->idle_gpus,
+    };
+    uint64_t h = mix(mix(state.kind, state.usable), state.cpu);
+    h = mix(mix(mix(h, state.memory), state.disk), state.gpu);
+    uint16_t *sorted = &s->free_milli[f->gpu_at];
+    for (uint32_t i = 0; i < f->spec.gpus; i++) {
+        uint16_t here = (uint16_t)less(1000, c->gpu[f->gpu_at + i]);
+        uint32_t at = i;
+        for (; at > 0 && sorted[at - 1] < here; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = here;
+    }
+    for (uint32_t i = 0; i < f->spec.gpus; i++)
+        h = mix(h, sorted[i]);
+    for (size_t i = 0; i < f->custom.n; i++)
+        h = mix(h, custom_left(c, f, i));
+    state.most = f->spec.gpus ? sorted[0] : 0;
+    state.hash = h;
+    return state;
+}
+
+static bool same_state(const struct cluster *c, const struct shelves *s, const struct shelf *shelf,
+                       const struct shelf *state, uint32_t node)
+{
+    if (shelf->hash != state->hash || shelf->kind != state->kind ||
+        shelf->usable != state->usable || shelf->cpu != state->cpu ||
+        shelf->memory != state->memory || shelf->disk != state->disk || shelf->gpu != state->gpu)
+        return false;
+    const struct form *a = cluster_form(c, shelf->root), *b = cluster_form(c, node);
+    if (a->spec.gpus && memcmp(&s->free_milli[a->gpu_at], &s->free_milli[b->gpu_at],
+                               a->spec.gpus * sizeof *s->free_milli) != 0)
+        return false;
+    for (size_t i = 0; i < a->custom.n; i++)
+        if (custom_left(c, a, i) != custom_left(c, b, i))
+            return false;
+    return true;
+}
+
+/* ---- shelves ---- */
+
+uint32_t shelf_level(uint32_t whole, uint32_t milli)
+{
+    uint32_t most = SHELF_LEVELS - 1 - SHELF_PARTS;
+    if (whole)
+        return SHELF_PARTS + (whole < most ? whole : most);
+    return (milli * SHELF_PARTS + 999) / 1000;
+}
+
+uint32_t shelves_next(const struct shelves *s, uint32_t at, uint32_t level)
+{
+    if (at != SHELF_NONE) {
+        if (s->at[at].after != SHELF_NONE)
+            return s->at[at].after;
+        level = shelf_level(s->at[at].idle, s->at[at].most) + 1;
+    }
+    while (level < SHELF_LEVELS && s->levels[level] == SHELF_NONE)
+        level++;
+    return level < SHELF_LEVELS ? s->levels[level] : SHELF_NONE;
+}
+
+static void rehash(struct shelves *s)
+{
+    s->n_buckets = s->cap * 2;
+    s->buckets = mem_resize(s->buckets, sizeof *s->buckets * s->n_buckets);
+    for (uint32_t i = 0; i < s->n_buckets; i++)
+        s->buckets[i] = SHELF_NONE;
+    for (uint32_t i = 0; i < s->n; i++) { /* none is spare when more are needed */
+        uint32_t *bucket = &s->buckets[s->at[i].hash & (s->n_buckets - 1)];
+        s->at[i].next = *bucket;
+        *bucket = i;
+    }
+}
+
+static uint32_t hold_state(const struct cluster *c, struct shelves *s, const struct shelf *shelf,
+                           uint32_t node)
+{
+    const struct form *f = cluster_form(c, node);
+    struct node_state state = { .cpu_milli = shelf->cpu,
+                                .memory = shelf->memory,
+                                .kind = c->layout->kinds->type[shelf->kind] };
+    state.n = (uint16_t)(f->spec.gpus < NODE_DEVICES ? f->spec.gpus : NODE_DEVICES);
+    memcpy(state.free, &s->free_milli[f->gpu_at], state.n * sizeof *state.free);
+    return potential_hold(s->potential, &state);
+}
+
+/* For the fronts, which take in what is new when they are asked. */
+static void note_making(struct shelves *s, uint32_t at)
+{
+    if (s->n_made == s->made_cap) {
+        s->made_cap = s->made_cap ? 2 * s->made_cap : 1024;
+        s->made = mem_resize(s->made, sizeof *s->made * s->made_cap);
+    }
+    s->at[at].serial = s->n_made;
+    s->made[s->n_made++] = at;
+}
+
+struct fronts *shelves_fronts(struct shelves *s)
+{
+    uint64_t version = s->potential ? potential_version(s->potential) : 0;
+    if (s->fronts && s->fronts->version == version)
+        return s->fronts;
+    if (!s->fronts)
+        s->fronts = fronts_create();
+    fronts_forget(s->fronts);
+    s->fronts->version = version;
+    s->n_made = 0;
+    for (uint32_t at = shelves_next(s, SHELF_NONE, 0); at != SHELF_NONE;
+         at = shelves_next(s, at, 0))
+        note_making(s, at);
+    return s->fronts;
+}
+
+static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
+{
+    uint32_t at = s->spare;
+    if (at != SHELF_NONE) {
+        s->spare = s->at[at].next;
+    } else {
+        if (s->n == s->cap) {
+            s->cap = s->cap ? s->cap * 2 : 16;
+            s->at = mem_resize(s->at, sizeof *s->at * s->cap);
+            rehash(s);
+        }
+        at = s->n++;
+    }
+    struct shelf *shelf = &s->at[at];
+    uint32_t *bucket = &s->buckets[state->hash & (s->n_buckets - 1)];
+    *shelf = *state;
+    shelf->root = shelf->first = SHELF_NONE;
+    shelf->next = *bucket;
+    *bucket = at;
+    uint32_t *level = &s->levels[shelf_level(shelf->idle, shelf->most)];
+    shelf->before = SHELF_NONE;
+    s->n_live++;
+    if (s->fronts && s->n_made > MADE_PER_LIVE * s->n_live + MADE_LEAST) {
+        fronts_destroy(s->fronts); /* nobody asks, or most of what they know is gone */
+        s->fronts = NULL;
+    }
+    if (s->fronts)
+        note_making(s, at);
+    shelf->after = *level;
+    if (*level != SHELF_NONE)
+        s->at[*level].before = at;
+    *level = at;
+    return at;
+}
+
+static void remove_shelf(struct shelves *s, uint32_t at)
+{
+    struct shelf *shelf = &s->at[at];
+    uint32_t *link = &s->buckets[shelf->hash & (s->n_buckets - 1)];
+    while (*link != at)
+        link = &s->at[*link].next;
+    *link = shelf->next;
+    if (shelf->after != SHELF_NONE)
+        s->at[shelf->after].before = shelf->before;
+    if (shelf->before != SHELF_NONE)
+        s->at[shelf->before].after = shelf->after;
+    else
+        s->levels[shelf_level(shelf->idle, shelf->most)] = shelf->after;
+    s->n_live--;
+    shelf->serial = SHELF_NONE;
+    if (s->potential)
+        potential_drop(s->potential, shelf->state);
+    shelf->next = s->spare;
+    s->spare = at;
+}
+
+static void take_off(struct shelves *s, uint32_t node)
+{
+    uint32_t at = s->of[node];
+    struct shelf *shelf = &s->at[at];
+    tree_remove(s, &shelf->root, node);
+    if (--shelf->n == 0)
+        remove_shelf(s, at);
+    else if (shelf->first == node)
+        shelf->first = shelves_after(s, shelf, node);
+}
+
+static void put_on(const struct cluster *c, struct shelves *s, uint32_t node)
+{
+    struct shelf state = state_of(c, s, node);
+    uint32_t at = s->n_buckets ? s->buckets[state.hash & (s->n_buckets - 1)] : SHELF_NONE;
+    while (at != SHELF_NONE && !same_state(c, s, &s->at[at], &state, node))
+        at = s->at[at].next;
+    if (at == SHELF_NONE) {
+        state.state = s->potential ? hold_state(c, s, &state, node) : SHELF_NONE;
+        at = add_shelf(s, &state);
+    }
+    struct shelf *shelf = &s->at[at];
+    tree_add(s, &shelf->root, node);
+    shelf->n++;
+    if (node < shelf->first)
+        shelf->first = node;
+    s->of[node] = at;
+}
+
+static void make_all(const struct cluster *c, struct shelves *s)
+{
+    struct layout *l = c->layout;
+    layout_settle(l);
+    shelves_forget(s);
+    s->stale = false;
+    s->n_nodes = l->n;
+    s->of = mem_new(4 * sizeof(uint32_t) * l->n + 1);
+    share_out(s);
+    s->is_dirty = mem_new((size_t)l->n + 1);
+    s->free_milli = mem_new(sizeof *s->free_milli * l->n_gpu + 1);
+    s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    for (uint32_t i = 0; i < l->n; i++)
+        put_on(c, s, i);
+}
+
+struct shelves *shelves_of(const struct cluster *c)
+{
+    struct shelves *s = c->shelves;
+    if (s->stale)
+        make_all(c, s);
+    if (!s->n_dirty)
+        return s;
+    /* All of them go first: a shelf's state is read from a node on it, which must be as it was. */
+    for (uint32_t i = 0; i < s->n_dirty; i++)
+        take_off(s, s->dirty[i]);
+    for (uint32_t i = 0; i < s->n_dirty; i++) {
+        s->is_dirty[s->dirty[i]] = 0;
+        put_on(c, s, s->dirty[i]);
+    }
+    s->n_dirty = 0;
+    return s;
+}

@@ -1,0 +1,145 @@
+/* Domains from labels.
+ *
+ * A domain is told by the values of all levels down to its own, so that what is decided is well
+ * defined even where a rack carries one name in two zones; that this is so is an error all the
+ * same, because nobody numbers racks like that on purpose. */
+#include "sched/topology.h"
+
+#include "base/map.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *label(const struct layout *l, uint32_t node, const struct level *level)
+{
+    return pairs_get(&l->forms[node]->spec.labels, level->name);
+}
+
+static void list_nodes(struct arena *arena, struct level *level, uint32_t n)
+{
+    uint32_t *end = ARENA_ARRAY(arena, level->n + 1, uint32_t), at = 0;
+    level->nodes = ARENA_ARRAY(arena, n, uint32_t);
+    for (uint32_t d = 0; d < level->n; d++) {
+        level->domains[d].at = end[d] = at;
+        at += level->domains[d].n;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (level->of[i] != DOMAIN_NONE)
+            level->nodes[end[level->of[i]]++] = i;
+}
+
+static void make_level(struct topology *t, struct level *level, const struct layout *l)
+{
+    const struct level *wider = level > t->levels ? level - 1 : NULL;
+    struct smap *known = smap_create();
+    struct arena *keys = arena_create();
+    level->of = ARENA_ARRAY(t->arena, l->n, uint32_t);
+    level->domains = ARENA_ARRAY(t->arena, l->n, struct domain);
+    for (uint32_t i = 0; i < l->n; i++) {
+        const char *value = label(l, i, level);
+        level->of[i] = DOMAIN_NONE;
+        if (!value || !*value)
+            continue;
+        uint32_t outer = wider ? wider->of[i] : DOMAIN_NONE;
+        const char *key = arena_printf(keys, "%" PRIu32 " %s", outer, value);
+        uintptr_t found = (uintptr_t)smap_get(known, key);
+        if (!found) {
+            level->domains[level->n] =
+                (struct domain){ .name = arena_strdup(t->arena, value), .outer = outer };
+            found = ++level->n;
+            smap_set(known, key, (void *)found);
+        }
+        level->of[i] = (uint32_t)(found - 1);
+        level->domains[found - 1].n++;
+    }
+    list_nodes(t->arena, level, l->n);
+    arena_destroy(keys);
+    smap_destroy(known);
+}
+
+static void make_nodes(struct topology *t, struct level *level, const struct layout *l)
+{
+    level->name = "node";
+    level->n = l->n;
+    level->of = ARENA_ARRAY(t->arena, l->n, uint32_t);
+    level->domains = ARENA_ARRAY(t->arena, l->n, struct domain);
+    for (uint32_t i = 0; i < l->n; i++) {
+        level->of[i] = i;
+        level->domains[i] = (struct domain){ .name = arena_strdup(t->arena, l->forms[i]->spec.name),
+                                             .outer = t->n ? level[-1].of[i] : DOMAIN_NONE,
+                                             .n = 1 };
+    }
+    list_nodes(t->arena, level, l->n);
+}
+
+struct topology *topology_create(const struct layout *l, const struct words *levels)
+{
+    struct arena *arena = arena_create();
+    struct topology *t = ARENA_NEW(arena, struct topology);
+    t->arena = arena;
+    t->n = (uint32_t)levels->n;
+    t->levels = ARENA_ARRAY(arena, levels->n + 1, struct level);
+    for (uint32_t i = 0; i < t->n; i++) {
+        t->levels[i].name = arena_strdup(arena, levels->at[i]);
+        make_level(t, &t->levels[i], l);
+    }
+    make_nodes(t, &t->levels[t->n], l);
+    return t;
+}
+
+void topology_destroy(struct topology *t)
+{
+    if (t)
+        arena_destroy(t->arena);
+}
+
+static const char *first_node(const struct layout *l, const struct level *level, uint32_t domain)
+{
+    return l->forms[level->nodes[level->domains[domain].at]]->spec.name;
+}
+
+static int check_level(const struct level *level, const struct level *wider, const struct layout *l,
+                       struct err *err)
+{
+    struct smap *seen = smap_create();
+    int rc = 0;
+    for (uint32_t d = 0; d < level->n && rc == 0; d++) {
+        const char *name = level->domains[d].name;
+        uintptr_t other = (uintptr_t)smap_get(seen, name);
+        smap_set(seen, name, (void *)((uintptr_t)d + 1));
+        if (!other)
+            continue;
+        uint32_t a = level->domains[other - 1].outer, b = level->domains[d].outer;
+        err_set(err, ERR_INPUT, "%s %s is in %s %s (node %s) and in %s %s (node %s)", level->name,
+                name, wider->name, a == DOMAIN_NONE ? "?" : wider->domains[a].name,
+                first_node(l, level, (uint32_t)(other - 1)), wider->name,
+                b == DOMAIN_NONE ? "?" : wider->domains[b].name, first_node(l, level, d));
+        rc = err_hint(err, "mend the labels of one of them, or give the %s another name",
+                      level->name);
+    }
+    smap_destroy(seen);
+    return rc;
+}
+
+int topology_check(const struct topology *t, const struct layout *l, struct err *err)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (strcmp(t->levels[i].name, "node") == 0)
+            return err_set(err, ERR_INPUT, "topology level \"node\" is always there, and last");
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(t->levels[i].name, t->levels[k].name) == 0)
+                return err_set(err, ERR_INPUT, "topology level \"%s\" is named twice",
+                               t->levels[i].name);
+        if (i > 0 && check_level(&t->levels[i], &t->levels[i - 1], l, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+uint32_t topology_level(const struct topology *t, const char *name)
+{
+    uint32_t i = 0;
+    while (i < t->n && strcmp(t->levels[i].name, name) != 0)
+        i++;
+    return i < t->n || strcmp(name, "node") == 0 ? i : DOMAIN_NONE;
+}
