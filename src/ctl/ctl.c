@@ -42,6 +42,14 @@ void core_touch(struct ctl *ctl, struct live_job *job)
     vec_push(&ctl->touched, job->row.id);
 }
 
+void core_wants(struct ctl *ctl, struct live_job *job)
+{
+    if (job->wanting || job->wants_place == 0)
+        return;
+    job->wanting = true;
+    vec_push(&ctl->wanting, job->row.id);
+}
+
 struct storage core_storage(const struct ctl *ctl, const char *work_dir)
 {
     return (struct storage){ .roots = ctl->config.roots,
@@ -66,8 +74,8 @@ static char *server_user(const char *state_dir)
     struct stat st;
     struct passwd pwd, *found = NULL;
     char text[4096];
-    if (stat(state_dir, &st) == 0 && getpwuid_r(st.st_uid, &pwd, text, sizeof text, &found) == 0 &&
-        found)
+    if (state_dir && stat(state_dir, &st) == 0 &&
+        getpwuid_r(st.st_uid, &pwd, text, sizeof text, &found) == 0 && found)
         return mem_strdup(found->pw_name);
     return mem_strdup("root");
 }
@@ -76,6 +84,8 @@ static char *server_user(const char *state_dir)
  * have. */
 static int load_key(struct ctl *ctl, struct err *err)
 {
+    if (!ctl->config.state_dir) /* nothing of it outlives this process */
+        return 0;
     AUTO_FREE char *path = file_join(ctl->config.state_dir, "agent.key");
     AUTO_FREE char *data = NULL;
     size_t len = 0;
@@ -111,6 +121,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     catalogue_load(ctl);
     ctl->admin = server_user(config->state_dir);
     ctl->live = live_create();
+    ctl->possible = map_create();
     ctl->meetings = meetings_create();
     ctl->scratch = arena_create();
     ctl->hearing = arena_create();
@@ -138,6 +149,9 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->acks);
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
+    vec_fini(&ctl->wanting);
+    vec_fini(&ctl->deadlines);
+    map_destroy(ctl->possible);
     meetings_destroy(ctl->meetings);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);

@@ -83,6 +83,7 @@ struct live_job {
     uint32_t turned;      /* tasks with .turned */
     bool waits;           /* is in the waiting list */
     bool touched;         /* is in the turn's list */
+    bool wanting;         /* is in the list of those that want places */
     enum stop_level stop_sent;
     struct wait_reason why;      /* of the last plan; texts: only .text is kept (in reason) */
     struct live_refusal refusal; /* for that reason */

@@ -373,12 +373,19 @@ bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *
 static size_t look_for_more(struct ctl *ctl, struct arena *arena, struct sched_more **out)
 {
     VEC(struct sched_more) all = { 0 };
-    size_t cursor = 0;
-    struct live_job *job;
     struct sched_more more;
-    while (live_next(ctl->live, &cursor, &job))
+    size_t kept = 0;
+    for (size_t i = 0; i < ctl->wanting.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->wanting.at[i]);
+        if (!job)
+            continue;
+        job->wanting = job->wants_place > 0;
+        if (job->wanting)
+            ctl->wanting.at[kept++] = job->row.id;
         if (planning_left(ctl, arena, job, &more))
             vec_push(&all, more);
+    }
+    ctl->wanting.n = kept;
     *out = ARENA_ARRAY(arena, all.n, struct sched_more);
     if (all.n)
         memcpy(*out, all.at, all.n * sizeof **out);

@@ -24,6 +24,7 @@
 #define KEY_MAX      255
 #define SPEC_MAX     (16u << 20)
 #define AUTH_MAX     65536
+#define SOON         2048 /* jobs that wait: one behind so few is looked at soon, and kept as read */
 
 struct submission {
     struct ctl *ctl;
@@ -215,6 +216,19 @@ static void warn_size(struct submission *s)
     report_hint(report, p, "muster nodes");
 }
 
+/* Nodes only change with the server: what fitted them empty fits them. */
+static int admit_shape(struct submission *s)
+{
+    struct ctl *ctl = s->ctl;
+    uint64_t shape = sched_shape(s->read.job);
+    if (map_get(ctl->possible, shape))
+        return 0;
+    if (admit_size(ctl->cluster, s->read.job, s->ask.file, &s->answer->report))
+        return -1;
+    map_set(ctl->possible, shape, ctl);
+    return 0;
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -228,11 +242,12 @@ static int admit(struct submission *s, struct err *err)
         return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);
-    if (map_storage(s, err))
+    bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
+    if (!numbers && map_storage(s, err))
         return -1;
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
         warn_size(s);
-    else if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
+    else if (!s->ask.wait_for_nodes && admit_shape(s))
         return refuse(s, err, ERR_CANNOT);
     return 0;
 }
@@ -424,6 +439,18 @@ static const char *first_text(struct submission *s, char out[LIVE_REASON_MAX])
     return out;
 }
 
+static void store_origin(struct submission *s)
+{
+    AUTO_FREE char *original = mem_strndup(s->ask.text, s->ask.len);
+    struct origin_row origin = {
+        .job = s->row.id,
+        .text = original,
+        .masked = dialect_mask(s->arena, s->read.dialect, s->read.root, s->ask.text, s->ask.len),
+        .file = s->ask.file,
+    };
+    store_put_origin(s->ctl->config.store, &origin, NULL);
+}
+
 /* Rows first, the event last: it makes the job queued (or suspended) and live. */
 static void store_all(struct submission *s)
 {
@@ -431,20 +458,17 @@ static void store_all(struct submission *s)
     struct store *store = ctl->config.store;
     char text[LIVE_REASON_MAX];
     AUTO_BUF struct buf spec = BUF_INIT(SPEC_MAX);
-    json_print(job_encode(s->arena, s->read.job), 0, &spec);
+    struct text_node *tree = job_encode(s->arena, s->read.job);
+    json_print(tree, 0, &spec);
     s->row.spec = buf_str(&spec);
     s->row.site = notes_of_site(s->arena, &s->site);
     s->row.live = notes_of_job(s->arena, &s->notes);
     enum job_event event = s->read.job->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
     s->row.state = job_next_state(JOB_NONE, event);
+    s->row.reason = first_text(s, text);
     store_put_job(store, &s->row, NULL);
-    const char *masked =
-        dialect_mask(s->arena, s->read.dialect, s->read.root, s->ask.text, s->ask.len);
-    AUTO_FREE char *original = mem_strndup(s->ask.text, s->ask.len);
-    struct origin_row origin = {
-        .job = s->row.id, .text = original, .masked = masked, .file = s->ask.file
-    };
-    store_put_origin(store, &origin, NULL);
+    if (store_keeps_details(store))
+        store_origin(s);
     if (s->ask.key) {
         struct idem_row idem = { .owner = s->ask.owner,
                                  .key = s->ask.key,
@@ -457,12 +481,14 @@ static void store_all(struct submission *s)
     struct live_job *job = live_add(ctl->live, &s->row);
     job->notes = s->notes;
     ctl->waiting_for_others += job->notes.has_after;
-    core_wake(ctl, job->notes.pending_until_ms);
+    if (live_waiting(ctl->live) < SOON)
+        load_spec(ctl, job, tree);
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (s->site.warnings->count)
         text_copy(ctl->scratch, body, "warnings", s->site.warnings);
-    event_job(ctl, job, event, first_text(s, text), body);
+    event_new_job(ctl, job, event, text, body);
     s->row.state = job->row.state;
+    s->row.reason = job->reason;
     ctl->counters.submitted++;
 }
 
@@ -489,7 +515,8 @@ static int submit(struct submission *s, struct err *err)
 {
     if (!s->ask.text && take_after(s, err))
         return -1;
-    hash_body(s);
+    if (s->ask.key)
+        hash_body(s);
     int known = known_key(s, err);
     if (known < 0)
         return -1;

@@ -208,6 +208,11 @@ struct plan sched_plan(const struct sched_snapshot *snapshot, uint64_t now_ms, s
     return pass_end(&pass);
 }
 
+uint64_t sched_shape(const struct job_spec *job)
+{
+    return want_shape(job);
+}
+
 struct plan_entry sched_try(const struct cluster *cluster, const struct sched_job *job,
                             uint64_t now_ms, struct arena *arena)
 {

@@ -80,6 +80,8 @@ struct plan sched_plan(const struct sched_snapshot *, uint64_t now_ms, struct ar
  * reason. */
 int sched_possible(const struct cluster *, const struct job_spec *, struct arena *,
                    struct wait_reason *);
+/* Equal for jobs that ask for the same: what is possible for one is for the other. */
+uint64_t sched_shape(const struct job_spec *);
 /* What this one job would do now: ADMIT with places or WAIT with the reason; also for explain and
  * dry runs. */
 struct plan_entry sched_try(const struct cluster *, const struct sched_job *, uint64_t now_ms,
