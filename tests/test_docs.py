@@ -31,6 +31,7 @@ VERBS = (
     "launch",
     "config",
     "schema",
+    "simulate",
     "doctor",
     "env",
     "completion",

@@ -316,6 +316,22 @@ const char *fmt_bytes(char out[FMT_MAX], uint64_t bytes)
     return out;
 }
 
+const char *fmt_int(char out[FMT_MAX], int64_t value)
+{
+    char digits[FMT_MAX];
+    size_t n = 0, to = 0;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        digits[n++] = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        out[to++] = '-';
+    while (n > 0)
+        out[to++] = digits[--n];
+    out[to] = '\0';
+    return out;
+}
+
 const char *fmt_milli(char out[FMT_MAX], uint64_t milli)
 {
     print_thousandths(out, milli, "");

@@ -30,6 +30,7 @@ const char *fmt_size(char out[FMT_MAX],
 const char *fmt_bytes(char out[FMT_MAX],
                       uint64_t bytes); /* for people, rounded: "22Gi" "1.5Gi" "812" */
 const char *fmt_milli(char out[FMT_MAX], uint64_t milli); /* "0.5" "2" */
+const char *fmt_int(char out[FMT_MAX], int64_t value);    /* for where printf costs too much */
 const char *fmt_time(
     char out[FMT_MAX],
     uint64_t unix_ms); /* RFC 3339 in UTC with milliseconds, "2026-01-02T03:04:05.678Z" */

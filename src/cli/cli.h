@@ -5,6 +5,15 @@
 #include "base/opt.h"
 #include "dialect/dialect.h"
 
+struct cli_simulation {
+    const char *cluster, *workload; /* files */
+    const char *const *policies;    /* "k=v" */
+    size_t n_policies;
+    uint64_t seed;
+    const char *json, *html; /* files; "-": stdout; NULL: not wanted */
+    bool quiet;              /* no table */
+};
+
 struct cli_host {
     const char *version;
     const struct dialects *dialects;
@@ -19,6 +28,10 @@ struct cli_host {
     bool (*example)(const struct job_spec *, struct arena *, struct job_place *);
     /* Path of muster-node, or NULL with err. */
     const char *(*node_program)(struct arena *, struct err *err);
+    /* Runs a simulation and writes what is wanted, the table to stdout. 0 or -1. */
+    int (*simulate)(const struct cli_simulation *, struct err *err);
+    /* Prints two results beside each other. */
+    int (*compare)(const char *a, const char *b, struct err *err);
 };
 
 /* argv begins at the verb. Returns the exit status. */

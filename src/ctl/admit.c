@@ -193,8 +193,7 @@ int admit_features(unsigned engine_caps, const struct job_spec *job, struct repo
     return report->errors > before ? -1 : 0;
 }
 
-int admit_topology(const struct cluster *cluster, const struct job_spec *job,
-                   struct report *report)
+int admit_topology(const struct cluster *cluster, const struct job_spec *job, struct report *report)
 {
     const struct placing *p = &job->placing;
     char text[300];

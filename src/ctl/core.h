@@ -2,7 +2,7 @@
  * verb: submit.c command.c   commands            facts.c       what agents and engines report
  *   events.c             state changes       settle.c      what follows from a job's state
  *   planning.c           who starts where    act.c         engine calls
- *   load.c recover.c     rows to memory      tick.c        deadlines            turn.c  commit,
+ *   load.c recover.c     rows to memory      tick.c deadlines.c  time         turn.c  commit,
  * answer, act */
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
@@ -39,6 +39,9 @@ struct ack {
  * bound. */
 #define PLAN_BOUNDS_US 100, 300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000
 enum { PLAN_BINS = 10 };
+struct deadline { /* a job is looked at then */
+    uint64_t at_ms, job;
+};
 
 struct counters {
     uint64_t turns, commits, commits_failed, facts, plans, submitted;
@@ -62,8 +65,11 @@ struct ctl {
     size_t applied; /* facts that are part of the open transaction */
     VEC(struct ack) acks;
     VEC(struct answer) answers;
-    VEC(uint64_t) touched; /* jobs changed in the open transaction */
-    VEC(uint64_t) doomed;  /* numbers of jobs whose directories go after the commit */
+    VEC(uint64_t) touched;          /* jobs changed in the open transaction */
+    VEC(uint64_t) wanting;          /* jobs with .wants_place, and some that had */
+    VEC(struct deadline) deadlines; /* a heap */
+    struct map *possible;           /* shapes that fit the empty cluster */
+    VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
     uint64_t replan_at; /* a port that was found taken may be tried again */
     bool plan_due, in_turn, full, nodes_touched, catalogue_touched, board_touched;
@@ -81,6 +87,12 @@ uint64_t core_now(const struct ctl *);
 uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
 void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
+/* Does it want places? Then the next plan looks for some. */
+void core_wants(struct ctl *, struct live_job *);
+/* ctl_tick looks at the job not later than that; 0: never mind. deadlines.c */
+void core_deadline(struct ctl *, const struct live_job *, uint64_t at_ms);
+uint64_t deadlines_first(const struct ctl *);           /* when; 0: none */
+uint64_t deadlines_take(struct ctl *);                  /* whose; there must be one */
 bool core_admin(const struct ctl *, const char *owner); /* root or the server's own user */
 bool core_may(const struct ctl *, const char *owner,
               const struct job_row *); /* its owner, or such a one */
@@ -99,6 +111,9 @@ struct storage core_storage(const struct ctl *, const char *work_dir);
  * one); body: a map in scratch or NULL. false: not in the table; recorded and nothing else done. */
 bool event_job(struct ctl *, struct live_job *, enum job_event, const char *text,
                struct text_node *body);
+/* The same for a job whose row is about to be written: only the event is. */
+bool event_new_job(struct ctl *, struct live_job *, enum job_event, const char *text,
+                   struct text_node *body);
 /* Moves a task in memory and counts it; the row and the event are written by event_task_row and
  * event_task_note. */
 bool event_task(struct ctl *, struct live_job *, uint32_t flat, enum task_event);
@@ -193,6 +208,8 @@ void board_load(struct ctl *, struct live_job *); /* counts what the rows have *
 /* ---- load.c ---- */
 /* A live job from its rows, places taken. NULL: rows that make no sense (logged). */
 struct live_job *load_job(struct ctl *, const struct job_row *);
+/* The canonical job of one that was just submitted, from the tree that its row is made of. */
+void load_spec(struct ctl *, struct live_job *, const struct text_node *tree);
 void load_forget(struct ctl *, struct live_job *); /* gives its places back and frees it */
 void load_nodes(struct ctl *);                     /* drained flags */
 

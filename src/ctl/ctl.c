@@ -1,7 +1,6 @@
 /* The core as an object: made from its configuration, given its sink, its clock and its key. */
 #include "ctl/ctl.h"
 
-#include "ctl/packing.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -9,6 +8,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/packing.h"
 
 #include <pwd.h>
 #include <sodium.h>
@@ -45,6 +45,14 @@ void core_touch(struct ctl *ctl, struct live_job *job)
     vec_push(&ctl->touched, job->row.id);
 }
 
+void core_wants(struct ctl *ctl, struct live_job *job)
+{
+    if (job->wanting || job->wants_place == 0)
+        return;
+    job->wanting = true;
+    vec_push(&ctl->wanting, job->row.id);
+}
+
 struct storage core_storage(const struct ctl *ctl, const char *work_dir)
 {
     return (struct storage){ .roots = ctl->config.roots,
@@ -69,8 +77,8 @@ static char *server_user(const char *state_dir)
     struct stat st;
     struct passwd pwd, *found = NULL;
     char text[4096];
-    if (stat(state_dir, &st) == 0 && getpwuid_r(st.st_uid, &pwd, text, sizeof text, &found) == 0 &&
-        found)
+    if (state_dir && stat(state_dir, &st) == 0 &&
+        getpwuid_r(st.st_uid, &pwd, text, sizeof text, &found) == 0 && found)
         return mem_strdup(found->pw_name);
     return mem_strdup("root");
 }
@@ -79,6 +87,8 @@ static char *server_user(const char *state_dir)
  * have. */
 static int load_key(struct ctl *ctl, struct err *err)
 {
+    if (!ctl->config.state_dir) /* nothing of it outlives this process */
+        return 0;
     AUTO_FREE char *path = file_join(ctl->config.state_dir, "agent.key");
     AUTO_FREE char *data = NULL;
     size_t len = 0;
@@ -124,6 +134,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->live = live_create();
     ctl->arrays = arrays_create();
     ctl->afters = afters_create();
+    ctl->possible = map_create();
     ctl->meetings = meetings_create();
     ctl->scratch = arena_create();
     ctl->hearing = arena_create();
@@ -156,14 +167,17 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->acks);
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
+    vec_fini(&ctl->wanting);
+    vec_fini(&ctl->deadlines);
+    map_destroy(ctl->possible);
     meetings_destroy(ctl->meetings);
     queues_destroy(ctl->queues);
-    packing_destroy(ctl->packing);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     arrays_destroy(ctl->arrays); /* after their members */
     afters_destroy(ctl->afters);
     cluster_destroy(ctl->cluster);
+    packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);
     sodium_memzero(ctl->key, sizeof ctl->key);

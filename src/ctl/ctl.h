@@ -26,11 +26,11 @@ struct ctl_config {
     struct store *store;
     struct engine *engine;
     const struct dialects *dialects;
-    const char *state_dir;
-    const char *program;  /* muster itself, for tasks that call it; NULL: unknown */
-    const char *socket;   /* where tasks of this machine reach this server; NULL: nowhere */
-    const char *runs_dir; /* launch directories: runs_dir/<number>/g<generation>/<node> */
-    const char *fs_uri;   /* $PAI_DEFAULT_FS_URI */
+    const char *state_dir; /* NULL: nothing outlives the process, with an engine of numbers */
+    const char *program;   /* muster itself, for tasks that call it; NULL: unknown */
+    const char *socket;    /* where tasks of this machine reach this server; NULL: nowhere */
+    const char *runs_dir;  /* launch directories: runs_dir/<number>/g<generation>/<node> */
+    const char *fs_uri;    /* $PAI_DEFAULT_FS_URI */
     const struct uri_root *roots;
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */

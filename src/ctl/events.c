@@ -16,13 +16,17 @@
 static void add_event(struct ctl *ctl, struct event_row *row, const char *state, const char *text,
                       struct text_node *body)
 {
+    row->at_ms = core_now(ctl);
+    if (!body && !store_keeps_details(ctl->config.store)) { /* nobody reads the words */
+        store_add_event(ctl->config.store, row, NULL);
+        return;
+    }
     struct text_node *map = body ? body : text_map(ctl->scratch, NULL, NULL);
     if (state)
         text_str(ctl->scratch, map, "state", state);
     if (text && *text)
         text_str(ctl->scratch, map, "text", text);
     row->body = map->count ? notes_print(ctl->scratch, map) : NULL;
-    row->at_ms = core_now(ctl);
     store_add_event(ctl->config.store, row, NULL);
 }
 
@@ -45,8 +49,8 @@ static void refused(struct ctl *ctl, struct live_job *job, const char *event, co
              event, state);
 }
 
-bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
-               struct text_node *body)
+static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
+                     struct text_node *body, bool with_row)
 {
     enum job_state was = job->row.state, next = job_next_state(was, event);
     if (next == JOB_NONE) {
@@ -59,13 +63,31 @@ bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, cons
         live_wait_remove(ctl->live, job);
     if (text)
         live_set_reason(job, text);
-    event_job_row(ctl, job);
+    if (with_row)
+        event_job_row(ctl, job);
+    else
+        core_touch(ctl, job);
     struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
     add_event(ctl, &row, job_state_word(next), job->reason, body);
     array_moved(ctl, job, was);
-    if (next == JOB_QUEUED)
+    if (next == JOB_QUEUED) {
+        core_deadline(ctl, job, job->notes.pending_until_ms);
+        core_deadline(ctl, job, job->row.not_before_ms);
         event_queued(ctl, job);
+    }
     return true;
+}
+
+bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
+               struct text_node *body)
+{
+    return move_job(ctl, job, event, text, body, true);
+}
+
+bool event_new_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
+                   struct text_node *body)
+{
+    return move_job(ctl, job, event, text, body, false);
 }
 
 void event_queued(struct ctl *ctl, struct live_job *job)
@@ -118,6 +140,8 @@ static struct task_ref ref_of(const struct live_task *task)
 void event_task_row(struct ctl *ctl, struct live_job *job, uint32_t flat)
 {
     const struct live_task *task = &job->tasks[flat];
+    if (!store_keeps_details(ctl->config.store))
+        return;
     struct task_row row = { .job = job->row.id,
                             .ref = ref_of(task),
                             .state = task->state,
@@ -144,6 +168,8 @@ void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
                        const struct ending *ending, uint64_t ended_ms)
 {
     const struct live_task *task = &job->tasks[flat];
+    if (!store_keeps_details(ctl->config.store))
+        return;
     struct attempt_row row = { .job = job->row.id,
                                .ref = ref_of(task),
                                .attempt = task->attempt,

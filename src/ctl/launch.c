@@ -192,6 +192,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .n_gpus = place->n_gpus,
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,
+        .gpu_milli = role->resources.gpu_milli,
         .cores = spec->placing.pin_cpus ? (uint32_t)((role->resources.cpu_milli + 999) / 1000) : 0,
         .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,
     };
@@ -350,8 +351,56 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
     arena_destroy(arena);
 }
 
+/* For an engine that runs nothing: which tasks, where, and what they hold. */
+static void start_numbers(struct ctl *ctl, struct live_job *job, struct round *round,
+                          const struct due *due, size_t n)
+{
+    struct launch launch = {
+        .generation = { .job = job->row.id, .number = job->row.generation },
+        .seq = due->seq,
+        .node = due->node,
+        .job_name = job->row.name,
+        .job_number = job->row.number,
+        .grace_ms = job->spec->limits.grace_ms,
+        .tasks = ARENA_ARRAY(round->arena, n, struct launch_task),
+        .n_tasks = n,
+    };
+    struct live_agent *agent = live_agent(job, due->node);
+    struct err err = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        const struct live_task *task = &job->tasks[due[i].flat];
+        const struct role *role = &job->spec->roles[task->place.role];
+        launch.tasks[i] = (struct launch_task){
+            .ref = { .role = (uint16_t)task->place.role, .index = task->place.index },
+            .role = role->name,
+            .attempt = task->attempt,
+            .gpus = task->place.gpus,
+            .n_gpus = task->place.n_gpus,
+            .cpu_milli = role->resources.cpu_milli,
+            .memory = role->resources.memory,
+            .gpu_milli = role->resources.gpu_milli,
+        };
+    }
+    if (agent)
+        agent->launched = true;
+    if (ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
+        report_failure(ctl, job, due, n, &err);
+}
+
+static bool any_due(const struct live_job *job)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (job->tasks[flat].launch_due)
+            return true;
+    return false;
+}
+
 void launch_due(struct ctl *ctl, struct live_job *job)
 {
+    const struct engine *engine = ctl->config.engine;
+    bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
+    if (!any_due(job))
+        return;
     struct round round = { .arena = arena_create() };
     round.due = ARENA_ARRAY(round.arena, job->row.tasks, struct due);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
@@ -362,7 +411,7 @@ void launch_due(struct ctl *ctl, struct live_job *job)
             (struct due){ .node = task->place.node, .seq = task->seq, .flat = flat };
         task->launch_due = false;
     }
-    if (round.n == 0 || round_init(ctl, job, &round)) {
+    if (!numbers && round_init(ctl, job, &round)) {
         arena_destroy(round.arena);
         return;
     }
@@ -372,7 +421,10 @@ void launch_due(struct ctl *ctl, struct live_job *job)
             if (round.due[next].seq != round.due[i].seq ||
                 strcmp(round.due[next].node, round.due[i].node) != 0)
                 break;
-        start(ctl, job, &round, &round.due[i], next - i);
+        if (numbers)
+            start_numbers(ctl, job, &round, &round.due[i], next - i);
+        else
+            start(ctl, job, &round, &round.due[i], next - i);
     }
     arena_destroy(round.arena);
 }

@@ -94,6 +94,7 @@ struct live_job {
     bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
     uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
+    bool wanting;         /* is in the list of those that want places */
     enum stop_level stop_sent;
     struct wait_reason why;      /* of the last plan; texts: only .text is kept (in reason) */
     struct live_refusal refusal; /* for that reason */

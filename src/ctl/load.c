@@ -20,19 +20,33 @@ int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *
     return found == 1 ? 0 : -1;
 }
 
+static struct job_spec *decode_tree(struct arena *arena, const struct text_node *tree,
+                                    struct report *report)
+{
+    struct job_spec *spec = job_decode(arena, tree, report);
+    if (spec && spec->config) /* free trees point into what they were read from */
+        spec->config = text_copy(arena, NULL, NULL, spec->config);
+    if (spec && spec->extra)
+        spec->extra = text_copy(arena, NULL, NULL, spec->extra);
+    return spec;
+}
+
 struct job_spec *core_decode(struct arena *arena, const char *text)
 {
     struct arena *scratch = arena_create();
     struct report report;
     report_init(&report, scratch);
     struct text_node *tree = text ? json_parse(scratch, text, strlen(text), 0, &report) : NULL;
-    struct job_spec *spec = tree ? job_decode(arena, tree, &report) : NULL;
-    if (spec && spec->config) /* free trees point into the parsed text */
-        spec->config = text_copy(arena, NULL, NULL, spec->config);
-    if (spec && spec->extra)
-        spec->extra = text_copy(arena, NULL, NULL, spec->extra);
+    struct job_spec *spec = tree ? decode_tree(arena, tree, &report) : NULL;
     arena_destroy(scratch);
     return spec;
+}
+
+void load_spec(struct ctl *ctl, struct live_job *job, const struct text_node *tree)
+{
+    struct report report;
+    report_init(&report, ctl->scratch);
+    job->spec = decode_tree(job->arena, tree, &report);
 }
 
 const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
@@ -174,11 +188,14 @@ static void read_agents(struct ctl *ctl, struct live_job *job, struct arena *scr
 static void set_deadlines(struct ctl *ctl, const struct live_job *job)
 {
     const struct job_spec *spec = job->spec;
-    core_wake(ctl, job->notes.pending_until_ms);
-    core_wake(ctl, job->notes.hold_until_ms);
-    core_wake(ctl, job->row.not_before_ms);
+    core_deadline(ctl, job, job->notes.pending_until_ms);
+    core_deadline(ctl, job, job->notes.hold_until_ms);
+    core_deadline(ctl, job, job->row.not_before_ms);
+    for (uint32_t flat = 0; job->tasks && job->again && flat < job->row.tasks; flat++)
+        if (job->tasks[flat].again)
+            core_deadline(ctl, job, job->tasks[flat].not_before_ms);
     if (spec && spec->limits.run_time_ms.has && job->row.started_ms)
-        core_wake(ctl, job->row.started_ms + spec->limits.run_time_ms.value);
+        core_deadline(ctl, job, job->row.started_ms + spec->limits.run_time_ms.value);
 }
 
 struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
@@ -197,6 +214,7 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
     }
     set_deadlines(ctl, job);
     live_set_active(ctl->live, job, job_state_holds(row->state) && job->tasks);
+    core_wants(ctl, job);
     if (row->state == JOB_QUEUED)
         event_queued(ctl, job);
     arena_destroy(scratch);

@@ -171,7 +171,7 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
         ctl->plan_due = true;
     }
     if (delay)
-        core_wake(ctl, task->not_before_ms);
+        core_deadline(ctl, job, task->not_before_ms);
     event_task_row(ctl, job, end->flat);
     again_text(text, sizeof text, what, decision, delay);
     event_task_note(ctl, job, end->flat, task_event_word(TASK_EV_RETRY), text,
@@ -322,9 +322,7 @@ void settle_again(struct ctl *ctl, struct live_job *job)
         struct live_task *task = &job->tasks[flat];
         if (!task->again || task->wants_place || waits[task->place.role])
             continue;
-        if (task->not_before_ms > now)
-            core_wake(ctl, task->not_before_ms);
-        else
+        if (task->not_before_ms <= now)
             planning_place(ctl, job, flat, seq);
     }
 }
@@ -372,7 +370,7 @@ void settle_running(struct ctl *ctl, struct live_job *job)
     if (job->row.started_ms == 0)
         job->row.started_ms = core_now(ctl);
     if (job->spec->limits.run_time_ms.has)
-        core_wake(ctl, job->row.started_ms + job->spec->limits.run_time_ms.value);
+        core_deadline(ctl, job, job->row.started_ms + job->spec->limits.run_time_ms.value);
     uint32_t up = 0;
     for (size_t i = 0; i < job->spec->n_roles; i++)
         up += job->up[i];
@@ -402,7 +400,7 @@ void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcom
     job->notes.end_by = by;
     job->notes.hold_until_ms = hold ? core_now(ctl) + hold : 0;
     if (hold) {
-        core_wake(ctl, job->notes.hold_until_ms);
+        core_deadline(ctl, job, job->notes.hold_until_ms);
         text_int(ctl->scratch, body, "hold_until_ms", (int64_t)job->notes.hold_until_ms);
     }
     text_str(ctl->scratch, body, "outcome", job_outcome_word(outcome));
@@ -577,5 +575,6 @@ void settle_job(struct ctl *ctl, struct live_job *job)
             finish(ctl, job);
     }
     job->has_first = false;
+    core_wants(ctl, job);
     write_agents(ctl, job);
 }

@@ -171,18 +171,20 @@ static void add_running(struct making *m)
 
 static void add_more(struct making *m)
 {
-    struct live *live = m->ctl->live;
-    struct sched_more more;
-    VEC(struct sched_more) all = { 0 };
-    for (size_t i = 0; i < live_active(live); i++)
-        if (planning_left(m->ctl, m->arena, live_active_at(live, i), &more))
-            vec_push(&all, more);
-    struct sched_more *kept = ARENA_ARRAY(m->arena, all.n, struct sched_more);
-    if (all.n)
-        memcpy(kept, all.at, all.n * sizeof *kept);
-    m->out->more = kept;
-    m->out->n_more = all.n;
-    vec_fini(&all);
+    struct ctl *ctl = m->ctl;
+    struct sched_more *all = ARENA_ARRAY(m->arena, ctl->wanting.n, struct sched_more);
+    size_t kept = 0;
+    for (size_t i = 0; i < ctl->wanting.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->wanting.at[i]);
+        if (!job)
+            continue;
+        job->wanting = job->wants_place > 0;
+        if (job->wanting)
+            ctl->wanting.at[kept++] = job->row.id;
+        m->out->n_more += planning_left(ctl, m->arena, job, &all[m->out->n_more]);
+    }
+    ctl->wanting.n = kept;
+    m->out->more = all;
 }
 
 /* In some queues waiting itself changes whose turn it is. */

@@ -26,6 +26,7 @@
 #define KEY_MAX      255
 #define SPEC_MAX     (16u << 20)
 #define AUTH_MAX     65536
+#define SOON         2048 /* jobs that wait: one behind so few is looked at soon, and kept as read */
 
 struct submission {
     struct ctl *ctl;
@@ -36,6 +37,7 @@ struct submission {
     struct site_notes site;
     struct job_row row;
     struct live_notes notes;
+    struct text_node *tree; /* of the canonical job */
     unsigned char hash[32];
     bool only; /* like a member of an array: this one again, with its index */
     uint32_t index;
@@ -223,6 +225,19 @@ static void warn_size(struct submission *s)
     report_hint(report, p, "muster nodes");
 }
 
+/* Nodes only change with the server: what fitted them empty fits them. */
+static int admit_shape(struct submission *s)
+{
+    struct ctl *ctl = s->ctl;
+    uint64_t shape = want_shape(s->read.job);
+    if (map_get(ctl->possible, shape))
+        return 0;
+    if (admit_size(ctl->cluster, s->read.job, s->ask.file, &s->answer->report))
+        return -1;
+    map_set(ctl->possible, shape, ctl);
+    return 0;
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -238,11 +253,12 @@ static int admit(struct submission *s, struct err *err)
         return refuse(s, err, ERR_CANNOT);
     if (admit_topology(ctl->cluster, spec, report))
         return refuse(s, err, ERR_CANNOT);
-    if (map_storage(s, err))
+    bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
+    if (!numbers && map_storage(s, err))
         return -1;
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
         warn_size(s);
-    else if (!s->ask.wait_for_nodes && admit_size(ctl->cluster, spec, s->ask.file, report))
+    else if (!s->ask.wait_for_nodes && admit_shape(s))
         return refuse(s, err, ERR_CANNOT);
     return 0;
 }
@@ -458,9 +474,11 @@ static void add_live(struct submission *s, struct job_row *row, const char *text
     row->state = JOB_NONE;
     struct live_job *job = live_add(ctl->live, row);
     job->notes = s->notes;
-    core_wake(ctl, job->notes.pending_until_ms);
-    event_job(ctl, job, first_event(s), text, body);
+    if (!row->array && live_waiting(ctl->live) < SOON)
+        load_spec(ctl, job, s->tree);
+    event_new_job(ctl, job, first_event(s), text, body);
     row->state = job->row.state;
+    row->reason = job->reason;
     packing_learn(ctl, s->read.job);
     ctl->counters.submitted++;
 }
@@ -484,9 +502,22 @@ static void add_members(struct submission *s, const char *text, struct text_node
         row.tasks = job_task_count(spec);
         row.gpu_milli = all_gpus(spec);
         row.spec = row.site = NULL;
+        row.reason = text;
         store_put_job(ctl->config.store, &row, NULL);
         add_live(s, &row, text, NULL);
     }
+}
+
+static void store_origin(struct submission *s)
+{
+    AUTO_FREE char *original = mem_strndup(s->ask.text, s->ask.len);
+    struct origin_row origin = {
+        .job = s->row.id,
+        .text = original,
+        .masked = dialect_mask(s->arena, s->read.dialect, s->read.root, s->ask.text, s->ask.len),
+        .file = s->ask.file,
+    };
+    store_put_origin(s->ctl->config.store, &origin, NULL);
 }
 
 /* Rows first, the event last. */
@@ -496,19 +527,17 @@ static void store_all(struct submission *s)
     struct store *store = ctl->config.store;
     char text[LIVE_REASON_MAX];
     AUTO_BUF struct buf spec = BUF_INIT(SPEC_MAX);
-    json_print(job_encode(s->arena, s->read.job), 0, &spec);
+    s->tree = job_encode(s->arena, s->read.job);
+    json_print(s->tree, 0, &spec);
     s->row.spec = buf_str(&spec);
     s->row.site = notes_of_site(s->arena, &s->site);
     s->row.live = notes_of_job(s->arena, &s->notes);
     s->row.state = job_next_state(JOB_NONE, first_event(s));
+    first_text(s, text);
+    s->row.reason = s->row.members ? "" : text; /* an array's: the first that failed */
     store_put_job(store, &s->row, NULL);
-    const char *masked =
-        dialect_mask(s->arena, s->read.dialect, s->read.root, s->ask.text, s->ask.len);
-    AUTO_FREE char *original = mem_strndup(s->ask.text, s->ask.len);
-    struct origin_row origin = {
-        .job = s->row.id, .text = original, .masked = masked, .file = s->ask.file
-    };
-    store_put_origin(store, &origin, NULL);
+    if (store_keeps_details(store))
+        store_origin(s);
     if (s->ask.key) {
         struct idem_row idem = { .owner = s->ask.owner,
                                  .key = s->ask.key,
@@ -520,7 +549,6 @@ static void store_all(struct submission *s)
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (s->site.warnings->count)
         text_copy(ctl->scratch, body, "warnings", s->site.warnings);
-    first_text(s, text);
     if (s->row.members)
         add_members(s, text, body);
     else
@@ -557,7 +585,8 @@ static int submit(struct submission *s, struct err *err)
 {
     if (!s->ask.text && take_after(s, err))
         return -1;
-    hash_body(s);
+    if (s->ask.key)
+        hash_body(s);
     int known = known_key(s, err);
     if (known < 0)
         return -1;

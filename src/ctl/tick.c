@@ -18,11 +18,8 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
     const struct job_spec *spec = job->spec;
     if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job))
         return;
-    uint64_t at = job->row.started_ms + spec->limits.run_time_ms.value;
-    if (at > now) {
-        core_wake(ctl, at);
+    if (job->row.started_ms + spec->limits.run_time_ms.value > now)
         return;
-    }
     snprintf(text, sizeof text, "ran longer than its limit of %s",
              fmt_duration(limit, spec->limits.run_time_ms.value));
     bool stops = convention_of(ctl->config.dialects, spec)->over_time_stops;
@@ -35,12 +32,8 @@ static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
     char text[LIVE_REASON_MAX];
     uint64_t at = job->notes.pending_until_ms;
-    if (at == 0 || job->row.state != JOB_QUEUED || job->row.generation > 0)
+    if (at == 0 || at > now || job->row.state != JOB_QUEUED || job->row.generation > 0)
         return;
-    if (at > now) {
-        core_wake(ctl, at);
-        return;
-    }
     snprintf(text, sizeof text, "did not start within its pending limit%s%.200s",
              *live_reason(job) ? ": " : "", live_reason(job));
     settle_end(ctl, job, JOB_EV_FAIL, text);
@@ -48,10 +41,8 @@ static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
 
 static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
-    if (job->row.state == JOB_QUEUED && job->row.not_before_ms) {
-        core_wake(ctl, job->row.not_before_ms > now ? job->row.not_before_ms : 0);
+    if (job->row.state == JOB_QUEUED && job->row.not_before_ms)
         ctl->plan_due |= job->row.not_before_ms <= now;
-    }
     if (job->again && !live_closing(job)) {
         core_touch(ctl, job); /* settling places what is due and asks for the rest */
         ctl->plan_due |= job->wants_place > 0;
@@ -59,8 +50,19 @@ static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
     uint64_t hold = job->notes.hold_until_ms;
     if (hold && hold <= now)
         core_touch(ctl, job); /* acting releases it */
-    else
-        core_wake(ctl, hold);
+}
+
+static void look_at_due(struct ctl *ctl, uint64_t now)
+{
+    for (uint64_t first; (first = deadlines_first(ctl)) && first <= now;) {
+        struct live_job *job = live_find(ctl->live, deadlines_take(ctl));
+        if (!job)
+            continue;
+        run_time(ctl, job, now);
+        pending(ctl, job, now);
+        later(ctl, job, now);
+    }
+    core_wake(ctl, deadlines_first(ctl));
 }
 
 static void relaunch(struct ctl *ctl, struct live_job *job)
@@ -133,13 +135,9 @@ void ctl_tick(struct ctl *ctl)
     if (ctl->full)
         come_back(ctl, now);
     core_wake(ctl, ctl->retry_at > now ? ctl->retry_at : 0);
-    while (live_next(ctl->live, &cursor, &job)) {
-        run_time(ctl, job, now);
-        pending(ctl, job, now);
-        later(ctl, job, now);
-        if (relaunching)
-            relaunch(ctl, job);
-    }
+    look_at_due(ctl, now);
+    while (relaunching && live_next(ctl->live, &cursor, &job))
+        relaunch(ctl, job);
     meetings_tick(ctl);
     if (ctl->expire_at <= now && !ctl->full)
         expire(ctl, now);

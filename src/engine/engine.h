@@ -19,6 +19,8 @@ enum engine_caps {
     ENGINE_CPU_LIMIT = 1 << 4,
     ENGINE_MEMORY_LIMIT = 1 << 5,
     ENGINE_EXEC = 1 << 6,
+    ENGINE_NUMBERS = 1 << 7, /* runs no program: a launch says which tasks and what they hold, and
+                              * nothing is read, made or kept for it */
 };
 
 enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */ };

@@ -31,6 +31,7 @@ struct launch_task {
     uint32_t n_gpus;
     uint64_t cpu_milli; /* limits; 0: none */
     uint64_t memory;
+    uint64_t gpu_milli; /* what it has of its devices; for books, no agent is told */
     uint32_t pids;
     uint32_t cores;       /* bound to so many of its own; 0: not bound */
     uint64_t run_time_ms; /* 0: none */

@@ -4,6 +4,7 @@
 #include "cli/dlc/face.h"
 #include "main/config.h"
 #include "main/server_main.h"
+#include "main/simulate_main.h"
 #include "main/wire.h"
 #include "sched/plan.h"
 
@@ -33,7 +34,9 @@ static struct cli_host make_host(void)
                               .server_run = server_main,
                               .settings = server_settings,
                               .example = example,
-                              .node_program = wire_node_program };
+                              .node_program = wire_node_program,
+                              .simulate = simulate_main,
+                              .compare = simulate_compare };
 }
 
 static int muster_main(int argc, char **argv)

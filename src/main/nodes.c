@@ -2,6 +2,7 @@
  * nodes with names and loopback addresses. Nothing here looks at the machine. */
 #include "main/nodes.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
 
@@ -24,10 +25,13 @@ static int add_group(struct arena *a, const struct group *group, struct node_lis
 {
     if (list->n + group->count > NODES_MAX)
         return err_set(err, ERR_TOO_LARGE, "more than %u nodes", NODES_MAX);
-    struct node_spec *wider = ARENA_ARRAY(a, list->n + group->count, struct node_spec);
-    if (list->n)
-        memcpy(wider, list->at, list->n * sizeof *wider);
-    list->at = wider;
+    if (list->n + group->count > list->cap) {
+        list->cap = 2 * list->cap + group->count;
+        struct node_spec *wider = ARENA_ARRAY(a, list->cap, struct node_spec);
+        if (list->n)
+            memcpy(wider, list->at, list->n * sizeof *wider);
+        list->at = wider;
+    }
     for (uint64_t i = 0; i < group->count; i++) {
         struct node_spec *node = &list->at[list->n];
         *node = group->node;
@@ -42,11 +46,15 @@ static int add_group(struct arena *a, const struct group *group, struct node_lis
 
 static int check_names(const struct node_list *list, struct err *err)
 {
-    for (size_t i = 0; i < list->n; i++)
-        for (size_t j = i + 1; j < list->n; j++)
-            if (strcmp(list->at[i].name, list->at[j].name) == 0)
-                return err_set(err, ERR_INPUT, "two nodes have the name %s", list->at[i].name);
-    return 0;
+    struct smap *names = smap_create();
+    const struct node_spec *twice = NULL;
+    for (size_t i = 0; i < list->n && !twice; i++) {
+        if (smap_get(names, list->at[i].name))
+            twice = &list->at[i];
+        smap_set(names, list->at[i].name, &list->at[i]);
+    }
+    smap_destroy(names);
+    return twice ? err_set(err, ERR_INPUT, "two nodes have the name %s", twice->name) : 0;
 }
 
 static int finish(const struct node_list *list, struct err *err)

@@ -8,11 +8,11 @@
 
 #include "base/err.h"
 
-#define NODES_MAX 4096u
+#define NODES_MAX 60000u /* loopback addresses, nearly */
 
 struct node_list {
     struct node_spec *at;
-    size_t n;
+    size_t n, cap;
 };
 /* Groups apart by ';', items by ',': [Nx]16cpu  64Gi (memory)  4gpu[:TYPE]  disk=1Ti  name=big
  * custom:2  label=value. Texts are in arena. All nodes are on the machine `host`; each has a

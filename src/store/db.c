@@ -66,10 +66,12 @@ void store_begin(struct store *st)
     if (st->in_turn)
         return;
     struct err err = { 0 };
-    sqlite3_stmt *s = db_stmt(st, STMT_BEGIN, &err);
     st->in_turn = true;
     st->dirty = false;
     st->failed = (struct err){ 0 };
+    if (st->memory)
+        return; /* nothing is ever undone */
+    sqlite3_stmt *s = db_stmt(st, STMT_BEGIN, &err);
     if (!s || sqlite3_step(s) != SQLITE_DONE)
         db_fail(st, &err, "beginning a turn");
     if (s)
@@ -86,6 +88,15 @@ sqlite3_stmt *db_write(struct store *st, enum stmt_id id, struct err *err)
         return NULL;
     }
     return db_stmt(st, id, err);
+}
+
+bool db_forget(struct store *st)
+{
+    if (!st->memory)
+        return false;
+    store_begin(st);
+    st->dirty = true;
+    return true;
 }
 
 int db_run(struct store *st, sqlite3_stmt *s, struct err *err)
@@ -139,7 +150,7 @@ int store_commit(struct store *st, struct err *err)
 {
     if (!st->in_turn)
         return 0;
-    sqlite3_stmt *s = st->failed.code ? NULL : db_stmt(st, STMT_COMMIT, &st->failed);
+    sqlite3_stmt *s = st->failed.code || st->memory ? NULL : db_stmt(st, STMT_COMMIT, &st->failed);
     if (s && sqlite3_step(s) != SQLITE_DONE)
         db_fail(st, NULL, "committing");
     if (s)
@@ -157,13 +168,21 @@ int store_commit(struct store *st, struct err *err)
     return 0;
 }
 
+bool store_keeps_details(const struct store *st)
+{
+    return !st->memory;
+}
+
 void store_release_ballast(struct store *st)
 {
-    unlink(st->ballast);
+    if (!st->memory)
+        unlink(st->ballast);
 }
 
 bool store_make_ballast(struct store *st)
 {
+    if (st->memory)
+        return true;
     AUTO_CLOSE int fd = open(st->ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
@@ -232,6 +251,9 @@ static int open_db(struct store *st, struct err *err)
     static const char pragmas[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;"
                                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF;"
                                   "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;"
+                                  /* A batch of submissions dirties thousands of pages: those that
+                                   * the next one touches again are written back once. */
+                                  "PRAGMA wal_autocheckpoint = 4000;"
                                   "BEGIN EXCLUSIVE; COMMIT;";
     /* Only its owner reads it: SQLite gives its other files the mode of this one. Closed before
      * SQLite opens it: closing any descriptor of a file drops all of a process's locks on it. */
@@ -256,6 +278,7 @@ static int open_db(struct store *st, struct err *err)
 struct store *store_open(const char *path, struct err *err)
 {
     struct store *st = mem_new(sizeof *st);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks it for its use of memory */
     st->path = mem_strdup(path);
     st->ballast = mem_printf("%s.ballast", path);
     if (open_db(st, err) < 0) {
@@ -269,6 +292,26 @@ struct store *store_open(const char *path, struct err *err)
     return st;
 }
 
+struct store *store_open_memory(struct store_tap tap, struct err *err)
+{
+    struct store *st = mem_new(sizeof *st);
+    int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
+    st->path = mem_strdup(":memory:");
+    st->tap = tap;
+    if (sqlite3_open_v2(st->path, &st->db, flags, NULL) != SQLITE_OK) {
+        db_fail(st, err, st->path);
+        store_close(st);
+        return NULL;
+    }
+    if (migrate(st, err) < 0) {
+        store_close(st);
+        return NULL;
+    }
+    st->memory = memory_create();
+    return st;
+}
+
 void store_close(struct store *st)
 {
     if (!st)
@@ -277,6 +320,7 @@ void store_close(struct store *st)
     for (size_t i = 0; i < STMT_N; i++)
         sqlite3_finalize(st->stmts[i]);
     sqlite3_close(st->db);
+    memory_destroy(st->memory);
     free(st->path);
     free(st->ballast);
     free(st);

@@ -3,6 +3,7 @@
 #ifndef STORE_DB_H
 #define STORE_DB_H
 
+#include "store/memory.h"
 #include "store/store.h"
 
 #include <sqlite3.h>
@@ -28,8 +29,8 @@
                " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                          \
     X(PUT_BODY, "INSERT INTO body (job, spec, site) VALUES (?,?,?)")                               \
     X(UPDATE_JOB, "UPDATE job SET state = ?2, outcome = ?3, reason = ?4, generation = ?5,"         \
-                  " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10,"         \
-                  " name = ?11 WHERE id = ?1")                                                     \
+                  " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10"          \
+                  " WHERE id = ?1")                                                                \
     X(KEEP_JOB, "UPDATE job SET keep_until = ?2 WHERE id = ?1")                                    \
     X(PUT_ORIGIN, "INSERT OR REPLACE INTO origin (job, text, masked, file) VALUES (?,?,?,?)")      \
     X(PUT_TASK, "INSERT OR REPLACE INTO task (job, role, idx, state, attempt, live)"               \
@@ -119,7 +120,9 @@ enum stmt_id { STATEMENTS(STMT_ENUM) STMT_N };
 
 struct store {
     sqlite3 *db;
-    char *path, *ballast;
+    struct memory *memory; /* of jobs, when the database is in memory; else NULL */
+    struct store_tap tap;
+    char *path, *ballast;        /* NULL in memory */
     sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
     bool in_turn;                /* a transaction is open */
     bool dirty;
@@ -132,6 +135,8 @@ struct store {
 sqlite3_stmt *db_stmt(struct store *, enum stmt_id, struct err *);
 /* A writing statement: begins the turn when none is open. NULL when the turn already failed. */
 sqlite3_stmt *db_write(struct store *, enum stmt_id, struct err *);
+/* In memory: notes that something was written, and is done. false: there is a database to write. */
+bool db_forget(struct store *);
 /* Steps to the end; a failure is remembered for the commit. */
 int db_run(struct store *, sqlite3_stmt *, struct err *);
 /* 1: a row; 0: none (statement reset); -1: error. */

@@ -33,8 +33,21 @@ static int put_body(struct store *st, const struct job_row *job, struct err *err
     return db_run(st, s, err);
 }
 
+static void remember_highest(struct store *st, const struct job_row *job)
+{
+    if (job->id > st->job_id)
+        st->job_id = job->id;
+    if (job->number > st->number)
+        st->number = job->number;
+}
+
 int store_put_job(struct store *st, const struct job_row *job, struct err *err)
 {
+    if (db_forget(st)) {
+        memory_put_job(st->memory, job);
+        remember_highest(st, job);
+        return 0;
+    }
     sqlite3_stmt *s = db_write(st, STMT_PUT_JOB, err);
     if (!s)
         return -1;
@@ -64,15 +77,16 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
     db_text(s, ++i, job->live);
     if (db_run(st, s, err) < 0)
         return -1;
-    if (job->id > st->job_id)
-        st->job_id = job->id;
-    if (job->number > st->number)
-        st->number = job->number;
+    remember_highest(st, job);
     return job->array ? 0 : put_body(st, job, err);
 }
 
 int store_update_job(struct store *st, const struct job_row *job, struct err *err)
 {
+    if (db_forget(st)) {
+        memory_update_job(st->memory, job);
+        return 0;
+    }
     sqlite3_stmt *s = db_write(st, STMT_UPDATE_JOB, err);
     if (!s)
         return -1;
@@ -86,12 +100,13 @@ int store_update_job(struct store *st, const struct job_row *job, struct err *er
     db_u64(s, 8, job->ended_ms);
     db_u64(s, 9, job->not_before_ms);
     db_text(s, 10, job->live);
-    db_text(s, 11, job->name);
     return db_run(st, s, err);
 }
 
 int store_set_keep(struct store *st, uint64_t job, uint64_t until_ms, struct err *err)
 {
+    if (db_forget(st))
+        return 0;
     sqlite3_stmt *s = db_write(st, STMT_KEEP_JOB, err);
     if (!s)
         return -1;
@@ -137,6 +152,8 @@ static void read_job(sqlite3_stmt *s, struct arena *a, struct job_row *job)
 int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
                   struct err *err)
 {
+    if (st->memory)
+        return memory_get_job(st->memory, id, job);
     sqlite3_stmt *s = db_stmt(st, STMT_GET_JOB, err);
     if (!s)
         return -1;
@@ -163,6 +180,8 @@ static int read_id(struct store *st, sqlite3_stmt *s, uint64_t *id)
 int store_find_number(struct store *st, uint64_t number, uint64_t *id)
 {
     struct err err;
+    if (st->memory)
+        return memory_find_number(st->memory, number, id);
     sqlite3_stmt *s = db_stmt(st, STMT_FIND_NUMBER, &err);
     if (!s)
         return 0;
@@ -173,6 +192,8 @@ int store_find_number(struct store *st, uint64_t number, uint64_t *id)
 int store_find_name(struct store *st, const char *name, const char *owner, uint64_t *id)
 {
     struct err err;
+    if (st->memory)
+        return memory_find_name(st->memory, name, owner, id);
     sqlite3_stmt *s = db_stmt(st, STMT_FIND_NAME, &err);
     if (!s)
         return 0;
@@ -374,6 +395,10 @@ int store_delete_job(struct store *st, uint64_t job, struct err *err)
 int store_expire(struct store *st, struct arena *a, uint64_t now_ms, uint64_t **jobs, size_t *n,
                  struct err *err)
 {
+    if (st->memory) { /* nothing is kept for a time */
+        *n = 0;
+        return 0;
+    }
     sqlite3_stmt *s = db_write(st, STMT_EXPIRE_IDEM, err);
     if (!s)
         return -1;

@@ -22,6 +22,19 @@ struct store;
 struct store *store_open(const char *path, struct err *err);
 void store_close(struct store *);
 
+struct event_row;
+/* Every event is told when it is added. The row and its texts hold during the call. */
+struct store_tap {
+    void (*event)(void *arg, const struct event_row *);
+    void *arg;
+};
+/* Records that end with the process: no file, and no commit that fails. Kept are jobs, as long as
+ * they live with all that they are, and objects; what is read only for a user or after a restart
+ * (original texts, tasks, attempts, agents, idempotency keys, events) goes nowhere but to the tap.
+ */
+struct store *store_open_memory(struct store_tap, struct err *err);
+bool store_keeps_details(const struct store *); /* false: in memory; no need to make such rows */
+
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
  * commit then fails too. ---- */
 void store_begin(struct store *);       /* idempotent within a turn */

@@ -39,8 +39,9 @@ static void put_real(double value, struct buf *out)
 void print_number(const struct text_node *node, struct buf *out)
 {
     double written;
+    char text[FMT_MAX];
     if (node->kind == TEXT_INT)
-        buf_addf(out, "%lld", (long long)node->integer);
+        buf_puts(out, fmt_int(text, node->integer));
     /* As written when it says what the value is: 0.10 stays 0.10, and a number of 30 digits keeps
      * them. */
     else if (node->str && scan_real(node->str, &written) && !(written < node->real) &&
@@ -71,12 +72,22 @@ static bool needs_escape(uint32_t c, bool for_yaml)
     return c < 0x20 || c == '"' || c == '\\' || (for_yaml && print_is_odd(c));
 }
 
+/* Most characters are: they stand for themselves in every quoted text. */
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 void print_quoted(const char *s, bool for_yaml, struct buf *out)
 {
     const char *end = s + strlen(s), *done = s, *p = s;
     buf_putc(out, '"');
     while (p < end) {
         const char *at = p;
+        if (is_plain((unsigned char)*p)) {
+            p++;
+            continue;
+        }
         uint32_t c = print_next(&p, end);
         bool broken = c == 0xfffd && p - at == 1;
         if (!broken && !needs_escape(c, for_yaml))

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/scan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,8 +70,9 @@ struct text_node *text_int(struct arena *a, struct text_node *parent, const char
                            int64_t value)
 {
     struct text_node *n = add(a, parent, key, TEXT_INT);
+    char text[FMT_MAX];
     n->integer = value;
-    n->str = arena_printf(a, "%lld", (long long)value);
+    n->str = arena_strdup(a, fmt_int(text, value));
     return n;
 }
 

@@ -161,6 +161,10 @@ static void formats(void **state)
     assert_string_equal(fmt_bytes(out, 24046624768ull), "22Gi");
     assert_string_equal(fmt_bytes(out, 1500ull << 20), "1.5Gi");
     assert_string_equal(fmt_milli(out, 500), "0.5");
+    assert_string_equal(fmt_int(out, 0), "0");
+    assert_string_equal(fmt_int(out, -10), "-10");
+    assert_string_equal(fmt_int(out, INT64_MAX), "9223372036854775807");
+    assert_string_equal(fmt_int(out, INT64_MIN), "-9223372036854775808");
     assert_string_equal(fmt_milli(out, 2000), "2");
     assert_string_equal(fmt_milli(out, 1050), "1.05");
     assert_string_equal(fmt_time(out, 0), "1970-01-01T00:00:00.000Z");

@@ -1,0 +1,226 @@
+/* Each node keeps the waste of its free devices; only nodes that changed are looked at again. The
+ * measure is that of "Beware of Fragmentation" (USENIX ATC 2023) over tasks that ask for GPUs. */
+#include "sim/books.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define WHOLE     1000u
+#define ASKS_MOST 64u /* the rest is too rare to matter */
+
+struct node {
+    uint64_t cpu_free, memory_free, gpu_free;
+    uint64_t cpu_all, gpu_all;
+    uint64_t wasted; /* milli of free GPU times weight */
+    uint32_t n;
+    uint16_t *free; /* milli, of each device */
+    const char *type;
+    bool down, stale;
+};
+struct books {
+    struct node *nodes;
+    size_t n;
+    struct smap *names; /* positions + 1 */
+    struct ask asks[ASKS_MOST];
+    size_t n_asks;
+    uint64_t weight;
+    VEC(uint32_t) stale;
+    struct books_sums sums;
+    uint64_t gpu_free, wasted;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct ask *x = a, *y = b;
+    return (x->weight < y->weight) - (x->weight > y->weight);
+}
+
+static void choose_asks(struct books *books, const struct ask *asks, size_t n)
+{
+    VEC(struct ask) all = { 0 };
+    for (size_t i = 0; i < n; i++)
+        if (asks[i].gpu_milli && asks[i].weight)
+            vec_push(&all, asks[i]);
+    if (all.n)
+        qsort(all.at, all.n, sizeof *all.at, by_weight);
+    for (size_t i = 0; i < all.n && i < ASKS_MOST; i++) {
+        books->asks[books->n_asks++] = all.at[i];
+        books->weight += all.at[i].weight;
+    }
+    vec_fini(&all);
+}
+
+static void mark(struct books *books, uint32_t at)
+{
+    if (books->nodes[at].stale)
+        return;
+    books->nodes[at].stale = true;
+    vec_push(&books->stale, at);
+}
+
+struct books *books_create(const struct node_spec *nodes, size_t n, const struct ask *asks,
+                           size_t n_asks)
+{
+    struct books *books = mem_new(sizeof *books);
+    books->nodes = mem_new((n ? n : 1) * sizeof *books->nodes);
+    books->n = n;
+    books->names = smap_create();
+    choose_asks(books, asks, n_asks);
+    for (size_t i = 0; i < n; i++) {
+        struct node *node = &books->nodes[i];
+        node->cpu_all = node->cpu_free = nodes[i].cpu_milli;
+        node->memory_free = nodes[i].memory;
+        node->gpu_all = node->gpu_free = (uint64_t)nodes[i].gpus * WHOLE;
+        node->n = nodes[i].gpus;
+        node->free = mem_new((node->n ? node->n : 1) * sizeof *node->free);
+        node->type = nodes[i].gpu_type;
+        for (uint32_t k = 0; k < node->n; k++)
+            node->free[k] = WHOLE;
+        books->sums.cpu_all += node->cpu_all;
+        books->sums.gpu_all += node->gpu_all;
+        books->gpu_free += node->gpu_free;
+        smap_set(books->names, nodes[i].name, (void *)(uintptr_t)(i + 1));
+        mark(books, (uint32_t)i);
+    }
+    return books;
+}
+
+void books_destroy(struct books *books)
+{
+    if (!books)
+        return;
+    for (size_t i = 0; i < books->n; i++)
+        free(books->nodes[i].free);
+    free(books->nodes);
+    smap_destroy(books->names);
+    vec_fini(&books->stale);
+    free(books);
+}
+
+static struct node *find(const struct books *books, const char *name)
+{
+    uintptr_t at = (uintptr_t)smap_get(books->names, name);
+    return at ? &books->nodes[at - 1] : NULL;
+}
+
+/* What the hold takes of each of its devices, taken or given back. */
+static void move_devices(struct node *node, const struct hold *hold, bool take)
+{
+    uint64_t each = hold->n_gpus ? hold->gpu_milli / hold->n_gpus : 0;
+    for (uint32_t i = 0; i < hold->n_gpus; i++) {
+        uint16_t *free = hold->gpus[i] < node->n ? &node->free[hold->gpus[i]] : NULL;
+        if (free)
+            *free = (uint16_t)(take ? *free - each : *free + each);
+    }
+}
+
+static void move(struct books *books, struct node *node, const struct hold *hold, bool take)
+{
+    uint64_t sign = take ? 1 : UINT64_MAX; /* modulo 2^64: plus or minus */
+    node->cpu_free -= sign * hold->cpu_milli;
+    node->memory_free -= sign * hold->memory;
+    node->gpu_free -= sign * hold->gpu_milli;
+    books->sums.cpu_used += sign * hold->cpu_milli;
+    books->sums.gpu_used += sign * hold->gpu_milli;
+    if (!node->down)
+        books->gpu_free -= sign * hold->gpu_milli;
+    move_devices(node, hold, take);
+    mark(books, (uint32_t)(node - books->nodes));
+}
+
+struct hold *books_take(struct books *books, const char *name, const struct ask *ask,
+                        const uint32_t *gpus, uint32_t n_gpus)
+{
+    struct node *node = find(books, name);
+    if (!node)
+        return NULL;
+    struct hold *hold = mem_new(sizeof *hold + n_gpus * sizeof *hold->gpus);
+    hold->node = (uint32_t)(node - books->nodes);
+    hold->cpu_milli = ask->cpu_milli;
+    hold->memory = ask->memory;
+    hold->gpu_milli = ask->gpu_milli;
+    hold->n_gpus = n_gpus;
+    if (n_gpus)
+        memcpy(hold->gpus, gpus, n_gpus * sizeof *gpus);
+    move(books, node, hold, true);
+    return hold;
+}
+
+void books_give(struct books *books, struct hold *hold)
+{
+    move(books, &books->nodes[hold->node], hold, false);
+    free(hold);
+}
+
+bool books_set_up(struct books *books, const char *name, bool up)
+{
+    struct node *node = find(books, name);
+    if (!node || node->down == !up)
+        return node != NULL;
+    uint64_t sign = up ? 1 : UINT64_MAX;
+    node->down = !up;
+    books->sums.cpu_all += sign * node->cpu_all;
+    books->sums.gpu_all += sign * node->gpu_all;
+    books->gpu_free += sign * node->gpu_free;
+    mark(books, (uint32_t)(node - books->nodes));
+    return true;
+}
+
+struct books_sums books_sums(const struct books *books)
+{
+    return books->sums;
+}
+
+/* ---- what is of no use ---- */
+
+static bool type_fits(const struct ask *ask, const char *type)
+{
+    for (size_t i = 0; i < ask->types.n; i++)
+        if (strcasecmp(ask->types.at[i], type) == 0)
+            return true;
+    return ask->types.n == 0;
+}
+
+/* Milli of the node's free devices that this task could not use there. */
+static uint64_t useless(const struct node *node, const struct ask *ask)
+{
+    uint64_t least = ask->gpu_milli < WHOLE ? ask->gpu_milli : WHOLE, too_small = 0;
+    uint32_t fit = 0, wanted = ask->gpu_milli < WHOLE ? 1 : (uint32_t)(ask->gpu_milli / WHOLE);
+    if (node->cpu_free < ask->cpu_milli || node->memory_free < ask->memory ||
+        !type_fits(ask, node->type))
+        return node->gpu_free;
+    for (uint32_t i = 0; i < node->n; i++) {
+        fit += node->free[i] >= least;
+        too_small += node->free[i] >= least ? 0 : node->free[i];
+    }
+    return fit >= wanted ? too_small : node->gpu_free;
+}
+
+static uint64_t wasted(const struct books *books, const struct node *node)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; !node->down && node->gpu_free && i < books->n_asks; i++)
+        sum += books->asks[i].weight * useless(node, &books->asks[i]);
+    return sum;
+}
+
+uint32_t books_fragmented(struct books *books)
+{
+    for (size_t i = 0; i < books->stale.n; i++) {
+        struct node *node = &books->nodes[books->stale.at[i]];
+        uint64_t now = wasted(books, node);
+        books->wasted += now - node->wasted;
+        node->wasted = now;
+        node->stale = false;
+    }
+    vec_clear(&books->stale);
+    if (!books->gpu_free || !books->weight)
+        return 0;
+    /* wasted <= gpu_free * weight: by the GPUs first, so that a million times it fits. */
+    uint64_t per_weight = books->wasted / books->weight;
+    return (uint32_t)(per_weight * 1000000 / books->gpu_free);
+}

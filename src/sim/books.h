@@ -1,0 +1,40 @@
+/* What nodes have and what is taken of it, kept beside the scheduler's own accounts for measuring:
+ * amounts in use and how much of what is free is of use to nobody. */
+#ifndef SIM_BOOKS_H
+#define SIM_BOOKS_H
+
+#include "job/job.h"
+#include "sched/cluster.h"
+
+struct ask { /* one task's */
+    uint64_t cpu_milli, memory, gpu_milli;
+    struct words types;
+    uint64_t weight; /* tasks like it */
+};
+struct hold {
+    uint32_t node;
+    uint64_t cpu_milli, memory, gpu_milli;
+    uint32_t n_gpus;
+    uint32_t gpus[];
+};
+struct books_sums {
+    uint64_t gpu_all, cpu_all;   /* milli, of nodes that are up */
+    uint64_t gpu_used, cpu_used; /* milli */
+};
+
+struct books;
+/* asks: what is typical; those without GPUs do not matter. */
+struct books *books_create(const struct node_spec *, size_t n, const struct ask *, size_t n_asks);
+void books_destroy(struct books *); /* NULL-safe */
+/* node: its name. The hold is given to books_give, or freed with the books. NULL: no such node. */
+struct hold *books_take(struct books *, const char *node, const struct ask *, const uint32_t *gpus,
+                        uint32_t n_gpus);
+void books_give(struct books *, struct hold *);               /* frees it */
+bool books_set_up(struct books *, const char *node, bool up); /* false: no such node */
+struct books_sums books_sums(const struct books *);
+/* Of a million parts of the free GPUs, how many a task drawn from the asks could not use where they
+ * are: its node has too little of something else or is of another type, or what is free of the
+ * device, or of devices together, is too small. 0 when none is free. */
+uint32_t books_fragmented(struct books *);
+
+#endif

@@ -1,0 +1,210 @@
+/* The tables of a result, and of two beside each other. */
+#include "sim/report.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "sim/result.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *text_of(const struct text_node *map, const char *key)
+{
+    const struct text_node *n = text_get(map, key);
+    return n && n->str ? n->str : "";
+}
+
+static uint64_t number(const struct text_node *result, const char *path)
+{
+    double value = 0;
+    return result_number(result, path, &value) && value > 0 ? (uint64_t)value : 0;
+}
+
+static double share(const struct text_node *result, const char *path)
+{
+    double value = 0;
+    result_number(result, path, &value);
+    return value;
+}
+
+/* For people: "1h23m" is enough where "1h23m45s678ms" is known. */
+static const char *span(char out[FMT_MAX], uint64_t ms)
+{
+    uint64_t s = (ms + 500) / 1000, m = (s + 30) / 60;
+    if (ms < 10000)
+        snprintf(out, FMT_MAX, "%.1fs", (double)ms / 1000);
+    else if (s < 600)
+        snprintf(out, FMT_MAX, "%llus", (unsigned long long)s);
+    else if (m < 60)
+        snprintf(out, FMT_MAX, "%llum", (unsigned long long)m);
+    else if (m < 600)
+        snprintf(out, FMT_MAX, "%lluh%02llum", (unsigned long long)m / 60,
+                 (unsigned long long)m % 60);
+    else
+        snprintf(out, FMT_MAX, "%.1fh", (double)m / 60);
+    return out;
+}
+
+static void put_waits(const struct text_node *result, struct buf *out)
+{
+    static const char *const keys[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms" };
+    const struct text_node *waits = text_get(result, "waits");
+    char text[FMT_MAX];
+    buf_addf(out, "%-8s %10s %10s %10s %10s %10s %10s\n", "SIZE", "STARTED", "MEAN WAIT", "P50",
+             "P95", "P99", "MOST");
+    for (const struct text_node *w = waits ? waits->first : NULL; w; w = w->next) {
+        if (number(w, "jobs") == 0)
+            continue;
+        buf_addf(out, "%-8s %10llu", text_of(w, "size"), (unsigned long long)number(w, "jobs"));
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+            buf_addf(out, " %10s", span(text, number(w, keys[i])));
+        buf_putc(out, '\n');
+    }
+}
+
+static void put_jobs(const struct text_node *result, struct buf *out)
+{
+    static const char *const words[] = { "refused", "failed", "stopped", "unfinished" };
+    char key[32];
+    buf_addf(out, "jobs           %llu submitted, %llu succeeded",
+             (unsigned long long)number(result, "jobs.submitted"),
+             (unsigned long long)number(result, "jobs.succeeded"));
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        snprintf(key, sizeof key, "jobs.%s", words[i]);
+        if (number(result, key))
+            buf_addf(out, ", %llu %s", (unsigned long long)number(result, key), words[i]);
+    }
+    buf_putc(out, '\n');
+    if (*text_of(result, "first_refusal"))
+        buf_addf(out, "refused        %s\n", text_of(result, "first_refusal"));
+}
+
+void report_text(const struct text_node *result, struct buf *out)
+{
+    char text[FMT_MAX];
+    buf_addf(out, "cluster        %llu nodes, %llu gpus, %llu cpus\n",
+             (unsigned long long)number(result, "cluster.nodes"),
+             (unsigned long long)number(result, "cluster.gpus"),
+             (unsigned long long)number(result, "cluster.cpus"));
+    put_jobs(result, out);
+    buf_addf(out, "time           %s\n\n", span(text, number(result, "makespan_ms")));
+    put_waits(result, out);
+    buf_addf(out, "\nutilisation    gpu %.1f %%, cpu %.1f %%",
+             100 * share(result, "utilisation.gpu"), 100 * share(result, "utilisation.cpu"));
+    buf_addf(out, "   (while jobs come: gpu %.1f %%, cpu %.1f %%)\n",
+             100 * share(result, "utilisation_while_jobs_come.gpu"),
+             100 * share(result, "utilisation_while_jobs_come.cpu"));
+    buf_addf(out, "fragmentation  %.1f %% of the free gpus\n",
+             100 * share(result, "fragmentation"));
+    buf_addf(out, "preemptions    %llu\n", (unsigned long long)number(result, "preemptions"));
+    buf_addf(out, "lost work      %.1f gpu-hours, %.1f cpu-hours in %llu attempts\n",
+             (double)number(result, "lost_gpu_s") / 3600,
+             (double)number(result, "lost_cpu_s") / 3600,
+             (unsigned long long)number(result, "attempts_lost"));
+    buf_addf(out, "late           %llu reservations moved back\n",
+             (unsigned long long)number(result, "bound_violations"));
+}
+
+/* ---- two results ---- */
+
+enum unit { SHARE, SPAN, NUMBER, HOURS };
+static const struct row {
+    const char *title, *path;
+    enum unit unit;
+} rows[] = {
+    { "gpu utilisation", "utilisation.gpu", SHARE },
+    { "  while jobs come", "utilisation_while_jobs_come.gpu", SHARE },
+    { "cpu utilisation", "utilisation.cpu", SHARE },
+    { "fragmentation", "fragmentation", SHARE },
+    { "time", "makespan_ms", SPAN },
+    { "succeeded", "jobs.succeeded", NUMBER },
+    { "failed", "jobs.failed", NUMBER },
+    { "refused", "jobs.refused", NUMBER },
+    { "unfinished", "jobs.unfinished", NUMBER },
+    { "preemptions", "preemptions", NUMBER },
+    { "lost gpu time", "lost_gpu_s", HOURS },
+    { "late reservations", "bound_violations", NUMBER },
+};
+
+static const char *show(char out[FMT_MAX], enum unit unit, double value)
+{
+    switch (unit) {
+    case SHARE: snprintf(out, FMT_MAX, "%.1f %%", 100 * value); break;
+    case SPAN: return span(out, value > 0 ? (uint64_t)value : 0);
+    case HOURS: snprintf(out, FMT_MAX, "%.1f h", value / 3600); break;
+    case NUMBER: snprintf(out, FMT_MAX, "%.0f", value); break;
+    }
+    return out;
+}
+
+/* Of shares the points, of all else the part by which b is more than a. */
+static const char *change(char out[FMT_MAX], enum unit unit, double a, double b)
+{
+    if (a == b)
+        snprintf(out, FMT_MAX, "=");
+    else if (unit == SHARE)
+        snprintf(out, FMT_MAX, "%+.1f", 100 * (b - a));
+    else if (a > 0)
+        snprintf(out, FMT_MAX, "%+.1f %%", 100 * (b / a - 1));
+    else
+        snprintf(out, FMT_MAX, "new");
+    return out;
+}
+
+static void put_pair(struct buf *out, const struct row *row, const struct text_node *a,
+                     const struct text_node *b)
+{
+    char first[FMT_MAX], second[FMT_MAX], third[FMT_MAX];
+    double x = 0, y = 0;
+    bool first_has = result_number(a, row->path, &x), second_has = result_number(b, row->path, &y);
+    if (first_has || second_has)
+        buf_addf(out, "%-22s %12s %12s %10s\n", row->title, show(first, row->unit, x),
+                 show(second, row->unit, y), change(third, row->unit, x, y));
+}
+
+static const struct text_node *wait_of(const struct text_node *result, const char *size)
+{
+    const struct text_node *waits = text_get(result, "waits");
+    for (const struct text_node *w = waits ? waits->first : NULL; w; w = w->next)
+        if (strcmp(text_of(w, "size"), size) == 0)
+            return w;
+    return NULL;
+}
+
+static void put_wait_pairs(struct buf *out, const struct text_node *a, const struct text_node *b)
+{
+    static const char *const keys[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms" };
+    static const char *const words[] = { "mean", "p50", "p95", "p99" };
+    const struct text_node *waits = text_get(a, "waits");
+    char title[64];
+    for (const struct text_node *w = waits ? waits->first : NULL; w; w = w->next) {
+        const struct text_node *other = wait_of(b, text_of(w, "size"));
+        if (!other || (number(w, "jobs") == 0 && number(other, "jobs") == 0))
+            continue;
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+            snprintf(title, sizeof title, "wait %.20s %s", text_of(w, "size"), words[i]);
+            put_pair(out, &(struct row){ title, keys[i], SPAN }, w, other);
+        }
+    }
+}
+
+static bool same_input(const struct text_node *a, const struct text_node *b)
+{
+    static const char *const keys[] = { "cluster", "workload", "seed" };
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const struct text_node *x = text_get(a, keys[i]), *y = text_get(b, keys[i]);
+        if (!x || !y || !text_equal(x, y))
+            return false;
+    }
+    return true;
+}
+
+void report_compare(const struct text_node *a, const struct text_node *b, struct buf *out)
+{
+    buf_addf(out, "%-22s %12s %12s %10s\n", "", "A", "B", "CHANGE");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        put_pair(out, &rows[i], a, b);
+    put_wait_pairs(out, a, b);
+    if (!same_input(a, b))
+        buf_puts(out, "\nA and B have not the same cluster, workload and seed\n");
+}

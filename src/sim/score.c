@@ -1,0 +1,163 @@
+/* Sums over time are taken whenever time goes on; a point of the series is how it was when the next
+ * multiple of every_ms was passed. */
+#include "sim/score.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+#define EVERY_FIRST_MS 1000u
+#define WHOLE          1000u
+
+static const char *const words[SIZE_N] = { "1", "2-8", "9-64", ">64" };
+
+const char *size_class_word(enum size_class size)
+{
+    return size < SIZE_N ? words[size] : "all";
+}
+
+enum size_class size_class_of(const struct job_spec *spec)
+{
+    uint64_t gpu_milli = 0, tasks = 0;
+    for (size_t i = 0; i < spec->n_roles; i++) {
+        gpu_milli += spec->roles[i].replicas * spec->roles[i].resources.gpu_milli;
+        tasks += spec->roles[i].replicas;
+    }
+    uint64_t size = gpu_milli ? (gpu_milli + WHOLE - 1) / WHOLE : tasks;
+    return size <= 1 ? SIZE_1 : size <= 8 ? SIZE_8 : size <= 64 ? SIZE_64 : SIZE_MORE;
+}
+
+void score_init(struct score *t, struct books *books, uint64_t now_ms)
+{
+    *t = (struct score){ .books = books,
+                         .from_ms = now_ms,
+                         .now_ms = now_ms,
+                         .every_ms = EVERY_FIRST_MS,
+                         .next_ms = now_ms,
+                         .arriving = true };
+}
+
+void score_fini(struct score *t)
+{
+    for (int i = 0; i < SIZE_N; i++)
+        vec_fini(&t->waits[i]);
+    vec_fini(&t->series);
+}
+
+static void add_use(struct use *use, const struct books_sums *sums, double ms)
+{
+    use->gpu_used += ms * (double)sums->gpu_used;
+    use->gpu_all += ms * (double)sums->gpu_all;
+    use->cpu_used += ms * (double)sums->cpu_used;
+    use->cpu_all += ms * (double)sums->cpu_all;
+}
+
+static void thin(struct score *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->series.n; i += 2)
+        t->series.at[kept++] = t->series.at[i];
+    t->series.n = kept;
+    t->every_ms *= 2;
+    t->next_ms = t->series.at[kept - 1].at_ms + t->every_ms;
+}
+
+static void add_point(struct score *t, uint64_t at_ms)
+{
+    struct books_sums sums = books_sums(t->books);
+    struct point point = { .at_ms = at_ms,
+                           .gpu_used = sums.gpu_used,
+                           .gpu_all = sums.gpu_all,
+                           .cpu_used = sums.cpu_used,
+                           .cpu_all = sums.cpu_all,
+                           .waiting = t->waiting,
+                           .running = t->running,
+                           .fragmented = books_fragmented(t->books) };
+    uint64_t free = sums.gpu_all > sums.gpu_used ? sums.gpu_all - sums.gpu_used : 0;
+    t->use.gpu_free += (double)free * (double)t->every_ms;
+    t->use.wasted += (double)free * (double)t->every_ms * point.fragmented;
+    vec_push(&t->series, point);
+}
+
+void score_time(struct score *t, uint64_t now_ms)
+{
+    if (now_ms <= t->now_ms)
+        return;
+    struct books_sums sums = books_sums(t->books);
+    add_use(&t->use, &sums, (double)(now_ms - t->now_ms));
+    if (t->arriving)
+        add_use(&t->use_arriving, &sums, (double)(now_ms - t->now_ms));
+    while (t->next_ms < now_ms) {
+        uint64_t at_ms = t->next_ms;
+        t->next_ms += t->every_ms;
+        add_point(t, at_ms);
+        if (t->series.n >= SERIES_MOST)
+            thin(t);
+    }
+    t->now_ms = now_ms;
+}
+
+void score_end(struct score *t)
+{
+    add_point(t, t->now_ms);
+}
+
+void score_wait(struct score *t, enum size_class size, uint64_t ms)
+{
+    vec_push(&t->waits[size], ms);
+}
+
+void score_ran(struct score *t, const struct hold *hold, uint64_t ms, bool by_itself)
+{
+    if (by_itself)
+        return;
+    t->attempts_lost++;
+    t->lost_gpu += (double)ms * (double)hold->gpu_milli;
+    t->lost_cpu += (double)ms * (double)hold->cpu_milli;
+}
+
+/* ---- waits ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The nearest rank: the least value that at least p of a hundred do not exceed. */
+static uint64_t percentile(const uint64_t *at, size_t n, unsigned p)
+{
+    size_t rank = (n * p + 99) / 100;
+    return at[rank ? rank - 1 : 0];
+}
+
+static struct wait_figures figures(uint64_t *at, size_t n)
+{
+    struct wait_figures f = { .jobs = n };
+    double sum = 0;
+    if (n == 0)
+        return f;
+    qsort(at, n, sizeof *at, by_size);
+    for (size_t i = 0; i < n; i++)
+        sum += (double)at[i];
+    f.mean_ms = (uint64_t)(sum / (double)n + 0.5);
+    f.p50_ms = percentile(at, n, 50);
+    f.p95_ms = percentile(at, n, 95);
+    f.p99_ms = percentile(at, n, 99);
+    f.max_ms = at[n - 1];
+    return f;
+}
+
+struct wait_figures score_waits(struct score *t, enum size_class size)
+{
+    size_t n = 0, used = 0;
+    if (size < SIZE_N)
+        return figures(t->waits[size].at, t->waits[size].n);
+    for (int i = 0; i < SIZE_N; i++)
+        n += t->waits[i].n;
+    AUTO_FREE uint64_t *all = mem_new((n ? n : 1) * sizeof *all);
+    for (int i = 0; i < SIZE_N; used += t->waits[i++].n)
+        if (t->waits[i].n)
+            memcpy(all + used, t->waits[i].at, t->waits[i].n * sizeof *all);
+    return figures(all, n);
+}

@@ -1,0 +1,56 @@
+/* What a simulation is measured by: waiting times, use over time, ends. Fed with what happens, in
+ * the order of time; equal runs give equal figures. */
+#ifndef SIM_SCORE_H
+#define SIM_SCORE_H
+
+#include "base/vec.h"
+#include "sim/books.h"
+#include "store/store.h"
+
+enum size_class { SIZE_1, SIZE_8, SIZE_64, SIZE_MORE, SIZE_N };
+const char *size_class_word(enum size_class); /* "1", "2-8" ...: GPUs, or tasks of jobs without */
+enum size_class size_class_of(const struct job_spec *);
+
+#define SERIES_MOST 1024u /* points; when there are more, every second one goes */
+
+struct point { /* how it was at a moment */
+    uint64_t at_ms;
+    uint64_t gpu_used, gpu_all, cpu_used, cpu_all; /* milli */
+    uint64_t waiting, running;                     /* jobs */
+    uint32_t fragmented;                           /* of a million */
+};
+struct use { /* milli times milliseconds */
+    double gpu_used, gpu_all, cpu_used, cpu_all, gpu_free, wasted;
+};
+struct score {
+    struct books *books; /* not owned */
+    uint64_t from_ms, now_ms, every_ms, next_ms;
+    bool arriving; /* jobs still come */
+    struct use use, use_arriving;
+    uint64_t waiting, running;
+    VEC(uint64_t) waits[SIZE_N];
+    VEC(struct point) series;
+    uint64_t submitted, refused, succeeded, failed, stopped;
+    uint64_t starts, ends, node_changes; /* of attempts and nodes */
+    uint64_t attempts_lost, preempted, moved_promises;
+    double lost_gpu,
+        lost_cpu;  /* milli times milliseconds of attempts that did not end themselves */
+    uint64_t rows; /* events of the core */
+};
+
+void score_init(struct score *, struct books *, uint64_t now_ms);
+void score_fini(struct score *);
+/* Time goes on to now: how it was until then is counted. */
+void score_time(struct score *, uint64_t now_ms);
+void score_wait(struct score *, enum size_class, uint64_t ms); /* a job got its first places */
+void score_ran(struct score *, const struct hold *, uint64_t ms, bool by_itself);
+/* The last point. */
+void score_end(struct score *);
+
+struct wait_figures {
+    uint64_t jobs, mean_ms, p50_ms, p95_ms, p99_ms, max_ms;
+};
+/* Sorts the waits. SIZE_N: of all jobs. */
+struct wait_figures score_waits(struct score *, enum size_class);
+
+#endif

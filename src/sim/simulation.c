@@ -1,0 +1,484 @@
+/* The driver. Three things come to the core: submissions of the workload, facts of the engine, and
+ * the time it asked to be woken at. The clock goes to the earliest of them, all that is due at that
+ * moment is told, then the core takes its turn; until nothing is left.
+ *
+ * A turn commits (to records in memory), answers, acts and plans as in a server; what the engine
+ * makes of its calls is due at the same moment or later, so a moment may take several turns. */
+#include "sim/simulation.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "engine/sim/sim.h"
+#include "text/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BEGIN_MS   1000000000000ull /* of the clock: a fixed moment, so that job ids repeat */
+#define QUIET_MS   (7ull * 24 * 3600 * 1000) /* nothing happens for so long: nothing will */
+#define TOLD_APART 1024u                     /* inputs between two words of progress */
+#define DIRECTORY  "/nowhere"                /* no launch has one */
+
+/* ---- settings ---- */
+
+static const struct {
+    const char *name, *value, *doc;
+} policies[POLICY_N] = {
+#define POLICY_ROW(id, name_, value_, doc_) { .name = name_, .value = value_, .doc = doc_ },
+    SIM_POLICIES(POLICY_ROW)
+#undef POLICY_ROW
+};
+
+const char *sim_policy_name(enum sim_policy policy)
+{
+    return policies[policy].name;
+}
+
+const char *sim_policy_doc(enum sim_policy policy)
+{
+    return policies[policy].doc;
+}
+
+int sim_policy_set(struct sim_settings *settings, const char *text, struct err *err)
+{
+    const char *names[POLICY_N], *eq = strchr(text, '=');
+    size_t len = eq ? (size_t)(eq - text) : strlen(text);
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), text);
+    for (size_t i = 0; i < POLICY_N; i++) {
+        names[i] = policies[i].name;
+        if (strcmp(name, policies[i].name) != 0)
+            continue;
+        if (eq && scan_duration(eq + 1, &settings->policy[i]))
+            return 0;
+        err_set(err, ERR_INPUT, "--policy %.80s: %s is a time", text, name);
+        return err_hint(err, "%s=10s   (%s)", name, policies[i].doc);
+    }
+    const char *near = scan_nearest(name, names, POLICY_N);
+    err_set(err, ERR_INPUT, "--policy: there is no setting \"%s\"", name);
+    return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "start stop");
+}
+
+/* ---- the simulation ---- */
+
+struct change { /* of a node */
+    uint64_t at_ms;
+    const char *node;
+    bool up;
+};
+struct record { /* of an arrival */
+    enum size_class size;
+    bool waiting, begun, running;
+    uint64_t promised_ms;
+};
+struct simulation {
+    struct simulation_config config;
+    struct store *store;
+    struct engine *engine;
+    struct ctl *ctl;
+    struct books *books;
+    struct score score;
+    struct record *records;     /* of arrivals */
+    enum size_class *sizes;     /* of patterns */
+    struct map *jobs;           /* ids to positions + 1 */
+    size_t next;                /* arrival */
+    size_t submitting;          /* the one that is being told, + 1 */
+    VEC(struct change) changes; /* by time */
+    size_t next_change;
+    uint64_t now, wake, active; /* active: when something last happened */
+    uint64_t told;
+    struct sim_refusal refusal;
+    char refused[512];
+};
+
+/* ---- what the core and the engine say ---- */
+
+static uint64_t now(void *arg)
+{
+    return ((struct simulation *)arg)->now;
+}
+
+static void wake(void *arg, uint64_t at_ms)
+{
+    ((struct simulation *)arg)->wake = at_ms;
+}
+
+/* What was so until now is counted before it changes; waking up for nothing counts nothing. */
+static void happens(struct simulation *sim)
+{
+    score_time(&sim->score, sim->now);
+    sim->active = sim->now;
+}
+
+static struct record *record_of(struct simulation *sim, uint64_t job)
+{
+    uintptr_t at = (uintptr_t)map_get(sim->jobs, job);
+    return at ? &sim->records[at - 1] : NULL;
+}
+
+/* A reservation says when a job will start at the latest; one that moves back breaks that. */
+static void promised(struct simulation *sim, struct record *record, const char *body)
+{
+    struct arena *arena = arena_create();
+    struct report report;
+    report_init(&report, arena);
+    const struct text_node *root = json_parse(arena, body, strlen(body), 0, &report);
+    const struct text_node *at = root ? text_get(root, "at_ms") : NULL;
+    if (at && at->kind == TEXT_INT && at->integer > 0) {
+        uint64_t ms = (uint64_t)at->integer;
+        sim->score.moved_promises += record->promised_ms && ms > record->promised_ms;
+        record->promised_ms = ms;
+    }
+    arena_destroy(arena);
+}
+
+static void set_waiting(struct simulation *sim, struct record *record, bool waiting)
+{
+    sim->score.waiting += (uint64_t)waiting - (uint64_t)record->waiting;
+    record->waiting = waiting;
+}
+
+static void set_running(struct simulation *sim, struct record *record, bool running)
+{
+    sim->score.running += (uint64_t)running - (uint64_t)record->running;
+    record->running = running;
+}
+
+static void on_job_event(struct simulation *sim, const struct event_row *row, enum job_event event)
+{
+    if ((event == JOB_EV_SUBMITTED || event == JOB_EV_HELD) && sim->submitting)
+        map_set(sim->jobs, row->job, (void *)(uintptr_t)sim->submitting);
+    struct record *record = record_of(sim, row->job);
+    if (!record)
+        return;
+    switch (event) {
+    case JOB_EV_SUBMITTED:
+    case JOB_EV_RESUMED:
+    case JOB_EV_REQUEUED:
+        set_running(sim, record, false);
+        set_waiting(sim, record, true);
+        break;
+    case JOB_EV_ALLOCATED:
+        set_waiting(sim, record, false);
+        set_running(sim, record, true);
+        break;
+    case JOB_EV_SUCCEED:
+    case JOB_EV_FAIL:
+    case JOB_EV_STOP:
+        set_waiting(sim, record, false);
+        set_running(sim, record, false);
+        sim->score.succeeded += event == JOB_EV_SUCCEED;
+        sim->score.failed += event == JOB_EV_FAIL;
+        sim->score.stopped += event == JOB_EV_STOP;
+        map_remove(sim->jobs, row->job);
+        break;
+    default: break;
+    }
+}
+
+static void on_event(void *arg, const struct event_row *row)
+{
+    struct simulation *sim = arg;
+    happens(sim);
+    sim->score.rows++;
+    if (row->has_task)
+        return;
+    enum job_event event = job_event_parse(row->type);
+    if (event != JOB_EV_NONE) {
+        on_job_event(sim, row, event);
+    } else if (strcmp(row->type, "preempted") == 0) {
+        sim->score.preempted++;
+    } else if (strcmp(row->type, "reserved") == 0 && row->body) {
+        struct record *record = record_of(sim, row->job);
+        if (record)
+            promised(sim, record, row->body);
+    }
+}
+
+static uint64_t mixed(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+/* Drawn from what the attempt is, not from how many were drawn before: another policy meets the
+ * same failures. */
+static void draw_failure(const struct simulation *sim, size_t arrival,
+                         const struct launch_task *task, struct sim_run *run)
+{
+    uint64_t x = mixed(sim->config.settings.seed ^ mixed(arrival));
+    x = mixed(x ^ mixed(((uint64_t)task->ref.role << 32) | task->ref.index));
+    x = mixed(x ^ task->attempt);
+    if (x % 1000000 >= sim->config.workload->fail_ppm)
+        return;
+    run->code = 1;
+    run->run_ms = run->run_ms ? mixed(x) % run->run_ms : 0;
+}
+
+static struct sim_run on_run(void *arg, const struct launch *launch, const struct launch_task *task)
+{
+    struct simulation *sim = arg;
+    const struct sim_settings *settings = &sim->config.settings;
+    uintptr_t at = (uintptr_t)map_get(sim->jobs, launch->generation.job);
+    struct sim_run run = { .start_ms = settings->policy[POLICY_START],
+                           .stop_ms = settings->policy[POLICY_STOP] };
+    const struct ask ask = { .cpu_milli = task->cpu_milli,
+                             .memory = task->memory,
+                             .gpu_milli = task->gpu_milli };
+    happens(sim);
+    run.held = books_take(sim->books, launch->node, &ask, task->gpus, task->n_gpus);
+    if (!at)
+        return run;
+    const struct arrival *arrival = &sim->config.workload->arrivals[at - 1];
+    struct record *record = &sim->records[at - 1];
+    run.run_ms = arrival->run_ms;
+    run.code = arrival->code;
+    if (sim->config.workload->fail_ppm)
+        draw_failure(sim, at - 1, task, &run);
+    if (!record->begun)
+        score_wait(&sim->score, record->size, sim->now - (BEGIN_MS + arrival->at_ms));
+    record->begun = true;
+    return run;
+}
+
+static void on_over(void *arg, const struct engine_fact *fact, const struct sim_run *run,
+                    uint64_t started_ms)
+{
+    struct simulation *sim = arg;
+    happens(sim);
+    sim->score.starts += started_ms > 0;
+    sim->score.ends++;
+    if (!run->held)
+        return;
+    if (started_ms)
+        score_ran(&sim->score, run->held, fact->at_ms - started_ms,
+                  fact->ending.by == BY_ITSELF && !fact->ending.lost);
+    books_give(sim->books, run->held);
+}
+
+static void on_answer(void *arg, const struct ctl_answer *answer)
+{
+    struct simulation *sim = arg;
+    if (!answer->err)
+        return;
+    sim->score.refused++;
+    if (sim->refusal.jobs++ > 0)
+        return;
+    sim->refusal.what = sim->refused;
+    snprintf(sim->refused, sizeof sim->refused, "%s%s%s", answer->err->what,
+             *answer->err->hint ? "; " : "", answer->err->hint);
+}
+
+/* ---- making it ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    if (x->at_ms != y->at_ms)
+        return x->at_ms > y->at_ms ? 1 : -1;
+    int order = strcmp(x->node, y->node);
+    return order ? order : (int)x->up - (int)y->up;
+}
+
+static void make_changes(struct simulation *sim)
+{
+    const struct workload *w = sim->config.workload;
+    for (size_t i = 0; i < w->n_outages; i++) {
+        const struct outage *out = &w->outages[i];
+        vec_push(&sim->changes, ((struct change){ .at_ms = out->at_ms, .node = out->node }));
+        if (out->back_ms)
+            vec_push(&sim->changes,
+                     ((struct change){ .at_ms = out->back_ms, .node = out->node, .up = true }));
+    }
+    if (sim->changes.n)
+        qsort(sim->changes.at, sim->changes.n, sizeof *sim->changes.at, by_time);
+}
+
+static void make_books(struct simulation *sim)
+{
+    const struct workload *w = sim->config.workload;
+    VEC(struct ask) asks = { 0 };
+    sim->sizes = mem_new((w->n_patterns ? w->n_patterns : 1) * sizeof *sim->sizes);
+    for (size_t i = 0; i < w->n_patterns; i++) {
+        const struct job_spec *spec = w->patterns[i].spec;
+        sim->sizes[i] = size_class_of(spec);
+        for (size_t k = 0; k < spec->n_roles; k++) {
+            const struct resources *r = &spec->roles[k].resources;
+            vec_push(&asks,
+                     ((struct ask){ .cpu_milli = r->cpu_milli,
+                                    .memory = r->memory,
+                                    .gpu_milli = r->gpu_milli,
+                                    .types = r->gpu_types,
+                                    .weight = w->patterns[i].jobs * spec->roles[k].replicas }));
+        }
+    }
+    sim->books = books_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
+    vec_fini(&asks);
+    sim->records = mem_new((w->n_arrivals ? w->n_arrivals : 1) * sizeof *sim->records);
+    for (size_t i = 0; i < w->n_arrivals; i++)
+        sim->records[i].size = sim->sizes[w->arrivals[i].pattern];
+}
+
+static int make_core(struct simulation *sim, struct err *err)
+{
+    struct sim_watch watch = { .run = on_run, .over = on_over, .arg = sim };
+    sim->store = store_open_memory((struct store_tap){ .event = on_event, .arg = sim }, err);
+    if (!sim->store)
+        return -1;
+    sim->engine = sim_create(&watch, sim->now);
+    struct ctl_config config = { .store = sim->store,
+                                 .engine = sim->engine,
+                                 .dialects = sim->config.dialects,
+                                 .runs_dir = DIRECTORY,
+                                 .fs_uri = "file:" DIRECTORY,
+                                 .queues = &sim->config.workload->queues,
+                                 .nodes = sim->config.nodes,
+                                 .n_nodes = sim->config.n_nodes,
+                                 .now = now,
+                                 .now_arg = sim,
+                                 .wake = wake,
+                                 .wake_arg = sim };
+    sim->ctl = ctl_create(&config, err);
+    return sim->ctl ? ctl_recover(sim->ctl, err) : -1;
+}
+
+struct simulation *simulation_create(const struct simulation_config *config, struct err *err)
+{
+    struct simulation *sim = mem_new(sizeof *sim);
+    sim->config = *config;
+    sim->now = sim->active = BEGIN_MS;
+    sim->jobs = map_create();
+    make_changes(sim);
+    make_books(sim);
+    score_init(&sim->score, sim->books, sim->now);
+    if (make_core(sim, err)) {
+        simulation_destroy(sim);
+        return NULL;
+    }
+    return sim;
+}
+
+void simulation_destroy(struct simulation *sim)
+{
+    if (!sim)
+        return;
+    ctl_destroy(sim->ctl);
+    if (sim->engine)
+        sim->engine->ops->destroy(sim->engine);
+    store_close(sim->store);
+    score_fini(&sim->score);
+    books_destroy(sim->books);
+    map_destroy(sim->jobs);
+    vec_fini(&sim->changes);
+    free(sim->records);
+    free(sim->sizes);
+    free(sim);
+}
+
+/* ---- running it ---- */
+
+static bool over(const struct simulation *sim)
+{
+    return sim->next == sim->config.workload->n_arrivals && sim->next_change == sim->changes.n &&
+           sim_next(sim->engine) == UINT64_MAX;
+}
+
+/* When the next thing is due; UINT64_MAX: never. Timers alone may still start a job (a back-off, a
+ * limit), but not for ever. */
+static uint64_t due(const struct simulation *sim)
+{
+    const struct workload *w = sim->config.workload;
+    uint64_t at = sim_next(sim->engine), idle;
+    if (sim->next < w->n_arrivals && BEGIN_MS + w->arrivals[sim->next].at_ms < at)
+        at = BEGIN_MS + w->arrivals[sim->next].at_ms;
+    if (sim->next_change < sim->changes.n &&
+        BEGIN_MS + sim->changes.at[sim->next_change].at_ms < at)
+        at = BEGIN_MS + sim->changes.at[sim->next_change].at_ms;
+    if (!sim->wake ||
+        (over(sim) && (ctl_idle_since(sim->ctl, &idle) || sim->wake > sim->active + QUIET_MS)))
+        return at;
+    return sim->wake < at ? sim->wake : at;
+}
+
+static void submit(struct simulation *sim)
+{
+    const struct workload *w = sim->config.workload;
+    const struct arrival *arrival = &w->arrivals[sim->next];
+    const struct pattern *pattern = &w->patterns[arrival->pattern];
+    const struct ctl_submit ask = {
+        .owner = arrival->owner, .text = pattern->text, .len = pattern->len, .from = pattern->from
+    };
+    happens(sim);
+    sim->submitting = ++sim->next;
+    sim->score.submitted++;
+    ctl_submit(sim->ctl, &ask, on_answer, sim);
+    sim->submitting = 0;
+}
+
+static void change_nodes(struct simulation *sim)
+{
+    while (sim->next_change < sim->changes.n &&
+           BEGIN_MS + sim->changes.at[sim->next_change].at_ms <= sim->now) {
+        const struct change *change = &sim->changes.at[sim->next_change++];
+        happens(sim);
+        sim_node(sim->engine, change->node, change->up);
+        sim_advance(sim->engine, sim->now); /* what ran there is over before the node is gone */
+        books_set_up(sim->books, change->node, change->up);
+        sim->score.node_changes++;
+    }
+}
+
+static void tell_progress(struct simulation *sim)
+{
+    uint64_t inputs = simulation_inputs(sim);
+    if (!sim->config.progress || inputs < sim->told + TOLD_APART)
+        return;
+    sim->told = inputs;
+    sim->config.progress(sim->config.progress_arg, inputs, sim->next);
+}
+
+static void moment(struct simulation *sim, uint64_t at_ms)
+{
+    const struct workload *w = sim->config.workload;
+    sim->now = at_ms > sim->now ? at_ms : sim->now;
+    sim_advance(sim->engine, sim->now);
+    change_nodes(sim);
+    while (sim->next < w->n_arrivals && BEGIN_MS + w->arrivals[sim->next].at_ms <= sim->now)
+        submit(sim);
+    sim->score.arriving = sim->next < w->n_arrivals;
+    if (sim->wake && sim->wake <= sim->now) {
+        sim->wake = 0;
+        ctl_tick(sim->ctl);
+    } else {
+        ctl_turn(sim->ctl);
+    }
+    tell_progress(sim);
+}
+
+void simulation_run(struct simulation *sim)
+{
+    uint64_t at;
+    while ((at = due(sim)) != UINT64_MAX)
+        moment(sim, at);
+    score_end(&sim->score);
+}
+
+struct score *simulation_score(struct simulation *sim)
+{
+    return &sim->score;
+}
+
+uint64_t simulation_inputs(const struct simulation *sim)
+{
+    const struct score *t = &sim->score;
+    return t->submitted + t->starts + t->ends + t->node_changes;
+}
+
+const struct sim_refusal *simulation_refusal(const struct simulation *sim)
+{
+    return sim->refusal.jobs ? &sim->refusal : NULL;
+}

@@ -1,0 +1,45 @@
+/* What comes to a simulated cluster and when: jobs with the time that they will run, and nodes that
+ * are lost. Read from several formats, told apart by their content (doc/simulate.md). */
+#ifndef SIM_WORKLOAD_H
+#define SIM_WORKLOAD_H
+
+#include "base/report.h"
+#include "dialect/dialect.h"
+
+#define WORKLOAD_JOBS_MAX 20000000u
+
+struct pattern { /* a job's text, of which there may be many */
+    const char *text;
+    size_t len;
+    const char *from;            /* its dialect */
+    const struct job_spec *spec; /* as it was read for checking */
+    uint64_t jobs;
+};
+struct arrival {
+    uint64_t at_ms, run_ms;
+    uint32_t pattern;
+    int code;          /* the exit code of its tasks */
+    const char *owner; /* kept once for all */
+};
+struct outage {
+    uint64_t at_ms, back_ms; /* back_ms 0: it stays away */
+    const char *node;
+    struct place place;
+};
+struct workload {
+    const char *format; /* "openb", "sacct", "swf", "jobs" */
+    struct pattern *patterns;
+    struct arrival *arrivals; /* by time, those of one time in the order of the text */
+    struct outage *outages;
+    size_t n_patterns, n_arrivals, n_outages;
+    uint64_t fail_ppm;   /* of a million attempts so many fail, at a moment drawn from the seed */
+    uint64_t left_out;   /* rows of jobs that never ran */
+    struct words queues; /* that jobs name */
+};
+
+/* All of it lives in the report's arena. 0; or -1 with every problem (up to a bound) in report, and
+ * nothing else to be used. Warnings say what was left out. */
+int workload_read(const struct dialects *, const char *text, size_t len, struct workload *,
+                  struct report *);
+
+#endif

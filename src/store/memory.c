@@ -1,0 +1,144 @@
+/* One entry a job, found by id, by number and, newest first, by name. Words that many jobs share
+ * are kept once. */
+#include "store/memory.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+struct entry {
+    struct job_row
+        row; /* owner, project, name, queue, dialect: shared words; the rest is its own */
+    struct entry *older; /* of the same name */
+};
+struct memory {
+    struct map *by_id;
+    struct map *by_number;
+    struct smap *by_name; /* the newest */
+    struct smap *words;   /* to themselves */
+};
+
+struct memory *memory_create(void)
+{
+    struct memory *m = mem_new(sizeof *m);
+    m->by_id = map_create();
+    m->by_number = map_create();
+    m->by_name = smap_create();
+    m->words = smap_create();
+    return m;
+}
+
+static void drop(const char **text)
+{
+    free((void *)(uintptr_t)*text);
+    *text = NULL;
+}
+
+static void drop_texts(struct entry *entry)
+{
+    drop(&entry->row.spec);
+    drop(&entry->row.site);
+    drop(&entry->row.live);
+}
+
+void memory_destroy(struct memory *m)
+{
+    size_t cursor = 0;
+    uint64_t id;
+    const char *word;
+    void *at;
+    if (!m)
+        return;
+    while (map_next(m->by_id, &cursor, &id, &at)) {
+        struct entry *entry = at;
+        drop_texts(entry);
+        drop(&entry->row.reason);
+        free(entry);
+    }
+    cursor = 0;
+    while (smap_next(m->words, &cursor, &word, &at))
+        free(at);
+    map_destroy(m->by_id);
+    map_destroy(m->by_number);
+    smap_destroy(m->by_name);
+    smap_destroy(m->words);
+    free(m);
+}
+
+static const char *shared(struct memory *m, const char *text)
+{
+    const char *word = text ? text : "";
+    char *known = smap_get(m->words, word);
+    if (!known) {
+        known = mem_strdup(word);
+        smap_set(m->words, known, known);
+    }
+    return known;
+}
+
+void memory_put_job(struct memory *m, const struct job_row *row)
+{
+    struct entry *entry = mem_new(sizeof *entry);
+    entry->row = *row;
+    entry->row.owner = shared(m, row->owner);
+    entry->row.project = shared(m, row->project);
+    entry->row.name = shared(m, row->name);
+    entry->row.queue = shared(m, row->queue);
+    entry->row.dialect = shared(m, row->dialect);
+    entry->row.reason = mem_strdup(row->reason ? row->reason : "");
+    entry->row.spec = mem_strdup(row->spec);
+    entry->row.site = mem_strdup(row->site);
+    entry->row.live = mem_strdup(row->live);
+    entry->older = smap_get(m->by_name, entry->row.name);
+    smap_set(m->by_name, entry->row.name, entry);
+    map_set(m->by_number, row->number, entry);
+    map_set(m->by_id, row->id, entry);
+}
+
+void memory_update_job(struct memory *m, const struct job_row *row)
+{
+    struct entry *entry = map_get(m->by_id, row->id);
+    if (!entry)
+        return;
+    struct job_row *to = &entry->row;
+    to->state = row->state;
+    to->outcome = row->outcome;
+    to->generation = row->generation;
+    to->restarts = row->restarts;
+    to->started_ms = row->started_ms;
+    to->ended_ms = row->ended_ms;
+    to->not_before_ms = row->not_before_ms;
+    drop(&to->reason);
+    drop(&to->live);
+    to->reason = mem_strdup(row->reason ? row->reason : "");
+    to->live = mem_strdup(row->live);
+    if (job_state_final(row->state))
+        drop_texts(entry);
+}
+
+int memory_get_job(const struct memory *m, uint64_t id, struct job_row *row)
+{
+    const struct entry *entry = map_get(m->by_id, id);
+    if (entry)
+        *row = entry->row;
+    return entry != NULL;
+}
+
+int memory_find_number(const struct memory *m, uint64_t number, uint64_t *id)
+{
+    const struct entry *entry = map_get(m->by_number, number);
+    if (entry)
+        *id = entry->row.id;
+    return entry != NULL;
+}
+
+int memory_find_name(const struct memory *m, const char *name, const char *owner, uint64_t *id)
+{
+    const struct entry *entry = smap_get(m->by_name, name);
+    while (entry && owner && strcmp(entry->row.owner, owner) != 0)
+        entry = entry->older;
+    if (entry)
+        *id = entry->row.id;
+    return entry != NULL;
+}
