@@ -57,6 +57,8 @@ static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event
         refused(ctl, job, job_event_word(event), job_state_word(job->row.state));
         return false;
     }
+    /* Queues count a job as a whole until then, later than its last place is given back. */
+    ctl->plan_due |= job_state_holds(job->row.state) && !job_state_holds(next);
     job->row.state = next;
     live_set_active(ctl->live, job, job_state_holds(next));
     if (job->waits && next != JOB_QUEUED)

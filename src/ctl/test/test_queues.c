@@ -502,6 +502,24 @@ static void what_can_never_start_is_refused(void **state)
     assert_true(submit(w, "ada", "b", 1) != 0);
 }
 
+/* The last place of the first is given back before the job is over, and queues count it till then.
+ */
+static void who_waits_for_its_own_user_starts_when_that_job_is_gone(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(declare(w, Q "a\nuser: {gpu: 1}\n").err.code, 0);
+    uint64_t first = submit(w, "ada", "a", 1), second = submit(w, "ada", "a", 1);
+    assert_int_equal(world_state(w, second), JOB_QUEUED);
+    world_command(w, first, CTL_STOP);
+    world_run(w);
+    assert_int_equal(world_state(w, second), JOB_RUNNING);
+    uint64_t third = submit(w, "ada", "a", 1);
+    assert_int_equal(world_state(w, third), JOB_QUEUED);
+    world_command(w, second, CTL_SUSPEND);
+    world_run(w);
+    assert_int_equal(world_state(w, third), JOB_RUNNING);
+}
+
 static void a_workspace_leads_to_its_queue(void **state)
 {
     struct world *w = *state;
@@ -867,6 +885,7 @@ int main(void)
         IN_WORLD(lost_nodes_refuse_nothing_that_was_there),
         IN_WORLD(drained_nodes_are_warned_of),
         IN_WORLD(what_can_never_start_is_refused),
+        IN_WORLD(who_waits_for_its_own_user_starts_when_that_job_is_gone),
         IN_WORLD(a_workspace_leads_to_its_queue),
         IN_WORLD(usage_is_share_times_hours),
         IN_WORLD(a_restart_orders_the_same),
