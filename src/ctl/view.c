@@ -492,6 +492,9 @@ struct text_node *ctl_stats_tree(struct ctl *ctl, struct arena *arena)
                                .plans = ctl->counters.plans,
                                .plan_time = plan_time(arena, &ctl->counters),
                                .submitted = ctl->counters.submitted,
+                               .evicted = ctl->counters.evicted,
+                               .promised = ctl->counters.promised,
+                               .late = ctl->counters.late,
                                .storage_full = ctl->full };
     store_counts(ctl->config.store, &counts, NULL);
     for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)

@@ -262,6 +262,9 @@ static const struct row stats_rows[] = {
     ROW(stats_view, plans, COUNT, ALWAYS, "scheduling passes"),
     NESTED(stats_view, plan_time, NULL, "{last_us, sum_us, count, bins: [{le_us, count}]}"),
     ROW(stats_view, submitted, COUNT, ALWAYS, "jobs accepted"),
+    ROW(stats_view, evicted, COUNT, ALWAYS, "jobs ended for others"),
+    ROW(stats_view, promised, COUNT, ALWAYS, "jobs told when they start"),
+    ROW(stats_view, late, COUNT, ALWAYS, "starts after the time first told"),
     ROW(stats_view, storage_full, FLAG, ALWAYS, "submissions are refused for want of space"),
     END
 };

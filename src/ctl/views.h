@@ -82,6 +82,7 @@ struct stats_view {
     uint64_t live, waiting, nodes, nodes_up, cpu_milli, cpu_used_milli, memory, memory_used, gpus,
         gpu_used_milli;
     uint64_t turns, commits, commits_failed, facts, events, plans, submitted;
+    uint64_t evicted, promised, late;
     struct text_node *plan_time;
     bool storage_full;
 };
