@@ -78,6 +78,7 @@ struct ctl {
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
+    uint32_t noted; /* version of the queues for which live_running() is up to date */
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;

@@ -14,6 +14,7 @@ struct live {
     struct map *by_id;
     VEC(struct live_job *) waiting; /* priority descending, id ascending */
     VEC(struct live_job *) active;
+    VEC(struct sched_running) running; /* of the active ones */
     struct lines *lines;
 };
 
@@ -48,6 +49,7 @@ void live_destroy(struct live *live)
     lines_destroy(live->lines);
     vec_fini(&live->waiting);
     vec_fini(&live->active);
+    vec_fini(&live->running);
     free(live);
 }
 
@@ -174,17 +176,24 @@ struct live_job *live_active_at(const struct live *live, size_t i)
     return live->active.at[i];
 }
 
+struct sched_running *live_running(const struct live *live)
+{
+    return live->running.at;
+}
+
 void live_set_active(struct live *live, struct live_job *job, bool active)
 {
     if (active == (job->active > 0))
         return;
     if (active) {
         vec_push(&live->active, job);
+        vec_add(&live->running)->id = job->row.id;
         job->active = (uint32_t)live->active.n;
         return;
     }
     struct live_job *last = live->active.at[--live->active.n];
     live->active.at[job->active - 1] = last;
+    live->running.at[job->active - 1] = live->running.at[--live->running.n];
     last->active = job->active;
     job->active = 0;
 }

@@ -87,6 +87,7 @@ struct live_job {
     uint32_t again;       /* tasks with .again */
     uint32_t wants_place; /* tasks with .wants_place */
     uint32_t turned;      /* tasks with .turned */
+    uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;      /* position among the active ones, from 1; 0: is none */
     uint32_t apart;       /* position among those asked one by one, from 1; 0: is none */
     struct line *line;    /* in which it waits; NULL: in none */
@@ -131,6 +132,8 @@ const struct live_refusal *live_refusal(const struct live_job *);
 size_t live_active(const struct live *);
 struct live_job *live_active_at(const struct live *, size_t i);
 void live_set_active(struct live *, struct live_job *, bool active);
+/* What the scheduler is told of them, in the same order; kept by snapshot_note(). */
+struct sched_running *live_running(const struct live *);
 
 /* Memory for the tasks of the first generation (spec must be there). */
 void live_make_tasks(struct live_job *);

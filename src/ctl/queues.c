@@ -39,6 +39,7 @@ struct queues {
     VEC(struct user) users;
     struct smap *by_name; /* "queue/owner" -> position + 1 */
     struct map *charges;  /* job id -> struct charge */
+    uint32_t version;     /* of the tree */
     bool dirty;           /* a user is */
 };
 
@@ -73,6 +74,7 @@ void queues_destroy(struct queues *q)
 void queues_make(struct ctl *ctl)
 {
     queue_tree_destroy(ctl->queues->tree);
+    ctl->queues->version++;
     ctl->queues->tree = queue_tree_make(ctl->catalogue, ctl->cluster, ctl->config.topology);
 }
 
@@ -185,17 +187,32 @@ uint64_t queues_usage(const struct ctl *ctl, uint32_t user, uint64_t now_ms)
     return usage_at(ctl, &ctl->queues->users.at[user], now_ms) >> FINE_BITS;
 }
 
-const struct sched_user *queues_users(const struct ctl *ctl, struct arena *arena, uint64_t now_ms,
-                                      size_t *n)
+uint32_t queues_version(const struct ctl *ctl)
+{
+    return ctl->queues->version;
+}
+
+void queues_locate(struct ctl *ctl, struct live_job *job)
+{
+    if (job->located == ctl->queues->version)
+        return;
+    job->located = ctl->queues->version;
+    job->queue_at = queues_position(ctl, job->row.queue);
+    job->user_at = queues_user(ctl, job->queue_at, job->row.owner);
+}
+
+const struct sched_user *queues_users(const struct ctl *ctl, struct arena *arena,
+                                      const struct sched_snapshot *s)
 {
     const struct queues *q = ctl->queues;
     struct sched_user *out = ARENA_ARRAY(arena, q->users.n, struct sched_user);
-    *n = q->users.n;
-    for (size_t i = 0; i < q->users.n; i++)
-        out[i] = (struct sched_user){
-            .queue = queue_tree_position(q->tree, q->users.at[i].queue),
-            .usage = usage_at(ctl, &q->users.at[i], now_ms) >> FINE_BITS,
-        };
+    uint64_t now = core_now(ctl);
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        uint32_t user = s->jobs[i].user;
+        out[user].queue = s->jobs[i].queue;
+        if (!out[user].usage)
+            out[user].usage = queues_usage(ctl, user, now);
+    }
     return out;
 }
 

@@ -30,9 +30,12 @@ uint32_t queues_position(const struct ctl *, const char *name);
 uint32_t queues_user(struct ctl *, uint32_t queue, const char *owner);
 /* Millionths of the cluster times hours, as decayed by now_ms, with what is held now. */
 uint64_t queues_usage(const struct ctl *, uint32_t user, uint64_t now_ms);
-/* All users by position, for a snapshot; in arena. Ask for the users of its jobs first. */
-const struct sched_user *queues_users(const struct ctl *, struct arena *, uint64_t now_ms,
-                                      size_t *n);
+uint32_t queues_version(const struct ctl *); /* another one after each queues_make() */
+/* Writes both into the job, when the tree changed since. */
+void queues_locate(struct ctl *, struct live_job *);
+/* queues_user_count() users by position, in arena: those of the snapshot's jobs have their usage. */
+const struct sched_user *queues_users(const struct ctl *, struct arena *,
+                                      const struct sched_snapshot *);
 /* All nodes together, also lost and drained ones. */
 struct vector queues_total(const struct ctl *);
 

@@ -19,15 +19,16 @@ struct making {
     size_t n_bundles;
 };
 
-static struct sched_job *add_job(struct making *m, const struct live_job *job)
+static struct sched_job *add_job(struct making *m, struct live_job *job)
 {
     struct sched_job *one = &m->jobs[m->out->n_jobs++];
     *one = (struct sched_job){ .id = job->row.id,
                                .spec = job->spec,
                                .promised_ms = job->notes.promised_ms,
                                .claims = job->notes.claims };
-    one->queue = queues_position(m->ctl, job->row.queue);
-    one->user = queues_user(m->ctl, one->queue, job->row.owner);
+    queues_locate(m->ctl, job);
+    one->queue = job->queue_at;
+    one->user = job->user_at;
     return one;
 }
 
@@ -143,30 +144,40 @@ static void add_lines(struct making *m)
     }
 }
 
+void snapshot_note(struct ctl *ctl, struct live_job *job)
+{
+    if (!job->active || !job->spec || !job->tasks)
+        return;
+    struct sched_running *one = &live_running(ctl->live)[job->active - 1];
+    *one = (struct sched_running){ .id = job->row.id,
+                                   .held = { .spec = job->spec,
+                                             .first = &job->tasks->place,
+                                             .taken = &job->tasks->taken,
+                                             .stride = sizeof *job->tasks,
+                                             .n = job->row.tasks },
+                                   .demand = vector_of_job(job->spec),
+                                   .bid_milli = job->spec->spot_bid_milli,
+                                   .started_ms = job->row.started_ms,
+                                   .leaving = live_closing(job),
+                                   .idle = job->notes.idle };
+    queues_locate(ctl, job);
+    one->queue = job->queue_at;
+    one->user = job->user_at;
+    if (job->spec->limits.run_time_ms.has)
+        one->ends_ms = (one->started_ms ? one->started_ms : core_now(ctl)) +
+                       job->spec->limits.run_time_ms.value;
+}
+
+/* After a declaration of queues everybody may be elsewhere. */
 static void add_running(struct making *m)
 {
     struct live *live = m->ctl->live;
-    size_t n = live_active(live);
-    struct sched_running *all = ARENA_ARRAY(m->arena, n, struct sched_running);
-    for (size_t i = 0; i < n; i++) {
-        const struct live_job *job = live_active_at(live, i);
-        struct sched_running *one = &all[m->out->n_running++];
-        *one = (struct sched_running){ .id = job->row.id,
-                                       .held = { .spec = job->spec,
-                                                 .first = &job->tasks->place,
-                                                 .taken = &job->tasks->taken,
-                                                 .stride = sizeof *job->tasks,
-                                                 .n = job->row.tasks },
-                                       .started_ms = job->row.started_ms,
-                                       .leaving = live_closing(job),
-                                       .idle = job->notes.idle };
-        one->queue = queues_position(m->ctl, job->row.queue);
-        one->user = queues_user(m->ctl, one->queue, job->row.owner);
-        if (job->spec->limits.run_time_ms.has)
-            one->ends_ms = (one->started_ms ? one->started_ms : core_now(m->ctl)) +
-                           job->spec->limits.run_time_ms.value;
-    }
-    m->out->running = all;
+    bool moved = m->ctl->noted != queues_version(m->ctl);
+    for (size_t i = 0; moved && i < live_active(live); i++)
+        snapshot_note(m->ctl, live_active_at(live, i));
+    m->ctl->noted = queues_version(m->ctl);
+    m->out->running = live_running(live);
+    m->out->n_running = live_active(live);
 }
 
 static void add_more(struct making *m)
@@ -215,7 +226,8 @@ void snapshot_make(struct ctl *ctl, struct arena *arena, struct sched_snapshot *
     out->cluster = ctl->cluster;
     out->jobs = m.jobs;
     out->queues = queues_specs(ctl, &out->n_queues);
-    out->users = queues_users(ctl, arena, core_now(ctl), &out->n_users);
+    out->users = queues_users(ctl, arena, out);
+    out->n_users = queues_user_count(ctl);
     out->run_ms = ctl->config.run_ms;
     wake_for_steps(ctl, out);
 }

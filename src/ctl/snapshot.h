@@ -9,5 +9,7 @@ struct ctl;
 /* Jobs that can never run, or whose record cannot be read, are ended on the way; those that stand
  * aside and may start now join their lines. */
 void snapshot_make(struct ctl *, struct arena *, struct sched_snapshot *);
+/* What the next snapshot says of a job that holds something: after a commit that touched it. */
+void snapshot_note(struct ctl *, struct live_job *);
 
 #endif

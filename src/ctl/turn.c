@@ -6,6 +6,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/snapshot.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -129,8 +130,10 @@ static void act_all(struct ctl *ctl)
     ctl->touched.n = ctl->touched.cap = 0;
     for (size_t i = 0; i < n; i++) {
         struct live_job *job = live_find(ctl->live, ids[i]);
-        if (job)
+        if (job) {
             job->touched = false;
+            snapshot_note(ctl, job);
+        }
     }
     for (size_t i = 0; i < n; i++) {
         struct live_job *job = live_find(ctl->live, ids[i]);

@@ -34,13 +34,12 @@ static bool is_lower(const struct sched_job *job, const struct sched_running *r)
 static enum evict_class class_of(struct pass *pass, const struct sched_job *job,
                                  const struct sched_running *r)
 {
-    const struct vector held = vector_of_job(r->held.spec);
-    const struct quota_claim lender = { .queue = r->queue, .demand = held };
+    const struct quota_claim lender = { .queue = r->queue, .demand = r->demand };
     const struct quota_claim claimant = { .queue = job->queue, .demand = vector_of_job(job->spec) };
     if (r->idle)
         return EVICT_IDLE;
     if (quota_may_reclaim(pass->quota, &claimant, &lender)) {
-        quota_refund(pass->quota, r->queue, r->user, &held);
+        quota_refund(pass->quota, r->queue, r->user, &r->demand);
         return EVICT_BORROWED;
     }
     return is_lower(job, r) ? EVICT_LOWER : EVICT_CLASSES;
@@ -95,9 +94,8 @@ static struct evict_candidate *candidates_of(struct pass *pass, const struct sch
     }
     for (size_t k = 0; k < kept; k++) { /* back into the books */
         const struct sched_running *r = offers[k].running;
-        const struct vector held = vector_of_job(r->held.spec);
         if (out[k].class == EVICT_BORROWED)
-            quota_charge(pass->quota, r->queue, r->user, &held);
+            quota_charge(pass->quota, r->queue, r->user, &r->demand);
     }
     *n = kept;
     return out;
@@ -152,7 +150,7 @@ void claim_prices(struct pass *pass)
     const struct sched_snapshot *s = pass->snapshot;
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        uint64_t bid = r->held.spec->spot_bid_milli, price = 0;
+        uint64_t bid = r->bid_milli, price = 0;
         if (!bid || r->leaving)
             continue;
         for (uint32_t k = 0; k < r->held.n; k++) {

@@ -47,8 +47,8 @@ static inline const struct sched_job *job_at(const struct pass *pass, size_t i)
 }
 struct plan_entry *pass_entry(struct pass *); /* a new one */
 struct plan_entry *pass_later(struct pass *); /* of EVICT and RESERVE, which come last */
-uint64_t pass_lasts(const struct pass *,
-                    const struct job_spec *); /* its run time, or the default */
+uint64_t pass_usual(const struct pass *);     /* run time taken for jobs without a limit */
+uint64_t pass_lasts(const struct pass *, const struct job_spec *); /* its limit, or that */
 struct wait_reason *pass_reason(struct pass *, const struct wait_reason *);
 
 /* Does the job run on capacity that nobody was sure of, so that its queue does not count it? */

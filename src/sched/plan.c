@@ -295,9 +295,9 @@ static void count_running(struct pass *pass)
 {
     const struct sched_snapshot *s = pass->snapshot;
     for (size_t i = 0; i < s->n_running; i++) {
-        struct vector held = vector_of_job(s->running[i].held.spec);
-        if (!s->running[i].idle)
-            quota_charge(pass->quota, s->running[i].queue, s->running[i].user, &held);
+        const struct sched_running *r = &s->running[i];
+        if (!r->idle)
+            quota_charge(pass->quota, r->queue, r->user, &r->demand);
     }
 }
 
@@ -313,7 +313,7 @@ static void make_future(struct pass *pass)
         if (r->leaving)
             ends[i].at_ms = pass->now_ms + r->held.spec->limits.grace_ms;
         else if (!r->ends_ms)
-            ends[i].at_ms = began + pass_lasts(pass, r->held.spec);
+            ends[i].at_ms = began + pass_usual(pass);
     }
     pass->future = future_create(pass->cluster, pass->now_ms, ends, s->n_running, pass->arena);
 }

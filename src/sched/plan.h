@@ -57,6 +57,8 @@ struct sched_job {
 struct sched_running {
     uint64_t id;
     struct held held;
+    struct vector demand; /* vector_of_job() of it */
+    uint64_t bid_milli;   /* of a spot job */
     uint32_t queue, user;
     uint64_t started_ms, saved_ms; /* saved: its last checkpoint; 0: unknown */
     uint64_t ends_ms;              /* by its limit; 0: it has none */

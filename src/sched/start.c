@@ -14,10 +14,14 @@
 
 #define SQUEEZES_MAX 32u
 
+uint64_t pass_usual(const struct pass *pass)
+{
+    return pass->snapshot->run_ms ? pass->snapshot->run_ms : RUN_MS_DEFAULT;
+}
+
 uint64_t pass_lasts(const struct pass *pass, const struct job_spec *spec)
 {
-    uint64_t usual = pass->snapshot->run_ms ? pass->snapshot->run_ms : RUN_MS_DEFAULT;
-    return spec->limits.run_time_ms.has ? spec->limits.run_time_ms.value : usual;
+    return spec->limits.run_time_ms.has ? spec->limits.run_time_ms.value : pass_usual(pass);
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
