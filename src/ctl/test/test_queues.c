@@ -730,20 +730,21 @@ static void users_are_dense_and_stay(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
-    size_t n;
     uint32_t ada = queues_user(w->ctl, 0, "ada"), bob = queues_user(w->ctl, 0, "bob");
     assert_true(ada == 0 && bob == 1);
     assert_int_equal(declare(w, Q "a\n---\n" Q "b\n").err.code, 0);
     uint32_t other = queues_user(w->ctl, queues_position(w->ctl, "b"), "ada");
     assert_int_equal(other, 2);
     assert_int_equal(queues_user(w->ctl, queues_position(w->ctl, "default"), "ada"), ada);
-    const struct sched_user *users = queues_users(w->ctl, arena, w->now, &n);
-    assert_int_equal(n, 3);
-    assert_int_equal(users[ada].queue, queues_position(w->ctl, "default"));
-    assert_int_equal(users[other].queue, queues_position(w->ctl, "b"));
-    assert_int_equal(undeclare(w, ENTRY_QUOTA, "b").err.code, 0);
-    users = queues_users(w->ctl, arena, w->now, &n);
-    assert_int_equal(users[other].queue, queues_position(w->ctl, "default"));
+    const struct sched_job jobs[] = {
+        { .queue = queues_position(w->ctl, "default"), .user = ada },
+        { .queue = queues_position(w->ctl, "b"), .user = other },
+    };
+    const struct sched_snapshot asked = { .jobs = jobs, .n_jobs = ARRAY_LEN(jobs) };
+    const struct sched_user *users = queues_users(w->ctl, arena, &asked);
+    assert_int_equal(queues_user_count(w->ctl), 3);
+    assert_int_equal(users[ada].queue, jobs[0].queue);
+    assert_int_equal(users[other].queue, jobs[1].queue);
     arena_destroy(arena);
 }
 
