@@ -153,10 +153,11 @@ static bool evicts(const struct plan *p, uint64_t by)
     return false;
 }
 
-/* Devices that are promised before `until` are taken, whoever has them now. */
-static void take_promised(struct court *c, struct ledger *l, uint64_t until)
+/* Devices that are promised before `until` are taken, whoever has them now; up to one promise. */
+static void take_promised(const struct court *c, struct ledger *l, uint64_t until,
+                          const struct plan_entry *end)
 {
-    for (size_t i = 0; i < c->p->n; i++) {
+    for (size_t i = 0; i < c->p->n && &c->p->at[i] != end; i++) {
         const struct plan_entry *e = &c->p->at[i];
         if (e->kind != PLAN_RESERVE || e->at_ms >= until)
             continue;
@@ -174,11 +175,11 @@ static void judge_reserved(struct court *c, const struct yard_job *j, const stru
     const struct yard_job *blocker = yard_by_id(c->y, e->reason.blocker);
     if (!blocker || blocker->state != YARD_WAITING || c->starts[blocker - c->y->jobs])
         yard_fail(c->y, "%s waits for nobody", j->want.name);
-    if (!j->want.bundle && !ledger_could_place(&c->y->ledger, j->spec))
+    if (!*e->reason.resource && !j->want.bundle && !ledger_could_place(&c->y->ledger, j->spec))
         yard_fail(c->y, "%s: there is no room", j->want.name);
     if (*e->reason.resource || j->want.milli || j->want.bundle || c->y->depth)
         return; /* what a queue may have is kept, or the check below is too coarse */
-    take_promised(c, &l, c->y->now_ms + yard_lasts(j));
+    take_promised(c, &l, c->y->now_ms + yard_lasts(j), NULL);
     if (ledger_could_place(&l, j->spec))
         yard_fail(c->y, "%s would delay nobody", j->want.name);
 }
@@ -286,6 +287,7 @@ static void judge_need(struct court *c, const struct yard_job *by)
             for (uint32_t t = 0; i != spared && t < victim->n_places; t++)
                 ledger_give(&l, victim->spec, &victim->places[t]);
         }
+        take_promised(c, &l, y->now_ms + 60001 + yard_lasts(by), told);
         if (ledger_could_place(&l, by->spec) != (spared == c->p->n))
             yard_fail(y, "%s: %s", by->want.name,
                       spared == c->p->n ? "does not fit with all of them gone"

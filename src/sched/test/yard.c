@@ -278,8 +278,11 @@ static struct sched_snapshot snapshot_of(struct yard *y)
                                 .n_users = y->n_users,
                                 .depth = y->depth,
                                 .run_ms = YARD_USUAL };
+    uint64_t all = 0; /* devices */
+    for (uint32_t i = 0; i < y->ledger.n; i++)
+        all += y->ledger.at[i].spec->gpus;
     for (uint32_t i = 0; i < YARD_USERS; i++)
-        y->users[i].usage = y->gpu_ms[i] / 3600;
+        y->users[i].usage = y->gpu_ms[i] * 1000 / 3600 / (all ? all : 1);
     add_jobs(y, &s);
     add_running(y, &s);
     return s;
