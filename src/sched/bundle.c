@@ -93,6 +93,24 @@ static void start(struct bundle *b)
     }
 }
 
+/* Together more than a queue or a user may ever have. */
+static bool hopeless(const struct bundle *b)
+{
+    const struct sched_snapshot *s = b->pass->snapshot;
+    struct quota *empty = quota_create(b->pass->arena, s->queues, s->n_queues);
+    for (size_t k = 0; k < b->n; k++) {
+        const struct hold_ask ask = start_ask(b->pass, b->jobs[k], id_at(b, k));
+        enum quota_answer answer = quota_ask(empty, ask.queue, ask.user, &ask.demand).answer;
+        bool over = answer == QUOTA_MOST || answer == QUOTA_USER;
+        enum capacity_class capacity = job_at(b->pass, b->jobs[k])->spec->capacity;
+        if (over && capacity == CAPACITY_GUARANTEED)
+            return true;
+        if (!over && capacity != CAPACITY_IDLE)
+            quota_charge(empty, ask.queue, ask.user, &ask.demand);
+    }
+    return false;
+}
+
 static void wait_together(struct bundle *b, const struct rank *rank,
                           const struct wait_reason *why)
 {
@@ -104,6 +122,8 @@ static void wait_together(struct bundle *b, const struct rank *rank,
         pass->started[b->jobs[k]] = 1; /* its turn is over */
         pass_wait(pass, id_at(b, k), why, pass->in_line++);
     }
+    if (hopeless(b))
+        return; /* in nobody's way */
     order_blocked(pass->order, b->jobs[0], rank);
     pass->blocked++;
 }

@@ -16,6 +16,7 @@
 
 #define DEPTH_DEFAULT 256u
 #define PASS_STEPS    131072u /* of exhaustive search, for all jobs of a pass together */
+#define PROMISES_MAX  32u     /* up to here those that were told a time before are told one again */
 
 static struct plan_entry *add_to(struct pass *pass, struct entries *list)
 {
@@ -156,7 +157,8 @@ static const struct wait_reason *provide(struct pass *pass, size_t i, const stru
     bool may_claim = !over && why->why == WAIT_RESOURCE && !(rank->claims && pass->leaves);
     bool claims = (may_claim && claim_room(pass, i, rank->id)) || rank->claims;
     enum order_lack lack = lack_of(why, over);
-    if (claims || order_first_blocked(pass->order, i, rank, lack))
+    bool told = rank->promised_ms != UINT64_MAX && pass->promises.n < PROMISES_MAX;
+    if (claims || told || order_first_blocked(pass->order, i, rank, lack))
         why = start_later(pass, i, rank->id, why);
     if (!claims && why->at_ms)
         order_told(pass->order, i, lack);

@@ -287,7 +287,8 @@ static void judge_need(struct court *c, const struct yard_job *by)
             for (uint32_t t = 0; i != spared && t < victim->n_places; t++)
                 ledger_give(&l, victim->spec, &victim->places[t]);
         }
-        take_promised(c, &l, y->now_ms + 60001 + yard_lasts(by), told);
+        uint64_t all = spared == c->p->n ? gone : y->now_ms + 60001;
+        take_promised(c, &l, all + yard_lasts(by), told);
         if (ledger_could_place(&l, by->spec) != (spared == c->p->n))
             yard_fail(y, "%s: %s", by->want.name,
                       spared == c->p->n ? "does not fit with all of them gone"
@@ -309,29 +310,36 @@ static void judge_evictions(struct court *c)
 
 /* ---- promises ---- */
 
-static uint64_t ahead_of(const struct yard *y, const struct yard_job *j)
+static bool comes_before(const struct yard_job *a, const struct yard_job *b)
 {
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < y->n; i++) {
-        const struct yard_job *k = &y->jobs[i];
-        bool better = k->want.priority != j->want.priority ? k->want.priority > j->want.priority
-                                                           : k->id < j->id;
-        if (k != j && k->state == YARD_WAITING && better)
-            bits |= UINT64_C(1) << i;
-    }
-    return bits;
+    uint64_t x = a->promised_ms ? a->promised_ms : YARD_NEVER;
+    uint64_t y = b->promised_ms ? b->promised_ms : YARD_NEVER;
+    if (a->want.priority != b->want.priority)
+        return a->want.priority > b->want.priority;
+    return x != y ? x < y : a->id < b->id;
 }
 
-/* Where ranks are fixed: what was said moves to later only for those that came since and are ahead;
- * and nobody who was told a time waits longer. */
+static bool is_first(const struct yard *y, const struct yard_job *j)
+{
+    for (uint32_t i = 0; i < y->n; i++) {
+        const struct yard_job *k = &y->jobs[i];
+        if (k != j && k->state == YARD_WAITING && comes_before(k, j))
+            return false;
+    }
+    return true;
+}
+
+/* What the first of all is told moves to later only for those that come before it since; and it
+ * does not wait longer. Those behind it are told what holds as long as nobody before them starts
+ * elsewhere than was thought. */
 static void judge_promise(struct court *c, struct yard_job *j)
 {
     struct yard *y = c->y;
     const struct plan_entry *told = entry_of(c->p, PLAN_RESERVE, j->id);
-    uint64_t ahead = ahead_of(y, j);
+    bool first = is_first(y, j);
     if (told && told->at_ms < y->now_ms)
         yard_fail(y, "%s is told a time that is over", j->want.name);
-    if (j->expected_ms && (ahead & ~j->ahead))
+    if (!first)
         j->excused = true;
     if (y->keeps && j->expected_ms && !j->excused) {
         if (c->starts[j - y->jobs] ? y->now_ms > j->expected_ms : y->now_ms >= j->expected_ms)
@@ -341,10 +349,8 @@ static void judge_promise(struct court *c, struct yard_job *j)
             yard_fail(y, "%s was told %" PRIu64 " before", j->want.name,
                       j->expected_ms - YARD_START);
     }
-    if (told) {
+    if (told && first)
         j->excused = false;
-        j->ahead = ahead;
-    }
 }
 
 /* ---- the same from the same ---- */

@@ -321,7 +321,7 @@ static void admit(struct yard *y, struct yard_job *j, const struct plan_entry *e
     j->ends_ms = y->now_ms + j->want.run_ms;
     j->idle = e->idle;
     j->starts++;
-    j->promised_ms = j->expected_ms = j->ahead = j->evicted_for = 0;
+    j->promised_ms = j->expected_ms = j->evicted_for = 0;
     j->claims = j->excused = false;
 }
 

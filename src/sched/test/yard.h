@@ -33,7 +33,6 @@ struct yard_job {
     enum yard_state state;
     uint64_t id, shape, started_ms, ends_ms /* really */, done_ms, saved_ms;
     uint64_t promised_ms, expected_ms; /* the first and the last thing it was told; 0: nothing */
-    uint64_t ahead;                    /* bits of those that came before it when it was told */
     uint64_t evicted_for;              /* id of the last claimant, while it waits */
     struct task_place *places;
     uint32_t n_places;
