@@ -36,6 +36,11 @@ static enum evict_class class_of(struct pass *pass, const struct sched_job *job,
     return is_lower(job, r) ? EVICT_LOWER : EVICT_CLASSES;
 }
 
+static uint64_t gone_by(const struct pass *pass, const struct sched_running *r)
+{
+    return pass->now_ms + r->held.spec->limits.grace_ms + 1;
+}
+
 struct offer { /* a running job and what it is offered as */
     const struct sched_running *running;
     size_t at;
@@ -50,14 +55,18 @@ static int youngest_first(const void *a, const void *b)
     return x->id > y->id ? -1 : x->id < y->id;
 }
 
+/* Without those that reach their limit before they would be gone. */
 static struct offer *all_by_age(struct pass *pass, size_t *n)
 {
     const struct sched_snapshot *s = pass->snapshot;
     struct offer *offers = ARENA_ARRAY(pass->arena, s->n_running, struct offer);
     *n = 0;
-    for (size_t i = 0; i < s->n_running; i++)
-        if (!s->running[i].leaving && !pass->leaving[i])
-            offers[(*n)++] = (struct offer){ .running = &s->running[i], .at = i };
+    for (size_t i = 0; i < s->n_running; i++) {
+        const struct sched_running *r = &s->running[i];
+        bool soon = r->ends_ms && r->ends_ms <= gone_by(pass, r);
+        if (!r->leaving && !pass->leaving[i] && !soon)
+            offers[(*n)++] = (struct offer){ .running = r, .at = i };
+    }
     if (*n)
         qsort(offers, *n, sizeof *offers, youngest_first);
     return offers;
@@ -91,11 +100,6 @@ static struct evict_candidate *candidates_of(struct pass *pass, const struct sch
     }
     *n = kept;
     return out;
-}
-
-static uint64_t gone_by(const struct pass *pass, const struct sched_running *r)
-{
-    return pass->now_ms + r->held.spec->limits.grace_ms + 1;
 }
 
 static void end_for(struct pass *pass, const struct offer *offer, uint64_t by)
@@ -159,14 +163,14 @@ static bool helps(struct pass *pass, size_t i, uint64_t id, const bool *victims)
     struct arena *scratch = arena_create();
     struct future_release *ends =
         ARENA_ARRAY(scratch, n + pass->begun.n, struct future_release);
-    uint64_t last = pass->now_ms;
+    uint64_t last = pass->now_ms + 1;
     for (size_t k = 0; k < n; k++) {
         ends[k] = pass->ends[k];
         uint64_t gone = gone_by(pass, &pass->snapshot->running[k]);
         if (!victims[k])
             continue;
         ends[k].at_ms = gone < ends[k].at_ms ? gone : ends[k].at_ms;
-        last = gone > last ? gone : last;
+        last = ends[k].at_ms > last ? ends[k].at_ms : last;
     }
     for (size_t k = 0; k < pass->begun.n; k++)
         ends[n + k] = pass->begun.at[k];

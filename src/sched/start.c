@@ -193,7 +193,8 @@ static void add_promise(struct pass *pass, const struct promise *promise)
 }
 
 /* For one that is over the limit of its user, or behind one that is over a limit, nothing is kept
- * but that limit: others are not to wait for what those do. */
+ * but that limit: others are not to wait for what those do. Unless it was told a time when it was
+ * not: of its user, those may have started that are over by then. */
 const struct wait_reason *start_later(struct pass *pass, size_t i, uint64_t id,
                                       const struct wait_reason *reason)
 {
@@ -205,8 +206,9 @@ const struct wait_reason *start_later(struct pass *pass, size_t i, uint64_t id,
     uint64_t from = counts ? hold_earliest(pass->holds, &limits, pass->now_ms) : pass->now_ms;
     if (from == HOLD_NEVER)
         return reason;
-    bool looks =
-        from == pass->now_ms || (reason->why == WAIT_QUOTA && pass->heads++ < HEADS_MAX);
+    bool told = job_at(pass, i)->id == id && job_at(pass, i)->promised_ms;
+    bool looks = told || from == pass->now_ms ||
+                 (reason->why == WAIT_QUOTA && pass->heads++ < HEADS_MAX);
     bool found = looks && find_time(pass, &ask, counts ? &limits : NULL, from, &promise);
     if (!found && from == pass->now_ms)
         return reason;

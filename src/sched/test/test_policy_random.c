@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define STEPS 24000u /* in a unit test */
+#define STEPS 9000u /* in a unit test */
 
 struct dice {
     uint64_t state;
@@ -165,14 +165,24 @@ static void lose_nodes(struct game *g)
     yard_node(y, lost, true);
 }
 
-/* Jobs that are more than their queues may ever have stay. */
+/* A bundle that is more than the cluster has stays, and keeps those that may not pass it. */
+static bool is_stuck(const struct yard *y, const struct yard_job *j)
+{
+    enum queue_strategy s = y->queues[j->want.queue].strategy;
+    bool waits = false;
+    for (uint32_t i = 0; i < y->n; i++)
+        waits = waits || (y->jobs[i].want.bundle && y->jobs[i].state == YARD_WAITING);
+    return waits && (j->want.bundle || (s != QUEUE_BACKFILL && s != QUEUE_ROUND_ROBIN));
+}
+
+/* Jobs that are more than their queues may ever have stay, too. */
 static void all_done(struct game *g)
 {
     for (uint32_t i = 0; i < g->yard->n; i++) {
         struct yard_job *j = &g->yard->jobs[i];
         uint64_t demand =
             (j->want.milli ? j->want.milli : UINT64_C(1000) * j->want.gpus) * j->want.tasks;
-        bool hopeless = j->want.bundle != 0;
+        bool hopeless = is_stuck(g->yard, j);
         for (uint32_t q = j->want.queue; q < g->yard->n_queues; q = g->yard->queues[q].parent)
             hopeless = hopeless || demand > g->yard->queues[q].most.gpu_milli ||
                        demand > g->yard->queues[q].user_most.gpu_milli;
