@@ -114,14 +114,14 @@ static void end_for(struct pass *pass, const struct offer *offer, uint64_t by)
         (struct plan_entry){ .kind = PLAN_EVICT, .job = r->id, .by = by, .at_ms = gone };
 }
 
-static bool starts_soon(struct pass *pass, const struct sched_job *job, uint64_t id)
+/* When it would start with nobody ended for it. */
+static uint64_t starts_anyway(struct pass *pass, const struct sched_job *job, uint64_t id)
 {
     const struct future_ask ask = { .job = id,
                                     .spec = job->spec,
                                     .lasts_ms = pass_lasts(pass, job->spec) };
     struct promise promise;
-    return future_earliest(pass->future, &ask, &promise) &&
-           promise.at_ms <= pass->now_ms + WORTH_WAITING;
+    return future_earliest(pass->future, &ask, &promise) ? promise.at_ms : FUTURE_NEVER;
 }
 
 /* What the claimants so far are about to start counts, so that two do not claim the same share. */
@@ -156,8 +156,17 @@ static struct cluster *beside_promises(struct pass *pass, const struct sched_job
     return c;
 }
 
-/* With the victims gone, does it start then, whatever else was promised in this pass? */
-static bool helps(struct pass *pass, size_t i, uint64_t id, const bool *victims)
+struct offers {
+    const struct offer *at;
+    const struct evict_candidate *candidates; /* the same */
+    size_t n;
+    bool *victims; /* per running job */
+    uint64_t anyway_ms;
+};
+
+/* With the victims gone, does it start then, whatever else was promised in this pass, and sooner
+ * than it would anyway? */
+static bool helps(struct pass *pass, size_t i, uint64_t id, const struct offers *offers)
 {
     size_t n = pass->snapshot->n_running;
     struct arena *scratch = arena_create();
@@ -167,7 +176,7 @@ static bool helps(struct pass *pass, size_t i, uint64_t id, const bool *victims)
     for (size_t k = 0; k < n; k++) {
         ends[k] = pass->ends[k];
         uint64_t gone = gone_by(pass, &pass->snapshot->running[k]);
-        if (!victims[k])
+        if (!offers->victims[k])
             continue;
         ends[k].at_ms = gone < ends[k].at_ms ? gone : ends[k].at_ms;
         last = ends[k].at_ms > last ? ends[k].at_ms : last;
@@ -185,19 +194,14 @@ static bool helps(struct pass *pass, size_t i, uint64_t id, const bool *victims)
                                     .lasts_ms = limits.lasts_ms };
     struct promise promise;
     kept = kept && future_earliest(then, &ask, &promise) && promise.at_ms <= last &&
+           promise.at_ms < offers->anyway_ms &&
            hold_earliest(pass->holds, &limits, promise.at_ms) == promise.at_ms;
     future_destroy(then);
     arena_destroy(scratch);
     return kept;
 }
 
-struct offers {
-    const struct offer *at;
-    const struct evict_candidate *candidates; /* the same */
-    size_t n;
-};
-
-static bool end_those(struct pass *pass, size_t i, uint64_t id, const struct offers *offers)
+static bool end_those(struct pass *pass, size_t i, uint64_t id, struct offers *offers)
 {
     const struct evict_candidate *candidates = offers->candidates;
     struct cluster *room = beside_promises(pass, job_at(pass, i), candidates, offers->n);
@@ -207,12 +211,12 @@ static bool end_those(struct pass *pass, size_t i, uint64_t id, const struct off
                                    .n = offers->n,
                                    .now_ms = pass->now_ms };
     struct evict_choice choice;
-    bool *victims = ARENA_ARRAY(pass->arena, pass->snapshot->n_running, bool);
+    offers->victims = ARENA_ARRAY(pass->arena, pass->snapshot->n_running, bool);
     bool chosen = evict_choose(&ask, pass->arena, &choice);
     cluster_destroy(room);
     for (size_t k = 0; chosen && k < choice.n; k++)
-        victims[offers->at[choice.victims[k] - candidates].at] = true;
-    if (!chosen || !helps(pass, i, id, victims))
+        offers->victims[offers->at[choice.victims[k] - candidates].at] = true;
+    if (!chosen || !helps(pass, i, id, offers))
         return false;
     for (size_t k = 0; k < choice.n; k++)
         end_for(pass, &offers->at[choice.victims[k] - candidates], id);
@@ -228,10 +232,14 @@ bool claim_room(struct pass *pass, size_t i, uint64_t id)
     count_claimants(pass, true);
     struct evict_candidate *candidates = candidates_of(pass, job_at(pass, i), offers, &n);
     count_claimants(pass, false);
-    if (n == 0 || starts_soon(pass, job_at(pass, i), id))
+    if (n == 0)
+        return false;
+    struct offers all = { .at = offers, .candidates = candidates, .n = n };
+    all.anyway_ms = starts_anyway(pass, job_at(pass, i), id);
+    if (all.anyway_ms <= pass->now_ms + WORTH_WAITING)
         return false;
     pass->evictions++;
-    return end_those(pass, i, id, &(struct offers){ offers, candidates, n });
+    return end_those(pass, i, id, &all);
 }
 
 void claim_prices(struct pass *pass)

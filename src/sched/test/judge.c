@@ -153,13 +153,19 @@ static bool evicts(const struct plan *p, uint64_t by)
     return false;
 }
 
-/* Devices that are promised before `until` are taken, whoever has them now; up to one promise. */
-static void take_promised(const struct court *c, struct ledger *l, uint64_t until,
+struct span {
+    uint64_t from, until;
+};
+
+/* Devices that are promised for a part of the time are taken, whoever has them now; up to one
+ * promise. */
+static void take_promised(const struct court *c, struct ledger *l, struct span span,
                           const struct plan_entry *end)
 {
     for (size_t i = 0; i < c->p->n && &c->p->at[i] != end; i++) {
         const struct plan_entry *e = &c->p->at[i];
-        if (e->kind != PLAN_RESERVE || e->at_ms >= until)
+        if (e->kind != PLAN_RESERVE || e->at_ms >= span.until ||
+            e->at_ms + yard_lasts(yard_by_id(c->y, e->job)) <= span.from)
             continue;
         for (uint32_t t = 0; t < e->n_tasks; t++)
             for (uint32_t n = 0; n < l->n; n++)
@@ -179,7 +185,7 @@ static void judge_reserved(struct court *c, const struct yard_job *j, const stru
         yard_fail(c->y, "%s: there is no room", j->want.name);
     if (*e->reason.resource || j->want.milli || j->want.bundle || c->y->depth)
         return; /* what a queue may have is kept, or the check below is too coarse */
-    take_promised(c, &l, c->y->now_ms + yard_lasts(j), NULL);
+    take_promised(c, &l, (struct span){ 0, c->y->now_ms + yard_lasts(j) }, NULL);
     if (ledger_could_place(&l, j->spec))
         yard_fail(c->y, "%s would delay nobody", j->want.name);
 }
@@ -267,6 +273,19 @@ static void judge_victim(struct court *c, const struct plan_entry *e)
         yard_fail(y, "%s and %s end each other", victim->want.name, by->want.name);
 }
 
+/* Those that start meanwhile and are over by then. */
+static void end_short(const struct court *c, struct ledger *l, uint64_t gone)
+{
+    for (size_t i = 0; i < c->p->n; i++) {
+        const struct plan_entry *e = &c->p->at[i];
+        const struct yard_job *j = yard_by_id(c->y, e->job);
+        if (e->kind != PLAN_ADMIT || c->y->now_ms + yard_lasts(j) > gone)
+            continue;
+        for (uint32_t t = 0; t < e->n_tasks; t++)
+            ledger_give(l, j->spec, &e->tasks[t]);
+    }
+}
+
 /* It fits when all of them are gone and not when one of them stays; and it is told so. */
 static void judge_need(struct court *c, const struct yard_job *by)
 {
@@ -287,8 +306,12 @@ static void judge_need(struct court *c, const struct yard_job *by)
             for (uint32_t t = 0; i != spared && t < victim->n_places; t++)
                 ledger_give(&l, victim->spec, &victim->places[t]);
         }
-        uint64_t all = spared == c->p->n ? gone : y->now_ms + 60001;
-        take_promised(c, &l, all + yard_lasts(by), told);
+        struct span span = { 0, y->now_ms + 60001 + yard_lasts(by) };
+        if (spared == c->p->n) {
+            end_short(c, &l, gone);
+            span = (struct span){ gone, gone + yard_lasts(by) };
+        }
+        take_promised(c, &l, span, told);
         if (ledger_could_place(&l, by->spec) != (spared == c->p->n))
             yard_fail(y, "%s: %s", by->want.name,
                       spared == c->p->n ? "does not fit with all of them gone"

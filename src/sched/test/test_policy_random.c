@@ -172,7 +172,7 @@ static bool is_stuck(const struct yard *y, const struct yard_job *j)
     bool waits = false;
     for (uint32_t i = 0; i < y->n; i++)
         waits = waits || (y->jobs[i].want.bundle && y->jobs[i].state == YARD_WAITING);
-    return waits && (j->want.bundle || (s != QUEUE_BACKFILL && s != QUEUE_ROUND_ROBIN));
+    return waits && (j->want.bundle || y->depth || (s != QUEUE_BACKFILL && s != QUEUE_ROUND_ROBIN));
 }
 
 /* Jobs that are more than their queues may ever have stay, too. */
