@@ -65,6 +65,15 @@ static uint64_t first_left(const struct pass *pass, size_t i)
 
 /* ---- tasks of running jobs ---- */
 
+/* They go when their job does. */
+static uint64_t more_ends(const struct pass *pass, const struct sched_more *more)
+{
+    for (size_t i = 0; i < pass->snapshot->n_running; i++)
+        if (pass->ends[i].job == more->id)
+            return pass->ends[i].at_ms;
+    return pass->now_ms + pass_lasts(pass, more->spec);
+}
+
 /* What a job cannot go on without comes first; what it grows by, after all that wait. */
 static void plan_more(struct pass *pass, const struct sched_more *more, bool growth)
 {
@@ -84,9 +93,9 @@ static void plan_more(struct pass *pass, const struct sched_more *more, bool gro
         }
     }
     const struct held held = held_of(more->spec, crew.places, crew.n_places);
-    const struct future_release release = { .at_ms = pass->now_ms + pass_lasts(pass, more->spec),
-                                            .job = more->id,
-                                            .held = held };
+    const struct future_release release = {
+        .at_ms = more_ends(pass, more), .job = more->id, .held = held
+    };
     if (crew.n_places && growth && !future_allows(pass->future, &release, 1)) {
         held_give(pass->cluster, &held);
         reason = reason_plain(WAIT_RESERVED);

@@ -209,7 +209,7 @@ static void judge_reason(struct court *c, const struct plan_entry *e)
     case WAIT_RESOURCE:
     case WAIT_LABELS:
     case WAIT_NODES_DOWN:
-        if (!j->want.bundle && ledger_could_place(&c->after, j->spec))
+        if (!j->want.bundle && !j->want.bid && ledger_could_place(&c->after, j->spec))
             yard_fail(y, "%s would fit", j->want.name);
         break;
     case WAIT_QUOTA:
