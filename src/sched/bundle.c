@@ -66,11 +66,11 @@ static const struct wait_reason *place(struct bundle *b)
                                        (unsigned)b->n, spec->name ? spec->name : "", reason.text);
             return pass_reason(pass, &reason);
         }
-        b->placed[b->n_placed++] = (struct future_release){
-            .at_ms = pass->now_ms + pass_lasts(pass, spec),
-            .job = id_at(b, k),
-            .held = held_of(spec, b->crews[k].places, b->crews[k].n_places)
-        };
+        b->placed[b->n_placed++] =
+            (struct future_release){ .at_ms = pass->now_ms + pass_lasts(pass, spec),
+                                     .job = id_at(b, k),
+                                     .held =
+                                         held_of(spec, b->crews[k].places, b->crews[k].n_places) };
     }
     if (future_allows(pass->future, b->placed, b->n))
         return NULL;
@@ -111,8 +111,7 @@ static bool hopeless(const struct bundle *b)
     return false;
 }
 
-static void wait_together(struct bundle *b, const struct rank *rank,
-                          const struct wait_reason *why)
+static void wait_together(struct bundle *b, const struct rank *rank, const struct wait_reason *why)
 {
     struct pass *pass = b->pass;
     while (b->n_placed > 0)

@@ -170,8 +170,7 @@ static bool helps(struct pass *pass, size_t i, uint64_t id, const struct offers 
 {
     size_t n = pass->snapshot->n_running;
     struct arena *scratch = arena_create();
-    struct future_release *ends =
-        ARENA_ARRAY(scratch, n + pass->begun.n, struct future_release);
+    struct future_release *ends = ARENA_ARRAY(scratch, n + pass->begun.n, struct future_release);
     uint64_t last = pass->now_ms + 1;
     for (size_t k = 0; k < n; k++) {
         ends[k] = pass->ends[k];

@@ -17,7 +17,7 @@ struct entry {
 };
 struct lane { /* of one queue */
     uint32_t blocked, passed;
-    uint32_t may_pass; /* UINT32_MAX: everybody */
+    uint32_t may_pass;           /* UINT32_MAX: everybody */
     bool told[LACKS_USER_SHARE]; /* what it lacks: somebody was told a time */
 };
 

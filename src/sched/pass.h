@@ -30,12 +30,12 @@ struct pass {
     uint32_t *started;  /* of each job and those alike behind it */
     struct map *failed; /* shape -> reason */
     uint32_t depth, blocked, steps;
-    uint32_t squeezes;    /* jobs that were fitted in beside promises */
-    uint32_t evictions;   /* jobs for which others were to be ended */
-    bool leaves;          /* somebody is being ended */
-    uint64_t promised_to; /* the first that something was promised in this pass */
-    uint32_t heads;       /* jobs over a limit for which room was looked for, too */
-    bool *leaving;        /* per running job: ended by this pass too */
+    uint32_t squeezes;           /* jobs that were fitted in beside promises */
+    uint32_t evictions;          /* jobs for which others were to be ended */
+    bool leaves;                 /* somebody is being ended */
+    uint64_t promised_to;        /* the first that something was promised in this pass */
+    uint32_t heads;              /* jobs over a limit for which room was looked for, too */
+    bool *leaving;               /* per running job: ended by this pass too */
     struct future_release *ends; /* of what runs, in the order of the snapshot */
     VEC(struct future_release) begun;
     VEC(struct promise) promises;

@@ -65,12 +65,15 @@ static uint64_t first_left(const struct pass *pass, size_t i)
 
 /* ---- tasks of running jobs ---- */
 
-/* They go when their job does. */
-static uint64_t more_ends(const struct pass *pass, const struct sched_more *more)
+/* They go when their job does: that is when. ended: this pass ends it. */
+static uint64_t more_ends(const struct pass *pass, const struct sched_more *more, bool *ended)
 {
+    *ended = false;
     for (size_t i = 0; i < pass->snapshot->n_running; i++)
-        if (pass->ends[i].job == more->id)
+        if (pass->ends[i].job == more->id) {
+            *ended = pass->leaving[i];
             return pass->ends[i].at_ms;
+        }
     return pass->now_ms + pass_lasts(pass, more->spec);
 }
 
@@ -78,6 +81,8 @@ static uint64_t more_ends(const struct pass *pass, const struct sched_more *more
 static void plan_more(struct pass *pass, const struct sched_more *more, bool growth)
 {
     struct crew crew;
+    bool ended;
+    uint64_t ends_ms = more_ends(pass, more, &ended);
     crew_init_more(&crew, pass->arena, pass->cluster, more);
     if (crew.trickles != growth)
         return;
@@ -93,10 +98,8 @@ static void plan_more(struct pass *pass, const struct sched_more *more, bool gro
         }
     }
     const struct held held = held_of(more->spec, crew.places, crew.n_places);
-    const struct future_release release = {
-        .at_ms = more_ends(pass, more), .job = more->id, .held = held
-    };
-    if (crew.n_places && growth && !future_allows(pass->future, &release, 1)) {
+    const struct future_release release = { .at_ms = ends_ms, .job = more->id, .held = held };
+    if (crew.n_places && growth && (ended || !future_allows(pass->future, &release, 1))) {
         held_give(pass->cluster, &held);
         reason = reason_plain(WAIT_RESERVED);
         reason.blocker = pass->promised_to;
@@ -238,10 +241,9 @@ static void count_running(struct pass *pass)
     const struct sched_snapshot *s = pass->snapshot;
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        const struct hold_ask ask = { .job = r->id,
-                                      .queue = r->queue,
-                                      .user = r->user,
-                                      .demand = vector_of_job(r->held.spec) };
+        const struct hold_ask ask = {
+            .job = r->id, .queue = r->queue, .user = r->user, .demand = vector_of_job(r->held.spec)
+        };
         if (r->idle)
             continue;
         quota_charge(pass->quota, r->queue, r->user, &ask.demand);
@@ -266,9 +268,8 @@ static void find_ends(struct pass *pass)
     pass->ends = ARENA_ARRAY(pass->arena, s->n_running, struct future_release);
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        pass->ends[i] = (struct future_release){ .at_ms = end_of(pass, r),
-                                                 .job = r->id,
-                                                 .held = r->held };
+        pass->ends[i] =
+            (struct future_release){ .at_ms = end_of(pass, r), .job = r->id, .held = r->held };
         pass->leaves = pass->leaves || r->leaving;
     }
 }

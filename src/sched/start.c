@@ -207,8 +207,8 @@ const struct wait_reason *start_later(struct pass *pass, size_t i, uint64_t id,
     if (from == HOLD_NEVER)
         return reason;
     bool told = job_at(pass, i)->id == id && job_at(pass, i)->promised_ms;
-    bool looks = told || from == pass->now_ms ||
-                 (reason->why == WAIT_QUOTA && pass->heads++ < HEADS_MAX);
+    bool looks =
+        told || from == pass->now_ms || (reason->why == WAIT_QUOTA && pass->heads++ < HEADS_MAX);
     bool found = looks && find_time(pass, &ask, counts ? &limits : NULL, from, &promise);
     if (!found && from == pass->now_ms)
         return reason;

@@ -37,8 +37,8 @@ static size_t at_of(const struct court *c, uint64_t id)
 
 static void charge(struct court *c, const struct yard_job *j)
 {
-    EACH_ABOVE (q, c->y, j->want.queue)
-        c->used[q] += demand_of(j);
+    EACH_ABOVE(q, c->y, j->want.queue)
+    c->used[q] += demand_of(j);
     c->user[j->want.user] += demand_of(j);
 }
 
@@ -50,9 +50,9 @@ static uint32_t over_in(const struct court *c, const struct yard_job *j)
         return UINT32_MAX;
     if (c->user[j->want.user] + demand_of(j) > y->queues[j->want.queue].user_most.gpu_milli)
         return j->want.queue;
-    EACH_ABOVE (q, y, j->want.queue)
-        if (c->used[q] + demand_of(j) > y->queues[q].most.gpu_milli)
-            return q;
+    EACH_ABOVE(q, y, j->want.queue)
+    if (c->used[q] + demand_of(j) > y->queues[q].most.gpu_milli)
+        return q;
     return UINT32_MAX;
 }
 
@@ -64,9 +64,9 @@ static bool idle_now(const struct court *c, const struct yard_job *j)
 
 static bool is_above(const struct yard *y, uint32_t high, uint32_t low)
 {
-    EACH_ABOVE (q, y, low)
-        if (q == high)
-            return true;
+    EACH_ABOVE(q, y, low)
+    if (q == high)
+        return true;
     return false;
 }
 
@@ -229,11 +229,13 @@ static void judge_reason(struct court *c, const struct plan_entry *e)
 
 /* ---- who is ended ---- */
 
-static bool borrowed(const struct court *c, const struct yard_job *by, const struct yard_job *victim)
+static bool borrowed(const struct court *c, const struct yard_job *by,
+                     const struct yard_job *victim)
 {
     const struct yard *y = c->y;
     bool covered = false;
-    EACH_ABOVE (q, y, by->want.queue) {
+    EACH_ABOVE(q, y, by->want.queue)
+    {
         if (is_above(y, q, victim->want.queue))
             break;
         uint64_t sure = y->queues[q].sure.gpu_milli;
@@ -241,7 +243,8 @@ static bool borrowed(const struct court *c, const struct yard_job *by, const str
             return false;
         covered = covered || (sure && c->before[q] + demand_of(by) <= sure);
     }
-    EACH_ABOVE (q, y, victim->want.queue) {
+    EACH_ABOVE(q, y, victim->want.queue)
+    {
         if (is_above(y, q, by->want.queue))
             break;
         if (y->queues[q].sure.gpu_milli && c->used[q] <= y->queues[q].sure.gpu_milli)
@@ -266,16 +269,30 @@ static void judge_victim(struct court *c, const struct plan_entry *e)
         yard_fail(y, "%s is ended for %s, who does not wait", victim->want.name, by->want.name);
     bool lower = victim->want.queue == by->want.queue && victim->want.preemptible &&
                  victim->want.priority < by->want.priority;
-    if (by->want.capacity == CAPACITY_IDLE ||
-        !(victim->idle || lower || borrowed(c, by, victim)))
+    if (by->want.capacity == CAPACITY_IDLE || !(victim->idle || lower || borrowed(c, by, victim)))
         yard_fail(y, "%s may not be ended for %s", victim->want.name, by->want.name);
     if (by->evicted_for == victim->id)
         yard_fail(y, "%s and %s end each other", victim->want.name, by->want.name);
 }
 
-/* Those that start meanwhile and are over by then. */
-static void end_short(const struct court *c, struct ledger *l, uint64_t gone)
+static bool is_victim(const struct plan *p, uint64_t job, uint64_t by)
 {
+    const struct plan_entry *e = entry_of(p, PLAN_EVICT, job);
+    return e && e->by == by;
+}
+
+/* Those that are over by then without being ended for the job. */
+static void end_short(const struct court *c, struct ledger *l, uint64_t gone, uint64_t by)
+{
+    for (uint32_t i = 0; i < c->y->n; i++) {
+        const struct yard_job *j = &c->y->jobs[i];
+        bool leaves = j->state == YARD_LEAVING;
+        uint64_t end = leaves ? j->ends_ms : j->started_ms + yard_lasts(j);
+        if ((j->state != YARD_RUNNING && !leaves) || end > gone || is_victim(c->p, j->id, by))
+            continue;
+        for (uint32_t t = 0; t < j->n_places; t++)
+            ledger_give(l, j->spec, &j->places[t]);
+    }
     for (size_t i = 0; i < c->p->n; i++) {
         const struct plan_entry *e = &c->p->at[i];
         const struct yard_job *j = yard_by_id(c->y, e->job);
@@ -308,7 +325,7 @@ static void judge_need(struct court *c, const struct yard_job *by)
         }
         struct span span = { 0, y->now_ms + 60001 + yard_lasts(by) };
         if (spared == c->p->n) {
-            end_short(c, &l, gone);
+            end_short(c, &l, gone, by->id);
             span = (struct span){ gone, gone + yard_lasts(by) };
         }
         take_promised(c, &l, span, told);

@@ -26,10 +26,9 @@ static struct queue_spec queue_of(uint32_t parent, uint64_t most, uint64_t user_
 
 static struct hold_ask ask_of(uint64_t job, uint32_t queue, uint64_t amount, uint64_t lasts_ms)
 {
-    return (struct hold_ask){ .job = job,
-                              .queue = queue,
-                              .demand = { .gpu_milli = amount },
-                              .lasts_ms = lasts_ms };
+    return (struct hold_ask){
+        .job = job, .queue = queue, .demand = { .gpu_milli = amount }, .lasts_ms = lasts_ms
+    };
 }
 
 static void test_first_in_line(void **state)
@@ -64,7 +63,8 @@ static void test_below_one_limit(void **state)
     struct hold_ask a = ask_of(1, 1, 3, 0), big = ask_of(2, 1, 3, 10);
     hold_runs(h, &a, NOW + 10);
     hold_keep(h, &big, hold_earliest(h, &big, NOW));
-    struct hold_ask one = ask_of(3, 2, 1, 99), two = ask_of(4, 2, 2, 99), other = ask_of(5, 3, 1, 99);
+    struct hold_ask one = ask_of(3, 2, 1, 99), two = ask_of(4, 2, 2, 99),
+                    other = ask_of(5, 3, 1, 99);
     assert_int_equal(hold_blocker(h, &one), 0); /* 3 and 1 */
     assert_int_equal(hold_blocker(h, &two), 2);
     assert_int_equal(hold_blocker(h, &other), 0);

@@ -322,8 +322,8 @@ static void test_fair_users(void **state)
     yard_queue(y, QUEUE_BACKFILL, QUEUE_ROOT, 0, UINT32_MAX);
     for (uint32_t i = 0; i < 40; i++)
         YARD_JOB(y, .name = "many", .gpus = 2, .limit_ms = 10 * SEC);
-    struct yard_job *one = YARD_JOB(y, .name = "one", .at_ms = 15 * SEC, .user = 1, .gpus = 2,
-                                    .limit_ms = 10 * SEC);
+    struct yard_job *one =
+        YARD_JOB(y, .name = "one", .at_ms = 15 * SEC, .user = 1, .gpus = 2, .limit_ms = 10 * SEC);
     yard_run(y);
     assert_int_equal(one->started_ms, YARD_START + 20 * SEC);
     yard_destroy(y);
