@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Starter
 from harness import Server, native, wait_for
 
 
-def submit(server: Server, name: str, run: str, **fields: object) -> int:
+def submit(server: Server, name: str, run: str, **fields: Any) -> int:
     return server.submit(native(name, run, **fields))
 
 

@@ -81,14 +81,14 @@ struct live_job {
     struct role_tally *tally; /* per role, of this generation */
     uint32_t *up;             /* per role: tasks that run or have ended in this generation */
     VEC(struct live_agent) agents;
-    uint32_t on_board;    /* entries of its board */
-    uint32_t launch_seq;  /* highest of this generation */
-    uint32_t running;     /* tasks that run now */
-    uint32_t again;       /* tasks with .again */
-    uint32_t wants_place; /* tasks with .wants_place */
-    uint32_t turned;      /* tasks with .turned */
+    uint32_t on_board;                   /* entries of its board */
+    uint32_t launch_seq;                 /* highest of this generation */
+    uint32_t running;                    /* tasks that run now */
+    uint32_t again;                      /* tasks with .again */
+    uint32_t wants_place;                /* tasks with .wants_place */
+    uint32_t turned;                     /* tasks with .turned */
     uint32_t queue_at, user_at, located; /* queues_locate() */
-    uint32_t active;      /* position among the active ones, from 1; 0: is none */
+    uint32_t active;                     /* position among the active ones, from 1; 0: is none */
     uint32_t apart;       /* position among those asked one by one, from 1; 0: is none */
     struct line *line;    /* in which it waits; NULL: in none */
     bool waits;           /* is in the waiting list */

@@ -33,7 +33,8 @@ uint64_t queues_usage(const struct ctl *, uint32_t user, uint64_t now_ms);
 uint32_t queues_version(const struct ctl *); /* another one after each queues_make() */
 /* Writes both into the job, when the tree changed since. */
 void queues_locate(struct ctl *, struct live_job *);
-/* queues_user_count() users by position, in arena: those of the snapshot's jobs have their usage. */
+/* queues_user_count() users by position, in arena: those of the snapshot's jobs have their usage.
+ */
 const struct sched_user *queues_users(const struct ctl *, struct arena *,
                                       const struct sched_snapshot *);
 /* All nodes together, also lost and drained ones. */

@@ -163,7 +163,7 @@ static void settle_all(struct ctl *ctl)
             if (job)
                 meetings_follow(ctl, job);
         }
-    } while (arrays_settle(ctl) | after_settle(ctl));
+    } while ((int)arrays_settle(ctl) | (int)after_settle(ctl)); /* both */
     meetings_record(ctl);
 }
 

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -162,16 +163,18 @@ static const struct row rows[] = {
 static struct world world_of(const char *nodes)
 {
     struct world w = world_create(NULL, 0);
-    char zone[16], rack[16];
-    unsigned gpus, i = 0;
-    int used;
-    for (; sscanf(nodes, " %15[^/]/%15[^:]:%u%n", zone, rack, &gpus, &used) == 3; nodes += used) {
-        struct node_spec s = { .name = arena_printf(w.arena, "n%u", i++), .gpus = gpus };
-        if (*zone != '-')
-            pairs_set(&s.labels, w.arena, "zone", zone);
-        if (*rack != '-')
-            pairs_set(&s.labels, w.arena, "rack", rack);
+    unsigned i = 0;
+    while (*nodes) { /* "zone/rack:gpus" and a blank; '-' is no label */
+        size_t zone = strcspn(nodes, "/"), rack = strcspn(nodes + zone + 1, ":");
+        char *end;
+        struct node_spec s = { .name = arena_printf(w.arena, "n%u", i++) };
+        if (*nodes != '-')
+            pairs_set(&s.labels, w.arena, "zone", arena_strndup(w.arena, nodes, zone));
+        if (nodes[zone + 1] != '-')
+            pairs_set(&s.labels, w.arena, "rack", arena_strndup(w.arena, nodes + zone + 1, rack));
+        s.gpus = (uint32_t)strtoul(nodes + zone + rack + 2, &end, 10);
         cluster_put(w.cluster, &s);
+        nodes = end + strspn(end, " ");
     }
     return w;
 }
