@@ -32,6 +32,9 @@ bool order_closed(const struct order *, size_t job);
 /* Is it the first of its queue that is blocked, in a queue that promises its first a time? */
 bool order_first_blocked(const struct order *, size_t job);
 
+/* A job of the snapshot as it would rank now, under this id. */
+struct rank order_rank(const struct order *, size_t job, uint64_t id);
+bool rank_before(const struct rank *, const struct rank *); /* the first comes first */
 struct rank rank_of(const struct sched_snapshot *, const struct quota *, size_t job,
                     const struct vector *total, uint64_t now_ms);
 

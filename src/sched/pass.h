@@ -1,5 +1,6 @@
 /* One pass of the scheduler, for the files that share it: plan.c whose turn it is, start.c a job
- * that may start, claim.c room that is made by ending others. */
+ * that may start, claim.c room that is made by ending others, when.c and probe.c what is asked of
+ * it. */
 #ifndef SCHED_PASS_H
 #define SCHED_PASS_H
 
@@ -27,10 +28,11 @@ struct pass {
     uint32_t *started;  /* of each job and those alike behind it */
     struct map *failed; /* shape -> reason */
     uint32_t depth, blocked, steps;
-    uint32_t squeezes;    /* jobs that were fitted in beside promises */
-    uint32_t evictions;   /* jobs for which others were to be ended */
-    uint64_t promised_to; /* the first that something was promised in this pass */
-    bool *leaving;        /* per running job: ended by this pass too */
+    uint32_t squeezes;           /* jobs that were fitted in beside promises */
+    uint32_t evictions;          /* jobs for which others were to be ended */
+    uint64_t promised_to;        /* the first that something was promised in this pass */
+    struct future_release *ends; /* of all that runs, in the order of the snapshot */
+    bool *leaving;               /* per running job: ended by this pass too */
     struct wait_reason ahead, after;
     uint32_t in_line; /* jobs of the order that wait for room so far */
     struct waiting *waits;
@@ -40,6 +42,15 @@ struct pass {
         size_t n, cap;
     } entries, others; /* others: EVICT and RESERVE */
 };
+
+/* A pass step by step. Between two turns others may look at it. */
+void pass_open(struct pass *, const struct sched_snapshot *, uint64_t now_ms, struct arena *);
+bool pass_next(struct pass *, size_t *job, struct rank *); /* whose turn it is */
+void pass_turn(struct pass *, size_t job, const struct rank *);
+struct plan pass_entries(struct pass *); /* all turns are over */
+void pass_close(struct pass *);
+/* NULL: the queue and the user may have what the job asks. */
+const struct wait_reason *pass_over_quota(struct pass *, size_t job);
 
 static inline const struct sched_job *job_at(const struct pass *pass, size_t i)
 {
@@ -54,7 +65,15 @@ struct wait_reason *pass_reason(struct pass *, const struct wait_reason *);
 /* Does the job run on capacity that nobody was sure of, so that its queue does not count it? */
 bool start_idle(const struct pass *, size_t job);
 
-/* Places the job beside everything that is promised, as `id`. NULL: it starts. Else why not. */
+struct seated { /* a job on places that it may have now; the cluster holds them */
+    struct future_release release;
+    struct task_place *places;
+    uint32_t n_places;
+};
+/* Places for the job beside everything that is promised. Else why not, and nothing is taken. */
+const struct wait_reason *start_seat(struct pass *, const struct job_spec *, uint64_t id,
+                                     struct seated *);
+/* The same, and it starts, as `id`. NULL: it does. Else why not. */
 const struct wait_reason *start_job(struct pass *, size_t job, uint64_t id);
 /* It cannot start now: keeps room for it from the earliest time on. Its reason, with that time. */
 const struct wait_reason *start_later(struct pass *, size_t job, uint64_t id,

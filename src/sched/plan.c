@@ -117,8 +117,7 @@ static void plan_more(struct pass *pass, const struct sched_more *more, bool gro
 
 /* ---- waiting jobs ---- */
 
-/* NULL: the queue and the user may have what the job asks. */
-static const struct wait_reason *over_quota(struct pass *pass, size_t i)
+const struct wait_reason *pass_over_quota(struct pass *pass, size_t i)
 {
     const struct sched_job *job = job_at(pass, i);
     const struct vector demand = vector_of_job(job->spec);
@@ -216,8 +215,8 @@ static void plan_bundle(struct pass *pass, size_t at, const struct rank *rank)
             jobs[n++] = i;
     const struct wait_reason *why = &pass->ahead;
     for (size_t k = 0; k < n; k++)
-        if (over_quota(pass, jobs[k]))
-            why = over_quota(pass, jobs[k]);
+        if (pass_over_quota(pass, jobs[k]))
+            why = pass_over_quota(pass, jobs[k]);
     bool all = n == s->jobs[at].bundle_size && pass->blocked < pass->depth;
     if (all && why == &pass->ahead)
         why = place_bundle(pass, jobs, n);
@@ -231,7 +230,7 @@ static void plan_bundle(struct pass *pass, size_t at, const struct rank *rank)
     pass->blocked++;
 }
 
-static void plan_job(struct pass *pass, size_t i, const struct rank *rank)
+void pass_turn(struct pass *pass, size_t i, const struct rank *rank)
 {
     if (job_at(pass, i)->bundle) {
         plan_bundle(pass, i, rank);
@@ -241,7 +240,7 @@ static void plan_job(struct pass *pass, size_t i, const struct rank *rank)
         keep_waiting(pass, i, &pass->ahead);
         return;
     }
-    const struct wait_reason *why = over_quota(pass, i);
+    const struct wait_reason *why = pass_over_quota(pass, i);
     bool over = why != NULL;
     if (!why)
         why = start_job(pass, i, rank->id);
@@ -315,12 +314,14 @@ static void make_future(struct pass *pass)
         else if (!r->ends_ms)
             ends[i].at_ms = began + pass_usual(pass);
     }
+    pass->ends = ends;
     pass->future = future_create(pass->cluster, pass->now_ms, ends, s->n_running, pass->arena);
 }
 
-static void pass_begin(struct pass *pass)
+void pass_open(struct pass *pass, const struct sched_snapshot *s, uint64_t now_ms,
+               struct arena *arena)
 {
-    const struct sched_snapshot *s = pass->snapshot;
+    *pass = (struct pass){ .snapshot = s, .now_ms = now_ms, .arena = arena };
     pass->cluster = cluster_clone(s->cluster);
     cluster_expire_blocks(pass->cluster, pass->now_ms);
     pass->failed = map_create();
@@ -336,10 +337,22 @@ static void pass_begin(struct pass *pass)
     count_running(pass);
     make_future(pass);
     pass->order = order_create(pass->arena, s, pass->quota, &pass->total, pass->now_ms);
+    claim_prices(pass);
+    for (size_t k = 0; k < s->n_more; k++)
+        plan_more(pass, &s->more[k], false);
 }
 
-static struct plan pass_end(struct pass *pass)
+bool pass_next(struct pass *pass, size_t *job, struct rank *rank)
 {
+    return order_next(pass->order, job, rank);
+}
+
+struct plan pass_entries(struct pass *pass)
+{
+    for (size_t k = 0; k < pass->snapshot->n_more; k++)
+        plan_more(pass, &pass->snapshot->more[k], true);
+    for (size_t k = 0; k < pass->snapshot->n_jobs; k++)
+        held_back(pass, k);
     for (size_t i = 0; i < pass->n_waits; i++) {
         struct plan_entry *e = pass_entry(pass);
         e->kind = PLAN_WAIT;
@@ -349,28 +362,27 @@ static struct plan pass_end(struct pass *pass)
     }
     for (size_t i = 0; i < pass->others.n; i++)
         *pass_entry(pass) = pass->others.at[i];
+    return (struct plan){ .at = pass->entries.at, .n = pass->entries.n };
+}
+
+void pass_close(struct pass *pass)
+{
     map_destroy(pass->failed);
     future_destroy(pass->future);
     cluster_destroy(pass->cluster);
-    return (struct plan){ .at = pass->entries.at, .n = pass->entries.n };
 }
 
 struct plan sched_plan(const struct sched_snapshot *snapshot, uint64_t now_ms, struct arena *arena)
 {
-    struct pass pass = { .snapshot = snapshot, .now_ms = now_ms, .arena = arena };
+    struct pass pass;
     struct rank rank;
     size_t i;
-    pass_begin(&pass);
-    claim_prices(&pass);
-    for (size_t k = 0; k < snapshot->n_more; k++)
-        plan_more(&pass, &snapshot->more[k], false);
-    while (order_next(pass.order, &i, &rank))
-        plan_job(&pass, i, &rank);
-    for (size_t k = 0; k < snapshot->n_more; k++)
-        plan_more(&pass, &snapshot->more[k], true);
-    for (size_t k = 0; k < snapshot->n_jobs; k++)
-        held_back(&pass, k);
-    return pass_end(&pass);
+    pass_open(&pass, snapshot, now_ms, arena);
+    while (pass_next(&pass, &i, &rank))
+        pass_turn(&pass, i, &rank);
+    struct plan plan = pass_entries(&pass);
+    pass_close(&pass);
+    return plan;
 }
 
 struct plan_entry sched_try(const struct cluster *cluster, const struct sched_job *job,

@@ -33,7 +33,7 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     uint32_t queue;   /* QUOTA, USER */
     uint64_t blocker; /* RESERVED, AHEAD: whose turn it is; 0: nobody's */
     uint64_t until_ms;
-    uint64_t at_ms;   /* it starts by then as far as limits of run time say; 0: not known */
+    uint64_t at_ms; /* it starts by then as far as limits of run time say; 0: not known */
     const char *level, *domain; /* TOPOLOGY: "rack", "r3"; the domain is "" when none is named */
     const char *text;           /* one line for people */
 };
