@@ -113,7 +113,7 @@ static struct text_node *unfit_tree(struct explain *e)
 static bool is_refusal(enum wait_why why)
 {
     return why == WAIT_RESOURCE || why == WAIT_PORTS || why == WAIT_LABELS ||
-           why == WAIT_NODES_DOWN || why == WAIT_EVICTING;
+           why == WAIT_NODES_DOWN || why == WAIT_EVICTING || why == WAIT_TOPOLOGY;
 }
 
 static void add_reason(struct explain *e, const struct wait_reason *r, struct explain_view *view)
@@ -123,6 +123,8 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
     view->why = reason_word(r->why);
     view->resource = r->resource;
     view->role = r->role;
+    view->level = r->level;
+    view->domain = r->domain;
     view->node = r->node;
     view->need = r->need;
     view->best = r->best;

@@ -8,6 +8,7 @@ static const char *const words[] = {
     [WAIT_AHEAD] = "ahead",           [WAIT_TIME] = "time",         [WAIT_AFTER] = "after",
     [WAIT_NODES_DOWN] = "nodes_down", [WAIT_QUOTA] = "quota",       [WAIT_USER] = "user",
     [WAIT_RESERVED] = "reserved",     [WAIT_EVICTING] = "evicting", [WAIT_PENDING] = "pending",
+    [WAIT_TOPOLOGY] = "topology",
 };
 
 const char *reason_word(enum wait_why why)

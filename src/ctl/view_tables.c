@@ -230,9 +230,11 @@ static const struct row explain_rows[] = {
     ROW(explain_view, queue, TEXT, 0, ""),
     ROW(explain_view, reason, TEXT, 0, "one sentence"),
     ROW(explain_view, why, TEXT, 0,
-        "resource ports labels ahead time after array nodes_down quota user reserved evicting "
-        "pending"),
+        "resource ports labels topology ahead time after array nodes_down quota user reserved "
+        "evicting pending"),
     ROW(explain_view, resource, TEXT, 0, "that is short"),
+    ROW(explain_view, level, TEXT, 0, "of the topology that has to hold all"),
+    ROW(explain_view, domain, TEXT, 0, "of that level which comes closest"),
     ROW(explain_view, role, TEXT, 0, "whose tasks do not fit"),
     ROW(explain_view, need, COUNT, 0, "per task (milli or bytes)"),
     ROW(explain_view, best, COUNT, 0, "free on the node that comes closest, or left of a share"),

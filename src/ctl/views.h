@@ -69,7 +69,8 @@ struct submitted_view {
     struct text_node *warnings, *places, *explain;
 };
 struct explain_view {
-    const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node, *how;
+    const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node, *how, *level,
+        *domain;
     uint64_t array;
     bool has_index;
     int64_t index;

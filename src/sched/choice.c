@@ -134,13 +134,13 @@ static void set_price(struct ask *ask, const struct shelf *shelf, struct grade *
 }
 
 static struct grade rank_of(struct ask *ask, struct shelf *shelf, uint32_t node,
-                           const struct grade *best)
+                            const struct grade *best)
 {
     struct grade here = { .units = bound(ask, shelf),
-                         .gpu = shelf->gpu,
-                         .cpu = shelf->cpu,
-                         .memory = shelf->memory,
-                         .node = node };
+                          .gpu = shelf->gpu,
+                          .cpu = shelf->cpu,
+                          .memory = shelf->memory,
+                          .node = node };
     if (ask->priced && here.units && here.units >= best->units)
         set_price(ask, shelf, &here);
     return here;

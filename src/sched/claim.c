@@ -13,16 +13,6 @@
 #define CLAIMS_MAX    8u     /* jobs of a pass for which others are ended */
 #define WORTH_WAITING 30000u /* ms: who starts that soon anyway ends nobody */
 
-bool start_idle(const struct pass *pass, size_t i)
-{
-    const struct sched_job *job = job_at(pass, i);
-    if (job->spec->capacity != CAPACITY_ANY)
-        return job->spec->capacity == CAPACITY_IDLE;
-    const struct vector demand = vector_of_job(job->spec);
-    enum quota_answer answer = quota_ask(pass->quota, job->queue, job->user, &demand).answer;
-    return answer == QUOTA_MOST || answer == QUOTA_USER;
-}
-
 static bool is_lower(const struct sched_job *job, const struct sched_running *r)
 {
     return r->queue == job->queue && r->held.spec->preemptible &&
@@ -45,6 +35,11 @@ static enum evict_class class_of(struct pass *pass, const struct sched_job *job,
     return is_lower(job, r) ? EVICT_LOWER : EVICT_CLASSES;
 }
 
+static uint64_t gone_by(const struct pass *pass, const struct sched_running *r)
+{
+    return pass->now_ms + r->held.spec->limits.grace_ms + 1;
+}
+
 struct offer { /* a running job and what it is offered as */
     const struct sched_running *running;
     size_t at;
@@ -59,14 +54,18 @@ static int youngest_first(const void *a, const void *b)
     return x->id > y->id ? -1 : x->id < y->id;
 }
 
+/* Without those that reach their limit before they would be gone. */
 static struct offer *all_by_age(struct pass *pass, size_t *n)
 {
     const struct sched_snapshot *s = pass->snapshot;
     struct offer *offers = ARENA_ARRAY(pass->arena, s->n_running, struct offer);
     *n = 0;
-    for (size_t i = 0; i < s->n_running; i++)
-        if (!s->running[i].leaving && !pass->leaving[i])
-            offers[(*n)++] = (struct offer){ .running = &s->running[i], .at = i };
+    for (size_t i = 0; i < s->n_running; i++) {
+        const struct sched_running *r = &s->running[i];
+        bool soon = r->ends_ms && r->ends_ms <= gone_by(pass, r);
+        if (!r->leaving && !pass->leaving[i] && !soon)
+            offers[(*n)++] = (struct offer){ .running = r, .at = i };
+    }
     if (*n)
         qsort(offers, *n, sizeof *offers, youngest_first);
     return offers;
@@ -104,45 +103,140 @@ static struct evict_candidate *candidates_of(struct pass *pass, const struct sch
 static void end_for(struct pass *pass, const struct offer *offer, uint64_t by)
 {
     const struct sched_running *r = offer->running;
-    uint64_t gone = pass->now_ms + r->held.spec->limits.grace_ms + 1;
-    pass->leaving[offer->at] = true;
+    uint64_t gone = gone_by(pass, r);
+    pass->leaving[offer->at] = pass->leaves = true;
     future_end(pass->future, r->id, gone);
+    if (gone < pass->ends[offer->at].at_ms)
+        pass->ends[offer->at].at_ms = gone;
     *pass_later(pass) =
         (struct plan_entry){ .kind = PLAN_EVICT, .job = r->id, .by = by, .at_ms = gone };
 }
 
-static bool starts_soon(struct pass *pass, const struct sched_job *job, uint64_t id)
+/* When it would start with nobody ended for it. */
+static uint64_t starts_anyway(struct pass *pass, const struct sched_job *job, uint64_t id)
 {
     const struct future_ask ask = { .job = id,
                                     .spec = job->spec,
                                     .lasts_ms = pass_lasts(pass, job->spec) };
     struct promise promise;
-    return future_earliest(pass->future, &ask, &promise) &&
-           promise.at_ms <= pass->now_ms + WORTH_WAITING;
+    return future_earliest(pass->future, &ask, &promise) ? promise.at_ms : FUTURE_NEVER;
+}
+
+/* What the claimants so far are about to start counts, so that two do not claim the same share. */
+static void count_claimants(struct pass *pass, bool in)
+{
+    for (size_t k = 0; k < pass->claimants.n; k++) {
+        const struct sched_job *job = job_at(pass, pass->claimants.at[k]);
+        const struct vector demand = vector_of_job(job->spec);
+        if (in)
+            quota_charge(pass->quota, job->queue, job->user, &demand);
+        else
+            quota_refund(pass->quota, job->queue, job->user, &demand);
+    }
+}
+
+/* Room that is promised to others while the job would run does not help it. */
+static struct cluster *beside_promises(struct pass *pass, const struct sched_job *job,
+                                       const struct evict_candidate *candidates, size_t n)
+{
+    struct cluster *c = cluster_clone(pass->cluster);
+    uint64_t until = pass->now_ms + 1 + pass_lasts(pass, job->spec), grace = 0;
+    for (size_t k = 0; k < n; k++) {
+        uint64_t one = candidates[k].held.spec->limits.grace_ms;
+        grace = one > grace ? one : grace;
+    }
+    for (size_t k = 0; k < pass->promises.n; k++) {
+        const struct promise *p = &pass->promises.at[k];
+        const struct held held = held_of(p->spec, p->places, p->n_places);
+        if (p->at_ms < until + grace)
+            held_take(c, &held); /* where it is free already */
+    }
+    return c;
+}
+
+struct offers {
+    const struct offer *at;
+    const struct evict_candidate *candidates; /* the same */
+    size_t n;
+    bool *victims; /* per running job */
+    uint64_t anyway_ms;
+};
+
+/* With the victims gone, does it start then, whatever else was promised in this pass, and sooner
+ * than it would anyway? */
+static bool helps(struct pass *pass, size_t i, uint64_t id, const struct offers *offers)
+{
+    size_t n = pass->snapshot->n_running;
+    struct arena *scratch = arena_create();
+    struct future_release *ends = ARENA_ARRAY(scratch, n + pass->begun.n, struct future_release);
+    uint64_t last = pass->now_ms + 1;
+    for (size_t k = 0; k < n; k++) {
+        ends[k] = pass->ends[k];
+        uint64_t gone = gone_by(pass, &pass->snapshot->running[k]);
+        if (!offers->victims[k])
+            continue;
+        ends[k].at_ms = gone < ends[k].at_ms ? gone : ends[k].at_ms;
+        last = ends[k].at_ms > last ? ends[k].at_ms : last;
+    }
+    for (size_t k = 0; k < pass->begun.n; k++)
+        ends[n + k] = pass->begun.at[k];
+    struct future *then =
+        future_create(pass->cluster, pass->now_ms, ends, n + pass->begun.n, scratch);
+    bool kept = true;
+    for (size_t k = 0; k < pass->promises.n && kept; k++)
+        kept = future_reserve(then, &pass->promises.at[k]);
+    const struct hold_ask limits = start_ask(pass, i, id);
+    const struct future_ask ask = { .job = id,
+                                    .spec = job_at(pass, i)->spec,
+                                    .lasts_ms = limits.lasts_ms };
+    struct promise promise;
+    kept = kept && future_earliest(then, &ask, &promise) && promise.at_ms <= last &&
+           promise.at_ms < offers->anyway_ms &&
+           hold_earliest(pass->holds, &limits, promise.at_ms) == promise.at_ms;
+    future_destroy(then);
+    arena_destroy(scratch);
+    return kept;
+}
+
+static bool end_those(struct pass *pass, size_t i, uint64_t id, struct offers *offers)
+{
+    const struct evict_candidate *candidates = offers->candidates;
+    struct cluster *room = beside_promises(pass, job_at(pass, i), candidates, offers->n);
+    const struct evict_ask ask = { .cluster = room,
+                                   .spec = job_at(pass, i)->spec,
+                                   .candidates = candidates,
+                                   .n = offers->n,
+                                   .now_ms = pass->now_ms };
+    struct evict_choice choice;
+    offers->victims = ARENA_ARRAY(pass->arena, pass->snapshot->n_running, bool);
+    bool chosen = evict_choose(&ask, pass->arena, &choice);
+    cluster_destroy(room);
+    for (size_t k = 0; chosen && k < choice.n; k++)
+        offers->victims[offers->at[choice.victims[k] - candidates].at] = true;
+    if (!chosen || !helps(pass, i, id, offers))
+        return false;
+    for (size_t k = 0; k < choice.n; k++)
+        end_for(pass, &offers->at[choice.victims[k] - candidates], id);
+    return true;
 }
 
 bool claim_room(struct pass *pass, size_t i, uint64_t id)
 {
-    const struct sched_job *job = job_at(pass, i);
     size_t n;
     if (start_idle(pass, i) || pass->evictions >= CLAIMS_MAX)
         return false;
     struct offer *offers = all_by_age(pass, &n);
-    struct evict_candidate *candidates = candidates_of(pass, job, offers, &n);
-    if (n == 0 || starts_soon(pass, job, id))
+    count_claimants(pass, true);
+    struct evict_candidate *candidates = candidates_of(pass, job_at(pass, i), offers, &n);
+    count_claimants(pass, false);
+    if (n == 0)
         return false;
-    const struct evict_ask ask = { .cluster = pass->cluster,
-                                   .spec = job->spec,
-                                   .candidates = candidates,
-                                   .n = n,
-                                   .now_ms = pass->now_ms };
-    struct evict_choice choice;
+    struct offers all = { .at = offers, .candidates = candidates, .n = n };
+    all.anyway_ms = starts_anyway(pass, job_at(pass, i), id);
+    if (all.anyway_ms <= pass->now_ms + WORTH_WAITING)
+        return false;
     pass->evictions++;
-    if (!evict_choose(&ask, pass->arena, &choice))
-        return false;
-    for (size_t k = 0; k < choice.n; k++)
-        end_for(pass, &offers[choice.victims[k] - candidates], id);
-    return true;
+    return end_those(pass, i, id, &all);
 }
 
 void claim_prices(struct pass *pass)

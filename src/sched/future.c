@@ -499,6 +499,7 @@ bool future_earliest(struct future *f, const struct future_ask *ask, struct prom
     p->at_ms = p->ends_ms = FUTURE_NEVER;
     tally_init(&tally, scratch, f->marks[0].cluster, ask->spec);
     uint64_t from = certainly_not_before(f, &tally);
+    from = from > ask->from_ms ? from : ask->from_ms;
     if (from != FUTURE_NEVER) {
         k.skipped = ARENA_ARRAY(scratch, f->n + 2 * f->n_bookings + 1, uint64_t);
         sweep_begin(&k.sweep, f, ask, &tally, from);

@@ -20,6 +20,7 @@ struct future_ask {
     uint64_t job;
     const struct job_spec *spec;
     uint64_t lasts_ms; /* it runs at most so long; FUTURE_NEVER: no end is known */
+    uint64_t from_ms;  /* future_earliest(): not before; 0: from now on */
 };
 enum future_why {
     FUTURE_FITS,

@@ -17,7 +17,8 @@ struct entry {
 };
 struct lane { /* of one queue */
     uint32_t blocked, passed;
-    uint32_t may_pass; /* UINT32_MAX: everybody */
+    uint32_t may_pass;           /* UINT32_MAX: everybody */
+    bool told[LACKS_USER_SHARE]; /* what it lacks: somebody was told a time */
 };
 
 struct order {
@@ -29,6 +30,7 @@ struct order {
     size_t n;
     uint64_t *ids; /* per job: who stands for it now */
     struct lane *lanes;
+    bool *told; /* per user */
 };
 
 static uint64_t waited(uint64_t id, uint64_t now_ms)
@@ -58,10 +60,14 @@ static struct rank rank_as(const struct order *o, size_t position, uint64_t id)
     const struct vector demand = vector_of_job(job->spec);
     const struct quota_look look = quota_ask(o->quota, job->queue, job->user, &demand);
     enum queue_strategy strategy = strategy_of(o->s, job->queue);
-    struct rank r = { .claims = job->claims,
-                      .sure = look.answer == QUOTA_SURE,
+    bool over = look.answer == QUOTA_MOST || look.answer == QUOTA_USER;
+    bool idle = job->spec->capacity == CAPACITY_ANY ? over : job->spec->capacity == CAPACITY_IDLE;
+    bool first = id == job->id; /* what it was told and what it claims is not for those behind it */
+    struct rank r = { .claims = first && job->claims,
+                      .sure = look.answer == QUOTA_SURE && !idle,
+                      .idle = idle,
                       .priority = priority_of(o->s, job, id, o->now_ms),
-                      .promised_ms = job->promised_ms ? job->promised_ms : UINT64_MAX,
+                      .promised_ms = first && job->promised_ms ? job->promised_ms : UINT64_MAX,
                       .load = quota_load(o->quota, job->queue, &o->total),
                       .id = id };
     if (job->user < o->s->n_users && strategy == QUEUE_BACKFILL)
@@ -89,6 +95,8 @@ static int compare(const struct rank *x, const struct rank *y)
         return x->claims ? -1 : 1;
     if (x->sure != y->sure)
         return x->sure ? -1 : 1;
+    if (x->idle != y->idle)
+        return y->idle ? -1 : 1;
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
     if (x->promised_ms != y->promised_ms)
@@ -162,6 +170,7 @@ struct order *order_create(struct arena *arena, const struct sched_snapshot *s, 
     o->heap = ARENA_ARRAY(arena, s->n_jobs, struct entry);
     o->ids = ARENA_ARRAY(arena, s->n_jobs, uint64_t);
     o->lanes = ARENA_ARRAY(arena, s->n_queues + 1, struct lane);
+    o->told = ARENA_ARRAY(arena, s->n_users + 1, bool);
     for (size_t i = 0; i < s->n_queues; i++)
         o->lanes[i].may_pass = UINT32_MAX;
     o->lanes[s->n_queues].may_pass = UINT32_MAX;
@@ -235,8 +244,24 @@ bool order_closed(const struct order *o, size_t job)
     return lane->blocked > 0 && lane->may_pass != UINT32_MAX && lane->passed >= lane->may_pass;
 }
 
-bool order_first_blocked(const struct order *o, size_t job)
+static bool *told(const struct order *o, size_t job, enum order_lack lack)
 {
-    return lane_of(o, job)->blocked == 0 &&
-           strategy_of(o->s, o->s->jobs[job].queue) != QUEUE_ROUND_ROBIN;
+    uint32_t user = o->s->jobs[job].user;
+    if (lack == LACKS_USER_SHARE)
+        return &o->told[user < o->s->n_users ? user : o->s->n_users];
+    return &lane_of(o, job)->told[lack];
+}
+
+bool order_first_blocked(const struct order *o, size_t job, const struct rank *rank,
+                         enum order_lack lack)
+{
+    enum queue_strategy strategy = strategy_of(o->s, o->s->jobs[job].queue);
+    bool passed = strategy == QUEUE_ROUND_ROBIN ||
+                  (strategy == QUEUE_INTELLIGENT && rank->priority < PRIORITY_FIFO);
+    return !passed && !*told(o, job, lack);
+}
+
+void order_told(struct order *o, size_t job, enum order_lack lack)
+{
+    *told(o, job, lack) = true;
 }

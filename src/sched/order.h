@@ -9,6 +9,7 @@
 struct rank {
     bool claims;          /* others were ended for it */
     bool sure;            /* its queue is sure of what it asks */
+    bool idle;            /* it would start on capacity that nobody is sure of, and comes after */
     uint32_t priority;    /* 1 to 9; of an intelligent queue raised by waiting */
     uint64_t promised_ms; /* the earlier the better; UINT64_MAX: nothing was promised */
     uint64_t load;        /* of its queue: quota_load() */
@@ -29,8 +30,12 @@ void order_again(struct order *, size_t job, uint64_t id);
 void order_blocked(struct order *, size_t job, const struct rank *);
 /* May nobody of the job's queue start any more in this pass? */
 bool order_closed(const struct order *, size_t job);
-/* Is it the first of its queue that is blocked, in a queue that promises its first a time? */
-bool order_first_blocked(const struct order *, size_t job);
+/* A blocked job is told a time when it is the first of its queue that lacks this (of its user, when
+ * that is over its limit): who lacks room must not wait behind those who are over a limit. Not in
+ * round robin, where everybody passes. */
+enum order_lack { LACKS_ROOM, LACKS_SHARE, LACKS_USER_SHARE };
+bool order_first_blocked(const struct order *, size_t job, const struct rank *, enum order_lack);
+void order_told(struct order *, size_t job, enum order_lack);
 
 /* A job of the snapshot as it would rank now, under this id. */
 struct rank order_rank(const struct order *, size_t job, uint64_t id);

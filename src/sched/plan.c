@@ -6,6 +6,7 @@
  * earliest time that it fits, and nothing that starts after it in the pass may delay that. */
 #include "sched/plan.h"
 
+#include "base/err.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
 #include "sched/pass.h"
@@ -15,6 +16,7 @@
 
 #define DEPTH_DEFAULT 256u
 #define PASS_STEPS    131072u /* of exhaustive search, for all jobs of a pass together */
+#define PROMISES_MAX  32u     /* up to here those that were told a time before are told one again */
 
 static struct plan_entry *add_to(struct pass *pass, struct entries *list)
 {
@@ -45,18 +47,9 @@ struct wait_reason *pass_reason(struct pass *pass, const struct wait_reason *rea
     return kept;
 }
 
-static void add_wait(struct pass *pass, uint64_t job, const struct wait_reason *reason,
-                     uint32_t ahead)
+void pass_wait(struct pass *pass, uint64_t job, const struct wait_reason *reason, uint32_t ahead)
 {
     pass->waits[pass->n_waits++] = (struct waiting){ .job = job, .reason = reason, .ahead = ahead };
-}
-
-static void add_placed(struct pass *pass, enum plan_kind kind, uint64_t job,
-                       const struct crew *crew)
-{
-    *pass_entry(pass) = (struct plan_entry){
-        .kind = kind, .job = job, .tasks = crew->places, .n_tasks = crew->n_places
-    };
 }
 
 /* How many of the job and those alike behind it still wait; the id of the first of them. */
@@ -70,18 +63,26 @@ static uint64_t first_left(const struct pass *pass, size_t i)
     return started ? job_at(pass, i)->alike[started - 1] : job_at(pass, i)->id;
 }
 
-static void charge(struct pass *pass, const struct sched_job *job)
-{
-    struct vector demand = vector_of_job(job->spec);
-    quota_charge(pass->quota, job->queue, job->user, &demand);
-}
-
 /* ---- tasks of running jobs ---- */
+
+/* They go when their job does: that is when. ended: this pass ends it. */
+static uint64_t more_ends(const struct pass *pass, const struct sched_more *more, bool *ended)
+{
+    *ended = false;
+    for (size_t i = 0; i < pass->snapshot->n_running; i++)
+        if (pass->ends[i].job == more->id) {
+            *ended = pass->leaving[i];
+            return pass->ends[i].at_ms;
+        }
+    return pass->now_ms + pass_lasts(pass, more->spec);
+}
 
 /* What a job cannot go on without comes first; what it grows by, after all that wait. */
 static void plan_more(struct pass *pass, const struct sched_more *more, bool growth)
 {
     struct crew crew;
+    bool ended;
+    uint64_t ends_ms = more_ends(pass, more, &ended);
     crew_init_more(&crew, pass->arena, pass->cluster, more);
     if (crew.trickles != growth)
         return;
@@ -97,44 +98,35 @@ static void plan_more(struct pass *pass, const struct sched_more *more, bool gro
         }
     }
     const struct held held = held_of(more->spec, crew.places, crew.n_places);
-    const struct future_release release = { .at_ms = pass->now_ms + pass_lasts(pass, more->spec),
-                                            .job = more->id,
-                                            .held = held };
-    if (crew.n_places && growth && !future_allows(pass->future, &release, 1)) {
+    const struct future_release release = { .at_ms = ends_ms, .job = more->id, .held = held };
+    if (crew.n_places && growth && (ended || !future_allows(pass->future, &release, 1))) {
         held_give(pass->cluster, &held);
         reason = reason_plain(WAIT_RESERVED);
         reason.blocker = pass->promised_to;
         crew.n_places = 0;
     }
     if (crew.n_places == 0) {
-        add_wait(pass, more->id, pass_reason(pass, &reason), 0);
+        pass_wait(pass, more->id, pass_reason(pass, &reason), 0);
         return;
     }
-    future_admit(pass->future, &release);
-    add_placed(pass, PLAN_MORE, more->id, &crew);
-    pass->entries.at[pass->entries.n - 1].reason = reason;
+    pass_admit(pass, &release);
+    *pass_entry(pass) = (struct plan_entry){ .kind = PLAN_MORE,
+                                             .job = more->id,
+                                             .tasks = crew.places,
+                                             .n_tasks = crew.n_places,
+                                             .reason = reason };
 }
 
 /* ---- waiting jobs ---- */
 
-const struct wait_reason *pass_over_quota(struct pass *pass, size_t i)
+void pass_started(struct pass *pass, size_t i)
 {
     const struct sched_job *job = job_at(pass, i);
-    const struct vector demand = vector_of_job(job->spec);
-    if (start_idle(pass, i))
-        return NULL; /* not counted there */
-    struct quota_look look = quota_ask(pass->quota, job->queue, job->user, &demand);
-    if (look.answer == QUOTA_SURE || look.answer == QUOTA_BORROWED)
-        return NULL;
-    const struct wait_reason reason =
-        reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &demand);
-    return pass_reason(pass, &reason);
-}
-
-static void start(struct pass *pass, size_t i)
-{
-    if (!start_idle(pass, i))
-        charge(pass, job_at(pass, i));
+    const struct hold_ask ask = start_ask(pass, i, first_left(pass, i));
+    if (!start_idle(pass, i)) {
+        quota_charge(pass->quota, job->queue, job->user, &ask.demand);
+        hold_runs(pass->holds, &ask, pass->now_ms + ask.lasts_ms);
+    }
     pass->started[i]++;
     if (left(pass, i) > 0)
         order_again(pass->order, i, first_left(pass, i));
@@ -142,136 +134,90 @@ static void start(struct pass *pass, size_t i)
 
 static void keep_waiting(struct pass *pass, size_t i, const struct wait_reason *reason)
 {
-    add_wait(pass, first_left(pass, i), reason, pass->in_line);
+    pass_wait(pass, first_left(pass, i), reason, pass->in_line);
     pass->in_line += left(pass, i);
 }
 
-static void blocked(struct pass *pass, size_t i, const struct rank *rank,
-                    const struct wait_reason *reason)
+void pass_blocked(struct pass *pass, size_t i, const struct rank *rank,
+                  const struct wait_reason *reason)
 {
     order_blocked(pass->order, i, rank);
     pass->blocked++;
     keep_waiting(pass, i, reason);
 }
 
-static void give_back(struct pass *pass, const struct future_release *placed, size_t n)
+/* What it lacks decides who else is told a time beside it. */
+static enum order_lack lack_of(const struct wait_reason *why, bool over)
 {
-    for (size_t k = 0; k < n; k++)
-        held_give(pass->cluster, &placed[k].held);
+    if (!over)
+        return LACKS_ROOM;
+    return why->why == WAIT_USER ? LACKS_USER_SHARE : LACKS_SHARE;
 }
 
-/* Places for all jobs of the bundle, or none. */
-static const struct wait_reason *place_bundle(struct pass *pass, const size_t *jobs, size_t n)
+static const struct wait_reason *say_evicting(struct pass *pass, const struct wait_reason *why)
 {
-    struct crew *crews = ARENA_ARRAY(pass->arena, n, struct crew);
-    struct future_release *placed = ARENA_ARRAY(pass->arena, n, struct future_release);
-    for (size_t k = 0; k < n; k++) {
-        const struct job_spec *spec = job_at(pass, jobs[k])->spec;
-        crew_init(&crews[k], pass->arena, pass->cluster, spec);
-        crews[k].steps = &pass->steps;
-        enum gang_answer answer = gang_place(&crews[k]);
-        placed[k] = (struct future_release){ .at_ms = pass->now_ms + pass_lasts(pass, spec),
-                                             .job = job_at(pass, jobs[k])->id };
-        if (answer == GANG_PLACED) {
-            placed[k].held = held_of(spec, crews[k].places, crews[k].n_places);
-            continue;
-        }
-        struct wait_reason reason = reason_now(&crews[k], answer);
-        reason.text = arena_printf(pass->arena, "%u jobs start together; %s: %s", (unsigned)n,
-                                   spec->name ? spec->name : "", reason.text);
-        give_back(pass, placed, k);
-        return pass_reason(pass, &reason);
-    }
-    if (!future_allows(pass->future, placed, n)) {
-        struct wait_reason reason = reason_plain(WAIT_RESERVED);
-        reason.blocker = pass->promised_to;
-        give_back(pass, placed, n);
-        return pass_reason(pass, &reason);
-    }
-    for (size_t k = 0; k < n; k++) {
-        future_admit(pass->future, &placed[k]);
-        add_placed(pass, PLAN_ADMIT, placed[k].job, &crews[k]);
-        start(pass, jobs[k]);
-    }
-    return NULL;
+    struct wait_reason *evicting = pass_reason(pass, why);
+    evicting->why = WAIT_EVICTING;
+    evicting->text = arena_printf(pass->arena, "others are being ended for it; %s", why->text);
+    return evicting;
 }
 
-/* Is it counted out by now: started or made to wait with another one of its bundle? */
-static bool bundle_over(const struct pass *pass, size_t i)
+/* It stays blocked: who makes room for it, and when it starts. */
+static const struct wait_reason *provide(struct pass *pass, size_t i, const struct rank *rank,
+                                         const struct wait_reason *why, bool over)
 {
-    return pass->started[i] > 0;
-}
-
-/* All of them at the turn of the first. */
-static void plan_bundle(struct pass *pass, size_t at, const struct rank *rank)
-{
-    const struct sched_snapshot *s = pass->snapshot;
-    size_t *jobs = ARENA_ARRAY(pass->arena, s->n_jobs, size_t), n = 0;
-    if (bundle_over(pass, at))
-        return;
-    jobs[n++] = at;
-    for (size_t i = 0; i < s->n_jobs; i++)
-        if (i != at && s->jobs[i].bundle == s->jobs[at].bundle)
-            jobs[n++] = i;
-    const struct wait_reason *why = &pass->ahead;
-    for (size_t k = 0; k < n; k++)
-        if (pass_over_quota(pass, jobs[k]))
-            why = pass_over_quota(pass, jobs[k]);
-    bool all = n == s->jobs[at].bundle_size && pass->blocked < pass->depth;
-    if (all && why == &pass->ahead)
-        why = place_bundle(pass, jobs, n);
-    if (!why)
-        return;
-    for (size_t k = 0; k < n; k++) {
-        pass->started[jobs[k]] = 1; /* its turn is over */
-        add_wait(pass, job_at(pass, jobs[k])->id, why, pass->in_line++);
-    }
-    order_blocked(pass->order, at, rank);
-    pass->blocked++;
+    bool may_claim = !over && why->why == WAIT_RESOURCE && !(rank->claims && pass->leaves);
+    bool claims = (may_claim && claim_room(pass, i, rank->id)) || rank->claims;
+    enum order_lack lack = lack_of(why, over);
+    bool told = rank->promised_ms != UINT64_MAX && pass->promises.n < PROMISES_MAX;
+    if (claims || told || order_first_blocked(pass->order, i, rank, lack))
+        why = start_later(pass, i, rank->id, why);
+    if (!claims && why->at_ms)
+        order_told(pass->order, i, lack);
+    if (claims)
+        vec_push(&pass->claimants, i);
+    return claims && !over && pass->leaves ? say_evicting(pass, why) : why;
 }
 
 void pass_turn(struct pass *pass, size_t i, const struct rank *rank)
 {
     if (job_at(pass, i)->bundle) {
-        plan_bundle(pass, i, rank);
+        bundle_turn(pass, i, rank);
         return;
     }
     if (pass->blocked >= pass->depth || order_closed(pass->order, i)) {
         keep_waiting(pass, i, &pass->ahead);
         return;
     }
-    const struct wait_reason *why = pass_over_quota(pass, i);
+    const struct wait_reason *why = start_over(pass, i, rank->id);
     bool over = why != NULL;
-    if (!why)
-        why = start_job(pass, i, rank->id);
-    if (!why) {
-        start(pass, i);
+    if (over && start_hopeless(pass, i)) {
+        keep_waiting(pass, i, why); /* and stands in nobody's way */
         return;
     }
-    bool claims =
-        !over && why->why == WAIT_RESOURCE && !rank->claims && claim_room(pass, i, rank->id);
-    if (!over && (claims || rank->claims || order_first_blocked(pass->order, i)))
-        why = start_later(pass, i, rank->id, why);
-    if (claims || (!over && rank->claims)) {
-        struct wait_reason *evicting = pass_reason(pass, why);
-        evicting->why = WAIT_EVICTING;
-        evicting->text = arena_printf(pass->arena, "others are being ended for it; %s", why->text);
-        why = evicting;
-    }
-    blocked(pass, i, rank, why);
+    if (!over)
+        why = start_job(pass, i, rank->id);
+    if (why)
+        pass_blocked(pass, i, rank, provide(pass, i, rank, why, over));
+    else
+        pass_started(pass, i);
 }
 
-/* Those that no turn comes to: a back-off, other jobs. */
+bool pass_aside(const struct pass *pass, size_t i)
+{
+    return job_at(pass, i)->blocked_after || job_at(pass, i)->not_before_ms > pass->now_ms;
+}
+
 static void held_back(struct pass *pass, size_t i)
 {
     const struct sched_job *job = job_at(pass, i);
     if (job->blocked_after) {
-        add_wait(pass, job->id, &pass->after, 0);
+        pass_wait(pass, job->id, &pass->after, 0);
     } else if (job->not_before_ms > pass->now_ms) {
         struct wait_reason *reason = ARENA_NEW(pass->arena, struct wait_reason);
         *reason = reason_plain(WAIT_TIME);
         reason->until_ms = job->not_before_ms;
-        add_wait(pass, job->id, reason, 0);
+        pass_wait(pass, job->id, reason, 0);
     }
 }
 
@@ -295,27 +241,45 @@ static void count_running(struct pass *pass)
     const struct sched_snapshot *s = pass->snapshot;
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        if (!r->idle)
-            quota_charge(pass->quota, r->queue, r->user, &r->demand);
+        const struct hold_ask ask = {
+            .job = r->id, .queue = r->queue, .user = r->user, .demand = r->demand
+        };
+        if (r->idle)
+            continue;
+        quota_charge(pass->quota, r->queue, r->user, &ask.demand);
+        hold_runs(pass->holds, &ask, pass->ends[i].at_ms);
     }
 }
 
-/* Jobs without a limit are taken to run as long as usual. */
-static void make_future(struct pass *pass)
+/* Jobs without a limit are taken to run as long as usual. Who is being ended is gone when its time
+ * of grace is over, or sooner. */
+static uint64_t end_of(const struct pass *pass, const struct sched_running *r)
+{
+    uint64_t began = r->started_ms ? r->started_ms : pass->now_ms;
+    if (r->leaving) {
+        uint64_t gone = pass->now_ms + r->held.spec->limits.grace_ms;
+        return r->ends_ms && r->ends_ms < gone ? r->ends_ms : gone;
+    }
+    return r->ends_ms ? r->ends_ms : began + pass_usual(pass);
+}
+
+static void find_ends(struct pass *pass)
 {
     const struct sched_snapshot *s = pass->snapshot;
-    struct future_release *ends = ARENA_ARRAY(pass->arena, s->n_running, struct future_release);
+    pass->ends = ARENA_ARRAY(pass->arena, s->n_running, struct future_release);
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        uint64_t began = r->started_ms ? r->started_ms : pass->now_ms;
-        ends[i] = (struct future_release){ .at_ms = r->ends_ms, .job = r->id, .held = r->held };
-        if (r->leaving)
-            ends[i].at_ms = pass->now_ms + r->held.spec->limits.grace_ms;
-        else if (!r->ends_ms)
-            ends[i].at_ms = began + pass_usual(pass);
+        pass->ends[i] =
+            (struct future_release){ .at_ms = end_of(pass, r), .job = r->id, .held = r->held };
+        pass->leaves = pass->leaves || r->leaving;
     }
-    pass->ends = ends;
-    pass->future = future_create(pass->cluster, pass->now_ms, ends, s->n_running, pass->arena);
+}
+
+void pass_admit(struct pass *pass, const struct future_release *release)
+{
+    /* It was asked before: what is refused here is not in the picture of this pass, no more. */
+    if (future_admit(pass->future, release))
+        vec_push(&pass->begun, *release);
 }
 
 void pass_open(struct pass *pass, const struct sched_snapshot *s, uint64_t now_ms,
@@ -334,8 +298,11 @@ void pass_open(struct pass *pass, const struct sched_snapshot *s, uint64_t now_m
     pass->quota = quota_create(pass->arena, s->queues, s->n_queues);
     pass->started = ARENA_ARRAY(pass->arena, s->n_jobs, uint32_t);
     pass->waits = ARENA_ARRAY(pass->arena, s->n_jobs + s->n_more, struct waiting);
+    pass->holds = hold_create(pass->arena, s->queues, s->n_queues, pass->now_ms);
+    find_ends(pass);
     count_running(pass);
-    make_future(pass);
+    pass->future =
+        future_create(pass->cluster, pass->now_ms, pass->ends, s->n_running, pass->arena);
     pass->order = order_create(pass->arena, s, pass->quota, &pass->total, pass->now_ms);
     claim_prices(pass);
     for (size_t k = 0; k < s->n_more; k++)
@@ -367,6 +334,9 @@ struct plan pass_entries(struct pass *pass)
 
 void pass_close(struct pass *pass)
 {
+    vec_fini(&pass->begun);
+    vec_fini(&pass->promises);
+    vec_fini(&pass->claimants);
     map_destroy(pass->failed);
     future_destroy(pass->future);
     cluster_destroy(pass->cluster);

@@ -33,7 +33,8 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     uint32_t queue;   /* QUOTA, USER */
     uint64_t blocker; /* RESERVED, AHEAD: whose turn it is; 0: nobody's */
     uint64_t until_ms;
-    uint64_t at_ms; /* it starts by then as far as limits of run time say; 0: not known */
+    uint64_t at_ms; /* it starts by then as far as limits of run time say; of QUOTA and USER
+                       without a RESERVE: its share is free by then; 0: not known */
     const char *level, *domain; /* TOPOLOGY: "rack", "r3"; the domain is "" when none is named */
     const char *text;           /* one line for people */
 };
@@ -67,7 +68,7 @@ struct sched_running {
 };
 struct sched_user {
     uint32_t queue;
-    uint64_t usage; /* decayed, in thousandths of GPU hours (or of what a queue counts) */
+    uint64_t usage; /* decayed, in hours of a millionth of the cluster */
 };
 /* Tasks of a running job that need a place again (task retry, elastic growth): planned before
  * waiting jobs. All or nothing; those of an elastic job as many as fit. */

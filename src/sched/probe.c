@@ -48,7 +48,7 @@ static bool starts(struct asking *a, struct probe *p, const struct job_spec *spe
     (*a->tries)--;
     become(a, p, spec);
     if (pass->blocked >= pass->depth || order_closed(pass->order, a->at) ||
-        pass_over_quota(pass, a->at))
+        start_over(pass, a->at, p->as.id))
         return false;
     uint32_t steps = pass->steps, squeezes = pass->squeezes;
     bool found = !start_seat(pass, spec, p->as.id, &seated);

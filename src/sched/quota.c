@@ -297,6 +297,16 @@ struct quota_look quota_ask(const struct quota *q, uint32_t queue, uint32_t user
     return look;
 }
 
+bool quota_allows(const struct quota *q, uint32_t queue, const struct vector *demand)
+{
+    if (queue < q->n && over(demand, &q->queues[queue].user_most) >= 0)
+        return false;
+    for (uint32_t at = queue; at < q->n; at = above(q, at))
+        if (over(demand, &q->queues[at].most) >= 0)
+            return false;
+    return true;
+}
+
 static bool is_above(const struct quota *q, uint32_t high, uint32_t low)
 {
     while (low < q->n && low != high)

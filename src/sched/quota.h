@@ -77,6 +77,8 @@ struct quota_look {
     const char *resource; /* MOST, USER */
     uint64_t used, most;  /* of it */
 };
+/* Could it have the demand when nothing else were in use? */
+bool quota_allows(const struct quota *, uint32_t queue, const struct vector *);
 struct quota_look quota_ask(const struct quota *, uint32_t queue, uint32_t user,
                             const struct vector *);
 /* May what a lender's job holds be ended for the claimant's demand: a queue covers the demand on

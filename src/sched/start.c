@@ -1,5 +1,5 @@
-/* A job whose turn it is: places for it now, beside what is promised to others; or a promise of its
- * own.
+/* A job whose turn it is: may its queue and its user have it, and places for it now, beside what is
+ * promised to others; or a promise of its own.
  *
  * While nothing is promised a job goes where it fits best. When something is, its places are
  * checked against every promise; only when they are in the way the future is asked for others,
@@ -13,6 +13,8 @@
 #include <inttypes.h>
 
 #define SQUEEZES_MAX 32u
+#define HEADS_MAX    8u /* jobs over a limit for which room is looked for too, in a pass */
+#define AGREE_MAX    4u /* looks for a time that limits and room agree on */
 
 uint64_t pass_usual(const struct pass *pass)
 {
@@ -28,6 +30,65 @@ static uint64_t later(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
+
+/* ---- limits ---- */
+
+bool start_idle(const struct pass *pass, size_t i)
+{
+    const struct sched_job *job = job_at(pass, i);
+    if (job->spec->capacity != CAPACITY_ANY)
+        return job->spec->capacity == CAPACITY_IDLE;
+    const struct vector demand = vector_of_job(job->spec);
+    enum quota_answer answer = quota_ask(pass->quota, job->queue, job->user, &demand).answer;
+    return answer == QUOTA_MOST || answer == QUOTA_USER;
+}
+
+struct hold_ask start_ask(const struct pass *pass, size_t i, uint64_t id)
+{
+    const struct sched_job *job = job_at(pass, i);
+    return (struct hold_ask){ .job = id,
+                              .queue = job->queue,
+                              .user = job->user,
+                              .demand = vector_of_job(job->spec),
+                              .lasts_ms = pass_lasts(pass, job->spec) };
+}
+
+bool start_hopeless(const struct pass *pass, size_t i)
+{
+    const struct sched_job *job = job_at(pass, i);
+    const struct vector demand = vector_of_job(job->spec);
+    return !quota_allows(pass->quota, job->queue, &demand);
+}
+
+static bool is_over(const struct quota_look *look)
+{
+    return look->answer == QUOTA_MOST || look->answer == QUOTA_USER;
+}
+
+const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
+{
+    const struct hold_ask ask = start_ask(pass, i, id);
+    if (start_idle(pass, i))
+        return NULL; /* not counted there */
+    struct quota_look look = quota_ask(pass->quota, ask.queue, ask.user, &ask.demand);
+    if (is_over(&look)) {
+        const struct wait_reason reason =
+            reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &ask.demand);
+        return pass_reason(pass, &reason);
+    }
+    uint64_t blocker = hold_blocker(pass->holds, &ask);
+    if (!blocker)
+        return NULL;
+    struct wait_reason *kept = pass_reason(pass, &(struct wait_reason){ .why = WAIT_RESERVED });
+    *kept = reason_plain(WAIT_RESERVED);
+    kept->blocker = blocker;
+    kept->queue = ask.queue;
+    kept->resource = "quota";
+    kept->text = "its queue may have more, and what is left is kept for one that was there before";
+    return kept;
+}
+
+/* ---- room ---- */
 
 static struct future_release release_of(const struct pass *pass, const struct job_spec *spec,
                                         uint64_t id, const struct held *held)
@@ -117,7 +178,7 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
         map_set(pass->failed, shape, (void *)(uintptr_t)reason);
         return reason;
     }
-    future_admit(pass->future, &seated.release);
+    pass_admit(pass, &seated.release);
     *pass_entry(pass) = (struct plan_entry){ .kind = PLAN_ADMIT,
                                              .job = id,
                                              .tasks = seated.places,
@@ -126,22 +187,62 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
     return NULL;
 }
 
+/* ---- later ---- */
+
+/* The earliest time, not before from_ms, at which there is room and the limits (ask NULL: none
+ * count) still let it. */
+static bool find_time(struct pass *pass, struct future_ask *ask, const struct hold_ask *limits,
+                      uint64_t from_ms, struct promise *promise)
+{
+    for (uint32_t i = 0; i < AGREE_MAX && from_ms != HOLD_NEVER; i++) {
+        ask->from_ms = from_ms;
+        if (!future_earliest(pass->future, ask, promise))
+            return false;
+        if (limits)
+            from_ms = hold_earliest(pass->holds, limits, promise->at_ms);
+        if (!limits || from_ms == promise->at_ms)
+            return future_reserve(pass->future, promise);
+    }
+    return false;
+}
+
+static void add_promise(struct pass *pass, const struct promise *promise)
+{
+    pass->promised_to = pass->promised_to ? pass->promised_to : promise->job;
+    vec_push(&pass->promises, *promise);
+    *pass_later(pass) = (struct plan_entry){ .kind = PLAN_RESERVE,
+                                             .job = promise->job,
+                                             .at_ms = promise->at_ms,
+                                             .by = promise->after_job,
+                                             .tasks = promise->places,
+                                             .n_tasks = promise->n_places };
+}
+
+/* For one that is over the limit of its user, or behind one that is over a limit, nothing is kept
+ * but that limit: others are not to wait for what those do. Unless it was told a time when it was
+ * not: of its user, those may have started that are over by then. */
 const struct wait_reason *start_later(struct pass *pass, size_t i, uint64_t id,
                                       const struct wait_reason *reason)
 {
+    const struct hold_ask limits = start_ask(pass, i, id);
     const struct job_spec *spec = job_at(pass, i)->spec;
-    const struct future_ask ask = { .job = id, .spec = spec, .lasts_ms = pass_lasts(pass, spec) };
+    struct future_ask ask = { .job = id, .spec = spec, .lasts_ms = limits.lasts_ms };
     struct promise promise;
-    if (!future_earliest(pass->future, &ask, &promise) || !future_reserve(pass->future, &promise))
+    bool counts = !start_idle(pass, i);
+    uint64_t from = counts ? hold_earliest(pass->holds, &limits, pass->now_ms) : pass->now_ms;
+    if (from == HOLD_NEVER)
         return reason;
-    pass->promised_to = pass->promised_to ? pass->promised_to : id;
+    bool told = job_at(pass, i)->id == id && job_at(pass, i)->promised_ms;
+    bool looks =
+        told || from == pass->now_ms || (reason->why == WAIT_QUOTA && pass->heads++ < HEADS_MAX);
+    bool found = looks && find_time(pass, &ask, counts ? &limits : NULL, from, &promise);
+    if (!found && from == pass->now_ms)
+        return reason;
     struct wait_reason *with = pass_reason(pass, reason);
-    with->at_ms = promise.at_ms;
-    *pass_later(pass) = (struct plan_entry){ .kind = PLAN_RESERVE,
-                                             .job = id,
-                                             .at_ms = promise.at_ms,
-                                             .by = promise.after_job,
-                                             .tasks = promise.places,
-                                             .n_tasks = promise.n_places };
+    with->at_ms = found ? promise.at_ms : from;
+    if (counts)
+        hold_keep(pass->holds, &limits, with->at_ms);
+    if (found)
+        add_promise(pass, &promise);
     return with;
 }

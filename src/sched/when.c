@@ -22,8 +22,7 @@ struct watch {
     struct turn *before;
     size_t n_before;
     bool more_before; /* than could be given a time */
-    struct promise *chain;
-    size_t n_chain;
+    uint32_t chain;   /* so many of them were given a time */
 };
 
 /* ---- the job alone ---- */
@@ -138,60 +137,29 @@ static void read_answer(struct when *out, uint64_t id)
 
 /* ---- when ---- */
 
-static int by_end(const void *a, const void *b)
+/* What a pass does for the first of a queue. at_ms 0: not known. */
+static uint64_t give_time(struct watch *w, size_t job, uint64_t id, const struct wait_reason *why)
 {
-    const struct future_release *x = a, *y = b;
-    if (x->at_ms != y->at_ms)
-        return x->at_ms < y->at_ms ? -1 : 1;
-    return x->job < y->job ? -1 : x->job > y->job;
-}
-
-/* From when on its queue and its user may have what it asks, by the ends of what they hold. 0: now;
- * FUTURE_NEVER: not by that. */
-static uint64_t allowed_from(struct pass *pass, size_t at)
-{
-    const struct sched_snapshot *s = pass->snapshot;
-    if (!pass_over_quota(pass, at))
-        return 0;
-    struct future_release *ends = ARENA_ARRAY(pass->arena, s->n_running + 1, struct future_release);
-    for (size_t i = 0; i < s->n_running; i++)
-        ends[i] = (struct future_release){ .at_ms = pass->ends[i].at_ms, .job = i };
-    qsort(ends, s->n_running, sizeof *ends, by_end);
-    for (size_t k = 0; k < s->n_running; k++) {
-        const struct sched_running *r = &s->running[ends[k].job];
-        if (r->idle || ends[k].at_ms == FUTURE_NEVER)
-            continue;
-        quota_refund(pass->quota, r->queue, r->user, &r->demand);
-        if (!pass_over_quota(pass, at))
-            return ends[k].at_ms > pass->now_ms ? ends[k].at_ms : pass->now_ms + 1;
-    }
-    return FUTURE_NEVER;
-}
-
-static struct future_ask ask_of(const struct pass *pass, size_t job, uint64_t id)
-{
-    const struct job_spec *spec = job_at(pass, job)->spec;
-    return (struct future_ask){ .job = id, .spec = spec, .lasts_ms = pass_lasts(pass, spec) };
+    w->pass.heads = 0;
+    return start_later(&w->pass, job, id, why)->at_ms;
 }
 
 /* Those of a turn, one by one, as long as the chain is not full. */
 static void give_times(struct watch *w, const struct turn *turn)
 {
-    struct pass *pass = &w->pass;
-    const struct sched_job *job = job_at(pass, turn->job);
+    const struct sched_job *job = job_at(&w->pass, turn->job);
+    const struct wait_reason why = { .why = WAIT_QUOTA };
     for (uint32_t k = 0; k < turn->n; k++) {
         size_t nth = job->n_alike + 1 - turn->n + k;
         uint64_t id = nth ? job->alike[nth - 1] : job->id;
-        if (entry_of(&w->out->plan, id, PLAN_RESERVE))
-            continue;
-        const struct future_ask ask = ask_of(pass, turn->job, id);
-        struct promise *p = &w->chain[w->n_chain];
-        if (w->n_chain == WHEN_CHAIN || pass_over_quota(pass, turn->job)) {
+        const struct plan_entry *wait = entry_of(&w->out->plan, id, PLAN_WAIT);
+        if (entry_of(&w->out->plan, id, PLAN_RESERVE) || (wait && wait->reason.at_ms))
+            continue; /* the pass did */
+        if (w->chain++ == WHEN_CHAIN) {
             w->more_before = true;
             return;
         }
-        if (future_earliest(pass->future, &ask, p) && future_reserve(pass->future, p))
-            w->n_chain++;
+        give_time(w, turn->job, id, &why);
     }
 }
 
@@ -230,14 +198,6 @@ static void add_end(struct when *out, const struct when_end *end)
         out->ends[at] = *end;
 }
 
-static const struct job_spec *spec_of(const struct watch *w, uint64_t id)
-{
-    for (size_t i = 0, k; i < w->snapshot.n_jobs; i++)
-        if (is_among(&w->snapshot.jobs[i], id, &k))
-            return w->snapshot.jobs[i].spec;
-    return NULL;
-}
-
 static void add_promised(struct watch *w, const struct promise *p, const bool *nodes)
 {
     const struct held held = held_of(p->spec, p->places, p->n_places);
@@ -247,24 +207,6 @@ static void add_promised(struct watch *w, const struct promise *p, const bool *n
                                   .waits = true };
     if (p->ends_ms <= w->out->at_ms && touches(&w->pass, &held, nodes))
         add_end(w->out, &end);
-}
-
-/* Of those that have not begun: what the pass promised, and the chain. */
-static void find_promised_ends(struct watch *w, const bool *nodes)
-{
-    for (size_t i = 0; i < w->out->plan.n; i++) {
-        const struct plan_entry *e = &w->out->plan.at[i];
-        if (e->kind != PLAN_RESERVE || e->job == w->snapshot.jobs[w->at].id)
-            continue;
-        struct promise p = { .job = e->job, .places = e->tasks, .n_places = e->n_tasks };
-        p.spec = spec_of(w, e->job);
-        if (!p.spec)
-            continue;
-        p.ends_ms = e->at_ms + pass_lasts(&w->pass, p.spec);
-        add_promised(w, &p, nodes);
-    }
-    for (size_t i = 0; i < w->n_chain; i++)
-        add_promised(w, &w->chain[i], nodes);
 }
 
 static void find_ends(struct watch *w)
@@ -286,40 +228,38 @@ static void find_ends(struct watch *w)
                                       .assumed = !r->leaving && !r->ends_ms };
         add_end(out, &end);
     }
-    find_promised_ends(w, nodes);
+    for (size_t i = 0; i < pass->promises.n; i++)
+        if (pass->promises.at[i].job != own->id)
+            add_promised(w, &pass->promises.at[i], nodes);
 }
 
-static void take_promise(struct when *out, uint64_t at_ms, struct task_place *places, uint32_t n)
+static const struct promise *promise_of(const struct watch *w, uint64_t id)
 {
-    out->at_ms = at_ms;
-    out->places = places;
-    out->n_places = n;
+    for (size_t i = 0; i < w->pass.promises.n; i++)
+        if (w->pass.promises.at[i].job == id)
+            return &w->pass.promises.at[i];
+    return NULL;
 }
 
 static void estimate(struct watch *w, uint64_t id)
 {
     struct when *out = w->out;
-    struct pass *pass = &w->pass;
-    const struct plan_entry *kept = entry_of(&out->plan, id, PLAN_RESERVE);
-    struct promise p;
-    w->chain = ARENA_ARRAY(pass->arena, WHEN_CHAIN + 1, struct promise);
-    if (kept) {
-        out->promised = true;
-        take_promise(out, kept->at_ms, kept->tasks, kept->n_tasks);
-        find_ends(w);
-        return;
-    }
-    for (size_t k = 0; k < w->n_before && !w->more_before; k++)
+    const struct wait_reason why = { .why = WAIT_QUOTA };
+    out->promised = promise_of(w, id) != NULL;
+    for (size_t k = 0; !out->promised && k < w->n_before && !w->more_before; k++)
         give_times(w, &w->before[k]);
-    uint64_t from = allowed_from(pass, w->at);
-    const struct future_ask ask = ask_of(pass, w->at, id);
-    if (from == FUTURE_NEVER || !future_earliest(pass->future, &ask, &p))
-        return;
-    out->at_least = w->more_before || from > p.at_ms;
-    if (from > p.at_ms && future_holds(pass->future, &ask, from, &p))
-        out->at_least = w->more_before;
-    take_promise(out, from > p.at_ms ? from : p.at_ms, p.places, p.n_places);
-    find_ends(w);
+    uint64_t at_ms = out->reason.at_ms; /* of a share, without room */
+    if (!at_ms && !out->promised)
+        at_ms = give_time(w, w->at, id, &why);
+    const struct promise *p = promise_of(w, id);
+    out->at_ms = p ? p->at_ms : at_ms;
+    out->at_least = out->at_ms && (w->more_before || !p);
+    if (p) {
+        out->places = p->places;
+        out->n_places = p->n_places;
+    }
+    if (out->at_ms)
+        find_ends(w);
 }
 
 static void read_shares(struct watch *w)

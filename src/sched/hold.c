@@ -1,0 +1,249 @@
+/* Usage only falls between the beginnings of what is kept, so a limit holds all along when it holds
+ * at a job's start and at each beginning that it runs through: use at those moments is kept summed
+ * up. */
+#include "sched/hold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+    uint32_t queue, user;
+    struct vector amounts;
+    uint64_t to_ms;
+};
+struct hold {
+    struct run run;
+    uint64_t job, from_ms;
+    struct vector *used; /* of each queue at from_ms, with this and others that are kept then */
+    struct vector user;  /* the same of its user */
+};
+struct holds {
+    struct arena *arena;
+    const struct queue_spec *queues;
+    size_t n_queues;
+    uint64_t now_ms;
+    struct run *runs; /* in the order they came */
+    size_t n, cap;
+    struct hold holds[HOLDS_MAX];
+    size_t n_holds;
+};
+
+struct holds *hold_create(struct arena *arena, const struct queue_spec *queues, size_t n,
+                          uint64_t now_ms)
+{
+    struct holds *h = ARENA_NEW(arena, struct holds);
+    h->arena = arena;
+    h->queues = queues;
+    h->n_queues = n;
+    h->now_ms = now_ms;
+    return h;
+}
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint32_t above(const struct holds *h, uint32_t queue)
+{
+    return h->queues[queue].parent;
+}
+
+/* ---- use at the beginnings ---- */
+
+static void add_to(const struct holds *h, struct hold *at, const struct run *r)
+{
+    for (uint32_t q = r->queue; q < h->n_queues; q = above(h, q))
+        vector_add(&at->used[q], &r->amounts);
+    if (r->user == at->run.user)
+        vector_add(&at->user, &r->amounts);
+}
+
+static void take_from(const struct holds *h, struct hold *at, const struct run *r)
+{
+    for (uint32_t q = r->queue; q < h->n_queues; q = above(h, q))
+        vector_take(&at->used[q], &r->amounts);
+    if (r->user == at->run.user)
+        vector_take(&at->user, &r->amounts);
+}
+
+static struct run run_of(const struct hold_ask *ask, uint64_t to_ms)
+{
+    return (struct run){
+        .queue = ask->queue, .user = ask->user, .amounts = ask->demand, .to_ms = to_ms
+    };
+}
+
+void hold_runs(struct holds *h, const struct hold_ask *ask, uint64_t ends_ms)
+{
+    if (h->n == h->cap) {
+        h->cap = h->cap ? 2 * h->cap : 64;
+        struct run *wider = ARENA_ARRAY(h->arena, h->cap, struct run);
+        if (h->n)
+            memcpy(wider, h->runs, h->n * sizeof *wider);
+        h->runs = wider;
+    }
+    struct run *r = &h->runs[h->n++];
+    *r = run_of(ask, ends_ms > h->now_ms ? ends_ms : h->now_ms + 1);
+    for (size_t i = 0; i < h->n_holds; i++)
+        if (h->holds[i].from_ms < r->to_ms)
+            add_to(h, &h->holds[i], r);
+}
+
+void hold_forget(struct holds *h, size_t n)
+{
+    while (n-- > 0) {
+        const struct run *r = &h->runs[--h->n];
+        for (size_t i = 0; i < h->n_holds; i++)
+            if (h->holds[i].from_ms < r->to_ms)
+                take_from(h, &h->holds[i], r);
+    }
+}
+
+/* ---- asking ---- */
+
+static bool more_than(const struct vector *used, const struct vector *demand,
+                      const struct vector *most)
+{
+    struct vector with = *used;
+    vector_add(&with, demand);
+    return vector_over(&with, most) != NULL;
+}
+
+static bool is_above(const struct holds *h, uint32_t high, uint32_t low)
+{
+    while (low < h->n_queues && low != high)
+        low = above(h, low);
+    return low == high;
+}
+
+/* Would the hold lack something when the job runs at its beginning? */
+static bool lacks(const struct holds *h, const struct hold *hold, const struct hold_ask *ask)
+{
+    if (ask->queue >= h->n_queues)
+        return false;
+    if (ask->user == hold->run.user &&
+        more_than(&hold->user, &ask->demand, &h->queues[ask->queue].user_most))
+        return true;
+    for (uint32_t q = ask->queue; q < h->n_queues; q = above(h, q))
+        if (is_above(h, q, hold->run.queue) &&
+            more_than(&hold->used[q], &ask->demand, &h->queues[q].most))
+            return true;
+    return false;
+}
+
+uint64_t hold_blocker(const struct holds *h, const struct hold_ask *ask)
+{
+    uint64_t until = sum_of(h->now_ms, ask->lasts_ms);
+    for (size_t i = 0; i < h->n_holds; i++)
+        if (h->holds[i].from_ms < until && lacks(h, &h->holds[i], ask))
+            return h->holds[i].job;
+    return 0;
+}
+
+struct moment { /* what is used then, as the asking job sees it */
+    uint64_t at_ms;
+    struct hold now; /* of its user and its queues */
+    size_t next;     /* of the ends */
+};
+
+static bool fits_at(const struct holds *h, const struct moment *m, const struct hold_ask *ask)
+{
+    uint64_t until = sum_of(m->at_ms, ask->lasts_ms);
+    if (lacks(h, &m->now, ask))
+        return false;
+    for (size_t i = 0; i < h->n_holds; i++) {
+        const struct hold *k = &h->holds[i];
+        if (k->from_ms > m->at_ms && k->from_ms < until && lacks(h, k, ask))
+            return false;
+    }
+    return true;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct run *x = *(const struct run *const *)a, *y = *(const struct run *const *)b;
+    return (x->to_ms > y->to_ms) - (x->to_ms < y->to_ms);
+}
+
+static uint64_t next_change(const struct holds *h, const struct moment *m,
+                            const struct run *const *ends)
+{
+    uint64_t next = m->next < h->n ? ends[m->next]->to_ms : HOLD_NEVER;
+    for (size_t i = 0; i < h->n_holds; i++) {
+        const struct hold *k = &h->holds[i];
+        if (k->from_ms > m->at_ms && k->from_ms < next)
+            next = k->from_ms;
+        if (k->run.to_ms > m->at_ms && k->run.to_ms < next)
+            next = k->run.to_ms;
+    }
+    return next;
+}
+
+static void go_to(const struct holds *h, struct moment *m, const struct run *const *ends,
+                  uint64_t at_ms)
+{
+    for (; m->next < h->n && ends[m->next]->to_ms <= at_ms; m->next++)
+        take_from(h, &m->now, ends[m->next]);
+    for (size_t i = 0; i < h->n_holds; i++) {
+        const struct hold *k = &h->holds[i];
+        bool was = k->from_ms <= m->at_ms && m->at_ms < k->run.to_ms;
+        bool is = k->from_ms <= at_ms && at_ms < k->run.to_ms;
+        if (is && !was)
+            add_to(h, &m->now, &k->run);
+        else if (was && !is)
+            take_from(h, &m->now, &k->run);
+    }
+    m->at_ms = at_ms;
+}
+
+uint64_t hold_earliest(struct holds *h, const struct hold_ask *ask, uint64_t from_ms)
+{
+    struct arena *scratch = arena_create();
+    const struct run **ends = ARENA_ARRAY(scratch, h->n, const struct run *);
+    struct moment m = { .now = { .run = run_of(ask, 0) } };
+    m.now.used = ARENA_ARRAY(scratch, h->n_queues, struct vector);
+    for (size_t i = 0; i < h->n; i++) {
+        ends[i] = &h->runs[i];
+        add_to(h, &m.now, ends[i]);
+    }
+    if (h->n)
+        qsort(ends, h->n, sizeof *ends, by_end);
+    go_to(h, &m, ends, from_ms);
+    while (m.at_ms != HOLD_NEVER && !fits_at(h, &m, ask))
+        go_to(h, &m, ends, next_change(h, &m, ends));
+    arena_destroy(scratch);
+    return m.at_ms;
+}
+
+/* Everything of the queues at a moment, seen by whoever begins there. */
+static void sum_up(const struct holds *h, struct hold *at)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->runs[i].to_ms > at->from_ms)
+            add_to(h, at, &h->runs[i]);
+    for (size_t i = 0; i < h->n_holds; i++) {
+        const struct hold *k = &h->holds[i];
+        if (k->from_ms <= at->from_ms && at->from_ms < k->run.to_ms)
+            add_to(h, at, &k->run);
+    }
+}
+
+void hold_keep(struct holds *h, const struct hold_ask *ask, uint64_t at_ms)
+{
+    if (h->n_holds == HOLDS_MAX || ask->queue >= h->n_queues)
+        return;
+    struct hold *one = &h->holds[h->n_holds];
+    *one = (struct hold){ .run = run_of(ask, sum_of(at_ms, ask->lasts_ms)),
+                          .job = ask->job,
+                          .from_ms = at_ms };
+    one->used = ARENA_ARRAY(h->arena, h->n_queues, struct vector);
+    sum_up(h, one);
+    add_to(h, one, &one->run);
+    for (size_t i = 0; i < h->n_holds; i++) {
+        struct hold *k = &h->holds[i];
+        if (k->from_ms > at_ms && k->from_ms < one->run.to_ms)
+            add_to(h, k, &one->run);
+    }
+    h->n_holds++;
+}
