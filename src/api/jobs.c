@@ -53,6 +53,7 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
                               .key = http_header(r, "Idempotency-Key"),
                               .wait_for_nodes = call_flag(call, "wait"),
                               .apply = call_flag(call, "apply"),
+                              .replace = call_flag(call, "replace"),
                               .dry_run = call_flag(call, "dry_run") };
     const char *like = http_query(r, "like", 0);
     s->text = http_body(r, &s->len);
@@ -83,7 +84,7 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
     call_answer(call, call->dry_run ? 200 : call->success, answer->tree);
 }
 
-static void submit_one(struct call *call, bool dry_run)
+static void submit_one(struct call *call, bool explain)
 {
     struct ctl_submit s;
     struct err err;
@@ -91,7 +92,8 @@ static void submit_one(struct call *call, bool dry_run)
         call_problem(call, &err, NULL);
         return;
     }
-    s.dry_run = call->dry_run = s.dry_run || dry_run;
+    s.explain = explain;
+    s.dry_run = call->dry_run = s.dry_run || explain;
     call_keep(call);
     ctl_submit(call->api->config.ctl, &s, on_submitted, call);
 }
@@ -319,11 +321,14 @@ void job_origin(struct call *call)
 
 void job_explain(struct call *call)
 {
-    uint64_t id;
+    struct ctl_explain ask = { .arena = call->arena, .owner = call->owner };
     struct err err;
-    if (!call_job(call, &id))
+    const char *change;
+    if (!call_job(call, &ask.job))
         return;
-    struct text_node *tree = ctl_explain_tree(call->api->config.ctl, call->arena, id, &err);
+    for (size_t i = 0; (change = http_query(call->request, "what_if", i)); i++)
+        add_word(call->arena, &ask.changes, change);
+    struct text_node *tree = ctl_explain_tree(call->api->config.ctl, &ask, &err);
     if (tree)
         call_answer(call, 200, tree);
     else

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SUBMIT "from name queue env set file code cwd wait dry_run like apply"
+#define SUBMIT "from name queue env set file code cwd wait dry_run like apply replace"
 #define LOGS   "task stream tail since attempt follow"
 
 #define ROUTE(m, p, h, f, s, q, a, code)                                                           \
@@ -44,7 +44,8 @@ static const struct route routes[] = {
           200),
     ROUTE("GET", "/v1/jobs/{job}/origin", job_origin, 0, "The text as submitted", "", NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
-          "Why it waits and what would change that", "", "Explanation", 200),
+          "Why it waits, until when, what would change that; what_if: what changes would do",
+          "what_if", "Explanation", 200),
     ROUTE("POST", "/v1/explain", job_explain_text, 0, "The same for a text, nothing is stored",
           SUBMIT, "Submitted", 200),
     ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now",

@@ -1,11 +1,13 @@
-/* muster explain: why a job waits, what would change it; or what a file would do if it were
- * submitted. */
+/* muster explain: why a job waits, until when, what would change it; what a change or a file would
+ * do. */
 #include "cli/jobs.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/clock_text.h"
 #include "cli/names.h"
 #include "cli/out.h"
 #include "cli/submit.h"
@@ -13,11 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PLACES_SHOWN 16
+
 struct explain_opts {
     struct submit_opts submit;
     const char *file;
+    struct opt_list what_if;
 };
 static const struct opt opts[] = {
+    { .name = "what-if",
+      .type = OPT_LIST,
+      .offset = offsetof(struct explain_opts, what_if),
+      .arg = "FIELD=V",
+      .help = "what this change would do (again for more at once): replicas=2, queue=b, "
+              "topology=none, run_time=20m, or a field as --set takes it" },
     { .name = "file",
       .letter = 'f',
       .type = OPT_STR,
@@ -29,43 +40,236 @@ static const struct opt opts[] = {
     OPT_END,
 };
 
-static void put_places(const struct text_node *places, struct buf *out)
+/* ---- lines ---- */
+
+static void begin_line(struct buf *out, const char *key)
 {
-    size_t n = 0;
-    for (const struct text_node *p = places ? places->first : NULL; p && n < 64; p = p->next, n++)
-        buf_addf(out, "  %-20s %s\n", p->key ? p->key : "", p->str ? p->str : "");
-    if (places && places->count > n)
-        buf_addf(out, "  and %zu more\n", places->count - n);
+    buf_addf(out, "  %-8s ", key);
 }
 
-static void put_ways(const struct text_node *ways, struct buf *out)
+static void put_names(const struct text_node *list, uint64_t in_all, struct buf *out)
 {
-    for (const struct text_node *w = ways ? ways->first : NULL; w; w = w->next)
-        buf_addf(out, "  %-16s %s\n", answer_text(w, "what", ""), answer_text(w, "how", ""));
-}
-
-static void put_until(const struct text_node *e, struct buf *out)
-{
-    char text[FMT_MAX];
-    uint64_t until = answer_time(e, "until");
-    if (until)
-        buf_addf(out, "  not before       %s\n", fmt_time_local(text, until));
+    uint64_t n = 0;
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next, n++) {
+        bool last = !one->next && n + 1 == in_all;
+        buf_addf(out, "%s%llu %s",
+                 n == 0 ? ""
+                 : last ? " and "
+                        : ", ",
+                 (unsigned long long)answer_number(one, "number", 0),
+                 answer_text(one, "name", "?"));
+    }
+    if (in_all > n)
+        buf_addf(out, " and %llu more", (unsigned long long)(in_all - n));
 }
 
 static void put_ahead(const struct text_node *e, struct buf *out)
 {
-    const char *why = answer_text(e, "why", "");
-    if (strcmp(why, "after") == 0 || strcmp(why, "array") == 0)
-        return; /* it is not in line yet */
-    if (answer_number(e, "ahead", 0))
-        buf_addf(out, "  ahead            %llu in %s\n",
-                 (unsigned long long)answer_number(e, "ahead", 0),
-                 answer_text(e, "queue", "its queue"));
-    else if (strcmp(answer_text(e, "state", ""), "queued") == 0)
-        buf_addf(out, "  ahead            nobody in %s\n", answer_text(e, "queue", "its queue"));
+    char text[48];
+    uint64_t ahead = answer_number(e, "ahead", 0), others = answer_number(e, "ahead_elsewhere", 0);
+    if (!answer_has(e, "rank"))
+        return;
+    begin_line(out, "ahead");
+    if (ahead)
+        buf_addf(out, "%s in %s: ", out_count(text, ahead, "job"), answer_text(e, "queue", "?"));
+    else
+        buf_addf(out, "nobody in %s", answer_text(e, "queue", "?"));
+    put_names(text_get(e, "ahead_jobs"), ahead, out);
+    if (others)
+        buf_addf(out, "; %llu in other queues", (unsigned long long)others);
+    buf_putc(out, '\n');
 }
 
-static void explain_job(struct arena *arena, const struct text_node *e, struct buf *out)
+/* ", when 3 and 9 reach their limits" */
+static void put_ends(const struct text_node *e, struct buf *out)
+{
+    const struct text_node *ends = text_get(e, "ends");
+    uint64_t n = answer_number(e, "n_ends", 0);
+    bool assumed = false;
+    if (!ends || n == 0)
+        return;
+    for (const struct text_node *one = ends->first; one; one = one->next)
+        assumed = assumed || answer_flag(one, "assumed");
+    buf_puts(out, ", when ");
+    put_names(ends, n, out);
+    if (assumed)
+        buf_addf(out, " %s over (no limit given: the usual run time is assumed)",
+                 n == 1 ? "is" : "are");
+    else
+        buf_addf(out, " reach%s", n == 1 ? "es its limit" : " their limits");
+}
+
+static void put_starts(const struct text_node *e, uint64_t now, struct buf *out)
+{
+    char text[CLOCK_TEXT_MAX], age[FMT_MAX];
+    uint64_t at = answer_time(e, "expected"), latest = answer_time(e, "not_later");
+    if (!at && !latest)
+        return;
+    begin_line(out, "starts");
+    if (at) {
+        buf_addf(out, "%s %s (%s)", answer_flag(e, "at_least") ? "not before" : "about",
+                 clock_text(text, at, now), fmt_age(age, at > now ? at - now : 0));
+        put_ends(e, out);
+    }
+    if (latest)
+        buf_addf(out, "%snot later than %s", at ? "; " : "", clock_text(text, latest, now));
+    buf_putc(out, '\n');
+}
+
+static void put_ways(const struct text_node *ways, struct buf *out)
+{
+    const char *key = "now if";
+    for (const struct text_node *w = ways ? ways->first : NULL; w; w = w->next, key = "") {
+        begin_line(out, key);
+        buf_addf(out, "%-22s %s\n", answer_text(w, "what", ""), answer_text(w, "gives", ""));
+        begin_line(out, "");
+        buf_addf(out, "  %s\n", answer_text(w, "how", ""));
+    }
+}
+
+static const char *unfit_words(const struct text_node *one, char out[80])
+{
+    const char *why = answer_text(one, "why", "");
+    if (strcmp(why, "resource") == 0)
+        snprintf(out, 80, "too little %.40s", answer_text(one, "resource", "?"));
+    else
+        snprintf(out, 80, "%s",
+                 strcmp(why, "port") == 0    ? "port taken"
+                 : strcmp(why, "node") == 0  ? "not the label, name or type"
+                 : strcmp(why, "apart") == 0 ? "a task of its own there"
+                                             : why);
+    return out;
+}
+
+static void put_unfit(const struct text_node *u, struct buf *out)
+{
+    char text[80];
+    const struct text_node *counts = u ? text_get(u, "counts") : NULL;
+    if (!counts)
+        return;
+    begin_line(out, "nodes");
+    buf_addf(out, "0 of %llu take %s: ", (unsigned long long)answer_number(u, "nodes", 0),
+             answer_text(u, "task", "it"));
+    for (const struct text_node *one = counts->first; one; one = one->next)
+        buf_addf(out, "%s%llu %s", one == counts->first ? "" : ", ",
+                 (unsigned long long)answer_number(one, "nodes", 0), unfit_words(one, text));
+    buf_putc(out, '\n');
+}
+
+/* ---- shares ---- */
+
+static const struct {
+    const char *key, *unit;
+} amounts[] = { { "gpu_milli", "gpu" }, { "cpu_milli", "cpu" }, { "memory", "memory" } };
+
+static const char *amount(char out[48], const struct text_node *map, const char *key)
+{
+    uint64_t n = map ? answer_number(map, key, 0) : 0;
+    char text[FMT_MAX];
+    if (strcmp(key, "memory") == 0)
+        return out_size(out, n);
+    snprintf(out, 48, "%s", fmt_milli(text, n));
+    return out;
+}
+
+/* "vision uses 48 of 64 gpu, is sure of 32": what is bounded, one line each. */
+static void put_quota(const struct text_node *quota, struct buf *out)
+{
+    const char *key = "quota";
+    char used[48], most[48], sure[48];
+    for (const struct text_node *q = quota ? quota->first : NULL; q; q = q->next)
+        for (size_t i = 0; i < ARRAY_LEN(amounts); i++) {
+            const char *of = amounts[i].key;
+            const struct text_node *maximum = text_get(q, "maximum");
+            const struct text_node *guaranteed = text_get(q, "guaranteed");
+            bool bounded = maximum && answer_has(maximum, of);
+            bool is_sure = guaranteed && answer_number(guaranteed, of, 0);
+            if (!bounded && !is_sure)
+                continue;
+            begin_line(out, key);
+            key = "";
+            buf_addf(out, "%s uses %s", answer_text(q, "queue", answer_text(q, "user", "?")),
+                     amount(used, text_get(q, "used"), of));
+            if (bounded)
+                buf_addf(out, " of %s", amount(most, maximum, of));
+            buf_addf(out, " %s", amounts[i].unit);
+            if (is_sure)
+                buf_addf(out, ", is sure of %s", amount(sure, guaranteed, of));
+            buf_putc(out, '\n');
+        }
+}
+
+static void put_rank(const struct text_node *e, struct buf *out)
+{
+    char text[FMT_MAX], age[FMT_MAX];
+    const struct text_node *r = text_get(e, "rank");
+    if (!r)
+        return;
+    uint64_t priority = answer_number(r, "priority", 0);
+    uint64_t asked = answer_number(r, "asked_priority", 0), load = answer_number(r, "load", 0);
+    begin_line(out, "rank");
+    if (answer_flag(r, "claims"))
+        buf_puts(out, "others were ended for it, ");
+    buf_addf(out, "%spriority %llu", answer_flag(r, "sure") ? "its queue is sure of it, " : "",
+             (unsigned long long)priority);
+    if (priority != asked)
+        buf_addf(out, " (by waiting; asked %llu)", (unsigned long long)asked);
+    buf_addf(out, ", load of its queue %s", fmt_milli(text, load));
+    buf_addf(out, ", user had %s h of the cluster",
+             fmt_milli(text, answer_number(r, "usage", 0) / 1000));
+    buf_addf(out, ", %s old\n", fmt_age(age, answer_number(r, "age_ms", 0)));
+}
+
+/* ---- the whole ---- */
+
+static void put_delays(const struct text_node *delays, uint64_t now, struct buf *out)
+{
+    char before[CLOCK_TEXT_MAX], after[CLOCK_TEXT_MAX];
+    const char *key = "delays";
+    for (const struct text_node *d = delays ? delays->first : NULL; d; d = d->next, key = "") {
+        uint64_t then = answer_time(d, "after");
+        begin_line(out, key);
+        buf_addf(out, "%llu %s from %s to %s\n", (unsigned long long)answer_number(d, "number", 0),
+                 answer_text(d, "name", "?"), clock_text(before, answer_time(d, "before"), now),
+                 then ? clock_text(after, then, now) : "no time that is known");
+    }
+}
+
+static void put_places(const struct text_node *places, struct buf *out)
+{
+    size_t n = 0;
+    const char *key = "on";
+    for (const struct text_node *p = places ? places->first : NULL; p && n < PLACES_SHOWN;
+         p = p->next, n++, key = "") {
+        begin_line(out, key);
+        buf_addf(out, "%-20s %s\n", p->key ? p->key : "", p->str ? p->str : "");
+    }
+    if (places && places->count > n)
+        buf_addf(out, "           and %zu more\n", places->count - n);
+}
+
+static void put_details(const struct text_node *e, struct buf *out)
+{
+    char text[FMT_MAX];
+    uint64_t now = clock_wall_ms(), until = answer_time(e, "until");
+    if (!answer_flag(e, "would_start"))
+        put_ahead(e, out);
+    if (until) {
+        begin_line(out, "until");
+        buf_addf(out, "%s\n", fmt_time_local(text, until));
+    }
+    put_starts(e, now, out);
+    put_ways(text_get(e, "ways"), out);
+    put_delays(text_get(e, "delays"), now, out);
+    if (!answer_flag(e, "would_start")) {
+        put_unfit(text_get(e, "unfit"), out);
+        put_quota(text_get(e, "quota"), out);
+        put_rank(e, out);
+    }
+    put_places(text_get(e, "places"), out);
+}
+
+static void put_head(struct arena *arena, const struct text_node *e, struct buf *out)
 {
     const char *name = answer_text(e, "name", "?"), *state = answer_text(e, "state", "");
     const char *reason = answer_text(e, "reason", "");
@@ -82,26 +286,48 @@ static void explain_job(struct arena *arena, const struct text_node *e, struct b
     else
         buf_addf(out, "%s%s %s%s%s\n", name, out_final(state) ? "" : " is", state,
                  *reason ? ": " : "", reason);
-    put_ahead(e, out);
-    put_until(e, out);
-    put_ways(text_get(e, "ways"), out);
-    put_places(text_get(e, "places"), out);
 }
 
-/* The answer to a file is what its submission would be. */
-static void explain_file(const struct text_node *e, struct buf *out)
+static void put_would(const struct text_node *e, struct buf *out)
 {
     const char *reason = answer_text(e, "reason", "");
-    bool starts =
-        strcmp(answer_text(e, "state", ""), "starting") == 0 || answer_flag(e, "would_start");
-    buf_addf(out, "%s %s%s%s\n", answer_text(e, "name", "this job"),
-             starts ? "would start at once" : "would wait", *reason ? ": " : "", reason);
-    put_ways(text_get(e, "ways"), out);
-    put_places(text_get(e, "places"), out);
-    const struct text_node *warnings = text_get(e, "warnings");
-    for (const struct text_node *w = warnings ? warnings->first : NULL; w; w = w->next)
-        buf_addf(out, "  warning          %s\n", w->str ? w->str : answer_text(w, "what", ""));
+    buf_addf(out, "%s%s%s\n", answer_flag(e, "would_start") ? "would start at once" : "would wait",
+             *reason ? ": " : "", reason);
 }
+
+static void explain_job(struct arena *arena, const struct text_node *e, struct buf *out)
+{
+    const struct text_node *changes = text_get(e, "changes");
+    if (!changes) {
+        put_head(arena, e, out);
+        put_details(e, out);
+        return;
+    }
+    buf_addf(out, "%s with ", answer_text(e, "name", "?"));
+    for (const struct text_node *one = changes->first; one; one = one->next)
+        buf_addf(out, "%s%s", one->str, one->next ? ", " : " ");
+    put_would(e, out);
+    put_details(e, out);
+    begin_line(out, "do it");
+    buf_addf(out, "%s\n", answer_text(e, "how", ""));
+}
+
+static void explain_file(const struct text_node *answer, struct buf *out)
+{
+    const struct text_node *e = text_get(answer, "explain");
+    if (!e)
+        return;
+    buf_addf(out, "%s ", answer_text(answer, "name", "this job"));
+    put_would(e, out);
+    put_details(e, out);
+    const struct text_node *warnings = text_get(answer, "warnings");
+    for (const struct text_node *w = warnings ? warnings->first : NULL; w; w = w->next) {
+        begin_line(out, "warning");
+        buf_addf(out, "%s\n", w->str ? w->str : answer_text(w, "what", ""));
+    }
+}
+
+/* ---- the verb ---- */
 
 static struct text_node *ask_file(struct cli *cli, const struct explain_opts *o, struct err *err)
 {
@@ -119,20 +345,31 @@ static struct text_node *ask_file(struct cli *cli, const struct explain_opts *o,
     return call_send(cli, &call, err);
 }
 
+static struct text_node *ask_job(struct cli *cli, const struct explain_opts *o, const char *job,
+                                 struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(256 << 10);
+    jobs_path(&path, job, "/explain");
+    for (size_t i = 0; i < o->what_if.n; i++)
+        call_query(&path, "what_if", o->what_if.at[i]);
+    return call_get(cli, buf_str(&path), err);
+}
+
 static int run_explain(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     const struct explain_opts *o = opts_;
     AUTO_BUF struct buf out = BUF_INIT(4u << 20);
-    AUTO_BUF struct buf path = BUF_INIT(4096);
-    struct text_node *tree;
     if (cmd_operands(&cmd_explain, argc, o->file ? 0 : 1, o->file ? 0 : 1, err) < 0)
         return -1;
-    if (o->file) {
-        tree = ask_file(cli, o, err);
-    } else {
-        jobs_path(&path, argv[0], "/explain");
-        tree = call_get(cli, buf_str(&path), err);
+    if (o->file && o->what_if.n) {
+        err_set(err, ERR_INPUT, "--what-if is asked of a job that was submitted");
+        return err_hint(err, "with --file: --set FIELD=V");
     }
+    if (!o->file && (o->submit.set.n || o->submit.env.n || o->submit.queue || o->submit.from)) {
+        err_set(err, ERR_INPUT, "--set, --env, --queue and --from go with --file");
+        return err_hint(err, "of a job that was submitted: --what-if FIELD=V");
+    }
+    const struct text_node *tree = o->file ? ask_file(cli, o, err) : ask_job(cli, o, argv[0], err);
     if (!tree)
         return -1;
     if (cli->json) {
@@ -149,7 +386,9 @@ static int run_explain(struct cli *cli, const void *opts_, int argc, char **argv
 
 static const char *const examples[] = {
     "muster explain 13",
-    "why it waits and what would change that",
+    "why it waits, until when and what would change that",
+    "muster explain 13 --what-if replicas=2 --what-if queue=b",
+    "would it start so, and whom would it delay",
     "muster explain --file big.json",
     "what would happen, without submitting",
     NULL,

@@ -6,6 +6,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/clock_text.h"
 #include "cli/jobs.h"
 #include "cli/out.h"
 #include "cli/table.h"
@@ -91,6 +92,7 @@ enum {
     PRIORITY,
     SUBMITTED,
     RESTARTS,
+    PROMISED,
     NOTE,
     COLUMN_N
 };
@@ -108,6 +110,7 @@ static const struct table_column columns[COLUMN_N] = {
     [PRIORITY] = { .title = "PRIORITY", .right = true, .wide = true },
     [SUBMITTED] = { .title = "SUBMITTED", .wide = true },
     [RESTARTS] = { .title = "RESTARTS", .right = true, .wide = true },
+    [PROMISED] = { .title = "PROMISED", .wide = true },
     [NOTE] = { .title = "NOTE" },
 };
 
@@ -138,10 +141,22 @@ static const char *tasks_of(struct arena *a, const struct text_node *job, bool f
                         all);
 }
 
-static const char *note_of(struct cli *cli, const struct text_node *job)
+/* Why it waits, and until when. */
+static const char *reason_of(struct cli *cli, const struct text_node *job, uint64_t now)
+{
+    const char *reason = answer_text(job, "note", answer_text(job, "reason", ""));
+    uint64_t at = answer_time(job, "expected");
+    char text[CLOCK_TEXT_MAX];
+    if (!at)
+        return reason;
+    return arena_printf(cli->arena, "%s%sabout %s", reason, *reason ? ", " : "",
+                        clock_text(text, at, now));
+}
+
+static const char *note_of(struct cli *cli, const struct text_node *job, uint64_t now)
 {
     struct winsize size = { .ws_col = 0 };
-    const char *reason = answer_text(job, "note", answer_text(job, "reason", ""));
+    const char *reason = reason_of(cli, job, now);
     bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
     if (running && !answer_has(job, "note") && !answer_has(job, "members"))
         return "";
@@ -172,7 +187,9 @@ static void add_row(struct cli *cli, struct table *table, const struct text_node
     row[PRIORITY] = number_of(a, job, "priority");
     row[SUBMITTED] = at ? arena_strdup(a, fmt_time_local(text, at)) : "";
     row[RESTARTS] = number_of(a, job, "restarts");
-    row[NOTE] = note_of(cli, job);
+    uint64_t promised = answer_time(job, "promised");
+    row[PROMISED] = promised ? arena_strdup(a, fmt_time_local(text, promised)) : "";
+    row[NOTE] = note_of(cli, job, now);
     table_color(table, STATE, out_state_color(state));
 }
 

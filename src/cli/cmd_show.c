@@ -116,6 +116,8 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
     line(out, "id", answer_text(job, "id", NULL));
     time_line(out, "submitted", job, "submitted");
     time_line(out, "not before", job, "not_before");
+    time_line(out, "starts by", job, "expected");
+    time_line(out, "promised", job, "promised");
     time_line(out, "started", job, "started");
     time_line(out, "ended", job, "ended");
     line(out, "file", answer_text(job, "file", NULL));

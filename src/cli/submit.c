@@ -100,6 +100,8 @@ int submit_path(struct cli *cli, const struct submit_opts *o, const struct submi
         call_query(path, "wait", "1");
     if (o->apply)
         call_query(path, "apply", "1");
+    if (o->replace)
+        call_query(path, "replace", "1");
     if (src->text)
         call_query(path, "file", shown_file(cli, src->file));
     if (src->text && getcwd(here, sizeof here))
@@ -232,6 +234,10 @@ static const struct opt opts[] = {
       .offset = offsetof(struct submit_opts, like),
       .arg = "JOB",
       .help = "that job's file again" },
+    { .name = "replace",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct submit_opts, replace),
+      .help = "with --like: that job, which waits, is withdrawn" },
     { .name = "wait",
       .type = OPT_FLAG,
       .offset = offsetof(struct submit_opts, wait),
@@ -268,6 +274,10 @@ static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv,
         err_set(err, ERR_INPUT, "--like and a %s are two jobs", command ? "command" : "file");
         return err_hint(err, "give one of them");
     }
+    if (o->replace && !o->like) {
+        err_set(err, ERR_INPUT, "--replace does not say which job");
+        return err_hint(err, "--like JOB --replace");
+    }
     if (!o->like && cmd_operands(&cmd_submit, argc, 1, INT_MAX, err) < 0)
         return -1;
     if (!command && command_opts_given(&verb->command)) {
@@ -300,6 +310,8 @@ static const char *const examples[] = {
     "four tasks of a command, no file at all",
     "muster submit --like 12 --set roles.worker.replicas=8",
     "job 12 again, larger",
+    "muster submit --like 13 --replace --set priority=7",
+    "job 13 anew, instead of the one that waits",
     "muster submit --like '12[3]'",
     "of array 12 the job with index 3 again",
     NULL,

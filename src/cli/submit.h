@@ -10,7 +10,7 @@ struct submit_opts {
     struct common_opts common;
     const char *from, *name, *queue, *code, *key, *like;
     struct opt_list env, set;
-    bool wait, apply;
+    bool wait, apply, replace;
 };
 #define SUBMIT_OPTS                                                                                \
     { .name = "name",                                                                              \

@@ -94,6 +94,8 @@ struct ctl_submit {
     bool wait_for_nodes;  /* --wait: queue although larger than the cluster */
     bool apply;           /* a live job of this owner, project and name is updated: suspend only */
     bool dry_run;         /* answer what would happen, store nothing */
+    bool explain;         /* with dry_run: also what else would start it now */
+    bool replace;         /* with like: that job, which has to wait, makes way in the same turn */
     uint64_t like;        /* text NULL: submit that job's original again with its overrides */
 };
 void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
@@ -169,7 +171,14 @@ struct pod_ask {
 struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
 struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,
                                   size_t limit, struct err *); /* list */
-struct text_node *ctl_explain_tree(struct ctl *, struct arena *, uint64_t job, struct err *);
+/* Why a job waits, until when, what would change it; with changes: what they would do together. */
+struct ctl_explain {
+    struct arena *arena;
+    const char *owner; /* who asks */
+    uint64_t job;
+    struct words changes; /* "replicas=2", as --set takes them or in short */
+};
+struct text_node *ctl_explain_tree(struct ctl *, const struct ctl_explain *, struct err *);
 struct text_node *ctl_stats_tree(
     struct ctl *,
     struct arena *); /* for /metrics and status: jobs by state, nodes, turns, commits */

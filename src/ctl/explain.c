@@ -1,148 +1,281 @@
-/* Why does a job wait, and what would change it: the scheduler's own code on the cluster as it is
- * now. */
+/* Why does a job wait, and until when: the scheduler's own pass on a copy of what is there. Nothing
+ * here writes. */
+#include "ctl/explain.h"
+
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/views.h"
+#include "ctl/lines.h"
+#include "ctl/reasons.h"
+#include "ctl/snapshot.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static const char *const why_words[] = {
-    [WAIT_RESOURCE] = "resource",     [WAIT_PORTS] = "ports",     [WAIT_LABELS] = "labels",
-    [WAIT_AHEAD] = "ahead",           [WAIT_TIME] = "time",       [WAIT_AFTER] = "after",
-    [WAIT_NODES_DOWN] = "nodes_down", [WAIT_PENDING] = "pending",
-};
+/* ---- pieces ---- */
 
-static struct text_node *places_tree(struct arena *arena, const struct job_spec *spec,
-                                     const struct plan_entry *entry)
+void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
+{
+    const struct live_job *live = live_find(e->ctl->live, job);
+    struct text_node *map = text_map(e->arena, parent, key);
+    if (!live)
+        return;
+    text_int(e->arena, map, "number", (int64_t)live->row.number);
+    text_str(e->arena, map, "name", live->row.name);
+}
+
+static void put_time(struct arena *arena, struct text_node *map, const char *key, uint64_t ms)
+{
+    char text[FMT_MAX];
+    text_str(arena, map, key, fmt_time(text, ms));
+    text_int(arena, map, arena_printf(arena, "%s_ms", key), (int64_t)ms);
+}
+
+struct text_node *explain_places(struct arena *arena, const struct job_spec *spec,
+                                 const struct task_place *places, uint32_t n)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
-    for (uint32_t i = 0; i < entry->n_tasks; i++)
+    for (uint32_t i = 0; i < n; i++)
         text_str(arena, map,
-                 arena_printf(arena, "%s/%u", spec->roles[entry->tasks[i].role].name,
-                              entry->tasks[i].index),
-                 entry->tasks[i].node);
+                 arena_printf(arena, "%s/%u", spec->roles[places[i].role].name, places[i].index),
+                 places[i].node);
     return map;
 }
 
-static bool fits_with(struct ctl *ctl, struct arena *arena, const struct job_spec *spec,
-                      uint32_t replicas)
-{
-    struct job_spec other = *spec;
-    struct role role = spec->roles[0];
-    role.replicas = role.min = replicas;
-    other.roles = &role;
-    other.gangs = NULL;
-    other.n_gangs = 0;
-    struct sched_job job = { .id = 1, .spec = &other };
-    return sched_try(ctl->cluster, &job, core_now(ctl), arena).kind == PLAN_ADMIT;
-}
+/* ---- when ---- */
 
-/* The largest number of tasks of a one-role job that would start now. */
-static uint32_t most_that_fit(struct ctl *ctl, struct arena *arena, const struct job_spec *spec)
+static struct text_node *ends_tree(struct explain *e)
 {
-    uint32_t low = 0, high = spec->roles[0].replicas;
-    while (low + 1 < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (fits_with(ctl, arena, spec, mid))
-            low = mid;
-        else
-            high = mid;
+    struct text_node *list = text_list(e->arena, NULL, NULL);
+    const struct when *w = &e->when;
+    for (uint32_t i = 0; i < w->n_ends && i < WHEN_NAMED; i++) {
+        explain_name(e, list, NULL, w->ends[i].job);
+        put_time(e->arena, list->last, "at", w->ends[i].at_ms);
+        text_bool(e->arena, list->last, "assumed", w->ends[i].assumed);
+        text_bool(e->arena, list->last, "waits", w->ends[i].waits);
     }
-    return low;
+    return list->count ? list : NULL;
 }
 
-static void add_way(struct arena *arena, struct explain_view *view, const char *what,
-                    const char *how)
+static struct text_node *ahead_tree(struct explain *e)
 {
-    view->ways = view->ways ? view->ways : text_list(arena, NULL, NULL);
-    struct text_node *one = text_map(arena, view->ways, NULL);
-    text_str(arena, one, "what", what);
-    text_str(arena, one, "how", how);
+    struct text_node *list = text_list(e->arena, NULL, NULL);
+    for (uint32_t i = 0; i < e->when.ahead && i < WHEN_NAMED; i++)
+        explain_name(e, list, NULL, e->when.first[i]);
+    return list->count ? list : NULL;
 }
 
-static void find_ways(struct ctl *ctl, struct arena *arena, const struct live_job *job,
-                      struct explain_view *view)
+static struct text_node *rank_tree(struct explain *e)
 {
-    const struct job_spec *spec = job->spec;
+    const struct rank *r = &e->when.rank;
+    struct text_node *map = text_map(e->arena, NULL, NULL);
+    uint64_t now = core_now(e->ctl), since = r->id >> 20;
+    text_bool(e->arena, map, "claims", r->claims);
+    text_bool(e->arena, map, "sure", r->sure);
+    text_int(e->arena, map, "priority", r->priority);
+    text_int(e->arena, map, "asked_priority", e->spec->priority);
+    if (r->promised_ms != UINT64_MAX)
+        put_time(e->arena, map, "promised", r->promised_ms);
+    text_int(e->arena, map, "load", (int64_t)r->load);
+    text_int(e->arena, map, "usage", (int64_t)r->usage);
+    text_int(e->arena, map, "age_ms", (int64_t)(now > since ? now - since : 0));
+    return map;
+}
+
+/* ---- why ---- */
+
+static struct text_node *unfit_tree(struct explain *e)
+{
+    static const char *const kinds[] = {
+        [UNFIT_RESOURCE] = "resource", [UNFIT_PORT] = "port",       [UNFIT_NODE] = "node",
+        [UNFIT_APART] = "apart",       [UNFIT_DRAINED] = "drained", [UNFIT_DOWN] = "down"
+    };
+    const struct sched_more whole = { .spec = e->spec };
+    const struct unfits u = sched_unfit(e->ctl->cluster, &whole, e->arena);
+    if (u.n == 0)
+        return NULL;
+    struct text_node *map = text_map(e->arena, NULL, NULL);
+    text_int(e->arena, map, "nodes", u.nodes);
+    text_str(e->arena, map, "task",
+             arena_printf(e->arena, "%s/%u", e->spec->roles[u.role].name, u.index));
+    struct text_node *counts = text_list(e->arena, map, "counts");
+    for (size_t i = 0; i < u.n; i++) {
+        struct text_node *one = text_map(e->arena, counts, NULL);
+        text_str(e->arena, one, "why", kinds[u.at[i].kind]);
+        if (*u.at[i].name)
+            text_str(e->arena, one, "resource", u.at[i].name);
+        text_int(e->arena, one, "nodes", u.at[i].nodes);
+    }
+    return map;
+}
+
+static bool is_refusal(enum wait_why why)
+{
+    return why == WAIT_RESOURCE || why == WAIT_PORTS || why == WAIT_LABELS ||
+           why == WAIT_NODES_DOWN || why == WAIT_EVICTING || why == WAIT_TOPOLOGY;
+}
+
+static void add_reason(struct explain *e, const struct wait_reason *r, struct explain_view *view)
+{
+    const char *text = reason_text(e->ctl, e->arena, r);
+    view->reason = text ? text : view->reason;
+    view->why = reason_word(r->why);
+    view->resource = r->resource;
+    view->role = r->role;
+    view->level = r->level;
+    view->domain = r->domain;
+    view->node = r->node;
+    view->need = r->need;
+    view->best = r->best;
+    view->short_by = r->short_by;
+    view->total = r->total;
+    view->until_ms = r->until_ms;
+    if (r->blocker) {
+        struct text_node *blocker = text_map(e->arena, NULL, NULL);
+        explain_name(e, blocker, "of", r->blocker);
+        view->blocker = blocker->first;
+    }
+    if (is_refusal(r->why))
+        view->unfit = unfit_tree(e);
+}
+
+void explain_when(struct explain *e, struct explain_view *view)
+{
+    const struct when *w = &e->when;
+    view->would_start = w->starts;
+    if (w->starts) {
+        view->places = explain_places(e->arena, e->spec, w->places, w->n_places);
+        view->reason = "";
+        view->why = NULL;
+    } else {
+        add_reason(e, &w->reason, view);
+    }
+    view->ahead = w->ahead;
+    view->ahead_elsewhere = w->ahead_elsewhere;
+    view->ahead_jobs = ahead_tree(e);
+    view->expected_ms = w->at_ms;
+    view->promised = w->promised;
+    view->at_least = w->at_least;
+    view->ends = ends_tree(e);
+    view->n_ends = w->n_ends;
+    if (w->has_turn)
+        view->rank = rank_tree(e);
+    shares_put(e, view);
+}
+
+/* ---- promises of others ---- */
+
+static const struct plan_entry *promise_of(const struct plan *plan, uint64_t job)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->at[i].job == job &&
+            (plan->at[i].kind == PLAN_RESERVE || plan->at[i].kind == PLAN_ADMIT))
+            return &plan->at[i];
+    return NULL;
+}
+
+struct text_node *explain_moves(struct explain *e, const struct plan *is, const struct plan *would)
+{
+    struct text_node *list = text_list(e->arena, NULL, NULL);
+    for (size_t i = 0; i < is->n; i++) {
+        const struct plan_entry *before = &is->at[i], *after = promise_of(would, before->job);
+        bool starts = before->kind == PLAN_ADMIT;
+        if ((!starts && before->kind != PLAN_RESERVE) || before->job == e->job)
+            continue;
+        bool same =
+            after && after->kind == before->kind && (starts || after->at_ms == before->at_ms);
+        if (same || (after && after->kind == PLAN_ADMIT))
+            continue;
+        explain_name(e, list, NULL, before->job);
+        put_time(e->arena, list->last, "before", starts ? core_now(e->ctl) : before->at_ms);
+        if (after)
+            put_time(e->arena, list->last, "after", after->at_ms);
+    }
+    return list->count ? list : NULL;
+}
+
+/* ---- one job ---- */
+
+static void begin(struct explain *e, struct live_job *job)
+{
+    *e = (struct explain){ .ctl = e->ctl,
+                           .arena = e->arena,
+                           .job = job->row.id,
+                           .number = job->row.number,
+                           .spec = job->spec,
+                           .owner = job->row.owner };
+    snapshot_look(e->ctl, e->arena, &e->snapshot);
+    e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
+    e->as.queue = queues_position(e->ctl, job->row.queue);
     if (job->row.state == JOB_SUSPENDED) {
-        add_way(arena, view, view->would_start ? "would start at once" : "joins the queue",
-                arena_printf(arena, "muster resume %llu", (unsigned long long)job->row.number));
-        return;
+        e->as.id = job->row.id;
+        snapshot_add(e->ctl, e->arena, &e->snapshot, &e->as);
     }
-    if (view->would_start || spec->n_roles != 1 || spec->roles[0].replicas < 2)
-        return;
-    uint32_t fit = most_that_fit(ctl, arena, spec);
-    if (fit > 0)
-        add_way(arena, view, arena_printf(arena, "replicas=%u", fit),
-                arena_printf(arena, "muster submit --like %llu --set roles.%s.replicas=%u",
-                             (unsigned long long)job->row.number, spec->roles[0].name, fit));
+    e->as.bundle = job->notes.has_peers && job->row.generation == 0;
 }
 
-static void add_reason(struct arena *arena, const struct wait_reason *reason,
-                       struct explain_view *view)
+/* A job that stands aside has no turn: what it waits for is all there is to say. */
+static void explain_aside(struct ctl *ctl, struct arena *arena, struct live_job *job,
+                          struct explain_view *view)
 {
-    view->reason = reason->text ? arena_strdup(arena, reason->text) : view->reason;
-    view->why = reason->why < ARRAY_LEN(why_words) ? why_words[reason->why] : NULL;
-    view->resource = reason->resource;
-    view->role = reason->role;
-    view->node = reason->node;
-    view->need = reason->need;
-    view->best = reason->best;
-    view->short_by = reason->short_by;
-    view->total = reason->total;
-    view->until_ms = reason->until_ms;
+    char text[LIVE_REASON_MAX];
+    if (job->row.not_before_ms > core_now(ctl)) {
+        view->why = reason_word(WAIT_TIME);
+        view->until_ms = job->row.not_before_ms;
+        view->reason = "waits a while before it is tried again";
+    } else if (job->notes.has_after && after_blocked(ctl, job, text, sizeof text)) {
+        view->why = reason_word(WAIT_AFTER);
+        view->reason = arena_strdup(arena, text);
+    } else {
+        view->why = reason_word(job->why.why);
+    }
 }
 
 static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_job *job,
                             struct explain_view *view)
 {
-    char text[LIVE_REASON_MAX];
+    struct explain e = { .ctl = ctl, .arena = arena };
     if (!core_spec(ctl, job))
         return;
-    bool blocked = job->notes.has_after && after_blocked(ctl, job, text, sizeof text) != 0;
-    struct sched_job asked = { .id = job->row.id,
-                               .spec = job->spec,
-                               .not_before_ms = job->row.not_before_ms,
-                               .blocked_after = blocked };
-    struct plan_entry entry = sched_try(ctl->cluster, &asked, core_now(ctl), arena);
-    view->would_start = entry.kind == PLAN_ADMIT;
-    if (view->would_start)
-        view->places = places_tree(arena, job->spec, &entry);
-    else
-        add_reason(arena, &entry.reason, view);
     const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
-    if (blocked)
-        view->reason = arena_strdup(arena, text);
+    begin(&e, job);
+    view->not_later_ms = job->notes.promised_ms;
     if (array) {
         view->reason =
             arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
         view->why = "array";
-        view->would_start = false;
-        view->places = NULL;
+        return;
     }
-    if (job->waits)
-        view->ahead = live_wait_position(ctl->live, job);
-    find_ways(ctl, arena, job, view);
+    if (!sched_when(&e.snapshot, job->row.id, core_now(ctl), arena, &e.when)) {
+        explain_aside(ctl, arena, job, view);
+        return;
+    }
+    explain_when(&e, view);
+    view->ways = ways_find(&e);
 }
 
 /* A job that runs with fewer tasks than it asks for: what keeps the others. */
-static void explain_rest(struct ctl *ctl, struct arena *arena, const struct live_job *job,
+static void explain_rest(struct ctl *ctl, struct arena *arena, struct live_job *job,
                          struct explain_view *view)
 {
+    struct explain e = { .ctl = ctl, .arena = arena };
     struct sched_more more;
     if (!job->spec || !job->tasks || !planning_left(ctl, arena, job, &more))
         return;
-    struct sched_snapshot one = { .cluster = ctl->cluster, .more = &more, .n_more = 1 };
-    struct plan plan = sched_plan(&one, core_now(ctl), arena);
-    const char *own = view->reason;
-    if (plan.n == 0 || plan.at[0].kind != PLAN_WAIT)
+    begin(&e, job);
+    struct plan plan = sched_plan(&e.snapshot, core_now(ctl), arena);
+    for (size_t i = 0; i < plan.n; i++) {
+        const struct wait_reason *r = &plan.at[i].reason;
+        if (plan.at[i].job != e.job || r->why == WAIT_NONE)
+            continue;
+        const char *own = view->reason;
+        add_reason(&e, r, view);
+        view->unfit = NULL; /* of the whole job it would be */
+        view->reason = arena_printf(arena, "%s; %zu more wait: %s", own ? own : "", more.n,
+                                    view->reason ? view->reason : "");
         return;
-    add_reason(arena, &plan.at[0].reason, view);
-    view->reason = arena_printf(arena, "%s; %zu more wait: %s", own ? own : "", more.n,
-                                plan.at[0].reason.text ? plan.at[0].reason.text : "");
+    }
 }
 
 /* Of an array: its first member that waits to start, one that has its turn before one that has not;
@@ -162,18 +295,20 @@ static uint64_t whom(struct ctl *ctl, uint64_t id)
     return aside ? aside : id;
 }
 
-struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_t asked,
+struct text_node *ctl_explain_tree(struct ctl *ctl, const struct ctl_explain *asked,
                                    struct err *err)
 {
+    struct arena *arena = asked->arena;
     struct job_row row;
     char text[JOB_ID_TEXT];
-    uint64_t id = whom(ctl, asked);
-    if (core_row(ctl, arena, id, &row)) {
+    struct ctl_explain ask = *asked;
+    ask.job = whom(ctl, asked->job);
+    if (core_row(ctl, arena, ask.job, &row)) {
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }
-    struct live_job *live = live_find(ctl->live, id);
-    struct explain_view view = { .job = job_id_format(text, id),
+    struct live_job *live = live_find(ctl->live, ask.job);
+    struct explain_view view = { .job = job_id_format(text, ask.job),
                                  .number = row.number,
                                  .name = row.name,
                                  .array = array_number(&row),
@@ -182,9 +317,14 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, struct arena *arena, uint64_
                                  .queue = row.queue,
                                  .state = job_state_word(live ? live->row.state : row.state),
                                  .reason = live ? live_reason(live) : row.reason };
-    if (live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED))
+    bool waits = live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED);
+    if (ask.changes.n) {
+        if (what_if(ctl, &ask, &view, err))
+            return NULL;
+    } else if (waits) {
         explain_waiting(ctl, arena, live, &view);
-    else if (live)
+    } else if (live) {
         explain_rest(ctl, arena, live, &view);
+    }
     return view_put(arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

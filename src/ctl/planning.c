@@ -2,6 +2,7 @@
  * hears of it after the commit. */
 #include "ctl/core.h"
 #include "ctl/lines.h"
+#include "ctl/reasons.h"
 #include "ctl/snapshot.h"
 
 #include "base/log.h"
@@ -250,13 +251,15 @@ static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_rea
 static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
 {
     struct line *line = job->line;
+    const char *text = reason_text(ctl, ctl->scratch, reason);
+    job->expected_ms = reason->at_ms;
     if (!line) {
         note_why(ctl, &job->why, &job->refusal, reason);
-        live_set_reason(job, reason->text);
+        live_set_reason(job, text);
         return;
     }
     note_why(ctl, &line->why, &line->refusal, reason);
-    snprintf(line->text, sizeof line->text, "%s", reason->text ? reason->text : "");
+    snprintf(line->text, sizeof line->text, "%s", text ? text : "");
 }
 
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)

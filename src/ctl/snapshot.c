@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
-#include "ctl/queues.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,7 @@ struct making {
     struct sched_job *jobs;
     const char *bundles[BUNDLES_MAX];
     size_t n_bundles;
+    bool quiet; /* nothing may change */
 };
 
 static struct sched_job *add_job(struct making *m, struct live_job *job)
@@ -73,7 +73,7 @@ static void join_bundle(struct making *m, struct live_job *job, const char *key)
     char text[LIVE_REASON_MAX];
     uint32_t size = bundle_ready(m->ctl, job, key, text, sizeof text);
     uint64_t number = size ? bundle_number(m, key) : 0;
-    if (!size) {
+    if (!size && !m->quiet) {
         job->why = (struct wait_reason){ .why = WAIT_AFTER };
         live_set_reason(job, text);
     }
@@ -114,16 +114,27 @@ static void look_at_bundles(struct making *m)
 
 /* ---- the parts ---- */
 
-/* false: its first was the last of the line, and cannot run. */
-static bool first_of(struct ctl *ctl, struct line *line)
+/* NULL: its record cannot be read. */
+static struct live_job *first_of(struct ctl *ctl, struct line *line)
 {
     struct live_job *job = line->first;
     if (!job)
         job = line->first = live_find(ctl->live, line_first_id(line));
-    if (core_spec(ctl, job))
-        return true;
-    settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
-    return false;
+    return core_spec(ctl, job) ? job : NULL;
+}
+
+/* Its first are ended until one can be read. false: none could. */
+static bool readable(struct making *m, struct line *line)
+{
+    size_t jobs = line_jobs(line);
+    while (!first_of(m->ctl, line)) {
+        if (m->quiet)
+            return false;
+        settle_end(m->ctl, line->first, JOB_EV_FAIL, "its record cannot be read");
+        if (--jobs == 0)
+            return false;
+    }
+    return true;
 }
 
 static void add_lines(struct making *m)
@@ -131,14 +142,10 @@ static void add_lines(struct making *m)
     struct line *line = lines_first(live_lines(m->ctl->live));
     while (line) {
         struct line *next = line->next;
-        size_t jobs = line_jobs(line);
-        bool readable = first_of(m->ctl, line);
-        while (!readable && --jobs > 0)
-            readable = first_of(m->ctl, line);
-        if (readable) {
+        if (readable(m, line)) {
             struct sched_job *one = add_job(m, line->first);
             one->alike = line->ids.at + line->head + 1;
-            one->n_alike = jobs - 1;
+            one->n_alike = line_jobs(line) - 1;
         }
         line = next;
     }
@@ -198,6 +205,24 @@ static void add_more(struct making *m)
     m->out->more = all;
 }
 
+static void make(struct making *m)
+{
+    struct ctl *ctl = m->ctl;
+    struct sched_snapshot *out = m->out;
+    struct lines *lines = live_lines(ctl->live);
+    m->jobs = ARENA_ARRAY(m->arena, lines_count(lines) + lines_aside(lines), struct sched_job);
+    look_at_bundles(m);
+    add_lines(m);
+    add_running(m);
+    add_more(m);
+    out->cluster = ctl->cluster;
+    out->jobs = m->jobs;
+    out->queues = queues_specs(ctl, &out->n_queues);
+    out->users = queues_users(ctl, m->arena, out);
+    out->n_users = queues_user_count(ctl);
+    out->run_ms = ctl->config.run_ms;
+}
+
 /* In some queues waiting itself changes whose turn it is. */
 static void wake_for_steps(struct ctl *ctl, const struct sched_snapshot *s)
 {
@@ -214,20 +239,86 @@ static void wake_for_steps(struct ctl *ctl, const struct sched_snapshot *s)
 
 void snapshot_make(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
 {
-    struct lines *lines = live_lines(ctl->live);
     struct making m = { .ctl = ctl, .arena = arena, .out = out };
     look_aside(&m);
-    size_t most = lines_count(lines) + lines_aside(lines);
-    m.jobs = ARENA_ARRAY(arena, most, struct sched_job);
-    look_at_bundles(&m);
-    add_lines(&m);
-    add_running(&m);
-    add_more(&m);
-    out->cluster = ctl->cluster;
-    out->jobs = m.jobs;
-    out->queues = queues_specs(ctl, &out->n_queues);
-    out->users = queues_users(ctl, arena, out);
-    out->n_users = queues_user_count(ctl);
-    out->run_ms = ctl->config.run_ms;
+    make(&m);
     wake_for_steps(ctl, out);
+}
+
+/* ---- to ask ---- */
+
+void snapshot_look(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
+{
+    struct making m = { .ctl = ctl, .arena = arena, .out = out, .quiet = true };
+    *out = (struct sched_snapshot){ .depth = 0 };
+    make(&m);
+}
+
+/* The ids are its line's own: they are not to be changed. */
+static void drop_from(struct arena *arena, struct sched_job *line, uint64_t job)
+{
+    uint64_t *rest = ARENA_ARRAY(arena, line->n_alike, uint64_t);
+    size_t n = 0;
+    if (line->id != job) {
+        for (size_t k = 0; k < line->n_alike; k++)
+            if (line->alike[k] != job)
+                rest[n++] = line->alike[k];
+        line->alike = rest;
+        line->n_alike = n;
+        return;
+    }
+    line->id = line->alike[0];
+    line->alike++;
+    line->n_alike--;
+    line->promised_ms = 0;
+    line->claims = false;
+}
+
+static bool stands_in(const struct sched_job *line, uint64_t job)
+{
+    for (size_t k = 0; k < line->n_alike; k++)
+        if (line->alike[k] == job)
+            return true;
+    return line->id == job;
+}
+
+static struct sched_job *copy_jobs(struct arena *arena, struct sched_snapshot *s)
+{
+    struct sched_job *jobs = ARENA_ARRAY(arena, s->n_jobs + 1, struct sched_job);
+    if (s->n_jobs)
+        memcpy(jobs, s->jobs, s->n_jobs * sizeof *jobs);
+    s->jobs = jobs;
+    return jobs;
+}
+
+void snapshot_drop(struct arena *arena, struct sched_snapshot *s, uint64_t job)
+{
+    struct sched_job *jobs = copy_jobs(arena, s);
+    size_t at = 0;
+    while (at < s->n_jobs && !stands_in(&jobs[at], job))
+        at++;
+    if (at == s->n_jobs)
+        return;
+    if (jobs[at].n_alike)
+        drop_from(arena, &jobs[at], job);
+    else
+        memmove(jobs + at, jobs + at + 1, (--s->n_jobs - at) * sizeof *jobs);
+}
+
+void snapshot_add(struct ctl *ctl, struct arena *arena, struct sched_snapshot *s,
+                  const struct sched_job *job)
+{
+    copy_jobs(arena, s)[s->n_jobs] = *job;
+    s->n_jobs++;
+    s->users = queues_users(ctl, arena, s);
+    s->n_users = queues_user_count(ctl);
+}
+
+struct sched_job snapshot_newcomer(struct ctl *ctl, const struct job_spec *spec, const char *owner)
+{
+    uint32_t queue = queues_position(ctl, spec->queue);
+    return (struct sched_job){ .id = job_id_next(ctl->last_id, core_now(ctl)),
+                               .spec = spec,
+                               .queue = queue,
+                               .user = queues_user(ctl, queue, owner) };
 }

@@ -1,9 +1,12 @@
 /* Submission: text to a checked job, admission, one event and its rows in the turn's transaction.
  * The answer goes out after the commit; a dry run answers what would happen and stores nothing. */
+#include "ctl/submit.h"
+
 #include "ctl/admit.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
 #include "ctl/resolve.h"
@@ -321,24 +324,20 @@ static void add_sizes(struct arena *arena, const struct job_spec *spec, struct s
         view->indices = arena_strdup(arena, job_array_range(range, &spec->array));
 }
 
-/* What this job would do now, by the scheduler's own code. */
+/* What this job would do now, in its turn among those that wait. */
 static void try_out(struct submission *s, struct submitted_view *view)
 {
-    const struct job_spec *spec = s->read.job;
-    struct sched_job job = { .id = 1, .spec = spec };
-    struct plan_entry entry = sched_try(s->ctl->cluster, &job, core_now(s->ctl), s->arena);
+    struct explain e = { .ctl = s->ctl,
+                         .arena = s->arena,
+                         .spec = s->read.job,
+                         .owner = s->ask.owner,
+                         .file = s->ask.file };
     view->dry_run = true;
-    view->state =
-        entry.kind == PLAN_ADMIT ? job_state_word(JOB_STARTING) : job_state_word(JOB_QUEUED);
-    view->reason = entry.kind == PLAN_ADMIT ? NULL : entry.reason.text;
-    if (entry.kind != PLAN_ADMIT)
-        return;
-    view->places = text_map(s->arena, NULL, NULL);
-    for (uint32_t i = 0; i < entry.n_tasks; i++)
-        text_str(s->arena, view->places,
-                 arena_printf(s->arena, "%s/%u", spec->roles[entry.tasks[i].role].name,
-                              entry.tasks[i].index),
-                 entry.tasks[i].node);
+    view->explain = explain_newcomer(&e, s->ask.explain);
+    view->state = job_state_word(e.when.starts ? JOB_STARTING : JOB_QUEUED);
+    const struct text_node *reason = text_get(view->explain, "reason");
+    view->reason = reason ? reason->str : NULL;
+    view->places = text_get(view->explain, "places");
 }
 
 static void answer_tree(struct submission *s)
@@ -555,6 +554,31 @@ static void store_all(struct submission *s)
         add_live(s, &s->row, text, body);
 }
 
+/* The job that this one is like makes way: both are seen in one plan. */
+static int may_replace(struct submission *s, struct err *err)
+{
+    struct live_job *job = live_find(s->ctl->live, s->ask.like);
+    bool waits = job && (job->row.state == JOB_QUEUED || job->row.state == JOB_SUSPENDED);
+    if (!s->ask.replace || waits)
+        return 0;
+    if (!s->ask.like) {
+        err_set(err, ERR_INPUT, "nothing is named that is to be replaced");
+        return err_hint(err, "--like JOB --replace");
+    }
+    err_set(err, ERR_CONFLICT, "the job to be replaced does not wait any more");
+    return err_hint(err, "without --replace it is submitted beside it");
+}
+
+static void replace(struct submission *s)
+{
+    char text[LIVE_REASON_MAX];
+    struct live_job *job = s->ask.replace ? live_find(s->ctl->live, s->ask.like) : NULL;
+    if (!job)
+        return;
+    snprintf(text, sizeof text, "replaced by job %llu", (unsigned long long)s->row.number);
+    settle_end(s->ctl, job, JOB_EV_STOP, text);
+}
+
 /* 1: the text is about a job or an array that lives, which is as it says now; 0: it is a new one.
  */
 static int apply(struct submission *s, struct err *err)
@@ -594,6 +618,8 @@ static int submit(struct submission *s, struct err *err)
         answer_existing(s);
         return 0;
     }
+    if (may_replace(s, err))
+        return -1;
     if (s->ctl->full && !s->ask.dry_run) {
         err_set(err, ERR_FULL, "the disk of the server is full");
         return err_hint(err, "make room in %s; running jobs go on", s->ctl->config.state_dir);
@@ -610,10 +636,24 @@ static int submit(struct submission *s, struct err *err)
         keep_auth(s);
     s->site.warnings = warnings(s);
     s->site.differs = differs(s);
-    if (!s->ask.dry_run)
+    if (!s->ask.dry_run) {
         store_all(s);
+        replace(s);
+    }
     answer_tree(s);
     return 0;
+}
+
+const struct job_spec *submit_preview(struct ctl *ctl, struct arena *arena,
+                                      const struct ctl_submit *ask, struct report *report,
+                                      struct err *err)
+{
+    struct answer answer = { .arena = arena };
+    struct submission s = { .ctl = ctl, .ask = *ask, .answer = &answer, .arena = arena };
+    report_init(&answer.report, arena);
+    bool read = (s.ask.text || !take_after(&s, err)) && !read_text(&s, err) && !admit(&s, err);
+    *report = answer.report;
+    return read ? s.read.job : NULL;
 }
 
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)

@@ -126,6 +126,8 @@ static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct 
         return;
     enum wait_why why = live->line ? live->line->why.why : live->why.why;
     size_t ahead = live_wait_position(ctl->live, live);
+    view->expected_ms = live->expected_ms;
+    view->promised_ms = live->notes.promised_ms;
     if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
         view->reason = arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
     else

@@ -76,6 +76,8 @@ static const struct row job_rows[] = {
     STAMP(job_view, started, "when all of its tasks last began to run"),
     STAMP(job_view, ended, "when its resources were free again"),
     STAMP(job_view, not_before, "does not start earlier (back-off)"),
+    STAMP(job_view, expected, "it waits, and starts by then as far as is known now"),
+    STAMP(job_view, promised, "it waits, and was first told to start by then"),
     ROW(job_view, file, TEXT, 0, "name of the submitted file"),
     ROW(job_view, work_dir, TEXT, 0, "where tasks start; absent: a fresh directory for each"),
     ROW(job_view, code_dir, TEXT, 0, "directory staged into the working directory"),
@@ -215,6 +217,7 @@ static const struct row submitted_rows[] = {
     ROW(submitted_view, dry_run, FLAG, 0, "nothing was stored"),
     NESTED(submitted_view, warnings, NULL, "{path, what, hint, line, col}"),
     NESTED(submitted_view, places, NULL, "dry_run: task: node"),
+    NESTED(submitted_view, explain, NULL, "dry_run: of the job as it would wait"),
     END
 };
 static const struct row explain_rows[] = {
@@ -227,18 +230,51 @@ static const struct row explain_rows[] = {
     ROW(explain_view, queue, TEXT, 0, ""),
     ROW(explain_view, reason, TEXT, 0, "one sentence"),
     ROW(explain_view, why, TEXT, 0,
-        "resource ports labels ahead time after array nodes_down pending"),
+        "resource ports labels topology ahead time after array nodes_down quota user reserved "
+        "evicting pending"),
     ROW(explain_view, resource, TEXT, 0, "that is short"),
+    ROW(explain_view, level, TEXT, 0, "of the topology that has to hold all"),
+    ROW(explain_view, domain, TEXT, 0, "of that level which comes closest"),
     ROW(explain_view, role, TEXT, 0, "whose tasks do not fit"),
     ROW(explain_view, need, COUNT, 0, "per task (milli or bytes)"),
-    ROW(explain_view, best, COUNT, 0, "free on the node that comes closest"),
+    ROW(explain_view, best, COUNT, 0, "free on the node that comes closest, or left of a share"),
     ROW(explain_view, short_by, COUNT, 0, "in all"),
-    ROW(explain_view, total, COUNT, 0, "in all of the cluster"),
+    ROW(explain_view, total, COUNT, 0, "of the whole job, or of the share"),
     ROW(explain_view, node, TEXT, 0, "that comes closest"),
-    ROW(explain_view, ahead, COUNT, ALWAYS, "jobs before it"),
+    NESTED(explain_view, blocker, NULL, "{number, name}: whose promise it would delay"),
+    NESTED(explain_view, unfit, NULL,
+           "{nodes, task, counts: [{why, resource, nodes}]}: of the nodes, on how many its next "
+           "task finds what in the way"),
+    ROW(explain_view, ahead, COUNT, ALWAYS, "waiting jobs of its queue whose turn comes before"),
+    ROW(explain_view, ahead_elsewhere, COUNT, 0, "the same of other queues"),
+    NESTED(explain_view, ahead_jobs, NULL, "[{number, name}]: the first of its queue"),
+    NESTED(explain_view, rank, NULL,
+           "what its turn is made of, in this order: claims (others were ended for it), sure (its "
+           "queue is), priority, promised, load (of its queue, thousandths of what it is due), "
+           "usage (of its user), age_ms"),
     STAMP(explain_view, until, "does not start earlier"),
-    ROW(explain_view, would_start, FLAG, ALWAYS, "fits now"),
-    NESTED(explain_view, ways, NULL, "{what, how}: what would change it"),
+    STAMP(explain_view, expected, "starts by then as far as limits of run time say"),
+    ROW(explain_view, promised, FLAG, 0, "room is kept for it from then on"),
+    ROW(explain_view, at_least, FLAG, 0, "not sooner: more jobs come before it than were counted"),
+    NESTED(explain_view, ends, NULL,
+           "[{number, name, at, assumed, waits}]: whose ends that rests on, latest first; assumed: "
+           "it has no limit of run time"),
+    ROW(explain_view, n_ends, COUNT, 0, "how many in all"),
+    STAMP(explain_view, not_later, "what it was told first"),
+    ROW(explain_view, would_start, FLAG, ALWAYS, "starts now"),
+    NESTED(explain_view, changes, NULL, "what-if: the assignments"),
+    ROW(explain_view, how, TEXT, 0, "what-if: the command that does it"),
+    NESTED(
+        explain_view, delays, NULL,
+        "[{number, name, before, after}]: what-if and files: whose promise moves; without after: "
+        "it goes"),
+    NESTED(explain_view, ways, NULL,
+           "[{what, kind, how, gives, set, places}]: what would start it now, smallest change "
+           "first"),
+    NESTED(explain_view, quota, NULL,
+           "[{queue or user, used, guaranteed, maximum}]: its queue, those above, its user"),
+    NESTED(explain_view, checks, NULL,
+           "[{name, status, exceed_resources, used, limit}]: as PAI-DLC's diagnosis has them"),
     NESTED(explain_view, places, NULL, "task: node"),
     END
 };

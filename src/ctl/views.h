@@ -13,7 +13,7 @@ struct job_view {
         *reason;
     uint64_t number, priority, generation, restarts, tasks, tasks_running, tasks_succeeded,
         tasks_failed, gpu_milli;
-    uint64_t submitted_ms, started_ms, ended_ms, not_before_ms;
+    uint64_t submitted_ms, started_ms, ended_ms, not_before_ms, expected_ms, promised_ms;
     uint64_t array, members, at_once;
     bool has_index;
     int64_t index;
@@ -66,16 +66,19 @@ struct submitted_view {
         *indices;
     uint64_t number, roles, tasks, members, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
-    struct text_node *warnings, *places;
+    struct text_node *warnings, *places, *explain;
 };
 struct explain_view {
-    const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node;
+    const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node, *how, *level,
+        *domain;
     uint64_t array;
     bool has_index;
     int64_t index;
-    uint64_t number, need, best, short_by, total, ahead, until_ms;
-    bool would_start;
-    struct text_node *ways, *places;
+    uint64_t number, need, best, short_by, total, ahead, ahead_elsewhere, until_ms, expected_ms,
+        not_later_ms, n_ends;
+    bool would_start, promised, at_least;
+    struct text_node *ahead_jobs, *blocker, *unfit, *ends, *rank, *quota, *checks, *changes,
+        *delays, *ways, *places;
 };
 struct stats_view {
     struct text_node *jobs;

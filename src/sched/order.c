@@ -83,25 +83,41 @@ struct rank rank_of(const struct sched_snapshot *s, const struct quota *quota, s
     return rank_as(&o, job, s->jobs[job].id);
 }
 
+struct rank order_rank(const struct order *o, size_t job, uint64_t id)
+{
+    return rank_as(o, job, id);
+}
+
+/* <0: x comes first. */
+static int compare(const struct rank *x, const struct rank *y)
+{
+    if (x->claims != y->claims)
+        return x->claims ? -1 : 1;
+    if (x->sure != y->sure)
+        return x->sure ? -1 : 1;
+    if (x->idle != y->idle)
+        return y->idle ? -1 : 1;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    if (x->promised_ms != y->promised_ms)
+        return x->promised_ms < y->promised_ms ? -1 : 1;
+    if (x->load != y->load)
+        return x->load < y->load ? -1 : 1;
+    if (x->usage != y->usage)
+        return x->usage < y->usage ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+bool rank_before(const struct rank *x, const struct rank *y)
+{
+    return compare(x, y) < 0;
+}
+
 /* Ties go to the earlier position, so that the order is one. */
 static bool before(const struct entry *a, const struct entry *b)
 {
-    const struct rank *x = &a->rank, *y = &b->rank;
-    if (x->claims != y->claims)
-        return x->claims;
-    if (x->sure != y->sure)
-        return x->sure;
-    if (x->idle != y->idle)
-        return y->idle;
-    if (x->priority != y->priority)
-        return x->priority > y->priority;
-    if (x->promised_ms != y->promised_ms)
-        return x->promised_ms < y->promised_ms;
-    if (x->load != y->load)
-        return x->load < y->load;
-    if (x->usage != y->usage)
-        return x->usage < y->usage;
-    return x->id != y->id ? x->id < y->id : a->job < b->job;
+    int order = compare(&a->rank, &b->rank);
+    return order ? order < 0 : a->job < b->job;
 }
 
 /* ---- the heap ---- */

@@ -37,6 +37,9 @@ enum order_lack { LACKS_ROOM, LACKS_SHARE, LACKS_USER_SHARE };
 bool order_first_blocked(const struct order *, size_t job, const struct rank *, enum order_lack);
 void order_told(struct order *, size_t job, enum order_lack);
 
+/* A job of the snapshot as it would rank now, under this id. */
+struct rank order_rank(const struct order *, size_t job, uint64_t id);
+bool rank_before(const struct rank *, const struct rank *); /* the first comes first */
 struct rank rank_of(const struct sched_snapshot *, const struct quota *, size_t job,
                     const struct vector *total, uint64_t now_ms);
 

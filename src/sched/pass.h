@@ -1,5 +1,6 @@
 /* One pass of the scheduler, for the files that share it: plan.c whose turn it is, start.c a job
- * that may start, claim.c room that is made by ending others, bundle.c jobs that start together. */
+ * that may start, claim.c room that is made by ending others, bundle.c jobs that start together,
+ * when.c and probe.c what is asked of it. */
 #ifndef SCHED_PASS_H
 #define SCHED_PASS_H
 
@@ -50,6 +51,13 @@ struct pass {
     } entries, others; /* others: EVICT and RESERVE */
 };
 
+/* A pass step by step. Between two turns others may look at it. */
+void pass_open(struct pass *, const struct sched_snapshot *, uint64_t now_ms, struct arena *);
+bool pass_next(struct pass *, size_t *job, struct rank *); /* whose turn it is */
+void pass_turn(struct pass *, size_t job, const struct rank *);
+struct plan pass_entries(struct pass *); /* all turns are over */
+void pass_close(struct pass *);
+
 static inline const struct sched_job *job_at(const struct pass *pass, size_t i)
 {
     return &pass->snapshot->jobs[i];
@@ -78,7 +86,15 @@ const struct wait_reason *start_over(struct pass *, size_t job, uint64_t id);
 /* More than its queue or its user may ever have. */
 bool start_hopeless(const struct pass *, size_t job);
 
-/* Places the job beside everything that is promised, as `id`. NULL: it starts. Else why not. */
+struct seated { /* a job on places that it may have now; the cluster holds them */
+    struct future_release release;
+    struct task_place *places;
+    uint32_t n_places;
+};
+/* Places for the job beside everything that is promised. Else why not, and nothing is taken. */
+const struct wait_reason *start_seat(struct pass *, const struct job_spec *, uint64_t id,
+                                     struct seated *);
+/* The same, and it starts, as `id`. NULL: it does. Else why not. */
 const struct wait_reason *start_job(struct pass *, size_t job, uint64_t id);
 /* It cannot start now: keeps what it asks, of limits and of room, from the earliest time on. Its
  * reason, with that time. */

@@ -179,7 +179,7 @@ static const struct wait_reason *provide(struct pass *pass, size_t i, const stru
     return claims && !over && pass->leaves ? say_evicting(pass, why) : why;
 }
 
-static void plan_job(struct pass *pass, size_t i, const struct rank *rank)
+void pass_turn(struct pass *pass, size_t i, const struct rank *rank)
 {
     if (job_at(pass, i)->bundle) {
         bundle_turn(pass, i, rank);
@@ -282,9 +282,10 @@ void pass_admit(struct pass *pass, const struct future_release *release)
         vec_push(&pass->begun, *release);
 }
 
-static void pass_begin(struct pass *pass)
+void pass_open(struct pass *pass, const struct sched_snapshot *s, uint64_t now_ms,
+               struct arena *arena)
 {
-    const struct sched_snapshot *s = pass->snapshot;
+    *pass = (struct pass){ .snapshot = s, .now_ms = now_ms, .arena = arena };
     pass->cluster = cluster_clone(s->cluster);
     cluster_expire_blocks(pass->cluster, pass->now_ms);
     pass->failed = map_create();
@@ -303,10 +304,22 @@ static void pass_begin(struct pass *pass)
     pass->future =
         future_create(pass->cluster, pass->now_ms, pass->ends, s->n_running, pass->arena);
     pass->order = order_create(pass->arena, s, pass->quota, &pass->total, pass->now_ms);
+    claim_prices(pass);
+    for (size_t k = 0; k < s->n_more; k++)
+        plan_more(pass, &s->more[k], false);
 }
 
-static struct plan pass_end(struct pass *pass)
+bool pass_next(struct pass *pass, size_t *job, struct rank *rank)
 {
+    return order_next(pass->order, job, rank);
+}
+
+struct plan pass_entries(struct pass *pass)
+{
+    for (size_t k = 0; k < pass->snapshot->n_more; k++)
+        plan_more(pass, &pass->snapshot->more[k], true);
+    for (size_t k = 0; k < pass->snapshot->n_jobs; k++)
+        held_back(pass, k);
     for (size_t i = 0; i < pass->n_waits; i++) {
         struct plan_entry *e = pass_entry(pass);
         e->kind = PLAN_WAIT;
@@ -316,31 +329,30 @@ static struct plan pass_end(struct pass *pass)
     }
     for (size_t i = 0; i < pass->others.n; i++)
         *pass_entry(pass) = pass->others.at[i];
+    return (struct plan){ .at = pass->entries.at, .n = pass->entries.n };
+}
+
+void pass_close(struct pass *pass)
+{
     vec_fini(&pass->begun);
     vec_fini(&pass->promises);
     vec_fini(&pass->claimants);
     map_destroy(pass->failed);
     future_destroy(pass->future);
     cluster_destroy(pass->cluster);
-    return (struct plan){ .at = pass->entries.at, .n = pass->entries.n };
 }
 
 struct plan sched_plan(const struct sched_snapshot *snapshot, uint64_t now_ms, struct arena *arena)
 {
-    struct pass pass = { .snapshot = snapshot, .now_ms = now_ms, .arena = arena };
+    struct pass pass;
     struct rank rank;
     size_t i;
-    pass_begin(&pass);
-    claim_prices(&pass);
-    for (size_t k = 0; k < snapshot->n_more; k++)
-        plan_more(&pass, &snapshot->more[k], false);
-    while (order_next(pass.order, &i, &rank))
-        plan_job(&pass, i, &rank);
-    for (size_t k = 0; k < snapshot->n_more; k++)
-        plan_more(&pass, &snapshot->more[k], true);
-    for (size_t k = 0; k < snapshot->n_jobs; k++)
-        held_back(&pass, k);
-    return pass_end(&pass);
+    pass_open(&pass, snapshot, now_ms, arena);
+    while (pass_next(&pass, &i, &rank))
+        pass_turn(&pass, i, &rank);
+    struct plan plan = pass_entries(&pass);
+    pass_close(&pass);
+    return plan;
 }
 
 struct plan_entry sched_try(const struct cluster *cluster, const struct sched_job *job,

@@ -90,14 +90,6 @@ const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
 
 /* ---- room ---- */
 
-static void add_admit(struct pass *pass, size_t i, uint64_t id, struct task_place *places,
-                      uint32_t n)
-{
-    *pass_entry(pass) = (struct plan_entry){
-        .kind = PLAN_ADMIT, .job = id, .tasks = places, .n_tasks = n, .idle = start_idle(pass, i)
-    };
-}
-
 static struct future_release release_of(const struct pass *pass, const struct job_spec *spec,
                                         uint64_t id, const struct held *held)
 {
@@ -106,62 +98,92 @@ static struct future_release release_of(const struct pass *pass, const struct jo
                                     .held = *held };
 }
 
-static const struct wait_reason *in_the_way(struct pass *pass)
+static bool is_about(const struct pass *pass, const struct plan_entry *promised, const bool *nodes)
+{
+    for (uint32_t i = 0; i < promised->n_tasks; i++)
+        if (nodes[cluster_find(pass->cluster, promised->tasks[i].node)])
+            return true;
+    return false;
+}
+
+/* Of the promises the first that is about a node it would go to. */
+static const struct wait_reason *in_the_way(struct pass *pass, const struct held *held)
 {
     struct wait_reason r = reason_plain(WAIT_RESERVED);
+    bool *nodes = ARENA_ARRAY(pass->arena, cluster_count(pass->cluster), bool);
+    for (uint32_t i = 0; i < held->n; i++)
+        nodes[held_node(held, pass->cluster, i)] = true;
     r.blocker = pass->promised_to;
+    for (size_t i = 0; i < pass->others.n; i++) {
+        const struct plan_entry *other = &pass->others.at[i];
+        if (other->kind == PLAN_RESERVE && is_about(pass, other, nodes)) {
+            r.blocker = other->job;
+            break;
+        }
+    }
     return pass_reason(pass, &r);
 }
 
 /* Other places than the best ones, that are in nobody's way. */
-static const struct wait_reason *squeeze_in(struct pass *pass, size_t i, uint64_t id)
+static const struct wait_reason *squeeze_in(struct pass *pass, const struct future_ask *ask,
+                                            struct seated *out)
 {
-    const struct job_spec *spec = job_at(pass, i)->spec;
-    const struct future_ask ask = { .job = id, .spec = spec, .lasts_ms = pass_lasts(pass, spec) };
     struct promise found;
-    if (pass->squeezes++ >= SQUEEZES_MAX || !future_holds(pass->future, &ask, pass->now_ms, &found))
-        return in_the_way(pass);
-    const struct held held = held_of(spec, found.places, found.n_places);
-    const struct future_release release = release_of(pass, spec, id, &held);
-    if (!held_take(pass->cluster, &held))
-        return in_the_way(pass);
-    if (!future_allows(pass->future, &release, 1)) {
-        held_give(pass->cluster, &held);
-        return in_the_way(pass);
-    }
-    pass_admit(pass, &release);
-    add_admit(pass, i, id, found.places, found.n_places);
-    return NULL;
+    if (pass->squeezes++ >= SQUEEZES_MAX || !future_holds(pass->future, ask, pass->now_ms, &found))
+        return in_the_way(pass, &out->release.held);
+    const struct wait_reason *reason = in_the_way(pass, &out->release.held);
+    out->release.held = held_of(ask->spec, found.places, found.n_places);
+    out->places = found.places;
+    out->n_places = found.n_places;
+    if (!held_take(pass->cluster, &out->release.held))
+        return reason;
+    if (future_allows(pass->future, &out->release, 1))
+        return NULL;
+    held_give(pass->cluster, &out->release.held);
+    return reason;
 }
 
-const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
+const struct wait_reason *start_seat(struct pass *pass, const struct job_spec *spec, uint64_t id,
+                                     struct seated *out)
 {
-    const struct job_spec *spec = job_at(pass, i)->spec;
-    uint64_t shape = want_shape(spec);
-    const struct wait_reason *known = map_get(pass->failed, shape);
-    if (known)
-        return known;
     struct crew crew;
     crew_init(&crew, pass->arena, pass->cluster, spec);
     crew.steps = &pass->steps;
     enum gang_answer answer = gang_place(&crew);
     if (answer != GANG_PLACED) {
         const struct wait_reason now = reason_now(&crew, answer);
-        struct wait_reason *reason = pass_reason(pass, &now);
-        map_set(pass->failed, shape, reason);
-        return reason;
+        return pass_reason(pass, &now);
     }
     const struct held held = held_of(spec, crew.places, crew.n_places);
-    const struct future_release release = release_of(pass, spec, id, &held);
-    if (future_promised(pass->future) && !future_allows(pass->future, &release, 1)) {
-        held_give(pass->cluster, &held);
-        const struct wait_reason *reason = squeeze_in(pass, i, id);
-        if (reason)
-            map_set(pass->failed, shape, (void *)(uintptr_t)reason);
+    *out = (struct seated){ .release = release_of(pass, spec, id, &held),
+                            .places = crew.places,
+                            .n_places = crew.n_places };
+    if (!future_promised(pass->future) || future_allows(pass->future, &out->release, 1))
+        return NULL;
+    held_give(pass->cluster, &held);
+    const struct future_ask ask = { .job = id, .spec = spec, .lasts_ms = pass_lasts(pass, spec) };
+    return squeeze_in(pass, &ask, out);
+}
+
+const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
+{
+    const struct job_spec *spec = job_at(pass, i)->spec;
+    uint64_t shape = want_shape(spec);
+    struct seated seated;
+    const struct wait_reason *reason = map_get(pass->failed, shape);
+    if (reason)
+        return reason;
+    reason = start_seat(pass, spec, id, &seated);
+    if (reason) {
+        map_set(pass->failed, shape, (void *)(uintptr_t)reason);
         return reason;
     }
-    pass_admit(pass, &release);
-    add_admit(pass, i, id, crew.places, crew.n_places);
+    pass_admit(pass, &seated.release);
+    *pass_entry(pass) = (struct plan_entry){ .kind = PLAN_ADMIT,
+                                             .job = id,
+                                             .tasks = seated.places,
+                                             .n_tasks = seated.n_places,
+                                             .idle = start_idle(pass, i) };
     return NULL;
 }
 

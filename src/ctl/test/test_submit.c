@@ -221,7 +221,8 @@ static void lists_and_schemas(void **state)
     assert_int_equal(text_get(list, "jobs")->count, 3);
     assert_non_null(text_get(list, "next"));
     assert_int_equal(text_get(text_get(list, "jobs")->first, "number")->integer, 5);
-    struct text_node *why = ctl_explain_tree(w->ctl, arena, w->job, &err);
+    struct text_node *why =
+        ctl_explain_tree(w->ctl, &(struct ctl_explain){ .arena = arena, .job = w->job }, &err);
     assert_non_null(text_get(why, "state"));
     for (int kind = 0; kind < VIEW_N; kind++) {
         assert_non_null(text_get(view_schema(arena, (enum view_kind)kind), "properties")->first);

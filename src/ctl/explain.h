@@ -1,0 +1,49 @@
+/* The parts of an explanation, for the files that share it: explain.c why a job waits and when it
+ * starts, ways.c what would start it now, what_if.c what one change would do. */
+#ifndef CTL_EXPLAIN_H
+#define CTL_EXPLAIN_H
+
+#include "base/buf.h"
+#include "ctl/ctl.h"
+#include "ctl/live.h"
+#include "ctl/views.h"
+#include "sched/when.h"
+
+struct explain { /* of one job, on one copy of everything that waits and runs */
+    struct ctl *ctl;
+    struct arena *arena;
+    struct sched_snapshot snapshot; /* as it is */
+    uint64_t job;                   /* that is asked about; 0: it is not there yet */
+    uint64_t number;                /* of it */
+    const struct job_spec *spec;
+    const char *owner, *file; /* file: for commands, of a job that is not there yet; may be NULL */
+    struct sched_job as;      /* how the scheduler sees it */
+    struct when when;
+};
+
+/* {number, name} of a live job, as a member (key) or element (NULL). */
+void explain_name(struct explain *, struct text_node *parent, const char *key, uint64_t job);
+/* {"worker/0": "n1"} */
+struct text_node *explain_places(struct arena *, const struct job_spec *, const struct task_place *,
+                                 uint32_t n);
+/* Whose promise would move or go if the second plan were made instead of the first, as a list:
+ * {number, name, before, after}. NULL: nobody's. */
+struct text_node *explain_moves(struct explain *, const struct plan *is, const struct plan *would);
+/* " --set FIELD=V", quoted for a shell where that is needed. */
+void explain_put_set(struct buf *, const char *set);
+/* Fills reason, numbers and times of the view from e->when. */
+void explain_when(struct explain *, struct explain_view *);
+
+/* Shares of its queues and its user, and the checks that PAI-DLC answers with. */
+void shares_put(struct explain *, struct explain_view *);
+/* The view of the job with the changes that are asked about. 0, or -1 with err. */
+int what_if(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
+/* The explanation of a job that would be submitted now: ctl, arena, spec, owner and file are set.
+ */
+struct text_node *explain_newcomer(struct explain *, bool with_ways);
+
+/* What would start the job now: a list of {what, kind, how, set, gives}, smallest change first;
+ * NULL: nothing that is tried. Each was looked at in a pass with everything else that waits. */
+struct text_node *ways_find(struct explain *);
+
+#endif

@@ -1,0 +1,495 @@
+/* What would start a waiting job now.
+ *
+ * Each change is made as its command would make it: the assignments on the job's own tree, decoded
+ * anew; the job in its place is withdrawn, the changed one comes last of its rank. One pass asks
+ * for all of them (sched/probe.h). The few that are shown are then read again from the text that
+ * was submitted, as their command will be, and asked about once more. */
+#include "ctl/explain.h"
+
+#include "ctl/core.h"
+#include "ctl/snapshot.h"
+#include "ctl/submit.h"
+#include "sched/probe.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define TRIES     64u /* variants that are placed */
+#define KNOBS_MAX 48u
+#define SHOWN     5u
+#define SETS_MAX  8u /* assignments of one change */
+#define QUEUES    12u
+#define TYPES     8u
+
+/* Kinds of changes, word in answers, how much of a change it is (a thousandth of the job that is
+ * given up is one more). */
+#define KINDS(X)                                                                                   \
+    X(RUN_TIME, "run_time", 100)                                                                   \
+    X(PRIORITY, "priority", 150)                                                                   \
+    X(TOPOLOGY, "topology", 200)                                                                   \
+    X(LABELS, "labels", 220)                                                                       \
+    X(NODES, "nodes", 230)                                                                         \
+    X(APART, "apart", 240)                                                                         \
+    X(QUEUE, "queue", 260)                                                                         \
+    X(GPU_TYPE, "gpu_type", 280)                                                                   \
+    X(REPLICAS, "replicas", 300)                                                                   \
+    X(MIN, "min", 300)                                                                             \
+    X(GANG, "gang", 310)                                                                           \
+    X(CPU, "cpu", 350)                                                                             \
+    X(MEMORY, "memory", 350)                                                                       \
+    X(GPU, "gpu", 360)
+enum kind {
+#define KIND(id, word, size) KIND_##id,
+    KINDS(KIND) KIND_N
+#undef KIND
+};
+static const struct {
+    const char *word;
+    uint32_t size;
+} kinds[] = {
+#define KIND(id, text, how_much) { .word = text, .size = how_much },
+    KINDS(KIND)
+#undef KIND
+};
+
+struct knob {
+    struct ways *ways;
+    enum kind kind;
+    const struct role *role; /* REPLICAS .. GPU */
+    const char *value;       /* QUEUE, GPU_TYPE */
+    uint32_t at, n;          /* GANG: which; variants */
+    uint64_t unit;           /* CPU, MEMORY: of a variant */
+};
+struct ways {
+    struct explain *e;
+    struct text_node *tree;              /* of the job */
+    struct sched_snapshot others, known; /* known: for the usage of all users that come up */
+    struct knob knobs[KNOBS_MAX];
+    struct probe probes[KNOBS_MAX];
+    size_t n;
+};
+
+/* What people write. */
+static const char *const run_times[] = { "1m",  "2m",  "5m", "10m", "15m", "20m", "30m", "45m",
+                                         "1h",  "90m", "2h", "3h",  "4h",  "6h",  "8h",  "12h",
+                                         "18h", "1d",  "2d", "3d",  "7d",  "14d" };
+
+/* ---- a change as assignments ---- */
+
+struct sets {
+    const char *at[SETS_MAX];
+    size_t n;
+    const char *what; /* in short */
+};
+
+static void add_set(struct sets *s, const char *text)
+{
+    if (s->n < SETS_MAX)
+        s->at[s->n++] = text;
+}
+
+static const char *amount_of(const struct knob *k, uint32_t variant)
+{
+    char text[FMT_MAX];
+    uint64_t amount = k->unit * variant;
+    return arena_strdup(k->ways->e->arena,
+                        k->kind == KIND_MEMORY ? fmt_size(text, amount) : fmt_milli(text, amount));
+}
+
+/* Of a role: by its short name when there is no other. */
+static void set_of_role(struct sets *s, const struct knob *k, const char *field, const char *value)
+{
+    struct arena *arena = k->ways->e->arena;
+    bool only = k->ways->e->spec->n_roles == 1;
+    add_set(s, arena_printf(arena, "roles.%s.%s=%s", k->role->name, field, value));
+    const char *word = kinds[k->kind].word;
+    s->what = only ? arena_printf(arena, "%s=%s", word, value)
+                   : arena_printf(arena, "%s.%s=%s", k->role->name, word, value);
+}
+
+static void sets_of_type(struct sets *s, const struct knob *k)
+{
+    const struct job_spec *spec = k->ways->e->spec;
+    for (size_t i = 0; i < spec->n_roles; i++)
+        if (spec->roles[i].resources.gpu_types.n)
+            add_set(s, arena_printf(k->ways->e->arena, "roles.%s.resources.gpu_type=%s",
+                                    spec->roles[i].name, k->value));
+    s->what = arena_printf(k->ways->e->arena, "gpu_type=%s", k->value);
+}
+
+static struct sets sets_of(const struct knob *k, uint32_t variant)
+{
+    struct arena *arena = k->ways->e->arena;
+    const struct role *role = k->role;
+    struct sets s = { .n = 0 };
+    switch (k->kind) {
+    case KIND_RUN_TIME:
+        add_set(&s, arena_printf(arena, "limits.run_time=%s", run_times[variant - 1]));
+        s.what = arena_printf(arena, "run_time=%s", run_times[variant - 1]);
+        break;
+    case KIND_PRIORITY: add_set(&s, arena_printf(arena, "priority=%u", 10 - variant)); break;
+    case KIND_TOPOLOGY: add_set(&s, "place.topology={}"), s.what = "topology=none"; break;
+    case KIND_LABELS: add_set(&s, "place.labels={}"), s.what = "labels=none"; break;
+    case KIND_NODES: add_set(&s, "place.nodes=[]"), s.what = "nodes=none"; break;
+    case KIND_APART: add_set(&s, "place.apart=[]"), s.what = "apart=none"; break;
+    case KIND_QUEUE: add_set(&s, arena_printf(arena, "queue=%s", k->value)); break;
+    case KIND_GPU_TYPE: sets_of_type(&s, k); break;
+    case KIND_REPLICAS:
+        set_of_role(&s, k, "replicas",
+                    arena_printf(arena, "%u", variant * (role->per_group ? role->per_group : 1)));
+        break;
+    case KIND_MIN:
+        set_of_role(&s, k, "replicas",
+                    arena_printf(arena, "{min: %u, max: %u}", variant, role->replicas));
+        s.what = arena_printf(arena, "%s.min=%u", role->name, variant);
+        break;
+    case KIND_GANG: add_set(&s, arena_printf(arena, "gang[%u].min=%u", k->at, variant)); break;
+    case KIND_CPU: set_of_role(&s, k, "resources.cpu", amount_of(k, variant)); break;
+    case KIND_MEMORY: set_of_role(&s, k, "resources.memory", amount_of(k, variant)); break;
+    default: set_of_role(&s, k, "resources.gpu", amount_of(k, variant)); break;
+    }
+    s.what = s.what ? s.what : s.at[0];
+    return s;
+}
+
+static const struct job_spec *make(void *arg, uint32_t variant)
+{
+    const struct knob *k = arg;
+    struct arena *arena = k->ways->e->arena;
+    const struct sets sets = sets_of(k, variant);
+    struct text_node *tree = text_copy(arena, NULL, NULL, k->ways->tree);
+    struct report report;
+    struct err err;
+    report_init(&report, arena);
+    for (size_t i = 0; i < sets.n; i++)
+        if (job_tree_set(arena, tree, sets.at[i], &err))
+            return NULL;
+    const struct job_spec *spec = job_decode(arena, tree, &report);
+    return spec && report_ok(&report) ? spec : NULL;
+}
+
+/* ---- which changes come into question ---- */
+
+static void add_knob(struct ways *w, struct knob knob)
+{
+    if (w->n == KNOBS_MAX || knob.n == 0)
+        return;
+    knob.ways = w;
+    w->knobs[w->n] = knob;
+    struct probe *p = &w->probes[w->n];
+    *p = (struct probe){ .as = w->e->as, .n = knob.n, .make = make, .arg = &w->knobs[w->n] };
+    p->as.id = job_id_next(w->e->ctl->last_id, core_now(w->e->ctl));
+    p->as.promised_ms = 0;
+    p->as.claims = false;
+    if (knob.kind == KIND_QUEUE) {
+        p->as.queue = queues_position(w->e->ctl, knob.value);
+        p->as.user = queues_user(w->e->ctl, p->as.queue, w->e->owner);
+        snapshot_add(w->e->ctl, w->e->arena, &w->known, &p->as);
+    }
+    w->n++;
+}
+
+static bool is_short(const struct ways *w, const char *resource)
+{
+    const struct wait_reason *r = &w->e->when.reason;
+    switch (r->why) {
+    case WAIT_RESOURCE:
+    case WAIT_NODES_DOWN:
+    case WAIT_EVICTING:
+    case WAIT_QUOTA:
+    case WAIT_USER: return r->resource && strcmp(r->resource, resource) == 0;
+    default: return false;
+    }
+}
+
+/* One task less at a time; of an elastic role the least that it starts with. */
+static void add_replicas(struct ways *w, const struct role *role)
+{
+    uint32_t group = role->per_group ? role->per_group : 1;
+    if (role->min < role->replicas)
+        add_knob(w, (struct knob){ .kind = KIND_MIN, .role = role, .n = role->min - !!role->min });
+    else
+        add_knob(w, (struct knob){
+                        .kind = KIND_REPLICAS, .role = role, .n = (role->replicas - 1) / group });
+}
+
+#define CORE  1000u
+#define GIB   (UINT64_C(1) << 30)
+#define MIB64 (UINT64_C(1) << 26)
+
+static void add_requests(struct ways *w, const struct role *role)
+{
+    const struct resources *r = &role->resources;
+    uint64_t cpu = r->cpu_milli > CORE ? CORE : 100, memory = r->memory > GIB ? GIB : MIB64;
+    if (is_short(w, "cpu") && r->cpu_milli)
+        add_knob(w, (struct knob){ .kind = KIND_CPU,
+                                   .role = role,
+                                   .unit = cpu,
+                                   .n = (uint32_t)((r->cpu_milli - 1) / cpu) });
+    if (is_short(w, "memory") && r->memory)
+        add_knob(w, (struct knob){ .kind = KIND_MEMORY,
+                                   .role = role,
+                                   .unit = memory,
+                                   .n = (uint32_t)((r->memory - 1) / memory) });
+    if (is_short(w, "gpu") && r->gpu_milli > 1000)
+        add_knob(w, (struct knob){ .kind = KIND_GPU,
+                                   .role = role,
+                                   .unit = 1000,
+                                   .n = (uint32_t)((r->gpu_milli - 1) / 1000) });
+}
+
+static bool asks_for_type(const struct job_spec *spec, const char *type)
+{
+    for (size_t i = 0; i < spec->n_roles; i++)
+        for (size_t k = 0; k < spec->roles[i].resources.gpu_types.n; k++)
+            if (!type || strcasecmp(spec->roles[i].resources.gpu_types.at[k], type) == 0)
+                return true;
+    return false;
+}
+
+static void add_types(struct ways *w)
+{
+    const struct cluster *c = w->e->ctl->cluster;
+    const char *seen[TYPES];
+    size_t n = 0;
+    if (!asks_for_type(w->e->spec, NULL))
+        return;
+    for (uint32_t i = 0; i < cluster_count(c) && n < TYPES; i++) {
+        const char *type = cluster_node(c, i).spec->gpu_type;
+        size_t k = 0;
+        while (type && k < n && strcasecmp(seen[k], type) != 0)
+            k++;
+        if (!type || !*type || k < n)
+            continue;
+        seen[n++] = type;
+        if (!asks_for_type(w->e->spec, type))
+            add_knob(w, (struct knob){ .kind = KIND_GPU_TYPE, .value = type, .n = 1 });
+    }
+}
+
+static void add_queues(struct ways *w)
+{
+    const struct sched_snapshot *s = &w->e->snapshot;
+    uint32_t added = 0;
+    for (uint32_t i = 0; i < s->n_queues && added < QUEUES; i++)
+        if (i != w->e->as.queue && ++added)
+            add_knob(w, (struct knob){ .kind = KIND_QUEUE, .value = s->queues[i].name, .n = 1 });
+}
+
+static void add_run_time(struct ways *w)
+{
+    const struct opt_u64 *limit = &w->e->spec->limits.run_time_ms;
+    uint32_t n = 0;
+    uint64_t ms = 0;
+    while (n < ARRAY_LEN(run_times) && scan_duration(run_times[n], &ms) &&
+           (!limit->has || ms < limit->value))
+        n++;
+    if (w->e->when.reason.why == WAIT_RESERVED)
+        add_knob(w, (struct knob){ .kind = KIND_RUN_TIME, .n = n });
+}
+
+static void add_knobs(struct ways *w)
+{
+    const struct job_spec *spec = w->e->spec;
+    const struct placing *p = &spec->placing;
+    const struct when *when = &w->e->when;
+    add_run_time(w);
+    if (spec->priority < 9 && when->ahead + when->ahead_elsewhere > 0)
+        add_knob(w, (struct knob){ .kind = KIND_PRIORITY, .n = 9 - spec->priority });
+    if (p->within)
+        add_knob(w, (struct knob){ .kind = KIND_TOPOLOGY, .n = 1 });
+    if (p->labels.n)
+        add_knob(w, (struct knob){ .kind = KIND_LABELS, .n = 1 });
+    if (p->nodes.n)
+        add_knob(w, (struct knob){ .kind = KIND_NODES, .n = 1 });
+    if (p->apart.n)
+        add_knob(w, (struct knob){ .kind = KIND_APART, .n = 1 });
+    add_queues(w);
+    add_types(w);
+    for (uint32_t i = 0; i < spec->n_gangs; i++)
+        if (spec->gangs[i].min > 1)
+            add_knob(w, (struct knob){ .kind = KIND_GANG, .at = i, .n = spec->gangs[i].min - 1 });
+    for (size_t i = 0; i < spec->n_roles; i++) {
+        add_replicas(w, &spec->roles[i]);
+        add_requests(w, &spec->roles[i]);
+    }
+}
+
+/* ---- what is shown ---- */
+
+struct found {
+    const struct knob *knob;
+    uint32_t variant, size;
+    struct sets sets;
+    const struct job_spec *spec;
+};
+
+static int smallest_first(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x->knob < y->knob ? -1 : 1;
+}
+
+static uint32_t size_of(const struct knob *k, uint32_t variant)
+{
+    switch (k->kind) {
+    case KIND_REPLICAS:
+    case KIND_MIN:
+    case KIND_GANG:
+    case KIND_CPU:
+    case KIND_MEMORY:
+    case KIND_GPU: return kinds[k->kind].size + 1000 * (k->n + 1 - variant) / (k->n + 1);
+    default: return kinds[k->kind].size;
+    }
+}
+
+static const struct job_spec *make_found(void *arg, uint32_t variant)
+{
+    (void)variant;
+    return ((struct found *)arg)->spec;
+}
+
+/* As the command would read it. */
+static bool read_again(struct ways *w, struct found *f)
+{
+    struct explain *e = w->e;
+    struct ctl_submit ask = { .owner = e->owner, .like = e->job };
+    struct report report;
+    struct err err;
+    if (!e->job) { /* the text is gone by now, and is what was decoded */
+        f->spec = make((void *)(uintptr_t)f->knob, f->variant);
+        return f->spec != NULL;
+    }
+    ask.sets = (struct words){ .at = f->sets.at, .n = f->sets.n };
+    report_init(&report, e->arena);
+    f->spec = submit_preview(e->ctl, e->arena, &ask, &report, &err);
+    return f->spec != NULL;
+}
+
+void explain_put_set(struct buf *out, const char *set)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "._-=/:+,%@";
+    const char *quote = set[strspn(set, plain)] ? "'" : "";
+    buf_addf(out, " --set %s%s%s", quote, set, quote);
+}
+
+static const char *command_of(struct ways *w, const struct found *f)
+{
+    struct explain *e = w->e;
+    AUTO_BUF struct buf out = BUF_INIT(1 << 16);
+    if (e->job)
+        buf_addf(&out, "muster submit --like %llu --replace", (unsigned long long)e->number);
+    else
+        buf_addf(&out, "muster submit %s", e->file ? e->file : "FILE");
+    for (size_t i = 0; i < f->sets.n; i++)
+        explain_put_set(&out, f->sets.at[i]);
+    return arena_strdup(e->arena, buf_str(&out));
+}
+
+/* "6 tasks, 12 gpu on n1 n2 and 3 more" */
+static const char *gives(struct ways *w, const struct probe *p)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1 << 16);
+    char text[FMT_MAX];
+    uint64_t gpu = 0;
+    size_t nodes = 0;
+    struct smap *seen = smap_create();
+    for (uint32_t i = 0; i < p->n_places; i++)
+        gpu += p->spec->roles[p->places[i].role].resources.gpu_milli;
+    buf_addf(&out, "%u task%s", p->n_places, p->n_places == 1 ? "" : "s");
+    if (gpu)
+        buf_addf(&out, ", %s gpu", fmt_milli(text, gpu));
+    for (uint32_t i = 0; i < p->n_places; i++) {
+        if (smap_get(seen, p->places[i].node))
+            continue;
+        smap_set(seen, p->places[i].node, &out);
+        if (nodes++ < 3)
+            buf_addf(&out, "%s%s", nodes == 1 ? " on " : " ", p->places[i].node);
+    }
+    if (nodes > 3)
+        buf_addf(&out, " and %zu more", nodes - 3);
+    smap_destroy(seen);
+    return arena_strdup(w->e->arena, buf_str(&out));
+}
+
+static void put_way(struct ways *w, struct text_node *list, const struct found *f,
+                    const struct probe *p)
+{
+    struct arena *arena = w->e->arena;
+    struct text_node *one = text_map(arena, list, NULL);
+    text_str(arena, one, "what", f->sets.what);
+    text_str(arena, one, "kind", kinds[f->knob->kind].word);
+    text_str(arena, one, "how", command_of(w, f));
+    text_str(arena, one, "gives", gives(w, p));
+    struct text_node *sets = text_list(arena, one, "set");
+    for (size_t i = 0; i < f->sets.n; i++)
+        text_str(arena, sets, NULL, f->sets.at[i]);
+    text_copy(arena, one, "places", explain_places(arena, p->spec, p->places, p->n_places));
+}
+
+/* Those of the smallest that hold when they are read as their commands will be. */
+static struct text_node *show(struct ways *w, struct found *found, size_t n)
+{
+    struct text_node *list = text_list(w->e->arena, NULL, NULL);
+    struct probe *again = ARENA_ARRAY(w->e->arena, SHOWN, struct probe);
+    uint32_t tries = SHOWN;
+    size_t kept = 0;
+    for (size_t i = 0; i < n && kept < SHOWN; i++)
+        if (read_again(w, &found[i]))
+            found[kept++] = found[i];
+    for (size_t i = 0; i < kept; i++) {
+        const struct probe *first = &w->probes[found[i].knob - w->knobs];
+        again[i] = (struct probe){ .as = first->as, .n = 1, .make = make_found, .arg = &found[i] };
+    }
+    sched_probe(&w->others, core_now(w->e->ctl), w->e->arena, again, kept, &tries);
+    for (size_t i = 0; i < kept; i++)
+        if (again[i].best)
+            put_way(w, list, &found[i], &again[i]);
+    return list->count ? list : NULL;
+}
+
+struct text_node *ways_find(struct explain *e)
+{
+    const struct live_job *job = e->job ? live_find(e->ctl->live, e->job) : NULL;
+    struct ways w = { .e = e, .others = e->snapshot };
+    struct found found[KNOBS_MAX];
+    size_t n = 0;
+    uint32_t tries = TRIES;
+    if (job && job->row.state == JOB_SUSPENDED) {
+        struct text_node *list = text_list(e->arena, NULL, NULL);
+        struct text_node *one = text_map(e->arena, list, NULL);
+        text_str(e->arena, one, "what", e->when.starts ? "would start at once" : "joins the queue");
+        text_str(e->arena, one, "kind", "resume");
+        text_str(e->arena, one, "how",
+                 arena_printf(e->arena, "muster resume %llu", (unsigned long long)e->number));
+        return list;
+    }
+    if (e->when.starts || !e->when.has_turn || e->as.bundle)
+        return NULL;
+    w.tree = job_encode(e->arena, e->spec);
+    snapshot_drop(e->arena, &w.others, e->job);
+    w.known = w.others;
+    snapshot_add(e->ctl, e->arena, &w.known, &e->as);
+    add_knobs(&w);
+    w.others.users = w.known.users;
+    w.others.n_users = w.known.n_users;
+    sched_probe(&w.others, core_now(e->ctl), e->arena, w.probes, w.n, &tries);
+    for (size_t i = 0; i < w.n; i++) {
+        if (!w.probes[i].best)
+            continue;
+        struct found *f = &found[n++];
+        *f = (struct found){ .knob = &w.knobs[i], .variant = w.probes[i].best };
+        f->size = size_of(f->knob, f->variant);
+        f->sets = sets_of(f->knob, f->variant);
+    }
+    qsort(found, n, sizeof *found, smallest_first);
+    return show(&w, found, n);
+}

@@ -1,0 +1,185 @@
+/* What one change of a job would do, or one more job: would it start now, when, and whom would it
+ * delay. The changed job takes the place of the one that waits, and comes last of its rank, as
+ * "muster submit --like N --replace" does it. */
+#include "ctl/explain.h"
+
+#include "ctl/core.h"
+#include "ctl/snapshot.h"
+#include "ctl/submit.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* ---- short forms ---- */
+
+static const struct {
+    const char *word, *path;
+    const char *none; /* what "none" stands for */
+} shorts[] = {
+    { "topology", "place.topology", "{}" },   { "labels", "place.labels", "{}" },
+    { "nodes", "place.nodes", "[]" },         { "apart", "place.apart", "[]" },
+    { "gpu_type", "resources.gpu_type", "" }, { "gpu", "resources.gpu", NULL },
+    { "cpu", "resources.cpu", NULL },         { "memory", "resources.memory", NULL },
+    { "run_time", "limits.run_time", "" },
+};
+
+static void add(struct arena *arena, struct words *sets, const char *text)
+{
+    const char **wider = ARENA_ARRAY(arena, sets->n + 1, const char *);
+    if (sets->n)
+        memcpy(wider, sets->at, sets->n * sizeof *wider);
+    wider[sets->n++] = text;
+    sets->at = wider;
+}
+
+/* A type of gpu is one for all roles that ask for gpus. */
+static bool add_types(struct explain *e, struct words *sets, const char *value)
+{
+    size_t n = sets->n;
+    for (size_t i = 0; i < e->spec->n_roles; i++)
+        if (e->spec->roles[i].resources.gpu_milli)
+            add(e->arena, sets,
+                arena_printf(e->arena, "roles.%s.resources.gpu_type=%s", e->spec->roles[i].name,
+                             value));
+    return sets->n > n;
+}
+
+/* The role's name where there is only one, so that two ways to say the same are seen as such. */
+static const char *with_role(struct explain *e, const char *path)
+{
+    static const char *const of_roles[] = { "replicas", "resources", "run", "image", "env" };
+    for (size_t i = 0; i < ARRAY_LEN(of_roles) && e->spec->n_roles == 1; i++) {
+        size_t len = strlen(of_roles[i]);
+        if (strncmp(path, of_roles[i], len) == 0 && (!path[len] || strchr(".[", path[len])))
+            return arena_printf(e->arena, "roles.%s.%s", e->spec->roles[0].name, path);
+    }
+    return path;
+}
+
+static int add_change(struct explain *e, const char *change, struct words *sets, struct err *err)
+{
+    const char *equals = strchr(change, '=');
+    if (!equals || equals == change) {
+        err_set(err, ERR_INPUT, "what-if \"%.80s\" is not FIELD=VALUE", change);
+        return err_hint(err, "replicas=2, queue=NAME, topology=none, run_time=20m, or a field as "
+                             "--set takes it");
+    }
+    const char *name = arena_strndup(e->arena, change, (size_t)(equals - change));
+    const char *value = equals + 1, *path = name;
+    for (size_t i = 0; i < ARRAY_LEN(shorts); i++) {
+        if (strcmp(name, shorts[i].word) != 0)
+            continue;
+        path = shorts[i].path;
+        value = shorts[i].none && strcmp(value, "none") == 0 ? shorts[i].none : value;
+    }
+    if (strcmp(name, "gpu_type") == 0 && add_types(e, sets, value))
+        return 0;
+    add(e->arena, sets, arena_printf(e->arena, "%s=%s", with_role(e, path), value));
+    return 0;
+}
+
+/* Is one of the paths the other, or a part of it? */
+static bool overlap(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "="), m = strcspn(b, "="), least = n < m ? n : m;
+    const char *longer = n < m ? b : a;
+    return strncmp(a, b, least) == 0 && (n == m || strchr(".[", longer[least]));
+}
+
+static int read_changes(struct explain *e, const struct words *changes, struct words *sets,
+                        struct err *err)
+{
+    for (size_t i = 0; i < changes->n; i++)
+        if (add_change(e, changes->at[i], sets, err))
+            return -1;
+    for (size_t i = 0; i < sets->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (overlap(sets->at[k], sets->at[i])) {
+                err_set(err, ERR_INPUT, "what-if %.60s and %.60s contradict each other",
+                        sets->at[k], sets->at[i]);
+                return err_hint(err, "all changes of one question are made together: one value "
+                                     "for each field");
+            }
+    return 0;
+}
+
+/* ---- the other job ---- */
+
+/* Asks for the newcomer e->as; base: the plan without it, or with the job whose place it takes. */
+static void ask(struct explain *e, const struct plan *base, struct explain_view *view)
+{
+    struct sched_snapshot with = e->snapshot;
+    snapshot_drop(e->arena, &with, e->job);
+    snapshot_add(e->ctl, e->arena, &with, &e->as);
+    sched_when(&with, e->as.id, core_now(e->ctl), e->arena, &e->when);
+    view->delays = explain_moves(e, base, &e->when.plan);
+    explain_when(e, view);
+}
+
+static const char *command_of(struct explain *e, const struct words *sets)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    buf_addf(&out, "muster submit --like %llu%s", (unsigned long long)e->number,
+             e->job ? " --replace" : "");
+    for (size_t i = 0; i < sets->n; i++)
+        explain_put_set(&out, sets->at[i]);
+    return arena_strdup(e->arena, buf_str(&out));
+}
+
+static struct text_node *changes_tree(struct arena *arena, const struct words *sets)
+{
+    struct text_node *list = text_list(arena, NULL, NULL);
+    for (size_t i = 0; i < sets->n; i++)
+        text_str(arena, list, NULL, sets->at[i]);
+    return list;
+}
+
+int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_view *view,
+            struct err *err)
+{
+    struct arena *arena = asked->arena;
+    struct live_job *job = live_find(ctl->live, asked->job);
+    struct explain e = { .ctl = ctl, .arena = arena, .number = view->number };
+    struct ctl_submit submit = { .owner = asked->owner,
+                                 .like = asked->job,
+                                 .wait_for_nodes = true };
+    struct report report;
+    report_init(&report, arena);
+    if (job && job->row.state != JOB_QUEUED && job->row.state != JOB_SUSPENDED) {
+        err_set(err, ERR_CONFLICT, "job %llu does not wait: it is %s",
+                (unsigned long long)view->number, view->state);
+        return err_hint(err, "what-if is asked of jobs that wait or have ended");
+    }
+    e.job = job ? asked->job : 0;
+    e.spec = submit_preview(ctl, arena, &submit, &report, err);
+    if (!e.spec || read_changes(&e, &asked->changes, &submit.sets, err))
+        return -1;
+    e.spec = submit_preview(ctl, arena, &submit, &report, err);
+    if (!e.spec)
+        return err_in(err, "what-if");
+    e.owner = submit.owner;
+    snapshot_look(ctl, arena, &e.snapshot);
+    struct plan base = sched_plan(&e.snapshot, core_now(ctl), arena);
+    e.as = snapshot_newcomer(ctl, e.spec, e.owner);
+    view->changes = changes_tree(arena, &submit.sets);
+    view->queue = e.snapshot.queues[e.as.queue].name;
+    ask(&e, &base, view);
+    view->how = command_of(&e, &submit.sets);
+    return 0;
+}
+
+struct text_node *explain_newcomer(struct explain *e, bool with_ways)
+{
+    struct explain_view view = { .name = e->spec->name,
+                                 .state = job_state_word(e->spec->suspend ? JOB_SUSPENDED
+                                                                          : JOB_QUEUED) };
+    snapshot_look(e->ctl, e->arena, &e->snapshot);
+    struct plan base = sched_plan(&e->snapshot, core_now(e->ctl), e->arena);
+    e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
+    view.queue = e->snapshot.queues[e->as.queue].name;
+    ask(e, &base, &view);
+    if (with_ways)
+        view.ways = ways_find(e);
+    return view_put(e->arena, NULL, NULL, VIEW_EXPLAIN, &view);
+}
