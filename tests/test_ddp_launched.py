@@ -129,7 +129,7 @@ SLOW = pytest.mark.slow  # what another case shows most of
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param("torch", marks=SLOW), "torchrun", pytest.param("dlrover-run", marks=SLOW)],
+    [pytest.param("torch", marks=SLOW), pytest.param("torchrun", marks=SLOW), "dlrover-run"],
 )
 def test_alone(tmp_path: Path, name: str) -> None:
     training = Training(tmp_path / "out")

@@ -142,7 +142,11 @@ def test_three_jobs_train_on_one_machine(start: Starter, tmp_path: Path) -> None
 @pytest.mark.timeout(240)
 @pytest.mark.usefixtures("first_port")
 @pytest.mark.parametrize(
-    ("setting", "ranks"), [pytest.param("never", 1, marks=pytest.mark.slow), ("always", 2)]
+    ("setting", "ranks"),
+    [
+        pytest.param("never", 1, marks=pytest.mark.slow),
+        pytest.param("always", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_torchrun_needs_no_flags(start: Starter, tmp_path: Path, setting: str, ranks: int) -> None:
     """PyTorch's, and muster's, whose nodes are all tasks of the job."""

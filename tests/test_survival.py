@@ -31,7 +31,12 @@ def survive(**rows: int) -> None:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    "row", ["ranks_2", pytest.param("ranks_4", marks=pytest.mark.slow), "ranks_2x2"]
+    "row",
+    [
+        pytest.param("ranks_2", marks=pytest.mark.slow),
+        pytest.param("ranks_4", marks=pytest.mark.slow),
+        "ranks_2x2",
+    ],
 )
 def test_killed_ranks(row: str) -> None:
     survive(**{row: 5})

@@ -141,6 +141,7 @@ def test_restart_after_kill_is_a_fork(tmp_path: Path, script: str) -> None:
                 assert line[1:5] == [b"-u", b"train.py", b"--lr", b"1e-3"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_what_is_imported_late_is_ready_all_the_same(tmp_path: Path) -> None:
     """As DistributedDataParallel and the optimizers do when they are first used."""

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define WORLDS  1500u
+#define WORLDS  800u
 #define TURNS   12u
 #define RUNNING 16u
 #define WAITING 5u
