@@ -5,7 +5,6 @@
 #include "ctl/admit.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
-#include "ctl/core.h"
 #include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
