@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     uint32_t free = nodes - each * running;
     uint64_t first = submit(&w, arena, "first", free + 50, 8, 600), middle = 0, last = 0;
     for (uint32_t i = 0; i < waiting; i++) {
-        uint64_t id = submit(&w, arena, "other", free + 1 + i, 8, 700 + i % 300);
+        uint64_t id = submit(&w, arena, "other", free + 1 + i % (nodes - free), 8, 700 + i % 300);
         middle = i == waiting / 2 ? id : middle;
         last = id;
     }

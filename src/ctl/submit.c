@@ -10,7 +10,6 @@
 #include "ctl/packing.h"
 #include "ctl/resolve.h"
 #include "ctl/share.h"
-#include "ctl/views.h"
 
 #include "base/buf.h"
 #include "base/file.h"
