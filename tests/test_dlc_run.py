@@ -421,13 +421,14 @@ def test_remote_shell_reaches_every_pod(server: Server) -> None:
 
 
 @pytest.mark.skipif(not MPIRUN, reason="no mpirun: install OpenMPI")
-def test_mpirun_starts_ranks_in_pods(server: Server) -> None:
+def test_mpirun_starts_ranks_in_pods(start: Starter) -> None:
+    server = start()
     mounts(server)
     rank = "echo rank $OMPI_COMM_WORLD_RANK of 3 in $MUSTER_ROLE/$MUSTER_TASK_INDEX"
     command = f"{MPIRUN} --allow-run-as-root -np 3 sh -c '{rank}'"
     job = server.run(create("mpi", "MPIJob", command, spec(pods=3)), timeout=60)
-    ended_well(job)
     said = server.log(job["number"], "master/0")
+    assert job["state"] == "succeeded", (job["reason"], said)
     found = sorted(re.findall(r"rank (\d) of 3 in (\w+/\d)", said))
     assert [r for r, _ in found] == ["0", "1", "2"]
     assert {pod for _, pod in found} == {"master/0", "worker/0", "worker/1"}
