@@ -57,7 +57,7 @@ build-asan:
 	$(call compile,asan,clang,$(SANITIZED),all)
 
 , := ,
-SANITIZED := --buildtype=debug --optimization=1 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
+SANITIZED := --buildtype=debug --optimization=0 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
 	-Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true
 
 bench: build ## every benchmark, as tables (one: bench/NAME --help)
