@@ -50,14 +50,28 @@ static bool cookie_fits(struct api *api, struct http_request *r)
     return sodium_memcmp(hash, api->cookie_hash, sizeof hash) == 0;
 }
 
-const char *auth_owner(struct api *api, struct http_request *r, struct arena *a)
+bool auth_identity(struct call *call, struct identity *who)
 {
+    struct api *api = call->api;
+    struct http_request *r = call->request;
     uint32_t uid;
+    const char *name = NULL;
     if (http_peer_uid(r, &uid))
-        return user_name(a, uid);
-    if (token_fits(api, http_header(r, "Authorization")) || cookie_fits(api, r))
-        return user_name(a, getuid());
-    return NULL;
+        name = user_name(call->arena, uid);
+    else if (token_fits(api, http_header(r, "Authorization")) || cookie_fits(api, r))
+        name = user_name(call->arena, getuid());
+    if (name)
+        ctl_identity_name(api->config.ctl, call->arena, name, who);
+    return name != NULL;
+}
+
+int auth_bearer(struct call *call, struct identity *who, struct err *err)
+{
+    if (auth_identity(call, who))
+        return 0;
+    if (!http_header(call->request, "Authorization"))
+        return 1;
+    return err_set(err, ERR_UNAUTHENTICATED, "the token is not known");
 }
 
 /* ---- the page's one-time link ---- */

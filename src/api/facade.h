@@ -9,6 +9,7 @@
 
 #include "api/call.h"
 #include "ctl/identity.h"
+#include "wire/record.h"
 
 struct facade {
     const char *name; /* "dlc" */

@@ -2,6 +2,7 @@
  */
 #include "api/call.h"
 
+#include "api/facade.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -148,9 +149,10 @@ static bool admitted(struct call *call, const struct route *route)
 {
     if (route->flags & ROUTE_OPEN)
         return true;
-    call->owner = auth_owner(call->api, call->request, call->arena);
-    if (call->owner)
+    if (auth_identity(call, &call->who)) {
+        call->owner = call->who.name;
         return true;
+    }
     struct err err;
     err_set(&err, ERR_UNAUTHENTICATED, "this needs the server's token");
     err_hint(&err, "send \"Authorization: Bearer\" with the text of %s/token",
@@ -158,6 +160,15 @@ static bool admitted(struct call *call, const struct route *route)
     http_add_header(call->request, "WWW-Authenticate", "Bearer");
     call_problem(call, &err, NULL);
     return false;
+}
+
+static const struct facade *facade_of(struct call *call)
+{
+    const struct api_config *c = &call->api->config;
+    for (size_t i = 0; i < c->n_facades; i++)
+        if (c->facades[i]->takes(call))
+            return c->facades[i];
+    return NULL;
 }
 
 void api_handle(void *arg, struct http_request *request)
@@ -170,6 +181,11 @@ void api_handle(void *arg, struct http_request *request)
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
     char allowed[64] = "";
+    const struct facade *facade = facade_of(call);
+    if (facade) {
+        facade->handle(call);
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         if (!match(routes[i].path, http_path(request), call))
             continue;
