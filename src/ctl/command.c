@@ -2,6 +2,7 @@
  * closing), and is answered after the commit. */
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/faces.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -110,6 +111,19 @@ static bool lives(const struct ctl *ctl, uint64_t array)
     return one && !job_state_final(one->row.state);
 }
 
+/* Those who follow are told of what is gone. */
+static void told_deleted(const struct command *c)
+{
+    struct arena *scratch = c->ctl->scratch;
+    struct text_node *body = text_map(scratch, NULL, NULL);
+    char id[JOB_ID_TEXT];
+    text_str(scratch, body, "id", job_id_format(id, c->row.id));
+    text_int(scratch, body, "number", (int64_t)c->row.number);
+    text_str(scratch, body, "name", c->row.name);
+    text_str(scratch, body, "project", c->row.project);
+    event_plain(c->ctl, 0, "deleted", body);
+}
+
 static int delete (struct command *c, struct err *err)
 {
     if (lives(c->ctl, c->row.array) || lives(c->ctl, c->row.id)) {
@@ -125,6 +139,8 @@ static int delete (struct command *c, struct err *err)
     }
     if (store_delete_job(c->ctl->config.store, c->row.id, err))
         return -1;
+    faces_drop(c->ctl, c->row.id);
+    told_deleted(c);
     for (uint64_t i = 0; i <= c->row.members; i++)
         vec_push(&c->ctl->doomed, c->row.number + i);
     return 0;

@@ -135,6 +135,9 @@ void event_array(struct ctl *, const struct job_row *, const char *type, const c
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
 
+/* One of a front end's; job 0: of none. Its sequence number. */
+uint64_t event_plain(struct ctl *, uint64_t job, const char *type, struct text_node *body);
+
 /* ---- facts.c ---- */
 void facts_hear(struct ctl *, const struct engine_fact *); /* copies */
 void facts_apply(struct ctl *);                            /* all that were heard since */

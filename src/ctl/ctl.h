@@ -169,6 +169,8 @@ struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node,
 struct pod_ask {
     const char *owner;            /* who asks; NULL: nobody, all is shown */
     const char *namespace, *name; /* NULL: all */
+    uint64_t job;                 /* of this one only, in any format; name then does not matter */
+    bool details, events;         /* of all: labels and requests; events */
 };
 struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
 struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,

@@ -189,6 +189,13 @@ void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
     store_put_attempt(ctl->config.store, &row, NULL);
 }
 
+uint64_t event_plain(struct ctl *ctl, uint64_t job, const char *type, struct text_node *body)
+{
+    struct event_row row = { .job = job, .type = type };
+    add_event(ctl, &row, NULL, NULL, body);
+    return row.seq;
+}
+
 void event_note(struct ctl *ctl, const struct minute *minute, const char *type)
 {
     struct event_row row = { .job = minute->job,

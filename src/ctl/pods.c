@@ -23,6 +23,7 @@ struct pods {
     struct ctl *ctl;
     struct arena *arena;
     const struct pod_ask *ask;
+    bool details, events; /* of each pod: labels and what it asks for; its events */
     struct text_node *list;
     /* the job that is being shown */
     const struct job_row *row;
@@ -121,7 +122,7 @@ static void put_life(struct pods *p, struct pod_view *pod, const struct attempt_
 
 static bool wanted(const struct pods *p, const char *name)
 {
-    return !p->ask->name || strcmp(p->ask->name, name) == 0;
+    return p->ask->job || !p->ask->name || strcmp(p->ask->name, name) == 0;
 }
 
 static void put_labels(struct pods *p, struct pod_view *pod, const struct task_place *place)
@@ -184,13 +185,14 @@ static void put_master(struct pods *p)
     pod.ready = as == TASK_RUNNING ? "1/1" : "0/1";
     pod.created_ms = pod.started_ms = p->row->submitted_ms;
     pod.ended_ms = p->row->ended_ms;
-    if (p->ask->name) {
+    if (p->details)
+        put_labels(p, &pod, NULL);
+    if (p->events) {
         struct pod_event_view event = { .type = "Normal",
                                         .reason = "Started",
                                         .from = "muster",
                                         .message = "the server itself is the job's master",
                                         .last_ms = p->row->submitted_ms };
-        put_labels(p, &pod, NULL);
         put_event(p, &pod, &event);
     }
     view_put(p->arena, p->list, NULL, VIEW_POD, &pod);
@@ -226,7 +228,7 @@ static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_
     if (being_removed(p) && !task_state_final(state))
         state = TASK_STOPPED;
     pod->status = p->words->status(state, phrase ? phrase : "");
-    if (p->ask->name)
+    if (p->events)
         put_life(p, pod, a);
 }
 
@@ -244,7 +246,7 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
     struct pod_view pod = pod_of(p, name);
     pod.task = arena_printf(p->arena, "%s/%u", p->spec->roles[role].name, index);
     pod.image = p->spec->roles[role].image;
-    if (p->ask->name) {
+    if (p->details) {
         put_labels(p, &pod, &place);
         put_requests(p, &pod, &p->spec->roles[role].resources);
         pod.command = command_of(p, &p->spec->roles[role]);
@@ -253,7 +255,7 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
         pod.status = p->words->status(TASK_WAITING, "");
         pod.restarts = now->attempts;
         pod.created_ms = now->last && now->last->ended_ms ? now->last->ended_ms : p->released_ms;
-        if (p->ask->name && p->live)
+        if (p->events && p->live)
             put_waiting(p, &pod);
     } else {
         put_attempt(p, &pod, now, state);
@@ -344,6 +346,22 @@ static void put_jobs(struct pods *p, const char *dialect)
     smap_destroy(seen);
 }
 
+/* Of a job in any format: in the words of the first convention that has pods, unless its own has.
+ */
+static void put_one(struct pods *p, uint64_t id)
+{
+    const struct dialects *all = p->ctl->config.dialects;
+    struct job_row row;
+    if (core_row(p->ctl, p->arena, id, &row))
+        return;
+    const struct convention *own = convention_find(all, row.dialect);
+    p->words = own ? own->pods : NULL;
+    for (size_t i = 0; i < all->n_conventions && !p->words; i++)
+        p->words = all->conventions[i]->pods;
+    if (p->words && !row.members)
+        put_job(p, &row);
+}
+
 static int check_one(const struct pods *p, struct err *err)
 {
     const char *name = p->ask->name, *namespace = p->ask->namespace;
@@ -364,7 +382,13 @@ struct text_node *ctl_pods_tree(struct ctl *ctl, struct arena *arena, const stru
     struct text_node *root = text_map(arena, NULL, NULL);
     struct pods p = { .ctl = ctl, .arena = arena, .ask = ask };
     p.list = text_list(arena, root, "pods");
+    p.details = ask->name || ask->details;
+    p.events = ask->name || ask->events;
     const struct dialects *all = ctl->config.dialects;
+    if (ask->job) {
+        put_one(&p, ask->job);
+        return root;
+    }
     for (size_t i = 0; i < all->n_conventions; i++) {
         p.words = all->conventions[i]->pods;
         if (p.words)

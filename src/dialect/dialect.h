@@ -22,6 +22,13 @@ struct site {
     const char *program, *state_dir;   /* muster itself and its server, for tasks; NULL: unknown */
 };
 
+/* A kind of document that a dialect reads, for who describes it to others. */
+struct field;
+struct dialect_kind {
+    const char *kind; /* NULL ends the list */
+    const struct field *fields;
+};
+
 struct dialect {
     const char *name;      /* "openpai-v1": --from, origin, conventions */
     const char *title;     /* "openpai v1": shown */
@@ -45,6 +52,7 @@ struct dialect {
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*"): masked in the kept text
      * for others than the owner. */
     const char *const *secrets;
+    const struct dialect_kind *kinds; /* may be NULL */
 };
 
 /* How a system that runs tasks as pods shows them, in the words of its tools. */

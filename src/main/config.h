@@ -43,6 +43,8 @@
     X(PORTS, "ports", PORTS, "20000-32767", "A-B", "port numbers given to tasks")                   \
     X(LOG_HEAD, "log_head", SIZE, "32Mi", "SIZE", "kept of each attempt's output, at its front")    \
     X(LOG_TAIL, "log_tail", SIZE, "32Mi", "SIZE", "and at its end")                                 \
+    X(KUBECTL_HTTP, "kubectl_http", CHOICE, "off", "off|on",                                        \
+      "plain http on this machine's own address serves kubectl, as the server's user")              \
     X(KEEP, "keep", DURATION, "30d", "TIME", "records of ended jobs; never: for ever")              \
     X(MAX_CONNECTIONS, "max_connections", COUNT, "10000", "N", "open connections at most")          \
     X(LOG_LEVEL, "log_level", LEVEL, "info", "LEVEL", "debug, info, warn or error")

@@ -102,6 +102,8 @@
                   " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \
     X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
                   " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
+    X(JOB_EVENTS, "SELECT (SELECT min(seq) FROM event WHERE job = ?1),"                            \
+                  " (SELECT max(seq) FROM event WHERE job = ?1)")                                  \
     X(LIST_ALL, "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_listed"                            \
                 " WHERE array = 0 AND id < ?1" LIST_REST)                                          \
     X(LIST_STATE,                                                                                  \

@@ -199,6 +199,22 @@ uint64_t store_last_event(struct store *st)
     return st->committed_event;
 }
 
+int store_job_events(struct store *st, uint64_t job, uint64_t *first, uint64_t *last)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_JOB_EVENTS, NULL);
+    *first = *last = 0;
+    if (!s)
+        return -1;
+    db_u64(s, 1, job);
+    int more = db_step(st, s, NULL);
+    if (more == 1) {
+        *first = db_get_u64(s, 0);
+        *last = db_get_u64(s, 1);
+        more = db_step(st, s, NULL);
+    }
+    return more;
+}
+
 int store_events(struct store *st, struct arena *a, const struct event_range *range,
                  struct event_row **rows, size_t *n, struct err *err)
 {

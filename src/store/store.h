@@ -184,6 +184,8 @@ struct event_range {
 int store_events(struct store *, struct arena *, const struct event_range *, struct event_row **,
                  size_t *n, struct err *);
 uint64_t store_last_event(struct store *);
+/* First and last event of a job; 0, 0: it has none. */
+int store_job_events(struct store *, uint64_t job, uint64_t *first, uint64_t *last);
 #define JOB_OFFSET_MAX 100000u
 struct job_filter {
     uint32_t states;                            /* bit 1 << state; 0: all */

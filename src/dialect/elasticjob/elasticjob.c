@@ -11,6 +11,10 @@
 #define ENV_VALUES "spec.replicaSpecs.*.template.spec.containers.*.env.*.value"
 static const char *const secrets[] = { ENV_VALUES, "*." ENV_VALUES, NULL };
 
+static const struct dialect_kind kinds[] = { { EJ_KIND, ej_job_fields },
+                                             { "PodGroup", ej_pod_group_fields },
+                                             { NULL, NULL } };
+
 const struct dialect elasticjob_dialect = {
     .name = "elasticjob",
     .title = "ElasticJob",
@@ -22,6 +26,7 @@ const struct dialect elasticjob_dialect = {
     .queues = true,
     .yaml = true,
     .secrets = secrets,
+    .kinds = kinds,
 };
 
 const struct convention elasticjob_convention = {

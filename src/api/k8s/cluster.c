@@ -1,0 +1,143 @@
+/* Nodes and namespaces, and kinds of which there are none here. */
+#include "api/k8s/kube.h"
+
+#include "base/map.h"
+#include "base/scan.h"
+
+#include <string.h>
+
+static uint64_t number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
+}
+
+/* ---- nodes ---- */
+
+static void put_amounts(struct arena *a, struct text_node *parent, const char *key,
+                        const struct text_node *node)
+{
+    char text[FMT_MAX];
+    struct text_node *map = text_map(a, parent, key);
+    text_str(a, map, "cpu", arena_printf(a, "%llum", (unsigned long long)number(node, "cpu_milli")));
+    text_str(a, map, "memory", fmt_size(text, number(node, "memory")));
+    text_str(a, map, "ephemeral-storage", fmt_size(text, number(node, "disk")));
+    text_str(a, map, "nvidia.com/gpu",
+             arena_printf(a, "%llu", (unsigned long long)number(node, "gpus")));
+    text_str(a, map, "pods", "1000");
+}
+
+static void put_condition(struct arena *a, struct text_node *status, bool up, uint64_t since_ms)
+{
+    struct text_node *one = text_map(a, text_list(a, status, "conditions"), NULL);
+    text_str(a, one, "type", "Ready");
+    text_str(a, one, "status", up ? "True" : "Unknown");
+    text_str(a, one, "reason", up ? "KubeletReady" : "NodeStatusUnknown");
+    text_str(a, one, "message", up ? "its agent answers" : "its agent does not answer");
+    text_str(a, one, "lastHeartbeatTime", facade_time(a, since_ms));
+    text_str(a, one, "lastTransitionTime", facade_time(a, since_ms));
+}
+
+static void put_node(struct kube *k, const struct text_node *node, struct kube_sink *sink)
+{
+    struct arena *a = k->scratch;
+    const char *name = kube_in(node, "name", NULL), *state = kube_in(node, "state", NULL);
+    uint64_t since = k->call->api->config.started_ms;
+    struct kube_meta meta = { .name = name,
+                              .uid = arena_printf(a, "node-%s", name),
+                              .version = ctl_last_event(k->ctl),
+                              .created_ms = since,
+                              .from = node };
+    struct text_node *object =
+        kube_object(a, kube_resource("", "v1", "nodes"), &meta), *status, *info;
+    struct text_node *spec = text_map(a, object, "spec");
+    if (strcmp(state, "drained") == 0)
+        text_bool(a, spec, "unschedulable", true);
+    status = text_map(a, object, "status");
+    put_amounts(a, status, "capacity", node);
+    put_amounts(a, status, "allocatable", node);
+    put_condition(a, status, strcmp(state, "down") != 0, since);
+    struct text_node *address = text_map(a, text_list(a, status, "addresses"), NULL);
+    text_str(a, address, "type", "InternalIP");
+    text_str(a, address, "address", kube_in(node, "address", NULL));
+    info = text_map(a, status, "nodeInfo");
+    text_str(a, info, "kubeletVersion",
+             arena_printf(a, "muster-%s", k->call->api->config.version));
+    k->born = 0;
+    sink->put(sink, object, meta.version);
+}
+
+int nodes_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+{
+    struct arena *arena = arena_create();
+    const struct text_node *list = text_get(ctl_nodes_tree(k->ctl, arena), "nodes");
+    for (const struct text_node *one = list->first; one; one = one->next) {
+        if (!want->name || strcmp(kube_in(one, "name", NULL), want->name) == 0)
+            put_node(k, one, sink);
+        arena_reset(k->scratch);
+    }
+    arena_destroy(arena);
+    return 0;
+}
+
+/* ---- namespaces: there as soon as one is named ---- */
+
+static void put_namespace(struct kube *k, const char *name, struct kube_sink *sink)
+{
+    struct arena *a = k->scratch;
+    struct kube_meta meta = { .name = name,
+                              .uid = arena_printf(a, "namespace-%s", name),
+                              .version = 1,
+                              .created_ms = k->call->api->config.started_ms };
+    struct text_node *object = kube_object(a, kube_resource("", "v1", "namespaces"), &meta);
+    struct text_node *metadata = text_get(object, "metadata");
+    text_str(a, text_map(a, metadata, "labels"), "kubernetes.io/metadata.name", name);
+    text_str(a, text_list(a, text_map(a, object, "spec"), "finalizers"), NULL, "kubernetes");
+    text_str(a, text_map(a, object, "status"), "phase", "Active");
+    k->born = 0;
+    sink->put(sink, object, meta.version);
+    arena_reset(a);
+}
+
+static int note(struct kube *k, const struct kube_job *job, void *arg)
+{
+    (void)k;
+    smap_set(arg, job->ns, arg);
+    return 0;
+}
+
+int namespaces_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+{
+    static const char *const always[] = { "default", "kube-system" };
+    if (want->name) {
+        put_namespace(k, arena_strdup(k->scratch, want->name), sink);
+        return 0;
+    }
+    struct smap *seen = smap_create();
+    struct kube_want jobs = { 0 };
+    size_t cursor = 0;
+    const char *name;
+    void *value;
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        smap_set(seen, always[i], seen);
+    kube_each_job(k, &jobs, note, seen);
+    while (smap_next(seen, &cursor, &name, &value))
+        put_namespace(k, name, sink);
+    smap_destroy(seen);
+    return 0;
+}
+
+/* ---- none ---- */
+
+int none_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+{
+    (void)k, (void)want, (void)sink;
+    return 0;
+}
+
+void plans_create(struct kube *k, struct text_node *object)
+{
+    kube_invalid(k, kube_in(object, "metadata", "name"), "kind",
+                 "kind: Forbidden: ScalePlans are retired, DLRover itself acts on them no more "
+                 "since 0.6; set replicas of the ElasticJob");
+}

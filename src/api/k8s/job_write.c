@@ -1,0 +1,353 @@
+/* ElasticJobs that are made, changed and deleted. What the text says is read by its dialect alone:
+ * here unknown fields are refused or taken out as the client wishes, problems become causes and
+ * warnings become headers. */
+#include "api/k8s/kube.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "job/ids.h"
+#include "text/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX ((size_t)4 << 20)
+#define GROUP    "pod-group.scheduling.sigs.k8s.io"
+
+/* ---- unknown fields ---- */
+
+#define UNKNOWN "unknown field \""
+
+static bool is_unknown(const struct problem *p)
+{
+    return p->severity == SEVERITY_ERROR && strncmp(p->what, UNKNOWN, strlen(UNKNOWN)) == 0;
+}
+
+static const char *unknown_key(struct arena *arena, const struct problem *p)
+{
+    const char *key = p->what + strlen(UNKNOWN);
+    return arena_strndup(arena, key, strcspn(key, "\""));
+}
+
+/* "spec.replicaSpecs.worker.template.spec.containers[0]" */
+static struct text_node *at_path(struct arena *arena, struct text_node *node, const char *path)
+{
+    while (node && *path) {
+        size_t n = strcspn(path, ".[");
+        if (n)
+            node = text_get(node, arena_strndup(arena, path, n));
+        path += n;
+        if (*path == '[') {
+            unsigned long index = strtoul(path + 1, NULL, 10);
+            for (node = node ? node->first : NULL; node && index; index--)
+                node = node->next;
+            path += strcspn(path, "]");
+            path += *path == ']';
+        }
+        path += *path == '.';
+    }
+    return node;
+}
+
+static bool any_unknown(const struct report *report)
+{
+    for (size_t i = 0; report && i < report->n; i++)
+        if (is_unknown(&report->at[i]))
+            return true;
+    return false;
+}
+
+static void refuse_unknown(struct kube *k, const struct report *report)
+{
+    AUTO_BUF struct buf text = BUF_INIT(16u << 10);
+    buf_addf(&text, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: ",
+             k->of->kind, k->of->version, k->of->kind);
+    size_t n = 0;
+    for (size_t i = 0; i < report->n; i++) {
+        const struct problem *p = &report->at[i];
+        if (is_unknown(p))
+            buf_addf(&text, "%s" UNKNOWN "%s%s%s\"", n++ ? ", " : "", p->path, *p->path ? "." : "",
+                     unknown_key(k->arena, p));
+    }
+    kube_fail(k, &(struct kube_status){ 400, "BadRequest", buf_str(&text), NULL });
+}
+
+static void prune(struct kube *k, const struct report *report)
+{
+    for (size_t i = 0; i < report->n; i++) {
+        const struct problem *p = &report->at[i];
+        if (!is_unknown(p))
+            continue;
+        const char *key = unknown_key(k->arena, p);
+        kube_drop(at_path(k->arena, k->body, p->path), key);
+        if (k->validation == VALIDATE_WARN)
+            kube_warn(k, arena_printf(k->arena, UNKNOWN "%s%s%s\"", p->path, *p->path ? "." : "",
+                                      key));
+    }
+    k->pruned = true;
+}
+
+/* ---- submitting ---- */
+
+static const char *printed(struct arena *arena, const struct text_node *tree)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    json_print(tree, 0, &text);
+    return arena_strndup(arena, buf_str(&text), text.len);
+}
+
+/* PodGroups that templates name go with the job, as documents of one text. */
+static const char *with_groups(struct kube *k, const char *text)
+{
+    const struct text_node *spec = text_get(k->body, "spec");
+    const struct text_node *types = spec ? text_get(spec, "replicaSpecs") : NULL;
+    const char *last = "";
+    for (const struct text_node *t = types ? types->first : NULL; t; t = t->next) {
+        const struct text_node *template = text_get(t, "template");
+        const struct text_node *metadata = template ? text_get(template, "metadata") : NULL;
+        const char *name = kube_in(metadata, "labels", GROUP);
+        const struct text_node *group =
+            *name && strcmp(name, last) != 0
+                ? kube_find(k, kube_resource(KUBE_GROUP_PODS, "v1alpha1", "podgroups"), name)
+                : NULL;
+        if (group)
+            text = arena_printf(k->arena, "%s\n---\n%s\n", text, printed(k->arena, group));
+        last = *name ? name : last;
+    }
+    return text;
+}
+
+static void submit(struct kube *k, bool apply, const char *owner, ctl_done *done)
+{
+    const char *text = with_groups(k, printed(k->arena, k->body));
+    struct ctl_submit s = { .owner = owner,
+                            .text = text,
+                            .len = strlen(text),
+                            .from = "elasticjob",
+                            .file = k->manager,
+                            .apply = apply,
+                            .dry_run = k->dry_run };
+    ctl_submit(k->ctl, &s, done, k);
+}
+
+/* true: answered, or sent again without what is not known. */
+static bool refused(struct kube *k, const struct ctl_answer *answer, bool apply, const char *owner,
+                    ctl_done *done)
+{
+    if (!answer->err)
+        return false;
+    bool unknown = any_unknown(answer->report);
+    if (unknown && k->validation == VALIDATE_STRICT) {
+        refuse_unknown(k, answer->report);
+    } else if (unknown && !k->pruned) {
+        prune(k, answer->report);
+        submit(k, apply, owner, done);
+    } else if (apply && answer->err->code == ERR_CONFLICT) {
+        const char *what = arena_printf(k->arena, "spec: Forbidden: %s (%s)", answer->err->what,
+                                        answer->err->hint);
+        kube_invalid(k, kube_in(k->body, "metadata", "name"), "spec", what);
+    } else {
+        kube_problem(k, answer->err, answer->report);
+    }
+    return true;
+}
+
+/* ---- the answer ---- */
+
+/* What a dry run would have made. */
+static struct text_node *would_be(struct kube *k, const struct text_node *old)
+{
+    struct arena *a = k->arena;
+    const struct text_node *metadata = text_get(k->body, "metadata");
+    struct kube_meta meta = { .name = kube_in(k->body, "metadata", "name"),
+                              .ns = k->ns,
+                              .uid = old ? kube_in(old, "metadata", "uid") : facade_uuid(a),
+                              .version = 0,
+                              .created_ms = old ? table_time(kube_in(old, "metadata",
+                                                                     "creationTimestamp"))
+                                                : clock_wall_ms(),
+                              .generation = 1,
+                              .from = metadata };
+    struct text_node *object = kube_object(a, k->of, &meta);
+    if (old) {
+        struct text_node *version = text_get(text_get(object, "metadata"), "resourceVersion");
+        version->str = kube_in(old, "metadata", "resourceVersion");
+    }
+    text_copy(a, object, "spec", text_get(k->body, "spec"));
+    if (old && text_get(old, "status"))
+        text_copy(a, object, "status", text_get(old, "status"));
+    return object;
+}
+
+struct finder {
+    struct kube_sink sink; /* first */
+    struct arena *arena;
+    struct text_node *found;
+};
+
+static void keep(struct kube_sink *sink, const struct text_node *object, uint64_t version)
+{
+    struct finder *f = (struct finder *)(void *)sink;
+    (void)version;
+    f->found = text_copy(f->arena, NULL, NULL, object);
+}
+
+static void show_job(struct kube *k)
+{
+    struct finder f = { .sink = { keep }, .arena = k->arena };
+    struct kube_want want = { .job = k->job, .gone = true };
+    k->of->each(k, &want, &f.sink);
+    if (f.found)
+        kube_show(k, k->status, f.found);
+    else
+        kube_not_found(k);
+}
+
+/* ---- making ---- */
+
+static void on_created(void *arg, const struct ctl_answer *answer)
+{
+    struct kube *k = arg;
+    if (refused(k, answer, false, k->call->owner, on_created))
+        return;
+    k->job = answer->job;
+    kube_warnings(k, answer->report);
+    if (k->dry_run)
+        kube_show(k, k->status, would_be(k, NULL));
+    else
+        show_job(k);
+}
+
+void jobs_create(struct kube *k, struct text_node *object)
+{
+    k->body = object;
+    call_keep(k->call);
+    submit(k, false, k->call->owner, on_created);
+}
+
+/* ---- changing ---- */
+
+struct change {
+    struct kube *k;
+    const struct text_node *old;
+    const char *owner; /* of the job */
+    bool spec;         /* more than suspend */
+};
+
+static bool suspends(const struct text_node *object)
+{
+    const struct text_node *spec = text_get(object, "spec");
+    const struct text_node *node = spec ? text_get(spec, "suspend") : NULL;
+    return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+/* Are the specs the same but for suspend? */
+static bool same_work(struct kube *k, const struct text_node *old, const struct text_node *new)
+{
+    struct text_node *a = text_copy(k->arena, NULL, NULL, text_get(old, "spec"));
+    const struct text_node *spec = text_get(new, "spec");
+    struct text_node *b = spec ? text_copy(k->arena, NULL, NULL, spec) : NULL;
+    kube_drop(a, "suspend");
+    kube_drop(b, "suspend");
+    return b && text_equal(a, b);
+}
+
+static void on_kept(void *arg, const struct ctl_answer *answer)
+{
+    struct change *c = arg;
+    if (answer->err)
+        kube_problem(c->k, answer->err, NULL);
+    else
+        show_job(c->k);
+}
+
+/* The document as it is to be shown from now on, and the job held or let go. */
+static void put_document(struct change *c)
+{
+    struct kube *k = c->k;
+    struct text_node *metadata = text_get(k->body, "metadata");
+    const struct text_node *node = text_get(text_get(c->old, "metadata"), "generation");
+    int64_t generation = node ? node->integer : 1;
+    bool held = suspends(k->body), was = suspends(c->old);
+    kube_drop(metadata, "generation");
+    text_int(k->arena, metadata, "generation", generation + (c->spec || held != was));
+    struct ctl_face face = { .owner = k->call->owner,
+                             .job = k->job,
+                             .text = printed(k->arena, k->body),
+                             .hold = held == was || c->spec ? FACE_AS_IT_IS
+                                     : held                ? FACE_HOLD
+                                                           : FACE_LET_GO };
+    ctl_face_put(k->ctl, &face, on_kept, c);
+}
+
+static void on_applied(void *arg, const struct ctl_answer *answer)
+{
+    struct kube *k = arg;
+    struct change *c = k->pending;
+    if (refused(k, answer, true, c->owner, on_applied))
+        return;
+    kube_warnings(k, answer->report);
+    if (k->dry_run)
+        kube_show(k, k->status, would_be(k, c->old));
+    else
+        put_document(c);
+}
+
+static void forbidden(struct kube *k, const char *why)
+{
+    kube_invalid(k, k->name, "spec", arena_printf(k->arena, "spec: Forbidden: %s", why));
+}
+
+static bool ended(const struct text_node *object)
+{
+    const char *phase = kube_in(object, "status", "phase");
+    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+}
+
+void jobs_change(struct kube *k, const struct text_node *old, struct text_node *object)
+{
+    struct change *c = ARENA_NEW(k->arena, struct change);
+    struct err err;
+    const struct text_node *notes = text_get(text_get(old, "metadata"), "annotations");
+    bool foreign = notes && text_get(notes, "muster/from");
+    if (!job_id_parse(kube_in(old, "metadata", "uid"), &k->job) ||
+        !ctl_may_write(k->ctl, &k->call->who, k->job)) {
+        err_set(&err, ERR_DENIED, "the job \"%.100s\" belongs to another user", k->name);
+        kube_problem(k, &err, NULL);
+        return;
+    }
+    const struct text_node *view = ctl_job_tree(k->ctl, k->arena, k->job, k->call->owner, 0, &err);
+    *c = (struct change){ .k = k, .old = old, .owner = view ? kube_in(view, "owner", NULL) : "" };
+    k->body = object;
+    k->pending = c;
+    c->spec = !same_work(k, old, object);
+    bool held = suspends(object) != suspends(old);
+    if ((c->spec || held) && ended(old)) {
+        forbidden(k, "the job has ended; delete it and create it again");
+    } else if (c->spec && foreign) {
+        forbidden(k, "only suspend of a job that was submitted in another format can be changed");
+    } else if (c->spec) {
+        call_keep(k->call);
+        submit(k, true, c->owner, on_applied);
+    } else if (k->dry_run) {
+        kube_show(k, k->status, would_be(k, old));
+    } else {
+        call_keep(k->call);
+        put_document(c);
+    }
+}
+
+/* ---- deleting ---- */
+
+void jobs_remove(struct kube *k, const struct text_node *object, ctl_done *done, void *arg)
+{
+    uint64_t id = 0;
+    job_id_parse(kube_in(object, "metadata", "uid"), &id);
+    const struct text_node *grace = k->body ? text_get(k->body, "gracePeriodSeconds") : NULL;
+    bool now = grace && grace->kind == TEXT_INT && grace->integer == 0;
+    ctl_command(k->ctl, k->call->owner, id,
+                ended(object) ? CTL_DELETE
+                : now         ? CTL_STOP_NOW
+                              : CTL_STOP,
+                done, arg);
+}

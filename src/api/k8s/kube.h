@@ -1,0 +1,175 @@
+/* One request of a Kubernetes client, and the table of resources it may be about. Private to this
+ * folder. */
+#ifndef API_K8S_KUBE_H
+#define API_K8S_KUBE_H
+
+#include "api/facade.h"
+#include "api/k8s/selector.h"
+#include "api/k8s/table.h"
+#include "ctl/faces.h"
+
+#define KUBE_GROUP       "elastic.iml.github.io"
+#define KUBE_GROUP_PODS  "scheduling.sigs.k8s.io"
+#define KUBE_LAST        "kubectl.kubernetes.io/last-applied-configuration"
+#define KUBE_NAME_MAX    253
+#define KUBE_MANAGED_MAX 16
+
+enum kube_verb {
+    KUBE_GET = 1,
+    KUBE_LIST = 2,
+    KUBE_WATCH = 4,
+    KUBE_CREATE = 8,
+    KUBE_UPDATE = 16,
+    KUBE_PATCH = 32,
+    KUBE_DELETE = 64,
+    KUBE_COLLECTION = 128,
+    KUBE_READ = KUBE_GET | KUBE_LIST | KUBE_WATCH,
+    KUBE_ALL = 255
+};
+enum kube_validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
+
+struct kube;
+struct kube_want { /* which objects */
+    const struct kube_resource *of; /* NULL: that of the request */
+    const char *ns, *name;          /* NULL: all */
+    const char *about;     /* of events: name of what they are about; NULL: all */
+    uint64_t job;          /* of this job only; 0: of all */
+    uint64_t before;       /* jobs older than this one; 0: all */
+    size_t limit;          /* jobs at most; 0: all */
+    uint64_t next;         /* out: where the rest begins; 0: there is none */
+    bool gone;             /* also a job that is not shown any more */
+};
+/* Takes one object; it holds during the call. */
+struct kube_sink {
+    void (*put)(struct kube_sink *, const struct text_node *object, uint64_t version);
+};
+
+struct kube_resource {
+    const char *group, *version, *plural, *singular, *kind, *brief;
+    bool namespaced, all; /* all: of the category of that name */
+    bool of_jobs;         /* its objects are of jobs and change with their events */
+    bool core;            /* one of Kubernetes' own: takes strategic patches */
+    unsigned verbs;
+    const struct table_column *columns;
+    table_cells *cells;
+    int (*each)(struct kube *, struct kube_want *, struct kube_sink *);
+    /* Each answers. object is what the client sent, with name and namespace. */
+    void (*create)(struct kube *, struct text_node *object);
+    void (*change)(struct kube *, const struct text_node *old, struct text_node *object);
+    /* Commands it; done is called once. */
+    void (*remove)(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
+};
+const struct kube_resource *kube_resources(size_t *n);
+const struct kube_resource *kube_resource(const char *group, const char *version,
+                                          const char *plural);
+const char *kube_version(struct arena *, const struct kube_resource *); /* "v1", "group/v1" */
+
+struct kube {
+    struct call *call;
+    struct arena *arena;   /* of the request */
+    struct arena *scratch; /* of one object */
+    struct ctl *ctl;
+    const struct kube_resource *of;
+    const char *ns, *name, *sub; /* NULL: none is named */
+    struct selector selector;
+    enum kube_validation validation;
+    enum table_include include;
+    bool table, dry_run, applied, pruned;
+    const char *manager;
+    struct text_node *body; /* what is written, or DeleteOptions */
+    void *pending;          /* of a command on its way */
+    uint64_t job;                     /* that the command is about */
+    uint64_t born; /* of the object in hand: first event of its job, 0: not known */
+    bool gone;     /* the object in hand is not there any more */
+    unsigned status;                  /* of the good answer */
+};
+
+/* ---- kube.c ---- */
+void kube_free(struct kube *);
+
+/* ---- answer.c ---- */
+struct kube_status {
+    unsigned code;
+    const char *reason, *message;
+    const struct report *causes; /* its errors, NULL: none */
+};
+void kube_answer(struct kube *, unsigned status, const struct text_node *);
+void kube_text(struct kube *, unsigned status, const char *type, const struct buf *);
+void kube_fail(struct kube *, const struct kube_status *);
+void kube_bad(struct kube *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void kube_problem(struct kube *, const struct err *, const struct report *);
+void kube_not_found(struct kube *);
+void kube_conflict(struct kube *);
+void kube_exists(struct kube *, const char *name);
+void kube_invalid(struct kube *, const char *name, const char *field, const char *what);
+void kube_refused(struct kube *, const char *name, const struct report *);
+void kube_success(struct kube *, const struct text_node *object);
+void kube_warn(struct kube *, const char *text); /* a Warning header */
+void kube_warnings(struct kube *, const struct report *);
+struct text_node *kube_status_tree(struct arena *, const struct kube_status *);
+/* One object: as it is, or as a Table of one row. */
+void kube_show(struct kube *, unsigned status, const struct text_node *object);
+
+/* ---- objects ---- */
+const char *kube_name(struct arena *, const char *name); /* with characters that are allowed there */
+const char *kube_in(const struct text_node *, const char *a, const char *b); /* "" when absent */
+struct text_node *kube_part(struct arena *, struct text_node *map, const char *key);
+void kube_drop(struct text_node *map, const char *key);
+/* The object with these metadata in front; labels and annotations come from metadata. */
+struct kube_meta {
+    const char *name, *ns, *uid;
+    uint64_t version, created_ms, deleted_ms, generation;
+    const struct text_node *from; /* labels, annotations, managedFields; may be NULL */
+};
+struct text_node *kube_object(struct arena *, const struct kube_resource *,
+                              const struct kube_meta *);
+void kube_owner(struct arena *, struct text_node *object, const char *name, const char *uid);
+
+/* ---- jobs.c: the jobs as they are shown there ---- */
+struct kube_job {
+    const struct text_node *view; /* as ctl_job_tree has it */
+    uint64_t id, first, last;     /* its events */
+    const char *name, *ns, *uid;
+    bool shown; /* false: it was stopped */
+};
+typedef int kube_job_fn(struct kube *, const struct kube_job *, void *arg);
+/* Of each name the newest; fn returns -1 to end it. Views hold during the call. */
+int kube_each_job(struct kube *, struct kube_want *, kube_job_fn *, void *arg);
+struct text_node *kube_job_object(struct kube *, const struct kube_job *);
+int jobs_each(struct kube *, struct kube_want *, struct kube_sink *);
+
+/* ---- job_write.c ---- */
+void jobs_create(struct kube *, struct text_node *object);
+void jobs_change(struct kube *, const struct text_node *old, struct text_node *object);
+void jobs_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
+
+/* ---- pods.c, cluster.c, things.c ---- */
+int pods_each(struct kube *, struct kube_want *, struct kube_sink *);
+int pod_events_each(struct kube *, struct kube_want *, struct kube_sink *);
+void pods_log(struct kube *);
+int nodes_each(struct kube *, struct kube_want *, struct kube_sink *);
+int namespaces_each(struct kube *, struct kube_want *, struct kube_sink *);
+int none_each(struct kube *, struct kube_want *, struct kube_sink *);
+void plans_create(struct kube *, struct text_node *object);
+int things_each(struct kube *, struct kube_want *, struct kube_sink *);
+void things_create(struct kube *, struct text_node *object);
+void things_change(struct kube *, const struct text_node *old, struct text_node *object);
+void things_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
+
+/* ---- read.c, write.c, watch.c ---- */
+void kube_get(struct kube *);
+void kube_list(struct kube *);
+void kube_watch(struct kube *);
+void kube_create(struct kube *);
+void kube_update(struct kube *);
+void kube_patch(struct kube *);
+void kube_delete(struct kube *);
+void kube_delete_all(struct kube *);
+/* The named object, in the arena of the request; NULL: there is none (nothing is answered). */
+struct text_node *kube_find(struct kube *, const struct kube_resource *, const char *name);
+
+/* ---- discovery.c, openapi.c ---- */
+bool kube_discover(struct kube *, const struct words *path);
+bool kube_openapi(struct kube *, const struct words *path);
+
+#endif

@@ -1,0 +1,98 @@
+/* What all objects have: metadata in the order and form of the real server. */
+#include "api/k8s/kube.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+const char *kube_name(struct arena *arena, const char *name)
+{
+    char *out = ARENA_ARRAY(arena, KUBE_NAME_MAX + 1, char);
+    size_t n = 0;
+    for (const char *c = name; *c && n < KUBE_NAME_MAX; c++) {
+        char low = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+        bool plain = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9');
+        bool after = n && !strchr("-.", out[n - 1]);
+        if (plain || (after && strchr("-.", low)))
+            out[n++] = low;
+        else if (after)
+            out[n++] = '-';
+    }
+    while (n && strchr("-.", out[n - 1]))
+        n--;
+    out[n] = '\0';
+    return n ? out : "job";
+}
+
+const char *kube_in(const struct text_node *node, const char *a, const char *b)
+{
+    const struct text_node *at = node ? text_get(node, a) : NULL;
+    at = at && b ? text_get(at, b) : at;
+    return at && at->kind == TEXT_STR ? at->str : "";
+}
+
+struct text_node *kube_part(struct arena *arena, struct text_node *map, const char *key)
+{
+    struct text_node *there = text_get(map, key);
+    if (there && there->kind == TEXT_MAP)
+        return there;
+    kube_drop(map, key);
+    return text_map(arena, map, key);
+}
+
+void kube_drop(struct text_node *map, const char *key)
+{
+    struct text_node *before = NULL;
+    if (!map || map->kind != TEXT_MAP)
+        return;
+    for (struct text_node *one = map->first; one; before = one, one = one->next) {
+        if (strcmp(one->key, key) != 0)
+            continue;
+        *(before ? &before->next : &map->first) = one->next;
+        if (map->last == one)
+            map->last = before;
+        map->count--;
+        return;
+    }
+}
+
+struct text_node *kube_object(struct arena *arena, const struct kube_resource *of,
+                              const struct kube_meta *meta)
+{
+    static const char *const kept[] = { "labels", "annotations", "managedFields" };
+    struct text_node *object = text_map(arena, NULL, NULL);
+    text_str(arena, object, "apiVersion", kube_version(arena, of));
+    text_str(arena, object, "kind", of->kind);
+    struct text_node *metadata = text_map(arena, object, "metadata");
+    text_str(arena, metadata, "name", meta->name);
+    if (of->namespaced)
+        text_str(arena, metadata, "namespace", meta->ns);
+    text_str(arena, metadata, "uid", meta->uid);
+    text_str(arena, metadata, "resourceVersion",
+             arena_printf(arena, "%llu", (unsigned long long)meta->version));
+    if (meta->generation)
+        text_int(arena, metadata, "generation", (int64_t)meta->generation);
+    text_str(arena, metadata, "creationTimestamp", facade_time(arena, meta->created_ms));
+    if (meta->deleted_ms) {
+        text_str(arena, metadata, "deletionTimestamp", facade_time(arena, meta->deleted_ms));
+        text_int(arena, metadata, "deletionGracePeriodSeconds", 0);
+    }
+    for (size_t i = 0; meta->from && i < sizeof kept / sizeof kept[0]; i++) {
+        const struct text_node *part = text_get(meta->from, kept[i]);
+        if (part && part->kind != TEXT_NULL && part->count)
+            text_copy(arena, metadata, kept[i], part);
+    }
+    return object;
+}
+
+void kube_owner(struct arena *arena, struct text_node *object, const char *name, const char *uid)
+{
+    struct text_node *metadata = text_get(object, "metadata");
+    struct text_node *owner = text_map(arena, text_list(arena, metadata, "ownerReferences"), NULL);
+    text_str(arena, owner, "apiVersion", KUBE_GROUP "/v1alpha1");
+    text_str(arena, owner, "kind", "ElasticJob");
+    text_str(arena, owner, "name", name);
+    text_str(arena, owner, "uid", uid);
+    text_bool(arena, owner, "controller", true);
+    text_bool(arena, owner, "blockOwnerDeletion", true);
+}

@@ -1,0 +1,67 @@
+/* The resources as one table: discovery, the paths, the columns and what is done with each come from
+ * these rows. */
+#include "api/k8s/kube.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+#define JOBS .group = KUBE_GROUP, .version = "v1alpha1", .namespaced = true
+#define CORE .group = "", .version = "v1", .core = true
+#define PODS .of_jobs = true, .namespaced = true
+#define KEPT                                                                                       \
+    .namespaced = true, .verbs = KUBE_ALL, .each = things_each, .create = things_create,           \
+    .change = things_change, .remove = things_remove
+
+static const struct kube_resource resources[] = {
+    { JOBS, .plural = "elasticjobs", .singular = "elasticjob", .kind = "ElasticJob", .all = true,
+      .of_jobs = true, .verbs = KUBE_ALL, .columns = table_job, .cells = table_job_cells,
+      .each = jobs_each, .create = jobs_create, .change = jobs_change, .remove = jobs_remove },
+    { JOBS, .plural = "scaleplans", .singular = "scaleplan", .kind = "ScalePlan",
+      .verbs = KUBE_READ | KUBE_CREATE, .columns = table_job, .cells = table_job_cells,
+      .each = none_each, .create = plans_create },
+    { .group = KUBE_GROUP_PODS, .version = "v1alpha1", .plural = "podgroups",
+      .singular = "podgroup", .kind = "PodGroup", .brief = "pg", .columns = table_group,
+      .cells = table_group_cells, KEPT },
+    { CORE, .plural = "pods", .singular = "pod", .kind = "Pod", .brief = "po", .all = true, PODS,
+      .verbs = KUBE_READ, .columns = table_pod, .cells = table_pod_cells, .each = pods_each },
+    { CORE, .plural = "events", .singular = "event", .kind = "Event", .brief = "ev", PODS,
+      .verbs = KUBE_READ, .columns = table_event, .cells = table_event_cells,
+      .each = pod_events_each },
+    { CORE, .plural = "nodes", .singular = "node", .kind = "Node", .brief = "no",
+      .verbs = KUBE_READ, .columns = table_node, .cells = table_node_cells, .each = nodes_each },
+    { CORE, .plural = "namespaces", .singular = "namespace", .kind = "Namespace", .brief = "ns",
+      .verbs = KUBE_READ, .columns = table_namespace, .cells = table_namespace_cells,
+      .each = namespaces_each },
+    { CORE, .plural = "services", .singular = "service", .kind = "Service", .brief = "svc",
+      .namespaced = true, .all = true, .verbs = KUBE_READ, .columns = table_service,
+      .cells = table_service_cells, .each = none_each },
+    { CORE, .plural = "configmaps", .singular = "configmap", .kind = "ConfigMap", .brief = "cm",
+      .columns = table_data, .cells = table_data_cells, KEPT },
+    { CORE, .plural = "secrets", .singular = "secret", .kind = "Secret", .columns = table_secret,
+      .cells = table_secret_cells, KEPT },
+    { CORE, .plural = "persistentvolumeclaims", .singular = "persistentvolumeclaim",
+      .kind = "PersistentVolumeClaim", .brief = "pvc", .columns = table_claim,
+      .cells = table_claim_cells, KEPT },
+};
+
+const struct kube_resource *kube_resources(size_t *n)
+{
+    *n = ARRAY_LEN(resources);
+    return resources;
+}
+
+const struct kube_resource *kube_resource(const char *group, const char *version,
+                                          const char *plural)
+{
+    for (size_t i = 0; i < ARRAY_LEN(resources); i++)
+        if (strcmp(resources[i].group, group) == 0 && strcmp(resources[i].version, version) == 0 &&
+            strcmp(resources[i].plural, plural) == 0)
+            return &resources[i];
+    return NULL;
+}
+
+const char *kube_version(struct arena *arena, const struct kube_resource *of)
+{
+    return *of->group ? arena_printf(arena, "%s/%s", of->group, of->version) : of->version;
+}
