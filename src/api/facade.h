@@ -18,6 +18,9 @@ struct facade {
     void (*handle)(struct call *); /* answers in the end, like a route's handler */
 };
 
+/* Gives the call to the façade that takes it; false: none does. */
+bool facade_handle(struct call *);
+
 /* ---- who ---- */
 /* "Authorization: Bearer" (scheme in any case), the server's own token too, and over the Unix
  * socket the kernel's word. 0: call->who and call->owner are set; 1: there is no such header; -1:

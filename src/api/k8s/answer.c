@@ -220,8 +220,8 @@ void kube_show(struct kube *k, unsigned status, const struct text_node *object)
     }
     uint64_t now = clock_wall_ms();
     struct text_node *table =
-        table_head(k->arena, k->of->columns, true, kube_in(object, "metadata", "resourceVersion"));
+        kube_table(k->arena, k->of->columns, true, kube_in(object, "metadata", "resourceVersion"));
     struct text_node *rows = text_list(k->arena, table, "rows");
-    text_copy(k->arena, rows, NULL, table_row(k->arena, object, k->of->cells, now, k->include));
+    text_copy(k->arena, rows, NULL, kube_row(k->arena, object, k->of->cells, now, k->include));
     kube_answer(k, status, table);
 }

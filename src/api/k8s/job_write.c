@@ -163,7 +163,7 @@ static struct text_node *would_be(struct kube *k, const struct text_node *old)
                               .ns = k->ns,
                               .uid = old ? kube_in(old, "metadata", "uid") : facade_uuid(a),
                               .version = 0,
-                              .created_ms = old ? table_time(kube_in(old, "metadata",
+                              .created_ms = old ? kube_time(kube_in(old, "metadata",
                                                                      "creationTimestamp"))
                                                 : clock_wall_ms(),
                               .generation = 1,

@@ -154,7 +154,7 @@ static bool read_query(struct kube *k, struct pod_log *l, struct err *err)
 }
 
 /* The pod's job, as the core has it: task and attempt of its last one. */
-struct place {
+struct spot {
     uint64_t job;
     const char *task; /* NULL: the master */
     const char *dir;
@@ -164,7 +164,7 @@ struct place {
 
 static int find_place(struct kube *k, const struct kube_job *job, void *arg)
 {
-    struct place *p = arg;
+    struct spot *p = arg;
     struct err err;
     struct ctl_log *logs;
     size_t n = 0;
@@ -202,7 +202,7 @@ static void master_log(struct kube *k, uint64_t job)
     kube_text(k, 200, "text/plain", &text);
 }
 
-static void begin(struct kube *k, const struct place *p)
+static void begin(struct kube *k, const struct spot *p)
 {
     struct pod_log *l = mem_new(sizeof *l);
     struct err err = { 0 };
@@ -230,7 +230,7 @@ static void begin(struct kube *k, const struct place *p)
 void pods_log(struct kube *k)
 {
     const char *container = http_query(k->call->request, "container", 0);
-    struct place place = { 0 };
+    struct spot place = { 0 };
     const struct text_node *pod = kube_find(k, k->of, k->name);
     const char *owner = pod ? kube_in(text_get(text_get(pod, "metadata"), "ownerReferences")->first,
                                       "name", NULL)

@@ -8,7 +8,7 @@
 
 /* ---- RFC 7386 ---- */
 
-struct text_node *patch_merge(struct arena *arena, const struct text_node *target,
+struct text_node *kube_merge(struct arena *arena, const struct text_node *target,
                               const struct text_node *patch)
 {
     if (patch->kind != TEXT_MAP)
@@ -20,22 +20,22 @@ struct text_node *patch_merge(struct arena *arena, const struct text_node *targe
         if (!change)
             text_copy(arena, out, one->key, one);
         else if (change->kind != TEXT_NULL)
-            text_copy(arena, out, one->key, patch_merge(arena, one, change));
+            text_copy(arena, out, one->key, kube_merge(arena, one, change));
     }
     for (const struct text_node *one = patch->first; one; one = one->next)
         if (one->kind != TEXT_NULL && !(map && text_get(target, one->key)))
-            text_copy(arena, out, one->key, patch_merge(arena, NULL, one));
+            text_copy(arena, out, one->key, kube_merge(arena, NULL, one));
     return out;
 }
 
-struct text_node *patch_plain(struct arena *arena, const struct text_node *patch)
+struct text_node *kube_plain_patch(struct arena *arena, const struct text_node *patch)
 {
     if (patch->kind != TEXT_MAP)
         return text_copy(arena, NULL, NULL, patch);
     struct text_node *out = text_map(arena, NULL, NULL);
     for (const struct text_node *one = patch->first; one; one = one->next)
         if (one->key[0] != '$')
-            text_copy(arena, out, one->key, patch_plain(arena, one));
+            text_copy(arena, out, one->key, kube_plain_patch(arena, one));
     return out;
 }
 
@@ -211,7 +211,7 @@ static int apply(struct doc *d, const struct text_node *op)
     return takes ? put(d, path, value) : 0;
 }
 
-struct text_node *patch_json(struct arena *arena, const struct text_node *target,
+struct text_node *kube_json_patch(struct arena *arena, const struct text_node *target,
                              const struct text_node *ops, struct err *err)
 {
     struct doc d = { .arena = arena, .root = text_copy(arena, NULL, NULL, target), .err = err };

@@ -76,7 +76,7 @@ static void add(struct kube_sink *sink, const struct text_node *object, uint64_t
                              kube_in(object, "metadata", "name"));
     item->at = l->text.len;
     if (k->table)
-        object = table_row(k->scratch, object, k->of->cells, l->now, k->include);
+        object = kube_row(k->scratch, object, k->of->cells, l->now, k->include);
     json_print(object, 0, &l->text);
     item->len = l->text.len - item->at;
 }
@@ -96,7 +96,7 @@ static struct text_node *head(struct kube *k, const char *version, uint64_t next
     struct arena *a = k->arena;
     struct text_node *tree;
     if (k->table) {
-        tree = table_head(a, k->of->columns, true, version);
+        tree = kube_table(a, k->of->columns, true, version);
     } else {
         tree = text_map(a, NULL, NULL);
         text_str(a, tree, "kind", arena_printf(a, "%sList", k->of->kind));

@@ -39,7 +39,7 @@ const struct table_column table_service[] = { NAME, TEXT("Type"), AGE, END };
 
 /* ---- ages ---- */
 
-uint64_t table_time(const char *text)
+uint64_t kube_time(const char *text)
 {
     struct tm tm = { .tm_isdst = 0 };
     const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
@@ -49,7 +49,7 @@ uint64_t table_time(const char *text)
     return at > 0 ? (uint64_t)at * 1000 : 0;
 }
 
-const char *table_age(struct arena *arena, uint64_t ms)
+const char *kube_age(struct arena *arena, uint64_t ms)
 {
     unsigned long long s = ms / 1000, m = s / 60, h = m / 60, d = h / 24;
     if (s < 120)
@@ -95,10 +95,10 @@ static const char *or_none(const char *text)
 
 static const char *since(struct arena *arena, const char *time, uint64_t now_ms)
 {
-    uint64_t at = table_time(time);
+    uint64_t at = kube_time(time);
     if (!at)
         return "<unknown>";
-    return table_age(arena, now_ms > at ? now_ms - at : 0);
+    return kube_age(arena, now_ms > at ? now_ms - at : 0);
 }
 
 static void put(struct arena *arena, struct text_node *cells, const char *text)
@@ -261,7 +261,7 @@ void table_service_cells(struct arena *arena, const struct text_node *o, uint64_
 
 /* ---- the table ---- */
 
-struct text_node *table_head(struct arena *arena, const struct table_column *columns,
+struct text_node *kube_table(struct arena *arena, const struct table_column *columns,
                              bool definitions, const char *version)
 {
     struct text_node *table = text_map(arena, NULL, NULL);
@@ -280,7 +280,7 @@ struct text_node *table_head(struct arena *arena, const struct table_column *col
     return table;
 }
 
-struct text_node *table_row(struct arena *arena, const struct text_node *object, table_cells *fill,
+struct text_node *kube_row(struct arena *arena, const struct text_node *object, table_cells *fill,
                             uint64_t now_ms, enum table_include include)
 {
     struct text_node *row = text_map(arena, NULL, NULL);

@@ -19,16 +19,16 @@ table_cells table_job_cells, table_pod_cells, table_event_cells, table_namespace
     table_secret_cells;
 
 /* {"kind": "Table", ...} up to and without its rows; definitions: with the columns. */
-struct text_node *table_head(struct arena *, const struct table_column *, bool definitions,
+struct text_node *kube_table(struct arena *, const struct table_column *, bool definitions,
                              const char *version);
 /* Whole: the object itself in the row; else its metadata, or (none) nothing. */
 enum table_include { TABLE_METADATA, TABLE_OBJECT, TABLE_NONE };
-struct text_node *table_row(struct arena *, const struct text_node *object, table_cells *,
+struct text_node *kube_row(struct arena *, const struct text_node *object, table_cells *,
                             uint64_t now_ms, enum table_include);
 
 /* As kubectl shows durations: "68s" "2m52s" "17m" "5h3m" "2d5h" "9d". */
-const char *table_age(struct arena *, uint64_t ms);
+const char *kube_age(struct arena *, uint64_t ms);
 /* "2026-01-02T03:04:05Z" in milliseconds since 1970; 0: it is none. */
-uint64_t table_time(const char *text);
+uint64_t kube_time(const char *text);
 
 #endif

@@ -133,7 +133,7 @@ void things_create(struct kube *k, struct text_node *object)
 
 void things_change(struct kube *k, const struct text_node *old, struct text_node *object)
 {
-    put(k, object, table_time(kube_in(old, "metadata", "creationTimestamp")), false);
+    put(k, object, kube_time(kube_in(old, "metadata", "creationTimestamp")), false);
 }
 
 void things_remove(struct kube *k, const struct text_node *object, ctl_done *done, void *arg)

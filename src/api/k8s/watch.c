@@ -78,10 +78,10 @@ static char *shown(struct watch *w, const struct text_node *object)
     struct arena *a = k->scratch;
     struct buf text = BUF_INIT(LINE_MAX_);
     if (k->table) {
-        struct text_node *table = table_head(a, k->of->columns, !w->columns,
+        struct text_node *table = kube_table(a, k->of->columns, !w->columns,
                                              kube_in(object, "metadata", "resourceVersion"));
         text_copy(a, text_list(a, table, "rows"), NULL,
-                  table_row(a, object, k->of->cells, clock_wall_ms(), k->include));
+                  kube_row(a, object, k->of->cells, clock_wall_ms(), k->include));
         object = table;
         w->columns = true;
     }

@@ -224,7 +224,7 @@ static void apply(struct kube *k, const struct text_node *old)
         create(k, k->body);
         return;
     }
-    struct text_node *object = patch_merge(k->arena, old, k->body);
+    struct text_node *object = kube_merge(k->arena, old, k->body);
     put_manager(k, object);
     change(k, old, object);
 }
@@ -251,10 +251,10 @@ void kube_patch(struct kube *k)
         return;
     }
     struct text_node *object =
-        type == PATCH_JSON ? patch_json(k->arena, old, k->body, &err)
+        type == PATCH_JSON ? kube_json_patch(k->arena, old, k->body, &err)
         : type == PATCH_STRATEGIC
-            ? patch_merge(k->arena, old, patch_plain(k->arena, k->body))
-            : patch_merge(k->arena, old, k->body);
+            ? kube_merge(k->arena, old, kube_plain_patch(k->arena, k->body))
+            : kube_merge(k->arena, old, k->body);
     if (object && object->kind == TEXT_MAP)
         change(k, old, object);
     else if (object)
