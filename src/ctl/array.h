@@ -47,8 +47,8 @@ void command_members(struct ctl *, struct live_array *, const char *owner, enum 
 /* As update_target and update_job of ctl/core.h: the newest array of that name; 1 changed, 0 the
  * same already, -1: err. */
 struct live_array *update_array_target(struct ctl *, const char *owner, const struct job_spec *);
-int update_array(struct ctl *, struct live_array *, const char *owner, const struct job_spec *,
-                 struct err *);
+struct update;
+int update_array(struct ctl *, struct live_array *, const struct update *, struct err *);
 
 /* For what is done to one job only: -1 with err when the row is an array. */
 int array_refuse(const struct job_row *, struct err *);

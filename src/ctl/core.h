@@ -240,8 +240,12 @@ int command_suspend(struct ctl *, struct live_job *, const char *owner, bool sus
 struct live_job *update_target(struct ctl *, const char *owner, const struct job_spec *);
 /* Brings it to what the text says, in the open turn: 1 changed, 0 the same already, -1: it differs
  * in more than suspend, err names what. */
-int update_job(struct ctl *, struct live_job *, const char *owner, const struct job_spec *,
-               struct err *);
+struct update {
+    const char *owner; /* by whom */
+    const struct job_spec *wanted;
+    bool dry_run; /* only say what would be */
+};
+int update_job(struct ctl *, struct live_job *, const struct update *, struct err *);
 
 /* ---- after.c ---- */
 /* Does a queued job still wait for others (text says for which)? -1: it never can run (text says

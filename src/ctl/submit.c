@@ -582,15 +582,16 @@ static int apply(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
     const struct job_spec *spec = s->read.job;
-    if (!s->ask.apply || s->ask.dry_run)
+    if (!s->ask.apply)
         return 0;
     struct live_job *job = update_target(ctl, s->ask.owner, spec);
     struct live_array *array = update_array_target(ctl, s->ask.owner, spec);
     if (!job && !array)
         return 0;
+    const struct update to = { s->ask.owner, spec, s->ask.dry_run };
     bool of_job = job && (!array || job->row.id > array->row.id);
-    int changed = of_job ? update_job(ctl, job, s->ask.owner, spec, err)
-                         : update_array(ctl, array, s->ask.owner, spec, err);
+    int changed = of_job ? update_job(ctl, job, &to, err)
+                         : update_array(ctl, array, &to, err);
     if (changed < 0)
         return -1;
     const struct job_row *row = of_job ? &job->row : &array->row;

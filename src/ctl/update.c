@@ -84,14 +84,15 @@ struct live_array *update_array_target(struct ctl *ctl, const char *owner,
     return same ? array : NULL;
 }
 
-int update_array(struct ctl *ctl, struct live_array *array, const char *owner,
-                 const struct job_spec *wanted, struct err *err)
+int update_array(struct ctl *ctl, struct live_array *array, const struct update *to,
+                 struct err *err)
 {
-    if (compared(ctl, &array->row, array->spec, wanted, err))
+    if (compared(ctl, &array->row, array->spec, to->wanted, err))
         return -1;
-    if ((array->row.state == JOB_SUSPENDED) == wanted->suspend)
+    if ((array->row.state == JOB_SUSPENDED) == to->wanted->suspend)
         return 0;
-    command_members(ctl, array, owner, wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
+    if (!to->dry_run)
+        command_members(ctl, array, to->owner, to->wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
     return 1;
 }
 
@@ -108,17 +109,18 @@ struct live_job *update_target(struct ctl *ctl, const char *owner, const struct 
     return newest;
 }
 
-int update_job(struct ctl *ctl, struct live_job *job, const char *owner,
-               const struct job_spec *wanted, struct err *err)
+int update_job(struct ctl *ctl, struct live_job *job, const struct update *to, struct err *err)
 {
     const struct job_spec *spec = core_spec(ctl, job);
     if (!spec)
         return err_set(err, ERR_SYSTEM, "the record of job %llu cannot be read",
                        (unsigned long long)job->row.number);
-    if (compared(ctl, &job->row, spec, wanted, err))
+    if (compared(ctl, &job->row, spec, to->wanted, err))
         return -1;
     bool held = job->row.state == JOB_SUSPENDED || job->row.outcome == OUTCOME_SUSPENDED;
-    if (held == wanted->suspend)
+    if (held == to->wanted->suspend)
         return 0;
-    return command_suspend(ctl, job, owner, wanted->suspend, err) ? -1 : 1;
+    if (to->dry_run)
+        return 1;
+    return command_suspend(ctl, job, to->owner, to->wanted->suspend, err) ? -1 : 1;
 }

@@ -29,13 +29,26 @@ void kube_answer(struct kube *k, unsigned status, const struct text_node *tree)
 
 /* ---- Status ---- */
 
+/* "spec.x is -1, the least is 0" as "Invalid value: -1, the least is 0": clients put the field in
+ * front. */
+static const char *cause_text(struct arena *a, const struct problem *p)
+{
+    const char *what = p->what;
+    size_t n = p->path ? strlen(p->path) : 0;
+    if (n && strncmp(what, p->path, n) == 0 && strncmp(what + n, ": ", 2) == 0)
+        return what + n + 2;
+    if (n && strncmp(what, p->path, n) == 0 && what[n] == ' ')
+        what += n + (strncmp(what + n, " is ", 4) == 0 ? 4 : 1);
+    return arena_printf(a, "Invalid value: %s", what);
+}
+
 static void put_cause(struct arena *a, struct text_node *list, const struct problem *p)
 {
     struct text_node *one = text_map(a, list, NULL);
-    text_str(a, one, "reason", "FieldValueInvalid");
     bool hint = p->hint && *p->hint;
+    text_str(a, one, "reason", "FieldValueInvalid");
     text_str(a, one, "message",
-             arena_printf(a, "%s%s%s%s", p->what, hint ? " (" : "", hint ? p->hint : "",
+             arena_printf(a, "%s%s%s%s", cause_text(a, p), hint ? " (" : "", hint ? p->hint : "",
                           hint ? ")" : ""));
     text_str(a, one, "field", p->path ? p->path : "");
 }
@@ -103,17 +116,17 @@ static const char *full_plural(struct kube *k)
 
 static const char *named(struct kube *k, const char *name, const char *what)
 {
-    return arena_printf(k->arena, "%s \"%.300s\" %s", full_plural(k), name ? name : "", what);
+    return arena_printf(k->arena, "%s \"%.300s\"%s", full_plural(k), name ? name : "", what);
 }
 
 void kube_not_found(struct kube *k)
 {
-    kube_fail(k, &(struct kube_status){ 404, "NotFound", named(k, k->name, "not found"), NULL });
+    kube_fail(k, &(struct kube_status){ 404, "NotFound", named(k, k->name, " not found"), NULL });
 }
 
 void kube_exists(struct kube *k, const char *name)
 {
-    const char *text = named(k, name, "already exists");
+    const char *text = named(k, name, " already exists");
     fail(k, &(struct kube_status){ 409, "AlreadyExists", text, NULL }, name);
 }
 

@@ -117,9 +117,25 @@ static const char *with_groups(struct kube *k, const char *text)
     return text;
 }
 
+/* Labels may change freely: the core compares the work with the labels it was submitted with. */
+static const struct text_node *compared(struct kube *k)
+{
+    struct err err;
+    struct text_node *body = text_copy(k->arena, NULL, NULL, k->body);
+    struct text_node *metadata = text_get(body, "metadata");
+    const struct text_node *job =
+        ctl_job_tree(k->ctl, k->arena, k->job, k->call->owner, CTL_SPEC, &err);
+    const struct text_node *spec = job ? text_get(job, "spec") : NULL;
+    const struct text_node *labels = spec ? text_get(spec, "labels") : NULL;
+    kube_drop(metadata, "labels");
+    if (labels)
+        text_copy(k->arena, metadata, "labels", labels);
+    return body;
+}
+
 static void submit(struct kube *k, bool apply, const char *owner, ctl_done *done)
 {
-    const char *text = with_groups(k, printed(k->arena, k->body));
+    const char *text = with_groups(k, printed(k->arena, apply ? compared(k) : k->body));
     struct ctl_submit s = { .owner = owner,
                             .text = text,
                             .len = strlen(text),

@@ -75,6 +75,7 @@ static bool open_to(const struct call *call)
 {
     const char *address = call->api->address ? strstr(call->api->address, "://") : NULL;
     return strcmp(setting(call, "kubectl_http"), "on") == 0 && address && loopback(address + 3) &&
+           !http_over_tls(call->request) &&
            !http_header(call->request, "Origin") && loopback(http_header(call->request, "Host"));
 }
 
