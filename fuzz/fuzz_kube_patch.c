@@ -1,6 +1,6 @@
-/* Fuzz target: two documents, the second one a patch of the first, by all three rules; and a text as
- * a selector. What comes out must be a tree that prints and reads back; merging a patch twice changes
- * nothing more. */
+/* Fuzz target: two documents, the second one a patch of the first, by all three rules; and a text
+ * as a selector. What comes out must be a tree that prints and reads back; merging a patch twice
+ * changes nothing more. */
 #include "api/k8s/patch.h"
 #include "api/k8s/selector.h"
 #include "base/buf.h"

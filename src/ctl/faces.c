@@ -1,6 +1,6 @@
 /* Documents that clients of other systems keep with a job, and things of theirs that are no jobs:
- * rows of the store, each change an event whose number is the version. The texts are theirs; nothing
- * here reads them. */
+ * rows of the store, each change an event whose number is the version. The texts are theirs;
+ * nothing here reads them. */
 #include "ctl/faces.h"
 
 #include "ctl/core.h"
@@ -36,9 +36,7 @@ const struct dialects *ctl_dialects(const struct ctl *ctl)
 
 static struct object_row face_row(char id[JOB_ID_TEXT], uint64_t job)
 {
-    return (struct object_row){ .kind = FACE,
-                                .project = job_id_format(id, job),
-                                .name = FACE_KEY };
+    return (struct object_row){ .kind = FACE, .project = job_id_format(id, job), .name = FACE_KEY };
 }
 
 const char *ctl_face(struct ctl *ctl, struct arena *arena, uint64_t job)

@@ -590,8 +590,7 @@ static int apply(struct submission *s, struct err *err)
         return 0;
     const struct update to = { s->ask.owner, spec, s->ask.dry_run };
     bool of_job = job && (!array || job->row.id > array->row.id);
-    int changed = of_job ? update_job(ctl, job, &to, err)
-                         : update_array(ctl, array, &to, err);
+    int changed = of_job ? update_job(ctl, job, &to, err) : update_array(ctl, array, &to, err);
     if (changed < 0)
         return -1;
     const struct job_row *row = of_job ? &job->row : &array->row;

@@ -163,17 +163,23 @@ void kube_invalid(struct kube *k, const char *name, const char *field, const cha
 void kube_problem(struct kube *k, const struct err *err, const struct report *report)
 {
     static const char *const reasons[ERR_N] = {
-        [ERR_INPUT] = "BadRequest",          [ERR_UNAUTHENTICATED] = "Unauthorized",
-        [ERR_DENIED] = "Forbidden",          [ERR_NOT_FOUND] = "NotFound",
-        [ERR_METHOD] = "MethodNotAllowed",   [ERR_CONFLICT] = "Conflict",
-        [ERR_TOO_LARGE] = "RequestEntityTooLarge", [ERR_CANNOT] = "Invalid",
-        [ERR_BUSY] = "TooManyRequests",      [ERR_UNAVAILABLE] = "ServiceUnavailable",
-        [ERR_TIMEOUT] = "Timeout",           [ERR_FULL] = "InternalError",
+        [ERR_INPUT] = "BadRequest",
+        [ERR_UNAUTHENTICATED] = "Unauthorized",
+        [ERR_DENIED] = "Forbidden",
+        [ERR_NOT_FOUND] = "NotFound",
+        [ERR_METHOD] = "MethodNotAllowed",
+        [ERR_CONFLICT] = "Conflict",
+        [ERR_TOO_LARGE] = "RequestEntityTooLarge",
+        [ERR_CANNOT] = "Invalid",
+        [ERR_BUSY] = "TooManyRequests",
+        [ERR_UNAVAILABLE] = "ServiceUnavailable",
+        [ERR_TIMEOUT] = "Timeout",
+        [ERR_FULL] = "InternalError",
         [ERR_SYSTEM] = "InternalError",
     };
     bool hint = err->hint[0];
-    const char *text = arena_printf(k->arena, "%s%s%s%s", err->what, hint ? " (" : "", err->hint,
-                                    hint ? ")" : "");
+    const char *text =
+        arena_printf(k->arena, "%s%s%s%s", err->what, hint ? " (" : "", err->hint, hint ? ")" : "");
     if (report && !report_ok(report) && k->of)
         kube_refused(k, k->name ? k->name : kube_in(k->body, "metadata", "name"), report);
     else
@@ -183,8 +189,7 @@ void kube_problem(struct kube *k, const struct err *err, const struct report *re
 
 void kube_success(struct kube *k, const struct text_node *object)
 {
-    struct text_node *tree =
-        kube_status_tree(k->arena, &(struct kube_status){ .code = 200 });
+    struct text_node *tree = kube_status_tree(k->arena, &(struct kube_status){ .code = 200 });
     put_details(k, tree, kube_in(object, "metadata", "name"), NULL);
     struct text_node *details = text_get(tree, "details");
     text_str(k->arena, details, "uid", kube_in(object, "metadata", "uid"));
@@ -217,8 +222,8 @@ void kube_warnings(struct kube *k, const struct report *report)
         if (p->severity != SEVERITY_WARNING)
             continue;
         bool hint = p->hint && *p->hint;
-        kube_warn(k, arena_printf(k->arena, "%s%s%s", p->what, hint ? ": " : "",
-                                  hint ? p->hint : ""));
+        kube_warn(k,
+                  arena_printf(k->arena, "%s%s%s", p->what, hint ? ": " : "", hint ? p->hint : ""));
         said++;
     }
 }

@@ -19,7 +19,8 @@ static void put_amounts(struct arena *a, struct text_node *parent, const char *k
 {
     char text[FMT_MAX];
     struct text_node *map = text_map(a, parent, key);
-    text_str(a, map, "cpu", arena_printf(a, "%llum", (unsigned long long)number(node, "cpu_milli")));
+    text_str(a, map, "cpu",
+             arena_printf(a, "%llum", (unsigned long long)number(node, "cpu_milli")));
     text_str(a, map, "memory", fmt_size(text, number(node, "memory")));
     text_str(a, map, "ephemeral-storage", fmt_size(text, number(node, "disk")));
     text_str(a, map, "nvidia.com/gpu",
@@ -48,8 +49,8 @@ static void put_node(struct kube *k, const struct text_node *node, struct kube_s
                               .version = ctl_last_event(k->ctl),
                               .created_ms = since,
                               .from = node };
-    struct text_node *object =
-        kube_object(a, kube_resource("", "v1", "nodes"), &meta), *status, *info;
+    struct text_node *object = kube_object(a, kube_resource("", "v1", "nodes"), &meta), *status,
+                     *info;
     struct text_node *spec = text_map(a, object, "spec");
     if (strcmp(state, "drained") == 0)
         text_bool(a, spec, "unschedulable", true);
@@ -61,8 +62,7 @@ static void put_node(struct kube *k, const struct text_node *node, struct kube_s
     text_str(a, address, "type", "InternalIP");
     text_str(a, address, "address", kube_in(node, "address", NULL));
     info = text_map(a, status, "nodeInfo");
-    text_str(a, info, "kubeletVersion",
-             arena_printf(a, "muster-%s", k->call->api->config.version));
+    text_str(a, info, "kubeletVersion", arena_printf(a, "muster-%s", k->call->api->config.version));
     k->born = 0;
     sink->put(sink, object, meta.version);
 }

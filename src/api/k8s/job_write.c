@@ -60,8 +60,9 @@ static bool any_unknown(const struct report *report)
 static void refuse_unknown(struct kube *k, const struct report *report)
 {
     AUTO_BUF struct buf text = BUF_INIT(16u << 10);
-    buf_addf(&text, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: ",
-             k->of->kind, k->of->version, k->of->kind);
+    buf_addf(&text,
+             "%s in version \"%s\" cannot be handled as a %s: strict decoding error: ", k->of->kind,
+             k->of->version, k->of->kind);
     size_t n = 0;
     for (size_t i = 0; i < report->n; i++) {
         const struct problem *p = &report->at[i];
@@ -81,8 +82,8 @@ static void prune(struct kube *k, const struct report *report)
         const char *key = unknown_key(k->arena, p);
         kube_drop(at_path(k->arena, k->body, p->path), key);
         if (k->validation == VALIDATE_WARN)
-            kube_warn(k, arena_printf(k->arena, UNKNOWN "%s%s%s\"", p->path, *p->path ? "." : "",
-                                      key));
+            kube_warn(
+                k, arena_printf(k->arena, UNKNOWN "%s%s%s\"", p->path, *p->path ? "." : "", key));
     }
     k->pruned = true;
 }
@@ -101,7 +102,7 @@ static const char *with_groups(struct kube *k, const char *text)
 {
     const struct text_node *spec = text_get(k->body, "spec");
     const struct text_node *types = spec ? text_get(spec, "replicaSpecs") : NULL;
-    const char *last = "";
+    const char *last = "", *job = text;
     for (const struct text_node *t = types ? types->first : NULL; t; t = t->next) {
         const struct text_node *template = text_get(t, "template");
         const struct text_node *metadata = template ? text_get(template, "metadata") : NULL;
@@ -111,7 +112,8 @@ static const char *with_groups(struct kube *k, const char *text)
                 ? kube_find(k, kube_resource(KUBE_GROUP_PODS, "v1alpha1", "podgroups"), name)
                 : NULL;
         if (group)
-            text = arena_printf(k->arena, "%s\n---\n%s\n", text, printed(k->arena, group));
+            text = arena_printf(k->arena, "%s%s\n---\n%s\n", text == job ? "---\n" : "", text,
+                                printed(k->arena, group));
         last = *name ? name : last;
     }
     return text;
@@ -179,9 +181,9 @@ static struct text_node *would_be(struct kube *k, const struct text_node *old)
                               .ns = k->ns,
                               .uid = old ? kube_in(old, "metadata", "uid") : facade_uuid(a),
                               .version = 0,
-                              .created_ms = old ? kube_time(kube_in(old, "metadata",
-                                                                     "creationTimestamp"))
-                                                : clock_wall_ms(),
+                              .created_ms =
+                                  old ? kube_time(kube_in(old, "metadata", "creationTimestamp"))
+                                      : clock_wall_ms(),
                               .generation = 1,
                               .from = metadata };
     struct text_node *object = kube_object(a, k->of, &meta);
@@ -291,8 +293,8 @@ static void put_document(struct change *c)
                              .job = k->job,
                              .text = printed(k->arena, k->body),
                              .hold = held == was || c->spec ? FACE_AS_IT_IS
-                                     : held                ? FACE_HOLD
-                                                           : FACE_LET_GO };
+                                     : held                 ? FACE_HOLD
+                                                            : FACE_LET_GO };
     ctl_face_put(k->ctl, &face, on_kept, c);
 }
 

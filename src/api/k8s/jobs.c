@@ -73,8 +73,8 @@ static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     bool wanted = view && !text_get(view, "index");
     wanted = wanted && (!want->ns || strcmp(namespace_of(k->scratch, view), want->ns) == 0);
     wanted = wanted && (!want->name || of_name(k, view, want));
-    wanted = wanted &&
-             (want->gone || strcmp(word(view, "state"), job_state_word(JOB_STOPPED)) != 0);
+    wanted =
+        wanted && (want->gone || strcmp(word(view, "state"), job_state_word(JOB_STOPPED)) != 0);
     if (wanted)
         rc = tell(k, view, fn, arg);
     arena_destroy(arena);
@@ -300,8 +300,8 @@ struct text_node *kube_job_object(struct kube *k, const struct kube_job *job)
                               .generation = generation ? generation : 1,
                               .from = metadata };
     if (ending || !job->shown)
-        meta.deleted_ms = number(job->view, "ended_ms") ? number(job->view, "ended_ms")
-                                                        : clock_wall_ms();
+        meta.deleted_ms =
+            number(job->view, "ended_ms") ? number(job->view, "ended_ms") : clock_wall_ms();
     struct text_node *object =
         kube_object(k->scratch, kube_resource(KUBE_GROUP, "v1alpha1", "elasticjobs"), &meta);
     put_spec(k, object, doc, is_held(job->view));

@@ -1,6 +1,6 @@
 /* From a request to a resource and a verb: the path, who asks, the options of the query. */
-#include "api/k8s/k8s.h"
 #include "api/k8s/kube.h"
+#include "api/k8s/k8s.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -75,8 +75,8 @@ static bool open_to(const struct call *call)
 {
     const char *address = call->api->address ? strstr(call->api->address, "://") : NULL;
     return strcmp(setting(call, "kubectl_http"), "on") == 0 && address && loopback(address + 3) &&
-           !http_over_tls(call->request) &&
-           !http_header(call->request, "Origin") && loopback(http_header(call->request, "Host"));
+           !http_over_tls(call->request) && !http_header(call->request, "Origin") &&
+           loopback(http_header(call->request, "Host"));
 }
 
 static bool admitted(struct kube *k)
@@ -129,17 +129,26 @@ static bool flag(const struct call *call, const char *name)
 static bool fields_known(const struct selector *s, struct err *err)
 {
     static const char *const known[] = {
-        "metadata.name",       "metadata.namespace",       "status.phase",
-        "spec.nodeName",       "spec.restartPolicy",       "involvedObject.name",
-        "involvedObject.kind", "involvedObject.namespace", "involvedObject.uid",
-        "type",                "reason",                   "involvedObject.apiVersion",
+        "metadata.name",
+        "metadata.namespace",
+        "status.phase",
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "involvedObject.name",
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.uid",
+        "type",
+        "reason",
+        "involvedObject.apiVersion",
     };
     for (size_t i = 0; i < s->n_fields; i++) {
         bool found = false;
         for (size_t n = 0; n < ARRAY_LEN(known); n++)
             found |= strcmp(s->fields[i].key, known[n]) == 0;
         if (!found)
-            return err_set(err, ERR_INPUT, "field label not supported: %.80s", s->fields[i].key), false;
+            return err_set(err, ERR_INPUT, "field label not supported: %.80s", s->fields[i].key),
+                   false;
     }
     return true;
 }
@@ -151,7 +160,7 @@ static bool read_options(struct kube *k, struct err *err)
     const char *check = http_query(r, "fieldValidation", 0);
     const char *include = http_query(r, "includeObject", 0);
     k->table = accept && strstr(accept, "as=Table") && strstr(accept, "v=v1;");
-    k->include = !include ? TABLE_METADATA
+    k->include = !include                         ? TABLE_METADATA
                  : strcmp(include, "Object") == 0 ? TABLE_OBJECT
                  : strcmp(include, "None") == 0   ? TABLE_NONE
                                                   : TABLE_METADATA;
@@ -273,7 +282,8 @@ static void run(struct kube *k)
     }
     if (verb->body && !read_body(k, method))
         return;
-    if (verb->verb == KUBE_LIST && (flag(k->call, "watch") || http_query(k->call->request, "watch", 0)))
+    if (verb->verb == KUBE_LIST &&
+        (flag(k->call, "watch") || http_query(k->call->request, "watch", 0)))
         kube_watch(k);
     else
         verb->run(k);

@@ -29,15 +29,15 @@ enum kube_verb {
 enum kube_validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 
 struct kube;
-struct kube_want { /* which objects */
+struct kube_want {                  /* which objects */
     const struct kube_resource *of; /* NULL: that of the request */
     const char *ns, *name;          /* NULL: all */
-    const char *about;     /* of events: name of what they are about; NULL: all */
-    uint64_t job;          /* of this job only; 0: of all */
-    uint64_t before;       /* jobs older than this one; 0: all */
-    size_t limit;          /* jobs at most; 0: all */
-    uint64_t next;         /* out: where the rest begins; 0: there is none */
-    bool gone;             /* also a job that is not shown any more */
+    const char *about;              /* of events: name of what they are about; NULL: all */
+    uint64_t job;                   /* of this job only; 0: of all */
+    uint64_t before;                /* jobs older than this one; 0: all */
+    size_t limit;                   /* jobs at most; 0: all */
+    uint64_t next;                  /* out: where the rest begins; 0: there is none */
+    bool gone;                      /* also a job that is not shown any more */
 };
 /* Takes one object; it holds during the call. */
 struct kube_sink {
@@ -78,10 +78,10 @@ struct kube {
     const char *manager;
     struct text_node *body; /* what is written, or DeleteOptions */
     void *pending;          /* of a command on its way */
-    uint64_t job;                     /* that the command is about */
-    uint64_t born; /* of the object in hand: first event of its job, 0: not known */
-    bool gone;     /* the object in hand is not there any more */
-    unsigned status;                  /* of the good answer */
+    uint64_t job;           /* that the command is about */
+    uint64_t born;          /* of the object in hand: first event of its job, 0: not known */
+    bool gone;              /* the object in hand is not there any more */
+    unsigned status;        /* of the good answer */
 };
 
 /* ---- kube.c ---- */
@@ -111,7 +111,8 @@ struct text_node *kube_status_tree(struct arena *, const struct kube_status *);
 void kube_show(struct kube *, unsigned status, const struct text_node *object);
 
 /* ---- objects ---- */
-const char *kube_name(struct arena *, const char *name); /* with characters that are allowed there */
+const char *kube_name(struct arena *,
+                      const char *name); /* with characters that are allowed there */
 const char *kube_in(const struct text_node *, const char *a, const char *b); /* "" when absent */
 struct text_node *kube_part(struct arena *, struct text_node *map, const char *key);
 void kube_drop(struct text_node *map, const char *key);

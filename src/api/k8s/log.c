@@ -1,5 +1,5 @@
-/* `kubectl logs`: the output of a pod's attempt as it is, or followed; of the master's pod, which is
- * the server, the events of its job. */
+/* `kubectl logs`: the output of a pod's attempt as it is, or followed; of the master's pod, which
+ * is the server, the events of its job. */
 #include "api/k8s/kube.h"
 
 #include "api/log_text.h"
@@ -172,7 +172,7 @@ static int find_place(struct kube *k, const struct kube_job *job, void *arg)
     const struct text_node *tree = ctl_pods_tree(k->ctl, k->scratch, &ask, &err);
     const struct text_node *list = tree ? text_get(tree, "pods") : NULL;
     for (const struct text_node *pod = list ? list->first : NULL; pod; pod = pod->next) {
-        if (strcmp(kube_in(pod, "name", NULL), k->name) != 0)
+        if (strcmp(kube_name(k->scratch, kube_in(pod, "name", NULL)), k->name) != 0)
             continue;
         p->job = job->id;
         p->task = text_get(pod, "task") ? arena_strdup(k->arena, kube_in(pod, "task", NULL)) : NULL;
@@ -232,9 +232,9 @@ void pods_log(struct kube *k)
     const char *container = http_query(k->call->request, "container", 0);
     struct spot place = { 0 };
     const struct text_node *pod = kube_find(k, k->of, k->name);
-    const char *owner = pod ? kube_in(text_get(text_get(pod, "metadata"), "ownerReferences")->first,
-                                      "name", NULL)
-                            : NULL;
+    const char *owner =
+        pod ? kube_in(text_get(text_get(pod, "metadata"), "ownerReferences")->first, "name", NULL)
+            : NULL;
     struct kube_want want = { .ns = k->ns, .name = owner };
     if (pod)
         kube_each_job(k, &want, find_place, &place);

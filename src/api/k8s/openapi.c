@@ -190,7 +190,10 @@ bool kube_openapi(struct kube *k, const struct words *path)
         return false;
     if (path->n == 2 && strcmp(path->at[1], "v2") == 0) {
         AUTO_BUF struct buf empty = BUF_INIT(16);
-        buf_add(&empty, "\x0a\x03" "2.0", 5);
+        buf_add(&empty,
+                "\x0a\x03"
+                "2.0",
+                5);
         kube_text(k, 200, V2_TYPE, &empty);
         return true;
     }

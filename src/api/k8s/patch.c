@@ -9,7 +9,7 @@
 /* ---- RFC 7386 ---- */
 
 struct text_node *kube_merge(struct arena *arena, const struct text_node *target,
-                              const struct text_node *patch)
+                             const struct text_node *patch)
 {
     if (patch->kind != TEXT_MAP)
         return text_copy(arena, NULL, NULL, patch);
@@ -48,7 +48,7 @@ struct doc {
     struct err *err;
 };
 
-struct spot { /* what the last part of a pointer names */
+struct spot {                 /* what the last part of a pointer names */
     struct text_node *parent; /* NULL: the root */
     struct text_node *before; /* in parent's list of children; NULL: the first */
     struct text_node *node;   /* NULL: nothing is there */
@@ -212,7 +212,7 @@ static int apply(struct doc *d, const struct text_node *op)
 }
 
 struct text_node *kube_json_patch(struct arena *arena, const struct text_node *target,
-                             const struct text_node *ops, struct err *err)
+                                  const struct text_node *ops, struct err *err)
 {
     struct doc d = { .arena = arena, .root = text_copy(arena, NULL, NULL, target), .err = err };
     if (ops->kind != TEXT_LIST || ops->count > PATCH_OPS_MAX) {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVENTS_MAX 200 /* of a job itself */
+#define EVENTS_MAX  200 /* of a job itself */
 #define MASTER_HEAD "elasticjob-"
 #define MASTER_TAIL "-dlrover-master-0"
 #define WORKER_MARK "-edljob-"
@@ -28,6 +28,12 @@ static uint64_t number(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
 }
 
+/* Names of jobs in other formats may have characters that are not allowed there. */
+static const char *name_of(struct kube *k, const struct text_node *pod)
+{
+    return kube_name(k->scratch, word(pod, "name"));
+}
+
 static bool is(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
@@ -38,8 +44,7 @@ static const char *job_of(struct arena *arena, const char *pod)
 {
     size_t n = strlen(pod), tail = strlen(MASTER_TAIL), head = strlen(MASTER_HEAD);
     const char *mark = NULL;
-    if (n > head + tail && strncmp(pod, MASTER_HEAD, head) == 0 &&
-        is(pod + n - tail, MASTER_TAIL))
+    if (n > head + tail && strncmp(pod, MASTER_HEAD, head) == 0 && is(pod + n - tail, MASTER_TAIL))
         return arena_strndup(arena, pod + head, n - head - tail);
     for (const char *at = strstr(pod, WORKER_MARK); at; at = strstr(at + 1, WORKER_MARK))
         mark = at;
@@ -113,7 +118,8 @@ static void put_status(struct arena *a, struct text_node *object, const struct t
 {
     struct text_node *status = text_map(a, object, "status");
     const char *phase = phase_of(word(pod, "status"));
-    bool placed = *word(pod, "node") || !text_get(pod, "task"), ready = is(word(pod, "ready"), "1/1");
+    bool placed = *word(pod, "node") || !text_get(pod, "task"),
+         ready = is(word(pod, "ready"), "1/1");
     text_str(a, status, "phase", phase);
     struct text_node *conditions = text_list(a, status, "conditions");
     put_condition(a, conditions, "PodScheduled", placed, placed ? NULL : "Unschedulable");
@@ -166,9 +172,9 @@ static struct text_node *pod_object(struct kube *k, const struct kube_job *job,
 {
     struct arena *a = k->scratch;
     bool ending = is(word(pod, "status"), "Terminating");
-    struct kube_meta meta = { .name = word(pod, "name"),
+    struct kube_meta meta = { .name = name_of(k, pod),
                               .ns = job->ns,
-                              .uid = uid_of(a, job, word(pod, "name")),
+                              .uid = uid_of(a, job, name_of(k, pod)),
                               .version = job->last,
                               .created_ms = number(pod, "created_ms"),
                               .deleted_ms = ending ? number(pod, "created_ms") : 0,
@@ -197,7 +203,7 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
     struct each *e = arg;
     const char *name = e->want->name;
     for (const struct text_node *pod = pods_of(k, job, false); pod; pod = pod->next)
-        if (!name || is(name, word(pod, "name")))
+        if (!name || is(name, name_of(k, pod)))
             e->sink->put(e->sink, pod_object(k, job, pod), job->last);
     return 0;
 }
@@ -255,7 +261,7 @@ static void put_pod_events(struct kube *k, const struct kube_job *job, const str
                            struct kube_sink *sink)
 {
     const struct text_node *list = text_get(pod, "events");
-    const char *name = word(pod, "name");
+    const char *name = name_of(k, pod);
     size_t n = 0;
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
         struct happened h = { .name = arena_printf(k->scratch, "%s.%zx", name, n++),
@@ -285,7 +291,8 @@ static void put_job_events(struct kube *k, const struct kube_job *job, struct ku
         if (strchr(type, '.') || is(type, "noted"))
             continue;
         char *reason = arena_strdup(a, type);
-        reason[0] = (char)(reason[0] >= 'a' && reason[0] <= 'z' ? reason[0] - 'a' + 'A' : reason[0]);
+        reason[0] =
+            (char)(reason[0] >= 'a' && reason[0] <= 'z' ? reason[0] - 'a' + 'A' : reason[0]);
         struct happened h = { .name = arena_printf(a, "%s.%llx", job->name,
                                                    (unsigned long long)number(one, "seq")),
                               .kind = "ElasticJob",
@@ -310,7 +317,7 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
     if (!about || is(about, job->name))
         put_job_events(k, job, e->sink);
     for (const struct text_node *pod = pods_of(k, job, true); pod; pod = pod->next)
-        if (!about || is(about, word(pod, "name")))
+        if (!about || is(about, name_of(k, pod)))
             put_pod_events(k, job, pod, e->sink);
     return 0;
 }

@@ -129,7 +129,9 @@ static void answer(struct lister *l, const char *version, uint64_t next)
 
 void kube_list(struct kube *k)
 {
-    struct lister l = { .sink = { add }, .k = k, .now = clock_wall_ms(), .text = { .max = LIST_MAX } };
+    struct lister l = {
+        .sink = { add }, .k = k, .now = clock_wall_ms(), .text = { .max = LIST_MAX }
+    };
     struct kube_want want = { .ns = k->ns,
                               .name = selector_field(&k->selector, "metadata.name"),
                               .about = selector_field(&k->selector, "involvedObject.name") };

@@ -1,5 +1,5 @@
-/* The resources as one table: discovery, the paths, the columns and what is done with each come from
- * these rows. */
+/* The resources as one table: discovery, the paths, the columns and what is done with each come
+ * from these rows. */
 #include "api/k8s/kube.h"
 
 #include "base/mem.h"
@@ -20,9 +20,15 @@ static const struct kube_resource resources[] = {
     { JOBS, .plural = "scaleplans", .singular = "scaleplan", .kind = "ScalePlan",
       .verbs = KUBE_READ | KUBE_CREATE, .columns = table_job, .cells = table_job_cells,
       .each = none_each, .create = plans_create },
-    { .group = KUBE_GROUP_PODS, .version = "v1alpha1", .plural = "podgroups",
-      .singular = "podgroup", .kind = "PodGroup", .brief = "pg", .columns = table_group,
-      .cells = table_group_cells, KEPT },
+    { .group = KUBE_GROUP_PODS,
+      .version = "v1alpha1",
+      .plural = "podgroups",
+      .singular = "podgroup",
+      .kind = "PodGroup",
+      .brief = "pg",
+      .columns = table_group,
+      .cells = table_group_cells,
+      KEPT },
     { CORE, .plural = "pods", .singular = "pod", .kind = "Pod", .brief = "po", .all = true, PODS,
       .verbs = KUBE_READ, .columns = table_pod, .cells = table_pod_cells, .each = pods_each },
     { CORE, .plural = "events", .singular = "event", .kind = "Event", .brief = "ev", PODS,

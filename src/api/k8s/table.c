@@ -12,25 +12,43 @@
     {                                                                                              \
         .name = NULL                                                                               \
     }
-#define NAME { "Name", "string", "name", false }
-#define AGE  { "Age", "string", "", false }
-#define TEXT(title) { title, "string", "", false }
-#define MORE(title) { title, "string", "", true }
+#define NAME                                                                                       \
+    {                                                                                              \
+        "Name", "string", "name", false                                                            \
+    }
+#define AGE                                                                                        \
+    {                                                                                              \
+        "Age", "string", "", false                                                                 \
+    }
+#define TEXT(title)                                                                                \
+    {                                                                                              \
+        title, "string", "", false                                                                 \
+    }
+#define MORE(title)                                                                                \
+    {                                                                                              \
+        title, "string", "", true                                                                  \
+    }
 
 const struct table_column table_job[] = { NAME, TEXT("Phase"), { "Age", "date", "", false }, END };
 const struct table_column table_pod[] = {
-    NAME, TEXT("Ready"), TEXT("Status"), TEXT("Restarts"), AGE, MORE("IP"), MORE("Node"),
-    MORE("Nominated Node"), MORE("Readiness Gates"), END
+    NAME,       TEXT("Ready"), TEXT("Status"),         TEXT("Restarts"),        AGE,
+    MORE("IP"), MORE("Node"),  MORE("Nominated Node"), MORE("Readiness Gates"), END
 };
-const struct table_column table_event[] = {
-    TEXT("Last Seen"), TEXT("Type"), TEXT("Reason"), TEXT("Object"), MORE("Subobject"),
-    MORE("Source"), TEXT("Message"), MORE("First Seen"), MORE("Count"),
-    { "Name", "string", "name", true }, END
-};
+const struct table_column table_event[] = { TEXT("Last Seen"),
+                                            TEXT("Type"),
+                                            TEXT("Reason"),
+                                            TEXT("Object"),
+                                            MORE("Subobject"),
+                                            MORE("Source"),
+                                            TEXT("Message"),
+                                            MORE("First Seen"),
+                                            MORE("Count"),
+                                            { "Name", "string", "name", true },
+                                            END };
 const struct table_column table_namespace[] = { NAME, TEXT("Status"), AGE, END };
-const struct table_column table_node[] = {
-    NAME, TEXT("Status"), TEXT("Roles"), AGE, TEXT("Version"), MORE("Internal-IP"), END
-};
+const struct table_column table_node[] = { NAME, TEXT("Status"),  TEXT("Roles"),
+                                           AGE,  TEXT("Version"), MORE("Internal-IP"),
+                                           END };
 const struct table_column table_group[] = { NAME, TEXT("Min Member"), AGE, END };
 const struct table_column table_data[] = { NAME, TEXT("Data"), AGE, END };
 const struct table_column table_secret[] = { NAME, TEXT("Type"), TEXT("Data"), AGE, END };
@@ -179,7 +197,8 @@ void table_event_cells(struct arena *arena, const struct text_node *o, uint64_t 
     const char *first = since(arena, text_in(o, "firstTimestamp", NULL), now);
     const char *count = text_in(o, "count", NULL);
     put(arena, cells,
-        strcmp(count, "1") == 0 ? last : arena_printf(arena, "%s (x%s over %s)", last, count, first));
+        strcmp(count, "1") == 0 ? last
+                                : arena_printf(arena, "%s (x%s over %s)", last, count, first));
     put(arena, cells, text_in(o, "type", NULL));
     put(arena, cells, text_in(o, "reason", NULL));
     put(arena, cells,
@@ -281,7 +300,7 @@ struct text_node *kube_table(struct arena *arena, const struct table_column *col
 }
 
 struct text_node *kube_row(struct arena *arena, const struct text_node *object, table_cells *fill,
-                            uint64_t now_ms, enum table_include include)
+                           uint64_t now_ms, enum table_include include)
 {
     struct text_node *row = text_map(arena, NULL, NULL);
     fill(arena, object, now_ms, text_list(arena, row, "cells"));

@@ -24,7 +24,7 @@ struct text_node *kube_table(struct arena *, const struct table_column *, bool d
 /* Whole: the object itself in the row; else its metadata, or (none) nothing. */
 enum table_include { TABLE_METADATA, TABLE_OBJECT, TABLE_NONE };
 struct text_node *kube_row(struct arena *, const struct text_node *object, table_cells *,
-                            uint64_t now_ms, enum table_include);
+                           uint64_t now_ms, enum table_include);
 
 /* As kubectl shows durations: "68s" "2m52s" "17m" "5h3m" "2d5h" "9d". */
 const char *kube_age(struct arena *, uint64_t ms);

@@ -97,8 +97,7 @@ static const char *encoded(struct kube *k, struct text_node *object, uint64_t cr
         struct text_node *data = kube_part(a, object, "data");
         kube_drop(data, one->key);
         const char *text = one->str ? one->str : "";
-        text_str(a, data, one->key,
-                 log_base64(a, (const unsigned char *)text, strlen(text)));
+        text_str(a, data, one->key, log_base64(a, (const unsigned char *)text, strlen(text)));
     }
     kube_drop(object, "stringData");
     text_str(a, kept, "owner", k->call->owner);

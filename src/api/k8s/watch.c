@@ -33,10 +33,10 @@ struct watch {
     struct kube *k;
     struct smap *known;
     struct hash_seed seed;
-    uint64_t job;           /* that is looked at */
-    uint64_t seen, marked;  /* events looked at; the last that the client knows of */
-    uint64_t from;          /* the client has what is as old as that */
-    bool quiet;             /* what is not newer than from is only remembered */
+    uint64_t job;          /* that is looked at */
+    uint64_t seen, marked; /* events looked at; the last that the client knows of */
+    uint64_t from;         /* the client has what is as old as that */
+    bool quiet;            /* what is not newer than from is only remembered */
     bool columns, bookmarks;
 };
 
@@ -227,8 +227,7 @@ static void bookmark(struct watch *w)
     text_str(a, object, "kind", w->k->of->kind);
     text_str(a, object, "apiVersion", kube_version(a, w->k->of));
     struct text_node *metadata = text_map(a, object, "metadata");
-    text_str(a, metadata, "resourceVersion",
-             arena_printf(a, "%llu", (unsigned long long)w->seen));
+    text_str(a, metadata, "resourceVersion", arena_printf(a, "%llu", (unsigned long long)w->seen));
     text_null(a, metadata, "creationTimestamp");
     json_print(object, 0, &text);
     send(w, "BOOKMARK", buf_str(&text));

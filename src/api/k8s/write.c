@@ -57,8 +57,9 @@ static bool of_kind(struct kube *k, const struct text_node *object)
     if (object->kind == TEXT_MAP && (!*kind || strcmp(kind, k->of->kind) == 0) &&
         (!*api || strcmp(api, wanted) == 0))
         return true;
-    kube_bad(k, "the API version in the data (%.80s, Kind=%.80s) does not match the expected API "
-                "version (%s, Kind=%s)",
+    kube_bad(k,
+             "the API version in the data (%.80s, Kind=%.80s) does not match the expected API "
+             "version (%s, Kind=%s)",
              api, kind, wanted, k->of->kind);
     return false;
 }
@@ -66,8 +67,12 @@ static bool of_kind(struct kube *k, const struct text_node *object)
 /* What a server writes is not the client's to say. */
 static void strip(struct kube *k, struct text_node *object)
 {
-    static const char *const ours[] = { "uid",      "resourceVersion",   "creationTimestamp",
-                                        "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+    static const char *const ours[] = { "uid",
+                                        "resourceVersion",
+                                        "creationTimestamp",
+                                        "selfLink",
+                                        "deletionTimestamp",
+                                        "deletionGracePeriodSeconds",
                                         "ownerReferences" };
     struct text_node *metadata = kube_part(k->arena, object, "metadata");
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
@@ -250,11 +255,10 @@ void kube_patch(struct kube *k)
         kube_bad(k, "a merge patch is a map");
         return;
     }
-    struct text_node *object =
-        type == PATCH_JSON ? kube_json_patch(k->arena, old, k->body, &err)
-        : type == PATCH_STRATEGIC
-            ? kube_merge(k->arena, old, kube_plain_patch(k->arena, k->body))
-            : kube_merge(k->arena, old, k->body);
+    struct text_node *object = type == PATCH_JSON ? kube_json_patch(k->arena, old, k->body, &err)
+                               : type == PATCH_STRATEGIC
+                                   ? kube_merge(k->arena, old, kube_plain_patch(k->arena, k->body))
+                                   : kube_merge(k->arena, old, k->body);
     if (object && object->kind == TEXT_MAP)
         change(k, old, object);
     else if (object)

@@ -73,13 +73,26 @@ static void labels(void **state)
         const char *text;
         bool fits;
     } rows[] = {
-        { "", true },           { "a=b", true },          { "a==b", true },
-        { "a=c", false },       { "a!=c", true },         { "a!=b", false },
-        { "z!=b", true },       { "a", true },            { "z", false },
-        { "!z", true },         { "!a", false },          { "a in (x, b)", true },
-        { "a in (x)", false },  { "a notin (x)", true },  { "z notin (x)", true },
-        { "a=b,n=5", true },    { "a=b, n=6", false },    { "a notin (b),n", false },
-        { "a in (b),!z", true }, { "a=", false },
+        { "", true },
+        { "a=b", true },
+        { "a==b", true },
+        { "a=c", false },
+        { "a!=c", true },
+        { "a!=b", false },
+        { "z!=b", true },
+        { "a", true },
+        { "z", false },
+        { "!z", true },
+        { "!a", false },
+        { "a in (x, b)", true },
+        { "a in (x)", false },
+        { "a notin (x)", true },
+        { "z notin (x)", true },
+        { "a=b,n=5", true },
+        { "a=b, n=6", false },
+        { "a notin (b),n", false },
+        { "a in (b),!z", true },
+        { "a=", false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (fits(*state, rows[i].text, NULL) != rows[i].fits)
@@ -236,11 +249,25 @@ static void ages(void **state)
         uint64_t s;
         const char *text;
     } rows[] = {
-        { 0, "0s" },          { 45, "45s" },        { 68, "68s" },       { 119, "119s" },
-        { 120, "2m" },        { 172, "2m52s" },     { 218, "3m38s" },    { 600, "10m" },
-        { 1020, "17m" },      { 10799, "179m" },    { 10800, "3h" },     { 18180, "5h3m" },
-        { 28800, "8h" },      { 172799, "47h" },    { 172800, "2d" },    { 190800, "2d5h" },
-        { 691200, "8d" },     { 777600, "9d" },     { 86400u * 800, "2y70d" },
+        { 0, "0s" },
+        { 45, "45s" },
+        { 68, "68s" },
+        { 119, "119s" },
+        { 120, "2m" },
+        { 172, "2m52s" },
+        { 218, "3m38s" },
+        { 600, "10m" },
+        { 1020, "17m" },
+        { 10799, "179m" },
+        { 10800, "3h" },
+        { 18180, "5h3m" },
+        { 28800, "8h" },
+        { 172799, "47h" },
+        { 172800, "2d" },
+        { 190800, "2d5h" },
+        { 691200, "8d" },
+        { 777600, "9d" },
+        { 86400u * 800, "2y70d" },
     };
     struct fix *f = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -295,8 +322,8 @@ static void rows(void **state)
     assert_null(text_get(kube_row(f->arena, o, table_job_cells, 0, TABLE_NONE), "object"));
     const struct text_node *table = kube_table(f->arena, table_job, true, "7");
     assert_int_equal(text_get(table, "columnDefinitions")->count, 3);
-    assert_int_equal(text_get(kube_table(f->arena, table_job, false, "7"), "columnDefinitions")->count,
-                     0);
+    assert_int_equal(
+        text_get(kube_table(f->arena, table_job, false, "7"), "columnDefinitions")->count, 0);
 }
 
 /* Every kind has as many cells as columns. */
@@ -306,11 +333,11 @@ static void widths(void **state)
         const struct table_column *columns;
         table_cells *cells;
     } kinds[] = {
-        { table_job, table_job_cells },         { table_pod, table_pod_cells },
-        { table_event, table_event_cells },     { table_namespace, table_namespace_cells },
-        { table_node, table_node_cells },       { table_group, table_group_cells },
-        { table_data, table_data_cells },       { table_secret, table_secret_cells },
-        { table_claim, table_claim_cells },     { table_service, table_service_cells },
+        { table_job, table_job_cells },     { table_pod, table_pod_cells },
+        { table_event, table_event_cells }, { table_namespace, table_namespace_cells },
+        { table_node, table_node_cells },   { table_group, table_group_cells },
+        { table_data, table_data_cells },   { table_secret, table_secret_cells },
+        { table_claim, table_claim_cells }, { table_service, table_service_cells },
     };
     struct fix *f = *state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -327,9 +354,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(labels),   T(fields), T(no_selectors), T(field_of), T(merges), T(json_patches),
-        T(no_patches), T(no_bombs), T(directives), T(ages),   T(cells),  T(rows),
-        T(widths),
+        T(labels),       T(fields),     T(no_selectors), T(field_of),   T(merges),
+        T(json_patches), T(no_patches), T(no_bombs),     T(directives), T(ages),
+        T(cells),        T(rows),       T(widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,477 @@
+"""The real kubectl against a server: the sessions of DLRover's page as text, every verb once good and
+once bad, watches, conflicts, patches. Skipped where there is no kubectl."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Starter
+from harness import Done, Server, environment, native, openpai, patience, role, wait_for
+
+KUBECTL = shutil.which("kubectl")
+GOLDEN = Path(__file__).parent / "golden" / "elasticjob"
+TWO_GPUS = "2x16cpu,64Gi,1gpu"
+JOBS = "/apis/elastic.iml.github.io/v1alpha1/namespaces/dlrover/elasticjobs"
+
+pytestmark = pytest.mark.skipif(not KUBECTL, reason="kubectl is not installed")
+
+SMALL = """
+apiVersion: elastic.iml.github.io/v1alpha1
+kind: ElasticJob
+metadata: {name: small, namespace: dlrover}
+spec:
+  distributionStrategy: AllreduceStrategy
+  suspend: true
+  replicaSpecs:
+    worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - name: main
+              command: [bash, -c, "COMMAND"]
+              resources: {requests: {cpu: 1, memory: 64Mi}}
+"""
+CONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: m, cluster: {server: "ADDRESS"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: c, context: {cluster: m, user: u, namespace: dlrover}}]
+current-context: c
+"""
+
+
+def small(*changes: tuple[str, str], command: str = "sleep 600") -> str:
+    text = SMALL.replace("COMMAND", command)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def page(name: str, *changes: tuple[str, str]) -> str:
+    """The page's job, its training replaced by a command that waits."""
+    text = (GOLDEN / f"{name}.yaml").read_text()
+    text = re.sub(r'"dlrover-run .*?testing/"', '"sleep 600"', text, flags=re.DOTALL)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def address(server: Server) -> str:
+    found = server.info()["address"]
+    assert isinstance(found, str)
+    return found
+
+
+class Kube:
+    def __init__(self, server: Server, config: str) -> None:
+        self.server = server
+        home = server.state / "kube"
+        home.mkdir(exist_ok=True)
+        (home / "config").write_text(config)
+        self.env = environment(KUBECONFIG=str(home / "config"), HOME=str(home))
+
+    def run(self, *args: str, stdin: str = "") -> Done:
+        assert KUBECTL
+        return subprocess.run(
+            [KUBECTL, *args], env=self.env, input=stdin, capture_output=True, text=True,
+            timeout=patience(60), check=False,
+        )  # fmt: skip
+
+    def __call__(self, *args: str, stdin: str = "") -> str:
+        done = self.run(*args, stdin=stdin)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refused(self, *args: str, stdin: str = "") -> str:
+        done = self.run(*args, stdin=stdin)
+        assert done.returncode != 0, done.stdout
+        return done.stderr
+
+    def popen(self, *args: str) -> subprocess.Popen[str]:
+        assert KUBECTL
+        return subprocess.Popen([KUBECTL, *args], env=self.env, text=True, stdout=subprocess.PIPE)
+
+    def json(self, *args: str) -> Any:
+        return json.loads(self("get", *args, "-o", "json", "--show-managed-fields"))
+
+    def http(
+        self, method: str, path: str, body: str = "", kind: str = "application/json"
+    ) -> tuple[int, Any]:
+        ask = urllib.request.Request(
+            address(self.server) + path,
+            body.encode() or None,
+            {"Content-Type": kind},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(ask, timeout=patience(20)) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as answer:
+            return answer.code, json.loads(answer.read())
+
+
+@pytest.fixture
+def kube(start: Starter) -> Callable[..., Kube]:
+    def made(**options: Any) -> Kube:
+        server = start(nodes=TWO_GPUS, flags=("--kubectl-http", "on"), **options)
+        return Kube(server, CONFIG.replace("ADDRESS", address(server)))
+
+    return made
+
+
+def masked(text: str) -> list[str]:
+    """Lines without their ages and the width of columns."""
+    text = re.sub(r"\b\d+(s|m|m\d+s)\b", "AGE", text)
+    return [re.sub(r" {2,}", "  ", line).rstrip() for line in text.splitlines()]
+
+
+# ---- the page ----
+
+
+def test_suspended_session(kube: Callable[..., Kube]) -> None:
+    """The page's third case: created suspended, resumed by a patch, deleted."""
+    k = kube()
+    path = k.server.state / "job.yaml"
+    path.write_text(page("suspended"))
+    assert k("apply", "-f", str(path)) == "elasticjob.elastic.iml.github.io/torch-mnist created\n"
+    assert masked(k("get", "elasticjob")) == ["NAME  PHASE  AGE", "torch-mnist  Suspended  AGE"]
+    master = "elasticjob-torch-mnist-dlrover-master-0  1/1  Running  0  AGE"
+    head = "NAME  READY  STATUS  RESTARTS  AGE"
+    assert masked(k("get", "pods")) == [head, master]
+    assert k("apply", "-f", str(path)).endswith(" unchanged\n")
+    resume = ("patch", "elasticjob", "torch-mnist", "--type", "merge", "-p")
+    assert k(*resume, '{"spec":{"suspend":false}}').endswith(" patched\n")
+    workers = [f"torch-mnist-edljob-worker-{i}  1/1  Running  0  AGE" for i in range(4)]
+    wait_for(lambda: masked(k("get", "pods")) == [head, master, *workers], what="the workers")
+    assert masked(k("get", "elasticjob")) == ["NAME  PHASE  AGE", "torch-mnist  Running  AGE"]
+    assert k(*resume, '{"spec":{"suspend":false}}').endswith(" patched (no change)\n")
+    assert k("delete", "-f", str(path)) == (
+        'elasticjob.elastic.iml.github.io "torch-mnist" deleted\n'
+    )
+    assert "No resources found in dlrover namespace" in k.run("get", "elasticjob").stderr
+    assert k.server.state_of(1) == "stopped"
+
+
+def test_gang_session(kube: Callable[..., Kube]) -> None:
+    """Its first case: all workers wait, and their events say why."""
+    k = kube()
+    k("apply", "-f", "-", stdin=page("gang"))
+    gang = "torch-mnist-gang"
+    assert masked(k("get", "pods", "-n", "dlrover"))[1:] == [
+        f"elasticjob-{gang}-dlrover-master-0  1/1  Running  0  AGE",
+        *[f"{gang}-edljob-worker-{i}  0/1  Pending  0  AGE" for i in range(4)],
+    ]
+    message = (
+        f'Gang "dlrover/{gang}" gets rejected due to member Pod "{gang}-edljob-worker-2" is '
+        'unschedulable with reason "0/2 nodes are available: 2 Insufficient '
+        'koordinator.sh/gpu-core, 2 Insufficient koordinator.sh/gpu-memory-ratio."'
+    )
+
+    def folded() -> bool:
+        k.server.run(native("other"))  # whatever ends makes the scheduler look again
+        text = k("describe", "pod", f"{gang}-edljob-worker-1")
+        block = masked(text.partition("Events:\n")[2])
+        assert block[0] == "  Type  Reason  Age  From  Message"
+        assert block[2].endswith(f"  default-scheduler  {message}")
+        return block[2] == (
+            f"  Warning  FailedScheduling  AGE (x2 over AGE)  default-scheduler  {message}"
+        )
+
+    wait_for(folded, what="the second look")
+    pod = k.json("pod", f"{gang}-edljob-worker-1")
+    assert pod["status"]["phase"] == "Pending"
+    assert pod["metadata"]["labels"]["elasticjob.dlrover/rank-index"] == "1"
+    assert "is waiting to start" in k.refused("logs", f"{gang}-edljob-worker-1")
+
+
+# ---- what there is ----
+
+
+def test_discovery(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    assert "Server Version: v1.32.0+muster" in k("version")
+    rows = {line.split()[-1]: line.split() for line in k("api-resources").splitlines()}
+    assert rows["ElasticJob"] == [
+        "elasticjobs",
+        "elastic.iml.github.io/v1alpha1",
+        "true",
+        "ElasticJob",
+    ]
+    assert {"Pod", "Event", "Node", "Namespace", "ConfigMap", "PodGroup", "ScalePlan"} < set(rows)
+    assert "control plane" in k("cluster-info")
+    assert re.search(r"suspend\t<boolean>", k("explain", "elasticjob.spec"))
+    assert "FIELD: command <[]string>" in k(
+        "explain", "elasticjob.spec.replicaSpecs.worker.template.spec.containers.command"
+    )
+    plain = k.http("GET", "/apis")[1]
+    assert plain["kind"] == "APIGroupList"
+    assert [r["name"] for r in k.http("GET", "/api/v1")[1]["resources"]][0] == "pods"
+    assert len(k("get", "nodes", "-o", "name").split()) == 2
+    assert k("get", "namespace", "dlrover", "-o", "name") == "namespace/dlrover\n"
+    assert "could not find" in k.refused("get", "--raw", "/apis/nobody/v1")
+
+
+# ---- writing ----
+
+
+def test_validation(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    odd = small(("replicas: 2", "replicas: 2\n      bogus: 1"))
+    said = k.refused("apply", "-f", "-", stdin=odd)
+    assert 'strict decoding error: unknown field "spec.replicaSpecs.worker.bogus"' in said
+    done = k.run("apply", "-f", "-", "--validate=warn", stdin=odd)
+    assert 'Warning: unknown field "spec.replicaSpecs.worker.bogus"' in done.stderr
+    assert "bogus" not in k("get", "elasticjob", "small", "-o", "jsonpath={.spec}")
+    k("delete", "elasticjob", "small")
+    assert "Warning" not in k.run("create", "-f", "-", "--validate=false", stdin=odd).stderr
+    assert "AlreadyExists" in k.refused("create", "-f", "-", stdin=small())
+    said = k.refused(
+        "apply", "-f", "-", stdin=small(("replicas: 2", "replicas: -1"), ("small", "x"))
+    )
+    assert (
+        'The ElasticJob "x" is invalid: spec.replicaSpecs.worker.replicas: Invalid value: -1'
+        in said
+    )
+    ignored = small(("replicas: 2", "replicas: 2\n      restartTimeout: 5"), ("small", "why"))
+    assert "Warning: " in k.run("apply", "-f", "-", stdin=ignored).stderr
+    said = k.refused("apply", "-f", "-", stdin=small(("name: small", f"name: {'x' * 300}")))
+    assert "must be no more than 253 characters" in said
+    plan = small(("kind: ElasticJob", "kind: ScalePlan"))
+    assert "ScalePlans are retired" in k.refused("create", "-f", "-", stdin=plan)
+
+
+def test_changes(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    k("apply", "-f", "-", stdin=small())
+    patch = ("patch", "elasticjob", "small")
+    said = k.refused(*patch, "-p", '{"spec":{"suspend":false}}')
+    assert "application/strategic-merge-patch+json is not supported by" in said
+    more = '[{"op":"replace","path":"/spec/replicaSpecs/worker/replicas","value":3}]'
+    assert "roles.worker.replicas is 2, not 3" in k.refused(*patch, "--type", "json", "-p", more)
+    assert "Forbidden" in k.refused(*patch, "--type", "json", "-p", more, "--dry-run=server")
+    k("label", "elasticjob", "small", "team=vision")
+    k("annotate", "elasticjob", "small", "note=hello")
+    assert k("get", "elasticjob", "-l", "team=vision", "-o", "name").endswith("/small\n")
+    assert k("get", "elasticjob", "-l", "team in (a,b)", "-o", "name") == ""
+    assert k("get", "elasticjob", "--field-selector", "metadata.name!=small", "-o", "name") == ""
+    old = k("get", "elasticjob", "small", "-o", "yaml")
+    assert "note: hello" in old
+    k("annotate", "elasticjob", "small", "note=again", "--overwrite")
+    assert "the object has been modified" in k.refused("replace", "-f", "-", stdin=old)
+    assert k("replace", "-f", "-", stdin=small()).endswith(" replaced\n")
+    assert k("apply", "--server-side", "-f", "-", stdin=small()).endswith(" serverside-applied\n")
+    assert k.json("elasticjob", "small")["metadata"]["managedFields"][0]["manager"] == "kubectl"
+    k("apply", "--dry-run=server", "-f", "-", stdin=small(("true", "false")))
+    assert k.json("elasticjob", "small")["status"]["phase"] == "Suspended"
+    k.env["KUBE_EDITOR"] = "sed -i s/suspend:.true/suspend:\\ false/"
+    assert k("edit", "elasticjob", "small").endswith(" edited\n")
+    k.server.wait(1, "running")
+
+
+def test_two_clients_at_once(kube: Callable[..., Kube]) -> None:
+    """Of ten that replace the same version one comes through."""
+    k = kube()
+    k("create", "-f", "-", stdin=small())
+    job = k.json("elasticjob", "small")
+
+    def put(i: int) -> int:
+        mine = json.loads(json.dumps(job))
+        mine["metadata"]["annotations"] = {"by": str(i)}
+        return k.http("PUT", f"{JOBS}/small", json.dumps(mine))[0]
+
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        codes = sorted(pool.map(put, range(10)))
+    assert codes == [200] + [409] * 9
+
+
+def test_kept_objects(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    kinds = (
+        ("v1", "ConfigMap", "data: {a: b}"),
+        ("v1", "Secret", "stringData: {key: value}"),
+        ("v1", "PersistentVolumeClaim", "spec: {accessModes: [ReadWriteOnce]}"),
+        ("scheduling.sigs.k8s.io/v1alpha1", "PodGroup", "spec: {minMember: 2}"),
+    )
+    text = "\n---\n".join(
+        f"apiVersion: {v}\nkind: {kind}\nmetadata: {{name: one}}\n{rest}" for v, kind, rest in kinds
+    )
+    assert k("apply", "-f", "-", stdin=text).count("created") == 4
+    assert k("apply", "-f", "-", stdin=text).count("created") == 0
+    assert masked(k("get", "configmap"))[1] == "one  1  AGE"
+    assert k("get", "secret", "one", "-o", "jsonpath={.data.key}") == "dmFsdWU="
+    assert k.json("pvc", "one")["status"]["phase"] == "Bound"
+    k("label", "configmap", "one", "x=y")
+    assert k("get", "cm", "-l", "x=y", "-o", "name") == "configmap/one\n"
+    changed = text.replace("a: b", "a: c")
+    assert "configmap/one configured" in k("apply", "-f", "-", stdin=changed)
+    group = small(("template:\n", "template:\n        metadata: {labels: {GROUP: one}}\n"),
+                  ("GROUP", "pod-group.scheduling.sigs.k8s.io"))  # fmt: skip
+    k("create", "-f", "-", stdin=group)
+    assert k.server.get("/v1/jobs/1", spec=1)["spec"]["gang"][0]["min"] == 2
+    assert k("delete", "cm,secret,pvc,podgroup", "one").count("deleted") == 4
+    assert k("get", "cm", "-o", "name") == ""
+
+
+# ---- watching, deleting, many ----
+
+
+def test_watch(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    k("create", "-f", "-", stdin=small(command="true"))
+    watcher = k.popen("get", "pods", "-w")
+    assert watcher.stdout
+    seen = [watcher.stdout.readline().split() for _ in range(2)]
+    assert seen[1][0] == "elasticjob-small-dlrover-master-0"
+    jobs = k.popen("get", "elasticjob", "-w", "-o", "name")
+    k("patch", "elasticjob", "small", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    assert "condition met" in k(
+        "wait", "--for=jsonpath={.status.phase}=Succeeded", "elasticjob/small", "--timeout=30s"
+    )
+    while sum("Completed" in row for row in seen) < 3:
+        seen.append(watcher.stdout.readline().split())
+    k("delete", "elasticjob", "small")
+    while len([row for row in seen if row[0].endswith("worker-0")]) < 4:
+        seen.append(watcher.stdout.readline().split())
+    for one in (watcher, jobs):
+        one.terminate()
+        one.communicate()
+    states = [row[2] for row in seen if row[0].endswith("worker-0")]
+    assert states[-2:] == ["Completed", "Completed"]  # ended, and deleted
+    assert not k.server.get("/v1/jobs")["jobs"]
+
+
+def test_watch_by_version(kube: Callable[..., Kube]) -> None:
+    """From a version on only what is newer; what is gone since then; 410 when it makes no sense."""
+    k = kube()
+    k("create", "-f", "-", stdin=small())
+    k("create", "-f", "-", stdin=small(("small", "other")))
+    version = k.http("GET", JOBS)[1]["metadata"]["resourceVersion"]
+    k("label", "elasticjob", "small", "a=b")
+    k("delete", "elasticjob", "other")
+
+    def events(query: str, n: int) -> list[tuple[str, str]]:
+        url = f"{address(k.server)}{JOBS}?watch=true&{query}"
+        with urllib.request.urlopen(url, timeout=patience(20)) as answer:
+            lines = [json.loads(answer.readline()) for _ in range(n)]
+        named = [(x["type"], x["object"]) for x in lines]
+        return [
+            (kind, o.get("metadata", {}).get("name") or str(o.get("code"))) for kind, o in named
+        ]
+
+    assert sorted(events(f"resourceVersion={version}", 2)) == [
+        ("DELETED", "other"), ("MODIFIED", "small"),
+    ]  # fmt: skip
+    assert events("resourceVersion=0", 1) == [("ADDED", "small")]
+    assert events("resourceVersion=99999999", 1) == [("ERROR", "410")]
+    assert k.http("GET", f"{JOBS}?watch=true&resourceVersion=x")[0] == 400
+
+
+def test_many(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    text = "\n---\n".join(small(("name: small", f"name: job-{i:03}")) for i in range(200))
+    assert k("apply", "-f", "-", stdin=text).count(" created") == 200
+    names = k("get", "elasticjob", "-o", "name").split()
+    assert names == sorted(names)
+    assert len(names) == 200
+    assert sorted(k("get", "elasticjob", "--chunk-size=30", "-o", "name").split()) == names
+    status, gone = k.http("DELETE", JOBS)
+    assert (status, gone["status"]) == (200, "Success")
+    assert k("get", "elasticjob", "-o", "name") == ""
+
+
+def test_delete_while_starting(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    k("create", "-f", "-", stdin=small(("true", "false"), command="trap '' TERM; sleep 600"))
+    k("delete", "elasticjob", "small", "--wait=false", "--grace-period=0", "--force")
+    wait_for(lambda: k("get", "elasticjob,pods", "-o", "name") == "", what="the end")
+    assert "not found" in k.refused("delete", "elasticjob", "small")
+
+
+# ---- reading ----
+
+
+def test_logs(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    k("create", "-f", "-", stdin=small(("true", "false"), command="seq 5; sleep 1; echo last"))
+    assert k("logs", "-f", "small-edljob-worker-0") == "1\n2\n3\n4\n5\nlast\n"
+    assert k("logs", "small-edljob-worker-0", "--tail=2") == "5\nlast\n"
+    assert k("logs", "small-edljob-worker-0", "--limit-bytes=3") == "1\n2"
+    timed = k("logs", "small-edljob-worker-0", "--timestamps", "-c", "main")
+    assert re.fullmatch(r"(\d{4}-\d\d-\d\dT[\d:.]+Z \w+\n){6}", timed)
+    assert "not valid for pod" in k.refused("logs", "small-edljob-worker-0", "-c", "side")
+    assert "submitted" in k("logs", "elasticjob-small-dlrover-master-0")
+    k.server.wait(1, "succeeded")
+    text = k("describe", "elasticjob", "small")
+    assert re.search(r"Normal +Succeeded", text)
+    assert "Scheduled" in k("events")
+
+
+def test_others_jobs(kube: Callable[..., Kube]) -> None:
+    """What other front ends submitted is seen here, and stopped."""
+    k = kube()
+    number = k.server.submit(openpai("From_Pai", role(command="echo hi; sleep 600")))
+    k.server.wait(number, "running")
+    assert k("get", "elasticjob", "-n", "default", "-o", "name").endswith("/from-pai\n")
+    job = k.json("elasticjob", "from-pai", "-n", "default")
+    assert job["metadata"]["annotations"] == {"muster/from": "openpai-v1", "muster/number": "1"}
+    assert job["status"]["phase"] == "Running"
+    wait_for(lambda: k("logs", "from-pai-edljob-worker-0", "-n", "default") == "hi\n")
+    k("delete", "elasticjob", "from-pai", "-n", "default")
+    assert k.server.state_of(number) == "stopped"
+
+
+# ---- who ----
+
+
+def test_credentials(start: Starter) -> None:
+    """Over TLS with a token; nothing without, and nothing over http unless it is switched on."""
+    server = start(nodes=TWO_GPUS)
+    done = server.muster("client-config", "kubectl", "--namespace", "dlrover")
+    assert done.returncode == 0, done.stderr
+    k = Kube(server, done.stdout)
+    k("create", "-f", "-", stdin=small())
+    assert k("get", "elasticjob", "-o", "name").endswith("/small\n")
+    bad = re.sub(r"token: \S+", "token: nobody", done.stdout)
+    assert "You must be logged in" in Kube(server, bad).refused("get", "elasticjob")
+    plain = Kube(server, CONFIG.replace("ADDRESS", address(server)))
+    assert "You must be logged in" in plain.refused("get", "elasticjob")
+
+
+def test_bad_requests(kube: Callable[..., Kube]) -> None:
+    k = kube()
+    assert k.http("POST", JOBS, "{}", "text/html")[0] == 415
+    assert k.http("POST", JOBS, '{"kind":')[0] == 400
+    assert k.http("POST", JOBS, '{"kind":"Pod"}')[0] == 400
+    assert k.http("POST", JOBS, '{"metadata":{"name":"../x"}}')[0] == 422
+    assert k.http("POST", JOBS, '{"metadata":{"name":"x","namespace":"other"}}')[0] == 400
+    assert k.http("DELETE", "/api/v1/nodes/n1")[0] == 405
+    assert k.http("GET", f"{JOBS}?labelSelector=a%20in%20b")[0] == 400
+    assert k.http("GET", "/api/v1/pods?fieldSelector=spec.x%3D1")[0] == 400
+    assert k.http("GET", f"{JOBS}?limit=x")[0] == 400
+    assert k.http("GET", f"{JOBS}?continue=x")[0] == 400
+    assert k.http("GET", f"{JOBS}/nobody")[1]["reason"] == "NotFound"
+    assert k.http("GET", f"{JOBS}/nobody/scale")[0] == 404
+    k("create", "-f", "-", stdin=small())
+    for kind, body, code in (
+        ("application/merge-patch+json", "[]", 400),
+        ("application/json-patch+json", "{}", 400),
+        ("application/json-patch+json", '[{"op":"remove","path":"/x"}]', 422),
+        ("application/merge-patch+json", '{"metadata":{"name":"y"}}', 400),
+        ("application/merge-patch+json", '{"metadata":{"resourceVersion":"1000"}}', 409),
+        ("text/plain", "{}", 415),
+    ):
+        assert k.http("PATCH", f"{JOBS}/small", body, kind)[0] == code, body
