@@ -4,6 +4,7 @@
 #include "ctl/faces.h"
 
 #include "ctl/core.h"
+#include "ctl/rights.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "ctl/packing.h"
 #include "ctl/resolve.h"
 #include "ctl/share.h"
+#include "ctl/update.h"
 
 #include "base/buf.h"
 #include "base/file.h"

@@ -176,39 +176,59 @@ static int need(struct doc *d, const char *path, struct spot *at)
     return at->node ? 0 : nowhere(d, path);
 }
 
-static int apply(struct doc *d, const struct text_node *op)
+static int carry(struct doc *d, const char *from, const char *path, bool move)
 {
-    const char *name = text_in(op, "op"), *path = text_in(op, "path"), *from = text_in(op, "from");
-    const struct text_node *value = text_get(op, "value");
     struct spot at;
-    if (!name || !path)
-        return err_set(d->err, ERR_INPUT, "an operation needs op and path");
-    bool takes = strcmp(name, "add") == 0 || strcmp(name, "replace") == 0;
-    bool test = strcmp(name, "test") == 0, move = strcmp(name, "move") == 0;
-    if ((takes || test) && !value)
-        return err_set(d->err, ERR_INPUT, "the operation %.20s of %.80s has no value", name, path);
-    if (strcmp(name, "add") == 0)
-        return put(d, path, value);
-    if (move || strcmp(name, "copy") == 0) {
-        if (need(d, from, &at))
-            return -1;
-        const struct text_node *what = at.node;
-        if (move && strncmp(path, from, strlen(from)) == 0 && path[strlen(from)] == '/')
-            return err_set(d->err, ERR_INPUT, "%.80s is moved into itself", from);
-        if (move)
-            unlink_at(d, &at);
-        return put(d, path, what);
-    }
-    if (!takes && !test && strcmp(name, "remove") != 0)
-        return err_set(d->err, ERR_INPUT, "there is no operation \"%.20s\"", name);
+    if (need(d, from, &at))
+        return -1;
+    if (move && strncmp(path, from, strlen(from)) == 0 && path[strlen(from)] == '/')
+        return err_set(d->err, ERR_INPUT, "%.80s is moved into itself", from);
+    if (move)
+        unlink_at(d, &at);
+    return put(d, path, at.node);
+}
+
+static int test(struct doc *d, const char *path, const struct text_node *value)
+{
+    struct spot at;
     if (need(d, path, &at))
         return -1;
-    if (test)
-        return text_equal(at.node, value)
-                   ? 0
-                   : err_set(d->err, ERR_CANNOT, "testing value %.120s failed", path);
+    if (text_equal(at.node, value))
+        return 0;
+    return err_set(d->err, ERR_CANNOT, "testing value %.120s failed", path);
+}
+
+static int take_out(struct doc *d, const char *path)
+{
+    struct spot at;
+    if (need(d, path, &at))
+        return -1;
     unlink_at(d, &at);
-    return takes ? put(d, path, value) : 0;
+    return 0;
+}
+
+static int apply(struct doc *d, const struct text_node *op)
+{
+    static const char *const names[] = { "add", "replace", "test", "remove", "move", "copy" };
+    enum { ADD, REPLACE, TEST, REMOVE, MOVE, COPY, NONE };
+    const char *name = text_in(op, "op"), *path = text_in(op, "path");
+    const struct text_node *value = text_get(op, "value");
+    int which = 0;
+    if (!name || !path)
+        return err_set(d->err, ERR_INPUT, "an operation needs op and path");
+    while (which < NONE && strcmp(name, names[which]) != 0)
+        which++;
+    if (which <= TEST && !value)
+        return err_set(d->err, ERR_INPUT, "the operation %.20s of %.80s has no value", name, path);
+    switch (which) {
+    case ADD: return put(d, path, value);
+    case REPLACE: return take_out(d, path) ? -1 : put(d, path, value);
+    case TEST: return test(d, path, value);
+    case REMOVE: return take_out(d, path);
+    case MOVE:
+    case COPY: return carry(d, text_in(op, "from"), path, which == MOVE);
+    default: return err_set(d->err, ERR_INPUT, "there is no operation \"%.20s\"", name);
+    }
 }
 
 struct text_node *kube_json_patch(struct arena *arena, const struct text_node *target,

@@ -115,24 +115,11 @@ static void forget(struct watch *w, const char *key, bool tell)
 
 /* ---- looking ---- */
 
-static void look(struct kube_sink *sink, const struct text_node *object, uint64_t version)
+/* It is there: said when it is new or other than what the client has. */
+static void tell(struct watch *w, const char *key, struct known *known,
+                 const struct text_node *object, bool old)
 {
-    struct watch *w = of_sink(sink);
-    struct kube *k = w->k;
-    const char *key = arena_printf(k->scratch, "%s/%s", kube_in(object, "metadata", "namespace"),
-                                   kube_in(object, "metadata", "name"));
-    struct known *known = smap_get(w->known, key);
-    bool old = version <= w->from, fits = selector_fits(&k->selector, object);
-    if (known && (k->gone || !fits)) {
-        forget(w, key, true);
-        return;
-    }
-    if (k->gone && fits && !old && k->born && k->born <= w->from) {
-        AUTO_FREE char *text = shown(w, object); /* it went while the client was away */
-        send(w, "DELETED", text);
-    }
-    if (k->gone || !fits)
-        return;
+    const struct kube *k = w->k;
     uint64_t hash = hash_of(w, object);
     if (known && known->hash == hash) {
         known->seen = true;
@@ -151,6 +138,27 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
     known->job = w->job;
     if (!silent)
         send(w, had ? "MODIFIED" : "ADDED", known->text);
+}
+
+static void look(struct kube_sink *sink, const struct text_node *object, uint64_t version)
+{
+    struct watch *w = of_sink(sink);
+    struct kube *k = w->k;
+    const char *key = arena_printf(k->scratch, "%s/%s", kube_in(object, "metadata", "namespace"),
+                                   kube_in(object, "metadata", "name"));
+    struct known *known = smap_get(w->known, key);
+    bool old = version <= w->from, fits = selector_fits(&k->selector, object);
+    if (known && (k->gone || !fits)) {
+        forget(w, key, true);
+        return;
+    }
+    if (k->gone && fits && !old && k->born && k->born <= w->from) {
+        AUTO_FREE char *text = shown(w, object); /* it went while the client was away */
+        send(w, "DELETED", text);
+    }
+    if (k->gone || !fits)
+        return;
+    tell(w, key, known, object, old);
 }
 
 /* Objects (of that job, 0: all) that are there no more. */
