@@ -466,6 +466,11 @@ def test_bad_requests(kube: Callable[..., Kube]) -> None:
     assert k.http("GET", f"{JOBS}?continue=x")[0] == 400
     assert k.http("GET", f"{JOBS}/nobody")[1]["reason"] == "NotFound"
     assert k.http("GET", f"{JOBS}/nobody/scale")[0] == 404
+    for header in ("Origin: http://127.0.0.1", "Host: 127.0.0.1.example.org", "Host: localhost.x"):
+        name, value = header.split(": ")
+        ask = urllib.request.Request(f"{address(k.server)}{JOBS}", headers={name: value})
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(ask, timeout=patience(20))
     k("create", "-f", "-", stdin=small())
     for kind, body, code in (
         ("application/merge-patch+json", "[]", 400),

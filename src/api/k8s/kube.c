@@ -60,13 +60,19 @@ static const char *setting(const struct call *call, const char *name)
     return "";
 }
 
+/* With or without a port. A name that only begins like one ("127.0.0.1.example.org") is none. */
 static bool loopback(const char *host)
 {
-    static const char *const names[] = { "127.", "localhost", "[::1]" };
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (host && strncmp(host, names[i], strlen(names[i])) == 0)
+    static const char *const names[] = { "localhost", "[::1]" };
+    if (!host)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        size_t n = strlen(names[i]);
+        if (strncmp(host, names[i], n) == 0 && (host[n] == '\0' || host[n] == ':'))
             return true;
-    return false;
+    }
+    size_t n = strspn(host, "0123456789.");
+    return strncmp(host, "127.", 4) == 0 && (host[n] == '\0' || host[n] == ':');
 }
 
 /* kubectl sends no credentials over plain http. Where that is switched on, who reaches this
