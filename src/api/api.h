@@ -14,6 +14,7 @@ struct ctl;
 struct link_hub;
 struct http_request;
 struct http_server;
+struct facade;
 
 struct api_setting { /* one effective configuration value, for GET /v1/config */
     const char *name, *value, *from, *doc;
@@ -27,6 +28,12 @@ struct api_config {
     uint64_t started_ms; /* wall */
     const struct api_setting *settings;
     size_t n_settings;
+    const struct facade *const *facades; /* asked in order before the native routes */
+    size_t n_facades;
+    /* The authority that signed the server's certificate, PEM, for clients to trust; made when
+     * there is none yet. NULL in err's case, or when there is no TLS. */
+    const char *(*authority)(void *arg, struct err *);
+    void *authority_arg;
     void (*stop)(void *arg); /* asks the owner to end the server */
     void *stop_arg;
 };

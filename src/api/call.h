@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/report.h"
 #include "ctl/ctl.h"
+#include "ctl/identity.h"
 #include "http/server.h"
 #include "text/tree.h"
 
@@ -29,7 +30,8 @@ struct call {
     struct api *api;
     struct http_request *request; /* NULL: the client left */
     struct arena *arena;
-    const char *owner;    /* who asks */
+    struct identity who;  /* who asks */
+    const char *owner;    /* the name of it */
     const char *param[2]; /* decoded path segments at {..} */
     unsigned success;     /* status of the route's good answer */
     bool dry_run;         /* of a submission */
@@ -38,6 +40,9 @@ struct call {
 enum route_flags {
     ROUTE_OPEN = 1,   /* no authentication */
     ROUTE_STREAM = 2, /* the call lives on after the handler returned */
+    ROUTE_ADMIN = 4,  /* admins only */
+    ROUTE_READ = 8,   /* not GET, and yet it changes nothing: readers may */
+    ROUTE_WRITE = 16, /* GET, and yet it does something: readers may not */
 };
 struct route {
     const char *method;
@@ -72,8 +77,10 @@ bool call_flag(struct call *, const char *name);
 /* The job of {job}; answers the problem itself and returns false when there is none. */
 bool call_job(struct call *, uint64_t *id);
 
-/* auth.c: owner name for the request, NULL when it may not. */
-const char *auth_owner(struct api *, struct http_request *, struct arena *);
+/* auth.c: who the request is from; false when it may not. */
+bool auth_identity(struct call *, struct identity *who);
+/* Is it what the server's own token, a token of a user or the socket says? 1: nothing is said. */
+int auth_bearer(struct call *, struct identity *who, struct err *err);
 void auth_login_link(struct call *);
 void auth_login(struct call *);
 

@@ -155,6 +155,7 @@ struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const
                                unsigned parts, struct err *);
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
                                 struct err *); /* {jobs, next} */
+int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct err *);
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
                                      enum entry_kind);          /* {datasets: [...]} by name */
 struct text_node *ctl_nodes_tree(struct ctl *, struct arena *); /* {nodes, free} */
@@ -166,6 +167,7 @@ struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node,
  * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when
  * several namespaces have it. */
 struct pod_ask {
+    const char *owner;            /* who asks; NULL: nobody, all is shown */
     const char *namespace, *name; /* NULL: all */
 };
 struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);

@@ -15,6 +15,9 @@ struct http_server;
 struct http_request; /* valid until answered (http_answer, http_stream_end, http_upgrade) or its
                         `gone` was called */
 
+struct http_certificate {
+    const char *chain, *key; /* PEM, held until the server is destroyed */
+};
 struct http_config {
     struct uv_loop_s *loop;
     const char *socket_path; /* NULL: none; mode 0600; a stale file is replaced, a live one is
@@ -27,6 +30,10 @@ struct http_config {
     unsigned idle_timeout_s;  /* slow or idle clients */
     void (*handle)(void *arg, struct http_request *);
     void *arg;
+    /* TLS on the same TCP port, told by a connection's first byte. Asked at the first TLS hello,
+     * and again at the next one when it gave -1 (the connection is closed then). NULL: no TLS. */
+    int (*certificate)(void *arg, struct http_certificate *, struct err *);
+    void *certificate_arg;
 };
 struct http_server *http_server_create(const struct http_config *, struct err *);
 void http_server_destroy(struct http_server *);        /* ends every request */
@@ -34,12 +41,25 @@ uint16_t http_server_port(const struct http_server *); /* 0 without TCP */
 unsigned http_server_connections(const struct http_server *);
 
 const char *http_method(const struct http_request *);
-const char *http_path(const struct http_request *); /* decoded, without the query */
+/* Decoded, without the query. Holds no NUL: a request whose target has one gets 400. ".." is not
+ * resolved, and "%2F" is a slash here: who needs the difference reads the target. */
+const char *http_path(const struct http_request *);
+/* As on the wire: still percent-encoded, with its query: "/v1/jobs/a%2Fb?x=1&y". What signatures
+ * are made over. */
+const char *http_target(const struct http_request *);
 /* k-th value of a query parameter (decoded), NULL when there are fewer. */
 const char *http_query(const struct http_request *, const char *name, size_t k);
+/* Query pairs in wire order, decoded (+ is a blank); "x" and "x=" have the value "". false: no i-th
+ * one. */
+bool http_query_at(const struct http_request *, size_t i, const char **name, const char **value);
 const char *http_header(const struct http_request *, const char *name); /* NULL when absent */
+/* k-th value of a header that is sent several times, NULL when there are fewer. */
+const char *http_header_value(const struct http_request *, const char *name, size_t k);
+/* Headers in wire order, names as sent. */
+bool http_header_at(const struct http_request *, size_t i, const char **name, const char **value);
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_unix(const struct http_request *);
+bool http_over_tls(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
 
 void http_set_arg(struct http_request *, void *arg,

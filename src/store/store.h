@@ -8,6 +8,7 @@
 #include "job/ending.h"
 #include "job/ids.h"
 #include "job/state.h"
+#include "job/words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -183,6 +184,7 @@ struct event_range {
 int store_events(struct store *, struct arena *, const struct event_range *, struct event_row **,
                  size_t *n, struct err *);
 uint64_t store_last_event(struct store *);
+#define JOB_OFFSET_MAX 100000u
 struct job_filter {
     uint32_t states;                            /* bit 1 << state; 0: all */
     const char *owner, *queue, *name, *dialect; /* NULL: any; name is a prefix;
@@ -197,6 +199,8 @@ struct job_filter {
  * are. */
 int store_list(struct store *, struct arena *, const struct job_filter *, struct job_row **,
                size_t *n, struct err *);
+/* How many store_list would find without limit, offset and cursor; walks the index. */
+int store_list_count(struct store *, const struct job_filter *, uint64_t *n, struct err *);
 struct job_counts {
     uint64_t by_state[JOB_STATE_N];
 };

@@ -1,0 +1,112 @@
+/* Who may: users with a role and projects, access keys (for signed requests), bearer tokens. Rows
+ * of kind "user", "key" and "token"; in memory as a whole. A name that no row knows is a user of
+ * this machine: role user; the server's own and root are admins whatever the rows say.
+ *
+ * Rights hang on the name, so every command of ctl.h takes who asks as `owner` and looks here:
+ *   reader  reads what it may read, changes nothing
+ *   user    submits, commands its own jobs, has keys and tokens
+ *   admin   everything
+ * A job is read by its owner, by members of its project and by admins; for others it does not
+ * exist.
+ */
+#ifndef CTL_IDENTITY_H
+#define CTL_IDENTITY_H
+
+#include "ctl/ctl.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum user_role { ROLE_READER, ROLE_USER, ROLE_ADMIN, ROLE_N };
+const char *user_role_word(enum user_role); /* "reader" "user" "admin" */
+bool user_role_parse(const char *word, enum user_role *);
+
+/* Who a request is from. Texts are in the caller's arena. */
+struct identity {
+    const char *name;
+    enum user_role role;
+    const char *token; /* id of the bearer token that said so, NULL: none did */
+    const char *key;   /* id of the access key, NULL */
+    bool application; /* the token is a program's (OpenPAI): no expiry, not for a user's own page */
+    const char *job;  /* the token is good for this job only (a name its issuer knows), or NULL */
+    uint64_t expires_ms; /* of token or temporary key; 0: never */
+};
+
+/* ---- who is it. Each fills *who and returns 0, or -1. Nothing here waits for a turn. ---- */
+/* By name, as the kernel or an administrator says it. Never fails. */
+void ctl_identity_name(struct ctl *, struct arena *, const char *name, struct identity *who);
+/* ERR_UNAUTHENTICATED: unknown, expired, revoked, or its user is gone. */
+int ctl_identity_bearer(struct ctl *, struct arena *, const char *token, struct identity *who,
+                        struct err *err);
+/* ERR_NOT_FOUND: no such user or no password; ERR_DENIED: the wrong one; ERR_BUSY: too many wrong
+ * ones lately. Takes some ten milliseconds. */
+int ctl_identity_password(struct ctl *, struct arena *, const char *name, const char *password,
+                          struct identity *who, struct err *err);
+/* The secret of an access key, to check a signature with. session: x-acs-security-token or NULL.
+ * ERR_NOT_FOUND: no such key; ERR_DENIED: disabled; ERR_UNAUTHENTICATED: the session token is
+ * missing, wrong or expired. A key that was good is noted as used today only by ctl_key_used(). */
+int ctl_identity_key(struct ctl *, struct arena *, const char *id, const char *session,
+                     const char **secret, struct identity *who, struct err *err);
+void ctl_key_used(struct ctl *, const char *id); /* the signature fitted */
+
+/* ---- may they ---- */
+bool ctl_may_read(struct ctl *, const struct identity *, uint64_t job);
+bool ctl_may_write(struct ctl *, const struct identity *, uint64_t job);
+/* ctl_find() among the jobs that they may read; the same error for those they may not. */
+int ctl_find_for(struct ctl *, const struct identity *, const char *job, uint64_t *id,
+                 struct err *);
+/* Restricts a list to what they may read (struct job_filter: reader, projects). */
+void ctl_filter_for(struct ctl *, struct arena *, const struct identity *, struct job_filter *);
+
+/* ---- commands, answered at the end of the turn like those of ctl.h ---- */
+/* Answer: the user as ctl_user_tree has it. Only admins; a user its own e-mail, password and
+ * extension. What is NULL or not set stays as it is. */
+struct ctl_user {
+    const char *by, *name;
+    bool create; /* ERR_CONFLICT when there is one; without: ERR_NOT_FOUND when there is none */
+    bool set_role, set_projects, set_password;
+    enum user_role role;
+    struct words projects;
+    const char *password; /* with set_password NULL: no login by password any more */
+    const char *email;
+    const struct text_node *extension; /* a map: OpenPAI's free JSON */
+};
+void ctl_user_put(struct ctl *, const struct ctl_user *, ctl_done *, void *arg);
+/* With its keys and tokens; its jobs stay. Answer {name}. */
+void ctl_user_remove(struct ctl *, const char *by, const char *name, ctl_done *, void *arg);
+
+/* Answer: the key as ctl_keys_tree has it, and "secret" (with session_ms "session" too), which is
+ * never shown again. Admins for anyone, users for themselves, readers not. */
+struct ctl_key {
+    const char *by, *owner, *label; /* owner NULL: by; label NULL: "" */
+    uint64_t session_ms; /* a temporary key (STS) that is good for so long; 0: for good */
+};
+void ctl_key_create(struct ctl *, const struct ctl_key *, ctl_done *, void *arg);
+enum ctl_key_verb { CTL_KEY_DISABLE, CTL_KEY_ENABLE, CTL_KEY_REMOVE };
+void ctl_key_command(struct ctl *, const char *by, const char *id, enum ctl_key_verb, ctl_done *,
+                     void *arg);
+
+/* Answer: the token as ctl_tokens_tree has it, and "token" itself, which is never shown again. */
+struct ctl_token {
+    const char *by, *owner, *label;
+    uint64_t life_ms; /* 0: for ever */
+    bool application;
+    const char *job; /* good for this job only */
+};
+void ctl_token_create(struct ctl *, const struct ctl_token *, ctl_done *, void *arg);
+/* id as in the list, or the token itself. */
+void ctl_token_remove(struct ctl *, const char *by, const char *id, ctl_done *, void *arg);
+
+/* ---- reading ---- */
+/* {users: [{name, role, projects, email, has_password, created_ms, extension}]} by name; for one
+ * who is no admin only the own one. */
+struct text_node *ctl_users_tree(struct ctl *, struct arena *, const char *by);
+/* One of them; NULL: not known, or not theirs to see. */
+struct text_node *ctl_user_tree(struct ctl *, struct arena *, const char *by, const char *name);
+/* {keys: [{id, owner, label, created_ms, used_day, disabled, expires_ms}]}; owner NULL: of all, for
+ * one who is no admin the own ones. */
+struct text_node *ctl_keys_tree(struct ctl *, struct arena *, const char *by, const char *owner);
+/* {tokens: [{id, owner, label, created_ms, expires_ms, application, job}]} */
+struct text_node *ctl_tokens_tree(struct ctl *, struct arena *, const char *by, const char *owner);
+
+#endif
