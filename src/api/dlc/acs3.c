@@ -10,13 +10,16 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+#include <gnutls/crypto.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #define ALGORITHM     "ACS3-HMAC-SHA256"
 #define TEXT_SIZE_MAX ((size_t)4 << 20)
-#define HEX_SIZE      (2 * crypto_hash_sha256_BYTES + 1)
+#define HASH_SIZE     32
+#define HEX_SIZE      (2 * HASH_SIZE + 1)
 
 /* ---- the authorization header ---- */
 
@@ -164,8 +167,8 @@ const char *acs3_canonical(struct arena *a, const struct signed_request *r, cons
 
 static void hex_hash(char out[HEX_SIZE], const char *text, size_t len)
 {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256(hash, (const unsigned char *)text, len);
+    unsigned char hash[HASH_SIZE] = { 0 };
+    gnutls_hash_fast(GNUTLS_DIG_SHA256, text, len, hash);
     sodium_bin2hex(out, HEX_SIZE, hash, sizeof hash);
 }
 
@@ -174,20 +177,19 @@ enum sign_fault acs3_verify(struct arena *a, const struct signed_request *r,
 {
     const char *canonical = acs3_canonical(a, r, claim->signed_headers);
     const char *said = sign_header(r, "x-acs-content-sha256", 0);
-    char hash[HEX_SIZE], wanted[HEX_SIZE];
-    unsigned char mac[crypto_auth_hmacsha256_BYTES];
-    crypto_auth_hmacsha256_state state;
+    char hash[HEX_SIZE], wanted[HEX_SIZE], text[sizeof ALGORITHM + HEX_SIZE];
+    unsigned char mac[HASH_SIZE];
     hex_hash(hash, r->body ? r->body : "", r->body_len);
     if (!canonical || !said || strcasecmp(hash, said) != 0) {
         *why = "x-acs-content-sha256 is not the hash of the body";
         return SIGN_MISMATCH;
     }
     hex_hash(hash, canonical, strlen(canonical));
-    crypto_auth_hmacsha256_init(&state, (const unsigned char *)secret, strlen(secret));
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)ALGORITHM "\n",
-                                  strlen(ALGORITHM) + 1);
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)hash, HEX_SIZE - 1);
-    crypto_auth_hmacsha256_final(&state, mac);
+    snprintf(text, sizeof text, ALGORITHM "\n%s", hash);
+    if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, secret, strlen(secret), text, strlen(text), mac) < 0) {
+        *why = "no signature can be made of this request";
+        return SIGN_MISMATCH;
+    }
     sodium_bin2hex(wanted, sizeof wanted, mac, sizeof mac);
     if (strlen(claim->signature) == HEX_SIZE - 1 &&
         sodium_memcmp(claim->signature, wanted, HEX_SIZE - 1) == 0)

@@ -132,17 +132,24 @@ static bool matters(const char *name)
 {
     static const char *const names[] = { "authorization", "host",   "date",
                                          "content-type",  "accept", "content-md5" };
+    if (strncasecmp(name, "x-acs-", 6) == 0)
+        return true;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcasecmp(name, names[i]) == 0)
             return true;
-    return strncasecmp(name, "x-acs-", 6) == 0;
+    return false;
 }
 
 static const char *twice(const struct signed_request *r)
 {
-    for (size_t i = 0; i < r->headers.n; i++)
-        if (matters(r->headers.at[i].name) && sign_header(r, r->headers.at[i].name, 1))
-            return r->headers.at[i].name;
+    for (size_t i = 1; i < r->headers.n; i++) {
+        const char *name = r->headers.at[i].name;
+        size_t len = strlen(name);
+        for (size_t k = 0; k < i; k++)
+            if (strlen(r->headers.at[k].name) == len &&
+                strcasecmp(r->headers.at[k].name, name) == 0 && matters(name))
+                return name;
+    }
     return NULL;
 }
 
