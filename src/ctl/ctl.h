@@ -117,7 +117,8 @@ struct ctl_restart {
 };
 void ctl_restart(struct ctl *, const struct ctl_restart *, ctl_done *, void *arg);
 /* Declarations of the catalogue, YAML or JSON: all or none. Answer: {applied: [{kind, name,
- * applied: created, changed or unchanged}]}. For the server's own user. */
+ * applied: created, changed or unchanged}]}. For the server's own user; data sets, code sources and
+ * images for everyone, and then only their owner or that user changes them. */
 struct ctl_declaration {
     const char *owner, *text;
     size_t len;

@@ -54,6 +54,8 @@
     X(PUT_OBJECT, "INSERT INTO object (kind, project, name, spec, version) VALUES (?,?,?,?,1)"     \
                   " ON CONFLICT DO UPDATE SET spec = excluded.spec, version = version + 1")        \
     X(DELETE_OBJECT, "DELETE FROM object WHERE kind = ? AND project = ? AND name = ?")             \
+    X(OBJECTS_OF_JOB, "DELETE FROM object WHERE kind IN ('job.tag', 'job.note', 'job.signal')"     \
+                      " AND project = ?")                                                          \
     X(DROP_OBJECTS, "DELETE FROM object WHERE kind = ? AND project = ?")                           \
     X(GET_OBJECT, "SELECT spec, version FROM object"                                               \
                   " WHERE kind = ? AND project = ? AND name = ?")                                  \
