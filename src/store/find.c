@@ -107,17 +107,17 @@ static void labels(struct search *s, const struct pairs *pairs)
     }
 }
 
-static void values(struct search *s, const struct job_query *q)
+static void values(struct search *s, const struct job_any *any)
 {
-    if (!q->n_values)
+    if (!any->n)
         return;
     buf_puts(&s->where, " AND EXISTS (SELECT 1 FROM body WHERE body.job = job.id AND (0");
-    for (size_t i = 0; i < q->n_values; i++) {
-        buf_puts(&s->where, q->values[i].missing ? " OR json_extract(body.spec, ?) IS NULL"
-                                                 : " OR json_extract(body.spec, ?) = ?");
-        bind(s, q->values[i].path);
-        if (!q->values[i].missing)
-            bind(s, q->values[i].value);
+    for (size_t i = 0; i < any->n; i++) {
+        buf_puts(&s->where, any->at[i].missing ? " OR json_extract(body.spec, ?) IS NULL"
+                                               : " OR json_extract(body.spec, ?) = ?");
+        bind(s, any->at[i].path);
+        if (!any->at[i].missing)
+            bind(s, any->at[i].value);
     }
     buf_puts(&s->where, "))");
 }
@@ -131,6 +131,7 @@ static void compose(struct search *s, const struct job_query *q)
     clause(s, " AND owner = ?", q->owner);
     clause(s, " AND queue = ?", q->queue);
     clause(s, " AND dialect = ?", q->dialect);
+    clause(s, " AND queue <> ?", q->queue_not);
     any_of(s, "project", &q->in);
     clause(s, " AND instr(lower(name), lower(?)) > 0", q->name_has);
     clause(s, " AND instr(lower(reason), lower(?)) > 0", q->reason_has);
@@ -140,7 +141,8 @@ static void compose(struct search *s, const struct job_query *q)
            q->spec_has);
     ids(s, &q->ids);
     labels(s, &q->labels);
-    values(s, q);
+    for (size_t i = 0; i < ARRAY_LEN(q->values); i++)
+        values(s, &q->values[i]);
 }
 
 /* The text of an id, as it is the project of objects of a job. */
@@ -172,6 +174,7 @@ static sqlite3_stmt *prepare(struct store *st, const struct search *s, const cha
 static const char *const orders[] = {
     [JOBS_BY_ID] = "id",        [JOBS_BY_NAME] = "name",         [JOBS_BY_STATE] = "state",
     [JOBS_BY_END] = "ended", [JOBS_BY_PRIORITY] = "priority",
+    [JOBS_BY_VALUE] = "(SELECT json_extract(body.spec, ?) FROM body WHERE body.job = job.id)",
 };
 
 static int count(struct store *st, const struct search *s, uint64_t *total, struct err *err)
@@ -186,9 +189,11 @@ static int count(struct store *st, const struct search *s, uint64_t *total, stru
     return rc == 1 ? 0 : -1;
 }
 
-static int page(struct store *st, const struct search *s, const struct job_query *q,
+static int page(struct store *st, struct search *s, const struct job_query *q,
                 struct job_row **rows, size_t *n, struct err *err)
 {
+    if (q->order == JOBS_BY_VALUE)
+        bind(s, q->order_path);
     const char *way = q->ascending ? "ASC" : "DESC";
     const char *sql = arena_printf(
         s->arena, "SELECT id FROM job WHERE array = 0%s ORDER BY %s %s, id %s LIMIT %llu OFFSET %llu",

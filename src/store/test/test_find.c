@@ -129,9 +129,13 @@ static void what_the_job_says(void **state)
     assert_string_equal(FIND(.labels = { .at = &team, .n = 1 }), "Alpha");
     const struct job_value types[] = { { "$.extra.dlc.JobType", "TFJob", false },
                                        { "$.framework", "pytorch", false } };
-    assert_string_equal(FIND(.values = types, .n_values = 2), "beta Alpha");
+    assert_string_equal(FIND(.values = { { types, 2 } }), "beta Alpha");
     const struct job_value none[] = { { "$.framework", NULL, true } };
-    assert_string_equal(FIND(.values = none, .n_values = 1), "100%_it's alphabet beta");
+    assert_string_equal(FIND(.values = { { none, 1 } }), "100%_it's alphabet beta");
+    assert_string_equal(FIND(.values = { { types, 2 }, { none, 1 } }), "beta");
+    assert_string_equal(FIND(.queue_not = "q1", .limit = 1), "100%_it's");
+    assert_string_equal(FIND(.order = JOBS_BY_VALUE, .order_path = "$.framework", .limit = 1),
+                        "Alpha");
 }
 
 static void later_tags(void **state)
