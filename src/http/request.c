@@ -281,15 +281,21 @@ static void upgraded_cb(void *cls, struct MHD_Connection *connection, void *slot
     (void)cls;
     (void)connection;
     struct http_request *r = slot;
+    struct http_server *server = r->server;
     int fd = dup(sock);
     if (fd >= 0)
         r->taken(r->taken_arg, fd, extra, len);
     MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    server_kick(server); /* it lets go of its own at its next run */
 }
 
 void http_upgrade(struct http_request *r, const char *protocol,
                   void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg)
 {
+    if (http_over_tls(r)) { /* what would be handed over is the daemon's, not the client's */
+        problem(r, 501, "cannot", "no upgrade over TLS; use plain HTTP or the Unix socket");
+        return;
+    }
     r->taken = taken;
     r->taken_arg = arg;
     http_add_header(r, MHD_HTTP_HEADER_UPGRADE, protocol);

@@ -156,25 +156,30 @@ static int tcp_listen(const struct http_config *c, uint16_t *port, struct err *e
 static int start(struct http_server *s, enum listener_kind kind, int fd, struct err *err)
 {
     struct listener *l = &s->at[kind];
-    struct MHD_OptionItem tls[] = {
+    const bool tls = kind == LISTEN_TLS;
+    const struct MHD_OptionItem end = { MHD_OPTION_END, 0, NULL };
+    struct MHD_OptionItem more[] = {
         { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->certificate.chain },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->certificate.key },
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
-        { MHD_OPTION_END, 0, NULL },
+        end,
     };
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_ALLOW_SUSPEND_RESUME;
     flags |= fd < 0 ? MHD_USE_NO_LISTEN_SOCKET : 0;
-    flags |= kind == LISTEN_TLS ? MHD_USE_TLS : 0;
+    flags |= tls ? MHD_USE_TLS : 0;
+    if (!tls)
+        more[0] = fd < 0 ? end : (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, fd, NULL };
+    if (!tls)
+        more[1] = end;
     l->server = s;
     l->kind = kind;
     l->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, request_access_cb, l, MHD_OPTION_LISTEN_SOCKET,
-        fd < 0 ? MHD_INVALID_SOCKET : fd, MHD_OPTION_CONNECTION_LIMIT,
+        flags, 0, NULL, NULL, request_access_cb, l, MHD_OPTION_CONNECTION_LIMIT,
         s->config.max_connections + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
         s->config.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
         MHD_OPTION_URI_LOG_CALLBACK, request_target_cb, l, MHD_OPTION_NOTIFY_COMPLETED,
         request_completed_cb, l, MHD_OPTION_NOTIFY_CONNECTION, connection_cb, l, MHD_OPTION_ARRAY,
-        kind == LISTEN_TLS ? tls : tls + ARRAY_LEN(tls) - 1, MHD_OPTION_END);
+        more, MHD_OPTION_END);
     if (!l->daemon)
         return err_set(err, ERR_SYSTEM, "libmicrohttpd does not start");
     int epoll = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
