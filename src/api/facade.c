@@ -41,6 +41,17 @@ bool facade_handle(struct call *call)
     return false;
 }
 
+bool facade_refuse(struct call *call, const struct err *err)
+{
+    const struct api_config *c = &call->api->config;
+    for (size_t i = 0; i < c->n_facades; i++)
+        if (c->facades[i]->refuse && c->facades[i]->takes(call)) {
+            c->facades[i]->refuse(call, err);
+            return true;
+        }
+    return false;
+}
+
 /* ---- who ---- */
 
 void facade_admit(struct call *call, const struct identity *who)

@@ -457,6 +457,7 @@ static int make_http(struct server *s, struct err *err)
                                       (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
                                   .idle_timeout_s = IDLE_TIMEOUT,
                                   .handle = api_handle,
+                                  .refused = api_refused,
                                   .certificate = on_certificate,
                                   .certificate_arg = s };
     if (read_listen(s, &config, err) < 0 || check_certificate(s, err) < 0)

@@ -23,9 +23,19 @@ struct text_node *dlc_map(struct dlc_call *d)
 
 static void finish(struct dlc_call *d, unsigned status, struct text_node *tree)
 {
+    if (d->answer)
+        return;
+    d->answer = tree;
+    d->status = status;
+    if (!d->running)
+        dlc_send(d);
+}
+
+void dlc_send(struct dlc_call *d)
+{
     if (d->call->request)
         http_add_header(d->call->request, "x-acs-request-id", d->request_id);
-    call_answer(d->call, status, tree);
+    call_answer(d->call, d->status, d->answer);
 }
 
 void dlc_ok(struct dlc_call *d, struct text_node *tree)

@@ -265,21 +265,44 @@ static void run(struct dlc_call *d)
         d->op->run(d);
 }
 
-static void handle(struct call *call)
+static struct dlc_call *begun(struct call *call)
 {
     struct dlc_call *d = ARENA_NEW(call->arena, struct dlc_call);
-    struct words path;
     *d = (struct dlc_call){ .call = call,
                             .arena = call->arena,
                             .ctl = call->api->config.ctl,
                             .request_id = facade_uuid(call->arena),
-                            .now_ms = clock_wall_ms() };
-    if (!admitted(d, wire_path(d)))
-        return;
-    if (!facade_segments(call, &path))
-        dlc_fail(d, 400, "InvalidParameter", "the path cannot be decoded");
-    else if (find_op(d, &path))
-        run(d);
+                            .now_ms = clock_wall_ms(),
+                            .running = true };
+    return d;
+}
+
+/* The handler has returned: it answered, or waits for the core. */
+static void conclude(struct dlc_call *d)
+{
+    d->running = false;
+    if (d->answer)
+        dlc_send(d);
+}
+
+static void refuse(struct call *call, const struct err *err)
+{
+    struct dlc_call *d = begun(call);
+    dlc_err(d, err, NULL);
+    conclude(d);
+}
+
+static void handle(struct call *call)
+{
+    struct dlc_call *d = begun(call);
+    struct words path;
+    if (admitted(d, wire_path(d))) {
+        if (!facade_segments(call, &path))
+            dlc_fail(d, 400, "InvalidParameter", "the path cannot be decoded");
+        else if (find_op(d, &path))
+            run(d);
+    }
+    conclude(d);
 }
 
 static void *begin(void)
@@ -293,5 +316,5 @@ static void end(void *state)
 }
 
 const struct facade dlc_facade = {
-    .name = "dlc", .takes = takes, .handle = handle, .begin = begin, .end = end
+    .name = "dlc", .takes = takes, .handle = handle, .refuse = refuse, .begin = begin, .end = end
 };

@@ -99,8 +99,8 @@ static const struct text_node *image(struct dlc_call *d)
 
 void dlc_image_get(struct dlc_call *d)
 {
-    const struct text_node *entry = image(d);
     struct text_node *out = dlc_map(d);
+    const struct text_node *entry = image(d);
     if (!entry)
         return;
     put_image(d, out, entry, dlc_query_flag(d, "Verbose", true));
@@ -118,6 +118,8 @@ static void put_entry(struct dlc_call *d, const char *id, const struct text_node
     text_str(d->arena, entry, "name", id);
     text_str(d->arena, entry, "uri", said[0]);
     dlc_put(d->arena, entry, "description", said[1]);
+    const struct text_node *was = dlc_entry(d, ENTRY_IMAGE, id);
+    dlc_put(d->arena, entry, "owner", was ? dlc_text(was, "owner") : d->call->owner);
     if (labels && labels->count)
         text_copy(d->arena, entry, "labels", labels);
     *object = (struct ctl_object){ KIND, "", id, spec };
@@ -235,8 +237,8 @@ void dlc_image_label_add(struct dlc_call *d)
 
 void dlc_image_label_remove(struct dlc_call *d)
 {
-    const struct text_node *entry = image(d);
     struct text_node *labels = text_map(d->arena, NULL, NULL);
+    const struct text_node *entry = image(d);
     const struct text_node *was = entry ? text_get(entry, "labels") : NULL;
     if (!entry)
         return;

@@ -217,8 +217,7 @@ static void read_place(struct listing *l)
 
 static void read_texts(struct listing *l)
 {
-    static const char *const specs[] = { "UserCommandSearch", "ImageSearch", "Description",
-                                         "TemplateId" };
+    static const char *const specs[] = { "UserCommandSearch", "ImageSearch", "Description" };
     struct dlc_call *d = l->d;
     const char *one = dlc_query(d, "JobId"), *many = dlc_query(d, "JobIds");
     l->q.name_has = dlc_query(d, "DisplayName");
@@ -256,7 +255,7 @@ static bool read_order(struct listing *l)
 static bool no_unknown(struct dlc_call *d)
 {
     static const char *const not[] = { "NumericRangeField", "TimeRangeField", "EnableAssignNode",
-                                       "ResourceIds" };
+                                       "ResourceIds",       "TemplateId" };
     for (size_t i = 0; i < ARRAY_LEN(not); i++)
         if (dlc_query(d, not[i])) {
             dlc_fail(d, 400, "NotSupported", "jobs cannot be searched by %s here", not[i]);

@@ -37,10 +37,15 @@ struct dlc_call {
     uint64_t now_ms;
     void *more; /* of a handler that waits for the core */
     unsigned round;
+    /* While a handler runs, its answer is kept: what it answered with is still there after it. */
+    bool running;
+    const struct text_node *answer;
+    unsigned status;
 };
 
-/* ---- answering: each ends the call ---- */
+/* ---- answering: each ends the call, once the handler has returned. The first one counts. ---- */
 struct text_node *dlc_map(struct dlc_call *); /* a fresh answer */
+void dlc_send(struct dlc_call *);              /* what was kept; for who ran the handler */
 void dlc_ok(struct dlc_call *, struct text_node *);
 void dlc_fail(struct dlc_call *, unsigned status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -114,8 +114,8 @@ void dlc_space_list(struct dlc_call *d)
 
 static void answer_space(struct dlc_call *d, const char *name)
 {
-    const struct text_node *entry = space_of(d, name);
     struct text_node *out = dlc_map(d);
+    const struct text_node *entry = space_of(d, name);
     if (!entry)
         return;
     put_space(d, out, entry);
@@ -238,10 +238,32 @@ static void put_member(struct dlc_call *d, struct text_node *out, const struct t
     text_str(a, out, "GmtCreateTime", facade_time_ms(a, dlc_when(user, "created_ms")));
 }
 
+/* Who asks is known, also when no row says so: a user of this machine. */
+static struct text_node *oneself(struct dlc_call *d, struct text_node *list)
+{
+    struct text_node *user = text_map(d->arena, list, NULL);
+    text_str(d->arena, user, "name", d->call->owner);
+    text_str(d->arena, user, "role", user_role_word(d->call->who.role));
+    return user;
+}
+
+static const struct text_node *known_user(struct dlc_call *d, const char *name)
+{
+    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, name);
+    return user || strcmp(name, d->call->owner) != 0 ? user : oneself(d, NULL);
+}
+
 /* Those that the server knows; for who is no admin that is oneself. */
 static const struct text_node *users(struct dlc_call *d)
 {
-    return text_get(ctl_users_tree(d->ctl, d->arena, d->call->owner), "users");
+    struct text_node *list =
+        text_get(ctl_users_tree(d->ctl, d->arena, d->call->owner), "users");
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (strcmp(dlc_text(one, "name"), d->call->owner) == 0)
+            return list;
+    if (list)
+        oneself(d, list);
+    return list;
 }
 
 void dlc_member_list(struct dlc_call *d)
@@ -272,7 +294,7 @@ static const struct text_node *user_of(struct dlc_call *d, const char *space, co
 {
     size_t len = strlen(space);
     const char *name = strncmp(id, space, len) == 0 && id[len] == '-' ? id + len + 1 : id;
-    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, name);
+    const struct text_node *user = known_user(d, name);
     if (user && (has_project(user, space) || role_of(user) == ROLE_ADMIN))
         return user;
     dlc_fail(d, 404, "NotFound", "workspace \"%.60s\" has no member \"%.60s\"", space, id);
@@ -333,6 +355,12 @@ static void next_member(struct dlc_call *d)
         return;
     }
     const struct text_node *user = m->users[m->at++];
+    while (role_of(user) == ROLE_ADMIN && m->at < m->n) /* admins are in all of them */
+        user = m->users[m->at++];
+    if (role_of(user) == ROLE_ADMIN) {
+        dlc_ok(d, m->ready);
+        return;
+    }
     struct ctl_user put = { .by = d->call->owner,
                             .name = dlc_text(user, "name"),
                             .set_projects = true,
@@ -363,8 +391,7 @@ void dlc_member_create(struct dlc_call *d)
     struct text_node *out = text_list(d->arena, m->ready, "Members");
     for (const struct text_node *one = list->first; one; one = one->next) {
         const char *name = dlc_text(one, "UserId");
-        const struct text_node *user =
-            name ? ctl_user_tree(d->ctl, d->arena, d->call->owner, name) : NULL;
+        const struct text_node *user = name ? known_user(d, name) : NULL;
         if (!user) {
             dlc_fail(d, 404, "NotFound", "no user \"%.60s\": muster user add", name ? name : "");
             return;

@@ -209,8 +209,8 @@ static struct text_node *changed(struct dlc_call *d, const struct text_node *spe
 
 void dlc_template_update(struct dlc_call *d)
 {
-    const struct text_node *object = template(d, d->param[0], true);
     const struct text_node *content = text_get(d->body, "Content");
+    const struct text_node *object = template(d, d->param[0], true);
     const char *text = NULL;
     if (!object || (content && content->kind != TEXT_NULL && !(text = content_of(d))))
         return;
@@ -238,8 +238,8 @@ void dlc_template_update(struct dlc_call *d)
 
 void dlc_template_default(struct dlc_call *d)
 {
-    const struct text_node *object = template(d, d->param[0], true);
     const struct text_node *version = text_get(d->body, "Version");
+    const struct text_node *object = template(d, d->param[0], true);
     if (!object)
         return;
     if (!version || version->kind != TEXT_INT || !version_of(dlc_spec(object), version->integer)) {
@@ -316,7 +316,7 @@ static void merge(struct arena *a, struct text_node *into, const struct text_nod
                           : one);
     }
     for (const struct text_node *one = over->first; one; one = one->next)
-        if (!text_get(base, one->key))
+        if (!text_get(base, one->key) && strncmp(one->key, "Template", 8) != 0)
             text_copy(a, into, one->key, one);
 }
 

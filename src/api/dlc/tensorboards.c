@@ -139,8 +139,8 @@ static const struct text_node *board(struct dlc_call *d)
 
 void dlc_board_get(struct dlc_call *d)
 {
-    const struct text_node *object = board(d);
     struct text_node *out = dlc_map(d);
+    const struct text_node *object = board(d);
     if (!object)
         return;
     put_board(d, out, object);
