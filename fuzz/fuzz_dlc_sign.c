@@ -1,6 +1,6 @@
-/* A request as a client may send it: method, path, query and headers, one a line. Whatever is claimed
- * is read without a fault, what is refused has a reason, and a claim that is whole can be checked
- * against a secret. */
+/* A request as a client may send it: method, path, query and headers, one a line. Whatever is
+ * claimed is read without a fault, what is refused has a reason, and a claim that is whole can be
+ * checked against a secret. */
 #include "api/dlc/sign.h"
 
 #include <sodium.h>

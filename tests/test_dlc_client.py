@@ -182,7 +182,11 @@ def run_program(server: Server, text: str, folder: Path) -> str:
     path = folder / "program.py"
     path.write_text(text)
     done = subprocess.run(
-        [installed("pinned"), path], env=client_env(server), capture_output=True, text=True, timeout=120
+        [installed("pinned"), path],
+        env=client_env(server),
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -271,9 +275,15 @@ def test_who_is_refused(server: Server) -> None:
     made = key(server)
     jobs = "/api/v1/jobs"
     assert ask(server, made, "GET", jobs)[0] == 200
-    assert code(send(server, "GET", jobs, {"x-acs-version": "2020-12-03"})) == (400, "MissingAccessKeyId")
+    assert code(send(server, "GET", jobs, {"x-acs-version": "2020-12-03"})) == (
+        400,
+        "MissingAccessKeyId",
+    )
     assert code(ask(server, {**made, "secret": "x"}, "GET", jobs)) == (400, "SignatureDoesNotMatch")
-    assert code(ask(server, {**made, "id": "x"}, "GET", jobs)) == (404, "InvalidAccessKeyId.NotFound")
+    assert code(ask(server, {**made, "id": "x"}, "GET", jobs)) == (
+        404,
+        "InvalidAccessKeyId.NotFound",
+    )
     assert code(ask(server, made, "GET", jobs, off=-1000)) == (400, "InvalidTimeStamp.Expired")
     assert code(ask(server, made, "GET", jobs, off=1000)) == (400, "InvalidTimeStamp.Expired")
     assert ask(server, made, "GET", jobs, nonce="once")[0] == 200
@@ -289,7 +299,10 @@ def test_who_is_refused(server: Server) -> None:
     token = server.api("POST", "/v1/tokens", json.dumps({"label": "t"})).good().json()["token"]
     bearer = {"x-acs-version": "2020-12-03", "x-acs-bearer-token": token}
     assert send(server, "GET", jobs, bearer)[0] == 200
-    assert code(send(server, "GET", jobs, {**bearer, "x-acs-bearer-token": "no"})) == (401, "InvalidBearerToken")
+    assert code(send(server, "GET", jobs, {**bearer, "x-acs-bearer-token": "no"})) == (
+        401,
+        "InvalidBearerToken",
+    )
 
 
 def test_nonsense_is_answered_in_the_same_shape(server: Server) -> None:
@@ -314,7 +327,12 @@ def test_nonsense_is_answered_in_the_same_shape(server: Server) -> None:
     assert ask(server, made, "GET", "/any/where/api/v1/jobs")[0] == 400  # signed with the prefix
     without = signed(made, "GET", jobs)
     assert send(server, "GET", f"/any/where{jobs}", without)[0] == 200
-    assert send(server, "GET", jobs, {**signed(made, "GET", jobs), "Host": f"http://{endpoint(server)}"})[0] == 200
+    assert (
+        send(
+            server, "GET", jobs, {**signed(made, "GET", jobs), "Host": f"http://{endpoint(server)}"}
+        )[0]
+        == 200
+    )
 
 
 def test_others_jobs_and_readers(server: Server) -> None:
@@ -327,7 +345,12 @@ def test_others_jobs_and_readers(server: Server) -> None:
             "ResourceId": "default",
             "Envs": {"SECRET": "hidden"},
             "JobSpecs": [
-                {"Type": "Worker", "Image": "x/y", "PodCount": 1, "ResourceConfig": {"CPU": "1", "Memory": "1Gi"}}
+                {
+                    "Type": "Worker",
+                    "Image": "x/y",
+                    "PodCount": 1,
+                    "ResourceConfig": {"CPU": "1", "Memory": "1Gi"},
+                }
             ],
         }
     ).encode()
@@ -340,9 +363,14 @@ def test_others_jobs_and_readers(server: Server) -> None:
         assert code(ask(server, bob, method, job + path)) == (404, "NotFound")
     assert ask(server, bob, "GET", "/api/v1/jobs")[1]["TotalCount"] == 0
     assert ask(server, ada, "GET", "/api/v1/jobs")[1]["TotalCount"] == 1
-    assert code(ask(server, eve, "POST", "/api/v1/jobs", body=body, type=kind)) == (403, "Forbidden.RAM")
+    assert code(ask(server, eve, "POST", "/api/v1/jobs", body=body, type=kind)) == (
+        403,
+        "Forbidden.RAM",
+    )
     space = b'{"WorkspaceName":"mine"}'
-    answer = ask(server, bob, "POST", "/api/v1/workspaces", body=space, type=kind, version="2021-02-04")
+    answer = ask(
+        server, bob, "POST", "/api/v1/workspaces", body=space, type=kind, version="2021-02-04"
+    )
     assert code(answer) == (403, "Forbidden.RAM")
     path = "/api/v1/tokens"
     status, token = send(
@@ -354,7 +382,10 @@ def test_others_jobs_and_readers(server: Server) -> None:
     assert status == 200, token
     query = f"?Token={token['Token']}"
     assert send(server, "GET", job + query, signed(bob, "GET", job + query))[0] == 200
-    assert send(server, "POST", f"{job}/stop{query}", signed(bob, "POST", f"{job}/stop{query}"))[0] == 404
+    assert (
+        send(server, "POST", f"{job}/stop{query}", signed(bob, "POST", f"{job}/stop{query}"))[0]
+        == 404
+    )
 
 
 def test_jobs_of_other_front_ends(server: Server) -> None:

@@ -1,6 +1,6 @@
 /* Who asks: over the Unix socket the kernel says (peer credentials), over TCP a bearer token (the
- * server's own, or a user's), for the page a session cookie that a one-time link gave. Secrets are kept hashed and compared in
- * constant time. */
+ * server's own, or a user's), for the page a session cookie that a one-time link gave. Secrets are
+ * kept hashed and compared in constant time. */
 #include "api/call.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* The façades of this server, in the order they are asked. A new one is added here and nowhere else.
+/* The façades of this server, in the order they are asked. A new one is added here and nowhere
+ * else.
  */
 #include "main/wire.h"
 

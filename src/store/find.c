@@ -172,15 +172,18 @@ static sqlite3_stmt *prepare(struct store *st, const struct search *s, const cha
 }
 
 static const char *const orders[] = {
-    [JOBS_BY_ID] = "id",        [JOBS_BY_NAME] = "name",         [JOBS_BY_STATE] = "state",
-    [JOBS_BY_END] = "ended", [JOBS_BY_PRIORITY] = "priority",
+    [JOBS_BY_ID] = "id",
+    [JOBS_BY_NAME] = "name",
+    [JOBS_BY_STATE] = "state",
+    [JOBS_BY_END] = "ended",
+    [JOBS_BY_PRIORITY] = "priority",
     [JOBS_BY_VALUE] = "(SELECT json_extract(body.spec, ?) FROM body WHERE body.job = job.id)",
 };
 
 static int count(struct store *st, const struct search *s, uint64_t *total, struct err *err)
 {
-    const char *sql = arena_printf(s->arena, "SELECT count(*) FROM job WHERE array = 0%s",
-                                   buf_str(&s->where));
+    const char *sql =
+        arena_printf(s->arena, "SELECT count(*) FROM job WHERE array = 0%s", buf_str(&s->where));
     sqlite3_stmt *stmt = prepare(st, s, sql, err);
     int rc = stmt ? db_step(st, stmt, err) : -1;
     if (rc == 1)
@@ -196,7 +199,8 @@ static int page(struct store *st, struct search *s, const struct job_query *q,
         bind(s, q->order_path);
     const char *way = q->ascending ? "ASC" : "DESC";
     const char *sql = arena_printf(
-        s->arena, "SELECT id FROM job WHERE array = 0%s ORDER BY %s %s, id %s LIMIT %llu OFFSET %llu",
+        s->arena,
+        "SELECT id FROM job WHERE array = 0%s ORDER BY %s %s, id %s LIMIT %llu OFFSET %llu",
         buf_str(&s->where), orders[q->order], way, way, (unsigned long long)q->limit,
         (unsigned long long)(q->offset < INT64_MAX ? q->offset : INT64_MAX));
     sqlite3_stmt *stmt = prepare(st, s, sql, err);

@@ -22,18 +22,18 @@ struct job_value { /* a member of the canonical job: "$.framework" is "pytorch" 
     bool missing; /* counts too when the job has no such member */
 };
 struct job_query {
-    const char *reader;           /* jobs of this user and of these projects; NULL: of all */
-    const struct words *projects; /* may be NULL */
-    uint32_t states;              /* bit 1 << state; 0: all */
+    const char *reader;                  /* jobs of this user and of these projects; NULL: of all */
+    const struct words *projects;        /* may be NULL */
+    uint32_t states;                     /* bit 1 << state; 0: all */
     const char *owner, *queue, *dialect; /* NULL: any */
     const char *queue_not;               /* NULL: none is left out */
-    struct words in;              /* projects, any of; none: any */
-    const char *name_has;         /* a part of the name, whatever the case of its letters */
-    const char *reason_has, *spec_has; /* the same of the reason, and of the canonical text */
-    struct words ids;             /* 13 characters each, any of */
-    uint64_t since_ms, until_ms;  /* submitted not before, and before; 0: any */
-    struct pairs labels;          /* each a label of the job or a tag put on it later ("job.tag") */
-    struct job_any {              /* any one of them; all such groups */
+    struct words in;                     /* projects, any of; none: any */
+    const char *name_has;                /* a part of the name, whatever the case of its letters */
+    const char *reason_has, *spec_has;   /* the same of the reason, and of the canonical text */
+    struct words ids;                    /* 13 characters each, any of */
+    uint64_t since_ms, until_ms;         /* submitted not before, and before; 0: any */
+    struct pairs labels; /* each a label of the job or a tag put on it later ("job.tag") */
+    struct job_any {     /* any one of them; all such groups */
         const struct job_value *at;
         size_t n;
     } values[3];

@@ -98,7 +98,9 @@ def finished(jobs: Any, job: str) -> Any:
 
 def jobs_well_and_badly(jobs: Any) -> None:
     made = call("CreateJob", jobs, "create_job", m.CreateJobRequest().from_map(JOB))
-    call("CreateJob!", jobs, "create_job", m.CreateJobRequest().from_map({**JOB, "JobType": "NoJob"}))
+    call(
+        "CreateJob!", jobs, "create_job", m.CreateJobRequest().from_map({**JOB, "JobType": "NoJob"})
+    )
     job = made.job_id
     body = finished(jobs, job)
     say("ends", body.status)
@@ -131,7 +133,11 @@ def jobs_well_and_badly(jobs: Any) -> None:
         ("GetPodEvents!", "get_pod_events", (job, "nopod", m.GetPodEventsRequest())),
         ("GetPodLogs", "get_pod_logs", (job, pod, m.GetPodLogsRequest(max_lines=5))),
         ("GetPodLogs!", "get_pod_logs", (job, pod, m.GetPodLogsRequest(pod_uid="none"))),
-        ("GetJobMetrics", "get_job_metrics", (job, m.GetJobMetricsRequest(metric_type="CpuCoreUsage"))),
+        (
+            "GetJobMetrics",
+            "get_job_metrics",
+            (job, m.GetJobMetricsRequest(metric_type="CpuCoreUsage")),
+        ),
         ("GetJobMetrics!", "get_job_metrics", (job, m.GetJobMetricsRequest(metric_type="Mood"))),
         ("GetWebTerminal!", "get_web_terminal", (job, pod, m.GetWebTerminalRequest())),
         (
@@ -154,9 +160,17 @@ def jobs_well_and_badly(jobs: Any) -> None:
             "list_job_sanity_check_results",
             ("dlc0", m.ListJobSanityCheckResultsRequest()),
         ),
-        ("ListEcsSpecs", "list_ecs_specs", (m.ListEcsSpecsRequest(page_size=100, sort_by="Memory", order="asc"),)),
+        (
+            "ListEcsSpecs",
+            "list_ecs_specs",
+            (m.ListEcsSpecsRequest(page_size=100, sort_by="Memory", order="asc"),),
+        ),
         ("ListEcsSpecs!", "list_ecs_specs", (m.ListEcsSpecsRequest(sort_by="Beauty"),)),
-        ("GetToken", "get_token", (m.GetTokenRequest(target_type="job", target_id=job, expire_time=60),)),
+        (
+            "GetToken",
+            "get_token",
+            (m.GetTokenRequest(target_type="job", target_id=job, expire_time=60),),
+        ),
         ("GetToken!", "get_token", (m.GetTokenRequest(target_type="moon", target_id=job),)),
         ("UpdateJob", "update_job", (job, m.UpdateJobRequest(priority=1))),
         ("UpdateJob!", "update_job", (job, m.UpdateJobRequest(priority=7))),
@@ -173,16 +187,34 @@ def jobs_well_and_badly(jobs: Any) -> None:
 
 
 def boards(jobs: Any) -> None:
-    asked = m.CreateTensorboardRequest(summary_path="/tmp", display_name="tb", workspace_id="default")
-    call("CreateTensorboard!", jobs, "create_tensorboard", m.CreateTensorboardRequest(display_name="x"))
+    asked = m.CreateTensorboardRequest(
+        summary_path="/tmp", display_name="tb", workspace_id="default"
+    )
+    call(
+        "CreateTensorboard!",
+        jobs,
+        "create_tensorboard",
+        m.CreateTensorboardRequest(display_name="x"),
+    )
     board = call("CreateTensorboard", jobs, "create_tensorboard", asked).tensorboard_id
     call("GetTensorboard", jobs, "get_tensorboard", board, m.GetTensorboardRequest())
     call("GetTensorboard!", jobs, "get_tensorboard", "tbcnone", m.GetTensorboardRequest())
-    call("ListTensorboards", jobs, "list_tensorboards", m.ListTensorboardsRequest(tensorboard_id=board))
+    call(
+        "ListTensorboards",
+        jobs,
+        "list_tensorboards",
+        m.ListTensorboardsRequest(tensorboard_id=board),
+    )
     call("ListTensorboards!", jobs, "list_tensorboards", m.ListTensorboardsRequest(page_number=0))
     minutes = m.UpdateTensorboardRequest(max_running_time_minutes=7)
     call("UpdateTensorboard", jobs, "update_tensorboard", board, minutes)
-    call("UpdateTensorboard!", jobs, "update_tensorboard", board, m.UpdateTensorboardRequest(max_running_time_minutes=0))
+    call(
+        "UpdateTensorboard!",
+        jobs,
+        "update_tensorboard",
+        board,
+        m.UpdateTensorboardRequest(max_running_time_minutes=0),
+    )
     shared = m.GetTensorboardSharedUrlRequest(expire_time_seconds="60")
     call("GetTensorboardSharedUrl?", jobs, "get_tensorboard_shared_url", board, shared)
     call("GetTensorboardSharedUrl!", jobs, "get_tensorboard_shared_url", "none", shared)
@@ -216,37 +248,79 @@ def templates_and_tags(jobs: Any) -> None:
             constraints={"$.JobType": "locked", "$.DisplayName": "required"},
         ),
     )
-    call("CreateJobTemplate!", jobs, "create_job_template", m.CreateJobTemplateRequest(template_name="t"))
+    call(
+        "CreateJobTemplate!",
+        jobs,
+        "create_job_template",
+        m.CreateJobTemplateRequest(template_name="t"),
+    )
     if not made:
         return
     tpl = made.template_id
-    call("ListJobTemplates", jobs, "list_job_templates", m.ListJobTemplatesRequest(workspace_id="default"))
+    call(
+        "ListJobTemplates",
+        jobs,
+        "list_job_templates",
+        m.ListJobTemplatesRequest(workspace_id="default"),
+    )
     call("ListJobTemplates!", jobs, "list_job_templates", m.ListJobTemplatesRequest())
     call("GetJobTemplate", jobs, "get_job_template", tpl, m.GetJobTemplateRequest())
     call("GetJobTemplate!", jobs, "get_job_template", tpl, m.GetJobTemplateRequest(version="9"))
-    call("UpdateJobTemplate", jobs, "update_job_template", tpl, m.UpdateJobTemplateRequest(content=content))
+    call(
+        "UpdateJobTemplate",
+        jobs,
+        "update_job_template",
+        tpl,
+        m.UpdateJobTemplateRequest(content=content),
+    )
     call("UpdateJobTemplate!", jobs, "update_job_template", "none", m.UpdateJobTemplateRequest())
     version = m.SetJobTemplateDefaultVersionRequest
-    call("SetJobTemplateDefaultVersion", jobs, "set_job_template_default_version", tpl, version(version=2))
-    call("SetJobTemplateDefaultVersion!", jobs, "set_job_template_default_version", tpl, version(version=9))
+    call(
+        "SetJobTemplateDefaultVersion",
+        jobs,
+        "set_job_template_default_version",
+        tpl,
+        version(version=2),
+    )
+    call(
+        "SetJobTemplateDefaultVersion!",
+        jobs,
+        "set_job_template_default_version",
+        tpl,
+        version(version=9),
+    )
     ask = {"TemplateId": tpl, "TemplateVersion": 1, "DisplayName": "mine"}
     job = call("templated", jobs, "create_job", m.CreateJobRequest().from_map(ask))
-    call("templated!", jobs, "create_job", m.CreateJobRequest().from_map({**ask, "JobType": "TFJob"}))
+    call(
+        "templated!", jobs, "create_job", m.CreateJobRequest().from_map({**ask, "JobType": "TFJob"})
+    )
     call("DeleteJobTemplate", jobs, "delete_job_template", tpl)
     call("DeleteJobTemplate!", jobs, "delete_job_template", tpl)
     if not job:
         return
     tag = m.TagResourcesRequest(
-        resource_id=[job.job_id], resource_type="Job", tag=[m.TagResourcesRequestTag(key="k", value="v")]
+        resource_id=[job.job_id],
+        resource_type="Job",
+        tag=[m.TagResourcesRequestTag(key="k", value="v")],
     )
     call("TagResources", jobs, "tag_resources", tag)
-    call("TagResources!", jobs, "tag_resources", m.TagResourcesRequest(resource_id=["dlc0"], resource_type="Job"))
+    call(
+        "TagResources!",
+        jobs,
+        "tag_resources",
+        m.TagResourcesRequest(resource_id=["dlc0"], resource_type="Job"),
+    )
     call("tagged", jobs, "list_jobs", m.ListJobsRequest(tags={"k": "v"}))
     gone = m.UntagResourcesRequest(resource_id=[job.job_id], resource_type="Job", tag_key=["k"])
     call("UntagResources", jobs, "untag_resources", gone)
     call("UntagResources!", jobs, "untag_resources", m.UntagResourcesRequest(resource_type="Job"))
     call("untagged", jobs, "list_jobs", m.ListJobsRequest(tags={"k": "v"}))
-    call("GetMetrics", jobs, "get_metrics", m.GetMetricsRequest(job_id=job.job_id, metric_name="JOB_MEMORY_FREE"))
+    call(
+        "GetMetrics",
+        jobs,
+        "get_metrics",
+        m.GetMetricsRequest(job_id=job.job_id, metric_name="JOB_MEMORY_FREE"),
+    )
     call("GetMetrics!", jobs, "get_metrics", m.GetMetricsRequest(job_id="dlc0"))
     call("ListSignals!", jobs, "list_signals", job.job_id, m.ListSignalsRequest())
 
@@ -261,7 +335,12 @@ def data(spaces: Any) -> None:
     )
     made = call("CreateDataset", spaces, "create_dataset", asked).dataset_id
     call("CreateDataset!", spaces, "create_dataset", w.CreateDatasetRequest(name="_x"))
-    call("ListDatasets", spaces, "list_datasets", w.ListDatasetsRequest(workspace_id="default", name="数据"))
+    call(
+        "ListDatasets",
+        spaces,
+        "list_datasets",
+        w.ListDatasetsRequest(workspace_id="default", name="数据"),
+    )
     call("ListDatasets!", spaces, "list_datasets", w.ListDatasetsRequest(page_number=0))
     call("GetDataset", spaces, "get_dataset", made)
     call("GetDataset!", spaces, "get_dataset", "d-none")
@@ -271,18 +350,48 @@ def data(spaces: Any) -> None:
     call("PublishDataset!", spaces, "publish_dataset", "d-none")
     label = w.CreateDatasetLabelsRequest().from_map({"Labels": [{"Key": "k", "Value": "v"}]})
     call("CreateDatasetLabels", spaces, "create_dataset_labels", made, label)
-    call("CreateDatasetLabels!", spaces, "create_dataset_labels", made, w.CreateDatasetLabelsRequest())
+    call(
+        "CreateDatasetLabels!",
+        spaces,
+        "create_dataset_labels",
+        made,
+        w.CreateDatasetLabelsRequest(),
+    )
     gone = w.DeleteDatasetLabelsRequest(label_keys="k")
     call("DeleteDatasetLabels", spaces, "delete_dataset_labels", made, gone)
-    call("DeleteDatasetLabels!", spaces, "delete_dataset_labels", made, w.DeleteDatasetLabelsRequest())
+    call(
+        "DeleteDatasetLabels!",
+        spaces,
+        "delete_dataset_labels",
+        made,
+        w.DeleteDatasetLabelsRequest(),
+    )
     if hasattr(spaces, "create_dataset_version"):
         second = w.CreateDatasetVersionRequest(
             uri="nas://x.cn-hangzhou/v2", property="DIRECTORY", data_source_type="NAS"
         )
         call("CreateDatasetVersion", spaces, "create_dataset_version", made, second)
-        call("CreateDatasetVersion!", spaces, "create_dataset_version", made, w.CreateDatasetVersionRequest())
-        call("ListDatasetVersions", spaces, "list_dataset_versions", made, w.ListDatasetVersionsRequest())
-        call("ListDatasetVersions!", spaces, "list_dataset_versions", "d-none", w.ListDatasetVersionsRequest())
+        call(
+            "CreateDatasetVersion!",
+            spaces,
+            "create_dataset_version",
+            made,
+            w.CreateDatasetVersionRequest(),
+        )
+        call(
+            "ListDatasetVersions",
+            spaces,
+            "list_dataset_versions",
+            made,
+            w.ListDatasetVersionsRequest(),
+        )
+        call(
+            "ListDatasetVersions!",
+            spaces,
+            "list_dataset_versions",
+            "d-none",
+            w.ListDatasetVersionsRequest(),
+        )
         call("GetDatasetVersion", spaces, "get_dataset_version", made, "v2")
         call("GetDatasetVersion!", spaces, "get_dataset_version", made, "v9")
         new = w.UpdateDatasetVersionRequest(description="second")
@@ -297,8 +406,18 @@ def data(spaces: Any) -> None:
 def code_and_images(spaces: Any) -> None:
     asked = w.CreateCodeSourceRequest(workspace_id="default", display_name="c", code_repo="/tmp")
     made = call("CreateCodeSource", spaces, "create_code_source", asked).code_source_id
-    call("CreateCodeSource!", spaces, "create_code_source", w.CreateCodeSourceRequest(workspace_id="default"))
-    call("ListCodeSources", spaces, "list_code_sources", w.ListCodeSourcesRequest(workspace_id="default"))
+    call(
+        "CreateCodeSource!",
+        spaces,
+        "create_code_source",
+        w.CreateCodeSourceRequest(workspace_id="default"),
+    )
+    call(
+        "ListCodeSources",
+        spaces,
+        "list_code_sources",
+        w.ListCodeSourcesRequest(workspace_id="default"),
+    )
     call("ListCodeSources!", spaces, "list_code_sources", w.ListCodeSourcesRequest(order="up"))
     call("GetCodeSource", spaces, "get_code_source", made)
     call("GetCodeSource!", spaces, "get_code_source", "code-none")
@@ -330,7 +449,9 @@ def code_and_images(spaces: Any) -> None:
 
 
 def workspaces(spaces: Any) -> None:
-    everything = w.ListWorkspacesRequest(page_number=1, page_size=10, workspace_name="", module_list="PAI")
+    everything = w.ListWorkspacesRequest(
+        page_number=1, page_size=10, workspace_name="", module_list="PAI"
+    )
     call("ListWorkspaces", spaces, "list_workspaces", everything)
     call("ListWorkspaces!", spaces, "list_workspaces", w.ListWorkspacesRequest(page_number=0))
     asked = w.CreateWorkspaceRequest(workspace_name="team_a", description="d", env_types=["prod"])
@@ -341,7 +462,9 @@ def workspaces(spaces: Any) -> None:
     new = w.UpdateWorkspaceRequest(description="e")
     call("UpdateWorkspace", spaces, "update_workspace", "team_a", new)
     call("UpdateWorkspace!", spaces, "update_workspace", "nowhere", new)
-    members = w.CreateMemberRequest().from_map({"Members": [{"UserId": "ada", "Roles": ["PAI.AlgoDeveloper"]}]})
+    members = w.CreateMemberRequest().from_map(
+        {"Members": [{"UserId": "ada", "Roles": ["PAI.AlgoDeveloper"]}]}
+    )
     nobody = w.CreateMemberRequest().from_map({"Members": [{"UserId": "nobody-here", "Roles": []}]})
     call("CreateMember", spaces, "create_member", "team_a", members)
     call("CreateMember!", spaces, "create_member", "team_a", nobody)
@@ -351,12 +474,36 @@ def workspaces(spaces: Any) -> None:
     call("GetMember!", spaces, "get_member", "team_a", w.GetMemberRequest(user_id="nobody-here"))
     call("AddMemberRole", spaces, "add_member_role", "team_a", "team_a-ada", "PAI.AlgoDeveloper")
     call("AddMemberRole!", spaces, "add_member_role", "team_a", "team_a-ada", "PAI.WorkspaceAdmin")
-    call("RemoveMemberRole", spaces, "remove_member_role", "team_a", "team_a-ada", "PAI.LabelManager")
-    call("RemoveMemberRole!", spaces, "remove_member_role", "team_a", "team_a-ada", "PAI.AlgoDeveloper")
+    call(
+        "RemoveMemberRole", spaces, "remove_member_role", "team_a", "team_a-ada", "PAI.LabelManager"
+    )
+    call(
+        "RemoveMemberRole!",
+        spaces,
+        "remove_member_role",
+        "team_a",
+        "team_a-ada",
+        "PAI.AlgoDeveloper",
+    )
     call("ListPermissions", spaces, "list_permissions", "team_a")
-    call("GetPermission", spaces, "get_permission", "team_a", "PaiDLC:GetJob", w.GetPermissionRequest())
-    call("DeleteMembers", spaces, "delete_members", "team_a", w.DeleteMembersRequest(member_ids="team_a-ada"))
-    call("DeleteMembers!", spaces, "delete_members", "team_a", w.DeleteMembersRequest(member_ids="x"))
+    call(
+        "GetPermission",
+        spaces,
+        "get_permission",
+        "team_a",
+        "PaiDLC:GetJob",
+        w.GetPermissionRequest(),
+    )
+    call(
+        "DeleteMembers",
+        spaces,
+        "delete_members",
+        "team_a",
+        w.DeleteMembersRequest(member_ids="team_a-ada"),
+    )
+    call(
+        "DeleteMembers!", spaces, "delete_members", "team_a", w.DeleteMembersRequest(member_ids="x")
+    )
     mine = w.UpdateDefaultWorkspaceRequest(workspace_id="team_a")
     call("UpdateDefaultWorkspace", spaces, "update_default_workspace", mine)
     nowhere = w.UpdateDefaultWorkspaceRequest(workspace_id="nowhere")

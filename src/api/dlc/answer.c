@@ -72,12 +72,12 @@ static const struct {
     unsigned status;
     const char *word;
 } codes[] = {
-    { ERR_INPUT, 400, "InvalidParameter" },      { ERR_UNAUTHENTICATED, 401, "Unauthorized" },
-    { ERR_DENIED, 403, "Forbidden.RAM" },        { ERR_NOT_FOUND, 404, "NotFound" },
-    { ERR_METHOD, 405, "InvalidMethod" },        { ERR_CONFLICT, 400, "BadRequest" },
-    { ERR_TOO_LARGE, 413, "RequestTooLarge" },   { ERR_CANNOT, 400, "InvalidParameter" },
-    { ERR_BUSY, 429, "Throttling.User" },        { ERR_UNAVAILABLE, 503, "ServiceUnavailable" },
-    { ERR_TIMEOUT, 503, "ServiceUnavailable" },  { ERR_FULL, 503, "ServiceUnavailable" },
+    { ERR_INPUT, 400, "InvalidParameter" },     { ERR_UNAUTHENTICATED, 401, "Unauthorized" },
+    { ERR_DENIED, 403, "Forbidden.RAM" },       { ERR_NOT_FOUND, 404, "NotFound" },
+    { ERR_METHOD, 405, "InvalidMethod" },       { ERR_CONFLICT, 400, "BadRequest" },
+    { ERR_TOO_LARGE, 413, "RequestTooLarge" },  { ERR_CANNOT, 400, "InvalidParameter" },
+    { ERR_BUSY, 429, "Throttling.User" },       { ERR_UNAVAILABLE, 503, "ServiceUnavailable" },
+    { ERR_TIMEOUT, 503, "ServiceUnavailable" }, { ERR_FULL, 503, "ServiceUnavailable" },
 };
 
 void dlc_err(struct dlc_call *d, const struct err *err, const struct report *report)
@@ -215,9 +215,9 @@ const struct text_node *dlc_list(const struct text_node *map, const char *key)
 bool dlc_true(const struct text_node *map, const char *key)
 {
     const struct text_node *node = text_get(map, key);
-    return node && (node->kind == TEXT_BOOL ? node->boolean
-                                            : node->kind == TEXT_STR &&
-                                                  strcasecmp(node->str, "true") == 0);
+    return node &&
+           (node->kind == TEXT_BOOL ? node->boolean
+                                    : node->kind == TEXT_STR && strcasecmp(node->str, "true") == 0);
 }
 
 bool dlc_need(struct dlc_call *d, const char *key, const char **out)
@@ -330,8 +330,8 @@ void dlc_store(struct dlc_call *d, const struct ctl_object *object, bool create,
 {
     d->more = ready;
     call_keep(d->call);
-    ctl_objects_put(d->ctl,
-                    &(struct ctl_objects){
-                        .by = d->call->owner, .create = create, .at = object, .n = 1 },
-                    dlc_done_plain, d);
+    ctl_objects_put(
+        d->ctl,
+        &(struct ctl_objects){ .by = d->call->owner, .create = create, .at = object, .n = 1 },
+        dlc_done_plain, d);
 }

@@ -9,7 +9,7 @@
 
 #define KIND "dlc.codesource"
 
-static const char *const fields[] = { "DisplayName",  "CodeBranch", "CodeCommit",
+static const char *const fields[] = { "DisplayName",      "CodeBranch",  "CodeCommit",
                                       "CodeRepoUserName", "WorkspaceId", "Accessibility",
                                       "CloneType" };
 
@@ -62,8 +62,10 @@ static void put_code(struct dlc_call *d, struct text_node *out, const struct sou
     text_str(a, out, "Accessibility", access ? access : owner ? "PRIVATE" : "PUBLIC");
     text_str(a, out, "UserId", owner ? owner : "");
     text_str(a, out, "WorkspaceId", dlc_workspace(dlc_text(x->spec, "WorkspaceId")));
-    text_str(a, out, "GmtCreateTime", x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : "");
-    text_str(a, out, "GmtModifyTime", x->row ? facade_time_ms(a, dlc_when(x->row, "changed_ms")) : "");
+    text_str(a, out, "GmtCreateTime",
+             x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : "");
+    text_str(a, out, "GmtModifyTime",
+             x->row ? facade_time_ms(a, dlc_when(x->row, "changed_ms")) : "");
 }
 
 void dlc_code_get(struct dlc_call *d)

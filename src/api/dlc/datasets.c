@@ -14,12 +14,14 @@
 
 #define KIND "dlc.dataset"
 
-static const char *const fields[] = { "Name",        "Property",     "DataSourceType", "DataType",
-                                      "SourceType",  "SourceId",     "Options",        "Description",
-                                      "WorkspaceId", "ProviderType", "Accessibility",  "Labels" };
-static const char *const defaults[][2] = { { "DataType", "COMMON" },       { "SourceType", "USER" },
-                                           { "Accessibility", "PRIVATE" }, { "ProviderType", "Ecs" },
-                                           { "Property", "DIRECTORY" },    { "DataSourceType", "NAS" } };
+static const char *const fields[] = { "Name",         "Property",      "DataSourceType",
+                                      "DataType",     "SourceType",    "SourceId",
+                                      "Options",      "Description",   "WorkspaceId",
+                                      "ProviderType", "Accessibility", "Labels" };
+static const char *const defaults[][2] = {
+    { "DataType", "COMMON" },  { "SourceType", "USER" },    { "Accessibility", "PRIVATE" },
+    { "ProviderType", "Ecs" }, { "Property", "DIRECTORY" }, { "DataSourceType", "NAS" }
+};
 
 /* ---- which ---- */
 
@@ -97,7 +99,8 @@ static void put_data(struct dlc_call *d, struct text_node *out, const struct dat
     text_str(a, out, "UserId", owner ? owner : "");
     text_str(a, out, "OwnerId", owner ? owner : "");
     text_str(a, out, "MountAccess", dlc_true(x->entry, "read_only") ? "RO" : "RW");
-    text_str(a, out, "GmtCreateTime", x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : "");
+    text_str(a, out, "GmtCreateTime",
+             x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : "");
     text_str(a, out, "GmtModifiedTime",
              x->row ? facade_time_ms(a, dlc_when(x->row, "changed_ms")) : "");
 }
@@ -131,7 +134,8 @@ static bool wanted(struct dlc_call *d, const struct text_node *out)
     const struct text_node *labels = text_get(out, "Labels");
     for (const struct text_node *l = labels->first; l; l = l->next) {
         const char *key = dlc_text(l, "Key"), *value = dlc_text(l, "Value");
-        labelled = labelled || (key && dlc_within(label, key)) || (value && dlc_within(label, value));
+        labelled =
+            labelled || (key && dlc_within(label, key)) || (value && dlc_within(label, value));
     }
     /* What the server's user declared belongs to every workspace. */
     bool here = !space || strcmp(dlc_text(out, "WorkspaceId"), space) == 0 ||
@@ -200,7 +204,8 @@ static bool good_name(struct dlc_call *d, const char *name)
                         ((*c | 32) >= 'a' && (*c | 32) <= 'z'));
     if (!good)
         dlc_fail(d, 400, "InvalidParameter",
-                 "Name is \"%.60s\"; letters, digits, _ and -, one of the first two in front", name);
+                 "Name is \"%.60s\"; letters, digits, _ and -, one of the first two in front",
+                 name);
     return good;
 }
 
@@ -238,9 +243,9 @@ void dlc_data_create(struct dlc_call *d)
 {
     const char *name, *property, *type, *path;
     struct writing w = { .id = dlc_new_id(d->arena, "d-", 18), .ready = dlc_map(d) };
-    if (!dlc_need(d, "Name", &name) || !good_name(d, name) ||
-        !dlc_need(d, "Property", &property) || !dlc_need(d, "DataSourceType", &type) ||
-        !dlc_need(d, "Uri", &w.uri) || !mount_path(d, dlc_text(d->body, "Options"), &path))
+    if (!dlc_need(d, "Name", &name) || !good_name(d, name) || !dlc_need(d, "Property", &property) ||
+        !dlc_need(d, "DataSourceType", &type) || !dlc_need(d, "Uri", &w.uri) ||
+        !mount_path(d, dlc_text(d->body, "Options"), &path))
         return;
     if (strcmp(property, "FILE") != 0 && strcmp(property, "DIRECTORY") != 0) {
         dlc_fail(d, 400, "InvalidParameter", "Property is \"%.40s\", not FILE or DIRECTORY",
@@ -327,17 +332,15 @@ static void delete_next(void *arg, const struct ctl_answer *answer)
         one = one->next;
     d->round++;
     if (one) {
-        const char *id =
-            arena_printf(d->arena, "%s:%s", d->param[0], dlc_text(one, "VersionName"));
+        const char *id = arena_printf(d->arena, "%s:%s", d->param[0], dlc_text(one, "VersionName"));
         ctl_undeclare(d->ctl, d->call->owner, ENTRY_DATASET, id, delete_next, d);
         return;
     }
     struct ctl_object *gone = ARENA_NEW(d->arena, struct ctl_object);
     *gone = (struct ctl_object){ KIND, "", d->param[0], NULL };
-    dlc_change(d, &(struct dlc_change){ .kind = ENTRY_DATASET,
-                                        .name = d->param[0],
-                                        .objects = gone,
-                                        .n_objects = 1 });
+    dlc_change(d,
+               &(struct dlc_change){
+                   .kind = ENTRY_DATASET, .name = d->param[0], .objects = gone, .n_objects = 1 });
 }
 
 void dlc_data_delete(struct dlc_call *d)
@@ -408,8 +411,8 @@ void dlc_data_label_remove(struct dlc_call *d)
 /* ---- versions: v1 is the data set itself ---- */
 
 static const char *const version_fields[] = {
-    "Property",   "DataSourceType", "SourceType", "SourceId", "Options",
-    "Uri",        "Description",    "Labels",     "DataCount", "DataSize",
+    "Property", "DataSourceType", "SourceType", "SourceId",  "Options",
+    "Uri",      "Description",    "Labels",     "DataCount", "DataSize",
 };
 
 static void put_version(struct dlc_call *d, struct text_node *out, const struct data *x,
@@ -420,8 +423,7 @@ static void put_version(struct dlc_call *d, struct text_node *out, const struct 
     text_str(d->arena, out, "DatasetId", x->id);
     put_data(d, first, x);
     for (size_t i = 0; i < ARRAY_LEN(version_fields); i++)
-        dlc_copy(d->arena, out,
-                 version && text_get(version, version_fields[i]) ? version : first,
+        dlc_copy(d->arena, out, version && text_get(version, version_fields[i]) ? version : first,
                  version_fields[i]);
     dlc_copy(d->arena, out, version ? version : first, "GmtCreateTime");
     dlc_copy(d->arena, out, version ? version : first, "GmtModifiedTime");
@@ -481,8 +483,8 @@ void dlc_version_list(struct dlc_call *d)
 }
 
 /* The document with its list of versions changed: one left out, one added. */
-static struct text_node *versions_with(struct dlc_call *d, const struct data *x, const char *without,
-                                       const struct text_node *added)
+static struct text_node *versions_with(struct dlc_call *d, const struct data *x,
+                                       const char *without, const struct text_node *added)
 {
     static const char *const keys[] = { "Versions" };
     struct text_node *over = text_map(d->arena, NULL, NULL);
@@ -559,9 +561,8 @@ void dlc_version_delete(struct dlc_call *d)
         return;
     }
     *object = (struct ctl_object){ KIND, "", x.id, versions_with(d, &x, d->param[1], NULL) };
-    dlc_change(d, &(struct dlc_change){
-                      .kind = ENTRY_DATASET,
-                      .name = arena_printf(d->arena, "%s:%s", x.id, d->param[1]),
-                      .objects = object,
-                      .n_objects = 1 });
+    dlc_change(d, &(struct dlc_change){ .kind = ENTRY_DATASET,
+                                        .name = arena_printf(d->arena, "%s:%s", x.id, d->param[1]),
+                                        .objects = object,
+                                        .n_objects = 1 });
 }

@@ -37,9 +37,8 @@ static void changed(void *arg, const struct ctl_answer *answer)
         return;
     }
     ctl_objects_put(d->ctl,
-                    &(struct ctl_objects){ .by = d->call->owner,
-                                           .at = change->objects,
-                                           .n = change->n_objects },
+                    &(struct ctl_objects){
+                        .by = d->call->owner, .at = change->objects, .n = change->n_objects },
                     dlc_done_plain, d);
 }
 

@@ -184,7 +184,8 @@ static bool find_op(struct dlc_call *d, const struct words *path)
     const struct dlc_op *ops = dlc_ops(&n);
     for (size_t i = 0; i < n; i++) {
         const char *param[DLC_PARAMS] = { NULL };
-        if (ops[i].service != service || !match(ops[i].path, path->at + from, path->n - from, param))
+        if (ops[i].service != service ||
+            !match(ops[i].path, path->at + from, path->n - from, param))
             continue;
         if (strcmp(ops[i].method, method) == 0 || !*ops[i].method) {
             d->op = &ops[i];
@@ -219,7 +220,8 @@ static bool read_body(struct dlc_call *d)
     const char *type = http_header(d->call->request, "Content-Type");
     d->body = dlc_map(d);
     if (len > BODY_MAX) {
-        dlc_fail(d, 413, "RequestTooLarge", "the body has %zu bytes, the most are %u", len, BODY_MAX);
+        dlc_fail(d, 413, "RequestTooLarge", "the body has %zu bytes, the most are %u", len,
+                 BODY_MAX);
         return false;
     }
     if (len == 0 && !(d->op->flags & DLC_BODY))
@@ -257,8 +259,8 @@ static void run(struct dlc_call *d)
                               : "this operation",
                  d->op->note);
     else if ((d->op->flags & DLC_WRITES) && d->call->who.role == ROLE_READER)
-        dlc_fail(d, 403, "Forbidden.RAM", "%s is a reader, and %s changes something", d->call->owner,
-                 d->op->name);
+        dlc_fail(d, 403, "Forbidden.RAM", "%s is a reader, and %s changes something",
+                 d->call->owner, d->op->name);
     else if (d->call->who.job && (d->op->flags & DLC_WRITES))
         dlc_fail(d, 403, "Forbidden.RAM", "this token only reads one job");
     else if (read_body(d))

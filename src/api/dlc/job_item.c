@@ -1,5 +1,5 @@
-/* A job in the words of the API, whoever submitted it: what it was asked for (its CreateJob body, or
- * the one that would make it), what became of it, and its tasks as pods.
+/* A job in the words of the API, whoever submitted it: what it was asked for (its CreateJob body,
+ * or the one that would make it), what became of it, and its tasks as pods.
  *
  * Inputs: the trees of ctl. Effects: none.
  *
@@ -54,11 +54,10 @@ const char *dlc_pod_id(struct arena *a, uint64_t job, const char *role, uint64_t
 const char *dlc_pod_uid(struct arena *a, uint64_t job, const char *pod, uint64_t attempt)
 {
     unsigned char h[crypto_hash_sha256_BYTES];
-    const char *text = arena_printf(a, "%llu %s %llu", (unsigned long long)job, pod,
-                                    (unsigned long long)attempt);
+    const char *text =
+        arena_printf(a, "%llu %s %llu", (unsigned long long)job, pod, (unsigned long long)attempt);
     crypto_hash_sha256(h, (const unsigned char *)text, strlen(text));
-    return arena_printf(a,
-                        "%02x%02x%02x%02x-%02x%02x-4%01x%02x-a%01x%02x-%02x%02x%02x%02x%02x%02x",
+    return arena_printf(a, "%02x%02x%02x%02x-%02x%02x-4%01x%02x-a%01x%02x-%02x%02x%02x%02x%02x%02x",
                         h[0], h[1], h[2], h[3], h[4], h[5], h[6] & 15, h[7], h[8] & 15, h[9], h[10],
                         h[11], h[12], h[13], h[14], h[15]);
 }
@@ -164,10 +163,10 @@ struct text_node *dlc_job_body(struct dlc_call *d, const struct text_node *tree,
 static void put_asked(struct arena *a, struct text_node *out, const struct text_node *body)
 {
     static const char *const same[] = {
-        "JobSpecs",     "UserCommand",  "DataSources",       "CodeSource",
-        "ThirdpartyLibs", "ThirdpartyLibDir", "Envs",        "Settings",
-        "ElasticSpec",  "CredentialConfig", "SuccessPolicy", "JobMaxRunningTimeMinutes",
-        "Options",      "CustomEnvs",   "TemplateId",        "TemplateVersion",
+        "JobSpecs",       "UserCommand",      "DataSources",   "CodeSource",
+        "ThirdpartyLibs", "ThirdpartyLibDir", "Envs",          "Settings",
+        "ElasticSpec",    "CredentialConfig", "SuccessPolicy", "JobMaxRunningTimeMinutes",
+        "Options",        "CustomEnvs",       "TemplateId",    "TemplateVersion",
     };
     static const char *const lists[] = { "JobSpecs", "DataSources", "ThirdpartyLibs" };
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
@@ -180,7 +179,8 @@ static void put_asked(struct arena *a, struct text_node *out, const struct text_
     const struct text_node *vpc = body ? text_get(body, "UserVpc") : NULL;
     struct text_node *copy = vpc && vpc->kind == TEXT_MAP ? text_map(a, out, "UserVpc") : NULL;
     for (const struct text_node *one = copy ? vpc->first : NULL; one; one = one->next)
-        text_copy(a, copy, strcmp(one->key, "ExtendedCIDRs") == 0 ? "ExtendedCidrs" : one->key, one);
+        text_copy(a, copy, strcmp(one->key, "ExtendedCIDRs") == 0 ? "ExtendedCidrs" : one->key,
+                  one);
 }
 
 /* Tags put on it later count before those it came with. */
@@ -337,7 +337,10 @@ static void put_notes(struct dlc_call *d, struct text_node *out, const struct te
     const char *about = dlc_text(dlc_spec(note), "Description");
     access = access ? access : body ? dlc_text(body, "Accessibility") : NULL;
     text_str(d->arena, out, "Accessibility", access ? access : "PRIVATE");
-    dlc_put(d->arena, out, "Description", about ? about : body ? dlc_text(body, "Description") : NULL);
+    dlc_put(d->arena, out, "Description",
+            about  ? about
+            : body ? dlc_text(body, "Description")
+                   : NULL);
 }
 
 struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id, bool details)

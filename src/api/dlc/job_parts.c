@@ -35,10 +35,12 @@ bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
         pod->index = (uint32_t)index;
         pod->task = t;
         const struct text_node *attempts = text_get(t, "attempts");
-        for (const struct text_node *one = attempts ? attempts->first : NULL; one; one = one->next) {
+        for (const struct text_node *one = attempts ? attempts->first : NULL; one;
+             one = one->next) {
             const struct text_node *n = text_get(one, "attempt");
             if (uid && n &&
-                strcasecmp(dlc_pod_uid(d->arena, pod->job, pod->id, (uint64_t)n->integer), uid) == 0)
+                strcasecmp(dlc_pod_uid(d->arena, pod->job, pod->id, (uint64_t)n->integer), uid) ==
+                    0)
                 pod->attempt = (uint32_t)n->integer;
         }
         if (!uid || pod->attempt)
@@ -153,8 +155,7 @@ static bool read_events(struct dlc_call *d, struct events_ask *ask)
 {
     ask->most = 2000;
     return dlc_query_u64(d, "MaxEventsNum", 1, 10000, &ask->most) &&
-           dlc_query_time(d, "StartTime", &ask->since) &&
-           dlc_query_time(d, "EndTime", &ask->until);
+           dlc_query_time(d, "StartTime", &ask->since) && dlc_query_time(d, "EndTime", &ask->until);
 }
 
 void dlc_job_events(struct dlc_call *d)
@@ -184,9 +185,9 @@ void dlc_pod_events(struct dlc_call *d)
 
 void dlc_job_metrics(struct dlc_call *d)
 {
-    static const char *const kinds[] = { "GpuCoreUsage",     "GpuMemoryUsage",    "CpuCoreUsage",
-                                         "MemoryUsage",      "NetworkInputRate",  "NetworkOutputRate",
-                                         "DiskReadRate",     "DiskWriteRate" };
+    static const char *const kinds[] = { "GpuCoreUsage", "GpuMemoryUsage",   "CpuCoreUsage",
+                                         "MemoryUsage",  "NetworkInputRate", "NetworkOutputRate",
+                                         "DiskReadRate", "DiskWriteRate" };
     const char *kind = dlc_query(d, "MetricType");
     uint64_t id, when;
     char text[DLC_JOB_ID_TEXT];
@@ -272,7 +273,10 @@ enum ecs_order { ECS_NAME, ECS_CPU, ECS_GPU, ECS_MEMORY };
 
 static uint64_t ecs_key(const struct ecs *e, enum ecs_order order)
 {
-    return order == ECS_CPU ? e->cpu : order == ECS_GPU ? e->gpu : order == ECS_MEMORY ? e->memory : 0;
+    return order == ECS_CPU      ? e->cpu
+           : order == ECS_GPU    ? e->gpu
+           : order == ECS_MEMORY ? e->memory
+                                 : 0;
 }
 
 /* Stable: the catalogue's order, by name, stays among equals. */

@@ -156,10 +156,10 @@ static void read_type(struct listing *l)
 {
     static const struct {
         const char *type, *framework;
-    } kinds[] = { { "TFJob", "tensorflow" },     { "PyTorchJob", "pytorch" },
-                  { "MPIJob", "mpi" },           { "XGBoostJob", "xgboost" },
-                  { "RayJob", "ray" },           { "OneFlowJob", "oneflow" },
-                  { "SlurmJob", "slurm" },       { "ElasticBatchJob", "elasticbatch" } };
+    } kinds[] = { { "TFJob", "tensorflow" }, { "PyTorchJob", "pytorch" },
+                  { "MPIJob", "mpi" },       { "XGBoostJob", "xgboost" },
+                  { "RayJob", "ray" },       { "OneFlowJob", "oneflow" },
+                  { "SlurmJob", "slurm" },   { "ElasticBatchJob", "elasticbatch" } };
     const char *type = dlc_query(l->d, "JobType");
     if (!type)
         return;
@@ -179,8 +179,12 @@ static void read_classes(struct listing *l)
     const char *access = dlc_query(l->d, "Accessibility");
     const char *payment = dlc_query(l->d, "PaymentType");
     if (oversold) {
-        bool force = strncmp(oversold, "Force", 5) == 0, accept = strncmp(oversold, "Accept", 6) == 0;
-        l->oversold[0] = (struct job_value){ "$.capacity", force ? "idle" : accept ? "any" : "",
+        bool force = strncmp(oversold, "Force", 5) == 0,
+             accept = strncmp(oversold, "Accept", 6) == 0;
+        l->oversold[0] = (struct job_value){ "$.capacity",
+                                             force    ? "idle"
+                                             : accept ? "any"
+                                                      : "",
                                              !force && !accept };
         l->q.values[1] = (struct job_any){ l->oversold, 1 };
     }
@@ -233,9 +237,9 @@ static bool read_order(struct listing *l)
     static const struct {
         const char *word;
         enum job_order order;
-    } orders[] = { { "GmtCreateTime", JOBS_BY_ID },   { "GmtSubmittedTime", JOBS_BY_ID },
-                   { "DisplayName", JOBS_BY_NAME },   { "Status", JOBS_BY_STATE },
-                   { "GmtFinishTime", JOBS_BY_END },  { "Priority", JOBS_BY_PRIORITY },
+    } orders[] = { { "GmtCreateTime", JOBS_BY_ID },  { "GmtSubmittedTime", JOBS_BY_ID },
+                   { "DisplayName", JOBS_BY_NAME },  { "Status", JOBS_BY_STATE },
+                   { "GmtFinishTime", JOBS_BY_END }, { "Priority", JOBS_BY_PRIORITY },
                    { "JobType", JOBS_BY_VALUE } };
     const char *by = dlc_query(l->d, "SortBy");
     l->q.order_path = "$.extra.dlc.JobType";
@@ -254,11 +258,11 @@ static bool read_order(struct listing *l)
 
 static bool no_unknown(struct dlc_call *d)
 {
-    static const char *const not[] = { "NumericRangeField", "TimeRangeField", "EnableAssignNode",
-                                       "ResourceIds",       "TemplateId" };
-    for (size_t i = 0; i < ARRAY_LEN(not); i++)
-        if (dlc_query(d, not[i])) {
-            dlc_fail(d, 400, "NotSupported", "jobs cannot be searched by %s here", not[i]);
+    static const char *const not [] = { "NumericRangeField", "TimeRangeField", "EnableAssignNode",
+                                        "ResourceIds", "TemplateId" };
+    for (size_t i = 0; i < ARRAY_LEN(not ); i++)
+        if (dlc_query(d, not [i])) {
+            dlc_fail(d, 400, "NotSupported", "jobs cannot be searched by %s here", not [i]);
             return false;
         }
     return true;
@@ -334,8 +338,7 @@ void dlc_update_job(struct dlc_call *d)
     char text[JOB_ID_TEXT];
     if (!dlc_job(d, d->param[0], &id))
         return;
-    const struct text_node *tree =
-        ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
+    const struct text_node *tree = ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
     const struct text_node *priority = text_get(d->body, "Priority");
     const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
     const char *access = dlc_text(d->body, "Accessibility");
@@ -346,8 +349,9 @@ void dlc_update_job(struct dlc_call *d)
         }
     if (priority && priority->kind != TEXT_NULL &&
         (priority->kind != TEXT_INT || !is || priority->integer != is->integer)) {
-        dlc_fail(d, 400, "NotSupported",
-                 "the priority of a job that exists cannot be changed: stop it and create it again");
+        dlc_fail(
+            d, 400, "NotSupported",
+            "the priority of a job that exists cannot be changed: stop it and create it again");
         return;
     }
     if (access && strcmp(access, "PUBLIC") != 0 && strcmp(access, "PRIVATE") != 0) {

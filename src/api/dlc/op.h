@@ -45,7 +45,7 @@ struct dlc_call {
 
 /* ---- answering: each ends the call, once the handler has returned. The first one counts. ---- */
 struct text_node *dlc_map(struct dlc_call *); /* a fresh answer */
-void dlc_send(struct dlc_call *);              /* what was kept; for who ran the handler */
+void dlc_send(struct dlc_call *);             /* what was kept; for who ran the handler */
 void dlc_ok(struct dlc_call *, struct text_node *);
 void dlc_fail(struct dlc_call *, unsigned status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -79,7 +79,8 @@ bool dlc_in_list(const char *comma_list, const char *word);
 const char *dlc_new_id(struct arena *, const char *prefix, size_t len);
 
 /* ---- building ---- */
-void dlc_put(struct arena *, struct text_node *map, const char *key, const char *value); /* if any */
+void dlc_put(struct arena *, struct text_node *map, const char *key,
+             const char *value); /* if any */
 void dlc_copy(struct arena *, struct text_node *map, const struct text_node *from, const char *key);
 const char *dlc_workspace(const char *project); /* "" is "default" */
 bool dlc_is_admin(const struct dlc_call *);
@@ -130,21 +131,26 @@ bool dlc_pod(struct dlc_call *, struct dlc_pod *); /* of param 0 and 1; else ans
 
 /* ---- handlers ---- */
 #define DLC_HANDLERS(X)                                                                            \
-    X(create_job) X(list_jobs) X(get_job) X(update_job) X(stop_job) X(delete_job)                  \
-    X(job_events) X(pod_events) X(pod_logs) X(job_metrics) X(cms_metrics) X(sanity_result)         \
-    X(sanity_results) X(ecs_specs) X(get_token) X(board_create) X(board_list) X(board_get)         \
-    X(board_update) X(board_delete) X(board_start) X(board_stop) X(board_shared)                   \
-    X(template_create) X(template_list) X(template_get) X(template_update) X(template_default)     \
-    X(template_delete) X(tags_put) X(tags_remove)    \
-    X(space_list) X(space_get) X(space_create) X(space_update) X(space_delete) X(space_default)    \
-    X(space_set_default) X(member_list) X(member_get) X(member_create) X(member_delete)            \
-    X(role_add) X(role_remove) X(user_list) X(permission_list) X(permission_get) X(quota_list)     \
-    X(resource_list) X(product_list) X(image_list) X(image_get) X(image_add) X(image_remove)       \
-    X(image_publish) X(image_labels_all) X(image_label_add) X(image_label_remove)                  \
-    X(data_create) X(data_list) X(data_get) X(data_update) X(data_delete) X(data_publish)          \
-    X(data_label_add) X(data_label_remove) X(version_create) X(version_list) X(version_get)        \
-    X(version_update) X(version_delete) X(code_create) X(code_list) X(code_get) X(code_update)     \
-    X(code_delete) X(code_publish)
+    X(create_job)                                                                                  \
+    X(list_jobs) X(get_job) X(update_job) X(stop_job) X(delete_job) X(job_events) X(pod_events) X( \
+        pod_logs) X(job_metrics) X(cms_metrics) X(sanity_result) X(sanity_results) X(ecs_specs)    \
+        X(get_token) X(board_create) X(board_list) X(board_get) X(board_update) X(board_delete) X( \
+            board_start) X(board_stop) X(board_shared) X(template_create) X(template_list)         \
+            X(template_get) X(template_update) X(template_default) X(template_delete) X(tags_put)  \
+                X(tags_remove) X(space_list) X(space_get) X(space_create) X(space_update)          \
+                    X(space_delete) X(space_default) X(space_set_default) X(member_list)           \
+                        X(member_get) X(member_create) X(member_delete) X(role_add) X(role_remove) \
+                            X(user_list) X(permission_list) X(permission_get) X(quota_list) X(     \
+                                resource_list) X(product_list) X(image_list) X(image_get)          \
+                                X(image_add) X(image_remove) X(image_publish) X(image_labels_all)  \
+                                    X(image_label_add) X(image_label_remove) X(data_create)        \
+                                        X(data_list) X(data_get) X(data_update) X(data_delete)     \
+                                            X(data_publish) X(data_label_add) X(data_label_remove) \
+                                                X(version_create) X(version_list) X(version_get)   \
+                                                    X(version_update) X(version_delete)            \
+                                                        X(code_create) X(code_list) X(code_get)    \
+                                                            X(code_update) X(code_delete)          \
+                                                                X(code_publish)
 #define DLC_HANDLER(name) void dlc_##name(struct dlc_call *);
 DLC_HANDLERS(DLC_HANDLER)
 #undef DLC_HANDLER

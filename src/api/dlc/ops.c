@@ -1,5 +1,5 @@
-/* Every operation of both services: what runs it, or why nothing does. A new one is one row here and
- * one small function. doc/api-dlc.md has the same table for people; a test compares the two. */
+/* Every operation of both services: what runs it, or why nothing does. A new one is one row here
+ * and one small function. doc/api-dlc.md has the same table for people; a test compares the two. */
 #include "api/dlc/op.h"
 
 #include "base/mem.h"

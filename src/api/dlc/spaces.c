@@ -158,7 +158,10 @@ static void change_space(struct dlc_call *d, const char *name, struct text_node 
     text_str(d->arena, entry, "kind", "workspace");
     text_str(d->arena, entry, "name", name);
     dlc_copy(d->arena, entry, was, "queue");
-    dlc_put(d->arena, entry, "description", about ? about : was ? dlc_text(was, "description") : "");
+    dlc_put(d->arena, entry, "description",
+            about ? about
+            : was ? dlc_text(was, "description")
+                  : "");
     dlc_put(d->arena, spec, "DisplayName", shown ? shown : dlc_text(old, "DisplayName"));
     *object = (struct ctl_object){ KIND, "", name, spec };
     dlc_change(d, &(struct dlc_change){ .kind = ENTRY_WORKSPACE,
@@ -208,10 +211,9 @@ void dlc_space_delete(struct dlc_call *d)
     if (!space_of(d, d->param[0]))
         return;
     *gone = (struct ctl_object){ KIND, "", d->param[0], NULL };
-    dlc_change(d, &(struct dlc_change){ .kind = ENTRY_WORKSPACE,
-                                        .name = d->param[0],
-                                        .objects = gone,
-                                        .n_objects = 1 });
+    dlc_change(d,
+               &(struct dlc_change){
+                   .kind = ENTRY_WORKSPACE, .name = d->param[0], .objects = gone, .n_objects = 1 });
 }
 
 /* ---- members ---- */
@@ -256,8 +258,7 @@ static const struct text_node *known_user(struct dlc_call *d, const char *name)
 /* Those that the server knows; for who is no admin that is oneself. */
 static const struct text_node *users(struct dlc_call *d)
 {
-    struct text_node *list =
-        text_get(ctl_users_tree(d->ctl, d->arena, d->call->owner), "users");
+    struct text_node *list = text_get(ctl_users_tree(d->ctl, d->arena, d->call->owner), "users");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
         if (strcmp(dlc_text(one, "name"), d->call->owner) == 0)
             return list;
@@ -310,8 +311,7 @@ void dlc_member_get(struct dlc_call *d)
         dlc_missing(d, "MemberId");
         return;
     }
-    const struct text_node *user =
-        space_of(d, d->param[0]) ? user_of(d, d->param[0], id) : NULL;
+    const struct text_node *user = space_of(d, d->param[0]) ? user_of(d, d->param[0], id) : NULL;
     if (!user)
         return;
     put_member(d, out, user, d->param[0]);
@@ -475,8 +475,7 @@ void dlc_user_list(struct dlc_call *d)
 
 static void put_rules(struct dlc_call *d, struct text_node *out)
 {
-    struct text_node *rule =
-        text_map(d->arena, text_list(d->arena, out, "PermissionRules"), NULL);
+    struct text_node *rule = text_map(d->arena, text_list(d->arena, out, "PermissionRules"), NULL);
     bool any = d->call->who.role == ROLE_ADMIN;
     text_str(d->arena, rule, "Accessibility", any ? "ANY" : "PUBLIC");
     text_str(d->arena, rule, "EntityAccessType", any ? "ANY" : "CREATOR");
@@ -491,9 +490,9 @@ static bool permitted(const struct dlc_call *d, const char *code)
 void dlc_permission_list(struct dlc_call *d)
 {
     static const char *const codes[] = {
-        "PaiDLC:CreateJob",   "PaiDLC:GetJob",        "PaiDLC:ListJobs",     "PaiDLC:StopJob",
-        "PaiDLC:DeleteJob",   "PaiDataset:CreateDataset", "PaiDataset:ListDatasets",
-        "PaiImage:AddImage",  "PaiImage:ListImages",
+        "PaiDLC:CreateJob",        "PaiDLC:GetJob",     "PaiDLC:ListJobs",
+        "PaiDLC:StopJob",          "PaiDLC:DeleteJob",  "PaiDataset:CreateDataset",
+        "PaiDataset:ListDatasets", "PaiImage:AddImage", "PaiImage:ListImages",
     };
     if (!space_of(d, d->param[0]))
         return;
@@ -528,7 +527,8 @@ void dlc_permission_get(struct dlc_call *d)
 static struct text_node *put_quota(struct dlc_call *d, struct text_node *list,
                                    const struct text_node *queue)
 {
-    static const char *const sizes[][2] = { { "cpu", "CPU" }, { "memory", "Memory" },
+    static const char *const sizes[][2] = { { "cpu", "CPU" },
+                                            { "memory", "Memory" },
                                             { "gpu", "GPU" } };
     struct text_node *one = text_map(d->arena, list, NULL);
     const struct text_node *most = text_get(queue, "maximum");

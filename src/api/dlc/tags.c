@@ -53,7 +53,8 @@ static bool read_jobs(struct dlc_call *d, struct tagging *t)
          one = one->next)
         if (one->str)
             t->jobs[t->n_jobs++] = one->str;
-    for (size_t i = 0; !list && i <= JOBS_MAX && (id = counted(d, "ResourceId", i, "")); i++, given++)
+    for (size_t i = 0; !list && i <= JOBS_MAX && (id = counted(d, "ResourceId", i, ""));
+         i++, given++)
         if (t->n_jobs < JOBS_MAX)
             t->jobs[t->n_jobs++] = id;
     if (given == 0)
@@ -107,8 +108,7 @@ static bool read_tags(struct dlc_call *d, struct tagging *t)
 static void store_all(struct dlc_call *d, const struct ctl_object *at, size_t n)
 {
     call_keep(d->call);
-    ctl_objects_put(d->ctl,
-                    &(struct ctl_objects){ .by = d->call->owner, .at = at, .n = n },
+    ctl_objects_put(d->ctl, &(struct ctl_objects){ .by = d->call->owner, .at = at, .n = n },
                     dlc_done_plain, d);
 }
 

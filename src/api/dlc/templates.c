@@ -43,8 +43,7 @@ static const struct text_node *version_of(const struct text_node *spec, int64_t 
 static bool visible(const struct dlc_call *d, const struct text_node *object)
 {
     const char *space = dlc_text(dlc_spec(object), "WorkspaceId");
-    const struct text_node *user =
-        ctl_user_tree(d->ctl, d->arena, d->call->owner, d->call->owner);
+    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, d->call->owner);
     const struct text_node *projects = user ? text_get(user, "projects") : NULL;
     if (dlc_own(d, object) || !space || strcmp(space, "default") == 0)
         return true;
@@ -154,7 +153,8 @@ void dlc_template_list(struct dlc_call *d)
     const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, KIND, NULL);
     for (const struct text_node *one = all->first; one; one = one->next) {
         const struct text_node *spec = dlc_spec(one);
-        const char *its_space = dlc_text(spec, "WorkspaceId"), *its = dlc_text(spec, "TemplateName");
+        const char *its_space = dlc_text(spec, "WorkspaceId"),
+                   *its = dlc_text(spec, "TemplateName");
         if (!visible(d, one) || !its_space || strcmp(its_space, space) != 0 ||
             (name && !dlc_within(name, its)) || (id && strcmp(dlc_text(one, "name"), id) != 0) ||
             (user && strcmp(dlc_text(one, "owner"), user) != 0))

@@ -22,15 +22,31 @@
     "\"$MUSTER_PORT_WEB\""
 
 static const char *const kept[] = {
-    "WorkspaceId", "JobId",    "DataSourceId", "DataSourceType",        "Uri",
-    "Options",     "SummaryPath", "SummaryRelativePath", "DisplayName", "SourceType",
-    "SourceId",    "MaxRunningTimeMinutes", "Cpu", "Memory", "Priority", "QuotaId",
-    "Accessibility", "TensorboardDataSources", "TensorboardSpec",
+    "WorkspaceId",
+    "JobId",
+    "DataSourceId",
+    "DataSourceType",
+    "Uri",
+    "Options",
+    "SummaryPath",
+    "SummaryRelativePath",
+    "DisplayName",
+    "SourceType",
+    "SourceId",
+    "MaxRunningTimeMinutes",
+    "Cpu",
+    "Memory",
+    "Priority",
+    "QuotaId",
+    "Accessibility",
+    "TensorboardDataSources",
+    "TensorboardSpec",
 };
 
 /* ---- its job ---- */
 
-static const struct text_node *job_of(struct dlc_call *d, const struct text_node *spec, uint64_t *id)
+static const struct text_node *job_of(struct dlc_call *d, const struct text_node *spec,
+                                      uint64_t *id)
 {
     const char *text = dlc_text(spec, "Runs");
     if (!text || !job_id_parse(text, id))
@@ -149,9 +165,9 @@ void dlc_board_get(struct dlc_call *d)
 
 static bool listed(struct dlc_call *d, const struct text_node *board)
 {
-    static const char *const same[] = { "WorkspaceId", "SourceType", "SourceId",  "JobId",
-                                        "TensorboardId", "Status",   "UserId",    "Username",
-                                        "QuotaId",     "Accessibility" };
+    static const char *const same[] = { "WorkspaceId",   "SourceType",   "SourceId", "JobId",
+                                        "TensorboardId", "Status",       "UserId",   "Username",
+                                        "QuotaId",       "Accessibility" };
     const char *name = dlc_query(d, "DisplayName");
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
         const char *wanted = dlc_query(d, same[i]), *is = dlc_text(board, same[i]);

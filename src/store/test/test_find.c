@@ -56,12 +56,17 @@ static int set_up(void **state)
                           .ended_ms = 9,
                           .spec = "{\"labels\":{\"team\":\"a\\\"b\"},\"framework\":\"pytorch\"}" });
     put(f, 2 * DAY_MS, "beta",
-        (struct job_row){ .owner = "bob", .queue = "q1", .ended_ms = 3, .state = JOB_FAILED,
+        (struct job_row){ .owner = "bob",
+                          .queue = "q1",
+                          .ended_ms = 3,
+                          .state = JOB_FAILED,
                           .reason = "out of memory",
                           .spec = "{\"labels\":{\"team\":\"x\"},\"extra\":{\"dlc\":"
                                   "{\"JobType\":\"TFJob\"}}}" });
     put(f, 3 * DAY_MS, "alphabet",
-        (struct job_row){ .owner = "bob", .project = "vision", .state = JOB_RUNNING,
+        (struct job_row){ .owner = "bob",
+                          .project = "vision",
+                          .state = JOB_RUNNING,
                           .spec = "{\"roles\":{\"w\":{\"run\":\"python Train.py\"}}}" });
     put(f, 4 * DAY_MS, "100%_it's", (struct job_row){ .owner = "eve" });
     *state = f;
@@ -143,10 +148,9 @@ static void later_tags(void **state)
     struct fix *f = *state;
     char id[JOB_ID_TEXT];
     job_id_format(id, ID(1 * DAY_MS));
-    struct object_row tag = { .kind = "job.tag",
-                              .project = id,
-                              .name = "team",
-                              .spec = "{\"spec\":{\"value\":\"new\"}}" };
+    struct object_row tag = {
+        .kind = "job.tag", .project = id, .name = "team", .spec = "{\"spec\":{\"value\":\"new\"}}"
+    };
     assert_int_equal(store_put_object(f->store, &tag, &f->err), 0);
     struct pair was = { "team", "a\"b" }, is = { "team", "new" };
     assert_string_equal(FIND(.labels = { .at = &was, .n = 1 }), "");
