@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "store/db.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,12 +72,13 @@ static void states(struct search *s, uint32_t mask)
 
 static void window(struct search *s, const struct job_query *q)
 {
-    uint64_t most = (uint64_t)INT64_MAX >> ID_SHIFT;
-    if (q->since_ms)
-        buf_addf(&s->where, " AND id >= %llu",
-                 (unsigned long long)((q->since_ms < most ? q->since_ms : most) << ID_SHIFT));
-    if (q->until_ms && q->until_ms < most)
-        buf_addf(&s->where, " AND id < %llu", (unsigned long long)(q->until_ms << ID_SHIFT));
+    const uint64_t most = (uint64_t)INT64_MAX >> ID_SHIFT;
+    const uint64_t since = (q->since_ms < most ? q->since_ms : most) << ID_SHIFT;
+    const uint64_t until = (q->until_ms < most ? q->until_ms : most) << ID_SHIFT;
+    if (since)
+        buf_addf(&s->where, " AND id >= %" PRIu64, since);
+    if (until)
+        buf_addf(&s->where, " AND id < %" PRIu64, until);
 }
 
 static void ids(struct search *s, const struct words *words)

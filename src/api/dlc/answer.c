@@ -186,6 +186,11 @@ bool dlc_page(struct dlc_call *d, uint64_t size, struct facade_page *page)
     return true;
 }
 
+int64_t dlc_page_number(const struct facade_page *page)
+{
+    return page->limit ? (int64_t)(page->offset / page->limit + 1) : 1;
+}
+
 bool dlc_order(struct dlc_call *d, bool otherwise, bool *ascending)
 {
     const char *order = dlc_query(d, "Order");
@@ -251,12 +256,10 @@ bool dlc_in_list(const char *list, const char *word)
 const char *dlc_new_id(struct arena *a, const char *prefix, size_t len)
 {
     static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-    size_t used = strlen(prefix);
-    char *id = arena_alloc(a, used + len + 1);
-    memcpy(id, prefix, used);
+    char *id = arena_alloc(a, len + 1);
     for (size_t i = 0; i < len; i++)
-        id[used + i] = letters[randombytes_uniform(sizeof letters - 1)];
-    return id;
+        id[i] = letters[randombytes_uniform(sizeof letters - 1)];
+    return arena_printf(a, "%s%s", prefix, id);
 }
 
 /* ---- building ---- */

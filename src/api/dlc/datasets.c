@@ -6,9 +6,9 @@
 #include "api/dlc/op.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 #include "text/json.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -67,14 +67,12 @@ static const char *options_of(struct dlc_call *d, const struct data *x)
     return arena_printf(d->arena, "{\"mountPath\":\"%s\"}", path);
 }
 
-static int newest_version(const struct text_node *list)
+static uint64_t newest_version(const struct text_node *list)
 {
-    int newest = 1;
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        int n = 0;
-        if (sscanf(dlc_text(one, "VersionName"), "v%d", &n) == 1 && n > newest)
+    uint64_t newest = 1, n = 0;
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (scan_u64(dlc_text(one, "VersionName") + 1, 1, UINT32_MAX, &n) && n > newest)
             newest = n;
-    }
     return newest;
 }
 
@@ -114,7 +112,8 @@ void dlc_data_get(struct dlc_call *d)
     put_data(d, out, &x);
     struct text_node *latest = text_map(d->arena, out, "LatestVersion");
     text_str(d->arena, latest, "VersionName",
-             arena_printf(d->arena, "v%d", newest_version(text_get(x.spec, "Versions"))));
+             arena_printf(d->arena, "v%llu",
+                          (unsigned long long)newest_version(text_get(x.spec, "Versions"))));
     dlc_ok(d, out);
 }
 
@@ -477,7 +476,7 @@ void dlc_version_list(struct dlc_call *d)
         at++;
     }
     text_int(d->arena, out, "TotalCount", (int64_t)at);
-    text_int(d->arena, out, "PageNumber", (int64_t)(page.offset / page.limit + 1));
+    text_int(d->arena, out, "PageNumber", dlc_page_number(&page));
     text_int(d->arena, out, "PageSize", (int64_t)page.limit);
     dlc_ok(d, out);
 }
@@ -526,7 +525,8 @@ void dlc_version_create(struct dlc_call *d)
     struct text_node *version = text_map(d->arena, NULL, NULL);
     const char *now = facade_time_ms(d->arena, d->now_ms);
     text_str(d->arena, version, "VersionName",
-             arena_printf(d->arena, "v%d", newest_version(text_get(x.spec, "Versions")) + 1));
+             arena_printf(d->arena, "v%llu",
+                          (unsigned long long)newest_version(text_get(x.spec, "Versions")) + 1));
     for (size_t i = 0; i < ARRAY_LEN(version_fields); i++)
         dlc_copy(d->arena, version, d->body, version_fields[i]);
     text_str(d->arena, version, "GmtCreateTime", now);

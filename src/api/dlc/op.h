@@ -66,6 +66,7 @@ bool dlc_query_time(struct dlc_call *, const char *name, uint64_t *ms);
 /* "2020-11-08T16:00:00Z", with milliseconds too, or milliseconds since 1970. */
 bool dlc_scan_time(const char *text, uint64_t *ms);
 bool dlc_page(struct dlc_call *, uint64_t size, struct facade_page *);
+int64_t dlc_page_number(const struct facade_page *);                /* from 1 */
 bool dlc_order(struct dlc_call *, bool otherwise, bool *ascending); /* Order, any case */
 /* Of the body: text (numbers as written), NULL when absent, null or empty. */
 const char *dlc_text(const struct text_node *map, const char *key);
@@ -130,30 +131,83 @@ struct dlc_pod {
 bool dlc_pod(struct dlc_call *, struct dlc_pod *); /* of param 0 and 1; else answered */
 
 /* ---- handlers ---- */
-#define DLC_HANDLERS(X)                                                                            \
-    X(create_job)                                                                                  \
-    X(list_jobs) X(get_job) X(update_job) X(stop_job) X(delete_job) X(job_events) X(pod_events) X( \
-        pod_logs) X(job_metrics) X(cms_metrics) X(sanity_result) X(sanity_results) X(ecs_specs)    \
-        X(get_token) X(board_create) X(board_list) X(board_get) X(board_update) X(board_delete) X( \
-            board_start) X(board_stop) X(board_shared) X(template_create) X(template_list)         \
-            X(template_get) X(template_update) X(template_default) X(template_delete) X(tags_put)  \
-                X(tags_remove) X(space_list) X(space_get) X(space_create) X(space_update)          \
-                    X(space_delete) X(space_default) X(space_set_default) X(member_list)           \
-                        X(member_get) X(member_create) X(member_delete) X(role_add) X(role_remove) \
-                            X(user_list) X(permission_list) X(permission_get) X(quota_list) X(     \
-                                resource_list) X(product_list) X(image_list) X(image_get)          \
-                                X(image_add) X(image_remove) X(image_publish) X(image_labels_all)  \
-                                    X(image_label_add) X(image_label_remove) X(data_create)        \
-                                        X(data_list) X(data_get) X(data_update) X(data_delete)     \
-                                            X(data_publish) X(data_label_add) X(data_label_remove) \
-                                                X(version_create) X(version_list) X(version_get)   \
-                                                    X(version_update) X(version_delete)            \
-                                                        X(code_create) X(code_list) X(code_get)    \
-                                                            X(code_update) X(code_delete)          \
-                                                                X(code_publish)
-#define DLC_HANDLER(name) void dlc_##name(struct dlc_call *);
-DLC_HANDLERS(DLC_HANDLER)
-#undef DLC_HANDLER
+void dlc_create_job(struct dlc_call *);
+void dlc_list_jobs(struct dlc_call *);
+void dlc_get_job(struct dlc_call *);
+void dlc_update_job(struct dlc_call *);
+void dlc_stop_job(struct dlc_call *);
+void dlc_delete_job(struct dlc_call *);
+void dlc_job_events(struct dlc_call *);
+void dlc_pod_events(struct dlc_call *);
+void dlc_job_metrics(struct dlc_call *);
+void dlc_cms_metrics(struct dlc_call *);
+void dlc_sanity_result(struct dlc_call *);
+void dlc_sanity_results(struct dlc_call *);
+void dlc_ecs_specs(struct dlc_call *);
+void dlc_get_token(struct dlc_call *);
+void dlc_board_create(struct dlc_call *);
+void dlc_board_list(struct dlc_call *);
+void dlc_board_get(struct dlc_call *);
+void dlc_board_update(struct dlc_call *);
+void dlc_board_delete(struct dlc_call *);
+void dlc_board_stop(struct dlc_call *);
+void dlc_board_shared(struct dlc_call *);
+void dlc_template_create(struct dlc_call *);
+void dlc_template_list(struct dlc_call *);
+void dlc_template_get(struct dlc_call *);
+void dlc_template_update(struct dlc_call *);
+void dlc_template_default(struct dlc_call *);
+void dlc_template_delete(struct dlc_call *);
+void dlc_tags_put(struct dlc_call *);
+void dlc_tags_remove(struct dlc_call *);
+void dlc_space_list(struct dlc_call *);
+void dlc_space_get(struct dlc_call *);
+void dlc_space_create(struct dlc_call *);
+void dlc_space_update(struct dlc_call *);
+void dlc_space_delete(struct dlc_call *);
+void dlc_space_default(struct dlc_call *);
+void dlc_space_set_default(struct dlc_call *);
+void dlc_member_list(struct dlc_call *);
+void dlc_member_get(struct dlc_call *);
+void dlc_member_create(struct dlc_call *);
+void dlc_member_delete(struct dlc_call *);
+void dlc_role_add(struct dlc_call *);
+void dlc_role_remove(struct dlc_call *);
+void dlc_user_list(struct dlc_call *);
+void dlc_permission_list(struct dlc_call *);
+void dlc_permission_get(struct dlc_call *);
+void dlc_quota_list(struct dlc_call *);
+void dlc_product_list(struct dlc_call *);
+void dlc_image_list(struct dlc_call *);
+void dlc_image_get(struct dlc_call *);
+void dlc_image_add(struct dlc_call *);
+void dlc_image_remove(struct dlc_call *);
+void dlc_image_publish(struct dlc_call *);
+void dlc_image_labels_all(struct dlc_call *);
+void dlc_image_label_add(struct dlc_call *);
+void dlc_image_label_remove(struct dlc_call *);
+void dlc_data_create(struct dlc_call *);
+void dlc_data_list(struct dlc_call *);
+void dlc_data_get(struct dlc_call *);
+void dlc_data_update(struct dlc_call *);
+void dlc_data_delete(struct dlc_call *);
+void dlc_data_publish(struct dlc_call *);
+void dlc_data_label_add(struct dlc_call *);
+void dlc_data_label_remove(struct dlc_call *);
+void dlc_version_create(struct dlc_call *);
+void dlc_version_list(struct dlc_call *);
+void dlc_version_get(struct dlc_call *);
+void dlc_version_update(struct dlc_call *);
+void dlc_version_delete(struct dlc_call *);
+void dlc_code_create(struct dlc_call *);
+void dlc_code_list(struct dlc_call *);
+void dlc_code_get(struct dlc_call *);
+void dlc_code_update(struct dlc_call *);
+void dlc_code_delete(struct dlc_call *);
+void dlc_code_publish(struct dlc_call *);
+void dlc_pod_logs(struct dlc_call *);
+void dlc_board_start(struct dlc_call *);
+void dlc_resource_list(struct dlc_call *);
 
 /* template.c: a body made of the template it names; false: answered. *out is the body itself when
  * it names none. */

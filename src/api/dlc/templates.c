@@ -164,7 +164,7 @@ void dlc_template_list(struct dlc_call *d)
         at++;
     }
     text_int(d->arena, out, "TotalCount", (int64_t)at);
-    text_int(d->arena, out, "PageNumber", (int64_t)(page.offset / page.limit + 1));
+    text_int(d->arena, out, "PageNumber", dlc_page_number(&page));
     text_int(d->arena, out, "PageSize", (int64_t)page.limit);
     dlc_ok(d, out);
 }
