@@ -79,6 +79,7 @@ def session(server: Server, which: str, *args: str) -> list[Json]:
         capture_output=True,
         text=True,
         timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -187,6 +188,7 @@ def run_program(server: Server, text: str, folder: Path) -> str:
         capture_output=True,
         text=True,
         timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -8,16 +8,16 @@ int ctl_search(struct ctl *ctl, struct arena *arena, const struct identity *who,
 {
     struct job_query query = *asked;
     struct job_filter filter = { 0 };
-    struct job_row *rows;
-    size_t n = 0;
+    struct job_found rows;
     ctl_filter_for(ctl, arena, who, &filter);
     query.reader = filter.reader;
     query.projects = filter.projects;
     *found = (struct ctl_found){ 0 };
-    if (store_find_jobs(ctl->config.store, arena, &query, &rows, &n, &found->total, err))
+    if (store_find_jobs(ctl->config.store, arena, &query, &rows, err))
         return -1;
-    found->ids = ARENA_ARRAY(arena, n + 1, uint64_t);
-    for (size_t i = 0; i < n; i++)
-        found->ids[found->n++] = rows[i].id;
+    found->total = rows.total;
+    found->ids = ARENA_ARRAY(arena, rows.n + 1, uint64_t);
+    for (size_t i = 0; i < rows.n; i++)
+        found->ids[found->n++] = rows.rows[i].id;
     return 0;
 }

@@ -195,7 +195,7 @@ static int count(struct store *st, const struct search *s, uint64_t *total, stru
 }
 
 static int page(struct store *st, struct search *s, const struct job_query *q,
-                struct job_row **rows, size_t *n, struct err *err)
+                struct job_found *out, struct err *err)
 {
     if (q->order == JOBS_BY_VALUE)
         bind(s, q->order_path);
@@ -212,17 +212,17 @@ static int page(struct store *st, struct search *s, const struct job_query *q,
     while (stmt && (more = db_step(st, stmt, err)) == 1)
         found[count++] = db_get_u64(stmt, 0);
     sqlite3_finalize(stmt);
-    *rows = ARENA_ARRAY(s->arena, count + 1, struct job_row);
-    *n = 0;
+    out->rows = ARENA_ARRAY(s->arena, count + 1, struct job_row);
     for (size_t i = 0; more == 0 && i < count; i++)
-        if (store_get_job(st, s->arena, found[i], &(*rows)[*n], err) == 1)
-            ++*n;
+        if (store_get_job(st, s->arena, found[i], &out->rows[out->n], err) == 1)
+            out->n++;
     return more;
 }
 
 int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q,
-                    struct job_row **rows, size_t *n, uint64_t *total, struct err *err)
+                    struct job_found *out, struct err *err)
 {
+    *out = (struct job_found){ 0 };
     struct search s = { .arena = a,
                         .where = BUF_INIT(SQL_MAX),
                         .texts = ARENA_ARRAY(a, BIND_MAX, const char *) };
@@ -232,9 +232,9 @@ int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q
                                 base36, NULL, NULL) != SQLITE_OK)
         return db_fail(st, err, "preparing a search");
     compose(&s, q);
-    int rc = total ? count(st, &s, total, err) : 0;
+    int rc = count(st, &s, &out->total, err);
     if (rc == 0)
-        rc = page(st, &s, q, rows, n, err);
+        rc = page(st, &s, q, out, err);
     buf_fini(&s.where);
     return rc;
 }

@@ -42,8 +42,12 @@ struct job_query {
     bool ascending;
     uint64_t offset, limit;
 };
-/* Complete rows, spec and site too. total: how many there are on all pages; may be NULL. */
-int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_row **,
-                    size_t *n, uint64_t *total, struct err *);
+struct job_found {
+    struct job_row *rows; /* of the page, complete: spec and site too */
+    size_t n;
+    uint64_t total; /* on all pages */
+};
+int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_found *,
+                    struct err *);
 
 #endif

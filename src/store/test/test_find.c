@@ -86,15 +86,15 @@ static int tear_down(void **state)
 
 static const char *find(struct fix *f, struct job_query q)
 {
-    struct job_row *rows;
-    size_t n = 0;
+    struct job_found out;
     q.limit = q.limit ? q.limit : 100;
-    if (store_find_jobs(f->store, f->arena, &q, &rows, &n, &f->total, &f->err))
+    if (store_find_jobs(f->store, f->arena, &q, &out, &f->err))
         fail_msg("%s", f->err.what);
+    f->total = out.total;
     f->found[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < out.n; i++) {
         size_t used = strlen(f->found);
-        snprintf(f->found + used, sizeof f->found - used, "%s%s", i ? " " : "", rows[i].name);
+        snprintf(f->found + used, sizeof f->found - used, "%s%s", i ? " " : "", out.rows[i].name);
     }
     return f->found;
 }
@@ -188,12 +188,11 @@ static void too_much(void **state)
 {
     struct fix *f = *state;
     static const char *many[5000];
-    struct job_row *rows;
-    size_t n;
+    struct job_found out;
     for (size_t i = 0; i < ARRAY_LEN(many); i++)
         many[i] = "x";
     struct job_query q = { .in = { .at = many, .n = ARRAY_LEN(many) }, .limit = 1 };
-    assert_int_equal(store_find_jobs(f->store, f->arena, &q, &rows, &n, NULL, &f->err), -1);
+    assert_int_equal(store_find_jobs(f->store, f->arena, &q, &out, &f->err), -1);
     assert_int_equal(f->err.code, ERR_TOO_LARGE);
 }
 
