@@ -272,12 +272,14 @@ void read_jobs(struct reading *r)
         return;
     }
     for (const struct text_node *n = root->first; n; n = n->next) {
-        if (strcmp(n->key, "jobs") == 0 || strcmp(n->key, "failures") == 0)
+        if (strcmp(n->key, "jobs") == 0 || strcmp(n->key, "failures") == 0 ||
+            declarations_key(n->key))
             continue;
         struct problem *p =
             report_error(r->report, n->key_place, n->key, "unknown field \"%.60s\"", n->key);
-        report_hint(r->report, p, "jobs failures");
+        report_hint(r->report, p, "jobs failures " DECLARATIONS_KEYS);
     }
+    declarations_read(r->says, root, r->report);
     read_list(r, text_get(root, "jobs"), "jobs", read_job);
     read_list(r, text_get(root, "failures"), "failures", read_failure);
 }

@@ -9,57 +9,17 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "engine/sim/sim.h"
-#include "text/json.h"
+#include "sim/promises.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define BEGIN_MS   1000000000000ull /* of the clock: a fixed moment, so that job ids repeat */
+#define DAY_MS     86400000ull
 #define QUIET_MS   (7ull * 24 * 3600 * 1000) /* nothing happens for so long: nothing will */
 #define TOLD_APART 1024u                     /* inputs between two words of progress */
 #define DIRECTORY  "/nowhere"                /* no launch has one */
-
-/* ---- settings ---- */
-
-static const struct {
-    const char *name, *value, *doc;
-} policies[POLICY_N] = {
-#define POLICY_ROW(id, name_, value_, doc_) { .name = name_, .value = value_, .doc = doc_ },
-    SIM_POLICIES(POLICY_ROW)
-#undef POLICY_ROW
-};
-
-const char *sim_policy_name(enum sim_policy policy)
-{
-    return policies[policy].name;
-}
-
-const char *sim_policy_doc(enum sim_policy policy)
-{
-    return policies[policy].doc;
-}
-
-int sim_policy_set(struct sim_settings *settings, const char *text, struct err *err)
-{
-    const char *names[POLICY_N], *eq = strchr(text, '=');
-    size_t len = eq ? (size_t)(eq - text) : strlen(text);
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), text);
-    for (size_t i = 0; i < POLICY_N; i++) {
-        names[i] = policies[i].name;
-        if (strcmp(name, policies[i].name) != 0)
-            continue;
-        if (eq && scan_duration(eq + 1, &settings->policy[i]))
-            return 0;
-        err_set(err, ERR_INPUT, "--policy %.80s: %s is a time", text, name);
-        return err_hint(err, "%s=10s   (%s)", name, policies[i].doc);
-    }
-    const char *near = scan_nearest(name, names, POLICY_N);
-    err_set(err, ERR_INPUT, "--policy: there is no setting \"%s\"", name);
-    return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "start stop");
-}
 
 /* ---- the simulation ---- */
 
@@ -71,7 +31,6 @@ struct change { /* of a node */
 struct record { /* of an arrival */
     enum size_class size;
     bool waiting, begun, running;
-    uint64_t promised_ms;
 };
 struct simulation {
     struct simulation_config config;
@@ -83,6 +42,8 @@ struct simulation {
     struct record *records;     /* of arrivals */
     enum size_class *sizes;     /* of patterns */
     struct map *jobs;           /* ids to positions + 1 */
+    struct map *evicted;        /* jobs that give way: ids to rows of the score + 1 */
+    struct promises *promises;
     size_t next;                /* arrival */
     size_t submitting;          /* the one that is being told, + 1 */
     VEC(struct change) changes; /* by time */
@@ -118,22 +79,6 @@ static struct record *record_of(struct simulation *sim, uint64_t job)
     return at ? &sim->records[at - 1] : NULL;
 }
 
-/* A reservation says when a job will start at the latest; one that moves back breaks that. */
-static void promised(struct simulation *sim, struct record *record, const char *body)
-{
-    struct arena *arena = arena_create();
-    struct report report;
-    report_init(&report, arena);
-    const struct text_node *root = json_parse(arena, body, strlen(body), 0, &report);
-    const struct text_node *at = root ? text_get(root, "at_ms") : NULL;
-    if (at && at->kind == TEXT_INT && at->integer > 0) {
-        uint64_t ms = (uint64_t)at->integer;
-        sim->score.moved_promises += record->promised_ms && ms > record->promised_ms;
-        record->promised_ms = ms;
-    }
-    arena_destroy(arena);
-}
-
 static void set_waiting(struct simulation *sim, struct record *record, bool waiting)
 {
     sim->score.waiting += (uint64_t)waiting - (uint64_t)record->waiting;
@@ -150,6 +95,11 @@ static void on_job_event(struct simulation *sim, const struct event_row *row, en
 {
     if ((event == JOB_EV_SUBMITTED || event == JOB_EV_HELD) && sim->submitting)
         map_set(sim->jobs, row->job, (void *)(uintptr_t)sim->submitting);
+    if (event == JOB_EV_REQUEUED || event == JOB_EV_SUCCEED ||
+        event == JOB_EV_FAIL || event == JOB_EV_STOP) {
+        promises_gone(sim->promises, row->job);
+        map_remove(sim->evicted, row->job);
+    }
     struct record *record = record_of(sim, row->job);
     if (!record)
         return;
@@ -183,17 +133,55 @@ static void on_event(void *arg, const struct event_row *row)
     struct simulation *sim = arg;
     happens(sim);
     sim->score.rows++;
-    if (row->has_task)
-        return;
-    enum job_event event = job_event_parse(row->type);
-    if (event != JOB_EV_NONE) {
+    enum job_event event = row->has_task ? JOB_EV_NONE : job_event_parse(row->type);
+    if (event != JOB_EV_NONE)
         on_job_event(sim, row, event);
-    } else if (strcmp(row->type, "preempted") == 0) {
-        sim->score.preempted++;
-    } else if (strcmp(row->type, "reserved") == 0 && row->body) {
-        struct record *record = record_of(sim, row->job);
-        if (record)
-            promised(sim, record, row->body);
+}
+
+/* ---- what is planned ---- */
+
+static const struct job_spec *spec_of(const struct simulation *sim, uint64_t job)
+{
+    uintptr_t at = (uintptr_t)map_get(sim->jobs, job);
+    const struct workload *w = sim->config.workload;
+    return at ? w->patterns[w->arrivals[at - 1].pattern].spec : NULL;
+}
+
+static const char *queue_of(const struct job_spec *spec)
+{
+    return spec && spec->queue && *spec->queue ? spec->queue : "default";
+}
+
+static uint64_t lasts(const struct simulation *sim, const struct job_spec *spec)
+{
+    if (spec && spec->limits.run_time_ms.has)
+        return spec->limits.run_time_ms.value;
+    return sim->config.world.run_ms ? sim->config.world.run_ms : DAY_MS;
+}
+
+/* A whole job gives way. What it loses is counted when its attempts are over. */
+static void on_evict(struct simulation *sim, const struct plan_entry *entry)
+{
+    const char *from = queue_of(spec_of(sim, entry->job));
+    const char *to = entry->by ? queue_of(spec_of(sim, entry->by)) : "";
+    size_t at = score_evicted(&sim->score, from, to);
+    map_set(sim->evicted, entry->job, (void *)(uintptr_t)(at + 1));
+}
+
+static void on_planned(void *arg, const struct plan_entry *entry)
+{
+    struct simulation *sim = arg;
+    happens(sim);
+    switch (entry->kind) {
+    case PLAN_ADMIT:
+        promises_start(sim->promises, entry, lasts(sim, spec_of(sim, entry->job)));
+        break;
+    case PLAN_MORE: promises_more(sim->promises, entry); break;
+    case PLAN_RESERVE:
+        promises_reserve(sim->promises, entry, (uintptr_t)map_get(sim->jobs, entry->job));
+        break;
+    case PLAN_EVICT: on_evict(sim, entry); break;
+    case PLAN_WAIT: break;
     }
 }
 
@@ -254,9 +242,9 @@ static void on_over(void *arg, const struct engine_fact *fact, const struct sim_
     sim->score.ends++;
     if (!run->held)
         return;
-    if (started_ms)
-        score_ran(&sim->score, run->held, fact->at_ms - started_ms,
-                  fact->ending.by == BY_ITSELF && !fact->ending.lost);
+    if (started_ms && (fact->ending.by != BY_ITSELF || fact->ending.lost))
+        score_lost(&sim->score, run->held, fact->at_ms - started_ms,
+                   (uintptr_t)map_get(sim->evicted, fact->generation.job));
     books_give(sim->books, run->held);
 }
 
@@ -325,6 +313,7 @@ static void make_books(struct simulation *sim)
 
 static int make_core(struct simulation *sim, struct err *err)
 {
+    const struct world *world = &sim->config.world;
     struct sim_watch watch = { .run = on_run, .over = on_over, .arg = sim };
     sim->store = store_open_memory((struct store_tap){ .event = on_event, .arg = sim }, err);
     if (!sim->store)
@@ -335,7 +324,13 @@ static int make_core(struct simulation *sim, struct err *err)
                                  .dialects = sim->config.dialects,
                                  .runs_dir = DIRECTORY,
                                  .fs_uri = "file:" DIRECTORY,
-                                 .queues = &sim->config.workload->queues,
+                                 .queues = &world->queues,
+                                 .declared = world->declared,
+                                 .n_declared = world->n_declared,
+                                 .topology = &world->topology,
+                                 .prices = &world->prices,
+                                 .run_ms = world->run_ms,
+                                 .half_life_ms = world->half_life_ms,
                                  .nodes = sim->config.nodes,
                                  .n_nodes = sim->config.n_nodes,
                                  .now = now,
@@ -343,6 +338,8 @@ static int make_core(struct simulation *sim, struct err *err)
                                  .wake = wake,
                                  .wake_arg = sim };
     sim->ctl = ctl_create(&config, err);
+    if (sim->ctl)
+        ctl_set_watch(sim->ctl, (struct ctl_watch){ .planned = on_planned, .arg = sim });
     return sim->ctl ? ctl_recover(sim->ctl, err) : -1;
 }
 
@@ -352,6 +349,8 @@ struct simulation *simulation_create(const struct simulation_config *config, str
     sim->config = *config;
     sim->now = sim->active = BEGIN_MS;
     sim->jobs = map_create();
+    sim->evicted = map_create();
+    sim->promises = promises_create(sim->now);
     make_changes(sim);
     make_books(sim);
     score_init(&sim->score, sim->books, sim->now);
@@ -373,6 +372,8 @@ void simulation_destroy(struct simulation *sim)
     score_fini(&sim->score);
     books_destroy(sim->books);
     map_destroy(sim->jobs);
+    map_destroy(sim->evicted);
+    promises_destroy(sim->promises);
     vec_fini(&sim->changes);
     free(sim->records);
     free(sim->sizes);
@@ -428,6 +429,8 @@ static void change_nodes(struct simulation *sim)
         sim_node(sim->engine, change->node, change->up);
         sim_advance(sim->engine, sim->now); /* what ran there is over before the node is gone */
         books_set_up(sim->books, change->node, change->up);
+        if (!change->up)
+            promises_node_lost(sim->promises);
         sim->score.node_changes++;
     }
 }
@@ -445,6 +448,7 @@ static void moment(struct simulation *sim, uint64_t at_ms)
 {
     const struct workload *w = sim->config.workload;
     sim->now = at_ms > sim->now ? at_ms : sim->now;
+    promises_time(sim->promises, sim->now);
     sim_advance(sim->engine, sim->now);
     change_nodes(sim);
     while (sim->next < w->n_arrivals && BEGIN_MS + w->arrivals[sim->next].at_ms <= sim->now)
@@ -470,6 +474,11 @@ void simulation_run(struct simulation *sim)
 struct score *simulation_score(struct simulation *sim)
 {
     return &sim->score;
+}
+
+const struct promises *simulation_promises(const struct simulation *sim)
+{
+    return sim->promises;
 }
 
 uint64_t simulation_inputs(const struct simulation *sim)

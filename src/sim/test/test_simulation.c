@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-struct world {
+struct trial {
     struct arena *arena;
     struct node_spec nodes[4];
     struct workload workload;
@@ -28,7 +28,7 @@ struct world {
 static int setup(void **state)
 {
     static const char *const names[] = { "n1", "n2", "n3", "n4" };
-    struct world *w = mem_new(sizeof *w);
+    struct trial *w = mem_new(sizeof *w);
     w->arena = arena_create();
     for (int i = 0; i < 4; i++)
         w->nodes[i] = (struct node_spec){ .name = names[i],
@@ -48,28 +48,32 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     simulation_destroy(w->sim);
     arena_destroy(w->arena);
     free(w);
     return 0;
 }
 
-static void run(struct world *w, const char *text)
+static void run(struct trial *w, const char *text)
 {
     struct report report;
     struct err err;
     report_init(&report, w->arena);
+    w->workload.says = (struct declarations){ 0 };
     if (workload_read(plain_dialects(), text, strlen(text), &w->workload, &report))
         fail_msg("%s", report.at[0].what);
     simulation_destroy(w->sim);
+    if (world_make(w->arena, &w->workload.says, &w->workload.queues, &w->config.settings,
+                   &w->config.world, &err))
+        fail_msg("%s", err.what);
     w->sim = simulation_create(&w->config, &err);
     assert_non_null(w->sim);
     simulation_run(w->sim);
     w->result = result_make(w->arena, &w->config, w->sim);
 }
 
-static double number(const struct world *w, const char *path)
+static double number(const struct trial *w, const char *path)
 {
     double value = -1;
     if (!result_number(w->result, path, &value))
@@ -77,7 +81,7 @@ static double number(const struct world *w, const char *path)
     return value;
 }
 
-static const struct text_node *waits(const struct world *w, const char *size)
+static const struct text_node *waits(const struct trial *w, const char *size)
 {
     const struct text_node *n = text_get(w->result, "waits")->first;
     while (n && strcmp(text_get(n, "size")->str, size) != 0)
@@ -86,7 +90,7 @@ static const struct text_node *waits(const struct world *w, const char *size)
     return n;
 }
 
-static int64_t wait_of(const struct world *w, const char *size, const char *key)
+static int64_t wait_of(const struct trial *w, const char *size, const char *key)
 {
     return text_get(waits(w, size), key)->integer;
 }
@@ -95,7 +99,7 @@ static int64_t wait_of(const struct world *w, const char *size, const char *key)
  * at 0, 1 and 2 minutes. They wait 0, 9 and 18. */
 static void test_fifo(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     run(w, "jobs: [{runs: 10m, count: 3, every: 1m, resources: {gpu: 4}}]");
     assert_int_equal(wait_of(w, "2-8", "jobs"), 3);
     assert_int_equal(wait_of(w, "2-8", "p50_ms"), 9 * 60000);
@@ -110,7 +114,7 @@ static void test_fifo(void **state)
 
 static void test_half_used(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     run(w, "jobs:\n  - {runs: 10m, resources: {gpu: 2, cpu: 4}}\n"
            "  - {at: 10m, runs: 10m, exit: 1, resources: {gpu: 1}}\n");
     /* (2 * 10 + 1 * 10) of 4 * 20 */
@@ -123,33 +127,38 @@ static void test_half_used(void **state)
 
 static void test_start_takes_time(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     struct err err;
-    assert_int_equal(sim_policy_set(&w->config.settings, "start=30s", &err), 0);
+    assert_int_equal(sim_settings_add(w->arena, &w->config.settings, "start=30s", &err), 0);
     run(w, "jobs: [{runs: 10m, count: 2, resources: {gpu: 4}}]");
     assert_int_equal((int)number(w, "makespan_ms"), 21 * 60000);
 }
 
 static void test_policies(void **state)
 {
+    struct trial *w = *state;
     struct sim_settings settings = { 0 };
     struct err err;
-    (void)state;
-    assert_int_equal(sim_policy_set(&settings, "stop=1m", &err), 0);
+    assert_int_equal(sim_settings_add(w->arena, &settings, "stop=1m,vision.user={gpu: 8, cpu: 2}", &err), 0);
     assert_int_equal(settings.policy[POLICY_STOP], 60000);
-    assert_int_equal(sim_policy_set(&settings, "stop=soon", &err), -1);
+    assert_int_equal(settings.n_changes, 1);
+    assert_string_equal(settings.changes[0].queue, "vision");
+    assert_string_equal(settings.changes[0].value, "{gpu: 8, cpu: 2}");
+    assert_int_equal(sim_settings_add(w->arena, &settings, "half_life=never", &err), 0);
+    assert_int_equal(sim_settings_add(w->arena, &settings, "stop=soon", &err), -1);
     assert_non_null(strstr(err.hint, "stop=10s"));
-    assert_int_equal(sim_policy_set(&settings, "strat=1", &err), -1);
+    assert_int_equal(sim_settings_add(w->arena, &settings, "strat=1", &err), -1);
     assert_non_null(strstr(err.hint, "start"));
-    assert_int_equal(sim_policy_set(&settings, "", &err), -1);
-    for (int i = 0; i < POLICY_N; i++)
-        assert_true(*sim_policy_name((enum sim_policy)i) && *sim_policy_doc((enum sim_policy)i));
+    assert_int_equal(sim_settings_add(w->arena, &settings, "a.b.wait=1", &err), -1);
+    assert_non_null(strstr(err.hint, "a.b.weight"));
+    assert_int_equal(sim_settings_add(w->arena, &settings, "default_run=0", &err), -1);
+    assert_int_equal(sim_settings_add(w->arena, &settings, "strategy", &err), -1);
 }
 
 /* n1 is lost with a job of 10 minutes after 3: the job's task moves to n2 and begins anew there. */
 static void test_lost_node(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     w->config.n_nodes = 2;
     run(w, "jobs: [{runs: 10m, resources: {gpu: 4}}]\nfailures: [{node: n1, at: 3m, back: 5m}]");
     assert_int_equal((int)number(w, "jobs.succeeded"), 1);
@@ -165,7 +174,7 @@ static void test_lost_node(void **state)
 /* The only node comes back after the job has waited for it. */
 static void test_waits_for_a_node(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     run(w, "jobs: [{at: 2m, runs: 1m, resources: {gpu: 4}}]\n"
            "failures: [{node: n1, at: 1m, back: 1h}]");
     assert_int_equal(wait_of(w, "2-8", "max_ms"), 58 * 60000);
@@ -174,7 +183,7 @@ static void test_waits_for_a_node(void **state)
 
 static void test_never_starts(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     run(w, "jobs: [{at: 2m, runs: 1m, resources: {gpu: 4}}, {at: 2m, runs: 1m, "
            "resources: {gpu: 5}}]\nfailures: [{node: n1, at: 1m}]");
     assert_int_equal((int)number(w, "jobs.submitted"), 2);
@@ -186,7 +195,7 @@ static void test_never_starts(void **state)
 
 static void test_run_time_limit(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     run(w, "jobs:\n  - {runs: 1h, limits: {run_time: 10m}, resources: {gpu: 4}}\n"
            "  - {runs: 5m, resources: {gpu: 4}}\n");
     assert_int_equal((int)number(w, "jobs.failed"), 1);
@@ -197,7 +206,7 @@ static void test_run_time_limit(void **state)
 
 static void test_gang_and_after(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     w->config.n_nodes = 4;
     run(w, "jobs:\n  - {runs: 10m, replicas: 16, resources: {gpu: 1}}\n"
            "  - {at: 1m, runs: 10m, replicas: 70, resources: {cpu: 0.1}, after: [{job: 1}]}\n");
@@ -208,7 +217,7 @@ static void test_gang_and_after(void **state)
 
 static void test_drawn_failures(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     static const char text[] = "jobs: [{runs: 10m, count: 200, every: 1m, resources: {gpu: 1},"
                                " retry: {unknown: never}}]\nfailures: [{tasks: 0.1}]";
     AUTO_BUF struct buf first = BUF_INIT(1 << 20);
@@ -236,7 +245,7 @@ static void count_calls(void *arg, uint64_t inputs, size_t came)
 
 static void test_progress(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     unsigned calls = 0;
     w->config.progress = count_calls;
     w->config.progress_arg = &calls;
@@ -248,7 +257,7 @@ static void test_progress(void **state)
 
 static void test_reports(void **state)
 {
-    struct world *w = *state;
+    struct trial *w = *state;
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
     AUTO_BUF struct buf json = BUF_INIT(1 << 20);
     struct err err;
