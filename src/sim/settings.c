@@ -43,7 +43,7 @@ static int unknown(const char *name, struct err *err)
     const char *near = scan_nearest(wrong, names, n);
     err_set(err, ERR_INPUT, "--policy: there is no setting \"%.80s\"", name);
     if (near)
-        return err_hint(err, "\"%.40s%.*s%s\"?", "", dot ? (int)(dot - name) + 1 : 0, name, near);
+        return err_hint(err, "\"%.*s%s\"?", dot ? (int)(dot - name) + 1 : 0, name, near);
     return dot ? err_hint(err, "of a queue: " FIELDS_ALL)
                : err_hint(err, "start stop default_run half_life; of queues: " FIELDS_ALL);
 }

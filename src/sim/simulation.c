@@ -133,7 +133,6 @@ static void on_event(void *arg, const struct event_row *row)
     struct simulation *sim = arg;
     happens(sim);
     sim->score.rows++;
-    if (getenv("DBG")) fprintf(stderr, "%8.3f job %lu %s %s\n", (sim->now-BEGIN_MS)/1e3, (unsigned long)(uintptr_t)map_get(sim->jobs,row->job), row->has_task?"task":"", row->type);
     enum job_event event = row->has_task ? JOB_EV_NONE : job_event_parse(row->type);
     if (event != JOB_EV_NONE)
         on_job_event(sim, row, event);

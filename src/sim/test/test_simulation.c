@@ -149,7 +149,7 @@ static void test_policies(void **state)
     assert_non_null(strstr(err.hint, "stop=10s"));
     assert_int_equal(sim_settings_add(w->arena, &settings, "strat=1", &err), -1);
     assert_non_null(strstr(err.hint, "start"));
-    assert_int_equal(sim_settings_add(w->arena, &settings, "a.b.wait=1", &err), -1);
+    assert_int_equal(sim_settings_add(w->arena, &settings, "a.b.weigth=1", &err), -1);
     assert_non_null(strstr(err.hint, "a.b.weight"));
     assert_int_equal(sim_settings_add(w->arena, &settings, "default_run=0", &err), -1);
     assert_int_equal(sim_settings_add(w->arena, &settings, "strategy", &err), -1);
@@ -213,6 +213,114 @@ static void test_gang_and_after(void **state)
     assert_int_equal(wait_of(w, "9-64", "jobs"), 1);
     assert_int_equal(wait_of(w, ">64", "max_ms"), 9 * 60000);
     assert_int_equal((int)number(w, "inputs.starts"), 86);
+}
+
+static int64_t first_taking(const struct trial *w, const char *key)
+{
+    const struct text_node *list = text_get(w->result, "preempted");
+    assert_int_equal(list->count, 1);
+    return text_get(list->first, key)->integer;
+}
+
+/* A job of priority 7 takes the node from one of priority 3 after 5 minutes. The other one waits
+ * longer than its own limit says it may run, and then runs whole. */
+static void test_preempted(void **state)
+{
+    struct trial *w = *state;
+    run(w, "jobs:\n"
+           "  - {runs: 10m, priority: 3, preemptible: true, limits: {run_time: 15m}, replicas: 2,"
+           " resources: {gpu: 2}}\n"
+           "  - {at: 5m, runs: 1h, priority: 7, limits: {run_time: 2h}, resources: {gpu: 4}}\n");
+    assert_int_equal((int)number(w, "preemptions"), 1);
+    assert_int_equal(first_taking(w, "jobs"), 1);
+    assert_int_equal(first_taking(w, "lost_gpu_s"), 300 * 4);
+    assert_string_equal(text_get(text_get(w->result, "preempted")->first, "for")->str, "default");
+    assert_int_equal((int)number(w, "jobs.succeeded"), 2);
+    assert_int_equal((int)number(w, "makespan_ms"), 75 * 60000);
+    assert_int_equal((int)number(w, "bound_violations"), 0);
+}
+
+/* The second is promised minute 20, by the limit of the first, and starts at 10; the small third
+ * fits in beside the promise, the fourth does not and is promised the end of the second. */
+static void test_promise(void **state)
+{
+    struct trial *w = *state;
+    run(w, "jobs:\n"
+           "  - {runs: 10m, limits: {run_time: 20m}, resources: {gpu: 3}}\n"
+           "  - {at: 1m, runs: 10m, limits: {run_time: 20m}, resources: {gpu: 4}}\n"
+           "  - {at: 2m, runs: 5m, limits: {run_time: 5m}, resources: {gpu: 1}}\n"
+           "  - {at: 3m, runs: 5m, limits: {run_time: 1h}, resources: {gpu: 1}}\n");
+    assert_int_equal((int)number(w, "promises.made"), 2);
+    assert_int_equal((int)number(w, "promises.kept"), 2);
+    assert_int_equal((int)number(w, "promises.late"), 0);
+    assert_int_equal((int)number(w, "makespan_ms"), 25 * 60000);
+}
+
+/* It is asked to end at its limit and takes 5 seconds more: late, and no fault of anybody's. */
+static void test_overrun_is_no_violation(void **state)
+{
+    struct trial *w = *state;
+    struct err err;
+    assert_int_equal(sim_settings_add(w->arena, &w->config.settings, "stop=5s", &err), 0);
+    run(w, "jobs:\n"
+           "  - {runs: 1h, limits: {run_time: 10m}, resources: {gpu: 4}}\n"
+           "  - {at: 1m, runs: 10m, limits: {run_time: 20m}, resources: {gpu: 4}}\n");
+    assert_int_equal((int)number(w, "promises.made"), 1);
+    assert_int_equal((int)number(w, "promises.late_because.overrun"), 1);
+    assert_int_equal((int)number(w, "bound_violations"), 0);
+    assert_int_equal((int)number(w, "makespan_ms"), 20 * 60000 + 5000);
+}
+
+/* One queue has borrowed what the other is sure of, which takes it back; with reclaim switched off
+ * it waits. */
+static void test_queues(void **state)
+{
+    struct trial *w = *state;
+    struct err err;
+    static const char text[] =
+        "queues: [{name: sure, guaranteed: {gpu: 4}}, {name: rest}]\n"
+        "jobs:\n"
+        "  - {runs: 30m, queue: rest, count: 2, limits: {run_time: 1h}, resources: {gpu: 4}}\n"
+        "  - {at: 5m, runs: 10m, queue: sure, limits: {run_time: 1h}, resources: {gpu: 4}}\n";
+    w->config.n_nodes = 2;
+    run(w, text);
+    assert_int_equal((int)number(w, "preemptions"), 1);
+    assert_string_equal(text_get(text_get(w->result, "preempted")->first, "from")->str, "rest");
+    assert_int_equal((int)number(w, "makespan_ms"), 45 * 60000);
+    assert_int_equal(sim_settings_add(w->arena, &w->config.settings, "sure.reclaim=false", &err),
+                     0);
+    run(w, text);
+    assert_int_equal((int)number(w, "preemptions"), 0);
+    assert_int_equal((int)number(w, "makespan_ms"), 40 * 60000);
+    w->config.settings.n_changes = 0;
+    assert_int_equal(
+        sim_settings_add(w->arena, &w->config.settings, "rest.maximum={gpu: 4}", &err), 0);
+    run(w, text);
+    assert_int_equal(wait_of(w, "2-8", "max_ms"), 30 * 60000);
+}
+
+static void refused(struct trial *w, const char *policy, const char *said)
+{
+    const struct declarations none = { 0 };
+    const char *names[] = { "vision", "nlp" };
+    struct sim_settings settings = { 0 };
+    struct world world;
+    struct err err;
+    assert_int_equal(sim_settings_add(w->arena, &settings, policy, &err), 0);
+    if (world_make(w->arena, &none, &(struct words){ .at = names, .n = 2 }, &settings, &world,
+                   &err) == 0)
+        fail_msg("%s was taken", policy);
+    if (!strstr(err.what, said) && !strstr(err.hint, said))
+        fail_msg("%s; %s", err.what, err.hint);
+}
+
+static void test_settings_of_queues(void **state)
+{
+    struct trial *w = *state;
+    refused(w, "strategy=lifo", "fifo");
+    refused(w, "visoin.weight=2", "\"vision.weight\"?");
+    refused(w, "nlp.weight=0", "weight");
+    refused(w, "nlp.maximum={gpu: lots}", "gpu");
 }
 
 static void test_drawn_failures(void **state)
@@ -290,6 +398,8 @@ int main(void)
         T(test_fifo),           T(test_half_used),      T(test_start_takes_time), T(test_policies),
         T(test_lost_node),      T(test_never_starts),   T(test_waits_for_a_node), T(test_progress),
         T(test_run_time_limit), T(test_gang_and_after), T(test_drawn_failures),   T(test_reports),
+        T(test_preempted),      T(test_promise),        T(test_queues),
+        T(test_overrun_is_no_violation), T(test_settings_of_queues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
