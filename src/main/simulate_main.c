@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/out.h"
+#include "main/config.h"
 #include "main/nodes.h"
 #include "main/wire.h"
 #include "sim/nodes_openb.h"
@@ -52,6 +53,40 @@ static int say_problems(const struct run *run, const char *file, const char *tex
                    file);
 }
 
+/* A mark that some editors put before a text. */
+static void drop_mark(char *data, size_t *len)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t n = sizeof mark - 1;
+    if (*len < n || memcmp(data, mark, n) != 0)
+        return;
+    *len -= n;
+    memmove(data, data + n, *len + 1);
+}
+
+/* A server's settings file will do, and what is none of its settings is a slip. */
+static void read_settings(struct run *run, const struct text_node *root)
+{
+    const char *known[SETTING_N];
+    for (size_t i = 0; i < SETTING_N; i++)
+        known[i] = setting_key((enum setting)i);
+    for (const struct text_node *n = root->first; n; n = n->next) {
+        size_t i = 0;
+        while (i < SETTING_N && strcmp(known[i], n->key) != 0)
+            i++;
+        if (i < SETTING_N)
+            continue;
+        struct problem *p = report_error(&run->report, n->key_place, n->key,
+                                         "unknown setting \"%.60s\"", n->key);
+        const char *near = scan_nearest(n->key, known, SETTING_N);
+        if (near)
+            report_hint(&run->report, p, "\"%s\"?", near);
+        else
+            report_hint(&run->report, p, "nodes " DECLARATIONS_KEYS);
+    }
+    declarations_read(&run->workload.says, root, &run->report);
+}
+
 static int read_nodes(struct run *run, const char *text, size_t len, struct err *err)
 {
     if (nodes_openb_detect(text, len)) {
@@ -63,7 +98,7 @@ static int read_nodes(struct run *run, const char *text, size_t len, struct err 
     if (!report_ok(&run->report))
         return 0;
     if (root && root->kind == TEXT_MAP)
-        declarations_read(&run->workload.says, root, &run->report);
+        read_settings(run, root);
     if (list && list->kind == TEXT_STR)
         return nodes_parse(run->arena, list->str, "localhost", &run->nodes, err);
     if (list && list->kind == TEXT_LIST)
@@ -81,6 +116,7 @@ static int read_cluster(struct run *run, struct err *err)
     size_t len = 0;
     if (file_read(file, FILE_BYTES, &data, &len, err))
         return -1;
+    drop_mark(data, &len);
     report_init(&run->report, run->arena);
     if (read_nodes(run, data, len, err))
         return err_in(err, "%s", file);
@@ -122,8 +158,11 @@ static void check_queues(struct run *run)
         struct problem *p = report_error(&run->report, w->patterns[i].place, "queue",
                                          "there is no queue \"%.80s\"", queue);
         const char *near = scan_nearest(queue, world.queues.at, world.queues.n);
-        report_hint(&run->report, p, near ? "\"%.80s\"?" : "one that is declared: \"%.80s\", ...",
-                    near ? near : world.queues.at[0]);
+        if (near)
+            report_hint(&run->report, p, "\"%.80s\"?", near);
+        else
+            report_hint(&run->report, p, "one that is declared: \"%.80s\", ...",
+                        world.queues.at[0]);
     }
 }
 
@@ -134,6 +173,7 @@ static int read_workload(struct run *run, struct err *err)
     size_t len = 0;
     if (file_read(file, FILE_BYTES, &data, &len, err))
         return -1;
+    drop_mark(data, &len);
     report_init(&run->report, run->arena);
     workload_read(wire_dialects(), data, len, &run->workload, &run->report);
     check_outages(run);

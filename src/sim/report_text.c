@@ -77,6 +77,9 @@ static void put_jobs(const struct text_node *result, struct buf *out)
     buf_putc(out, '\n');
     if (*text_of(result, "first_refusal"))
         buf_addf(out, "refused        %s\n", text_of(result, "first_refusal"));
+    const struct text_node *warnings = text_get(result, "warnings");
+    for (const struct text_node *n = warnings ? warnings->first : NULL; n; n = n->next)
+        buf_addf(out, "warning        %s\n", n->str ? n->str : "");
 }
 
 static void put_preempted(const struct text_node *result, struct buf *out)

@@ -204,6 +204,9 @@ struct text_node *result_make(struct arena *a, const struct simulation_config *c
     put_jobs(a, root, t);
     if (refusal)
         text_str(a, root, "first_refusal", refusal->what);
+    const struct text_node *warnings = simulation_warnings(sim, a);
+    if (warnings && warnings->count)
+        text_copy(a, root, "warnings", warnings);
     put_waits(a, root, t);
     put_figures(a, root, t);
     put_takings(a, root, t);

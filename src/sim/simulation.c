@@ -28,8 +28,8 @@ struct change { /* of a node */
     const char *node;
     bool up;
 };
-struct record { /* of an arrival */
-    enum size_class size;
+struct record { /* of a job: of an arrival, or of a member of its array */
+    uint32_t arrival, member;
     bool waiting, begun, running;
 };
 struct simulation {
@@ -39,13 +39,15 @@ struct simulation {
     struct ctl *ctl;
     struct books *books;
     struct score score;
-    struct record *records;     /* of arrivals */
+    struct record *records;
+    size_t n_records;
     enum size_class *sizes;     /* of patterns */
     struct map *jobs;           /* ids to positions + 1 */
     struct map *evicted;        /* jobs that give way: ids to rows of the score + 1 */
     struct promises *promises;
     size_t next;                /* arrival */
     size_t submitting;          /* the one that is being told, + 1 */
+    uint32_t told_of;           /* so many jobs of it, the array itself too */
     VEC(struct change) changes; /* by time */
     size_t next_change;
     uint64_t now, wake, active; /* active: when something last happened */
@@ -73,7 +75,7 @@ static void happens(struct simulation *sim)
     sim->active = sim->now;
 }
 
-static struct record *record_of(struct simulation *sim, uint64_t job)
+static struct record *record_of(const struct simulation *sim, uint64_t job)
 {
     uintptr_t at = (uintptr_t)map_get(sim->jobs, job);
     return at ? &sim->records[at - 1] : NULL;
@@ -91,10 +93,34 @@ static void set_running(struct simulation *sim, struct record *record, bool runn
     record->running = running;
 }
 
+static uint32_t members(const struct simulation *sim, size_t arrival)
+{
+    const struct workload *w = sim->config.workload;
+    return w->patterns[w->arrivals[arrival].pattern].spec->array.count;
+}
+
+static uint32_t jobs_of(const struct simulation *sim, size_t arrival)
+{
+    uint32_t n = members(sim, arrival);
+    return n ? n : 1;
+}
+
+/* An array is told of before its members, and has no record: it is none of the jobs that run. */
+static void begin_record(struct simulation *sim, uint64_t job)
+{
+    size_t arrival = sim->submitting - 1;
+    uint32_t nth = sim->told_of++;
+    if (nth == 0 && members(sim, arrival))
+        return;
+    sim->records[sim->n_records++] =
+        (struct record){ .arrival = (uint32_t)arrival, .member = nth };
+    map_set(sim->jobs, job, (void *)(uintptr_t)sim->n_records);
+}
+
 static void on_job_event(struct simulation *sim, const struct event_row *row, enum job_event event)
 {
     if ((event == JOB_EV_SUBMITTED || event == JOB_EV_HELD) && sim->submitting)
-        map_set(sim->jobs, row->job, (void *)(uintptr_t)sim->submitting);
+        begin_record(sim, row->job);
     if (event == JOB_EV_REQUEUED || event == JOB_EV_SUCCEED ||
         event == JOB_EV_FAIL || event == JOB_EV_STOP) {
         promises_gone(sim->promises, row->job);
@@ -142,9 +168,9 @@ static void on_event(void *arg, const struct event_row *row)
 
 static const struct job_spec *spec_of(const struct simulation *sim, uint64_t job)
 {
-    uintptr_t at = (uintptr_t)map_get(sim->jobs, job);
+    const struct record *record = record_of(sim, job);
     const struct workload *w = sim->config.workload;
-    return at ? w->patterns[w->arrivals[at - 1].pattern].spec : NULL;
+    return record ? w->patterns[w->arrivals[record->arrival].pattern].spec : NULL;
 }
 
 static const char *queue_of(const struct job_spec *spec)
@@ -171,6 +197,7 @@ static void on_evict(struct simulation *sim, const struct plan_entry *entry)
 static void on_planned(void *arg, const struct plan_entry *entry)
 {
     struct simulation *sim = arg;
+    const struct record *record;
     happens(sim);
     switch (entry->kind) {
     case PLAN_ADMIT:
@@ -178,7 +205,8 @@ static void on_planned(void *arg, const struct plan_entry *entry)
         break;
     case PLAN_MORE: promises_more(sim->promises, entry); break;
     case PLAN_RESERVE:
-        promises_reserve(sim->promises, entry, (uintptr_t)map_get(sim->jobs, entry->job));
+        record = record_of(sim, entry->job);
+        promises_reserve(sim->promises, entry, record ? record->arrival + 1u : 0);
         break;
     case PLAN_EVICT: on_evict(sim, entry); break;
     case PLAN_WAIT: break;
@@ -195,10 +223,10 @@ static uint64_t mixed(uint64_t x)
 
 /* Drawn from what the attempt is, not from how many were drawn before: another policy meets the
  * same failures. */
-static void draw_failure(const struct simulation *sim, size_t arrival,
+static void draw_failure(const struct simulation *sim, const struct record *record,
                          const struct launch_task *task, struct sim_run *run)
 {
-    uint64_t x = mixed(sim->config.settings.seed ^ mixed(arrival));
+    uint64_t x = mixed(sim->config.settings.seed ^ mixed(record->arrival | (uint64_t)record->member << 32));
     x = mixed(x ^ mixed(((uint64_t)task->ref.role << 32) | task->ref.index));
     x = mixed(x ^ task->attempt);
     if (x % 1000000 >= sim->config.workload->fail_ppm)
@@ -211,7 +239,7 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
 {
     struct simulation *sim = arg;
     const struct sim_settings *settings = &sim->config.settings;
-    uintptr_t at = (uintptr_t)map_get(sim->jobs, launch->generation.job);
+    struct record *record = record_of(sim, launch->generation.job);
     struct sim_run run = { .start_ms = settings->policy[POLICY_START],
                            .stop_ms = settings->policy[POLICY_STOP] };
     const struct ask ask = { .cpu_milli = task->cpu_milli,
@@ -219,16 +247,15 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
                              .gpu_milli = task->gpu_milli };
     happens(sim);
     run.held = books_take(sim->books, launch->node, &ask, task->gpus, task->n_gpus);
-    if (!at)
+    if (!record)
         return run;
-    const struct arrival *arrival = &sim->config.workload->arrivals[at - 1];
-    struct record *record = &sim->records[at - 1];
+    const struct arrival *arrival = &sim->config.workload->arrivals[record->arrival];
     run.run_ms = arrival->run_ms;
     run.code = arrival->code;
     if (sim->config.workload->fail_ppm)
-        draw_failure(sim, at - 1, task, &run);
+        draw_failure(sim, record, task, &run);
     if (!record->begun)
-        score_wait(&sim->score, record->size, sim->now - (BEGIN_MS + arrival->at_ms));
+        score_wait(&sim->score, sim->sizes[arrival->pattern], sim->now - (BEGIN_MS + arrival->at_ms));
     record->begun = true;
     return run;
 }
@@ -253,7 +280,6 @@ static void on_answer(void *arg, const struct ctl_answer *answer)
     struct simulation *sim = arg;
     if (!answer->err)
         return;
-    sim->score.refused++;
     if (sim->refusal.jobs++ > 0)
         return;
     sim->refusal.what = sim->refused;
@@ -306,9 +332,10 @@ static void make_books(struct simulation *sim)
     }
     sim->books = books_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
     vec_fini(&asks);
-    sim->records = mem_new((w->n_arrivals ? w->n_arrivals : 1) * sizeof *sim->records);
+    size_t jobs = 1;
     for (size_t i = 0; i < w->n_arrivals; i++)
-        sim->records[i].size = sim->sizes[w->arrivals[i].pattern];
+        jobs += jobs_of(sim, i);
+    sim->records = mem_new(jobs * sizeof *sim->records);
 }
 
 static int make_core(struct simulation *sim, struct err *err)
@@ -415,7 +442,8 @@ static void submit(struct simulation *sim)
     };
     happens(sim);
     sim->submitting = ++sim->next;
-    sim->score.submitted++;
+    sim->told_of = 0;
+    sim->score.submitted += jobs_of(sim, sim->next - 1);
     ctl_submit(sim->ctl, &ask, on_answer, sim);
     sim->submitting = 0;
 }
@@ -468,12 +496,20 @@ void simulation_run(struct simulation *sim)
     uint64_t at;
     while ((at = due(sim)) != UINT64_MAX)
         moment(sim, at);
+    sim->score.refused = sim->score.submitted - sim->n_records;
     score_end(&sim->score);
 }
 
 struct score *simulation_score(struct simulation *sim)
 {
     return &sim->score;
+}
+
+const struct text_node *simulation_warnings(struct simulation *sim, struct arena *arena)
+{
+    struct err err;
+    const struct text_node *queues = ctl_queues_tree(sim->ctl, arena, NULL, &err);
+    return queues ? text_get(queues, "warnings") : NULL;
 }
 
 const struct promises *simulation_promises(const struct simulation *sim)

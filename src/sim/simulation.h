@@ -34,6 +34,8 @@ void simulation_destroy(struct simulation *); /* NULL-safe */
 /* To the end: nothing comes any more, nothing runs, and nothing that waits will ever start. */
 void simulation_run(struct simulation *);
 struct score *simulation_score(struct simulation *);
+/* What is odd about its queues, as `muster queues` says it: a list of texts in arena, or NULL. */
+const struct text_node *simulation_warnings(struct simulation *, struct arena *);
 /* What was promised, and what came of it. */
 const struct promises *simulation_promises(const struct simulation *);
 /* What the core was told: submissions, starts and ends of attempts, nodes lost and back. */

@@ -323,6 +323,20 @@ static void test_settings_of_queues(void **state)
     refused(w, "nlp.maximum={gpu: lots}", "gpu");
 }
 
+/* Ten members, two at a time on the node; and an array that no node can hold. */
+static void test_array(void **state)
+{
+    struct trial *w = *state;
+    run(w, "jobs:\n  - {runs: 10m, array: {count: 10}, resources: {gpu: 2}}\n"
+           "  - {runs: 10m, array: {count: 3}, resources: {gpu: 8}}\n");
+    assert_int_equal((int)number(w, "jobs.submitted"), 13);
+    assert_int_equal((int)number(w, "jobs.succeeded"), 10);
+    assert_int_equal((int)number(w, "jobs.refused"), 3);
+    assert_int_equal((int)number(w, "jobs.unfinished"), 0);
+    assert_int_equal((int)number(w, "makespan_ms"), 50 * 60000);
+    assert_int_equal(wait_of(w, "all", "max_ms"), 40 * 60000);
+}
+
 static void test_drawn_failures(void **state)
 {
     struct trial *w = *state;
@@ -399,7 +413,7 @@ int main(void)
         T(test_lost_node),      T(test_never_starts),   T(test_waits_for_a_node), T(test_progress),
         T(test_run_time_limit), T(test_gang_and_after), T(test_drawn_failures),   T(test_reports),
         T(test_preempted),      T(test_promise),        T(test_queues),
-        T(test_overrun_is_no_violation), T(test_settings_of_queues),
+        T(test_overrun_is_no_violation), T(test_settings_of_queues), T(test_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
