@@ -200,7 +200,7 @@ def test_what_is_written(case: Case) -> None:
     assert "15 events" in done.stderr
     html = Page()
     html.feed(page.read_text())
-    assert html.tags["svg"] == 2
+    assert html.tags["svg"] == 3
     assert html.tags["path"] == 5
     assert not html.outside
     assert "prefers-color-scheme:dark" in page.read_text()

@@ -293,7 +293,8 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
         if (job->tasks[flat].wants_place)
             event_task_row(ctl, job, flat);
     allocated_text(job, text, sizeof text);
-    event_job(ctl, job, JOB_EV_ALLOCATED, text, placement_body(ctl, job));
+    bool told = store_keeps_details(ctl->config.store);
+    event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
     say_moved_ports(ctl, job, entry);
     tell(ctl, entry);
 }
