@@ -68,15 +68,13 @@ static int run_simulate(struct cli *cli, const void *opts_, int argc, char **arg
     size_t operands = o->compare ? 2 : 0;
     if (cmd_operands(&cmd_simulate, argc, (int)operands, (int)operands, err) < 0)
         return -1;
-    if (o->compare && !o->cluster && !o->workload && !strchr(argv[0], '=') &&
-        !strchr(argv[1], '='))
+    if (o->compare && !o->cluster && !o->workload && !strchr(argv[0], '=') && !strchr(argv[1], '='))
         return cli->host->compare(argv[0], argv[1], err) < 0 ? -1 : EXIT_OK;
     if (o->compare && (o->json || o->html)) {
         err_set(err, ERR_INPUT, "--compare writes no file");
         return err_hint(err, "run it once for each policy: --policy %.60s --json FILE", argv[0]);
     }
-    if (need(o->cluster, "cluster", err) < 0 ||
-        need(o->workload, "workload", err) < 0)
+    if (need(o->cluster, "cluster", err) < 0 || need(o->workload, "workload", err) < 0)
         return -1;
     struct cli_simulation ask = { .cluster = o->cluster,
                                   .workload = o->workload,

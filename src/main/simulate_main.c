@@ -76,8 +76,8 @@ static void read_settings(struct run *run, const struct text_node *root)
             i++;
         if (i < SETTING_N)
             continue;
-        struct problem *p = report_error(&run->report, n->key_place, n->key,
-                                         "unknown setting \"%.60s\"", n->key);
+        struct problem *p =
+            report_error(&run->report, n->key_place, n->key, "unknown setting \"%.60s\"", n->key);
         const char *near = scan_nearest(n->key, known, SETTING_N);
         if (near)
             report_hint(&run->report, p, "\"%s\"?", near);
@@ -293,7 +293,8 @@ static int simulate_both(struct run *run, struct err *err)
     for (int i = 0; i < 2; i++)
         if (!(results[i] = result_of(run, &settings[i], err)))
             return -1;
-    buf_addf(&out, "A: %s\nB: %s\n\n", *ask->a ? ask->a : "as it is", *ask->b ? ask->b : "as it is");
+    buf_addf(&out, "A: %s\nB: %s\n\n", *ask->a ? ask->a : "as it is",
+             *ask->b ? ask->b : "as it is");
     report_compare(results[0], results[1], &out);
     return put("-", &out, err);
 }

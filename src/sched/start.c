@@ -183,7 +183,7 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
                                              .job = id,
                                              .tasks = seated.places,
                                              .n_tasks = seated.n_places,
-                                         .right = pass->right,
+                                             .right = pass->right,
                                              .idle = start_idle(pass, i) };
     return NULL;
 }

@@ -165,8 +165,8 @@ static void late(struct promises *p, struct one *one)
     unwatch(p, one);
     if (one->broken != BREAK_NONE || p->violations.n == VIOLATIONS_KEPT)
         return;
-    vec_push(&p->violations, ((struct violation){
-                                 .tag = one->tag, .made_ms = one->made_ms, .at_ms = one->at_ms }));
+    vec_push(&p->violations,
+             ((struct violation){ .tag = one->tag, .made_ms = one->made_ms, .at_ms = one->at_ms }));
     one->violation = (uint32_t)p->violations.n;
 }
 

@@ -32,9 +32,10 @@ static const char *scalar(const struct text_node *n)
 static void bad(struct reading *r, const struct text_node *n, const char *where,
                 const char *expected)
 {
-    struct problem *p = report_error(r->report, n->place, where, "%s%s%s is %s%.60s%s", where,
-                                     n->key ? "." : "", n->key ? n->key : "", n->str ? "\"" : text_kind_word(n->kind),
-                                     n->str ? n->str : "", n->str ? "\"" : "");
+    struct problem *p =
+        report_error(r->report, n->place, where, "%s%s%s is %s%.60s%s", where, n->key ? "." : "",
+                     n->key ? n->key : "", n->str ? "\"" : text_kind_word(n->kind),
+                     n->str ? n->str : "", n->str ? "\"" : "");
     report_hint(r->report, p, "%s", expected);
 }
 

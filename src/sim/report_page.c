@@ -113,11 +113,11 @@ struct ticks {
 static struct ticks ticks_of(double last)
 {
     static const struct ticks all[] = {
-        { 1e3, "s", 1e3 },         { 5e3, "s", 1e3 },        { 15e3, "s", 1e3 },
-        { 60e3, "min", 60e3 },     { 300e3, "min", 60e3 },   { 900e3, "min", 60e3 },
-        { 3600e3, "h", 3600e3 },   { 10800e3, "h", 3600e3 }, { 21600e3, "h", 3600e3 },
-        { 43200e3, "h", 3600e3 },  { 864e5, "d", 864e5 },    { 1728e5, "d", 864e5 },
-        { 6048e5, "d", 864e5 },    { 2592e6, "d", 864e5 },   { 864e7, "d", 864e5 },
+        { 1e3, "s", 1e3 },        { 5e3, "s", 1e3 },        { 15e3, "s", 1e3 },
+        { 60e3, "min", 60e3 },    { 300e3, "min", 60e3 },   { 900e3, "min", 60e3 },
+        { 3600e3, "h", 3600e3 },  { 10800e3, "h", 3600e3 }, { 21600e3, "h", 3600e3 },
+        { 43200e3, "h", 3600e3 }, { 864e5, "d", 864e5 },    { 1728e5, "d", 864e5 },
+        { 6048e5, "d", 864e5 },   { 2592e6, "d", 864e5 },   { 864e7, "d", 864e5 },
     };
     size_t i = 0;
     while (i + 1 < ARRAY_LEN(all) && last / all[i].ms > 8)
@@ -154,7 +154,8 @@ static void put_axes(struct buf *out, const struct chart *chart, double most, do
 static void put_chart(struct buf *out, const struct text_node *series, const struct chart *chart)
 {
     const struct text_node *at = text_get(series, "at_ms");
-    double last = at && at->last ? value(at->last) : 0, most = top_of(chart, highest(series, chart));
+    double last = at && at->last ? value(at->last) : 0,
+           most = top_of(chart, highest(series, chart));
     last = last > 0 ? last : 1;
     buf_addf(out, "<h2>%s</h2>\n<p>", chart->title);
     for (size_t i = 0; i < ARRAY_LEN(chart->lines) && chart->lines[i].key; i++)

@@ -111,8 +111,8 @@ void score_wait(struct score *t, enum size_class size, uint64_t ms)
 size_t score_evicted(struct score *t, const char *from, const char *to)
 {
     size_t at = 0;
-    while (at < t->takings.n && (strcmp(t->takings.at[at].from, from) != 0 ||
-                                 strcmp(t->takings.at[at].to, to) != 0))
+    while (at < t->takings.n &&
+           (strcmp(t->takings.at[at].from, from) != 0 || strcmp(t->takings.at[at].to, to) != 0))
         at++;
     if (at == t->takings.n)
         vec_push(&t->takings, ((struct taking){ .from = from, .to = to }));

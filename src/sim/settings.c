@@ -14,7 +14,7 @@ static const struct {
 #undef POLICY_ROW
 };
 
-static const char *const fields[] = { "strategy", "reclaim", "weight",  "guaranteed",
+static const char *const fields[] = { "strategy", "reclaim", "weight", "guaranteed",
                                       "maximum",  "user",    "cells" };
 #define FIELDS_ALL "strategy reclaim weight guaranteed maximum user cells"
 
@@ -72,11 +72,11 @@ static int add_change(struct arena *arena, struct sim_settings *settings, const 
     if (settings->n_changes == QUEUE_CHANGES_MAX)
         return err_set(err, ERR_TOO_LARGE, "--policy: more than %u fields of queues",
                        QUEUE_CHANGES_MAX);
-    settings->changes[settings->n_changes++] = (struct queue_change){
-        .queue = dot ? arena_strndup(arena, name, (size_t)(dot - name)) : NULL,
-        .field = field,
-        .value = value
-    };
+    settings->changes[settings->n_changes++] =
+        (struct queue_change){ .queue =
+                                   dot ? arena_strndup(arena, name, (size_t)(dot - name)) : NULL,
+                               .field = field,
+                               .value = value };
     return 0;
 }
 

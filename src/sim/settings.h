@@ -18,7 +18,7 @@ enum sim_policy { SIM_POLICIES(POLICY_ENUM) POLICY_N };
 #undef POLICY_ENUM
 const char *sim_policy_name(enum sim_policy);
 
-struct queue_change { /* a field of a declared queue, as if the file had it */
+struct queue_change {  /* a field of a declared queue, as if the file had it */
     const char *queue; /* NULL: of every queue */
     const char *field, *value;
 };

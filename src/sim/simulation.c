@@ -41,9 +41,9 @@ struct simulation {
     struct score score;
     struct record *records;
     size_t n_records;
-    enum size_class *sizes;     /* of patterns */
-    struct map *jobs;           /* ids to positions + 1 */
-    struct map *evicted;        /* jobs that give way: ids to rows of the score + 1 */
+    enum size_class *sizes; /* of patterns */
+    struct map *jobs;       /* ids to positions + 1 */
+    struct map *evicted;    /* jobs that give way: ids to rows of the score + 1 */
     struct promises *promises;
     size_t next;                /* arrival */
     size_t submitting;          /* the one that is being told, + 1 */
@@ -112,8 +112,7 @@ static void begin_record(struct simulation *sim, uint64_t job)
     uint32_t nth = sim->told_of++;
     if (nth == 0 && members(sim, arrival))
         return;
-    sim->records[sim->n_records++] =
-        (struct record){ .arrival = (uint32_t)arrival, .member = nth };
+    sim->records[sim->n_records++] = (struct record){ .arrival = (uint32_t)arrival, .member = nth };
     map_set(sim->jobs, job, (void *)(uintptr_t)sim->n_records);
 }
 
@@ -121,8 +120,8 @@ static void on_job_event(struct simulation *sim, const struct event_row *row, en
 {
     if ((event == JOB_EV_SUBMITTED || event == JOB_EV_HELD) && sim->submitting)
         begin_record(sim, row->job);
-    if (event == JOB_EV_REQUEUED || event == JOB_EV_SUCCEED ||
-        event == JOB_EV_FAIL || event == JOB_EV_STOP) {
+    if (event == JOB_EV_REQUEUED || event == JOB_EV_SUCCEED || event == JOB_EV_FAIL ||
+        event == JOB_EV_STOP) {
         promises_gone(sim->promises, row->job);
         map_remove(sim->evicted, row->job);
     }
@@ -226,7 +225,8 @@ static uint64_t mixed(uint64_t x)
 static void draw_failure(const struct simulation *sim, const struct record *record,
                          const struct launch_task *task, struct sim_run *run)
 {
-    uint64_t x = mixed(sim->config.settings.seed ^ mixed(record->arrival | (uint64_t)record->member << 32));
+    uint64_t x =
+        mixed(sim->config.settings.seed ^ mixed(record->arrival | (uint64_t)record->member << 32));
     x = mixed(x ^ mixed(((uint64_t)task->ref.role << 32) | task->ref.index));
     x = mixed(x ^ task->attempt);
     if (x % 1000000 >= sim->config.workload->fail_ppm)
@@ -255,7 +255,8 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
     if (sim->config.workload->fail_ppm)
         draw_failure(sim, record, task, &run);
     if (!record->begun)
-        score_wait(&sim->score, sim->sizes[arrival->pattern], sim->now - (BEGIN_MS + arrival->at_ms));
+        score_wait(&sim->score, sim->sizes[arrival->pattern],
+                   sim->now - (BEGIN_MS + arrival->at_ms));
     record->begun = true;
     return run;
 }

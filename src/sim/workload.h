@@ -40,8 +40,9 @@ struct workload {
     struct declarations says;
 };
 
-/* workload->says is added to: it has what the cluster's file declared. All of it lives in the report's arena. 0; or -1 with every problem (up to a bound) in report, and
- * nothing else to be used. Warnings say what was left out. */
+/* workload->says is added to: it has what the cluster's file declared. All of it lives in the
+ * report's arena. 0; or -1 with every problem (up to a bound) in report, and nothing else to be
+ * used. Warnings say what was left out. */
 int workload_read(const struct dialects *, const char *text, size_t len, struct workload *,
                   struct report *);
 

@@ -12,10 +12,9 @@
 
 static void wrong(struct report *report, const struct text_node *n, const char *expected)
 {
-    struct problem *p =
-        report_error(report, n->place, n->key, "%s is %s%.60s%s", n->key,
-                     n->str ? "\"" : text_kind_word(n->kind), n->str ? n->str : "",
-                     n->str ? "\"" : "");
+    struct problem *p = report_error(report, n->place, n->key, "%s is %s%.60s%s", n->key,
+                                     n->str ? "\"" : text_kind_word(n->kind), n->str ? n->str : "",
+                                     n->str ? "\"" : "");
     report_hint(report, p, "%s", expected);
 }
 
@@ -223,13 +222,12 @@ int world_make(struct arena *arena, const struct declarations *d, const struct w
 {
     struct report report;
     const struct text_node *queues = all_queues(arena, d, named, s);
-    *world = (struct world){ .topology = d->topology,
-                             .prices = d->prices,
-                             .run_ms = s->policy[POLICY_DEFAULT_RUN] ? s->policy[POLICY_DEFAULT_RUN]
-                                                                     : d->run_ms,
-                             .half_life_ms = s->policy[POLICY_HALF_LIFE]
-                                                 ? s->policy[POLICY_HALF_LIFE]
-                                                 : d->half_life_ms };
+    *world = (struct world){
+        .topology = d->topology,
+        .prices = d->prices,
+        .run_ms = s->policy[POLICY_DEFAULT_RUN] ? s->policy[POLICY_DEFAULT_RUN] : d->run_ms,
+        .half_life_ms = s->policy[POLICY_HALF_LIFE] ? s->policy[POLICY_HALF_LIFE] : d->half_life_ms
+    };
     for (size_t i = 0; i < s->n_changes; i++)
         if (s->changes[i].queue && !has(queues, s->changes[i].queue))
             return no_queue(queues, &s->changes[i], arena, err);

@@ -139,7 +139,8 @@ static void test_policies(void **state)
     struct trial *w = *state;
     struct sim_settings settings = { 0 };
     struct err err;
-    assert_int_equal(sim_settings_add(w->arena, &settings, "stop=1m,vision.user={gpu: 8, cpu: 2}", &err), 0);
+    assert_int_equal(
+        sim_settings_add(w->arena, &settings, "stop=1m,vision.user={gpu: 8, cpu: 2}", &err), 0);
     assert_int_equal(settings.policy[POLICY_STOP], 60000);
     assert_int_equal(settings.n_changes, 1);
     assert_string_equal(settings.changes[0].queue, "vision");
@@ -293,8 +294,8 @@ static void test_queues(void **state)
     assert_int_equal((int)number(w, "preemptions"), 0);
     assert_int_equal((int)number(w, "makespan_ms"), 40 * 60000);
     w->config.settings.n_changes = 0;
-    assert_int_equal(
-        sim_settings_add(w->arena, &w->config.settings, "rest.maximum={gpu: 4}", &err), 0);
+    assert_int_equal(sim_settings_add(w->arena, &w->config.settings, "rest.maximum={gpu: 4}", &err),
+                     0);
     run(w, text);
     assert_int_equal(wait_of(w, "2-8", "max_ms"), 30 * 60000);
 }
@@ -409,11 +410,24 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_fifo),           T(test_half_used),      T(test_start_takes_time), T(test_policies),
-        T(test_lost_node),      T(test_never_starts),   T(test_waits_for_a_node), T(test_progress),
-        T(test_run_time_limit), T(test_gang_and_after), T(test_drawn_failures),   T(test_reports),
-        T(test_preempted),      T(test_promise),        T(test_queues),
-        T(test_overrun_is_no_violation), T(test_settings_of_queues), T(test_array),
+        T(test_fifo),
+        T(test_half_used),
+        T(test_start_takes_time),
+        T(test_policies),
+        T(test_lost_node),
+        T(test_never_starts),
+        T(test_waits_for_a_node),
+        T(test_progress),
+        T(test_run_time_limit),
+        T(test_gang_and_after),
+        T(test_drawn_failures),
+        T(test_reports),
+        T(test_preempted),
+        T(test_promise),
+        T(test_queues),
+        T(test_overrun_is_no_violation),
+        T(test_settings_of_queues),
+        T(test_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
