@@ -100,8 +100,7 @@ static const char *const examples[] = {
     "with tasks that take 20 s to start; the result goes to a file",
     "muster simulate --compare a.json b.json",
     "two results beside each other",
-    "muster simulate --cluster nodes.yaml --workload jobs.yaml --compare strategy=fifo "
-    "strategy=backfill",
+    "muster simulate --cluster n.yaml --workload w.yaml --compare strategy=fifo strategy=backfill",
     "the same jobs under two policies",
     NULL,
 };

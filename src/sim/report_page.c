@@ -139,7 +139,8 @@ static void put_axes(struct buf *out, const struct chart *chart, double most, do
         buf_addf(out, chart->share ? "%.0f %%</text>\n" : "%.0f</text>\n",
                  chart->share ? level * 100 : level);
     }
-    for (double at = 0; at <= last; at += ticks.ms) {
+    for (int i = 0; i * ticks.ms <= last; i++) {
+        double at = i * ticks.ms;
         double x = LEFT + (WIDTH - LEFT - RIGHT) * at / last;
         buf_addf(out,
                  "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>"

@@ -35,7 +35,7 @@ static bool read_words(struct arena *arena, const struct text_node *node, struct
         }
         return true;
     }
-    for (const char *at = node->str; node->kind == TEXT_STR && *at;) {
+    for (const char *at = node->str; node->kind == TEXT_STR && at && *at;) {
         size_t n = strcspn(at, ",");
         if (n)
             words->at[words->n++] = arena_strndup(arena, at, n);
