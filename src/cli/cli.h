@@ -9,6 +9,7 @@ struct cli_simulation {
     const char *cluster, *workload; /* files */
     const char *const *policies;    /* "k=v" */
     size_t n_policies;
+    const char *a, *b; /* more of them, run one after the other and put side by side; NULL: not */
     uint64_t seed;
     const char *json, *html; /* files; "-": stdout; NULL: not wanted */
     bool quiet;              /* no table */

@@ -203,6 +203,8 @@ struct ctl_watch {
     void (*events)(void *arg, uint64_t last_seq);
     void (*log)(void *arg, uint64_t job, struct task_ref, uint32_t attempt, uint64_t end);
     void (*board)(void *arg); /* something was put on a board, or one was emptied */
+    /* What of a plan was carried out, in its order: all but WAIT. */
+    void (*planned)(void *arg, const struct plan_entry *);
     void *arg;
 };
 void ctl_set_watch(struct ctl *, struct ctl_watch); /* one watcher (api), NULL functions allowed */

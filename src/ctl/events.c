@@ -17,7 +17,7 @@ static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
                       struct text_node *body)
 {
     row->at_ms = core_now(ctl);
-    if (!body && !store_keeps_details(ctl->config.store)) { /* nobody reads the words */
+    if (!store_keeps_details(ctl->config.store)) { /* nobody reads the words */
         store_add_event(ctl->config.store, row, NULL);
         return;
     }
@@ -33,7 +33,8 @@ static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
 void event_job_row(struct ctl *ctl, struct live_job *job)
 {
     core_touch(ctl, job);
-    job->row.live = notes_of_job(ctl->scratch, &job->notes);
+    if (store_keeps_details(ctl->config.store)) /* else nothing is ever loaded again */
+        job->row.live = notes_of_job(ctl->scratch, &job->notes);
     store_update_job(ctl->config.store, &job->row, NULL);
     job->row.live = NULL;
 }

@@ -262,6 +262,12 @@ static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wai
     snprintf(line->text, sizeof line->text, "%s", text ? text : "");
 }
 
+static void tell(const struct ctl *ctl, const struct plan_entry *entry)
+{
+    if (ctl->watch.planned)
+        ctl->watch.planned(ctl->watch.arg, entry);
+}
+
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     char text[160];
@@ -287,8 +293,10 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
         if (job->tasks[flat].wants_place)
             event_task_row(ctl, job, flat);
     allocated_text(job, text, sizeof text);
-    event_job(ctl, job, JOB_EV_ALLOCATED, text, placement_body(ctl, job));
+    bool told = store_keeps_details(ctl->config.store);
+    event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
     say_moved_ports(ctl, job, entry);
+    tell(ctl, entry);
 }
 
 static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
@@ -296,6 +304,7 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
     if (take(ctl, job, entry)) {
         put_places(ctl, job, entry, job->launch_seq + 1);
         say_moved_ports(ctl, job, entry);
+        tell(ctl, entry);
     }
     if (entry->reason.why != WAIT_NONE)
         wait_on(ctl, job, &entry->reason);
@@ -337,12 +346,14 @@ static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry
         snprintf(text, sizeof text, "its bid is below the price of its nodes");
     }
     settle_evict(ctl, job, by ? by->row.number : 0, text);
+    tell(ctl, entry);
 }
 
 /* The first time that is promised stays; what is expected moves with what happens. */
 static void promise(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     job->expected_ms = entry->at_ms;
+    tell(ctl, entry);
     if (job->notes.promised_ms)
         return;
     job->notes.promised_ms = entry->at_ms;

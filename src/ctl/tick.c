@@ -16,7 +16,8 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
     char text[160], limit[FMT_MAX];
     const struct job_spec *spec = job->spec;
-    if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job))
+    if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job) ||
+        !job_state_holds(job->row.state)) /* one that waits again began before */
         return;
     if (job->row.started_ms + spec->limits.run_time_ms.value > now)
         return;

@@ -183,6 +183,7 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
                                              .job = id,
                                              .tasks = seated.places,
                                              .n_tasks = seated.n_places,
+                                             .right = pass->right,
                                              .idle = start_idle(pass, i) };
     return NULL;
 }
@@ -214,6 +215,7 @@ static void add_promise(struct pass *pass, const struct promise *promise)
                                              .job = promise->job,
                                              .at_ms = promise->at_ms,
                                              .by = promise->after_job,
+                                             .right = pass->right,
                                              .tasks = promise->places,
                                              .n_tasks = promise->n_places };
 }
