@@ -85,14 +85,20 @@ static struct text_node *rank_tree(struct explain *e)
 
 /* ---- why ---- */
 
+struct unfits explain_unfits(struct explain *e)
+{
+    const struct sched_more whole = { .spec = e->spec };
+    return sched_unfit(e->ctl->cluster, &whole, e->arena);
+}
+
 static struct text_node *unfit_tree(struct explain *e)
 {
     static const char *const kinds[] = {
         [UNFIT_RESOURCE] = "resource", [UNFIT_PORT] = "port",       [UNFIT_NODE] = "node",
         [UNFIT_APART] = "apart",       [UNFIT_DRAINED] = "drained", [UNFIT_DOWN] = "down"
     };
-    const struct sched_more whole = { .spec = e->spec };
-    const struct unfits u = sched_unfit(e->ctl->cluster, &whole, e->arena);
+    const struct unfits u = explain_unfits(e);
+    const struct convention *c = convention_of(e->ctl->config.dialects, e->spec);
     if (u.n == 0)
         return NULL;
     struct text_node *map = text_map(e->arena, NULL, NULL);
@@ -107,6 +113,8 @@ static struct text_node *unfit_tree(struct explain *e)
             text_str(e->arena, one, "resource", u.at[i].name);
         text_int(e->arena, one, "nodes", u.at[i].nodes);
     }
+    if (c->pods)
+        text_str(e->arena, map, "said", c->pods->unfit(e->arena, &u));
     return map;
 }
 
