@@ -248,6 +248,8 @@ static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_jo
         return;
     const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
     begin(&e, job);
+    if (e.as.queue < e.snapshot.n_queues) /* its own may be gone */
+        view->queue = e.snapshot.queues[e.as.queue].name;
     view->not_later_ms = job->notes.promised_ms;
     if (array) {
         view->reason =
