@@ -4,6 +4,7 @@ each is refused with its place, or its jobs go on; the server lives."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.sanitizer
 
 
 @pytest.fixture(scope="module")
-def small() -> Server:  # type: ignore[misc]
+def small() -> Iterator[Server]:
     server = Server(nodes="2x8cpu,16Gi,2gpu", state=scratch())
     yield server.start()
     assert not server.close()
