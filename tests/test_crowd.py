@@ -1,6 +1,6 @@
 """A crowded cluster for real: 200 jobs of three queues on 16 nodes, with gangs, arrays, jobs after
-jobs, preemption and a node that is drained and comes back. Nothing is lost or done twice, everybody who
-waits is told why, and all end well."""
+jobs, preemption and a node that is drained and comes back. Nothing is lost or done twice, everybody
+who waits is told why, and all end well."""
 
 from __future__ import annotations
 

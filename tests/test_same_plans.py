@@ -65,7 +65,8 @@ def workload() -> str:
 def test_a_simulation(tmp_path: Path) -> None:
     (tmp_path / "nodes.yaml").write_text(CLUSTER)
     (tmp_path / "jobs.jsonl").write_text(workload())
-    words: list[str | Path] = ["--cluster", tmp_path / "nodes.yaml", "--workload", tmp_path / "jobs.jsonl"]
+    words: list[str | Path] = ["--cluster", tmp_path / "nodes.yaml"]
+    words += ["--workload", tmp_path / "jobs.jsonl"]
     one, other = (said(build, "muster", "simulate", *words, "--json", "-") for build in BUILDS)
     first, second = json.loads(one), json.loads(other)
     for result in (first, second):
