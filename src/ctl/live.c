@@ -212,8 +212,8 @@ void live_make_tasks(struct live_job *job)
     for (uint32_t role = 0; role < spec->n_roles; role++) {
         for (uint32_t i = 0; i < spec->roles[role].replicas; i++, flat++) {
             job->tasks[flat].state = TASK_WAITING;
-            job->tasks[flat].place.role = role;
-            job->tasks[flat].place.index = i;
+            job->tasks[flat].place =
+                (struct task_place){ .role = role, .index = i, .node = "", .address = "" };
         }
     }
 }

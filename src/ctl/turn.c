@@ -6,6 +6,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/packing.h"
 #include "ctl/snapshot.h"
 
 #include "base/file.h"
@@ -88,6 +89,7 @@ static void failed(struct ctl *ctl, const struct err *err)
     free(ids);
     arrays_undone(ctl);
     queues_undone(ctl);
+    packing_undone(ctl);
     if (ctl->nodes_touched)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
@@ -171,6 +173,7 @@ static bool commit(struct ctl *ctl)
 {
     struct err err = { 0 };
     queues_record(ctl);
+    packing_record(ctl);
     if (store_dirty(ctl->config.store)) {
         ctl->counters.commits++;
         if (store_commit(ctl->config.store, &err)) {
