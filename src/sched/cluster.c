@@ -146,6 +146,12 @@ bool cluster_shape(const struct cluster *c, const struct job_spec *job, uint32_t
     return true;
 }
 
+const struct kinds *cluster_kinds(const struct cluster *c)
+{
+    layout_settle(c->layout);
+    return c->layout->kinds;
+}
+
 int cluster_set_levels(struct cluster *c, const struct words *levels, struct err *err)
 {
     struct topology *t = topology_create(c->layout, levels);
