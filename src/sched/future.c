@@ -23,6 +23,7 @@
 #define MARKS_MAX          32u
 #define ENDS_PER_MARK      64u    /* at the least, and as many as a copy of the cluster costs */
 #define STEPS_PER_QUESTION 65536u /* of exhaustive search */
+#define PICTURES_MAX       8u
 
 struct stay { /* a job on its places */
     uint64_t job, from_ms, to_ms;
@@ -36,6 +37,12 @@ struct booking {
     struct stay stay;
     struct cluster *then; /* at the moment it begins, with it and all other promises */
     bool *hosts;          /* on which it holds something */
+};
+/* What a job may use that starts now: the same for all that run into the same promises. Kept until
+ * something starts, ends or is promised, as many jobs ask for it in one pass. */
+struct picture {
+    size_t end; /* of the window; it begins with the first promise after now */
+    struct cluster *room;
 };
 struct future {
     const struct cluster *given;
@@ -54,6 +61,8 @@ struct future {
     bool *promised;     /* the same per node */
     uint32_t *on_nodes; /* those nodes */
     uint32_t n_nodes;
+    struct picture pictures[PICTURES_MAX];
+    uint32_t n_pictures;
     struct future_work work;
 };
 
@@ -186,10 +195,17 @@ struct future *future_create(const struct cluster *cluster, uint64_t now_ms,
     return f;
 }
 
+static void forget_pictures(struct future *f)
+{
+    while (f->n_pictures)
+        cluster_destroy(f->pictures[--f->n_pictures].room);
+}
+
 void future_destroy(struct future *f)
 {
     if (!f)
         return;
+    forget_pictures(f);
     for (uint32_t i = 0; i < f->n_made; i++)
         cluster_destroy(f->marks[i].cluster);
     for (size_t i = 0; i < f->n_bookings; i++)
@@ -512,6 +528,45 @@ bool future_earliest(struct future *f, const struct future_ask *ask, struct prom
     return found;
 }
 
+/* The sweep of a job that starts now, with nothing but its room. The caller puts it back, unless it
+ * was used up. */
+static void take_picture(struct sweep *s, struct future *f, const struct future_ask *ask)
+{
+    *s = (struct sweep){ .f = f, .ask = ask, .at_ms = f->now_ms };
+    s->window = window_at(s, f->now_ms);
+    for (uint32_t i = 0; i < f->n_pictures; i++)
+        if (f->pictures[i].end == s->window.end) {
+            s->room = f->pictures[i].room;
+            f->pictures[i] = f->pictures[--f->n_pictures];
+            return;
+        }
+    sweep_begin(s, f, ask, NULL, f->now_ms);
+    s->window = window_at(s, f->now_ms); /* without promises nobody had to look */
+    if (s->state != s->room)
+        cluster_destroy(s->state);
+}
+
+static void keep_picture(const struct sweep *s)
+{
+    struct future *f = s->f;
+    if (f->n_pictures == PICTURES_MAX)
+        cluster_destroy(f->pictures[--f->n_pictures].room);
+    f->pictures[f->n_pictures++] = (struct picture){ .end = s->window.end, .room = s->room };
+}
+
+static bool holds_now(struct future *f, const struct future_ask *ask, struct promise *p)
+{
+    struct sweep s;
+    uint32_t steps = STEPS_PER_QUESTION;
+    take_picture(&s, f, ask);
+    bool holds = try_now(&s, &steps, p);
+    if (holds)
+        cluster_destroy(s.room);
+    else
+        keep_picture(&s);
+    return holds;
+}
+
 bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms, struct promise *p)
 {
     struct sweep s;
@@ -519,6 +574,8 @@ bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms
     if (at_ms < f->now_ms || at_ms == FUTURE_NEVER)
         return false;
     read_given(f);
+    if (at_ms == f->now_ms)
+        return holds_now(f, ask, p);
     sweep_begin(&s, f, ask, NULL, at_ms);
     bool holds = try_now(&s, &steps, p);
     sweep_end(&s);
@@ -583,6 +640,7 @@ bool future_reserve(struct future *f, const struct promise *p)
         f->bookings[at] = f->bookings[at - 1];
     f->bookings[at] = b;
     close_nodes(f, &b);
+    forget_pictures(f);
     return true;
 }
 
@@ -603,6 +661,7 @@ void future_forget(struct future *f, uint64_t job)
     struct booking gone = f->bookings[at];
     memmove(&f->bookings[at], &f->bookings[at + 1], (--f->n_bookings - at) * sizeof *f->bookings);
     cluster_destroy(gone.then);
+    forget_pictures(f);
     give_then(f, &gone.stay);
     for (uint32_t i = 0; i < f->n_nodes; i++) {
         f->promised[f->on_nodes[i]] = false;
@@ -659,6 +718,7 @@ bool future_allows(struct future *f, const struct future_release *starts, size_t
 bool future_admit(struct future *f, const struct future_release *start)
 {
     add_stay(f, ARENA_NEW(f->arena, struct stay), start);
+    forget_pictures(f);
     if (!f->opened)
         return true;
     struct stay *s = f->stays[f->n - 1];
@@ -679,6 +739,7 @@ bool future_admit(struct future *f, const struct future_release *start)
 void future_end(struct future *f, uint64_t job, uint64_t at_ms)
 {
     read_given(f);
+    forget_pictures(f);
     uint64_t at = yet_to_come(f, at_ms);
     for (size_t i = 0; i < f->n; i++) {
         struct stay *s = f->stays[i];
