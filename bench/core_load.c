@@ -7,6 +7,7 @@
  * prints {"jobs": ..., "started": ..., "seconds": ..., "cpu_seconds": ...}. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/scan.h"
 #include "sim_core.h"
 
@@ -60,5 +61,6 @@ int main(int argc, char **argv)
             return 2;
         }
     log_set_level(LOG_WARN);
+    mem_hold(64 << 20);
     return run(argv[1], n);
 }

@@ -161,6 +161,7 @@ int main(int argc, char **argv)
     l.nodes = (uint32_t)n[0], l.waiting = (uint32_t)n[1], l.shapes = (uint32_t)n[2];
     l.users = (uint32_t)n[3], l.queues = (uint32_t)n[4];
     log_set_level(LOG_WARN);
+    mem_hold(64 << 20);
     if (!sim_core_open(&l.core, argv[1], l.nodes, &watch, BEGAN_MS))
         return 1;
     double cpu = sim_core_cpu();

@@ -72,10 +72,11 @@ struct lender {
     struct vector least; /* no job there holds less of any amount */
     uint32_t priority;   /* the lowest of those that are preemptible; UINT32_MAX: there is none */
 };
-/* Youngest first; made when the first in the pass looks. */
+/* Made when the first in the pass looks. */
 struct running {
     struct offer *at;
     size_t n;
+    bool sorted;            /* youngest first */
     struct lender *lenders; /* per queue, and one for those of no queue */
     bool idle;              /* one runs on idle capacity */
 };
@@ -96,7 +97,7 @@ static void count_in(struct lender *l, const struct sched_running *r)
 }
 
 /* Without those that reach their limit before they would be gone. */
-static struct running *all_by_age(struct pass *pass)
+static struct running *all_that_runs(struct pass *pass)
 {
     const struct sched_snapshot *s = pass->snapshot;
     struct running *all = ARENA_NEW(pass->arena, struct running);
@@ -112,8 +113,6 @@ static struct running *all_by_age(struct pass *pass)
         if (!r->idle)
             count_in(lender_of(pass, all, r->queue), r);
     }
-    if (all->n)
-        qsort(all->at, all->n, sizeof *all->at, youngest_first);
     return all;
 }
 
@@ -135,7 +134,10 @@ static bool may_find(struct pass *pass, const struct claim *claim)
 /* Youngest first, so that of what a queue borrowed the latest is offered. */
 static void find_candidates(struct pass *pass, const struct claim *claim, struct offers *out)
 {
-    const struct running *all = pass->running;
+    struct running *all = pass->running;
+    if (!all->sorted && all->n)
+        qsort(all->at, all->n, sizeof *all->at, youngest_first);
+    all->sorted = true;
     out->at = ARENA_ARRAY(pass->arena, all->n, struct offer);
     out->candidates = ARENA_ARRAY(pass->arena, all->n, struct evict_candidate);
     for (size_t k = 0; k < all->n; k++) {
@@ -280,7 +282,7 @@ bool claim_room(struct pass *pass, size_t i, uint64_t id)
                                  .claimant = { .queue = job->queue,
                                                .demand = vector_of_job(job->spec) } };
     struct offers offers = { .n = 0 };
-    pass->running = pass->running ? pass->running : all_by_age(pass);
+    pass->running = pass->running ? pass->running : all_that_runs(pass);
     count_claimants(pass, true);
     if (may_find(pass, &claim))
         find_candidates(pass, &claim, &offers);

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "sched/gang.h"
+#include "sched/moments.h"
 #include "sched/nodes.h"
 #include "sched/tally.h"
 
@@ -73,9 +74,8 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 
 /* ---- who is there, by end ---- */
 
-static int by_end(const void *a, const void *b)
+static int by_end(const struct stay *x, const struct stay *y)
 {
-    const struct stay *x = *(struct stay *const *)a, *y = *(struct stay *const *)b;
     if (x->to_ms != y->to_ms)
         return x->to_ms < y->to_ms ? -1 : 1;
     return x->job != y->job ? (x->job < y->job ? -1 : 1) : 0;
@@ -96,6 +96,17 @@ static void add_stay(struct future *f, struct stay *s, const struct future_relea
     f->stays[f->n++] = s;
 }
 
+static void put_in_order(struct stay **stays, size_t n)
+{
+    struct moment *at = mem_new(2 * n * sizeof *at);
+    for (size_t i = 0; i < n; i++)
+        at[i] = (struct moment){ .at_ms = stays[i]->to_ms, .id = stays[i]->job, .what = stays[i] };
+    moments_sort(at, at + n, n);
+    for (size_t i = 0; i < n; i++)
+        stays[i] = at[i].what;
+    free(at);
+}
+
 /* What came since the last time is sorted by itself and merged in. */
 static void sort_stays(struct future *f)
 {
@@ -104,10 +115,10 @@ static void sort_stays(struct future *f)
         return;
     struct stay **new = mem_new(n_new * sizeof *new);
     memcpy(new, f->stays + old, n_new * sizeof *new);
-    qsort(new, n_new, sizeof *new, by_end);
+    put_in_order(new, n_new);
     while (n_new)
         f->stays[--to] =
-            old && by_end(&f->stays[old - 1], &new[n_new - 1]) > 0 ? f->stays[--old] : new[--n_new];
+            old && by_end(f->stays[old - 1], new[n_new - 1]) > 0 ? f->stays[--old] : new[--n_new];
     free(new);
     f->n_sorted = f->n;
 }
@@ -753,7 +764,7 @@ void future_end(struct future *f, uint64_t job, uint64_t at_ms)
                 give(f, f->bookings[k].then, s);
         s->to_ms = at;
     }
-    qsort(f->stays, f->n, sizeof *f->stays, by_end);
+    put_in_order(f->stays, f->n);
 }
 
 struct future_work future_work(const struct future *f)
