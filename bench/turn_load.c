@@ -99,6 +99,17 @@ static void fill(struct load *l)
     ctl_turn(l->core.ctl);
 }
 
+static double resident_mib(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%*u %lu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
 static void move_to(struct load *l, uint64_t ms)
 {
     l->core.now_ms = ms;
@@ -136,17 +147,6 @@ static void print(const char *name, double *at)
     printf("\"%s_p50\": %.2f, \"%s_p95\": %.2f, ", name, at[TURNS / 2], name, at[TURNS * 95 / 100]);
 }
 
-static double resident_mib(void)
-{
-    unsigned long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fscanf(f, "%*u %lu", &pages) != 1)
-        pages = 0;
-    if (f)
-        fclose(f);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
-}
-
 int main(int argc, char **argv)
 {
     struct load l = { .dice = 1 };
@@ -166,8 +166,8 @@ int main(int argc, char **argv)
         return 1;
     double cpu = sim_core_cpu();
     declare(&l);
-    fill(&l);
-    wait(&l);
+    fprintf(stderr,"nodes %.1f\n", resident_mib()); fill(&l); fprintf(stderr,"filled %.1f\n", resident_mib());
+    wait(&l);fprintf(stderr,"waiting %.1f\n", resident_mib());
     double filled = sim_core_cpu() - cpu;
     uint32_t before = l.runs;
     measure(&l, &figures);

@@ -199,6 +199,7 @@ static int simulate(struct run *run, struct err *err)
     config.nodes = run->nodes.at;
     config.n_nodes = run->nodes.n;
     log_set_level(LOG_ERROR); /* lost nodes are what was asked for */
+    mem_hold(64 << 20);
     struct simulation *sim = simulation_create(&config, err);
     if (!sim)
         return -1;

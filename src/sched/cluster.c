@@ -16,7 +16,7 @@
 
 static void *copy_of(const void *from, size_t n)
 {
-    void *to = mem_new(n ? n : 1);
+    void *to = mem_resize(NULL, n); /* not zeroed only to be written */
     if (n)
         memcpy(to, from, n);
     return to;
