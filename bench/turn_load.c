@@ -166,8 +166,8 @@ int main(int argc, char **argv)
         return 1;
     double cpu = sim_core_cpu();
     declare(&l);
-    fprintf(stderr,"nodes %.1f\n", resident_mib()); fill(&l); fprintf(stderr,"filled %.1f\n", resident_mib());
-    wait(&l);fprintf(stderr,"waiting %.1f\n", resident_mib());
+    fill(&l);
+    wait(&l);
     double filled = sim_core_cpu() - cpu;
     uint32_t before = l.runs;
     measure(&l, &figures);

@@ -444,9 +444,19 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
         ports_join(cluster_own_ports(to, node), from->ports[f->host]);
 }
 
+uint32_t place_node(const struct cluster *c, const struct task_place *p)
+{
+    if (!p->node)
+        return UINT32_MAX;
+    if (p->hint && p->hint <= c->layout->n &&
+        strcmp(cluster_form(c, p->hint - 1)->spec.name, p->node) == 0)
+        return p->hint - 1;
+    return cluster_find(c, p->node);
+}
+
 bool cluster_take(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
-    uint32_t node = p->node ? cluster_find(c, p->node) : UINT32_MAX;
+    uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= job->n_roles)
         return false;
     struct want w;
@@ -456,7 +466,7 @@ bool cluster_take(struct cluster *c, const struct job_spec *job, const struct ta
 
 void cluster_give(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
-    uint32_t node = cluster_find(c, p->node);
+    uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= job->n_roles)
         BUG("task %u/%u given back on node \"%s\"", p->role, p->index, p->node);
     struct want w;

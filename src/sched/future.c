@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define MARKS_MAX          32u
-#define ENDS_PER_MARK      64u    /* at the least, and as many as a copy of the cluster costs */
+#define PLACES_PER_MARK    64u    /* at the least, and as many as a copy of the cluster costs */
 #define STEPS_PER_QUESTION 65536u /* of exhaustive search */
 #define PICTURES_MAX       8u
 
@@ -167,7 +167,10 @@ static void read_given(struct future *f)
         f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
         f->promised = ARENA_ARRAY(f->arena, cluster_count(f->given), bool);
         f->on_nodes = ARENA_ARRAY(f->arena, cluster_count(f->given), uint32_t);
-        f->n_marks = 1 + (uint32_t)(f->n / (ENDS_PER_MARK + cluster_count(f->given) / 8));
+        size_t places = 0;
+        for (size_t i = 0; i < f->n; i++)
+            places += f->stays[i]->held.n;
+        f->n_marks = 1 + (uint32_t)(places / (PLACES_PER_MARK + cluster_count(f->given) / 8));
         f->n_marks = f->n_marks < MARKS_MAX ? f->n_marks : MARKS_MAX;
         f->marks[0] = (struct mark){ .at_ms = f->now_ms, .cluster = copy_of(f, f->given) };
         f->given = f->marks[0].cluster; /* the other may go */

@@ -225,7 +225,8 @@ static const struct moment *ends_of(struct holds *h)
     }
     for (size_t i = 0; i < h->n; i++)
         h->ends[i] = (struct moment){ .at_ms = h->runs[i].to_ms, .what = &h->runs[i] };
-    moments_sort(h->ends, h->ends + h->n, h->n);
+    if (h->n)
+        moments_sort(h->ends, h->ends + h->n, h->n);
     h->sorted = true;
     return h->ends;
 }
