@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define CLAIMS_MAX    8u     /* jobs of a pass for which others are ended */
+#define AHEAD         16u
 #define WORTH_WAITING 30000u /* ms: who starts that soon anyway ends nobody */
 
 struct claim { /* whose it is */
@@ -105,6 +106,10 @@ static struct running *all_that_runs(struct pass *pass)
     all->lenders = ARENA_ARRAY(pass->arena, s->n_queues + 1, struct lender);
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
+        if (i + AHEAD < s->n_running) /* specs lie anywhere: waiting for each is all that costs */
+            __builtin_prefetch(&s->running[i + AHEAD].held.spec->limits);
+        if (i + AHEAD < s->n_running)
+            __builtin_prefetch(&s->running[i + AHEAD].held.spec->priority);
         bool soon = r->ends_ms && r->ends_ms <= gone_by(pass, r);
         if (r->leaving || soon)
             continue;
