@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "sim_core.h"
 #include "ctl/core.h"
+#include "sim_core.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,8 @@ static void measure(struct load *l, struct figures *f)
 {
     const struct counters *counters = &l->core.ctl->counters;
     for (uint32_t i = 0; i < TURNS; i++) {
-        uint64_t end = BEGAN_MS + 1 + HOUR_MS + UINT64_C(1) * APART_MS * i, plans = counters->plan_us_sum;
+        uint64_t end = BEGAN_MS + 1 + HOUR_MS + UINT64_C(1) * APART_MS * i,
+                 plans = counters->plan_us_sum;
         move_to(l, end - 5000);
         ctl_tick(l->core.ctl);
         ctl_turn(l->core.ctl);
@@ -175,8 +176,8 @@ int main(int argc, char **argv)
     print("cpu_ms", figures.cpu);
     print("wall_ms", figures.wall);
     print("plan_ms", figures.plan);
-    printf("\"started\": %u, \"fill_cpu_s\": %.1f, \"memory_mib\": %.1f}\n", l.runs - before, filled,
-           resident_mib());
+    printf("\"started\": %u, \"fill_cpu_s\": %.1f, \"memory_mib\": %.1f}\n", l.runs - before,
+           filled, resident_mib());
     sim_core_close(&l.core);
     return 0;
 }

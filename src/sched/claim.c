@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define CLAIMS_MAX    8u     /* jobs of a pass for which others are ended */
+#define CLAIMS_MAX    8u /* jobs of a pass for which others are ended */
 #define AHEAD         16u
 #define WORTH_WAITING 30000u /* ms: who starts that soon anyway ends nobody */
 
@@ -283,9 +283,9 @@ bool claim_room(struct pass *pass, size_t i, uint64_t id)
     const struct sched_job *job = job_at(pass, i);
     if (start_idle(pass, i) || pass->evictions >= CLAIMS_MAX)
         return false;
-    const struct claim claim = { .job = job,
-                                 .claimant = { .queue = job->queue,
-                                               .demand = vector_of_job(job->spec) } };
+    const struct claim claim = {
+        .job = job, .claimant = { .queue = job->queue, .demand = vector_of_job(job->spec) }
+    };
     struct offers offers = { .n = 0 };
     pass->running = pass->running ? pass->running : all_that_runs(pass);
     count_claimants(pass, true);

@@ -52,7 +52,8 @@ static void make(struct game *g)
         g->jobs[i] = (struct quota_claim){ .queue = below(g, g->n), .demand = some(g, 20) };
 }
 
-static void look_at_queues(struct game *g, const struct quota *q, const struct quota_claim *claimant)
+static void look_at_queues(struct game *g, const struct quota *q,
+                           const struct quota_claim *claimant)
 {
     for (uint32_t at = 0; at < g->n; at++) {
         struct quota_claim least = { .queue = at };
