@@ -1,9 +1,11 @@
 #include "ctl/packing.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
+#include "sched/kinds.h"
 #include "sched/mix.h"
 #include "sched/potential.h"
 #include "text/json.h"
@@ -27,14 +29,11 @@ struct packing {
 /* Shapes name types of devices by position: what was learnt of other ones says nothing. */
 static const char *types_of(const struct ctl *ctl, struct arena *arena)
 {
-    const char *last = "", *all = "";
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
-        const char *type = cluster_node(ctl->cluster, i).spec->gpu_type;
-        if (type && strcmp(type, last) != 0)
-            all = arena_printf(arena, "%s%s,", all, type);
-        last = type ? type : last;
-    }
-    return all;
+    AUTO_BUF struct buf all = BUF_INIT(1 << 16);
+    const struct kinds *kinds = cluster_kinds(ctl->cluster);
+    for (uint32_t i = 0; i < kinds->n_types; i++)
+        buf_addf(&all, "%s,", kinds->types[i]);
+    return arena_strdup(arena, buf_str(&all));
 }
 
 /* ---- the row ---- */

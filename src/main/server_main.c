@@ -527,6 +527,7 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
     if (config_load(s->arena, flags, &s->config, err) < 0)
         return -1;
     log_set_level((enum log_level)config_number(&s->config, SETTING_LOG_LEVEL));
+    mem_hold(64 << 20);
     AUTO_FREE char *dir = state_dir_find(s->config.at[SETTING_STATE_DIR].text, err);
     if (!dir || server_files_open(s->arena, dir, &s->files, err) < 0)
         return -1;

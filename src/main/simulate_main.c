@@ -309,6 +309,7 @@ static int simulate(struct run *run, struct err *err)
     if (read_cluster(run, err) || read_workload(run, err))
         return -1;
     log_set_level(LOG_ERROR); /* lost nodes are what was asked for */
+    mem_hold(64 << 20);
     const struct text_node *result = NULL;
     if (ask->a ? simulate_both(run, err)
                : !(result = result_of(run, &run->settings, err)) || write_all(run, result, err))

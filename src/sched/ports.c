@@ -121,12 +121,12 @@ void ports_block(struct ports *p, uint32_t port, uint64_t until_ms)
     p->blocked[slot] = (struct blocked){ .port = port, .until_ms = until_ms };
 }
 
-bool ports_expires(const struct ports *p, uint64_t now_ms)
+uint64_t ports_unblocks(const struct ports *p)
 {
+    uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; p && i < p->n_blocked; i++)
-        if (p->blocked[i].until_ms <= now_ms)
-            return true;
-    return false;
+        next = p->blocked[i].until_ms < next ? p->blocked[i].until_ms : next;
+    return next;
 }
 
 void ports_expire(struct ports *p, uint64_t now_ms)

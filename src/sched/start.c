@@ -101,7 +101,7 @@ static struct future_release release_of(const struct pass *pass, const struct jo
 static bool is_about(const struct pass *pass, const struct plan_entry *promised, const bool *nodes)
 {
     for (uint32_t i = 0; i < promised->n_tasks; i++)
-        if (nodes[cluster_find(pass->cluster, promised->tasks[i].node)])
+        if (nodes[place_node(pass->cluster, &promised->tasks[i])])
             return true;
     return false;
 }
