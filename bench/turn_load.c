@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BEGAN_MS UINT64_C(1800000000000)
@@ -101,13 +102,13 @@ static void fill(struct load *l)
 
 static double resident_mib(void)
 {
-    unsigned long pages = 0;
+    char text[200] = "";
     FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fscanf(f, "%*u %lu", &pages) != 1)
-        pages = 0;
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    const char *pages = n ? strchr(text, ' ') : NULL; /* the second number */
     if (f)
         fclose(f);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+    return pages ? (double)strtoul(pages, NULL, 10) * (double)sysconf(_SC_PAGESIZE) / (1 << 20) : 0;
 }
 
 static void move_to(struct load *l, uint64_t ms)
@@ -120,12 +121,11 @@ static void measure(struct load *l, struct figures *f)
 {
     const struct counters *counters = &l->core.ctl->counters;
     for (uint32_t i = 0; i < TURNS; i++) {
-        uint64_t end = BEGAN_MS + 1 + HOUR_MS + UINT64_C(1) * APART_MS * i,
-                 plans = counters->plan_us_sum;
+        uint64_t end = BEGAN_MS + 1 + HOUR_MS + UINT64_C(1) * APART_MS * i;
         move_to(l, end - 5000);
         ctl_tick(l->core.ctl);
         ctl_turn(l->core.ctl);
-        plans = counters->plan_us_sum;
+        uint64_t plans = counters->plan_us_sum;
         uint64_t began = clock_mono_us();
         double cpu = sim_core_cpu();
         move_to(l, end);
