@@ -11,6 +11,7 @@
 #include "ctl/live.h"
 #include "ctl/queues.h"
 #include "ctl/storage.h"
+#include "ctl/taped.h"
 
 #define TOKEN_LEN 32
 
@@ -82,10 +83,13 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
+    unsigned depth; /* of inputs inside inputs, while a tape is told of them */
+    uint64_t latched_ms, latched_us, created_ms;
 };
 
 uint64_t core_now(const struct ctl *);
 uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
+uint64_t core_stopwatch_us(const struct ctl *); /* for what is measured, never decided by */
 void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
 /* Does it want places? Then the next plan looks for some. */

@@ -78,6 +78,12 @@ static uint64_t wall(void *arg)
     return clock_wall_ms();
 }
 
+static uint64_t mono(void *arg)
+{
+    (void)arg;
+    return clock_mono_us();
+}
+
 static void on_wake(void *arg, uint64_t at_ms)
 {
     struct server *s = arg;
@@ -349,7 +355,7 @@ static int make_core(struct server *s, struct err *err)
                                  .log_tail = config_number(c, SETTING_LOG_TAIL),
                                  .keep_ms = keep == UINT64_MAX ? 0 : keep,
                                  .now = wall,
-                                 .mono = clock_mono_us,
+                                 .mono = mono,
                                  .wake = on_wake,
                                  .wake_arg = s };
     if (read_queues(s, &config, err) < 0)
