@@ -88,9 +88,9 @@ struct ctl {
 };
 
 uint64_t core_now(const struct ctl *);
-uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
+uint64_t core_mono_us(const struct ctl *);      /* for spans of time that no set clock may change */
 uint64_t core_stopwatch_us(const struct ctl *); /* for what is measured, never decided by */
-void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
+void core_wake(struct ctl *, uint64_t at_ms);   /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
 /* Does it want places? Then the next plan looks for some. */
 void core_wants(struct ctl *, struct live_job *);

@@ -56,7 +56,7 @@ struct ctl_config {
                  uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
     void *wake_arg;
     const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */
-    const char *admin; /* the server's own user; NULL: whose state_dir is */
+    const char *admin;           /* the server's own user; NULL: whose state_dir is */
 };
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
 void ctl_destroy(struct ctl *);

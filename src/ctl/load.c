@@ -154,8 +154,7 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
 }
 
 /* An agent is known to the engine when it has joined, or when its directory is there. */
-static bool was_launched(struct ctl *ctl, const struct live_job *job,
-                         const struct agent_row *row)
+static bool was_launched(struct ctl *ctl, const struct live_job *job, const struct agent_row *row)
 {
     if (row->state != AGENT_EXPECTED || row->last_seq > 0)
         return true;

@@ -147,3 +147,8 @@ void packing_learn(struct ctl *ctl, const struct job_spec *spec)
     potential_learn(p->potential, p->mix);
     save(ctl, p);
 }
+
+void packing_keep(struct ctl *ctl)
+{
+    save(ctl, ctl->packing);
+}

@@ -14,4 +14,7 @@ void packing_destroy(struct packing *); /* NULL-safe */
 /* A job was submitted; in the turn that records it. */
 void packing_learn(struct ctl *, const struct job_spec *);
 
+/* The row says all that was learnt so far; in the turn that is open. */
+void packing_keep(struct ctl *);
+
 #endif

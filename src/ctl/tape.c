@@ -2,6 +2,7 @@
  * what was decided. Without a tape nothing of it costs more than a look at a pointer. */
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/packing.h"
 #include "ctl/taped.h"
 
 #include "base/buf.h"
@@ -10,10 +11,9 @@
 
 #include <string.h>
 
-static const char *const words[INPUT_N] = {
-    "",
+static const char *const words[INPUT_N] = { "",
 #define INPUT_WORD(id, word) word,
-    CTL_INPUTS(INPUT_WORD)
+                                            CTL_INPUTS(INPUT_WORD)
 #undef INPUT_WORD
 };
 
@@ -88,8 +88,7 @@ void taped_event(struct ctl *ctl, const struct live_job *job, const char *what, 
     const struct text_node *map = body ? text_get(body, "nodes") : NULL;
     for (const struct text_node *n = map ? map->first : NULL; n; n = n->next)
         buf_addf(&nodes, "%s%s", nodes.len ? " " : "", n->key);
-    tell(ctl, job,
-         (struct ctl_decision){ .what = what, .text = text, .nodes = buf_str(&nodes) });
+    tell(ctl, job, (struct ctl_decision){ .what = what, .text = text, .nodes = buf_str(&nodes) });
 }
 
 void taped_wait(struct ctl *ctl, const struct live_job *job, const char *text)
@@ -113,11 +112,29 @@ struct ctl_about ctl_about(const struct ctl *ctl)
                                .caps = ctl->config.engine->ops->caps(ctl->config.engine) };
 }
 
+void ctl_plan(struct ctl *ctl)
+{
+    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_PLAN });
+    packing_keep(ctl);
+    ctl->plan_due = true;
+    ctl_turn(ctl);
+}
+
 bool ctl_at_rest(const struct ctl *ctl, size_t *meetings)
 {
     *meetings = meetings_count(ctl);
     return !ctl->in_turn && !ctl->plan_due && !ctl->full && !ctl->replan_at && ctl->facts.n == 0 &&
            turn_idle(ctl);
+}
+
+uint64_t ctl_last_ms(const struct ctl *ctl)
+{
+    return ctl->latched_ms;
+}
+
+uint64_t ctl_last_us(const struct ctl *ctl)
+{
+    return ctl->latched_us;
 }
 
 void ctl_port_marks(const struct ctl *ctl, uint32_t *marks)

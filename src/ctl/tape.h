@@ -1,6 +1,6 @@
-/* What comes into the core, told in order: enough to run it again through the same code. A tape that
- * records writes inputs down; one that replays gives the core what was written instead of letting it
- * look outside. */
+/* What comes into the core, told in order: enough to run it again through the same code. A tape
+ * that records writes inputs down; one that replays gives the core what was written instead of
+ * letting it look outside. */
 #ifndef CTL_TAPE_H
 #define CTL_TAPE_H
 
@@ -19,7 +19,8 @@
     X(NODE, "node")                                                                                \
     X(FACT, "fact")                                                                                \
     X(TURN, "turn")                                                                                \
-    X(TICK, "tick")
+    X(TICK, "tick")                                                                                \
+    X(PLAN, "plan")
 #define CTL_INPUT_ENUM(id, word) INPUT_##id,
 enum ctl_input_kind { INPUT_NONE, CTL_INPUTS(CTL_INPUT_ENUM) INPUT_N };
 #undef CTL_INPUT_ENUM
@@ -75,9 +76,15 @@ struct ctl_about {
     unsigned caps;
 };
 struct ctl_about ctl_about(const struct ctl *);
+/* A pass although nothing calls for one, with the mix of shapes as it is now: brings up to date
+ * what a start from the records would find out anew. */
+void ctl_plan(struct ctl *);
 /* Nothing is under way that the records do not say: a copy of them starts the same core. meetings:
  * how many rendezvous there are, which no record knows. */
 bool ctl_at_rest(const struct ctl *, size_t *meetings);
+/* The time of the last input. */
+uint64_t ctl_last_ms(const struct ctl *);
+uint64_t ctl_last_us(const struct ctl *);
 /* Of each node's host where ports are looked for next (0: from the start); n: cluster's nodes. */
 void ctl_port_marks(const struct ctl *, uint32_t *marks);
 void ctl_set_port_marks(struct ctl *, const uint32_t *marks, size_t n);
