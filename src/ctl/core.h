@@ -176,15 +176,6 @@ bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
 
-/* ---- bundle.c ---- */
-bool bundle_has_peers(const struct job_spec *);
-/* The gangs of this job and those of others that it starts with, sorted, as one text in arena;
- * NULL: it starts by itself. */
-const char *bundle_key(struct arena *, const struct job_spec *);
-/* How many waiting jobs have this key, the job itself included, when all gangs are there; 0: text
- * says which one it waits for. */
-uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *text, size_t size);
-
 /* ---- act.c ---- */
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
 

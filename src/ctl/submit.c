@@ -5,6 +5,7 @@
 #include "ctl/admit.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
+#include "ctl/bundle.h"
 #include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"

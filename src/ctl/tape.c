@@ -1,5 +1,7 @@
 /* Telling a tape: inputs with the one time that holds for them, what the world outside answered,
  * what was decided. Without a tape nothing of it costs more than a look at a pointer. */
+#include "ctl/tape.h"
+
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"

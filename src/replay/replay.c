@@ -416,7 +416,7 @@ static int play_one(struct replay *r, const char *dir, uint64_t number, struct e
 {
     AUTO_FREE char *inputs = segment_inputs(dir, number);
     AUTO_FREE char *records = segment_records(dir, number);
-    struct recording_header h;
+    struct recording_header h = { .version = NULL };
     struct frame frame;
     r->has_ahead = r->seen_end = false;
     int rc = segment_open(&r->reader, inputs, err);
