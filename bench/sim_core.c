@@ -15,6 +15,12 @@ static uint64_t now(void *arg)
     return core->now_ms ? core->now_ms : clock_wall_ms();
 }
 
+static uint64_t mono(void *core)
+{
+    (void)core;
+    return clock_mono_us();
+}
+
 static struct node_spec *make_nodes(struct arena *arena, size_t n)
 {
     struct node_spec *nodes = ARENA_ARRAY(arena, n, struct node_spec);
@@ -49,7 +55,7 @@ bool sim_core_open(struct sim_core *core, const char *dir, size_t n, const struc
                                  .queues = &no_queues,
                                  .nodes = make_nodes(core->arena, n),
                                  .n_nodes = n,
-                                 .mono = clock_mono_us,
+                                 .mono = mono,
                                  .now = now,
                                  .now_arg = core };
     core->ctl = core->store ? ctl_create(&config, &err) : NULL;

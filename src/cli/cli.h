@@ -15,6 +15,14 @@ struct cli_simulation {
     bool quiet;              /* no table */
 };
 
+struct cli_replay {
+    const char *recording;
+    const char *at;          /* a time or the number of an input; NULL: to the end */
+    const char *const *sets; /* "k=v" */
+    size_t n_sets;
+    bool json, quiet;
+};
+
 struct cli_host {
     const char *version;
     const struct dialects *dialects;
@@ -33,6 +41,8 @@ struct cli_host {
     int (*simulate)(const struct cli_simulation *, struct err *err);
     /* Prints two results beside each other. */
     int (*compare)(const char *a, const char *b, struct err *err);
+    /* Replays a recording and prints what it decides. Exit status, or -1. */
+    int (*replay)(const char *version, const struct cli_replay *, struct err *err);
 };
 
 /* argv begins at the verb. Returns the exit status. */

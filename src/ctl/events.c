@@ -72,6 +72,7 @@ static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event
         core_touch(ctl, job);
     struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
     add_event(ctl, &row, job_state_word(next), job->reason, body);
+    taped_event(ctl, job, row.type, job->reason, body);
     array_moved(ctl, job, was);
     if (next == JOB_QUEUED) {
         core_deadline(ctl, job, job->notes.pending_until_ms);

@@ -253,6 +253,8 @@ static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wai
     struct line *line = job->line;
     const char *text = reason_text(ctl, ctl->scratch, reason);
     job->expected_ms = reason->at_ms;
+    if (text && strncmp(text, live_reason(job), LIVE_REASON_MAX - 1) != 0)
+        taped_wait(ctl, job, text);
     if (!line) {
         note_why(ctl, &job->why, &job->refusal, reason);
         live_set_reason(job, text);
@@ -357,6 +359,7 @@ static void promise(struct ctl *ctl, struct live_job *job, const struct plan_ent
     if (job->notes.promised_ms)
         return;
     job->notes.promised_ms = entry->at_ms;
+    taped_promise(ctl, job, entry->at_ms);
     ctl->counters.promised++;
     event_job_row(ctl, job);
 }
@@ -384,7 +387,7 @@ void planning_run(struct ctl *ctl)
 {
     struct arena *arena = arena_create();
     struct sched_snapshot snapshot = { .depth = 0 };
-    uint64_t began = core_mono_us(ctl);
+    uint64_t began = core_stopwatch_us(ctl);
     ctl->plan_due = false;
     snapshot_make(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
@@ -392,7 +395,7 @@ void planning_run(struct ctl *ctl)
         struct plan plan = sched_plan(&snapshot, core_now(ctl), arena);
         for (size_t i = 0; i < plan.n; i++)
             apply(ctl, &plan.at[i]);
-        counters_plan(ctl, core_mono_us(ctl) - began);
+        counters_plan(ctl, core_stopwatch_us(ctl) - began);
     }
     arena_destroy(arena);
 }

@@ -1,6 +1,7 @@
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
+#include "ctl/bundle.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 

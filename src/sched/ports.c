@@ -50,6 +50,16 @@ struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t star
     return *at = own;
 }
 
+uint32_t ports_next(const struct ports *p)
+{
+    return p->next;
+}
+
+void ports_look_from(struct ports *p, uint32_t port)
+{
+    p->next = port;
+}
+
 struct ports *ports_share(struct ports *p)
 {
     if (p)

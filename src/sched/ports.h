@@ -20,6 +20,9 @@ struct ports;
 struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t start);
 struct ports *ports_share(struct ports *); /* one more user; NULL-safe */
 void ports_unshare(struct ports *);        /* NULL-safe */
+/* Where the next dynamic port is looked for. */
+uint32_t ports_next(const struct ports *);
+void ports_look_from(struct ports *, uint32_t port);
 
 bool ports_held(const struct ports *, uint32_t port); /* by a task */
 bool ports_busy(const struct ports *, uint32_t port); /* held or blocked */
