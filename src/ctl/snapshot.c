@@ -152,7 +152,8 @@ static void add_lines(struct making *m)
     }
 }
 
-/* All its tasks are over, only its agents are not gone yet: its share is free, as its places are. */
+/* All its tasks are over, only its agents are not gone yet: its share is free, as its places are.
+ */
 static bool has_left(const struct live_job *job)
 {
     bool left = live_closing(job);
