@@ -13,7 +13,7 @@ static const struct cmd *const verbs[] = {
     &cmd_explain,       &cmd_apply,     &cmd_get,    &cmd_describe, &cmd_queues,
     &cmd_nodes,         &cmd_drain,     &cmd_user,   &cmd_key,      &cmd_token,
     &cmd_client_config, &cmd_launch,    &cmd_server, &cmd_config,   &cmd_schema,
-    &cmd_simulate,      &cmd_doctor,    &cmd_open,   &cmd_env,      &cmd_completion,
+    &cmd_simulate,      &cmd_replay,    &cmd_doctor,    &cmd_open,   &cmd_env,      &cmd_completion,
     &cmd_version,       &cmd_help_verb, &cmd_man,
 };
 

@@ -235,6 +235,8 @@ static int check_queues(struct ctl *ctl, const struct declared *d, struct report
 
 void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DECLARE, .declaration = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct entry *at;
     size_t n = 0, documents;
@@ -290,6 +292,9 @@ static int check_removal(struct ctl *ctl, const struct object_row *row, struct e
 void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, const char *name,
                    ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped = taped_in(
+        ctl,
+        (struct ctl_input){ .kind = INPUT_UNDECLARE, .owner = owner, .what = kind, .name = name });
     struct answer *answer = turn_answer(ctl, done, arg);
     const struct entry *entry = catalogue_find(ctl->catalogue, kind, name);
     const struct object_row row = { .kind = entry_word(kind), .name = name };
