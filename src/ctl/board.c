@@ -25,7 +25,7 @@ static struct live_job *board_of(struct ctl *ctl, const char *owner, uint64_t id
         err_set(err, ERR_NOT_FOUND, "the job does not run: it has no board");
         return NULL;
     }
-    return core_check(ctl, owner, &job->row, err) ? NULL : job;
+    return taped_right(ctl, core_check(ctl, owner, &job->row, err), err) ? NULL : job;
 }
 
 void board_clear(struct ctl *ctl, struct live_job *job)

@@ -121,12 +121,14 @@ static struct queue_tree *new_problems(struct ctl *ctl, const struct catalogue *
 
 /* ---- commands ---- */
 
-static int may_declare(const struct ctl *ctl, const char *owner, struct err *err)
+static int may_declare(struct ctl *ctl, const char *owner, struct err *err)
 {
-    if (core_admin(ctl, owner))
-        return 0;
-    err_set(err, ERR_DENIED, "the catalogue is kept by %s", ctl->admin);
-    return err_hint(err, "ask them to declare it");
+    bool may = core_admin(ctl, owner);
+    if (!may) {
+        err_set(err, ERR_DENIED, "the catalogue is kept by %s", ctl->admin);
+        err_hint(err, "ask them to declare it");
+    }
+    return taped_right(ctl, may ? 0 : -1, err);
 }
 
 static const char *spec_of(struct arena *arena, const struct entry *entry)

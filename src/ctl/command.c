@@ -163,7 +163,7 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
     struct ctl *ctl = c->ctl;
     if (core_row(ctl, answer->arena, id, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
-    if (core_check(ctl, c->owner, &c->row, err))
+    if (taped_right(ctl, core_check(ctl, c->owner, &c->row, err), err))
         return -1;
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
@@ -253,7 +253,7 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
         return err_set(err, ERR_NOT_FOUND, "no such job");
     if (array_refuse(&c->row, err))
         return -1;
-    if (core_check(c->ctl, c->owner, &c->row, err))
+    if (taped_right(c->ctl, core_check(c->ctl, c->owner, &c->row, err), err))
         return -1;
     struct live_job *job = live_find(c->ctl->live, ask->job);
     if (!job || job_state_final(job->row.state))

@@ -84,7 +84,7 @@ static int take_after(struct submission *s, struct err *err)
     struct ctl *ctl = s->ctl;
     if (core_row(ctl, s->arena, s->ask.like, &row))
         return err_set(err, ERR_NOT_FOUND, "the job to be submitted again is not known");
-    if (core_check(ctl, s->ask.owner, &row, err))
+    if (taped_right(ctl, core_check(ctl, s->ask.owner, &row, err), err))
         return -1;
     if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
@@ -671,6 +671,14 @@ const struct job_spec *submit_preview(struct ctl *ctl, struct arena *arena,
     return read ? s.read.job : NULL;
 }
 
+static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err *err)
+{
+    bool reader = !ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER;
+    if (reader)
+        err_set(err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
+    return taped_right(ctl, reader ? -1 : 0, err);
+}
+
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
     struct taped AUTO_TAPED taped = { .ctl = NULL };
@@ -680,8 +688,6 @@ void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, v
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
     struct err err = { 0 };
     answer->writes = true;
-    if (!ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER)
-        err_set(&answer->err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
-    else if (submit(&s, &err))
+    if (may_submit(ctl, ask, &err) || submit(&s, &err))
         answer->err = err;
 }

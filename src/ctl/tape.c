@@ -62,6 +62,11 @@ int taped_outside(struct ctl *ctl, enum ctl_outside what, int rc, struct err *er
     return tape && tape->outside ? tape->outside(tape->arg, what, rc, err) : rc;
 }
 
+int taped_right(struct ctl *ctl, int rc, struct err *err)
+{
+    return ctl->depth > 0 ? taped_outside(ctl, OUTSIDE_RIGHTS, rc, err) : rc;
+}
+
 /* ---- decisions ---- */
 
 static void tell(struct ctl *ctl, const struct live_job *job, struct ctl_decision decision)

@@ -46,6 +46,7 @@ enum ctl_outside {
     OUTSIDE_COMMIT,      /* of the records */
     OUTSIDE_BALLAST,     /* is there room on the disk again */
     OUTSIDE_LAUNCH,      /* the engine's start, and the files it needs */
+    OUTSIDE_RIGHTS,      /* who may: users, keys and tokens are not in a recording */
     OUTSIDE_LAUNCHED,    /* -1: after a restart, no trace that the launch was ever made */
 };
 

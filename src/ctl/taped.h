@@ -18,6 +18,8 @@ bool taped_replays(const struct ctl *);
 /* The answer of the world outside, which was rc; in a replay what was recorded. Both have to ask
  * the same questions in the same order. */
 int taped_outside(struct ctl *, enum ctl_outside, int rc, struct err *err);
+/* The same of a right, inside an input; questions of users are not on the tape. */
+int taped_right(struct ctl *, int rc, struct err *err);
 
 struct live_job;
 struct text_node;
