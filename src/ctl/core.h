@@ -8,10 +8,11 @@
 #define CTL_CORE_H
 
 #include "ctl/ctl.h"
-#include "ctl/identity.h"
 #include "ctl/live.h"
 #include "ctl/queues.h"
+#include "ctl/rights.h"
 #include "ctl/storage.h"
+#include "ctl/taped.h"
 
 #define TOKEN_LEN 32
 
@@ -84,11 +85,14 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
+    unsigned depth; /* of inputs inside inputs, while a tape is told of them */
+    uint64_t latched_ms, latched_us, created_ms;
 };
 
 uint64_t core_now(const struct ctl *);
-uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
-void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
+uint64_t core_mono_us(const struct ctl *);      /* for spans of time that no set clock may change */
+uint64_t core_stopwatch_us(const struct ctl *); /* for what is measured, never decided by */
+void core_wake(struct ctl *, uint64_t at_ms);   /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
 /* Does it want places? Then the next plan looks for some. */
 void core_wants(struct ctl *, struct live_job *);
@@ -96,18 +100,6 @@ void core_wants(struct ctl *, struct live_job *);
 void core_deadline(struct ctl *, const struct live_job *, uint64_t at_ms);
 uint64_t deadlines_first(const struct ctl *); /* when; 0: none */
 uint64_t deadlines_take(struct ctl *);        /* whose; there must be one */
-/* ---- identity.c: the one place of rights ---- */
-enum user_role core_role(const struct ctl *, const char *name);
-bool core_admin(const struct ctl *, const char *owner); /* root, the server's own user, admins */
-/* Its owner (unless a reader), or an admin. */
-bool core_may(const struct ctl *, const char *owner, const struct job_row *);
-/* Its owner, members of its project, an admin; NULL: nobody asks but the server itself. */
-bool core_reads(const struct ctl *, const char *owner, const struct job_row *);
-/* May they change it? -1: ERR_DENIED, or ERR_NOT_FOUND when they may not even read it. */
-int core_check(const struct ctl *, const char *owner, const struct job_row *, struct err *);
-/* A key of this server in a file of its state directory, made when it is not there. */
-int core_key(const struct ctl *, const char *file, unsigned char key[TOKEN_LEN], struct err *);
-
 /* The job's row as stored (spec and site too), texts in arena. 0 or -1. */
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. */
@@ -145,8 +137,6 @@ void event_array(struct ctl *, const struct job_row *, const char *type, const c
 /* An event that changes no state: what a launcher told. */
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
-/* Of no job: what was changed about the server itself. */
-void event_server(struct ctl *, const char *type, const char *text);
 
 /* ---- facts.c ---- */
 void facts_hear(struct ctl *, const struct engine_fact *); /* copies */
@@ -184,15 +174,6 @@ void planning_join(struct ctl *, struct live_job *); /* it waits from now on */
 bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
-
-/* ---- bundle.c ---- */
-bool bundle_has_peers(const struct job_spec *);
-/* The gangs of this job and those of others that it starts with, sorted, as one text in arena;
- * NULL: it starts by itself. */
-const char *bundle_key(struct arena *, const struct job_spec *);
-/* How many waiting jobs have this key, the job itself included, when all gangs are there; 0: text
- * says which one it waits for. */
-uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *text, size_t size);
 
 /* ---- act.c ---- */
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
