@@ -143,6 +143,9 @@ static const struct field_word strategy_words[] = {
     { "balance", 0 },  { "intelligent", 0 }, { NULL, 0 },
 };
 
+#define OWNER                                                                                      \
+    FIELD(TEXT, "owner", struct entry, owner, .max = ENTRY_NAME_MAX,                               \
+          .doc = "who else than the server's user may change it")
 static const struct field plain_fields[] = { COMMON, FIELD_END };
 static const struct field workspace_fields[] = {
     COMMON,
@@ -195,19 +198,22 @@ static const struct field data_fields[] = {
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "where it is: a directory of this machine, or what a root of the server serves"),
     FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"),
-    FIELD(BOOL, "read_only", struct entry, read_only, .doc = "tasks cannot write there"), FIELD_END
+    OWNER,
+    FIELD(BOOL, "read_only", struct entry, read_only, .doc = "tasks cannot write there"),
+    FIELD_END
 };
 static const struct field code_fields[] = {
     COMMON,
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "the directory with the code, as it lies there"),
-    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"), FIELD_END
+    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"), OWNER,
+    FIELD_END
 };
 static const struct field image_fields[] = {
     COMMON,
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "its address in a registry"),
-    FIELD(PAIRS, "labels", struct entry, labels, .doc = "what it is good for"), FIELD_END
+    FIELD(PAIRS, "labels", struct entry, labels, .doc = "what it is good for"), OWNER, FIELD_END
 };
 
 static const struct field *fields_of(enum entry_kind kind)
@@ -428,6 +434,7 @@ void catalogue_put(struct catalogue *c, const struct entry *entry)
     *own = *entry;
     own->name = kept(c, entry->name);
     own->description = kept(c, entry->description);
+    own->owner = kept(c, entry->owner);
     own->gpu_type = kept(c, entry->gpu_type);
     own->uri = kept(c, entry->uri);
     own->path = kept(c, entry->path);

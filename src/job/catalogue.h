@@ -44,6 +44,7 @@ enum entry_kind {
 struct entry {
     enum entry_kind kind;
     const char *name, *description;
+    const char *owner; /* data set, code source, image: who declared it; NULL: the server's user */
     uint64_t cpu_milli, memory, gpu_milli; /* instance type; memory in bytes */
     const char *queue;                     /* workspace: of its jobs that name none */
     /* ---- quota, virtual cluster: a queue (doc/queues.md) ---- */

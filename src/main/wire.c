@@ -1,7 +1,6 @@
 /* Concrete dialects and engines. A new one is added here and nowhere else. */
 #include "main/wire.h"
 
-#include "api/k8s/k8s.h"
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"
 #include "dialect/elasticjob/elasticjob.h"
@@ -90,11 +89,4 @@ const char *wire_node_program(struct arena *a, struct err *err)
             self);
     err_hint(err, "install both programs (make install), or set MUSTER_NODE_PROGRAM");
     return NULL;
-}
-
-const struct facade *const *wire_facades(size_t *n)
-{
-    static const struct facade *const all[] = { &k8s_facade, NULL };
-    *n = ARRAY_LEN(all) - 1;
-    return all;
 }

@@ -56,6 +56,8 @@
     X(PUT_OBJECT, "INSERT INTO object (kind, project, name, spec, version) VALUES (?,?,?,?,1)"     \
                   " ON CONFLICT DO UPDATE SET spec = excluded.spec, version = version + 1")        \
     X(DELETE_OBJECT, "DELETE FROM object WHERE kind = ? AND project = ? AND name = ?")             \
+    X(OBJECTS_OF_JOB, "DELETE FROM object WHERE kind IN ('job.tag', 'job.note', 'job.signal')"     \
+                      " AND project = ?")                                                          \
     X(DROP_OBJECTS, "DELETE FROM object WHERE kind = ? AND project = ?")                           \
     X(GET_OBJECT, "SELECT spec, version FROM object"                                               \
                   " WHERE kind = ? AND project = ? AND name = ?")                                  \
@@ -130,7 +132,7 @@ struct store {
     sqlite3 *db;
     struct memory *memory; /* of jobs, when the database is in memory; else NULL */
     struct store_tap tap;
-    char *path, *ballast;        /* NULL in memory */
+    char *path, *ballast;        /* ballast: NULL in memory */
     sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
     bool in_turn;                /* a transaction is open */
     bool dirty;
@@ -139,6 +141,9 @@ struct store {
     uint64_t committed_number, committed_job_id, committed_event;
 };
 
+/* Brings the database to STORE_VERSION, and reads what is highest in it. */
+int db_migrate(struct store *, struct err *);
+void db_read_last(struct store *);
 /* The prepared statement, reset and unbound; NULL with err when it cannot be prepared. */
 sqlite3_stmt *db_stmt(struct store *, enum stmt_id, struct err *);
 /* A writing statement: begins the turn when none is open. NULL when the turn already failed. */

@@ -406,6 +406,17 @@ int store_member_counts(struct store *st, const struct job_row *array, struct jo
     return read_counts(st, s, counts, err);
 }
 
+/* What is kept for a job under its name. */
+static int delete_objects(struct store *st, uint64_t job, struct err *err)
+{
+    char id[JOB_ID_TEXT];
+    sqlite3_stmt *s = db_write(st, STMT_OBJECTS_OF_JOB, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, job_id_format(id, job));
+    return db_run(st, s, err);
+}
+
 /* A deleted job's number, id and events are never given out again, also after a restart. */
 static int put_floor(struct store *st, const char *name, uint64_t value, struct err *err)
 {
@@ -431,6 +442,8 @@ int store_delete_job(struct store *st, uint64_t job, struct err *err)
         if (db_run(st, s, err) < 0)
             return -1;
     }
+    if (delete_objects(st, job, err) < 0)
+        return -1;
     if (put_floor(st, "number", st->number, err) < 0 ||
         put_floor(st, "job_id", st->job_id, err) < 0)
         return -1;

@@ -1,0 +1,157 @@
+/* Documents of façades: rows of `object` that say who put them and when. Nothing is held in memory;
+ * a façade that reads one asks the store. */
+#include "ctl/objects.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ctl/core.h"
+#include "job/ids.h"
+#include "text/json.h"
+
+#include <string.h>
+
+static struct text_node *parse(struct arena *arena, const struct object_row *row)
+{
+    struct report report;
+    report_init(&report, arena);
+    struct text_node *root = json_parse(arena, row->spec, strlen(row->spec), 0, &report);
+    if (!root || root->kind != TEXT_MAP || !text_get(root, "spec")) {
+        log_error("object.row", "%s \"%s\" cannot be read", row->kind, row->name);
+        return NULL;
+    }
+    return root;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct object_row *x = a, *y = b;
+    int order = strcmp(x->project, y->project);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static void put_tree(struct arena *arena, struct text_node *list, const struct object_row *row)
+{
+    const struct text_node *root = parse(arena, row);
+    if (!root)
+        return;
+    struct text_node *one = text_map(arena, list, NULL);
+    text_str(arena, one, "project", row->project ? row->project : "");
+    text_str(arena, one, "name", row->name);
+    text_int(arena, one, "version", (int64_t)row->version);
+    for (const struct text_node *part = root->first; part; part = part->next)
+        text_copy(arena, one, part->key, part);
+}
+
+struct text_node *ctl_objects_tree(struct ctl *ctl, struct arena *arena, const char *kind,
+                                   const char *project)
+{
+    struct text_node *list = text_list(arena, NULL, NULL);
+    struct object_row *rows;
+    size_t n = 0;
+    if (store_objects(ctl->config.store, arena,
+                      &(struct object_row){ .kind = kind, .project = project }, &rows, &n, NULL))
+        return list;
+    if (n)
+        qsort(rows, n, sizeof *rows, by_name);
+    for (size_t i = 0; i < n; i++)
+        put_tree(arena, list, &rows[i]);
+    return list;
+}
+
+struct text_node *ctl_object_tree(struct ctl *ctl, struct arena *arena, const struct ctl_object *of)
+{
+    struct object_row row = { .kind = of->kind, .project = of->project, .name = of->name };
+    if (store_get_object(ctl->config.store, arena, &row, NULL) != 1)
+        return NULL;
+    struct text_node *list = text_list(arena, NULL, NULL);
+    put_tree(arena, list, &row);
+    return list->first;
+}
+
+/* ---- putting ---- */
+
+static const char *owner_of(const struct text_node *root)
+{
+    const struct text_node *owner = root ? text_get(root, "owner") : NULL;
+    return owner && owner->kind == TEXT_STR ? owner->str : "";
+}
+
+static int may_put(struct ctl *ctl, struct arena *arena, const struct ctl_objects *ask,
+                   const struct ctl_object *object, const char *owner, struct err *err)
+{
+    struct job_row job;
+    uint64_t id;
+    if (core_admin(ctl, ask->by))
+        return 0;
+    if (strncmp(object->kind, OBJECT_OF_JOB, strlen(OBJECT_OF_JOB)) == 0) {
+        if (job_id_parse(object->project, &id) && core_row(ctl, arena, id, &job) == 0 &&
+            core_may(ctl, ask->by, &job))
+            return 0;
+        return err_set(err, ERR_DENIED, "job %.40s is not yours", object->project);
+    }
+    if (!*owner || strcmp(owner, ask->by) == 0)
+        return 0;
+    return err_set(err, ERR_DENIED, "\"%.100s\" belongs to %.100s", object->name, owner);
+}
+
+static int put(struct ctl *ctl, struct answer *answer, const struct ctl_objects *ask,
+               const struct ctl_object *object, struct err *err)
+{
+    struct object_row row = { .kind = object->kind,
+                              .project = object->project,
+                              .name = object->name };
+    struct arena *arena = answer->arena;
+    bool there = store_get_object(ctl->config.store, arena, &row, NULL) == 1;
+    const struct text_node *was = there ? parse(arena, &row) : NULL;
+    if (!object->spec)
+        return there ? store_delete_object(ctl->config.store, &row, err) : 0;
+    const struct text_node *created = was ? text_get(was, "created_ms") : NULL;
+    struct text_node *root = text_map(arena, NULL, NULL);
+    text_str(arena, root, "owner", *owner_of(was) ? owner_of(was) : ask->by);
+    text_int(arena, root, "created_ms", created ? created->integer : (int64_t)core_now(ctl));
+    text_int(arena, root, "changed_ms", (int64_t)core_now(ctl));
+    text_copy(arena, root, "spec", object->spec);
+    AUTO_BUF struct buf text = BUF_INIT(OBJECT_MAX);
+    json_print(root, 0, &text);
+    if (text.overflow)
+        return err_set(err, ERR_TOO_LARGE, "\"%.100s\" is larger than %u bytes", object->name,
+                       OBJECT_MAX);
+    row.spec = arena_strdup(arena, buf_str(&text));
+    return store_put_object(ctl->config.store, &row, err);
+}
+
+/* Are all of them allowed and small enough? Asked before the first is written. */
+static int check(struct ctl *ctl, struct answer *answer, const struct ctl_objects *ask,
+                 struct err *err)
+{
+    for (size_t i = 0; i < ask->n; i++) {
+        const struct ctl_object *o = &ask->at[i];
+        struct object_row row = { .kind = o->kind, .project = o->project, .name = o->name };
+        bool there = store_get_object(ctl->config.store, answer->arena, &row, NULL) == 1;
+        const struct text_node *was = there ? parse(answer->arena, &row) : NULL;
+        if (!strchr(o->kind, '.'))
+            BUG("an object of kind %s is the core's own", o->kind);
+        if (there && ask->create)
+            return err_set(err, ERR_CONFLICT, "\"%.100s\" is there already", o->name);
+        if (may_put(ctl, answer->arena, ask, o, owner_of(was), err))
+            return -1;
+    }
+    return 0;
+}
+
+void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    struct err err = { 0 };
+    answer->writes = true;
+    bool good = check(ctl, answer, ask, &err) == 0;
+    for (size_t i = 0; good && i < ask->n; i++)
+        good = put(ctl, answer, ask, &ask->at[i], &err) == 0;
+    if (!good) {
+        answer->err = err;
+        return;
+    }
+    answer->tree = text_map(answer->arena, NULL, NULL);
+    text_int(answer->arena, answer->tree, "n", (int64_t)ask->n);
+}

@@ -1,0 +1,34 @@
+/* Small documents that a façade keeps with the core and the core does not look into: templates,
+ * options of data sets, tags of jobs. A row of `object` each, of a kind with a point in its name,
+ * so that they never meet the core's own. What is kept for a job (OBJECT_OF_JOB, project: its id as
+ * text) goes with it. */
+#ifndef CTL_OBJECTS_H
+#define CTL_OBJECTS_H
+
+#include "ctl/ctl.h"
+
+#define OBJECT_OF_JOB "job." /* "job.tag": name is the key, spec {value}; lists filter by them */
+#define OBJECT_MAX    (1u << 20)
+
+struct ctl_object {
+    const char *kind, *project, *name;
+    const struct text_node *spec; /* a map; NULL: remove it, if it is there */
+};
+/* All or none of them. A row belongs to who first put it: others than admins may not change it
+ * (ERR_DENIED; those of a job: who may write the job). ERR_INPUT: too large. Answer {n}. */
+struct ctl_objects {
+    const char *by;
+    bool create; /* ERR_CONFLICT when one is there */
+    const struct ctl_object *at;
+    size_t n;
+};
+void ctl_objects_put(struct ctl *, const struct ctl_objects *, ctl_done *, void *arg);
+
+/* [{project, name, owner, created_ms, changed_ms, version, spec}] by project and name; project
+ * NULL: of all. */
+struct text_node *ctl_objects_tree(struct ctl *, struct arena *, const char *kind,
+                                   const char *project);
+/* One of them; NULL: there is none. */
+struct text_node *ctl_object_tree(struct ctl *, struct arena *, const struct ctl_object *);
+
+#endif

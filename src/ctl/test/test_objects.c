@@ -1,0 +1,184 @@
+/* Documents that façades keep: whose they are, all or none, gone with their job; and entries of the
+ * catalogue that users declare for themselves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "ctl/objects.h"
+
+#include "base/mem.h"
+#include "ctl/test/world.h"
+#include "job/ids.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct seen {
+    enum err_code code;
+    char what[256];
+};
+
+static void done(void *arg, const struct ctl_answer *answer)
+{
+    struct seen *seen = arg;
+    seen->code = answer->err ? answer->err->code : ERR_NONE;
+    snprintf(seen->what, sizeof seen->what, "%s", answer->err ? answer->err->what : "");
+}
+
+static int set_up(void **state)
+{
+    struct world *w = mem_new(sizeof *w);
+    world_init(w);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    world_fini(*state);
+    free(*state);
+    return 0;
+}
+
+static enum err_code put(struct world *w, const char *by, bool create, const char *kind,
+                         const char *project, const char *value)
+{
+    struct arena *arena = arena_create();
+    struct seen seen = { .code = ERR_N };
+    struct text_node *spec = value ? text_map(arena, NULL, NULL) : NULL;
+    if (spec)
+        text_str(arena, spec, "value", value);
+    struct ctl_object one = { .kind = kind, .project = project, .name = "n", .spec = spec };
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ by, create, &one, 1 }, done, &seen);
+    ctl_turn(w->ctl);
+    arena_destroy(arena);
+    return seen.code;
+}
+
+static const char *value_of(struct world *w, struct arena *arena, const char *kind,
+                            const char *project, const char *member)
+{
+    struct text_node *tree =
+        ctl_object_tree(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
+    const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
+    const struct text_node *node = !tree                          ? NULL
+                                   : strcmp(member, "value") == 0 ? text_get(spec, member)
+                                                                  : text_get(tree, member);
+    return node ? node->str : NULL;
+}
+
+static void belong_to_who_put_them(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    assert_int_equal(put(w, "ada", true, "x.y", "p", "1"), ERR_NONE);
+    assert_int_equal(put(w, "ada", true, "x.y", "p", "2"), ERR_CONFLICT);
+    assert_int_equal(put(w, "bob", false, "x.y", "p", "2"), ERR_DENIED);
+    assert_int_equal(put(w, "bob", false, "x.y", "p", NULL), ERR_DENIED);
+    assert_string_equal(value_of(w, arena, "x.y", "p", "value"), "1");
+    assert_int_equal(put(w, "ada", false, "x.y", "p", "2"), ERR_NONE);
+    assert_int_equal(put(w, "root", false, "x.y", "p", "3"), ERR_NONE);
+    assert_string_equal(value_of(w, arena, "x.y", "p", "value"), "3");
+    assert_string_equal(value_of(w, arena, "x.y", "p", "owner"), "ada");
+    assert_int_equal(put(w, "ada", true, "x.y", "other", "1"), ERR_NONE);
+    assert_int_equal(ctl_objects_tree(w->ctl, arena, "x.y", NULL)->count, 2);
+    assert_int_equal(ctl_objects_tree(w->ctl, arena, "x.y", "p")->count, 1);
+    world_crash(w);
+    assert_string_equal(value_of(w, arena, "x.y", "p", "value"), "3");
+    assert_int_equal(put(w, "ada", false, "x.y", "p", NULL), ERR_NONE);
+    assert_null(value_of(w, arena, "x.y", "p", "value"));
+    assert_int_equal(put(w, "ada", false, "x.y", "p", NULL), ERR_NONE);
+    arena_destroy(arena);
+}
+
+static void all_or_none(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct seen seen = { .code = ERR_N };
+    struct text_node *spec = text_map(arena, NULL, NULL);
+    assert_int_equal(put(w, "ada", true, "x.y", "p", "1"), ERR_NONE);
+    struct ctl_object two[] = { { "x.y", "fresh", "n", spec }, { "x.y", "p", "n", spec } };
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ "bob", false, two, 2 }, done, &seen);
+    ctl_turn(w->ctl);
+    assert_int_equal(seen.code, ERR_DENIED);
+    assert_non_null(strstr(seen.what, "ada"));
+    assert_int_equal(ctl_objects_tree(w->ctl, arena, "x.y", NULL)->count, 1);
+    arena_destroy(arena);
+}
+
+static void of_jobs(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    char id[JOB_ID_TEXT];
+    uint64_t job = world_submit(w, "{\"name\":\"a\",\"roles\":{\"w\":{\"run\":\"true\"}}}");
+    assert_int_not_equal(job, 0);
+    job_id_format(id, job);
+    assert_int_equal(put(w, "stranger", false, "job.tag", id, "1"), ERR_DENIED);
+    assert_int_equal(put(w, "root", false, "job.tag", id, "1"), ERR_NONE);
+    assert_string_equal(value_of(w, arena, "job.tag", id, "value"), "1");
+    world_run(w);
+    world_command(w, job, CTL_DELETE);
+    assert_int_equal(w->code, ERR_NONE);
+    assert_null(value_of(w, arena, "job.tag", id, "value"));
+    arena_destroy(arena);
+}
+
+/* ---- the catalogue ---- */
+
+static enum err_code declare(struct world *w, const char *owner, const char *text)
+{
+    struct seen seen = { .code = ERR_N };
+    struct ctl_declaration d = { .owner = owner, .text = text, .len = strlen(text) };
+    ctl_declare(w->ctl, &d, done, &seen);
+    ctl_turn(w->ctl);
+    return seen.code;
+}
+
+static enum err_code undeclare(struct world *w, const char *owner, const char *name)
+{
+    struct seen seen = { .code = ERR_N };
+    ctl_undeclare(w->ctl, owner, ENTRY_DATASET, name, done, &seen);
+    ctl_turn(w->ctl);
+    return seen.code;
+}
+
+static void users_declare_data(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(declare(w, "ada", "{\"kind\":\"quota\",\"name\":\"q\"}"), ERR_DENIED);
+    assert_int_equal(declare(w, "ada", "{\"kind\":\"workspace\",\"name\":\"w\"}"), ERR_DENIED);
+    assert_int_equal(declare(w, "ada", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/a\"}"),
+                     ERR_NONE);
+    assert_int_equal(declare(w, "bob", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/b\"}"),
+                     ERR_DENIED);
+    /* nobody gives away or takes over by naming an owner */
+    assert_int_equal(
+        declare(w, "bob", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/b\",\"owner\":\"bob\"}"),
+        ERR_DENIED);
+    assert_int_equal(undeclare(w, "bob", "d"), ERR_DENIED);
+    /* the server's user changes it, and it stays hers */
+    assert_int_equal(declare(w, "root", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/c\"}"),
+                     ERR_NONE);
+    world_crash(w);
+    assert_int_equal(declare(w, "ada", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/e\"}"),
+                     ERR_NONE);
+    assert_int_equal(declare(w, "root", "{\"kind\":\"dataset\",\"name\":\"r\",\"uri\":\"/c\"}"),
+                     ERR_NONE);
+    assert_int_equal(undeclare(w, "ada", "r"), ERR_DENIED);
+    assert_int_equal(undeclare(w, "ada", "d"), ERR_NONE);
+    assert_int_equal(undeclare(w, "ada", "d"), ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(belong_to_who_put_them, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_or_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(users_declare_data, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

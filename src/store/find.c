@@ -1,0 +1,240 @@
+/* Searching jobs: a statement made of the clauses that a query needs, values always bound.
+ *
+ * Submission times are the upper bits of ids, so a time window is a range of the index of listed
+ * jobs; what the canonical text must say is looked up in its JSON, for the rows that are left. */
+#include "store/find.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "store/db.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SQL_MAX  65536
+#define BIND_MAX 4000 /* below SQLite's own bound */
+#define ID_SHIFT 20   /* of the milliseconds in an id */
+
+struct search {
+    struct arena *arena;
+    struct buf where;
+    const char **texts; /* bound in order */
+    size_t n;
+};
+
+static void bind(struct search *s, const char *text)
+{
+    if (s->n < BIND_MAX)
+        s->texts[s->n++] = text;
+}
+
+/* A clause with one value. */
+static void clause(struct search *s, const char *sql, const char *value)
+{
+    if (!value)
+        return;
+    buf_puts(&s->where, sql);
+    bind(s, value);
+}
+
+static void any_of(struct search *s, const char *column, const struct words *words)
+{
+    if (!words->n)
+        return;
+    buf_addf(&s->where, " AND %s IN (", column);
+    for (size_t i = 0; i < words->n; i++) {
+        buf_puts(&s->where, i ? ",?" : "?");
+        bind(s, words->at[i]);
+    }
+    buf_putc(&s->where, ')');
+}
+
+static void readable(struct search *s, const struct job_query *q)
+{
+    if (!q->reader)
+        return;
+    buf_puts(&s->where, " AND (owner = ?");
+    bind(s, q->reader);
+    for (size_t i = 0; q->projects && i < q->projects->n; i++)
+        clause(s, " OR project = ?", q->projects->at[i]);
+    buf_putc(&s->where, ')');
+}
+
+static void states(struct search *s, uint32_t mask)
+{
+    struct words words = { .at = ARENA_ARRAY(s->arena, JOB_STATE_N, const char *) };
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (mask & 1u << state)
+            words.at[words.n++] = job_state_word((enum job_state)state);
+    any_of(s, "state", &words);
+}
+
+static void window(struct search *s, const struct job_query *q)
+{
+    const uint64_t most = (uint64_t)INT64_MAX >> ID_SHIFT;
+    const uint64_t since = (q->since_ms < most ? q->since_ms : most) << ID_SHIFT;
+    const uint64_t until = (q->until_ms < most ? q->until_ms : most) << ID_SHIFT;
+    if (since)
+        buf_addf(&s->where, " AND id >= %" PRIu64, since);
+    if (until)
+        buf_addf(&s->where, " AND id < %" PRIu64, until);
+}
+
+static void ids(struct search *s, const struct words *words)
+{
+    if (!words->n)
+        return;
+    buf_puts(&s->where, " AND id IN (0");
+    for (size_t i = 0; i < words->n; i++) {
+        uint64_t id;
+        if (job_id_parse(words->at[i], &id))
+            buf_addf(&s->where, ",%llu", (unsigned long long)id);
+    }
+    buf_putc(&s->where, ')');
+}
+
+/* The tag put on later counts before the label of the same key. */
+static void labels(struct search *s, const struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++) {
+        buf_puts(&s->where,
+                 " AND ifnull((SELECT json_extract(spec, '$.spec.value') FROM object WHERE kind ="
+                 " 'job.tag' AND project = base36(job.id) AND name = ?),"
+                 " (SELECT e.value FROM body, json_each(body.spec, '$.labels') e WHERE body.job ="
+                 " job.id AND e.key = ?)) = ?");
+        bind(s, pairs->at[i].name);
+        bind(s, pairs->at[i].name);
+        bind(s, pairs->at[i].value);
+    }
+}
+
+static void values(struct search *s, const struct job_any *any)
+{
+    if (!any->n)
+        return;
+    buf_puts(&s->where, " AND EXISTS (SELECT 1 FROM body WHERE body.job = job.id AND (0");
+    for (size_t i = 0; i < any->n; i++) {
+        buf_puts(&s->where, any->at[i].missing ? " OR json_extract(body.spec, ?) IS NULL"
+                                               : " OR json_extract(body.spec, ?) = ?");
+        bind(s, any->at[i].path);
+        if (!any->at[i].missing)
+            bind(s, any->at[i].value);
+    }
+    buf_puts(&s->where, "))");
+}
+
+static void compose(struct search *s, const struct job_query *q)
+{
+    window(s, q);
+    readable(s, q);
+    if (q->states)
+        states(s, q->states);
+    clause(s, " AND owner = ?", q->owner);
+    clause(s, " AND queue = ?", q->queue);
+    clause(s, " AND dialect = ?", q->dialect);
+    clause(s, " AND queue <> ?", q->queue_not);
+    any_of(s, "project", &q->in);
+    clause(s, " AND instr(lower(name), lower(?)) > 0", q->name_has);
+    clause(s, " AND instr(lower(reason), lower(?)) > 0", q->reason_has);
+    clause(s,
+           " AND EXISTS (SELECT 1 FROM body WHERE body.job = job.id"
+           " AND instr(lower(body.spec), lower(?)) > 0)",
+           q->spec_has);
+    ids(s, &q->ids);
+    labels(s, &q->labels);
+    for (size_t i = 0; i < ARRAY_LEN(q->values); i++)
+        values(s, &q->values[i]);
+}
+
+/* The text of an id, as it is the project of objects of a job. */
+static void base36(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    char text[JOB_ID_TEXT];
+    (void)n;
+    job_id_format(text, (uint64_t)sqlite3_value_int64(args[0]));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+static sqlite3_stmt *prepare(struct store *st, const struct search *s, const char *sql,
+                             struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (s->where.overflow || s->n == BIND_MAX) {
+        err_set(err, ERR_TOO_LARGE, "the search has too many parts");
+        return NULL;
+    }
+    if (sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL) != SQLITE_OK) {
+        db_fail(st, err, "preparing a search");
+        return NULL;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        db_text(stmt, (int)i + 1, s->texts[i]);
+    return stmt;
+}
+
+static const char *const orders[] = {
+    [JOBS_BY_ID] = "id",
+    [JOBS_BY_NAME] = "name",
+    [JOBS_BY_STATE] = "state",
+    [JOBS_BY_END] = "ended",
+    [JOBS_BY_PRIORITY] = "priority",
+    [JOBS_BY_VALUE] = "(SELECT json_extract(body.spec, ?) FROM body WHERE body.job = job.id)",
+};
+
+static int count(struct store *st, const struct search *s, uint64_t *total, struct err *err)
+{
+    const char *sql =
+        arena_printf(s->arena, "SELECT count(*) FROM job WHERE array = 0%s", buf_str(&s->where));
+    sqlite3_stmt *stmt = prepare(st, s, sql, err);
+    int rc = stmt ? db_step(st, stmt, err) : -1;
+    if (rc == 1)
+        *total = db_get_u64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return rc == 1 ? 0 : -1;
+}
+
+static int page(struct store *st, struct search *s, const struct job_query *q,
+                struct job_found *out, struct err *err)
+{
+    if (q->order == JOBS_BY_VALUE)
+        bind(s, q->order_path);
+    const char *way = q->ascending ? "ASC" : "DESC";
+    const char *sql = arena_printf(
+        s->arena,
+        "SELECT id FROM job WHERE array = 0%s ORDER BY %s %s, id %s LIMIT %llu OFFSET %llu",
+        buf_str(&s->where), orders[q->order], way, way, (unsigned long long)q->limit,
+        (unsigned long long)(q->offset < INT64_MAX ? q->offset : INT64_MAX));
+    sqlite3_stmt *stmt = prepare(st, s, sql, err);
+    uint64_t *found = ARENA_ARRAY(s->arena, q->limit + 1, uint64_t);
+    size_t count = 0;
+    int more = stmt ? 0 : -1;
+    while (stmt && (more = db_step(st, stmt, err)) == 1)
+        found[count++] = db_get_u64(stmt, 0);
+    sqlite3_finalize(stmt);
+    out->rows = ARENA_ARRAY(s->arena, count + 1, struct job_row);
+    for (size_t i = 0; more == 0 && i < count; i++)
+        if (store_get_job(st, s->arena, found[i], &out->rows[out->n], err) == 1)
+            out->n++;
+    return more;
+}
+
+int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q,
+                    struct job_found *out, struct err *err)
+{
+    *out = (struct job_found){ 0 };
+    struct search s = { .arena = a,
+                        .where = BUF_INIT(SQL_MAX),
+                        .texts = ARENA_ARRAY(a, BIND_MAX, const char *) };
+    if (st->memory)
+        return err_set(err, ERR_CANNOT, "records in memory cannot be searched");
+    if (sqlite3_create_function(st->db, "base36", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                base36, NULL, NULL) != SQLITE_OK)
+        return db_fail(st, err, "preparing a search");
+    compose(&s, q);
+    int rc = count(st, &s, &out->total, err);
+    if (rc == 0)
+        rc = page(st, &s, q, out, err);
+    buf_fini(&s.where);
+    return rc;
+}
