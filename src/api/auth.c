@@ -1,5 +1,5 @@
-/* Who asks: over the Unix socket the kernel says (peer credentials), over TCP the bearer token, for
- * the page a session cookie that a one-time link gave. Secrets are kept hashed and compared in
+/* Who asks: over the Unix socket the kernel says (peer credentials), over TCP a bearer token (the
+ * server's own, or a user's), for the page a session cookie that a one-time link gave. Secrets are kept hashed and compared in
  * constant time. */
 #include "api/call.h"
 
@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static void hash_of(unsigned char out[32], const char *text)
 {
@@ -24,12 +25,17 @@ static const char *user_name(struct arena *a, uid_t uid)
     return arena_printf(a, "uid%u", (unsigned)uid);
 }
 
-static bool token_fits(struct api *api, const char *header)
+/* The token of "Authorization: Bearer TOKEN", NULL: none. */
+static const char *bearer_of(struct http_request *r)
+{
+    const char *header = http_header(r, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
+}
+
+static bool own_token(const struct api *api, const char *token)
 {
     unsigned char hash[32];
-    if (!header || strncmp(header, "Bearer ", 7) != 0)
-        return false;
-    hash_of(hash, header + 7);
+    hash_of(hash, token);
     return sodium_memcmp(hash, api->token_hash, sizeof hash) == 0;
 }
 
@@ -50,14 +56,35 @@ static bool cookie_fits(struct api *api, struct http_request *r)
     return sodium_memcmp(hash, api->cookie_hash, sizeof hash) == 0;
 }
 
-const char *auth_owner(struct api *api, struct http_request *r, struct arena *a)
+static void admit(struct call *call, uid_t uid, struct identity *who)
 {
+    ctl_identity_name(call->api->config.ctl, call->arena, user_name(call->arena, uid), who);
+}
+
+int auth_bearer(struct call *call, struct identity *who, struct err *err)
+{
+    const char *token = bearer_of(call->request);
     uint32_t uid;
-    if (http_peer_uid(r, &uid))
-        return user_name(a, uid);
-    if (token_fits(api, http_header(r, "Authorization")) || cookie_fits(api, r))
-        return user_name(a, getuid());
-    return NULL;
+    if (http_peer_uid(call->request, &uid))
+        admit(call, uid, who);
+    else if (!token)
+        return 1;
+    else if (own_token(call->api, token))
+        admit(call, getuid(), who);
+    else
+        return ctl_identity_bearer(call->api->config.ctl, call->arena, token, who, err);
+    return 0;
+}
+
+bool auth_identity(struct call *call, struct identity *who)
+{
+    struct err err;
+    if (auth_bearer(call, who, &err) == 0)
+        return true;
+    if (!cookie_fits(call->api, call->request))
+        return false;
+    admit(call, getuid(), who);
+    return true;
 }
 
 /* ---- the page's one-time link ---- */

@@ -119,7 +119,7 @@ bool call_flag(struct call *call, const char *name)
 bool call_job(struct call *call, uint64_t *id)
 {
     struct err err;
-    if (ctl_find(call->api->config.ctl, call->param[0], id, &err) == 0)
+    if (ctl_find_for(call->api->config.ctl, &call->who, call->param[0], id, &err) == 0)
         return true;
     call_problem(call, &err, NULL);
     return false;

@@ -22,6 +22,16 @@ static uint64_t seq_of(const struct text_node *event)
     return seq ? (uint64_t)seq->integer : 0;
 }
 
+/* Of all jobs those that they may read; what is of no job is for admins. */
+static bool visible(const struct call *call, uint64_t job, const struct text_node *event)
+{
+    const struct text_node *id = text_get(event, "job");
+    uint64_t of;
+    if (job || call->who.role == ROLE_ADMIN)
+        return true;
+    return id && job_id_parse(id->str, &of) && ctl_may_read(call->api->config.ctl, &call->who, of);
+}
+
 static void write_event(struct event_stream *s, const struct text_node *event)
 {
     if (!s->sse) {
@@ -62,7 +72,8 @@ static void pump(struct follower *f)
             ctl_events_tree(f->call->api->config.ctl, page, f->job, s->after, PAGE, &err);
         all = !list || list->count < PAGE;
         for (struct text_node *e = list ? list->first : NULL; e; e = e->next) {
-            write_event(s, e);
+            if (visible(f->call, f->job, e))
+                write_event(s, e);
             s->after = seq_of(e);
         }
         arena_destroy(page);
@@ -99,7 +110,10 @@ static void page(struct call *call, uint64_t job, uint64_t after, uint64_t limit
         return;
     }
     struct text_node *tree = text_map(a, NULL, NULL);
-    text_copy(a, tree, "events", list);
+    struct text_node *shown = text_list(a, tree, "events");
+    for (const struct text_node *e = list->first; e; e = e->next)
+        if (visible(call, job, e))
+            text_copy(a, shown, NULL, e);
     text_int(a, tree, "last", (int64_t)(list->last ? seq_of(list->last) : after));
     call_answer(call, 200, tree);
 }

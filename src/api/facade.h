@@ -9,6 +9,7 @@
 
 #include "api/call.h"
 #include "ctl/identity.h"
+#include "wire/record.h"
 
 struct facade {
     const char *name; /* "dlc" */
@@ -16,6 +17,9 @@ struct facade {
     bool (*takes)(const struct call *);
     void (*handle)(struct call *); /* answers in the end, like a route's handler */
 };
+
+/* Gives the call to the façade that takes it; false: none does. */
+bool facade_handle(struct call *);
 
 /* ---- who ---- */
 /* "Authorization: Bearer" (scheme in any case), the server's own token too, and over the Unix

@@ -62,7 +62,7 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
         err_hint(err, "1 to 200");
         return false;
     }
-    if (like && ctl_find(call->api->config.ctl, like, &s->like, err) < 0)
+    if (like && ctl_find_for(call->api->config.ctl, &call->who, like, &s->like, err) < 0)
         return false;
     if (like)
         s->text = NULL;
@@ -221,7 +221,7 @@ static bool read_array(struct call *call, const char *array, struct job_filter *
 {
     struct err err;
     struct ctl *ctl = call->api->config.ctl;
-    bool found = ctl_find(ctl, array, &f->array, &err) == 0;
+    bool found = ctl_find_for(ctl, &call->who, array, &f->array, &err) == 0;
     f->members = found ? ctl_members(ctl, f->array, NULL) : 0;
     if (found && !f->members)
         err_set(&err, ERR_INPUT, "%.40s is no array", array);
@@ -243,6 +243,7 @@ void job_list(struct call *call)
     struct text_node *tree = NULL;
     if (array && !read_array(call, array, &f))
         return;
+    ctl_filter_for(call->api->config.ctl, call->arena, &call->who, &f);
     if (read_states(http_query(r, "state", 0), &f.states, &err) &&
         call_u64(call, "limit", 1, 1000, &limit, &err)) {
         f.limit = limit;
@@ -447,7 +448,7 @@ void nodes_list(struct call *call)
 static struct text_node *pods(struct call *call, const char *name)
 {
     struct err err;
-    struct pod_ask ask = { .namespace = http_query(call->request, "namespace", 0), .name = name };
+    struct pod_ask ask = { .owner = call->owner, .namespace = http_query(call->request, "namespace", 0), .name = name };
     struct text_node *tree = ctl_pods_tree(call->api->config.ctl, call->arena, &ask, &err);
     if (!tree)
         call_problem(call, &err, NULL);

@@ -2,6 +2,7 @@
  */
 #include "api/call.h"
 
+#include "api/facade.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -26,9 +27,9 @@ static const struct route routes[] = {
     ROUTE("GET", "/metrics", server_metrics, 0, "Prometheus text", "", NULL, 200),
     ROUTE("GET", "/v1/openapi.json", openapi_get, 0, "This document", "", NULL, 200),
     ROUTE("GET", "/v1/server", server_info, 0, "Process, addresses, counts", "", NULL, 200),
-    ROUTE("POST", "/v1/server/stop", server_stop, 0,
+    ROUTE("POST", "/v1/server/stop", server_stop, ROUTE_ADMIN,
           "Ends the server; jobs go on under their agents", "", NULL, 202),
-    ROUTE("POST", "/v1/login-link", auth_login_link, 0, "A one-time link that opens the page", "",
+    ROUTE("POST", "/v1/login-link", auth_login_link, ROUTE_ADMIN, "A one-time link that opens the page", "",
           NULL, 200),
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
@@ -46,7 +47,7 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
           "Why it waits, until when, what would change that; what_if: what changes would do",
           "what_if", "Explanation", 200),
-    ROUTE("POST", "/v1/explain", job_explain_text, 0, "The same for a text, nothing is stored",
+    ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ, "The same for a text, nothing is stored",
           SUBMIT, "Submitted", 200),
     ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now",
           "Job", 202),
@@ -69,9 +70,9 @@ static const struct route routes[] = {
           NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM,
           "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
-    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM, "The same from given offsets on",
+    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_READ, "The same from given offsets on",
           LOGS, NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM,
+    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
           101),
     ROUTE("GET", "/v1/pods", pods_list, 0,
@@ -95,10 +96,33 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/queues/{queue}", queues_show, 0, "One queue with its users", "", NULL, 200),
     ROUTE("GET", "/v1/nodes", nodes_list, 0, "Nodes with what is used, and what is free in all", "",
           NULL, 200),
-    ROUTE("POST", "/v1/nodes/{node}/drain", node_drain, 0,
+    ROUTE("POST", "/v1/nodes/{node}/drain", node_drain, ROUTE_ADMIN,
           "No new tasks on it; dry_run=1: who runs there, and where they could go now", "dry_run",
           NULL, 200),
-    ROUTE("POST", "/v1/nodes/{node}/undrain", node_undrain, 0, "Tasks again", "", NULL, 200),
+    ROUTE("POST", "/v1/nodes/{node}/undrain", node_undrain, ROUTE_ADMIN, "Tasks again", "", NULL, 200),
+    ROUTE("GET", "/v1/users", users_list, 0, "Users with role and projects; one's own for who is no admin",
+          "", NULL, 200),
+    ROUTE("POST", "/v1/users", user_create, 0,
+          "A user: {name, role, projects, email, password, extension}", "", NULL, 201),
+    ROUTE("GET", "/v1/users/{user}", user_show, 0, "One user", "", NULL, 200),
+    ROUTE("PATCH", "/v1/users/{user}", user_change, ROUTE_READ,
+          "What is given is set; password null: none any more", "", NULL, 200),
+    ROUTE("DELETE", "/v1/users/{user}", user_remove, 0, "Forgets it with its keys and tokens", "",
+          NULL, 200),
+    ROUTE("GET", "/v1/keys", keys_list, 0, "Access keys, without their secrets", "owner", NULL, 200),
+    ROUTE("POST", "/v1/keys", key_create, 0,
+          "An access key: {owner, label, session_s}; its secret is told once", "", NULL, 201),
+    ROUTE("DELETE", "/v1/keys/{key}", key_remove, 0, "Forgets it", "", NULL, 200),
+    ROUTE("POST", "/v1/keys/{key}/disable", key_disable, 0, "It signs nothing any more", "", NULL,
+          200),
+    ROUTE("POST", "/v1/keys/{key}/enable", key_enable, 0, "It does again", "", NULL, 200),
+    ROUTE("GET", "/v1/tokens", tokens_list, 0, "Bearer tokens, without their text", "owner", NULL,
+          200),
+    ROUTE("POST", "/v1/tokens", token_create, ROUTE_READ,
+          "A token: {owner, label, expires_s}; told once", "", NULL, 201),
+    ROUTE("DELETE", "/v1/tokens/{token}", token_remove, ROUTE_READ, "Revokes it", "", NULL, 200),
+    ROUTE("GET", "/v1/certificate", certificate_get, 0,
+          "What clients of https are to trust: {address, authority}", "", NULL, 200),
     ROUTE("GET", "/v1/agents", agents_upgrade, ROUTE_OPEN | ROUTE_STREAM,
           "Upgrade to muster/1: for muster's own agents", "", NULL, 101),
 };
@@ -144,16 +168,37 @@ static void no_route(struct call *call, const char *allowed)
     call_problem(call, &err, NULL);
 }
 
+/* By the role alone; whose job it is the core looks at. */
+static bool permitted(const struct call *call, const struct route *route)
+{
+    bool reads = route->flags & ROUTE_READ ||
+                 (strcmp(route->method, "GET") == 0 && !(route->flags & ROUTE_WRITE));
+    enum user_role least = route->flags & ROUTE_ADMIN ? ROLE_ADMIN
+                           : reads                    ? ROLE_READER
+                                                      : ROLE_USER;
+    return call->who.role >= least;
+}
+
 static bool admitted(struct call *call, const struct route *route)
 {
     if (route->flags & ROUTE_OPEN)
         return true;
-    call->owner = auth_owner(call->api, call->request, call->arena);
-    if (call->owner)
-        return true;
     struct err err;
-    err_set(&err, ERR_UNAUTHENTICATED, "this needs the server's token");
-    err_hint(&err, "send \"Authorization: Bearer\" with the text of %s/token",
+    if (auth_identity(call, &call->who)) {
+        call->owner = call->who.name;
+        if (permitted(call, route))
+            return true;
+        err_set(&err, ERR_DENIED,
+                route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
+                                           : "%.60s is a reader: it changes nothing",
+                call->owner);
+        call_problem(call, &err, NULL);
+        return false;
+    }
+    err_set(&err, ERR_UNAUTHENTICATED, "this needs a token of this server");
+    err_hint(&err,
+             "send \"Authorization: Bearer\" with the text of %s/token, or with what muster token "
+             "create gives",
              call->api->config.state_dir);
     http_add_header(call->request, "WWW-Authenticate", "Bearer");
     call_problem(call, &err, NULL);
@@ -166,6 +211,8 @@ void api_handle(void *arg, struct http_request *request)
     call->api = arg;
     call->request = request;
     call->arena = arena_create();
+    if (facade_handle(call))
+        return;
     const char *method = http_method(request);
     if (strcmp(method, "HEAD") == 0)
         method = "GET";

@@ -25,11 +25,7 @@ static struct live_job *board_of(struct ctl *ctl, const char *owner, uint64_t id
         err_set(err, ERR_NOT_FOUND, "the job does not run: it has no board");
         return NULL;
     }
-    if (core_may(ctl, owner, &job->row))
-        return job;
-    err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)job->row.number,
-            job->row.owner);
-    return NULL;
+    return core_check(ctl, owner, &job->row, err) ? NULL : job;
 }
 
 void board_clear(struct ctl *ctl, struct live_job *job)

@@ -163,9 +163,8 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
     struct ctl *ctl = c->ctl;
     if (core_row(ctl, answer->arena, id, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
-    if (!core_may(ctl, c->owner, &c->row))
-        return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)c->row.number,
-                       c->row.owner);
+    if (core_check(ctl, c->owner, &c->row, err))
+        return -1;
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
     return c->row.members && verb != CTL_DELETE ? run_members(c, verb, err) : verbs[verb](c, err);
@@ -252,9 +251,8 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
         return err_set(err, ERR_NOT_FOUND, "no such job");
     if (array_refuse(&c->row, err))
         return -1;
-    if (!core_may(c->ctl, c->owner, &c->row))
-        return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)c->row.number,
-                       c->row.owner);
+    if (core_check(c->ctl, c->owner, &c->row, err))
+        return -1;
     struct live_job *job = live_find(c->ctl->live, ask->job);
     if (!job || job_state_final(job->row.state))
         return ended(c, err);

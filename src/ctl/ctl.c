@@ -7,6 +7,7 @@
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 
@@ -61,16 +62,6 @@ struct storage core_storage(const struct ctl *ctl, const char *work_dir)
                              .work_dir = work_dir };
 }
 
-bool core_admin(const struct ctl *ctl, const char *owner)
-{
-    return owner && (strcmp(owner, "root") == 0 || strcmp(owner, ctl->admin) == 0);
-}
-
-bool core_may(const struct ctl *ctl, const char *owner, const struct job_row *row)
-{
-    return owner && (strcmp(owner, row->owner) == 0 || core_admin(ctl, owner));
-}
-
 /* The user who owns the state directory runs the server: they may do everything. */
 static char *server_user(const char *state_dir)
 {
@@ -83,22 +74,22 @@ static char *server_user(const char *state_dir)
     return mem_strdup("root");
 }
 
-/* Made once and kept beside the database. When it is lost, running agents keep the tokens they
- * have. */
-static int load_key(struct ctl *ctl, struct err *err)
+/* Made once and kept beside the database. When agent.key is lost, running agents keep the tokens
+ * they have. */
+int core_key(const struct ctl *ctl, const char *file, unsigned char key[TOKEN_LEN], struct err *err)
 {
     if (!ctl->config.state_dir) /* nothing of it outlives this process */
         return 0;
-    AUTO_FREE char *path = file_join(ctl->config.state_dir, "agent.key");
+    AUTO_FREE char *path = file_join(ctl->config.state_dir, file);
     AUTO_FREE char *data = NULL;
     size_t len = 0;
     if (file_read(path, TOKEN_LEN, &data, &len, NULL) == 0 && len == TOKEN_LEN) {
-        memcpy(ctl->key, data, TOKEN_LEN);
+        memcpy(key, data, TOKEN_LEN);
         sodium_memzero(data, len);
         return 0;
     }
-    randombytes_buf(ctl->key, sizeof ctl->key);
-    return file_replace(path, ctl->key, sizeof ctl->key, 0600, err);
+    randombytes_buf(key, TOKEN_LEN);
+    return file_replace(path, key, TOKEN_LEN, 0600, err);
 }
 
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
@@ -109,7 +100,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     struct ctl *ctl = mem_new(sizeof *ctl);
     ctl->config = *config;
-    if (load_key(ctl, err)) {
+    if (core_key(ctl, "agent.key", ctl->key, err)) {
         free(ctl);
         return NULL;
     }
@@ -143,7 +134,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->idle_since = now;
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
-    if (catalogue_check_settings(ctl, err)) {
+    if (identities_create(ctl, err) || catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
     }
@@ -172,6 +163,7 @@ void ctl_destroy(struct ctl *ctl)
     map_destroy(ctl->possible);
     meetings_destroy(ctl->meetings);
     queues_destroy(ctl->queues);
+    identities_destroy(ctl->identities);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     arrays_destroy(ctl->arrays); /* after their members */

@@ -198,3 +198,9 @@ void event_note(struct ctl *ctl, const struct minute *minute, const char *type)
                              .attempt = minute->attempt };
     add_event(ctl, &row, NULL, minute->text, NULL);
 }
+
+void event_server(struct ctl *ctl, const char *type, const char *text)
+{
+    struct event_row row = { .type = type };
+    add_event(ctl, &row, NULL, text, NULL);
+}

@@ -13,6 +13,7 @@
 #define CTL_IDENTITY_H
 
 #include "ctl/ctl.h"
+#include "job/words.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,14 +41,21 @@ int ctl_identity_bearer(struct ctl *, struct arena *, const char *token, struct 
                         struct err *err);
 /* ERR_NOT_FOUND: no such user or no password; ERR_DENIED: the wrong one; ERR_BUSY: too many wrong
  * ones lately. Takes some ten milliseconds. */
-int ctl_identity_password(struct ctl *, struct arena *, const char *name, const char *password,
+struct identity_login {
+    const char *name, *password;
+};
+int ctl_identity_password(struct ctl *, struct arena *, const struct identity_login *,
                           struct identity *who, struct err *err);
-/* The secret of an access key, to check a signature with. session: x-acs-security-token or NULL.
- * ERR_NOT_FOUND: no such key; ERR_DENIED: disabled; ERR_UNAUTHENTICATED: the session token is
- * missing, wrong or expired. A key that was good is noted as used today only by ctl_key_used(). */
-int ctl_identity_key(struct ctl *, struct arena *, const char *id, const char *session,
-                     const char **secret, struct identity *who, struct err *err);
-void ctl_key_used(struct ctl *, const char *id); /* the signature fitted */
+/* The secret of an access key, to check a signature with. ERR_NOT_FOUND: no such key; ERR_DENIED:
+ * disabled; ERR_UNAUTHENTICATED: the session token is missing, wrong or expired. A key whose
+ * signature fitted is noted as used today by ctl_key_used(). */
+struct identity_key {
+    const char *id, *session; /* session: x-acs-security-token, NULL: none came */
+    const char **secret;      /* set, in the arena */
+};
+int ctl_identity_key(struct ctl *, struct arena *, const struct identity_key *,
+                     struct identity *who, struct err *err);
+void ctl_key_used(struct ctl *, const char *id); /* today */
 
 /* ---- may they ---- */
 bool ctl_may_read(struct ctl *, const struct identity *, uint64_t job);
@@ -83,8 +91,11 @@ struct ctl_key {
 };
 void ctl_key_create(struct ctl *, const struct ctl_key *, ctl_done *, void *arg);
 enum ctl_key_verb { CTL_KEY_DISABLE, CTL_KEY_ENABLE, CTL_KEY_REMOVE };
-void ctl_key_command(struct ctl *, const char *by, const char *id, enum ctl_key_verb, ctl_done *,
-                     void *arg);
+struct ctl_key_change {
+    const char *by, *id;
+    enum ctl_key_verb verb;
+};
+void ctl_key_command(struct ctl *, const struct ctl_key_change *, ctl_done *, void *arg);
 
 /* Answer: the token as ctl_tokens_tree has it, and "token" itself, which is never shown again. */
 struct ctl_token {

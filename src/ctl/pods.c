@@ -293,7 +293,7 @@ static void put_job(struct pods *p, const struct job_row *listed)
 {
     struct job_row *row = ARENA_NEW(p->arena, struct job_row);
     struct live_notes notes = { 0 };
-    if (core_row(p->ctl, p->arena, listed->id, row))
+    if (core_row(p->ctl, p->arena, listed->id, row) || !core_reads(p->ctl, p->ask->owner, row))
         return;
     p->row = row;
     p->unfits = NULL;

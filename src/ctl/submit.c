@@ -83,9 +83,8 @@ static int take_after(struct submission *s, struct err *err)
     struct ctl *ctl = s->ctl;
     if (core_row(ctl, s->arena, s->ask.like, &row))
         return err_set(err, ERR_NOT_FOUND, "the job to be submitted again is not known");
-    if (!core_may(ctl, s->ask.owner, &row))
-        return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)row.number,
-                       row.owner);
+    if (core_check(ctl, s->ask.owner, &row, err))
+        return -1;
     if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
                        (unsigned long long)row.number);
@@ -660,6 +659,8 @@ void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, v
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
     struct err err = { 0 };
     answer->writes = true;
-    if (submit(&s, &err))
+    if (!ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER)
+        err_set(&answer->err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
+    else if (submit(&s, &err))
         answer->err = err;
 }

@@ -278,9 +278,8 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
         return err_hint(err,
                         "its output: muster logs; a failed task stays open with health.debug_hold");
     }
-    if (!core_may(ctl, owner, &job->row))
-        return err_set(err, ERR_DENIED, "job %llu belongs to %s",
-                       (unsigned long long)job->row.number, job->row.owner);
+    if (core_check(ctl, owner, &job->row, err))
+        return -1;
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
         return err_set(err, ERR_CANNOT, "the %s engine cannot run commands inside tasks",
                        engine->ops->name);

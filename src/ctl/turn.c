@@ -5,6 +5,7 @@
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/snapshot.h"
 
@@ -92,6 +93,7 @@ static void failed(struct ctl *ctl, const struct err *err)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
         catalogue_load(ctl);
+    identities_undone(ctl);
     for (size_t i = 0; i < ctl->answers.n; i++)
         if (ctl->answers.at[i].writes && ctl->answers.at[i].err.code == ERR_NONE)
             ctl->answers.at[i].err = *err;

@@ -202,6 +202,10 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }
+    if (!core_reads(ctl, owner, &row)) {
+        err_set(err, ERR_NOT_FOUND, "no such job");
+        return NULL;
+    }
     bool may = core_may(ctl, owner, &row);
     fill_job(ctl, &row, arena, &view);
     fill_wait(ctl, id, arena, &view);
@@ -243,6 +247,11 @@ struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
     if (n == filter->limit && n > 0)
         text_str(arena, root, "next", job_id_format(id, rows[n - 1].id));
     return root;
+}
+
+int ctl_list_count(struct ctl *ctl, const struct job_filter *filter, uint64_t *n, struct err *err)
+{
+    return store_list_count(ctl->config.store, filter, n, err);
 }
 
 /* ---- finding ---- */
@@ -365,7 +374,7 @@ static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *li
     name_job(ctl, arena, row->job, names);
     struct event_view view = { .seq = row->seq,
                                .number = names->number,
-                               .job = job_id_format(id, row->job),
+                               .job = row->job ? job_id_format(id, row->job) : NULL,
                                .at_ms = row->at_ms,
                                .type = row->type,
                                .attempt = row->attempt,

@@ -7,7 +7,22 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
+
+/* Repeated names are kept, so pairs_set does not fit. */
+static void add_pair(struct arena *a, struct pairs *to, const char *name, const char *value)
+{
+    if (to->n == to->cap) {
+        struct pair *wider = ARENA_ARRAY(a, to->cap ? to->cap * 2 : 8, struct pair);
+        if (to->n)
+            memcpy(wider, to->at, to->n * sizeof *wider);
+        to->at = wider;
+        to->cap = to->cap ? to->cap * 2 : 8;
+    }
+    to->at[to->n++] =
+        (struct pair){ .name = arena_strdup(a, name), .value = arena_strdup(a, value ? value : "") };
+}
 
 void http_add_header(struct http_request *r, const char *name, const char *value)
 {
@@ -32,6 +47,20 @@ const char *http_query(const struct http_request *r, const char *name, size_t k)
     return NULL;
 }
 
+const char *http_target(const struct http_request *r)
+{
+    return r->target;
+}
+
+bool http_query_at(const struct http_request *r, size_t i, const char **name, const char **value)
+{
+    if (i >= r->query.n)
+        return false;
+    *name = r->query.at[i].name;
+    *value = r->query.at[i].value;
+    return true;
+}
+
 const char *http_header(const struct http_request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
@@ -43,9 +72,50 @@ const char *http_body(const struct http_request *r, size_t *len)
     return buf_str(&r->body);
 }
 
+static enum MHD_Result add_asked_cb(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct http_request *r = cls;
+    (void)kind;
+    add_pair(r->arena, &r->asked, name, value);
+    return MHD_YES;
+}
+
+static const struct pairs *asked(const struct http_request *r)
+{
+    struct http_request *own = (struct http_request *)(uintptr_t)r; /* what is made once */
+    if (!r->asked.n)
+        MHD_get_connection_values(r->connection, MHD_HEADER_KIND, add_asked_cb, own);
+    return &r->asked;
+}
+
+bool http_header_at(const struct http_request *r, size_t i, const char **name, const char **value)
+{
+    const struct pairs *all = asked(r);
+    if (i >= all->n)
+        return false;
+    *name = all->at[i].name;
+    *value = all->at[i].value;
+    return true;
+}
+
+const char *http_header_value(const struct http_request *r, const char *name, size_t k)
+{
+    const struct pairs *all = asked(r);
+    for (size_t i = 0; i < all->n; i++)
+        if (strcasecmp(all->at[i].name, name) == 0 && k-- == 0)
+            return all->at[i].value;
+    return NULL;
+}
+
 bool http_over_unix(const struct http_request *r)
 {
-    return r->server->config.socket_path && r->listener == &r->server->at[0];
+    return r->listener->kind == LISTEN_UNIX;
+}
+
+bool http_over_tls(const struct http_request *r)
+{
+    return r->listener->kind == LISTEN_TLS;
 }
 
 static int socket_of(const struct http_request *r)
@@ -97,7 +167,7 @@ void http_answer(struct http_request *r, unsigned status, const char *type, cons
                  size_t len)
 {
     if (r->answer != ANSWER_NONE)
-        BUG("a request is answered twice: %s", r->path);
+        BUG("a request is answered twice: %s", r->target);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(len, (void *)data, MHD_RESPMEM_MUST_COPY);
     ready(r, status, type, response);
@@ -211,15 +281,21 @@ static void upgraded_cb(void *cls, struct MHD_Connection *connection, void *slot
     (void)cls;
     (void)connection;
     struct http_request *r = slot;
+    struct http_server *server = r->server;
     int fd = dup(sock);
     if (fd >= 0)
         r->taken(r->taken_arg, fd, extra, len);
     MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    server_kick(server); /* it lets go of its own at its next run */
 }
 
 void http_upgrade(struct http_request *r, const char *protocol,
                   void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg)
 {
+    if (http_over_tls(r)) { /* what would be handed over is the daemon's, not the client's */
+        problem(r, 501, "cannot", "no upgrade over TLS; use plain HTTP or the Unix socket");
+        return;
+    }
     r->taken = taken;
     r->taken_arg = arg;
     http_add_header(r, MHD_HTTP_HEADER_UPGRADE, protocol);
@@ -232,37 +308,37 @@ static enum MHD_Result add_query_cb(void *cls, enum MHD_ValueKind kind, const ch
                                     const char *value)
 {
     struct http_request *r = cls;
-    struct pairs *q = &r->query;
     (void)kind;
-    if (q->n == q->cap) { /* repeated names are kept, so pairs_set does not fit */
-        struct pair *wider = ARENA_ARRAY(r->arena, q->cap ? q->cap * 2 : 8, struct pair);
-        if (q->n)
-            memcpy(wider, q->at, q->n * sizeof *wider);
-        q->at = wider;
-        q->cap = q->cap ? q->cap * 2 : 8;
-    }
-    q->at[q->n++] = (struct pair){ .name = arena_strdup(r->arena, name),
-                                   .value = arena_strdup(r->arena, value ? value : "") };
+    add_pair(r->arena, &r->query, name, value);
     return MHD_YES;
 }
 
-static struct http_request *request_create(struct listener *l, struct MHD_Connection *connection,
-                                           const char *url, const char *method)
+/* At the request line, before the target is decoded in place. What is made here is the slot of the
+ * other callbacks, and request_completed_cb frees it however little of the request comes. */
+void *request_target_cb(void *cls, const char *target, struct MHD_Connection *connection)
 {
+    struct listener *l = cls;
     struct http_request *r = mem_new(sizeof *r);
     r->server = l->server;
     r->listener = l;
     r->connection = connection;
     r->arena = arena_create();
-    r->method = arena_strdup(r->arena, method);
-    r->path = arena_strdup(r->arena, url);
+    r->target = arena_strdup(r->arena, target);
+    r->bad_target = strstr(target, "%00") != NULL;
     buf_init(&r->body, l->server->config.max_body);
     r->next = r->server->requests;
     if (r->next)
         r->next->prev = r;
     r->server->requests = r;
-    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_query_cb, r);
     return r;
+}
+
+/* All of the head is there. */
+static void begin(struct http_request *r, const char *path, const char *method)
+{
+    r->method = arena_strdup(r->arena, method);
+    r->path = arena_strdup(r->arena, path);
+    MHD_get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, add_query_cb, r);
 }
 
 static enum MHD_Result give_answer(struct http_request *r)
@@ -289,7 +365,9 @@ static void hand_over(struct http_request *r)
 {
     const struct http_config *c = &r->server->config;
     r->handed = true;
-    if (r->too_large) {
+    if (r->bad_target) {
+        problem(r, 400, "invalid", "the path or query holds %00");
+    } else if (r->too_large) {
         char detail[96];
         snprintf(detail, sizeof detail, "the request's body is larger than %zu bytes", c->max_body);
         problem(r, 413, "too_large", detail);
@@ -306,8 +384,9 @@ enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *connection, 
 {
     struct http_request *r = *slot;
     (void)version;
-    if (!r) {
-        *slot = request_create(cls, connection, url, method);
+    (void)cls;
+    if (!r->path) {
+        begin(r, url, method);
         return MHD_YES;
     }
     if (*size > 0) {

@@ -14,20 +14,23 @@
 #define DRAIN_MAX                                                                                  \
     ((size_t)256 << 20) /* a refused body is read up to here so that the client sees the answer */
 
-/* A listening socket with the daemon behind it. */
+/* A daemon of libmicrohttpd: of the Unix socket, of plain TCP, of TLS. */
+enum listener_kind { LISTEN_UNIX, LISTEN_PLAIN, LISTEN_TLS, LISTEN_KINDS };
 struct listener {
     struct http_server *server;
-    struct MHD_Daemon *daemon;
+    enum listener_kind kind;
+    struct MHD_Daemon *daemon; /* NULL: not started */
     uv_poll_t poll;
-    bool polling;
 };
+struct door;
 
 struct http_server {
     struct http_config config;
     uv_timer_t timer;
     uv_prepare_t prepare; /* runs the daemons once more after answers were given */
-    struct listener at[2];
-    unsigned n;
+    struct listener at[LISTEN_KINDS];
+    struct door *door; /* the TCP port, NULL: none */
+    struct http_certificate certificate;
     unsigned open; /* handles that must close before freeing */
     unsigned connections;
     uint16_t port;
@@ -44,8 +47,10 @@ struct http_request {
     struct listener *listener;
     struct MHD_Connection *connection;
     struct arena *arena;
-    const char *method, *path;
-    struct pairs query, headers;
+    const char *method, *path, *target;
+    struct pairs query, headers; /* headers: of the answer */
+    struct pairs asked;          /* the request's headers, made at first use */
+    bool bad_target;             /* a NUL in it */
     struct buf body;
     size_t drained;
     bool too_large, handed, suspended;
@@ -68,6 +73,7 @@ struct http_request {
 };
 
 /* libmicrohttpd's callbacks (their signatures are its own). */
+void *request_target_cb(void *cls, const char *target, struct MHD_Connection *);
 enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *size, void **slot);
@@ -77,5 +83,11 @@ void request_completed_cb(void *cls, struct MHD_Connection *, void **slot,
 void request_wake(struct http_request *);
 /* Answers are seen by the daemon at its next run: asks for one. */
 void server_kick(struct http_server *);
+/* Has as many connections as it takes. */
+bool server_is_full(const struct http_server *);
+/* A connection for that daemon, which is started when it is the first for TLS. Owns fd. */
+void server_add(struct http_server *, enum listener_kind, int fd);
+/* The daemons look at what they were given. */
+void server_run(struct http_server *);
 
 #endif

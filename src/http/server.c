@@ -1,9 +1,12 @@
-/* Listening sockets and their daemons on the loop: libmicrohttpd gives one epoll descriptor per
- * daemon, we poll it, run it when it is ready, when its own timeout says so, and once more after
- * answers were given in the same turn. */
+/* Daemons on the loop: libmicrohttpd gives one epoll descriptor per daemon, we poll it, run it when
+ * it is ready, when its own timeout says so, and once more after answers were given in the same
+ * turn. The one of the Unix socket listens itself; those of the TCP port, for plain HTTP and for
+ * TLS, get their connections from the door. */
 #include "http/server.h"
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "http/door.h"
 #include "http/request.h"
 
 #include <arpa/inet.h>
@@ -16,6 +19,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#define CONNECTIONS_SPARE 64u /* over the limit: they are told so */
+#define TLS_PRIORITIES    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
 static void run_all(struct http_server *s);
 
 static void on_timer(uv_timer_t *timer)
@@ -26,9 +32,9 @@ static void on_timer(uv_timer_t *timer)
 static void arm(struct http_server *s)
 {
     MHD_UNSIGNED_LONG_LONG least = UINT64_MAX;
-    for (unsigned i = 0; i < s->n; i++) {
+    for (unsigned i = 0; i < LISTEN_KINDS; i++) {
         MHD_UNSIGNED_LONG_LONG ms;
-        if (MHD_get_timeout(s->at[i].daemon, &ms) == MHD_YES && ms < least)
+        if (s->at[i].daemon && MHD_get_timeout(s->at[i].daemon, &ms) == MHD_YES && ms < least)
             least = ms;
     }
     if (least == UINT64_MAX)
@@ -40,8 +46,17 @@ static void arm(struct http_server *s)
 static void run_all(struct http_server *s)
 {
     s->kick = false;
-    for (unsigned i = 0; i < s->n; i++)
-        MHD_run(s->at[i].daemon);
+    for (unsigned i = 0; i < LISTEN_KINDS; i++)
+        if (s->at[i].daemon)
+            MHD_run(s->at[i].daemon);
+    arm(s);
+}
+
+void server_run(struct http_server *s)
+{
+    for (unsigned i = LISTEN_PLAIN; i <= LISTEN_TLS; i++)
+        if (s->at[i].daemon)
+            MHD_run(s->at[i].daemon);
     arm(s);
 }
 
@@ -137,42 +152,100 @@ static int tcp_listen(const struct http_config *c, uint16_t *port, struct err *e
 
 /* ---- life ---- */
 
-static int add_listener(struct http_server *s, int fd, struct err *err)
+/* fd: a listening socket, or -1 for connections that are given to it. */
+static int start(struct http_server *s, enum listener_kind kind, int fd, struct err *err)
 {
-    struct listener *l = &s->at[s->n];
-    l->server = s;
+    struct listener *l = &s->at[kind];
+    const bool tls = kind == LISTEN_TLS;
+    const struct MHD_OptionItem end = { MHD_OPTION_END, 0, NULL };
+    struct MHD_OptionItem more[] = {
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->certificate.chain },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->certificate.key },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+        end,
+    };
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_ALLOW_SUSPEND_RESUME;
+    flags |= fd < 0 ? MHD_USE_NO_LISTEN_SOCKET : 0;
+    flags |= tls ? MHD_USE_TLS : 0;
+    if (!tls)
+        more[0] = fd < 0 ? end : (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, fd, NULL };
+    if (!tls)
+        more[1] = end;
+    l->server = s;
+    l->kind = kind;
     l->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, request_access_cb, l, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, s->config.max_connections + 64, MHD_OPTION_CONNECTION_TIMEOUT,
+        flags, 0, NULL, NULL, request_access_cb, l, MHD_OPTION_CONNECTION_LIMIT,
+        s->config.max_connections + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
         s->config.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
-        MHD_OPTION_NOTIFY_COMPLETED, request_completed_cb, l, MHD_OPTION_NOTIFY_CONNECTION,
-        connection_cb, l, MHD_OPTION_END);
-    if (!l->daemon) {
-        close(fd);
+        MHD_OPTION_URI_LOG_CALLBACK, request_target_cb, l, MHD_OPTION_NOTIFY_COMPLETED,
+        request_completed_cb, l, MHD_OPTION_NOTIFY_CONNECTION, connection_cb, l, MHD_OPTION_ARRAY,
+        more, MHD_OPTION_END);
+    if (!l->daemon)
         return err_set(err, ERR_SYSTEM, "libmicrohttpd does not start");
-    }
     int epoll = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     uv_poll_init(s->config.loop, &l->poll, epoll);
     l->poll.data = l;
     uv_poll_start(&l->poll, UV_READABLE, on_epoll);
     s->open++;
-    s->n++;
     return 0;
+}
+
+/* At the first hello, so that a server nobody speaks TLS to has no certificate to make. */
+static bool tls_ready(struct http_server *s)
+{
+    struct err err = { 0 };
+    if (s->at[LISTEN_TLS].daemon)
+        return true;
+    if (!s->config.certificate)
+        return false;
+    if (s->config.certificate(s->config.certificate_arg, &s->certificate, &err) == 0 &&
+        start(s, LISTEN_TLS, -1, &err) == 0)
+        return true;
+    log_error("http.tls", "%s", err.what);
+    return false;
+}
+
+void server_add(struct http_server *s, enum listener_kind kind, int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof peer;
+    if ((kind == LISTEN_TLS && !tls_ready(s)) ||
+        getpeername(fd, (struct sockaddr *)&peer, &len) != 0) {
+        close(fd);
+        return;
+    }
+    /* It closes the descriptor when it does not take it. */
+    MHD_add_connection(s->at[kind].daemon, fd, (struct sockaddr *)&peer, len);
+}
+
+bool server_is_full(const struct http_server *s)
+{
+    return s->connections + door_waiting(s->door) >= s->config.max_connections + CONNECTIONS_SPARE;
 }
 
 static int open_all(struct http_server *s, struct err *err)
 {
     int fd;
     if (s->config.socket_path) {
-        if ((fd = unix_listen(s->config.socket_path, err)) < 0 || add_listener(s, fd, err) < 0)
+        if ((fd = unix_listen(s->config.socket_path, err)) < 0)
             return -1;
+        if (start(s, LISTEN_UNIX, fd, err) < 0) {
+            close(fd);
+            return -1;
+        }
         s->socket_path = mem_strdup(s->config.socket_path);
     }
     if (!s->config.host)
         return 0;
-    fd = tcp_listen(&s->config, &s->port, err);
-    return fd < 0 ? -1 : add_listener(s, fd, err);
+    if ((fd = tcp_listen(&s->config, &s->port, err)) < 0)
+        return -1;
+    if (start(s, LISTEN_PLAIN, -1, err) < 0) {
+        close(fd);
+        return -1;
+    }
+    s->door = door_open(s, fd);
+    s->open++;
+    return 0;
 }
 
 struct http_server *http_server_create(const struct http_config *config, struct err *err)
@@ -191,14 +264,22 @@ struct http_server *http_server_create(const struct http_config *config, struct 
     return s;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void closed(struct http_server *s)
 {
-    struct http_server *s =
-        handle->type == UV_POLL ? ((struct listener *)handle->data)->server : handle->data;
     if (--s->open > 0)
         return;
     free(s->socket_path);
     free(s);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    closed(handle->type == UV_POLL ? ((struct listener *)handle->data)->server : handle->data);
+}
+
+void door_gone(struct http_server *s)
+{
+    closed(s);
 }
 
 /* A suspended connection must be resumed before its daemon stops; its request then ends without an
@@ -214,7 +295,10 @@ void http_server_destroy(struct http_server *s)
         r->ended = true;
         request_wake(r);
     }
-    for (unsigned i = 0; i < s->n; i++) {
+    door_close(TAKE(s->door));
+    for (unsigned i = 0; i < LISTEN_KINDS; i++) {
+        if (!s->at[i].daemon)
+            continue;
         uv_poll_stop(&s->at[i].poll);
         MHD_stop_daemon(s->at[i].daemon);
         uv_close((uv_handle_t *)&s->at[i].poll, on_closed);

@@ -21,6 +21,9 @@
       "virtual nodes: 4x16cpu,64Gi,4gpu (groups apart by ;); default: this machine")                \
     X(LISTEN, "listen", TEXT, "127.0.0.1:6878", "ADDR",                                             \
       "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
+    X(TLS_CERT, "tls_cert", TEXT, "", "FILE",                                                       \
+      "certificate chain (PEM) for https on the same port; default: made by the server itself")     \
+    X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \
     X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \
     X(FS_URI, "fs_uri", TEXT, "", "URI",                                                            \
       "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory")                     \

@@ -13,6 +13,7 @@
 #include "base/scan.h"
 #include "cli/state_dir.h"
 #include "ctl/ctl.h"
+#include "http/certificate.h"
 #include "http/server.h"
 #include "link/link.h"
 #include "main/config.h"
@@ -39,7 +40,8 @@ struct server {
     struct arena *arena;
     struct config config;
     struct server_files files;
-    const char *version, *address;
+    const char *version, *address, *host;
+    struct certificate certificate;
     uint64_t started_ms, idle_exit_ms;
     struct node_list nodes;
     uv_loop_t loop;
@@ -362,6 +364,44 @@ static int make_core(struct server *s, struct err *err)
     return ctl_recover(s->ctl, err);
 }
 
+/* Made or read at the first TLS hello, or when somebody asks what to trust. */
+static int open_certificate(struct server *s, struct err *err)
+{
+    const char *chain = s->config.at[SETTING_TLS_CERT].text;
+    const char *key = s->config.at[SETTING_TLS_KEY].text;
+    if (s->certificate.chain)
+        return 0;
+    return *chain ? certificate_read(chain, key, &s->certificate, err)
+                  : certificate_open(s->files.dir, s->host, &s->certificate, err);
+}
+
+static int on_certificate(void *arg, struct http_certificate *certificate, struct err *err)
+{
+    struct server *s = arg;
+    if (open_certificate(s, err) < 0)
+        return -1;
+    *certificate =
+        (struct http_certificate){ .chain = s->certificate.chain, .key = s->certificate.key };
+    return 0;
+}
+
+static const char *on_authority(void *arg, struct err *err)
+{
+    struct server *s = arg;
+    return open_certificate(s, err) < 0 ? NULL : s->certificate.authority;
+}
+
+/* Files that were named are read at once: a mistake shows when the server starts. */
+static int check_certificate(struct server *s, struct err *err)
+{
+    bool chain = *s->config.at[SETTING_TLS_CERT].text, key = *s->config.at[SETTING_TLS_KEY].text;
+    if (chain == key)
+        return chain ? open_certificate(s, err) : 0;
+    err_set(err, ERR_INPUT, "%s is set without %s", chain ? "tls_cert" : "tls_key",
+            chain ? "tls_key" : "tls_cert");
+    return err_hint(err, "both, or none: the server makes its own");
+}
+
 /* "127.0.0.1:6878"; "none" leaves host NULL. */
 static int read_listen(struct server *s, struct http_config *config, struct err *err)
 {
@@ -387,6 +427,8 @@ static struct api *make_api(struct server *s, struct err *err)
                                         .value = s->config.at[i].text,
                                         .from = s->config.at[i].from,
                                         .doc = setting_doc((enum setting)i) };
+    size_t n_facades;
+    const struct facade *const *facades = wire_facades(&n_facades);
     struct api_config config = { .loop = &s->loop,
                                  .ctl = s->ctl,
                                  .link = s->link,
@@ -397,6 +439,10 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .started_ms = s->started_ms,
                                  .settings = rows,
                                  .n_settings = SETTING_N,
+                                 .facades = facades,
+                                 .n_facades = n_facades,
+                                 .authority = on_authority,
+                                 .authority_arg = s,
                                  .stop = on_stop,
                                  .stop_arg = s };
     return api_create(&config, err);
@@ -410,9 +456,12 @@ static int make_http(struct server *s, struct err *err)
                                   .max_connections =
                                       (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
                                   .idle_timeout_s = IDLE_TIMEOUT,
-                                  .handle = api_handle };
-    if (read_listen(s, &config, err) < 0)
+                                  .handle = api_handle,
+                                  .certificate = on_certificate,
+                                  .certificate_arg = s };
+    if (read_listen(s, &config, err) < 0 || check_certificate(s, err) < 0)
         return -1;
+    s->host = config.host;
     s->api = make_api(s, err);
     if (!s->api)
         return -1;
@@ -517,6 +566,7 @@ static void server_fini(struct server *s)
         uv_run(&s->loop, UV_RUN_DEFAULT);
         uv_loop_close(&s->loop);
     }
+    certificate_fini(&s->certificate);
     arena_destroy(s->arena);
 }
 

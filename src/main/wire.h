@@ -9,10 +9,14 @@
 struct uv_loop_s;
 struct link_hub;
 struct engine;
+struct facade;
 
 const struct dialects *wire_dialects(void);
 /* What the catalogue of every server has for them. */
 const struct entry *wire_shipped(struct arena *, size_t *n);
+
+/* Other systems' interfaces that this server answers, asked in this order. */
+const struct facade *const *wire_facades(size_t *n);
 
 struct wire_place {
     struct uv_loop_s *loop;

@@ -16,10 +16,12 @@
 #define OF_JOB                                                                                     \
     " WHERE job IN (SELECT ?1 UNION ALL SELECT m.id FROM job a JOIN job m"                         \
     " ON m.id BETWEEN a.id + 1 AND a.id + a.members WHERE a.id = ?1 AND m.array = a.id)"
-#define LIST_REST                                                                                  \
+#define LIST_FILTER                                                                                \
     " AND (?3 IS NULL OR queue = ?3)"                                                              \
     " AND (?4 IS NULL OR dialect = ?4 OR substr(dialect, 1, length(?4) + 2) = ?4 || '-v')"         \
-    " AND (?5 IS NULL OR substr(name, 1, length(?5)) = ?5) ORDER BY id DESC LIMIT ?2"
+    " AND (?5 IS NULL OR substr(name, 1, length(?5)) = ?5)"                                        \
+    " AND (?8 IS NULL OR owner = ?8 OR instr(?9, char(31) || project || char(31)) > 0)"
+#define LIST_REST LIST_FILTER " ORDER BY id DESC LIMIT ?2 OFFSET ?10"
 
 #define STATEMENTS(X)                                                                              \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
@@ -110,6 +112,10 @@
       "SELECT " JOB_COLUMNS " FROM job WHERE array = 0 AND state = ?7 AND id < ?1" LIST_REST)      \
     X(LIST_OWNER, "SELECT " JOB_COLUMNS " FROM job WHERE array = 0 AND owner = ?6 AND state = ?7"  \
                   " AND id < ?1" LIST_REST)                                                        \
+    X(COUNT_ALL, "SELECT count(*) FROM job INDEXED BY job_listed WHERE array = 0"                  \
+                 " AND (?7 IS NULL OR instr(?7, ' ' || state || ' ') > 0)" LIST_FILTER)            \
+    X(COUNT_OWNER, "SELECT count(*) FROM job WHERE array = 0 AND owner = ?6"                       \
+                   " AND (?7 IS NULL OR instr(?7, ' ' || state || ' ') > 0)" LIST_FILTER)          \
     X(COUNTS,                                                                                      \
       "SELECT state, count(*) FROM job INDEXED BY job_counted WHERE members = 0 GROUP BY state")   \
     X(MAX_NUMBER, "SELECT ifnull(max(number), 0) FROM job")                                        \

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define STATES_TEXT (16 * JOB_STATE_N) /* the words of all */
+
 uint64_t store_next_number(struct store *st)
 {
     return ++st->number;
@@ -249,6 +251,26 @@ int store_live_jobs(struct store *st, struct arena *a, struct job_row **rows, si
     return 0;
 }
 
+/* Apart by a character that no name has, and at both ends: NULL none. */
+static const char *join_projects(struct arena *a, const struct words *projects)
+{
+    if (!projects || projects->n == 0)
+        return NULL;
+    const char *text = "\x1f";
+    for (size_t i = 0; i < projects->n; i++)
+        text = arena_printf(a, "%s%s\x1f", text, projects->at[i]);
+    return text;
+}
+
+static void bind_filter(sqlite3_stmt *s, struct arena *a, const struct job_filter *f)
+{
+    db_text(s, 3, f->queue);
+    db_text(s, 4, f->dialect);
+    db_text(s, 5, f->name);
+    db_text(s, 8, f->reader);
+    db_text(s, 9, join_projects(a, f->projects));
+}
+
 /* One range: state JOB_NONE is all states (not with an owner). */
 static int list_range(struct store *st, struct arena *a, const struct job_filter *f,
                       enum job_state state, struct job_rows *out, struct err *err)
@@ -261,9 +283,8 @@ static int list_range(struct store *st, struct arena *a, const struct job_filter
         return -1;
     db_u64(s, 1, f->before_id ? f->before_id : INT64_MAX);
     db_u64(s, 2, f->limit);
-    db_text(s, 3, f->queue);
-    db_text(s, 4, f->dialect);
-    db_text(s, 5, f->name);
+    bind_filter(s, a, f);
+    db_u64(s, 10, f->offset);
     if (id == STMT_LIST_OWNER)
         db_text(s, 6, f->owner);
     if (id != STMT_LIST_ALL)
@@ -277,61 +298,85 @@ static int newest_first(const void *a, const void *b)
     return (x->id < y->id) - (x->id > y->id);
 }
 
+/* " queued running "; NULL: all of them. */
+static const char *join_states(char out[STATES_TEXT], uint32_t states)
+{
+    size_t used = (size_t)snprintf(out, STATES_TEXT, " ");
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (states & 1u << state)
+            used += (size_t)snprintf(out + used, STATES_TEXT - used, "%s ",
+                                     job_state_word((enum job_state)state));
+    return states ? out : NULL;
+}
+
 static int list_members(struct store *st, struct arena *a, const struct job_filter *f,
                         struct job_rows *out, struct err *err)
 {
-    char states[16 * JOB_STATE_N] = " ";
+    char states[STATES_TEXT];
     sqlite3_stmt *s = db_stmt(st, STMT_LIST_MEMBERS, err);
     if (!s)
         return -1;
-    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
-        if (f->states & 1u << state) {
-            size_t used = strlen(states);
-            snprintf(states + used, sizeof states - used, "%s ",
-                     job_state_word((enum job_state)state));
-        }
     db_u64(s, 1, f->before_id);
     db_u64(s, 2, f->limit);
     db_u64(s, 3, f->array);
     db_u64(s, 4, f->members);
-    db_text(s, 5, f->states ? states : NULL);
+    db_text(s, 5, join_states(states, f->states));
     return read_jobs(st, s, a, out, err);
+}
+
+static int list_all(struct store *st, struct arena *a, const struct job_filter *f,
+                    struct job_rows *out, struct err *err)
+{
+    return f->array ? list_members(st, a, f, out, err) : list_range(st, a, f, JOB_NONE, out, err);
 }
 
 int store_list(struct store *st, struct arena *a, const struct job_filter *f, struct job_row **rows,
                size_t *n, struct err *err)
 {
     struct job_rows some = { 0 };
-    if (f->array) {
-        if (list_members(st, a, f, &some, err) < 0)
+    *n = 0;
+    if (f->offset > JOB_OFFSET_MAX)
+        return 0;
+    if (f->array || (!f->states && !f->owner)) {
+        if (list_all(st, a, f, &some, err) < 0)
             return -1;
         *rows = some.at;
         *n = some.n;
         return 0;
     }
-    if (!f->states && !f->owner) {
-        if (list_range(st, a, f, JOB_NONE, &some, err) < 0)
-            return -1;
-        *rows = some.at;
-        *n = some.n;
-        return 0;
-    }
-    struct job_row *all = ARENA_ARRAY(a, f->limit * JOB_STATE_N, struct job_row);
-    size_t count = 0;
-    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++) {
-        if (f->states && !(f->states & 1u << state))
-            continue;
-        some = (struct job_rows){ 0 };
-        if (list_range(st, a, f, (enum job_state)state, &some, err) < 0)
-            return -1;
-        if (some.n)
-            memcpy(all + count, some.at, some.n * sizeof *all);
-        count += some.n;
-    }
-    qsort(all, count, sizeof *all, newest_first);
-    *rows = all;
-    *n = count < f->limit ? count : f->limit;
+    struct job_filter each = *f; /* what is left out is known only when all are merged */
+    each.limit += f->offset;
+    each.offset = 0;
+    struct job_rows all = { 0 };
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (!f->states || f->states & 1u << state)
+            if (list_range(st, a, &each, (enum job_state)state, &all, err) < 0)
+                return -1;
+    if (all.n)
+        qsort(all.at, all.n, sizeof *all.at, newest_first);
+    size_t skip = f->offset < all.n ? f->offset : all.n;
+    *rows = all.at + skip;
+    *n = all.n - skip < f->limit ? all.n - skip : f->limit;
     return 0;
+}
+
+int store_list_count(struct store *st, const struct job_filter *f, uint64_t *n, struct err *err)
+{
+    char states[STATES_TEXT];
+    sqlite3_stmt *s = db_stmt(st, f->owner ? STMT_COUNT_OWNER : STMT_COUNT_ALL, err);
+    if (!s)
+        return -1;
+    struct arena *a = arena_create();
+    bind_filter(s, a, f);
+    db_text(s, 7, join_states(states, f->states));
+    if (f->owner)
+        db_text(s, 6, f->owner);
+    int found = db_step(st, s, err);
+    if (found == 1)
+        *n = db_get_u64(s, 0);
+    sqlite3_reset(s);
+    arena_destroy(a);
+    return found == 1 ? 0 : -1;
 }
 
 static int read_counts(struct store *st, sqlite3_stmt *s, struct job_counts *counts,

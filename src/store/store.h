@@ -191,6 +191,9 @@ struct job_filter {
                                                    dialect "x" is "x-v1" too */
     uint64_t before_id;                         /* cursor: only ids below; 0: from the newest */
     size_t limit;                               /* 1..1000 */
+    uint64_t offset;    /* so many are left out first, at most JOB_OFFSET_MAX */
+    const char *reader; /* only jobs of this owner or of these projects; NULL: all */
+    const struct words *projects;
     uint64_t array;   /* members of this one only, by index, ids above the cursor; of the other
                          filters only states counts */
     uint32_t members; /* of that array */

@@ -5,7 +5,7 @@
 
 #include "text/tree.h"
 
-#define FORM_MAX_PAIRS 10000u
+#define FORM_MAX_PAIRS 4000u
 #define FORM_MAX_DEPTH 32u
 #define FORM_MAX_INDEX 9999u
 

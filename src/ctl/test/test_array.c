@@ -154,7 +154,7 @@ static void commands_are_for_all_members(void **state)
     world_run(w);
     assert_int_equal(world_state(w, array), JOB_RUNNING);
     world_command_as(w, "bob", array, CTL_STOP);
-    assert_int_equal(w->code, ERR_DENIED);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
     world_command(w, array, CTL_DELETE);
     assert_int_equal(w->code, ERR_CONFLICT);
     world_command(w, array, CTL_STOP);

@@ -233,7 +233,7 @@ static void rights_and_wrong_moments(void **state)
     struct world *w = *state;
     uint64_t job = world_submit(w, ONE);
     world_command_as(w, "bob", job, CTL_STOP);
-    assert_int_equal(w->code, ERR_DENIED);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
     world_command(w, job, CTL_DELETE);
     assert_int_equal(w->code, ERR_CONFLICT);
     world_run(w);

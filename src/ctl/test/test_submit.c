@@ -168,7 +168,7 @@ static void like_another(void **state)
     assert_true(second != 0 && second != first);
     s.owner = "bob";
     assert_true(world_submit_as(w, &s) == 0);
-    assert_int_equal(w->code, ERR_DENIED);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
     uint64_t found;
     struct err err;
     assert_int_equal(ctl_find(w->ctl, "again", &found, &err), 0);
@@ -200,7 +200,9 @@ static void others_see_no_secrets(void **state)
     struct arena *arena = arena_create();
     struct err err;
     struct text_node *mine = ctl_job_tree(w->ctl, arena, job, "ada", CTL_SPEC | CTL_ORIGIN, &err);
-    struct text_node *theirs = ctl_job_tree(w->ctl, arena, job, "bob", CTL_SPEC | CTL_ORIGIN, &err);
+    struct text_node *theirs = ctl_job_tree(w->ctl, arena, job, NULL, CTL_SPEC | CTL_ORIGIN, &err);
+    assert_null(ctl_job_tree(w->ctl, arena, job, "bob", 0, &err));
+    assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_non_null(strstr(text_get(mine, "origin")->str, "hunter2"));
     assert_null(strstr(text_get(theirs, "origin")->str, "hunter2"));
     struct text_node *role = text_get(text_get(theirs, "spec"), "roles")->first;

@@ -1,0 +1,381 @@
+/* The records of who may: rows of kind "user", "key" and "token", kept in memory by name, id and
+ * hash. Each record lives in an arena of its own, so that one is replaced without the others; what
+ * is written is read back by the same function that reads at the start. */
+#include "ctl/identities.h"
+
+#include "ctl/notes.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "text/json.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#define SECRET_MAX 256u
+
+/* ---- secrets ---- */
+
+void secret_hash(char out[SECRET_TEXT], const char *text)
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
+    sodium_bin2hex(out, SECRET_TEXT, hash, sizeof hash);
+}
+
+const char *secret_seal(struct ctl *ctl, struct arena *arena, const char *text)
+{
+    unsigned char box[crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES + SECRET_MAX];
+    size_t len = strlen(text);
+    if (len > SECRET_MAX)
+        BUG("a secret of %zu bytes", len);
+    randombytes_buf(box, crypto_secretbox_NONCEBYTES);
+    crypto_secretbox_easy(box + crypto_secretbox_NONCEBYTES, (const unsigned char *)text, len, box,
+                          ctl->identities->seal);
+    size_t all = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES + len;
+    size_t room = sodium_base64_encoded_len(all, sodium_base64_VARIANT_ORIGINAL);
+    return sodium_bin2base64(arena_alloc(arena, room), room, box, all,
+                             sodium_base64_VARIANT_ORIGINAL);
+}
+
+const char *secret_open(struct ctl *ctl, struct arena *arena, const char *sealed)
+{
+    unsigned char box[crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES + SECRET_MAX];
+    const size_t extra = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES;
+    size_t len = 0;
+    if (sodium_base642bin(box, sizeof box, sealed, strlen(sealed), NULL, &len, NULL,
+                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
+        len < extra)
+        return NULL;
+    char *text = arena_alloc(arena, len - extra + 1);
+    return crypto_secretbox_open_easy((unsigned char *)text, box + crypto_secretbox_NONCEBYTES,
+                                      len - crypto_secretbox_NONCEBYTES, box,
+                                      ctl->identities->seal) == 0
+               ? text
+               : NULL;
+}
+
+/* ---- rows to records ---- */
+
+static const char *get_text(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_STR ? node->str : NULL;
+}
+
+static uint64_t get_number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
+}
+
+static bool get_flag(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+static void read_words(struct arena *arena, const struct text_node *list, struct words *out)
+{
+    out->at = ARENA_ARRAY(arena, list ? list->count : 0, const char *);
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (one->kind == TEXT_STR)
+            out->at[out->n++] = one->str;
+}
+
+static void forget(struct smap *map, const char *key)
+{
+    void *record = key ? smap_remove(map, key) : NULL;
+    if (record)
+        arena_destroy(*(struct arena **)record);
+}
+
+static void take_user(struct identities *all, struct arena *arena, const char *name,
+                      const struct text_node *map)
+{
+    struct user *user = ARENA_NEW(arena, struct user);
+    const char *role = get_text(map, "role");
+    user->arena = arena;
+    user->name = arena_strdup(arena, name);
+    user->email = get_text(map, "email");
+    user->password = get_text(map, "password");
+    user->created_ms = get_number(map, "created_ms");
+    user->extension = text_get(map, "extension");
+    if (!role || !user_role_parse(role, &user->role))
+        user->role = ROLE_READER; /* of a newer server: the least */
+    read_words(arena, text_get(map, "projects"), &user->projects);
+    forget(all->users, name);
+    smap_set(all->users, user->name, user);
+}
+
+static void take_key(struct identities *all, struct arena *arena, const char *name,
+                     const struct text_node *map)
+{
+    struct key *key = ARENA_NEW(arena, struct key);
+    const char *owner = get_text(map, "owner"), *label = get_text(map, "label");
+    *key = (struct key){ .arena = arena,
+                         .id = arena_strdup(arena, name),
+                         .owner = owner ? owner : "",
+                         .label = label ? label : "",
+                         .sealed = get_text(map, "sealed"),
+                         .session = get_text(map, "session"),
+                         .created_ms = get_number(map, "created_ms"),
+                         .expires_ms = get_number(map, "expires_ms"),
+                         .used_day = get_number(map, "used_day"),
+                         .disabled = get_flag(map, "disabled") };
+    forget(all->keys, name);
+    smap_set(all->keys, key->id, key);
+}
+
+static void forget_token(struct identities *all, const char *id)
+{
+    struct token *token = smap_remove(all->token_ids, id);
+    if (token)
+        forget(all->tokens, token->hash);
+}
+
+static void take_token(struct identities *all, struct arena *arena, const char *name,
+                       const struct text_node *map)
+{
+    struct token *token = ARENA_NEW(arena, struct token);
+    const char *owner = get_text(map, "owner"), *label = get_text(map, "label");
+    const char *hash = get_text(map, "hash");
+    *token = (struct token){ .arena = arena,
+                             .id = arena_strdup(arena, name),
+                             .owner = owner ? owner : "",
+                             .label = label ? label : "",
+                             .hash = hash ? hash : "",
+                             .job = get_text(map, "job"),
+                             .created_ms = get_number(map, "created_ms"),
+                             .expires_ms = get_number(map, "expires_ms"),
+                             .application = get_flag(map, "application") };
+    forget_token(all, name);
+    smap_set(all->tokens, token->hash, token);
+    smap_set(all->token_ids, token->id, token);
+}
+
+enum { USERS, KEYS, TOKENS, KINDS };
+static const struct {
+    const char *kind;
+    void (*take)(struct identities *, struct arena *, const char *name,
+                 const struct text_node *map); /* owns the arena */
+} kinds[KINDS] = {
+    [USERS] = { "user", take_user },
+    [KEYS] = { "key", take_key },
+    [TOKENS] = { "token", take_token },
+};
+
+static void take(struct identities *all, unsigned kind, const struct object_row *row)
+{
+    struct arena *arena = arena_create_of(512);
+    struct report report;
+    report_init(&report, arena);
+    const struct text_node *map = json_parse(arena, row->spec, strlen(row->spec), 0, &report);
+    if (map && map->kind == TEXT_MAP) {
+        kinds[kind].take(all, arena, row->name, map);
+        return;
+    }
+    log_error("identity.row", "kind=%s name=\"%s\" note=\"cannot be read\"", row->kind, row->name);
+    arena_destroy(arena);
+}
+
+/* ---- life ---- */
+
+static void clear(struct smap *map)
+{
+    size_t cursor = 0;
+    const char *name;
+    void *record;
+    while (smap_next(map, &cursor, &name, &record))
+        arena_destroy(*(struct arena **)record);
+    smap_destroy(map);
+}
+
+static void make_maps(struct identities *all)
+{
+    all->users = smap_create();
+    all->keys = smap_create();
+    all->tokens = smap_create();
+    all->token_ids = smap_create();
+}
+
+static void drop_maps(struct identities *all)
+{
+    clear(all->users);
+    clear(all->keys);
+    clear(all->tokens);
+    smap_destroy(all->token_ids);
+}
+
+static void load(struct ctl *ctl)
+{
+    struct arena *arena = arena_create();
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        struct object_row *rows;
+        size_t n = 0;
+        if (store_objects(ctl->config.store, arena,
+                          &(struct object_row){ .kind = kinds[kind].kind }, &rows, &n, NULL) == 0)
+            for (size_t i = 0; i < n; i++)
+                take(ctl->identities, kind, &rows[i]);
+    }
+    arena_destroy(arena);
+    ctl->identities->touched = false;
+}
+
+int identities_create(struct ctl *ctl, struct err *err)
+{
+    struct identities *all = mem_new(sizeof *all);
+    make_maps(all);
+    all->wrong = smap_create();
+    ctl->identities = all;
+    if (core_key(ctl, "identity.key", all->seal, err))
+        return -1;
+    load(ctl);
+    return 0;
+}
+
+void identities_destroy(struct identities *all)
+{
+    size_t cursor = 0;
+    const char *name;
+    void *wrong;
+    if (!all)
+        return;
+    drop_maps(all);
+    while (smap_next(all->wrong, &cursor, &name, &wrong))
+        free(wrong);
+    smap_destroy(all->wrong);
+    sodium_memzero(all->seal, sizeof all->seal);
+    free(all);
+}
+
+void identities_undone(struct ctl *ctl)
+{
+    if (!ctl->identities->touched)
+        return;
+    drop_maps(ctl->identities);
+    make_maps(ctl->identities);
+    load(ctl);
+}
+
+/* ---- looking up ---- */
+
+const struct user *identities_user(const struct ctl *ctl, const char *name)
+{
+    return smap_get(ctl->identities->users, name);
+}
+
+const struct key *identities_key(const struct ctl *ctl, const char *id)
+{
+    return smap_get(ctl->identities->keys, id);
+}
+
+const struct token *identities_token(const struct ctl *ctl, const char *hash)
+{
+    return smap_get(ctl->identities->tokens, hash);
+}
+
+const struct token *identities_token_named(const struct ctl *ctl, const char *id)
+{
+    return smap_get(ctl->identities->token_ids, id);
+}
+
+/* ---- records to rows ---- */
+
+static void put_text(struct arena *a, struct text_node *map, const char *key, const char *value)
+{
+    if (value)
+        text_str(a, map, key, value);
+}
+
+static void put_number(struct arena *a, struct text_node *map, const char *key, uint64_t value)
+{
+    if (value)
+        text_int(a, map, key, (int64_t)value);
+}
+
+static void put(struct ctl *ctl, unsigned kind, const char *name, const struct text_node *map)
+{
+    struct object_row row = { .kind = kinds[kind].kind,
+                              .project = "",
+                              .name = name,
+                              .spec = notes_print(ctl->scratch, map) };
+    store_put_object(ctl->config.store, &row, NULL);
+    take(ctl->identities, kind, &row);
+    ctl->identities->touched = true;
+}
+
+void identities_put_user(struct ctl *ctl, const struct user *user)
+{
+    struct arena *a = ctl->scratch;
+    struct text_node *map = text_map(a, NULL, NULL);
+    text_str(a, map, "role", user_role_word(user->role));
+    struct text_node *projects = text_list(a, map, "projects");
+    for (size_t i = 0; i < user->projects.n; i++)
+        text_str(a, projects, NULL, user->projects.at[i]);
+    put_text(a, map, "email", user->email);
+    put_text(a, map, "password", user->password);
+    put_number(a, map, "created_ms", user->created_ms);
+    if (user->extension)
+        text_copy(a, map, "extension", user->extension);
+    put(ctl, USERS, arena_strdup(a, user->name), map);
+}
+
+void identities_put_key(struct ctl *ctl, const struct key *key)
+{
+    struct arena *a = ctl->scratch;
+    struct text_node *map = text_map(a, NULL, NULL);
+    text_str(a, map, "owner", key->owner);
+    text_str(a, map, "label", key->label);
+    put_text(a, map, "sealed", key->sealed);
+    put_text(a, map, "session", key->session);
+    put_number(a, map, "created_ms", key->created_ms);
+    put_number(a, map, "expires_ms", key->expires_ms);
+    put_number(a, map, "used_day", key->used_day);
+    text_bool(a, map, "disabled", key->disabled);
+    put(ctl, KEYS, arena_strdup(a, key->id), map);
+}
+
+void identities_put_token(struct ctl *ctl, const struct token *token)
+{
+    struct arena *a = ctl->scratch;
+    struct text_node *map = text_map(a, NULL, NULL);
+    text_str(a, map, "owner", token->owner);
+    text_str(a, map, "label", token->label);
+    text_str(a, map, "hash", token->hash);
+    put_text(a, map, "job", token->job);
+    put_number(a, map, "created_ms", token->created_ms);
+    put_number(a, map, "expires_ms", token->expires_ms);
+    text_bool(a, map, "application", token->application);
+    put(ctl, TOKENS, arena_strdup(a, token->id), map);
+}
+
+static void drop_row(struct ctl *ctl, unsigned kind, const char *name)
+{
+    store_delete_object(
+        ctl->config.store,
+        &(struct object_row){ .kind = kinds[kind].kind, .project = "", .name = name }, NULL);
+    ctl->identities->touched = true;
+}
+
+void identities_drop_user(struct ctl *ctl, const char *name)
+{
+    drop_row(ctl, USERS, name);
+    forget(ctl->identities->users, name);
+}
+
+void identities_drop_key(struct ctl *ctl, const char *id)
+{
+    const char *name = arena_strdup(ctl->scratch, id);
+    drop_row(ctl, KEYS, name);
+    forget(ctl->identities->keys, name);
+}
+
+void identities_drop_token(struct ctl *ctl, const char *id)
+{
+    const char *name = arena_strdup(ctl->scratch, id);
+    drop_row(ctl, TOKENS, name);
+    forget_token(ctl->identities, name);
+}

@@ -1,0 +1,71 @@
+/* Users, keys and tokens in memory, and their rows. Private to ctl/: identity.c asks who it is,
+ * identity_commands.c changes them. */
+#ifndef CTL_IDENTITIES_H
+#define CTL_IDENTITIES_H
+
+#include "ctl/core.h"
+#include "ctl/identity.h"
+
+#define SECRET_TEXT 65 /* hex of a SHA-256, and the end */
+
+struct user {
+    struct arena *arena; /* of the record; first in each of them */
+    const char *name, *email, *password; /* password: crypto_pwhash_str, NULL none */
+    enum user_role role;
+    struct words projects;
+    uint64_t created_ms;
+    const struct text_node *extension;
+};
+struct key {
+    struct arena *arena;
+    const char *id, *owner, *label;
+    const char *sealed;  /* base64 of nonce and box */
+    const char *session; /* hash of the session token, NULL: a key for good */
+    uint64_t created_ms, expires_ms, used_day;
+    bool disabled;
+};
+struct token {
+    struct arena *arena;
+    const char *id, *owner, *label, *hash, *job;
+    uint64_t created_ms, expires_ms;
+    bool application;
+};
+
+struct identities {
+    struct smap *users, *keys, *tokens; /* by name, id, hash */
+    struct smap *token_ids;
+    struct smap *wrong; /* passwords that were wrong, by user: struct wrong */
+    unsigned char seal[TOKEN_LEN];
+    bool touched; /* in the open transaction */
+};
+
+/* Loads the rows, makes the key they are sealed with when there is none. 0 or -1. */
+int identities_create(struct ctl *, struct err *);
+void identities_destroy(struct identities *); /* NULL-safe */
+void identities_undone(struct ctl *);         /* the transaction failed: as the rows say */
+
+const struct user *identities_user(const struct ctl *, const char *name); /* NULL: no row */
+const struct key *identities_key(const struct ctl *, const char *id);
+const struct token *identities_token(const struct ctl *, const char *hash);
+const struct token *identities_token_named(const struct ctl *, const char *id);
+
+/* Write the row and the memory, in the open transaction. */
+void identities_put_user(struct ctl *, const struct user *);
+void identities_put_key(struct ctl *, const struct key *);
+void identities_put_token(struct ctl *, const struct token *);
+void identities_drop_user(struct ctl *, const char *name);
+void identities_drop_key(struct ctl *, const char *id);
+void identities_drop_token(struct ctl *, const char *id);
+
+/* As they are shown: without what is secret. identity.c */
+struct text_node *identity_put_user(struct arena *, struct text_node *parent, const struct user *);
+struct text_node *identity_put_key(struct arena *, struct text_node *parent, const struct key *);
+struct text_node *identity_put_token(struct arena *, struct text_node *parent,
+                                     const struct token *);
+
+void secret_hash(char out[SECRET_TEXT], const char *text);
+/* In arena. open: NULL when the box is not of this server. */
+const char *secret_seal(struct ctl *, struct arena *, const char *text);
+const char *secret_open(struct ctl *, struct arena *, const char *sealed);
+
+#endif

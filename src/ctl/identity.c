@@ -1,0 +1,379 @@
+/* Who asks, what they may, and what is shown of users, keys and tokens. The one place of rights:
+ * everything in ctl/ that is somebody's asks core_admin, core_reads, core_may or core_check. */
+#include "ctl/identity.h"
+
+#include "ctl/identities.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WRONG_MAX     10u              /* passwords, then a pause */
+#define WRONG_MS      (60u * 1000u)    /* of so long */
+#define WRONG_NAMES   10000u           /* remembered at most */
+#define DAY_MS        86400000ull
+
+static const char *const role_words[ROLE_N] = { [ROLE_READER] = "reader",
+                                                [ROLE_USER] = "user",
+                                                [ROLE_ADMIN] = "admin" };
+
+const char *user_role_word(enum user_role role)
+{
+    return role < ROLE_N ? role_words[role] : "?";
+}
+
+bool user_role_parse(const char *word, enum user_role *role)
+{
+    for (unsigned i = 0; i < ROLE_N; i++)
+        if (strcmp(role_words[i], word) == 0) {
+            *role = (enum user_role)i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- rights ---- */
+
+enum user_role core_role(const struct ctl *ctl, const char *name)
+{
+    const struct user *user;
+    if (!name)
+        return ROLE_READER;
+    if (strcmp(name, "root") == 0 || strcmp(name, ctl->admin) == 0)
+        return ROLE_ADMIN;
+    user = identities_user(ctl, name);
+    return user ? user->role : ROLE_USER;
+}
+
+bool core_admin(const struct ctl *ctl, const char *owner)
+{
+    return core_role(ctl, owner) == ROLE_ADMIN;
+}
+
+bool core_may(const struct ctl *ctl, const char *owner, const struct job_row *row)
+{
+    enum user_role role = core_role(ctl, owner);
+    return role == ROLE_ADMIN || (role == ROLE_USER && strcmp(owner, row->owner) == 0);
+}
+
+bool core_reads(const struct ctl *ctl, const char *owner, const struct job_row *row)
+{
+    const struct user *user = owner ? identities_user(ctl, owner) : NULL;
+    if (!owner || core_admin(ctl, owner) || strcmp(owner, row->owner) == 0)
+        return true;
+    return user && row->project && *row->project && words_have(&user->projects, row->project);
+}
+
+int core_check(const struct ctl *ctl, const char *owner, const struct job_row *row, struct err *err)
+{
+    if (core_may(ctl, owner, row))
+        return 0;
+    if (owner && !core_reads(ctl, owner, row))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    return err_set(err, ERR_DENIED, "job %llu belongs to %s", (unsigned long long)row->number,
+                   row->owner);
+}
+
+static bool row_of(struct ctl *ctl, struct arena *arena, uint64_t job, struct job_row *row)
+{
+    return core_row(ctl, arena, job, row) == 0;
+}
+
+bool ctl_may_read(struct ctl *ctl, const struct identity *who, uint64_t job)
+{
+    struct job_row row;
+    if (who->role == ROLE_ADMIN)
+        return true;
+    struct arena *arena = arena_create();
+    bool may = row_of(ctl, arena, job, &row) && core_reads(ctl, who->name, &row);
+    arena_destroy(arena);
+    return may;
+}
+
+bool ctl_may_write(struct ctl *ctl, const struct identity *who, uint64_t job)
+{
+    struct job_row row;
+    struct arena *arena = arena_create();
+    bool may = row_of(ctl, arena, job, &row) && core_may(ctl, who->name, &row);
+    arena_destroy(arena);
+    return may;
+}
+
+int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, uint64_t *id,
+                 struct err *err)
+{
+    struct err other = { 0 };
+    if (who->role == ROLE_ADMIN)
+        return ctl_find(ctl, job, id, err);
+    if (ctl_find(ctl, job, id, &other) == 0 && ctl_may_read(ctl, who, *id))
+        return 0;
+    /* The newest of that name may be another's, and there is one of their own before it. */
+    if (store_find_name(ctl->config.store, job, who->name, id) == 1)
+        return 0;
+    err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
+    return err_hint(err, "muster ls --all shows numbers and names");
+}
+
+void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity *who,
+                    struct job_filter *filter)
+{
+    const struct user *user = identities_user(ctl, who->name);
+    if (who->role == ROLE_ADMIN)
+        return;
+    filter->reader = who->name;
+    if (!user || user->projects.n == 0) { /* the index by owner */
+        filter->owner = filter->owner ? filter->owner : who->name;
+        return;
+    }
+    struct words *projects = ARENA_NEW(arena, struct words);
+    projects->at = ARENA_ARRAY(arena, user->projects.n, const char *);
+    for (size_t i = 0; i < user->projects.n; i++)
+        projects->at[projects->n++] = arena_strdup(arena, user->projects.at[i]);
+    filter->projects = projects;
+}
+
+/* ---- who is it ---- */
+
+void ctl_identity_name(struct ctl *ctl, struct arena *arena, const char *name, struct identity *who)
+{
+    *who = (struct identity){ .name = arena_strdup(arena, name), .role = core_role(ctl, name) };
+}
+
+static bool over(const struct ctl *ctl, uint64_t expires_ms)
+{
+    return expires_ms && expires_ms <= core_now(ctl);
+}
+
+int ctl_identity_bearer(struct ctl *ctl, struct arena *arena, const char *token,
+                        struct identity *who, struct err *err)
+{
+    char hash[SECRET_TEXT];
+    secret_hash(hash, token);
+    const struct token *found = identities_token(ctl, hash);
+    if (!found || over(ctl, found->expires_ms)) {
+        err_set(err, ERR_UNAUTHENTICATED, found ? "this token has expired" : "no such token");
+        return err_hint(err, "muster token create makes one");
+    }
+    ctl_identity_name(ctl, arena, found->owner, who);
+    who->token = arena_strdup(arena, found->id);
+    who->application = found->application;
+    who->job = arena_strdup(arena, found->job);
+    who->expires_ms = found->expires_ms;
+    return 0;
+}
+
+int ctl_identity_key(struct ctl *ctl, struct arena *arena, const struct identity_key *ask,
+                     struct identity *who, struct err *err)
+{
+    const struct key *key = identities_key(ctl, ask->id);
+    char hash[SECRET_TEXT];
+    if (!key)
+        return err_set(err, ERR_NOT_FOUND, "no access key \"%.60s\"", ask->id);
+    if (key->disabled)
+        return err_set(err, ERR_DENIED, "access key %s is disabled", key->id);
+    if (over(ctl, key->expires_ms))
+        return err_set(err, ERR_UNAUTHENTICATED, "access key %s has expired", key->id);
+    secret_hash(hash, ask->session ? ask->session : "");
+    if (key->session && sodium_memcmp(hash, key->session, sizeof hash - 1) != 0)
+        return err_set(err, ERR_UNAUTHENTICATED, "the security token is not that of key %s",
+                       key->id);
+    *ask->secret = key->sealed ? secret_open(ctl, arena, key->sealed) : NULL;
+    if (!*ask->secret) {
+        err_set(err, ERR_UNAUTHENTICATED, "the secret of key %s cannot be read any more", key->id);
+        return err_hint(err, "identity.key is another one; make a new key");
+    }
+    ctl_identity_name(ctl, arena, key->owner, who);
+    who->key = arena_strdup(arena, key->id);
+    who->expires_ms = key->expires_ms;
+    return 0;
+}
+
+void ctl_key_used(struct ctl *ctl, const char *id)
+{
+    const struct key *key = identities_key(ctl, id);
+    uint64_t day = core_now(ctl) / DAY_MS;
+    if (!key || key->used_day == day)
+        return;
+    struct key used = *key;
+    used.used_day = day;
+    identities_put_key(ctl, &used);
+}
+
+/* ---- passwords ---- */
+
+struct wrong {
+    unsigned n;
+    uint64_t until_ms;
+};
+
+static void note_wrong(struct ctl *ctl, const char *name)
+{
+    struct smap *all = ctl->identities->wrong;
+    struct wrong *wrong = smap_get(all, name);
+    if (!wrong && smap_count(all) >= WRONG_NAMES)
+        return; /* only names of users come here */
+    if (!wrong) {
+        wrong = mem_new(sizeof *wrong);
+        smap_set(all, name, wrong);
+    }
+    if (wrong->until_ms <= core_now(ctl))
+        wrong->n = 0;
+    wrong->n++;
+    wrong->until_ms = core_now(ctl) + WRONG_MS;
+}
+
+int ctl_identity_password(struct ctl *ctl, struct arena *arena, const struct identity_login *login,
+                          struct identity *who, struct err *err)
+{
+    const struct user *user = identities_user(ctl, login->name);
+    const struct wrong *wrong = smap_get(ctl->identities->wrong, login->name);
+    if (!user || !user->password)
+        return err_set(err, ERR_NOT_FOUND, "no user \"%.60s\" with a password", login->name);
+    if (wrong && wrong->n >= WRONG_MAX && wrong->until_ms > core_now(ctl)) {
+        err_set(err, ERR_BUSY, "too many wrong passwords of %.60s", login->name);
+        return err_hint(err, "try again in a minute");
+    }
+    if (crypto_pwhash_str_verify(user->password, login->password, strlen(login->password)) != 0) {
+        note_wrong(ctl, login->name);
+        return err_set(err, ERR_DENIED, "the password is wrong");
+    }
+    free(smap_remove(ctl->identities->wrong, login->name));
+    ctl_identity_name(ctl, arena, login->name, who);
+    return 0;
+}
+
+/* ---- showing ---- */
+
+struct sorted { /* records of a map by name */
+    const char *name;
+    const void *record;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct sorted *)a)->name, ((const struct sorted *)b)->name);
+}
+
+static const struct sorted *sort(struct arena *arena, const struct smap *map, size_t *n)
+{
+    struct sorted *at = ARENA_ARRAY(arena, smap_count(map), struct sorted);
+    size_t cursor = 0;
+    void *record;
+    for (*n = 0; smap_next(map, &cursor, &at[*n].name, &record); (*n)++)
+        at[*n].record = record;
+    if (*n)
+        qsort(at, *n, sizeof *at, by_name);
+    return at;
+}
+
+static void put_time(struct arena *a, struct text_node *map, const char *key, uint64_t ms)
+{
+    if (ms)
+        text_int(a, map, key, (int64_t)ms);
+}
+
+struct text_node *identity_put_user(struct arena *a, struct text_node *parent,
+                                    const struct user *user)
+{
+    struct text_node *map = text_map(a, parent, NULL);
+    text_str(a, map, "name", user->name);
+    text_str(a, map, "role", user_role_word(user->role));
+    struct text_node *projects = text_list(a, map, "projects");
+    for (size_t i = 0; i < user->projects.n; i++)
+        text_str(a, projects, NULL, user->projects.at[i]);
+    if (user->email)
+        text_str(a, map, "email", user->email);
+    text_bool(a, map, "has_password", user->password != NULL);
+    put_time(a, map, "created_ms", user->created_ms);
+    if (user->extension)
+        text_copy(a, map, "extension", user->extension);
+    return map;
+}
+
+struct text_node *identity_put_key(struct arena *a, struct text_node *parent, const struct key *key)
+{
+    struct text_node *map = text_map(a, parent, NULL);
+    char day[FMT_MAX];
+    text_str(a, map, "id", key->id);
+    text_str(a, map, "owner", key->owner);
+    text_str(a, map, "label", key->label);
+    put_time(a, map, "created_ms", key->created_ms);
+    if (key->used_day)
+        text_str(a, map, "used_day", arena_strndup(a, fmt_time(day, key->used_day * DAY_MS), 10));
+    put_time(a, map, "expires_ms", key->expires_ms);
+    text_bool(a, map, "disabled", key->disabled);
+    return map;
+}
+
+struct text_node *identity_put_token(struct arena *a, struct text_node *parent,
+                                     const struct token *token)
+{
+    struct text_node *map = text_map(a, parent, NULL);
+    text_str(a, map, "id", token->id);
+    text_str(a, map, "owner", token->owner);
+    text_str(a, map, "label", token->label);
+    put_time(a, map, "created_ms", token->created_ms);
+    put_time(a, map, "expires_ms", token->expires_ms);
+    text_bool(a, map, "application", token->application);
+    if (token->job)
+        text_str(a, map, "job", token->job);
+    return map;
+}
+
+/* Of whom `by` sees things when asking for those of owner (NULL: all). */
+static bool shown(const struct ctl *ctl, const char *by, const char *owner, const char *whose)
+{
+    if (owner && strcmp(owner, whose) != 0)
+        return false;
+    return core_admin(ctl, by) || (by && strcmp(by, whose) == 0);
+}
+
+struct text_node *ctl_users_tree(struct ctl *ctl, struct arena *arena, const char *by)
+{
+    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "users");
+    size_t n;
+    const struct sorted *at = sort(arena, ctl->identities->users, &n);
+    for (size_t i = 0; i < n; i++)
+        if (shown(ctl, by, NULL, at[i].name))
+            identity_put_user(arena, list, at[i].record);
+    return root;
+}
+
+struct text_node *ctl_user_tree(struct ctl *ctl, struct arena *arena, const char *by,
+                                const char *name)
+{
+    const struct user *user = identities_user(ctl, name);
+    return user && shown(ctl, by, NULL, name) ? identity_put_user(arena, NULL, user) : NULL;
+}
+
+struct text_node *ctl_keys_tree(struct ctl *ctl, struct arena *arena, const char *by,
+                                const char *owner)
+{
+    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "keys");
+    size_t n;
+    const struct sorted *at = sort(arena, ctl->identities->keys, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct key *key = at[i].record;
+        if (shown(ctl, by, owner, key->owner) && !over(ctl, key->expires_ms))
+            identity_put_key(arena, list, key);
+    }
+    return root;
+}
+
+struct text_node *ctl_tokens_tree(struct ctl *ctl, struct arena *arena, const char *by,
+                                  const char *owner)
+{
+    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "tokens");
+    size_t n;
+    const struct sorted *at = sort(arena, ctl->identities->token_ids, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct token *token = at[i].record;
+        if (shown(ctl, by, owner, token->owner) && !over(ctl, token->expires_ms))
+            identity_put_token(arena, list, token);
+    }
+    return root;
+}

@@ -1,0 +1,378 @@
+/* Changing who may: users, keys, tokens. Each command checks who asks, writes row, memory and an
+ * event in the open transaction, and is answered after the commit. A secret leaves in its answer
+ * and is nowhere else: keys are sealed, tokens and passwords hashed, events do not have them. */
+#include "ctl/identities.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "text/json.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#define NAME_MAX_LEN   64u
+#define LABEL_MAX      200u
+#define EXTENSION_MAX  (64u << 10)
+#define PASSWORD_OPS   crypto_pwhash_OPSLIMIT_INTERACTIVE
+#define PASSWORD_MEM   ((size_t)16 << 20)
+#define USERS_MAX      20000u
+#define TOKENS_OF_USER 1000u /* then the one that expires first goes */
+#define KEYS_OF_USER   100u
+#define KEY_SECRET_LEN 30u
+#define KEY_ID_LEN     20u /* behind "LTAI" or "STS." */
+
+struct change { /* a command on its way */
+    struct ctl *ctl;
+    struct answer *answer;
+    struct arena *arena; /* the answer's */
+    struct err *err;
+    const char *by;
+};
+
+static struct change begin(struct ctl *ctl, const char *by, ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    answer->writes = true;
+    return (struct change){
+        .ctl = ctl, .answer = answer, .arena = answer->arena, .err = &answer->err, .by = by
+    };
+}
+
+static void tell(const struct change *c, const char *type, const char *what)
+{
+    event_server(c->ctl, type,
+                 arena_printf(c->arena, "%s by %s", what, c->by ? c->by : "the server"));
+}
+
+/* May `by` act for owner? Readers have no keys and tokens of their own making. */
+static int check_for(const struct change *c, const char *owner)
+{
+    if (core_admin(c->ctl, c->by))
+        return 0;
+    if (!c->by || strcmp(c->by, owner) != 0)
+        return err_set(c->err, ERR_DENIED, "only an admin does this for %.60s", owner);
+    if (core_role(c->ctl, c->by) == ROLE_READER)
+        return err_set(c->err, ERR_DENIED, "%.60s is a reader", c->by);
+    return 0;
+}
+
+static bool good_name(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 0 && len <= NAME_MAX_LEN && name[0] != '-' && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+}
+
+static int check_label(const struct change *c, const char *label)
+{
+    if (label && strlen(label) > LABEL_MAX)
+        return err_set(c->err, ERR_INPUT, "the label has %zu bytes, the most is %u", strlen(label),
+                       LABEL_MAX);
+    return 0;
+}
+
+/* ---- users ---- */
+
+static const char *hash_password(const struct change *c, const char *password)
+{
+    char *hash = arena_alloc(c->arena, crypto_pwhash_STRBYTES);
+    if (crypto_pwhash_str(hash, password, strlen(password), PASSWORD_OPS, PASSWORD_MEM) == 0)
+        return hash;
+    err_set(c->err, ERR_SYSTEM, "no memory to hash a password");
+    return NULL;
+}
+
+static bool own_user(const struct ctl *ctl, const char *name)
+{
+    return strcmp(name, "root") == 0 || strcmp(name, ctl->admin) == 0;
+}
+
+static int check_user(const struct change *c, const struct ctl_user *ask, const struct user *old)
+{
+    bool admin = core_admin(c->ctl, c->by);
+    if (!good_name(ask->name)) {
+        err_set(c->err, ERR_INPUT, "\"%.80s\" is no name for a user", ask->name);
+        return err_hint(c->err, "1 to %u of A-Z a-z 0-9 . _ -", NAME_MAX_LEN);
+    }
+    if (!admin && (ask->create || ask->set_role || ask->set_projects ||
+                   strcmp(c->by ? c->by : "", ask->name) != 0))
+        return err_set(c->err, ERR_DENIED, "only an admin does this");
+    if (ask->create && old)
+        return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
+    if (!ask->create && !old)
+        return err_set(c->err, ERR_NOT_FOUND, "no user \"%s\"", ask->name);
+    if (ask->create && smap_count(c->ctl->identities->users) >= USERS_MAX)
+        return err_set(c->err, ERR_CANNOT, "there are %u users already", USERS_MAX);
+    if (ask->set_role && ask->role != ROLE_ADMIN && own_user(c->ctl, ask->name))
+        return err_set(c->err, ERR_CANNOT, "%s is always an admin of this server", ask->name);
+    if (ask->set_password && ask->password && !*ask->password)
+        return err_set(c->err, ERR_INPUT, "the password is empty");
+    for (size_t i = 0; i < ask->projects.n; i++)
+        if (!*ask->projects.at[i] || strlen(ask->projects.at[i]) > LABEL_MAX ||
+            strchr(ask->projects.at[i], '\x1f'))
+            return err_set(c->err, ERR_INPUT, "\"%.60s\" is no name of a project",
+                           ask->projects.at[i]);
+    return 0;
+}
+
+static int check_extension(const struct change *c, const struct text_node *extension)
+{
+    if (!extension)
+        return 0;
+    if (extension->kind != TEXT_MAP)
+        return err_set(c->err, ERR_INPUT, "extension is no map");
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    json_print(extension, 0, &text);
+    return text.len <= EXTENSION_MAX
+               ? 0
+               : err_set(c->err, ERR_TOO_LARGE, "extension has more than %u bytes", EXTENSION_MAX);
+}
+
+void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, ask->by, done, arg);
+    const struct user *old = identities_user(ctl, ask->name);
+    if (check_user(&c, ask, old) || check_extension(&c, ask->extension))
+        return;
+    struct user user = { .name = ask->name,
+                         .role = own_user(ctl, ask->name) ? ROLE_ADMIN : ROLE_USER,
+                         .created_ms = core_now(ctl) };
+    if (old)
+        user = *old;
+    if (ask->set_role)
+        user.role = ask->role;
+    if (ask->set_projects)
+        user.projects = ask->projects;
+    if (ask->email)
+        user.email = ask->email;
+    if (ask->extension)
+        user.extension = ask->extension;
+    if (ask->set_password) {
+        user.password = ask->password ? hash_password(&c, ask->password) : NULL;
+        if (ask->password && !user.password)
+            return;
+    }
+    identities_put_user(ctl, &user);
+    tell(&c, old ? "user.changed" : "user.created",
+         arena_printf(c.arena, "user %s (%s)", ask->name,
+                      user_role_word(identities_user(ctl, ask->name)->role)));
+    c.answer->tree = identity_put_user(c.arena, NULL, identities_user(ctl, ask->name));
+}
+
+/* Ids in the arena of what of a map is the owner's. */
+static struct words ids_of(struct arena *arena, const struct smap *map, const char *owner,
+                           bool tokens)
+{
+    struct words ids = { .at = ARENA_ARRAY(arena, smap_count(map), const char *) };
+    size_t cursor = 0;
+    const char *name;
+    void *record;
+    while (smap_next(map, &cursor, &name, &record)) {
+        const char *whose = tokens ? ((struct token *)record)->owner : ((struct key *)record)->owner;
+        if (strcmp(whose, owner) == 0)
+            ids.at[ids.n++] = arena_strdup(arena, name);
+    }
+    return ids;
+}
+
+void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, by, done, arg);
+    if (!core_admin(ctl, by)) {
+        err_set(c.err, ERR_DENIED, "only an admin does this");
+        return;
+    }
+    if (!identities_user(ctl, name)) {
+        err_set(c.err, ERR_NOT_FOUND, "no user \"%.80s\"", name);
+        return;
+    }
+    struct words keys = ids_of(c.arena, ctl->identities->keys, name, false);
+    struct words tokens = ids_of(c.arena, ctl->identities->token_ids, name, true);
+    for (size_t i = 0; i < keys.n; i++)
+        identities_drop_key(ctl, keys.at[i]);
+    for (size_t i = 0; i < tokens.n; i++)
+        identities_drop_token(ctl, tokens.at[i]);
+    identities_drop_user(ctl, name);
+    tell(&c, "user.removed", arena_printf(c.arena, "user %s", name));
+    c.answer->tree = text_map(c.arena, NULL, NULL);
+    text_str(c.arena, c.answer->tree, "name", name);
+}
+
+/* ---- secrets ---- */
+
+static char *random_letters(struct arena *arena, const char *prefix, size_t n)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    size_t at = strlen(prefix);
+    char *text = arena_alloc(arena, at + n + 1);
+    memcpy(text, prefix, at);
+    for (size_t i = 0; i < n; i++)
+        text[at + i] = letters[randombytes_uniform(sizeof letters - 1)];
+    return text;
+}
+
+static char *random_token(struct arena *arena)
+{
+    unsigned char raw[32];
+    const size_t room = sodium_base64_encoded_len(sizeof raw,
+                                                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    char *text = arena_alloc(arena, room);
+    randombytes_buf(raw, sizeof raw);
+    sodium_bin2base64(text, room, raw, sizeof raw, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    sodium_memzero(raw, sizeof raw);
+    return text;
+}
+
+/* What has expired goes when something is made. */
+static void drop_expired(const struct change *c)
+{
+    struct identities *all = c->ctl->identities;
+    const uint64_t now = core_now(c->ctl);
+    struct words keys = { .at = ARENA_ARRAY(c->arena, smap_count(all->keys), const char *) };
+    struct words tokens = { .at = ARENA_ARRAY(c->arena, smap_count(all->token_ids), const char *) };
+    size_t cursor = 0;
+    const char *name;
+    void *record;
+    while (smap_next(all->keys, &cursor, &name, &record))
+        if (((struct key *)record)->expires_ms && ((struct key *)record)->expires_ms <= now)
+            keys.at[keys.n++] = name;
+    for (cursor = 0; smap_next(all->token_ids, &cursor, &name, &record);)
+        if (((struct token *)record)->expires_ms && ((struct token *)record)->expires_ms <= now)
+            tokens.at[tokens.n++] = name;
+    for (size_t i = 0; i < keys.n; i++)
+        identities_drop_key(c->ctl, arena_strdup(c->arena, keys.at[i]));
+    for (size_t i = 0; i < tokens.n; i++)
+        identities_drop_token(c->ctl, arena_strdup(c->arena, tokens.at[i]));
+}
+
+/* ---- keys ---- */
+
+void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, ask->by, done, arg);
+    const char *owner = ask->owner ? ask->owner : ask->by;
+    if (!owner || !good_name(owner)) {
+        err_set(c.err, ERR_INPUT, "\"%.80s\" is no name for a user", owner ? owner : "");
+        return;
+    }
+    if (check_for(&c, owner) || check_label(&c, ask->label))
+        return;
+    drop_expired(&c);
+    if (ids_of(c.arena, ctl->identities->keys, owner, false).n >= KEYS_OF_USER) {
+        err_set(c.err, ERR_CANNOT, "%s has %u access keys already", owner, KEYS_OF_USER);
+        err_hint(c.err, "muster key ls --user %s; muster key rm ID", owner);
+        return;
+    }
+    char hash[SECRET_TEXT];
+    const char *secret = random_letters(c.arena, "", KEY_SECRET_LEN);
+    const char *session = ask->session_ms ? random_token(c.arena) : NULL;
+    struct key key = { .id = random_letters(c.arena, session ? "STS." : "LTAI", KEY_ID_LEN),
+                       .owner = owner,
+                       .label = ask->label ? ask->label : "",
+                       .sealed = secret_seal(ctl, c.arena, secret),
+                       .created_ms = core_now(ctl) };
+    if (session) {
+        secret_hash(hash, session);
+        key.session = hash;
+        key.expires_ms = core_now(ctl) + ask->session_ms;
+    }
+    identities_put_key(ctl, &key);
+    tell(&c, "key.created", arena_printf(c.arena, "access key %s of %s", key.id, owner));
+    c.answer->tree = identity_put_key(c.arena, NULL, &key);
+    text_str(c.arena, c.answer->tree, "secret", secret);
+    if (session)
+        text_str(c.arena, c.answer->tree, "session", session);
+}
+
+void ctl_key_command(struct ctl *ctl, const struct ctl_key_change *ask, ctl_done *done, void *arg)
+{
+    static const char *const types[] = { [CTL_KEY_DISABLE] = "key.disabled",
+                                         [CTL_KEY_ENABLE] = "key.enabled",
+                                         [CTL_KEY_REMOVE] = "key.removed" };
+    struct change c = begin(ctl, ask->by, done, arg);
+    const struct key *old = identities_key(ctl, ask->id);
+    if (!old || (!core_admin(ctl, ask->by) && strcmp(ask->by ? ask->by : "", old->owner) != 0)) {
+        err_set(c.err, ERR_NOT_FOUND, "no access key \"%.80s\"", ask->id);
+        return;
+    }
+    if (check_for(&c, old->owner))
+        return;
+    struct key key = *old;
+    key.disabled = ask->verb != CTL_KEY_ENABLE;
+    c.answer->tree = identity_put_key(c.arena, NULL, &key);
+    tell(&c, types[ask->verb], arena_printf(c.arena, "access key %s of %s", key.id, key.owner));
+    if (ask->verb == CTL_KEY_REMOVE)
+        identities_drop_key(ctl, key.id);
+    else
+        identities_put_key(ctl, &key);
+}
+
+/* ---- tokens ---- */
+
+/* Room for one more: a client that logs in again and again does not fill the server. */
+static void make_room(const struct change *c, const char *owner)
+{
+    struct words ids = ids_of(c->arena, c->ctl->identities->token_ids, owner, true);
+    const struct token *first = NULL;
+    if (ids.n < TOKENS_OF_USER)
+        return;
+    for (size_t i = 0; i < ids.n; i++) {
+        const struct token *token = identities_token_named(c->ctl, ids.at[i]);
+        uint64_t ends = token->expires_ms ? token->expires_ms : UINT64_MAX;
+        uint64_t least = first && first->expires_ms ? first->expires_ms : UINT64_MAX;
+        if (!first || ends < least ||
+            (ends == least && token->created_ms < first->created_ms))
+            first = token;
+    }
+    identities_drop_token(c->ctl, first->id);
+}
+
+void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, ask->by, done, arg);
+    const char *owner = ask->owner ? ask->owner : ask->by;
+    char hash[SECRET_TEXT];
+    if (!owner || !good_name(owner)) {
+        err_set(c.err, ERR_INPUT, "\"%.80s\" is no name for a user", owner ? owner : "");
+        return;
+    }
+    /* A reader reads with a token too: what it may is its role's. */
+    bool own = ask->by && strcmp(ask->by, owner) == 0;
+    if ((!own && check_for(&c, owner)) || check_label(&c, ask->label))
+        return;
+    drop_expired(&c);
+    make_room(&c, owner);
+    const char *text = random_token(c.arena);
+    secret_hash(hash, text);
+    struct token token = { .id = arena_strndup(c.arena, hash, 16),
+                           .owner = owner,
+                           .label = ask->label ? ask->label : "",
+                           .hash = hash,
+                           .job = ask->job,
+                           .created_ms = core_now(ctl),
+                           .expires_ms = ask->life_ms ? core_now(ctl) + ask->life_ms : 0,
+                           .application = ask->application };
+    identities_put_token(ctl, &token);
+    tell(&c, "token.created", arena_printf(c.arena, "token %s of %s", token.id, owner));
+    c.answer->tree = identity_put_token(c.arena, NULL, &token);
+    text_str(c.arena, c.answer->tree, "token", text);
+}
+
+void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, by, done, arg);
+    char hash[SECRET_TEXT];
+    secret_hash(hash, id);
+    const struct token *token = identities_token_named(ctl, id);
+    token = token ? token : identities_token(ctl, hash);
+    if (!token || (!core_admin(ctl, by) && strcmp(by ? by : "", token->owner) != 0)) {
+        err_set(c.err, ERR_NOT_FOUND, "no such token");
+        err_hint(c.err, "muster token ls");
+        return;
+    }
+    c.answer->tree = identity_put_token(c.arena, NULL, token);
+    tell(&c, "token.removed", arena_printf(c.arena, "token %s of %s", token->id, token->owner));
+    identities_drop_token(ctl, token->id);
+}

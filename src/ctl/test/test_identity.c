@@ -1,0 +1,488 @@
+/* Who may: roles and projects, keys, tokens and passwords, across commits that fail and restarts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ctl/test/world.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "ctl/core.h"
+#include "text/json.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define DAY_MS 86400000ull
+
+struct fix {
+    struct world world; /* first */
+    struct arena *arena;
+    enum err_code code;
+    char what[256];
+    char id[128], secret[128], session[128]; /* of the last answer */
+};
+
+static int set_up(void **state)
+{
+    struct fix *f = mem_new(sizeof *f);
+    world_init(&f->world);
+    f->arena = arena_create();
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fix *f = *state;
+    world_fini(&f->world);
+    arena_destroy(f->arena);
+    free(f);
+    return 0;
+}
+
+static void take(const struct text_node *tree, const char *key, char *out, size_t size)
+{
+    const struct text_node *node = text_get(tree, key);
+    snprintf(out, size, "%s", node && node->kind == TEXT_STR ? node->str : "");
+}
+
+static void done(void *arg, const struct ctl_answer *answer)
+{
+    struct fix *f = arg;
+    f->code = answer->err ? answer->err->code : ERR_NONE;
+    snprintf(f->what, sizeof f->what, "%s", answer->err ? answer->err->what : "");
+    take(answer->tree, "id", f->id, sizeof f->id);
+    take(answer->tree, "secret", f->secret, sizeof f->secret);
+    if (!f->secret[0])
+        take(answer->tree, "token", f->secret, sizeof f->secret);
+    take(answer->tree, "session", f->session, sizeof f->session);
+}
+
+static struct ctl *ctl_of(struct fix *f)
+{
+    return f->world.ctl;
+}
+
+static const char *admin(struct fix *f)
+{
+    return ctl_of(f)->admin;
+}
+
+static enum err_code put(struct fix *f, const struct ctl_user *ask)
+{
+    ctl_user_put(ctl_of(f), ask, done, f);
+    ctl_turn(ctl_of(f));
+    return f->code;
+}
+
+static void add(struct fix *f, const char *name, enum user_role role, const char *project)
+{
+    struct ctl_user ask = {
+        .by = admin(f), .name = name, .create = true, .set_role = true, .role = role
+    };
+    ask.set_projects = project != NULL;
+    ask.projects = (struct words){ .at = &project, .n = project ? 1 : 0 };
+    assert_int_equal(put(f, &ask), ERR_NONE);
+}
+
+static enum err_code make_token(struct fix *f, const char *by, const char *owner, uint64_t life_ms)
+{
+    struct ctl_token ask = { .by = by, .owner = owner, .label = "test", .life_ms = life_ms };
+    ctl_token_create(ctl_of(f), &ask, done, f);
+    ctl_turn(ctl_of(f));
+    return f->code;
+}
+
+static enum err_code make_key(struct fix *f, const char *by, const char *owner, uint64_t session_ms)
+{
+    struct ctl_key ask = { .by = by, .owner = owner, .session_ms = session_ms };
+    ctl_key_create(ctl_of(f), &ask, done, f);
+    ctl_turn(ctl_of(f));
+    return f->code;
+}
+
+static enum err_code bearer(struct fix *f, const char *token, struct identity *who)
+{
+    struct err err = { 0 };
+    return ctl_identity_bearer(ctl_of(f), f->arena, token, who, &err) == 0 ? ERR_NONE : err.code;
+}
+
+static enum err_code key(struct fix *f, const char *id, const char *session, const char **secret,
+                         struct identity *who)
+{
+    struct err err = { 0 };
+    struct identity_key ask = { .id = id, .session = session, .secret = secret };
+    return ctl_identity_key(ctl_of(f), f->arena, &ask, who, &err) == 0 ? ERR_NONE : err.code;
+}
+
+static uint64_t submit(struct fix *f, const char *owner, const char *project)
+{
+    const char *text = arena_printf(
+        f->arena, "{\"name\": \"j\", \"project\": \"%s\", \"roles\": {\"w\": {\"run\": \"x\"}}}",
+        project);
+    return world_submit_as(&f->world, &(struct ctl_submit){ .owner = owner,
+                                                            .text = text,
+                                                            .len = strlen(text),
+                                                            .from = "plain" });
+}
+
+static struct identity named(struct fix *f, const char *name)
+{
+    struct identity who;
+    ctl_identity_name(ctl_of(f), f->arena, name, &who);
+    return who;
+}
+
+/* ---- roles ---- */
+
+static void declare_project(struct fix *f, const char *name)
+{
+    const char *text = arena_printf(f->arena, "{\"kind\": \"workspace\", \"name\": \"%s\"}", name);
+    struct ctl_declaration ask = { .owner = admin(f), .text = text, .len = strlen(text) };
+    ctl_declare(ctl_of(f), &ask, done, f);
+    ctl_turn(ctl_of(f));
+    if (f->code)
+        fail_msg("%s", f->what);
+}
+
+static void test_rights(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    uint64_t found = 0;
+    declare_project(f, "vision");
+    add(f, "alice", ROLE_USER, NULL);
+    add(f, "bob", ROLE_USER, "vision");
+    add(f, "eve", ROLE_USER, NULL);
+    add(f, "rita", ROLE_READER, "vision");
+    add(f, "ada", ROLE_ADMIN, NULL);
+    uint64_t job = submit(f, "alice", "vision");
+    if (!job)
+        fail_msg("%s", f->world.what);
+    static const struct {
+        const char *name;
+        bool reads, writes;
+    } rows[] = { { "alice", true, true }, { "bob", true, false }, { "eve", false, false },
+                 { "rita", true, false }, { "ada", true, true },  { "root", true, true },
+                 { "nobody-knows", false, false } };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct identity who = named(f, rows[i].name);
+        assert_int_equal(ctl_may_read(ctl_of(f), &who, job), rows[i].reads);
+        assert_int_equal(ctl_may_write(ctl_of(f), &who, job), rows[i].writes);
+        int rc = ctl_find_for(ctl_of(f), &who, "j", &found, &err);
+        assert_int_equal(rc == 0, rows[i].reads);
+        if (!rows[i].reads)
+            assert_int_equal(err.code, ERR_NOT_FOUND);
+        struct job_filter filter = { .limit = 10 };
+        ctl_filter_for(ctl_of(f), f->arena, &who, &filter);
+        const struct text_node *jobs =
+            text_get(ctl_list_tree(ctl_of(f), f->arena, &filter, &err), "jobs");
+        uint64_t n = 9;
+        assert_int_equal(jobs->count, rows[i].reads);
+        assert_int_equal(ctl_list_count(ctl_of(f), &filter, &n, &err), 0);
+        assert_int_equal(n, rows[i].reads);
+        assert_int_equal(ctl_job_tree(ctl_of(f), f->arena, job, rows[i].name, 0, &err) != NULL,
+                         rows[i].reads);
+    }
+    world_command_as(&f->world, "eve", job, CTL_STOP);
+    assert_int_equal(f->world.code, ERR_NOT_FOUND);
+    world_command_as(&f->world, "bob", job, CTL_STOP);
+    assert_int_equal(f->world.code, ERR_DENIED);
+    assert_int_equal(submit(f, "rita", "vision"), 0);
+    assert_int_equal(f->world.code, ERR_DENIED);
+    world_command_as(&f->world, "ada", job, CTL_STOP);
+    assert_int_equal(f->world.code, ERR_NONE);
+}
+
+/* The newest of a name is another's: one's own is found. */
+static void test_own_name(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    uint64_t found = 0;
+    uint64_t mine = submit(f, "alice", "default");
+    submit(f, "bob", "default");
+    struct identity who = named(f, "alice");
+    assert_int_equal(ctl_find_for(ctl_of(f), &who, "j", &found, &err), 0);
+    assert_int_equal(found, mine);
+}
+
+/* ---- users ---- */
+
+static void test_users(void **state)
+{
+    struct fix *f = *state;
+    add(f, "alice", ROLE_USER, NULL);
+    struct ctl_user again = { .by = admin(f), .name = "alice", .create = true };
+    assert_int_equal(put(f, &again), ERR_CONFLICT);
+    struct ctl_user unknown = { .by = admin(f), .name = "carol", .email = "c@x" };
+    assert_int_equal(put(f, &unknown), ERR_NOT_FOUND);
+    static const char *const bad[] = { "", "a b", "a/b", "-x", "..", "a\nb" };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_int_equal(
+            put(f, &(struct ctl_user){ .by = admin(f), .name = bad[i], .create = true }), ERR_INPUT);
+    /* Nobody makes himself an admin; the server's own stays one. */
+    struct ctl_user up = { .by = "alice", .name = "alice", .set_role = true, .role = ROLE_ADMIN };
+    assert_int_equal(put(f, &up), ERR_DENIED);
+    struct ctl_user mail = { .by = "alice", .name = "alice", .email = "a@x" };
+    assert_int_equal(put(f, &mail), ERR_NONE);
+    add(f, "bob", ROLE_USER, NULL);
+    mail.by = "bob";
+    assert_int_equal(put(f, &mail), ERR_DENIED);
+    struct ctl_user own = { .by = admin(f), .name = "root", .create = true };
+    assert_int_equal(put(f, &own), ERR_NONE);
+    own.create = false;
+    own.set_role = true;
+    own.role = ROLE_READER;
+    assert_int_equal(put(f, &own), ERR_CANNOT);
+    assert_int_equal(text_get(ctl_users_tree(ctl_of(f), f->arena, admin(f)), "users")->count, 3);
+    assert_int_equal(text_get(ctl_users_tree(ctl_of(f), f->arena, "bob"), "users")->count, 1);
+    assert_null(ctl_user_tree(ctl_of(f), f->arena, "bob", "alice"));
+    ctl_user_remove(ctl_of(f), "bob", "alice", done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(f->code, ERR_DENIED);
+}
+
+static void test_removed(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    const char *secret;
+    add(f, "alice", ROLE_USER, NULL);
+    make_token(f, "alice", NULL, 0);
+    const char *token = arena_strdup(f->arena, f->secret);
+    make_key(f, "alice", NULL, 0);
+    assert_int_equal(bearer(f, token, &who), ERR_NONE);
+    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_NONE);
+    const char *id = arena_strdup(f->arena, f->id);
+    ctl_user_remove(ctl_of(f), admin(f), "alice", done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
+    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NOT_FOUND);
+    world_crash(&f->world);
+    assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
+}
+
+static void test_password(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    struct err err;
+    add(f, "alice", ROLE_USER, NULL);
+    struct identity_login login = { .name = "alice", .password = "secret1" };
+    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    struct ctl_user ask = {
+        .by = "alice", .name = "alice", .set_password = true, .password = "secret1"
+    };
+    assert_int_equal(put(f, &ask), ERR_NONE);
+    world_crash(&f->world);
+    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), 0);
+    assert_string_equal(who.name, "alice");
+    login.password = "secret2";
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+        assert_int_equal(err.code, ERR_DENIED);
+    }
+    login.password = "secret1"; /* the right one too, for a minute */
+    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+    assert_int_equal(err.code, ERR_BUSY);
+    f->world.now += 61000;
+    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), 0);
+}
+
+/* ---- keys and tokens ---- */
+
+static void test_tokens(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    add(f, "alice", ROLE_USER, NULL);
+    add(f, "rita", ROLE_READER, NULL);
+    assert_int_equal(make_token(f, "alice", "rita", 0), ERR_DENIED);
+    assert_int_equal(make_token(f, "rita", NULL, 0), ERR_NONE); /* it reads, with a token too */
+    assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
+    assert_int_equal(who.role, ROLE_READER);
+    assert_int_equal(make_token(f, admin(f), "alice", DAY_MS), ERR_NONE);
+    const char *token = arena_strdup(f->arena, f->secret), *id = arena_strdup(f->arena, f->id);
+    assert_int_equal(strlen(token), 43);
+    assert_int_equal(bearer(f, "no-such-token", &who), ERR_UNAUTHENTICATED);
+    assert_int_equal(bearer(f, id, &who), ERR_UNAUTHENTICATED); /* the id is no token */
+    world_crash(&f->world);
+    assert_int_equal(bearer(f, token, &who), ERR_NONE);
+    assert_string_equal(who.name, "alice");
+    assert_string_equal(who.token, id);
+    assert_int_equal(who.expires_ms, f->world.now + DAY_MS);
+    f->world.now += DAY_MS;
+    assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
+    make_token(f, "alice", NULL, 0); /* what has expired is gone then */
+    assert_int_equal(text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), "alice"), "tokens")->count,
+                     1);
+    token = arena_strdup(f->arena, f->secret);
+    ctl_token_remove(ctl_of(f), "rita", f->id, done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(f->code, ERR_NOT_FOUND);
+    ctl_token_remove(ctl_of(f), "alice", token, done, f); /* by its text */
+    ctl_turn(ctl_of(f));
+    assert_int_equal(f->code, ERR_NONE);
+    assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
+}
+
+static void test_keys(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    const char *secret = NULL;
+    add(f, "alice", ROLE_USER, NULL);
+    add(f, "rita", ROLE_READER, NULL);
+    assert_int_equal(make_key(f, "rita", NULL, 0), ERR_DENIED);
+    assert_int_equal(make_key(f, "alice", NULL, 0), ERR_NONE);
+    assert_int_equal(strlen(f->id), 24);
+    assert_int_equal(strncmp(f->id, "LTAI", 4), 0);
+    assert_int_equal(strlen(f->secret), 30);
+    const char *id = arena_strdup(f->arena, f->id), *told = arena_strdup(f->arena, f->secret);
+    world_crash(&f->world);
+    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NONE);
+    assert_string_equal(secret, told);
+    assert_string_equal(who.name, "alice");
+    assert_string_equal(who.key, id);
+    ctl_key_used(ctl_of(f), id);
+    const struct text_node *list = text_get(ctl_keys_tree(ctl_of(f), f->arena, "alice", NULL), "keys");
+    assert_string_equal(text_get(list->first, "used_day")->str, "2023-11-14");
+    assert_null(text_get(list->first, "secret"));
+    struct ctl_key_change change = { .by = "rita", .id = id, .verb = CTL_KEY_DISABLE };
+    ctl_key_command(ctl_of(f), &change, done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(f->code, ERR_NOT_FOUND);
+    change.by = "alice";
+    ctl_key_command(ctl_of(f), &change, done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_DENIED);
+    change.verb = CTL_KEY_ENABLE;
+    ctl_key_command(ctl_of(f), &change, done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NONE);
+    change.verb = CTL_KEY_REMOVE;
+    ctl_key_command(ctl_of(f), &change, done, f);
+    ctl_turn(ctl_of(f));
+    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NOT_FOUND);
+}
+
+static void test_sessions(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    const char *secret;
+    assert_int_equal(make_key(f, "alice", NULL, 3600000), ERR_NONE);
+    assert_int_equal(strncmp(f->id, "STS.", 4), 0);
+    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_UNAUTHENTICATED);
+    assert_int_equal(key(f, f->id, "other", &secret, &who), ERR_UNAUTHENTICATED);
+    assert_int_equal(key(f, f->id, f->session, &secret, &who), ERR_NONE);
+    f->world.now += 3600000;
+    assert_int_equal(key(f, f->id, f->session, &secret, &who), ERR_UNAUTHENTICATED);
+}
+
+/* Another identity.key: secrets cannot be read, and it is said so. */
+static void test_lost_seal(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    const char *secret;
+    AUTO_FREE char *path = file_join(f->world.dir, "identity.key");
+    make_key(f, "alice", NULL, 0);
+    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_NONE);
+    assert_int_equal(unlink(path), 0);
+    world_crash(&f->world);
+    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_UNAUTHENTICATED);
+}
+
+/* Nothing that was told is in the records or the events as it was told. */
+static void test_at_rest(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
+    add(f, "alice", ROLE_USER, NULL);
+    make_token(f, "alice", NULL, 0);
+    const char *token = arena_strdup(f->arena, f->secret);
+    make_key(f, "alice", NULL, 0);
+    const char *secret = arena_strdup(f->arena, f->secret);
+    struct ctl_user ask = {
+        .by = "alice", .name = "alice", .set_password = true, .password = "open sesame"
+    };
+    put(f, &ask);
+    static const char *const kinds[] = { "user", "key", "token" };
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct object_row *rows;
+        size_t n;
+        assert_int_equal(store_objects(f->world.store, f->arena,
+                                       &(struct object_row){ .kind = kinds[i] }, &rows, &n, &err),
+                         0);
+        assert_int_equal(n, 1);
+        buf_puts(&text, rows[0].spec);
+    }
+    json_print(ctl_events_tree(ctl_of(f), f->arena, 0, 0, 100, &err), 0, &text);
+    assert_non_null(strstr(buf_str(&text), "token.created"));
+    assert_non_null(strstr(buf_str(&text), "key.created"));
+    assert_non_null(strstr(buf_str(&text), "user.changed"));
+    assert_null(strstr(buf_str(&text), token));
+    assert_null(strstr(buf_str(&text), secret));
+    assert_null(strstr(buf_str(&text), "sesame"));
+}
+
+/* A full disk: what was not committed is not known. */
+static void test_full(void **state)
+{
+    struct fix *f = *state;
+    struct rlimit old, none;
+    struct identity who;
+    add(f, "alice", ROLE_USER, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old);
+    none = old;
+    none.rlim_cur = 1;
+    setrlimit(RLIMIT_FSIZE, &none);
+    enum err_code code = make_token(f, "alice", NULL, 0);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_int_not_equal(code, ERR_NONE);
+    assert_int_equal(text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), NULL), "tokens")->count,
+                     0);
+    f->world.now += 10000;
+    assert_int_equal(make_token(f, "alice", NULL, 0), ERR_NONE);
+    assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
+}
+
+static void test_many_tokens(void **state)
+{
+    struct fix *f = *state;
+    struct identity who;
+    make_token(f, "alice", NULL, 0);
+    const char *lasting = arena_strdup(f->arena, f->secret);
+    make_token(f, "alice", NULL, DAY_MS);
+    const char *first = arena_strdup(f->arena, f->secret);
+    for (int i = 0; i < 999; i++) {
+        struct ctl_token ask = { .by = "alice", .life_ms = 2 * DAY_MS };
+        ctl_token_create(ctl_of(f), &ask, done, f);
+    }
+    ctl_turn(ctl_of(f));
+    assert_int_equal(bearer(f, first, &who), ERR_UNAUTHENTICATED);
+    assert_int_equal(bearer(f, lasting, &who), ERR_NONE);
+    assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_rights),   T(test_own_name), T(test_users),    T(test_removed),
+        T(test_password), T(test_tokens),   T(test_keys),     T(test_sessions),
+        T(test_lost_seal), T(test_at_rest), T(test_full),     T(test_many_tokens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* One port for HTTP and HTTPS. A TLS client speaks first and its first byte is 0x16 (a handshake
+ * record), which begins no HTTP request; so one byte is looked at without taking it. Most clients
+ * have sent it when they are accepted; those that have not wait here, in the order they came, until
+ * they say something or the idle time is over. */
+#include "http/door.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define TLS_HANDSHAKE 0x16
+#define ACCEPT_BATCH  64   /* then the loop breathes */
+#define LOOK_MS       1000 /* how often silent connections are looked at */
+#define PAUSE_MS      100  /* when there is no descriptor, or no room */
+
+struct guest { /* has said nothing yet */
+    struct guest *next, *prev;
+    struct door *door;
+    uv_poll_t poll;
+    int fd;
+    uint64_t until_ms; /* of the loop's clock */
+};
+
+struct door {
+    struct http_server *server;
+    uv_poll_t poll;
+    uv_timer_t look, pause;
+    int fd;
+    struct guest *first, *last;
+    unsigned waiting;
+    unsigned open; /* handles that must close before freeing */
+    bool closing;
+};
+
+/* ---- guests ---- */
+
+static void free_door_at_last(struct door *door)
+{
+    if (--door->open > 0)
+        return;
+    door_gone(door->server);
+    free(door);
+}
+
+static void on_guest_closed(uv_handle_t *handle)
+{
+    struct guest *g = handle->data;
+    struct door *door = g->door;
+    free(g);
+    free_door_at_last(door);
+}
+
+/* Out of the list; the descriptor is the caller's again. */
+static int let_go(struct guest *g)
+{
+    struct door *door = g->door;
+    *(g->prev ? &g->prev->next : &door->first) = g->next;
+    *(g->next ? &g->next->prev : &door->last) = g->prev;
+    door->waiting--;
+    uv_poll_stop(&g->poll);
+    uv_close((uv_handle_t *)&g->poll, on_guest_closed);
+    return g->fd;
+}
+
+/* 1: given to a daemon, or closed; 0: nothing was said yet. */
+static int show_in(struct door *door, int fd)
+{
+    unsigned char first;
+    ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        close(fd);
+    else
+        server_add(door->server, first == TLS_HANDSHAKE ? LISTEN_TLS : LISTEN_PLAIN, fd);
+    return 1;
+}
+
+static void on_guest(uv_poll_t *poll, int status, int events)
+{
+    struct guest *g = poll->data;
+    (void)events;
+    struct door *door = g->door;
+    char none;
+    if (status == 0 && recv(g->fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+        return;
+    int fd = let_go(g);
+    if (show_in(door, fd) == 0)
+        close(fd);
+    server_run(door->server);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct door *door = timer->data;
+    while (door->first && door->first->until_ms <= uv_now(timer->loop))
+        close(let_go(door->first));
+    if (!door->first)
+        uv_timer_stop(timer);
+}
+
+static void wait_for(struct door *door, int fd)
+{
+    uv_loop_t *loop = door->server->config.loop;
+    struct guest *g = mem_new(sizeof *g);
+    g->door = door;
+    g->fd = fd;
+    g->poll.data = g;
+    g->until_ms = uv_now(loop) + door->server->config.idle_timeout_s * 1000ull;
+    if (uv_poll_init(loop, &g->poll, fd) != 0) {
+        close(fd);
+        free(g);
+        return;
+    }
+    uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_guest);
+    door->open++;
+    door->waiting++;
+    g->prev = door->last;
+    *(door->last ? &door->last->next : &door->first) = g;
+    door->last = g;
+    if (!uv_is_active((uv_handle_t *)&door->look))
+        uv_timer_start(&door->look, on_look, LOOK_MS, LOOK_MS);
+}
+
+/* ---- accepting ---- */
+
+static void on_knock(uv_poll_t *poll, int status, int events);
+
+static void on_pause(uv_timer_t *timer)
+{
+    struct door *door = timer->data;
+    uv_poll_start(&door->poll, UV_READABLE, on_knock);
+}
+
+/* Those who come meanwhile wait in the socket's backlog. */
+static void pause_a_while(struct door *door)
+{
+    uv_poll_stop(&door->poll);
+    uv_timer_start(&door->pause, on_pause, PAUSE_MS, 0);
+}
+
+static void on_knock(uv_poll_t *poll, int status, int events)
+{
+    struct door *door = poll->data;
+    (void)status;
+    (void)events;
+    for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+        if (server_is_full(door->server)) {
+            pause_a_while(door);
+            break;
+        }
+        int fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            if (show_in(door, fd) == 0)
+                wait_for(door, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            pause_a_while(door);
+        if (errno != EINTR && errno != ECONNABORTED)
+            break;
+    }
+    server_run(door->server);
+}
+
+/* ---- life ---- */
+
+struct door *door_open(struct http_server *server, int fd)
+{
+    struct door *door = mem_new(sizeof *door);
+    door->server = server;
+    door->fd = fd;
+    door->open = 3;
+    uv_poll_init(server->config.loop, &door->poll, fd);
+    uv_timer_init(server->config.loop, &door->look);
+    uv_timer_init(server->config.loop, &door->pause);
+    door->poll.data = door->look.data = door->pause.data = door;
+    uv_poll_start(&door->poll, UV_READABLE, on_knock);
+    return door;
+}
+
+static void on_own_closed(uv_handle_t *handle)
+{
+    free_door_at_last(handle->data);
+}
+
+void door_close(struct door *door)
+{
+    if (!door || door->closing)
+        return;
+    door->closing = true;
+    while (door->first)
+        close(let_go(door->first));
+    uv_close((uv_handle_t *)&door->poll, on_own_closed);
+    uv_close((uv_handle_t *)&door->look, on_own_closed);
+    uv_close((uv_handle_t *)&door->pause, on_own_closed);
+    close(door->fd);
+}
+
+unsigned door_waiting(const struct door *door)
+{
+    return door ? door->waiting : 0;
+}
