@@ -1,6 +1,6 @@
 /* Who asks: over the Unix socket the kernel says (peer credentials), over TCP a bearer token (the
- * server's own, or a user's), for the page a session cookie that a one-time link gave. Secrets are kept hashed and compared in
- * constant time. */
+ * server's own, or a user's), for the page a session cookie that a one-time link gave. Secrets are
+ * kept hashed and compared in constant time. */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -71,8 +71,10 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
         return 1;
     else if (own_token(call->api, token))
         admit(call, getuid(), who);
-    else
-        return ctl_identity_bearer(call->api->config.ctl, call->arena, token, who, err);
+    else if (ctl_identity_bearer(call->api->config.ctl, call->arena, token, who, err) < 0)
+        return -1;
+    else if (who->job) /* a link that somebody was given: only its issuer takes it */
+        return err_set(err, ERR_UNAUTHENTICATED, "this token is good for one thing only");
     return 0;
 }
 
