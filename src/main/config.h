@@ -47,6 +47,8 @@
     X(LOG_HEAD, "log_head", SIZE, "32Mi", "SIZE", "kept of each attempt's output, at its front")    \
     X(LOG_TAIL, "log_tail", SIZE, "32Mi", "SIZE", "and at its end")                                 \
     X(KEEP, "keep", DURATION, "30d", "TIME", "records of ended jobs; never: for ever")              \
+    X(OPENPAI_OPEN_READS, "openpai_open_reads", CHOICE, "off", "off|on",                            \
+      "OpenPAI: everybody reads every job, and its version 1 without a token")                      \
     X(MAX_CONNECTIONS, "max_connections", COUNT, "10000", "N", "open connections at most")          \
     X(LOG_LEVEL, "log_level", LEVEL, "info", "LEVEL", "debug, info, warn or error")
 

@@ -90,10 +90,3 @@ const char *wire_node_program(struct arena *a, struct err *err)
     err_hint(err, "install both programs (make install), or set MUSTER_NODE_PROGRAM");
     return NULL;
 }
-
-const struct facade *const *wire_facades(size_t *n)
-{
-    static const struct facade *const all[] = { NULL };
-    *n = ARRAY_LEN(all) - 1;
-    return all;
-}
