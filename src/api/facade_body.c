@@ -1,4 +1,5 @@
-/* A request's body as a tree: JSON, YAML or a form, by its Content-Type or by what it looks like. */
+/* A request's body as a tree: JSON, YAML or a form, by its Content-Type or by what it looks like.
+ */
 #include "api/facade.h"
 
 #include "base/mem.h"
@@ -21,7 +22,9 @@ static const struct {
     struct text_node *(*parse)(struct arena *, const char *, size_t, struct report *);
 } readers[] = {
     { FACADE_JSON, { "application/json", "text/json" }, parse_json },
-    { FACADE_YAML, { "text/yaml", "application/yaml", "application/x-yaml", "text/x-yaml" }, yaml_parse },
+    { FACADE_YAML,
+      { "text/yaml", "application/yaml", "application/x-yaml", "text/x-yaml" },
+      yaml_parse },
     { FACADE_FORM, { "application/x-www-form-urlencoded" }, form_parse },
 };
 

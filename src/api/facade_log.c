@@ -95,7 +95,8 @@ static void read_log(const struct facade_log *ask, const char *dir, struct buf *
 }
 
 /* The attempt that is asked for; NULL: none. */
-static const struct ctl_log *find(const struct facade_log *ask, const struct ctl_log *logs, size_t n)
+static const struct ctl_log *find(const struct facade_log *ask, const struct ctl_log *logs,
+                                  size_t n)
 {
     const struct ctl_log *last = NULL, *before = NULL;
     for (size_t i = 0; i < n; i++) {

@@ -448,7 +448,9 @@ void nodes_list(struct call *call)
 static struct text_node *pods(struct call *call, const char *name)
 {
     struct err err;
-    struct pod_ask ask = { .owner = call->owner, .namespace = http_query(call->request, "namespace", 0), .name = name };
+    struct pod_ask ask = { .owner = call->owner,
+                           .namespace = http_query(call->request, "namespace", 0),
+                           .name = name };
     struct text_node *tree = ctl_pods_tree(call->api->config.ctl, call->arena, &ask, &err);
     if (!tree)
         call_problem(call, &err, NULL);

@@ -59,16 +59,13 @@ static const struct text_node *make(struct making *m, const char *path)
         text_str(a, body, "owner", m->o->user);
     text_str(a, body, "label", "client-config");
     json_print(body, 0, &text);
-    const struct text_node *tree = call_send(m->cli,
-                                             &(struct call){ .method = "POST",
-                                                             .path = path,
-                                                             .body = buf_str(&text),
-                                                             .len = text.len },
-                                             m->err);
+    const struct text_node *tree = call_send(
+        m->cli,
+        &(struct call){ .method = "POST", .path = path, .body = buf_str(&text), .len = text.len },
+        m->err);
     if (tree && !m->cli->quiet)
-        fprintf(stderr, "(made %s %s of %s)\n",
-                text_get(tree, "secret") ? "access key" : "token", answer_text(tree, "id", "?"),
-                answer_text(tree, "owner", "?"));
+        fprintf(stderr, "(made %s %s of %s)\n", text_get(tree, "secret") ? "access key" : "token",
+                answer_text(tree, "id", "?"), answer_text(tree, "owner", "?"));
     return tree;
 }
 
@@ -116,12 +113,13 @@ static int config_dlc(struct making *m, struct buf *out)
     const struct text_node *key = make(m, "/v1/keys");
     if (!key)
         return -1;
-    buf_addf(out,
-             "export ALIBABA_CLOUD_ACCESS_KEY_ID=%s\n"
-             "export ALIBABA_CLOUD_ACCESS_KEY_SECRET=%s\n"
-             "# in programs, for both clients (pai_dlc and AIWorkspace):\n"
-             "#   Config(access_key_id=..., access_key_secret=..., endpoint='%s', protocol='http')\n",
-             answer_text(key, "id", ""), answer_text(key, "secret", ""), m->host);
+    buf_addf(
+        out,
+        "export ALIBABA_CLOUD_ACCESS_KEY_ID=%s\n"
+        "export ALIBABA_CLOUD_ACCESS_KEY_SECRET=%s\n"
+        "# in programs, for both clients (pai_dlc and AIWorkspace):\n"
+        "#   Config(access_key_id=..., access_key_secret=..., endpoint='%s', protocol='http')\n",
+        answer_text(key, "id", ""), answer_text(key, "secret", ""), m->host);
     return 0;
 }
 
@@ -149,8 +147,7 @@ static int config_openpai(struct making *m, struct buf *out)
     if (!(token = make(m, "/v1/tokens")))
         return -1;
     struct text_node *list = text_list(a, NULL, NULL);
-    for (const struct text_node *one = old ? old->first : NULL; one;
-         one = one->next)
+    for (const struct text_node *one = old ? old->first : NULL; one; one = one->next)
         if (strcmp(answer_text(one, "alias", ""), "muster") != 0)
             text_copy(a, list, NULL, one);
     put_cluster(m, list, token);
@@ -171,7 +168,8 @@ static struct text_node *named(struct arena *a, struct text_node *root, const ch
 
 static const char *base64(struct arena *a, const char *text)
 {
-    size_t len = strlen(text), room = sodium_base64_encoded_len(len, sodium_base64_VARIANT_ORIGINAL);
+    size_t len = strlen(text),
+           room = sodium_base64_encoded_len(len, sodium_base64_VARIANT_ORIGINAL);
     return sodium_bin2base64(arena_alloc(a, room), room, (const unsigned char *)text, len,
                              sodium_base64_VARIANT_ORIGINAL);
 }

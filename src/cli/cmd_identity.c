@@ -24,11 +24,10 @@ struct identity_opts {
 };
 
 #define TEXT_OPT(key, member, form, text)                                                          \
-    { .name = key,                                                                                 \
-      .type = OPT_STR,                                                                             \
-      .offset = offsetof(struct identity_opts, member),                                            \
-      .arg = form,                                                                                 \
-      .help = text }
+    {                                                                                              \
+        .name = key, .type = OPT_STR, .offset = offsetof(struct identity_opts, member),            \
+        .arg = form, .help = text                                                                  \
+    }
 
 static const struct opt user_opts[] = {
     TEXT_OPT("role", role, "ROLE", "reader, user (what add gives) or admin"),
@@ -149,8 +148,8 @@ static void fill(struct arena *a, enum kind kind, const struct text_node *one, c
     row[1] = answer_text(one, "owner", "");
     row[2] = answer_text(one, "label", "");
     row[3] = date(a, one, "created_ms", "");
-    row[4] = kind == KEY ? answer_text(one, "used_day", "never")
-                         : date(a, one, "expires_ms", "never");
+    row[4] =
+        kind == KEY ? answer_text(one, "used_day", "never") : date(a, one, "expires_ms", "never");
     row[5] = kind == TOKEN ? "" : answer_flag(one, "disabled") ? "disabled" : "good";
 }
 
@@ -225,15 +224,13 @@ static int put_user(struct cli *cli, const struct identity_opts *o, const char *
     }
     put_text(cli->arena, body, "role", o->role);
     put_text(cli->arena, body, "email", o->email);
-    struct text_node *projects =
-        o->projects.n ? text_list(cli->arena, body, "projects") : NULL;
+    struct text_node *projects = o->projects.n ? text_list(cli->arena, body, "projects") : NULL;
     for (size_t i = 0; i < o->projects.n; i++)
         if (*o->projects.at[i])
             text_str(cli->arena, projects, NULL, o->projects.at[i]);
     if (add_password(cli, o->password_file, body, err) < 0)
         return -1;
-    const struct text_node *tree =
-        send(cli, create ? "POST" : "PATCH", buf_str(&path), body, err);
+    const struct text_node *tree = send(cli, create ? "POST" : "PATCH", buf_str(&path), body, err);
     if (!tree)
         return -1;
     if (cli->json)

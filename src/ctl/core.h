@@ -94,8 +94,8 @@ void core_touch(struct ctl *, struct live_job *);
 void core_wants(struct ctl *, struct live_job *);
 /* ctl_tick looks at the job not later than that; 0: never mind. deadlines.c */
 void core_deadline(struct ctl *, const struct live_job *, uint64_t at_ms);
-uint64_t deadlines_first(const struct ctl *);           /* when; 0: none */
-uint64_t deadlines_take(struct ctl *);                  /* whose; there must be one */
+uint64_t deadlines_first(const struct ctl *); /* when; 0: none */
+uint64_t deadlines_take(struct ctl *);        /* whose; there must be one */
 /* ---- identity.c: the one place of rights ---- */
 enum user_role core_role(const struct ctl *, const char *name);
 bool core_admin(const struct ctl *, const char *owner); /* root, the server's own user, admins */

@@ -9,7 +9,7 @@
 #define SECRET_TEXT 65 /* hex of a SHA-256, and the end */
 
 struct user {
-    struct arena *arena; /* of the record; first in each of them */
+    struct arena *arena;                 /* of the record; first in each of them */
     const char *name, *email, *password; /* password: crypto_pwhash_str, NULL none */
     enum user_role role;
     struct words projects;

@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRONG_MAX     10u              /* passwords, then a pause */
-#define WRONG_MS      (60u * 1000u)    /* of so long */
-#define WRONG_NAMES   10000u           /* remembered at most */
-#define DAY_MS        86400000ull
+#define WRONG_MAX   10u           /* passwords, then a pause */
+#define WRONG_MS    (60u * 1000u) /* of so long */
+#define WRONG_NAMES 10000u        /* remembered at most */
+#define DAY_MS      86400000ull
 
-static const char *const role_words[ROLE_N] = { [ROLE_READER] = "reader",
-                                                [ROLE_USER] = "user",
-                                                [ROLE_ADMIN] = "admin" };
+static const char *const role_words[ROLE_N] = {
+    [ROLE_READER] = "reader", [ROLE_USER] = "user", [ROLE_ADMIN] = "admin"
+};
 
 const char *user_role_word(enum user_role role)
 {

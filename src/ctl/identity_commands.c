@@ -170,7 +170,8 @@ static struct words ids_of(struct arena *arena, const struct smap *map, const ch
     const char *name;
     void *record;
     while (smap_next(map, &cursor, &name, &record)) {
-        const char *whose = tokens ? ((struct token *)record)->owner : ((struct key *)record)->owner;
+        const char *whose =
+            tokens ? ((struct token *)record)->owner : ((struct key *)record)->owner;
         if (strcmp(whose, owner) == 0)
             ids.at[ids.n++] = arena_strdup(arena, name);
     }
@@ -216,8 +217,8 @@ static char *random_letters(struct arena *arena, const char *prefix, size_t n)
 static char *random_token(struct arena *arena)
 {
     unsigned char raw[32];
-    const size_t room = sodium_base64_encoded_len(sizeof raw,
-                                                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    const size_t room =
+        sodium_base64_encoded_len(sizeof raw, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     char *text = arena_alloc(arena, room);
     randombytes_buf(raw, sizeof raw);
     sodium_bin2base64(text, room, raw, sizeof raw, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -322,8 +323,7 @@ static void make_room(const struct change *c, const char *owner)
         const struct token *token = identities_token_named(c->ctl, ids.at[i]);
         uint64_t ends = token->expires_ms ? token->expires_ms : UINT64_MAX;
         uint64_t least = first && first->expires_ms ? first->expires_ms : UINT64_MAX;
-        if (!first || ends < least ||
-            (ends == least && token->created_ms < first->created_ms))
+        if (!first || ends < least || (ends == least && token->created_ms < first->created_ms))
             first = token;
     }
     identities_drop_token(c->ctl, first->id);

@@ -1,5 +1,5 @@
-/* Certificates by GnuTLS. What Go's verifier wants (kubectl): an authority with CA:TRUE and the right
- * to sign, a server certificate with the name or address in subjectAltName and the purpose
+/* Certificates by GnuTLS. What Go's verifier wants (kubectl): an authority with CA:TRUE and the
+ * right to sign, a server certificate with the name or address in subjectAltName and the purpose
  * serverAuth, beginning before now. */
 #include "http/certificate.h"
 
@@ -10,8 +10,8 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <ifaddrs.h>
-#include <netdb.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -198,8 +198,8 @@ static int write_pair(const char *dir, const char *crt_name, const char *key_nam
                       const struct pair_of *p, struct err *err)
 {
     gnutls_datum_t pem;
-    int rc = gnutls_x509_privkey_export2_pkcs8(p->key, GNUTLS_X509_FMT_PEM, NULL,
-                                               GNUTLS_PKCS_PLAIN, &pem);
+    int rc = gnutls_x509_privkey_export2_pkcs8(p->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN,
+                                               &pem);
     if (rc)
         return failed(err, rc, "the certificate's key");
     if (write_pem(dir, key_name, &pem, err) < 0)

@@ -20,8 +20,8 @@ static void add_pair(struct arena *a, struct pairs *to, const char *name, const 
         to->at = wider;
         to->cap = to->cap ? to->cap * 2 : 8;
     }
-    to->at[to->n++] =
-        (struct pair){ .name = arena_strdup(a, name), .value = arena_strdup(a, value ? value : "") };
+    to->at[to->n++] = (struct pair){ .name = arena_strdup(a, name),
+                                     .value = arena_strdup(a, value ? value : "") };
 }
 
 void http_add_header(struct http_request *r, const char *name, const char *value)

@@ -80,8 +80,8 @@ size_t http_stream_room(const struct http_request *);
 void http_stream_write(struct http_request *, const void *data, size_t len);
 void http_stream_end(struct http_request *);
 
-/* 101 to the named protocol (501 over TLS, and `taken` is never called); then takes over: the connected socket (non-blocking, owned by the
- * callee) and bytes already read. */
+/* 101 to the named protocol (501 over TLS, and `taken` is never called); then takes over: the
+ * connected socket (non-blocking, owned by the callee) and bytes already read. */
 void http_upgrade(struct http_request *, const char *protocol,
                   void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg);
 

@@ -355,7 +355,7 @@ int store_list(struct store *st, struct arena *a, const struct job_filter *f, st
     if (all.n)
         qsort(all.at, all.n, sizeof *all.at, newest_first);
     size_t skip = f->offset < all.n ? f->offset : all.n;
-    *rows = all.at + skip;
+    *rows = skip ? all.at + skip : all.at;
     *n = all.n - skip < f->limit ? all.n - skip : f->limit;
     return 0;
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "api/call.h"
+#include "api/facade.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -82,6 +82,76 @@ static void start_loop(struct fix *f)
     uv_timer_start(&f->beat, on_beat, 1, 1);
 }
 
+/* ---- a façade that shows what façades share ---- */
+
+static bool other_takes(const struct call *call)
+{
+    return strncmp(http_path(call->request), "/other/", 7) == 0;
+}
+
+static int other_say(struct call *call, const struct words *path, struct buf *out, struct err *err)
+{
+    const char *what = path->n > 1 ? path->at[1] : "";
+    struct facade_log log = { .role = "w" };
+    struct facade_page page = { 0 };
+    struct text_node *body;
+    struct words lines;
+    size_t first = 0;
+    if (strcmp(what, "page") == 0) {
+        const struct facade_paging paging = {
+            .number = "PageNumber", .size = "PageSize", .first = 20, .most = 100
+        };
+        if (facade_page_read(call, &paging, &page, err) < 0)
+            return -1;
+        size_t n = facade_page_of(&page, 45, &first);
+        buf_addf(out, "%zu from %zu, %llu", n, first, (unsigned long long)page.offset);
+    } else if (strcmp(what, "body") == 0) {
+        if (facade_body(call, FACADE_JSON | FACADE_YAML | FACADE_FORM, &body, err) < 0)
+            return -1;
+        if (body)
+            json_print(body, 0, out);
+    } else if (strcmp(what, "log") == 0) {
+        log.times = call_flag(call, "times");
+        log.previous = call_flag(call, "previous");
+        log.index = call_flag(call, "second");
+        log.max = call_flag(call, "short") ? 9 : 0;
+        if (!call_u64(call, "lines", 0, 100, &log.lines, err) ||
+            ctl_find_for(call->api->config.ctl, &call->who, "out", &log.job, err) < 0 ||
+            facade_log_lines(call, &log, &lines, err) < 0)
+            return -1;
+        for (size_t i = 0; i < lines.n; i++)
+            buf_addf(out, "[%s]", lines.at[i]);
+    } else {
+        buf_addf(out, "%s %zu %s %s %s %zu", call->owner, path->n, what,
+                 facade_time(call->arena, 1700000000123),
+                 facade_time_ms(call->arena, 1700000000123), strlen(facade_uuid(call->arena)));
+    }
+    return 0;
+}
+
+static void other_handle(struct call *call)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+    struct words path;
+    struct err err = { 0 };
+    int rc = facade_bearer(call, &err);
+    if (rc > 0)
+        err_set(&err, ERR_UNAUTHENTICATED, "nobody asks");
+    if (rc == 0 && !facade_segments(call, &path))
+        rc = err_set(&err, ERR_INPUT, "a bad path");
+    if (rc == 0)
+        rc = other_say(call, &path, &out, &err);
+    if (rc != 0)
+        call_problem(call, &err, NULL);
+    else
+        call_text(call, 200, "text/plain", buf_str(&out), out.len);
+}
+
+static const struct facade other_facade = { .name = "other",
+                                            .takes = other_takes,
+                                            .handle = other_handle };
+static const struct facade *const facades[] = { &other_facade };
+
 static int set_up(void **state)
 {
     struct fix *f = mem_new(sizeof *f);
@@ -99,6 +169,8 @@ static int set_up(void **state)
                             .started_ms = 1,
                             .settings = settings,
                             .n_settings = 1,
+                            .facades = facades,
+                            .n_facades = 1,
                             .stop = on_stop,
                             .stop_arg = f };
     f->api = api_create(&c, &err);
@@ -782,6 +854,58 @@ static void output_is_merged_filtered_and_resumed(void **state)
     with_client(state, read_logs);
 }
 
+static void body(struct fix *f, const char *type, const char *text, const char *answer)
+{
+    struct reply r = ask(
+        f, &(struct asking){ .method = "POST", .path = "/other/body", .type = type, .body = text });
+    assert_int_equal(r.http.status, answer ? 200 : 400);
+    if (answer)
+        assert_string_equal(buf_str(&r.http.body), answer);
+    reply_fini(&r);
+}
+
+static void ask_other(struct fix *f)
+{
+    expect(f, "GET", "/other/a%2Fb/c?x=%41", NULL, 200,
+           " 3 a/b 2023-11-14T22:13:20Z 2023-11-14T22:13:20.123Z 36");
+    expect(f, "GET", "/other/%zz", NULL, 400, "a bad path");
+    struct reply r = ask(f, &(struct asking){ .method = "GET", .path = "/other/x", .tcp = true });
+    assert_int_equal(r.http.status, 401);
+    reply_fini(&r);
+    expect(f, "GET", "/other/page", NULL, 200, "20 from 0, 0");
+    expect(f, "GET", "/other/page?PageNumber=3&PageSize=20", NULL, 200, "5 from 40, 40");
+    expect(f, "GET", "/other/page?PageNumber=9&PageSize=1000", NULL, 200, "0 from 45, 800");
+    expect(f, "GET", "/other/page?PageNumber=0", NULL, 400, "PageNumber");
+    body(f, "application/json", "{\"a\": [1]}", "{\"a\":[1]}");
+    body(f, "text/yaml", "a:\n  - b\n", "{\"a\":[\"b\"]}");
+    body(f, "text/plain", "a:\n  - b\n", "{\"a\":[\"b\"]}");
+    body(f, "application/x-www-form-urlencoded; charset=utf-8", "a[0][b]=c&d=1",
+         "{\"a\":[{\"b\":\"c\"}],\"d\":\"1\"}");
+    body(f, "application/json", "a: b", NULL);
+    body(f, "application/json", " \n", "");
+}
+
+static void ask_other_logs(struct fix *f)
+{
+    expect(f, "GET", "/other/log", NULL, 200, "[first][second]");
+    expect(f, "GET", "/other/log?lines=2&second=1", NULL, 200, "[between]");
+    expect(f, "GET", "/other/log?short=1", NULL, 200, "[\xff\xfe]");
+    expect(f, "GET", "/other/log?times=1", NULL, 200,
+           "[1970-01-01T00:00:01.000000Z first][1970-01-01T00:00:01.000000Z second]"
+           "[1970-01-01T00:00:03.000000Z \xff\xfe]");
+    expect(f, "GET", "/other/log?previous=1", NULL, 404, "w/0");
+    struct reply r = call(f, "GET", "/other/log?lines=2", NULL);
+    assert_string_equal(buf_str(&r.http.body), "[second][\xff\xfe]");
+    reply_fini(&r);
+}
+
+static void facades_come_first_and_share(void **state)
+{
+    with_client(state, ask_other);
+    write_logs(state);
+    with_client(state, ask_other_logs);
+}
+
 static void follow_logs(struct fix *f)
 {
     pthread_t other;
@@ -823,6 +947,7 @@ int main(void)
         TEST(an_event_stream_ends_with_the_job),
         TEST(output_is_merged_filtered_and_resumed),
         TEST(followed_output_ends_with_the_job),
+        TEST(facades_come_first_and_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

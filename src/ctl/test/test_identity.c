@@ -1,4 +1,5 @@
-/* Who may: roles and projects, keys, tokens and passwords, across commits that fail and restarts. */
+/* Who may: roles and projects, keys, tokens and passwords, across commits that fail and restarts.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,10 +126,9 @@ static uint64_t submit(struct fix *f, const char *owner, const char *project)
     const char *text = arena_printf(
         f->arena, "{\"name\": \"j\", \"project\": \"%s\", \"roles\": {\"w\": {\"run\": \"x\"}}}",
         project);
-    return world_submit_as(&f->world, &(struct ctl_submit){ .owner = owner,
-                                                            .text = text,
-                                                            .len = strlen(text),
-                                                            .from = "plain" });
+    return world_submit_as(
+        &f->world,
+        &(struct ctl_submit){ .owner = owner, .text = text, .len = strlen(text), .from = "plain" });
 }
 
 static struct identity named(struct fix *f, const char *name)
@@ -167,8 +167,8 @@ static void test_rights(void **state)
     static const struct {
         const char *name;
         bool reads, writes;
-    } rows[] = { { "alice", true, true }, { "bob", true, false }, { "eve", false, false },
-                 { "rita", true, false }, { "ada", true, true },  { "root", true, true },
+    } rows[] = { { "alice", true, true },         { "bob", true, false }, { "eve", false, false },
+                 { "rita", true, false },         { "ada", true, true },  { "root", true, true },
                  { "nobody-knows", false, false } };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct identity who = named(f, rows[i].name);
@@ -225,7 +225,8 @@ static void test_users(void **state)
     static const char *const bad[] = { "", "a b", "a/b", "-x", "..", "a\nb" };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(
-            put(f, &(struct ctl_user){ .by = admin(f), .name = bad[i], .create = true }), ERR_INPUT);
+            put(f, &(struct ctl_user){ .by = admin(f), .name = bad[i], .create = true }),
+            ERR_INPUT);
     /* Nobody makes himself an admin; the server's own stays one. */
     struct ctl_user up = { .by = "alice", .name = "alice", .set_role = true, .role = ROLE_ADMIN };
     assert_int_equal(put(f, &up), ERR_DENIED);
@@ -321,8 +322,8 @@ static void test_tokens(void **state)
     f->world.now += DAY_MS;
     assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
     make_token(f, "alice", NULL, 0); /* what has expired is gone then */
-    assert_int_equal(text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), "alice"), "tokens")->count,
-                     1);
+    assert_int_equal(
+        text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), "alice"), "tokens")->count, 1);
     token = arena_strdup(f->arena, f->secret);
     ctl_token_remove(ctl_of(f), "rita", f->id, done, f);
     ctl_turn(ctl_of(f));
@@ -352,7 +353,8 @@ static void test_keys(void **state)
     assert_string_equal(who.name, "alice");
     assert_string_equal(who.key, id);
     ctl_key_used(ctl_of(f), id);
-    const struct text_node *list = text_get(ctl_keys_tree(ctl_of(f), f->arena, "alice", NULL), "keys");
+    const struct text_node *list =
+        text_get(ctl_keys_tree(ctl_of(f), f->arena, "alice", NULL), "keys");
     assert_string_equal(text_get(list->first, "used_day")->str, "2023-11-14");
     assert_null(text_get(list->first, "secret"));
     struct ctl_key_change change = { .by = "rita", .id = id, .verb = CTL_KEY_DISABLE };
@@ -450,8 +452,8 @@ static void test_full(void **state)
     enum err_code code = make_token(f, "alice", NULL, 0);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_int_not_equal(code, ERR_NONE);
-    assert_int_equal(text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), NULL), "tokens")->count,
-                     0);
+    assert_int_equal(
+        text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), NULL), "tokens")->count, 0);
     f->world.now += 10000;
     assert_int_equal(make_token(f, "alice", NULL, 0), ERR_NONE);
     assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
@@ -480,9 +482,9 @@ static void test_many_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_rights),   T(test_own_name), T(test_users),    T(test_removed),
-        T(test_password), T(test_tokens),   T(test_keys),     T(test_sessions),
-        T(test_lost_seal), T(test_at_rest), T(test_full),     T(test_many_tokens),
+        T(test_rights),    T(test_own_name), T(test_users), T(test_removed),
+        T(test_password),  T(test_tokens),   T(test_keys),  T(test_sessions),
+        T(test_lost_seal), T(test_at_rest),  T(test_full),  T(test_many_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

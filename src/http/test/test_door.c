@@ -189,11 +189,12 @@ static void says(const struct fix *f, const char *request, const char *answer)
 
 static void ask_targets(struct fix *f)
 {
-    says(f,
-         "GET /a%2Fb/%E4%BD%A0?z=1&a=x%20y+z&z=2&e=&flag HTTP/1.1\r\nHost: http://127.0.0.1:18090\r\n"
-         "Connection: close\r\n\r\n",
-         "GET /a%2Fb/%E4%BD%A0?z=1&a=x%20y+z&z=2&e=&flag /a/b/\xe4\xbd\xa0\n"
-         "z=1;a=x y z;z=2;e=;flag=;\ntls=0 host=http://127.0.0.1:18090\n");
+    says(
+        f,
+        "GET /a%2Fb/%E4%BD%A0?z=1&a=x%20y+z&z=2&e=&flag HTTP/1.1\r\nHost: http://127.0.0.1:18090\r\n"
+        "Connection: close\r\n\r\n",
+        "GET /a%2Fb/%E4%BD%A0?z=1&a=x%20y+z&z=2&e=&flag /a/b/\xe4\xbd\xa0\n"
+        "z=1;a=x y z;z=2;e=;flag=;\ntls=0 host=http://127.0.0.1:18090\n");
     says(f, "GET /../x/./y HTTP/1.0\r\n\r\n", "GET /../x/./y /../x/./y\n\ntls=0 host=none\n");
     says(f,
          "GET / HTTP/1.1\r\nHost: h\r\nX-Twice: one\r\nX-B: 2\r\nX-Twice: two\r\n"

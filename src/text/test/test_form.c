@@ -46,15 +46,16 @@ static void test_plain(void **state)
 static void test_nested(void **state)
 {
     (void)state;
-    reads("taskRoles[0][name]=w&taskRoles[0][portList][0][label]=http&taskRoles[1][name]=ps",
-          "{\"taskRoles\":[{\"name\":\"w\",\"portList\":[{\"label\":\"http\"}]},{\"name\":\"ps\"}]}");
+    reads(
+        "taskRoles[0][name]=w&taskRoles[0][portList][0][label]=http&taskRoles[1][name]=ps",
+        "{\"taskRoles\":[{\"name\":\"w\",\"portList\":[{\"label\":\"http\"}]},{\"name\":\"ps\"}]}");
     reads("a%5B0%5D%5Bb%5D=c", "{\"a\":[{\"b\":\"c\"}]}");
     reads("a[5]=x&a[2]=y", "{\"a\":[\"y\",\"x\"]}"); /* holes close, order is by position */
     reads("a[]=x&a[]=y", "{\"a\":[\"x\",\"y\"]}");
     reads("a[][b]=x&a[][b]=y", "{\"a\":[{\"b\":\"x\"},{\"b\":\"y\"}]}");
     reads("a=x&a=y&a=z", "{\"a\":[\"x\",\"y\",\"z\"]}");
     reads("a[0]=x&a[k]=y", "{\"a\":{\"0\":\"x\",\"k\":\"y\"}}");
-    reads("0=x&1=y", "{\"0\":\"x\",\"1\":\"y\"}"); /* the document stays a map */
+    reads("0=x&1=y", "{\"0\":\"x\",\"1\":\"y\"}");    /* the document stays a map */
     reads("a[99999]=x", "{\"a\":{\"99999\":\"x\"}}"); /* no list of that length */
 }
 
