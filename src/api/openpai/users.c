@@ -185,7 +185,7 @@ void pai_user_create(struct pai *p)
     const char *wrong = body ? read_user(p, body, true, &ask) : NULL;
     if (!body)
         return;
-    if (!ask.name || !ask.password)
+    if (!wrong && (!ask.name || !ask.password))
         wrong = ask.name ? "\"password\" is required" : "\"username\" is required";
     if (wrong)
         pai_fail(p, PAI_PARAMETERS, "%s", wrong);
