@@ -8,9 +8,9 @@
 #define CTL_CORE_H
 
 #include "ctl/ctl.h"
-#include "ctl/identity.h"
 #include "ctl/live.h"
 #include "ctl/queues.h"
+#include "ctl/rights.h"
 #include "ctl/storage.h"
 
 #define TOKEN_LEN 32
@@ -96,18 +96,6 @@ void core_wants(struct ctl *, struct live_job *);
 void core_deadline(struct ctl *, const struct live_job *, uint64_t at_ms);
 uint64_t deadlines_first(const struct ctl *); /* when; 0: none */
 uint64_t deadlines_take(struct ctl *);        /* whose; there must be one */
-/* ---- identity.c: the one place of rights ---- */
-enum user_role core_role(const struct ctl *, const char *name);
-bool core_admin(const struct ctl *, const char *owner); /* root, the server's own user, admins */
-/* Its owner (unless a reader), or an admin. */
-bool core_may(const struct ctl *, const char *owner, const struct job_row *);
-/* Its owner, members of its project, an admin; NULL: nobody asks but the server itself. */
-bool core_reads(const struct ctl *, const char *owner, const struct job_row *);
-/* May they change it? -1: ERR_DENIED, or ERR_NOT_FOUND when they may not even read it. */
-int core_check(const struct ctl *, const char *owner, const struct job_row *, struct err *);
-/* A key of this server in a file of its state directory, made when it is not there. */
-int core_key(const struct ctl *, const char *file, unsigned char key[TOKEN_LEN], struct err *);
-
 /* The job's row as stored (spec and site too), texts in arena. 0 or -1. */
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. */
@@ -145,8 +133,6 @@ void event_array(struct ctl *, const struct job_row *, const char *type, const c
 /* An event that changes no state: what a launcher told. */
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
-/* Of no job: what was changed about the server itself. */
-void event_server(struct ctl *, const char *type, const char *text);
 
 /* ---- facts.c ---- */
 void facts_hear(struct ctl *, const struct engine_fact *); /* copies */

@@ -76,20 +76,21 @@ static char *server_user(const char *state_dir)
 
 /* Made once and kept beside the database. When agent.key is lost, running agents keep the tokens
  * they have. */
-int core_key(const struct ctl *ctl, const char *file, unsigned char key[TOKEN_LEN], struct err *err)
+int core_key(const struct ctl *ctl, const char *file, unsigned char key[RIGHTS_KEY_LEN],
+             struct err *err)
 {
     if (!ctl->config.state_dir) /* nothing of it outlives this process */
         return 0;
     AUTO_FREE char *path = file_join(ctl->config.state_dir, file);
     AUTO_FREE char *data = NULL;
     size_t len = 0;
-    if (file_read(path, TOKEN_LEN, &data, &len, NULL) == 0 && len == TOKEN_LEN) {
-        memcpy(key, data, TOKEN_LEN);
+    if (file_read(path, RIGHTS_KEY_LEN, &data, &len, NULL) == 0 && len == RIGHTS_KEY_LEN) {
+        memcpy(key, data, RIGHTS_KEY_LEN);
         sodium_memzero(data, len);
         return 0;
     }
-    randombytes_buf(key, TOKEN_LEN);
-    return file_replace(path, key, TOKEN_LEN, 0600, err);
+    randombytes_buf(key, RIGHTS_KEY_LEN);
+    return file_replace(path, key, RIGHTS_KEY_LEN, 0600, err);
 }
 
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)

@@ -35,7 +35,7 @@ struct identities {
     struct smap *users, *keys, *tokens; /* by name, id, hash */
     struct smap *token_ids;
     struct smap *wrong; /* passwords that were wrong, by user: struct wrong */
-    unsigned char seal[TOKEN_LEN];
+    unsigned char seal[RIGHTS_KEY_LEN];
     bool touched; /* in the open transaction */
 };
 

@@ -19,8 +19,8 @@
 #define USERS_MAX      20000u
 #define TOKENS_OF_USER 1000u /* then the one that expires first goes */
 #define KEYS_OF_USER   100u
-#define KEY_SECRET_LEN 30u
-#define KEY_ID_LEN     20u /* behind "LTAI" or "STS." */
+#define KEY_SECRET_LEN 30
+#define KEY_ID_LEN     20 /* behind "LTAI" or "STS." */
 
 struct change { /* a command on its way */
     struct ctl *ctl;
@@ -89,15 +89,11 @@ static bool own_user(const struct ctl *ctl, const char *name)
     return strcmp(name, "root") == 0 || strcmp(name, ctl->admin) == 0;
 }
 
-static int check_user(const struct change *c, const struct ctl_user *ask, const struct user *old)
+/* Is it theirs to do, and is there such a user, or none yet? */
+static int check_ask(const struct change *c, const struct ctl_user *ask, const struct user *old)
 {
-    bool admin = core_admin(c->ctl, c->by);
-    if (!good_name(ask->name)) {
-        err_set(c->err, ERR_INPUT, "\"%.80s\" is no name for a user", ask->name);
-        return err_hint(c->err, "1 to %u of A-Z a-z 0-9 . _ -", NAME_MAX_LEN);
-    }
-    if (!admin && (ask->create || ask->set_role || ask->set_projects ||
-                   strcmp(c->by ? c->by : "", ask->name) != 0))
+    if (!core_admin(c->ctl, c->by) && (ask->create || ask->set_role || ask->set_projects ||
+                                       strcmp(c->by ? c->by : "", ask->name) != 0))
         return err_set(c->err, ERR_DENIED, "only an admin does this");
     if (ask->create && old)
         return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
@@ -105,16 +101,31 @@ static int check_user(const struct change *c, const struct ctl_user *ask, const 
         return err_set(c->err, ERR_NOT_FOUND, "no user \"%s\"", ask->name);
     if (ask->create && smap_count(c->ctl->identities->users) >= USERS_MAX)
         return err_set(c->err, ERR_CANNOT, "there are %u users already", USERS_MAX);
+    return 0;
+}
+
+static int check_projects(const struct change *c, const struct words *projects)
+{
+    for (size_t i = 0; i < projects->n; i++)
+        if (!*projects->at[i] || strlen(projects->at[i]) > LABEL_MAX ||
+            strchr(projects->at[i], '\x1f'))
+            return err_set(c->err, ERR_INPUT, "\"%.60s\" is no name of a project", projects->at[i]);
+    return 0;
+}
+
+static int check_user(const struct change *c, const struct ctl_user *ask, const struct user *old)
+{
+    if (!good_name(ask->name)) {
+        err_set(c->err, ERR_INPUT, "\"%.80s\" is no name for a user", ask->name);
+        return err_hint(c->err, "1 to %u of A-Z a-z 0-9 . _ -", NAME_MAX_LEN);
+    }
+    if (check_ask(c, ask, old))
+        return -1;
     if (ask->set_role && ask->role != ROLE_ADMIN && own_user(c->ctl, ask->name))
         return err_set(c->err, ERR_CANNOT, "%s is always an admin of this server", ask->name);
     if (ask->set_password && ask->password && !*ask->password)
         return err_set(c->err, ERR_INPUT, "the password is empty");
-    for (size_t i = 0; i < ask->projects.n; i++)
-        if (!*ask->projects.at[i] || strlen(ask->projects.at[i]) > LABEL_MAX ||
-            strchr(ask->projects.at[i], '\x1f'))
-            return err_set(c->err, ERR_INPUT, "\"%.60s\" is no name of a project",
-                           ask->projects.at[i]);
-    return 0;
+    return check_projects(c, &ask->projects);
 }
 
 static int check_extension(const struct change *c, const struct text_node *extension)
@@ -203,14 +214,12 @@ void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done
 
 /* ---- secrets ---- */
 
-static char *random_letters(struct arena *arena, const char *prefix, size_t n)
+static char *random_letters(struct arena *arena, const char *prefix, int n)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    size_t at = strlen(prefix);
-    char *text = arena_alloc(arena, at + n + 1);
-    memcpy(text, prefix, at);
-    for (size_t i = 0; i < n; i++)
-        text[at + i] = letters[randombytes_uniform(sizeof letters - 1)];
+    char *text = arena_printf(arena, "%s%*s", prefix, n, "");
+    for (char *c = text + strlen(prefix); *c; c++)
+        *c = letters[randombytes_uniform(sizeof letters - 1)];
     return text;
 }
 

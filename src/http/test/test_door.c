@@ -16,7 +16,6 @@
 
 #include <arpa/inet.h>
 #include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
