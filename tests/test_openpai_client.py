@@ -308,12 +308,13 @@ def test_command_line(pai: Pai, tmp_path: Path) -> None:
 
     config = tmp_path / "job.yaml"
     config.write_text(json.dumps(protocol("by-cli", "echo from pai")))
-    run("addc", f"http://{pai.address.netloc}", "bob", pai.bob, "-a", "here")
-    assert "Update job by-cli for user bob successfully." in run("subj", "here", config)
+    home = {"HOME": str(tmp_path)}
+    pai.server.muster("client-config", "openpai", "--write", "--user", "bob", env=home)
+    assert "Update job by-cli for user bob successfully." in run("subj", "muster", config)
     pai.until("bob~by-cli", "SUCCEEDED", token=pai.bob)
-    assert "by-cli" in run("listj", "here")
-    assert "SUCCEEDED" in run("getj", "here", "by-cli")
-    assert "Job bob~none is not found." in run("getj", "here", "none")
+    assert "by-cli" in run("listj", "muster")
+    assert "SUCCEEDED" in run("getj", "muster", "by-cli")
+    assert "Job bob~none is not found." in run("getj", "muster", "none")
     shown = pai.server.muster("ls", "--all").stdout
     assert "by-cli" in shown
 

@@ -113,12 +113,10 @@ static void make_users(struct fix *f)
                  "{\"username\":\"%s\",\"password\":\"%s-secret\",\"grouplist\":[%s]}", names[i],
                  names[i], i == 2 ? "\"team\"" : "");
         snprintf(login, sizeof login, "username=%s&password=%s-secret", names[i], names[i]);
-        const struct row rows[] = {
-            { "root", "POST", V2 "users", user, NULL, 201, "created" },
-            { "", "POST", V1 "token", login, FIX_FORM, 200, "\"token\"" },
-        };
-        fix_rows(f, rows, ARRAY_LEN(rows));
-        struct reply r = fix_ask(f, &rows[1]);
+        const struct row make = { "root", "POST", V2 "users", user, NULL, 201, "created" };
+        const struct row enter = { "", "POST", V1 "token", login, FIX_FORM, 200, NULL };
+        fix_rows(f, &make, 1);
+        struct reply r = fix_ask(f, &enter);
         snprintf(f->users[i].name, sizeof f->users[i].name, "%s", names[i]);
         snprintf(f->users[i].token, sizeof f->users[i].token, "%s", fix_text(r.root, "token"));
         reply_fini(&r);
