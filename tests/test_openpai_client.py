@@ -788,7 +788,7 @@ def test_odd_bodies(pai: Pai) -> None:
     assert large.status == 413 and large.json()["code"]
 
     def raw(text: str, shut: bool) -> bytes:
-        place = (str(pai.address.hostname), pai.address.port)
+        place = (str(pai.address.hostname), int(pai.address.port or 0))
         with contextlib.closing(socket.create_connection(place, 10)) as wire:
             wire.sendall(text.encode())
             return b"" if shut else wire.recv(65536)

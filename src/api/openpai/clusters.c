@@ -43,7 +43,7 @@ static void put_amounts(const struct pai *p, struct text_node *out, const char *
 static double percent(struct amounts3 part, struct amounts3 all)
 {
     uint64_t of = all.gpu ? all.gpu : all.cpu, is = all.gpu ? part.gpu : part.cpu;
-    return of ? (double)(is * 10000 / of) / 100 : 0;
+    return of ? 100.0 * (double)is / (double)of : 0;
 }
 
 static void put_nodes(const struct pai *p, struct text_node *out)

@@ -1,4 +1,6 @@
 /* The fixture of the façade's tests. */
+#include "api/openpai/test/fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,12 +8,9 @@
 
 #include <cmocka.h>
 
-#include "api/openpai/test/fixture.h"
-
 #include "api/openpai/openpai.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "dialect/native/native.h"
 #include "dialect/openpai/openpai.h"
 #include "text/json.h"
 
@@ -22,15 +21,14 @@
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
-static const struct dialect *const all_dialects[] = { &openpai_v1, &openpai_v2, &native_dialect };
+static const struct dialect *const all_dialects[] = { &openpai_v1, &openpai_v2 };
 static const struct convention *const all_conventions[] = { &openpai_v1_convention,
-                                                            &openpai_v2_convention,
-                                                            &native_convention };
+                                                            &openpai_v2_convention };
 static const struct dialects dialects = { .at = all_dialects,
                                           .n = ARRAY_LEN(all_dialects),
                                           .conventions = all_conventions,
                                           .n_conventions = ARRAY_LEN(all_conventions),
-                                          .native = &native_convention };
+                                          .native = &openpai_v2_convention };
 
 /* ---- the server ---- */
 
