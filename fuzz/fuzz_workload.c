@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct arena *arena = arena_create();
     struct report report;
-    struct workload workload;
+    struct workload workload = { .says = { 0 } };
     struct node_spec *nodes;
     size_t n;
     /* Readers may look at the byte behind: files end with a NUL in memory. */

@@ -113,7 +113,9 @@ def test_jobs_after_arrays(server: Server) -> None:
     assert "and it has stopped" in ended["reason"]
 
 
-@pytest.mark.parametrize("array", ["10001", '"0-10000"', '"3-1"', '{"count": 2, "at": 1}', "[1]"])
+@pytest.mark.parametrize(
+    "array", ["-1", "10001", '"0-10000"', '"3-1"', '{"count": 2, "at": 1}', "[1]"]
+)
 def test_what_is_no_array(server: Server, array: str) -> None:
     text = json.dumps({"name": "no", "run": "true"})[:-1] + f', "array": {array}}}'
     reply = server.api("POST", "/v1/jobs", text)

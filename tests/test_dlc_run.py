@@ -369,7 +369,8 @@ def test_elastic_batch_starts_with_what_there_is(start: Starter) -> None:
         create("batch", "ElasticBatchJob", "echo $RANK; sleep 600", spec(AutoScalingSpec=scaling))
     )
     server.wait(number, "running")
-    assert sorted(tasks(server.job(number)).values()) == ["running"] * 2 + ["waiting"] * 2
+    wanted = ["running"] * 2 + ["waiting"] * 2  # the job runs as soon as one of them does
+    wait_for(lambda: sorted(tasks(server.job(number)).values()) == wanted, what="two pods")
 
 
 def test_elastic_batch_restarts_one_pod_alone(server: Server, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ VERBS = (
     "config",
     "schema",
     "simulate",
+    "replay",
     "doctor",
     "env",
     "completion",

@@ -145,6 +145,8 @@ def test_one_change(crowded: Server) -> None:
     assert "would start at once" in text and "delays" not in text
     both = said(crowded, small, "--what-if", "replicas=1", "--what-if", "gpu=4")
     assert "would wait" in both
+    huge = said(crowded, small, "--what-if", "gpu=1000")
+    assert "would wait" in huge and f"submit --like {small} --replace --wait --set" in huge
     assert crowded.state_of(small) == "queued"
 
 

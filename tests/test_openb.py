@@ -128,11 +128,11 @@ def test_bad_rows(tmp_path: Path) -> None:
         assert "Sanitizer" not in said
     tasks.write_text(head + good)
     assert load(nodes, tasks, "1-2", "muster")["runs"][0]["percent"] == 100
+    assert "no policy is called" in load(nodes, tasks, "1", "tetris", fails=True)["said"]
     nodes.write_text("sn,cpu_milli,memory_mib,gpu\nn0,8000,8192,2\n")
     assert (
         "nodes.csv:2: model: no such column" in load(nodes, tasks, "1", "fgd", fails=True)["said"]
     )
-    assert "no policy is called" in load(NODES, tasks, "1", "tetris", fails=True)["said"]
 
 
 def test_models_and_shares(tmp_path: Path) -> None:

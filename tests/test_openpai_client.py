@@ -26,11 +26,11 @@ from harness import ROOT, Reply, Server, native, openpai, patience, request, rol
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 YAML = "text/yaml"
-MODULES = Path(os.environ.get("MUSTER_NODE_MODULES") or ROOT / "build/npm/node_modules")
+MODULES = Path(os.environ.get("MUSTER_NODE_MODULES") or ROOT / "build/clients/npm/node_modules")
 SDK = MODULES / "@microsoft/openpai-js-sdk"
 npm = pytest.mark.skipif(
     shutil.which("node") is None or not SDK.is_dir(),
-    reason=f"no node, or no npm package in {MODULES} (tools/setup lint)",
+    reason=f"no node, or no npm package in {MODULES} (tools/setup clients)",
 )
 
 

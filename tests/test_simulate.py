@@ -161,6 +161,11 @@ def test_bad_files_and_options(case: Case) -> None:
         (("--cluster", "/nonexistent", "--workload", "x"), "/nonexistent"),
         (("--cluster", empty, "--workload", good[3]), "no node"),
         ((*good, "--policy", "strat=1s"), '"start"?'),
+        ((*good, "--policy", "strategy=lifo"), "round_robin"),
+        ((*good, "--policy", "defualt.weight=2"), '"default.weight"?'),
+        ((*good, "--compare", "strategy=fifo", "strategy=lifo"), "round_robin"),
+        ((*good, "--compare", "strategy=fifo", "", "--json", "x"), "writes no file"),
+        (("--compare", "strategy=fifo", "strategy=backfill"), "--cluster"),
         ((*good, "--policy", "start=blue"), "start=10s"),
         ((*good, "extra"), "operand"),
         (("--compare", good[3]), "A B"),
@@ -179,6 +184,52 @@ def test_too_large_a_job_is_refused(case: Case) -> None:
     assert done.returncode == 0
     assert "1 refused" in done.stdout
     assert "worker asks 5 gpu" in done.stdout or "5 gpu" in done.stdout
+
+
+QUEUES = "queues:\n  - {name: sure, guaranteed: {gpu: 4}}\n  - {name: rest}\n"
+SHARED = (
+    "jobs:\n"
+    "  - {runs: 30m, queue: rest, count: 2, limits: {run_time: 1h}, resources: {gpu: 4}}\n"
+    "  - {at: 5m, runs: 10m, queue: sure, limits: {run_time: 1h}, resources: {gpu: 4}}\n"
+    "  - {at: 6m, runs: 10m, queue: sure, limits: {run_time: 1h}, resources: {gpu: 4}}\n"
+)
+
+
+@pytest.mark.sanitizer
+def test_queues_take_back_what_is_theirs(case: Case) -> None:
+    result = case.result(SHARED, cluster=CLUSTER + QUEUES)
+    (taken,) = result["preempted"]
+    assert (taken["from"], taken["for"], taken["lost_gpu_s"]) == ("rest", "sure", 1200)
+    assert result["promises"]["made"] >= result["promises"]["kept"] > 0
+    assert result["bound_violations"] == 0
+    done = case.run(
+        SHARED, "--compare", "sure.reclaim=true", "reclaim=false", cluster=CLUSTER + QUEUES
+    )
+    assert done.returncode == 0
+    rows = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines() if line}
+    assert rows["preemptions"][2] == "0" < rows["preemptions"][1]
+    assert rows["B: reclaim=false"]
+
+
+def test_slips_in_declarations(case: Case) -> None:
+    """Each is refused with its place, or said with the result."""
+    good = QUEUES.replace("sure, guaranteed: {gpu: 4}", "a, parent: b}\n  - {name: b, parent: a")
+    for extra, text, said in (
+        (QUEUES, SHARED.replace("rest", "rset"), 'w:2:5: there is no queue "rset"'),
+        ("quues: []\n", FIFO, '"queues"?'),
+        ("default_run: soon\n", FIFO, "a time above 0"),
+        ("queues: [{name: a, strategy: lifo}]\n", FIFO, ":3:30: strategy"),
+        ("queues: [a]\n", FIFO + "queues: [b]\n", "said before"),
+        (good, FIFO, "below itself"),
+    ):
+        done = case.run(text, cluster=CLUSTER + extra)
+        assert done.returncode == 2, extra
+        assert said in done.stderr, (extra, done.stderr)
+    much = case.run(FIFO, cluster=CLUSTER + "queues: [{name: a, guaranteed: {gpu: 9}}]\n")
+    assert much.returncode == 0
+    assert "the cluster has 8 gpu" in much.stdout
+    marked = case.run("\ufeff" + SWF, cluster="\ufeff" + OPENB_NODES)
+    assert marked.returncode == 0, marked.stderr
 
 
 class Page(HTMLParser):
@@ -200,7 +251,7 @@ def test_what_is_written(case: Case) -> None:
     assert "15 events" in done.stderr
     html = Page()
     html.feed(page.read_text())
-    assert html.tags["svg"] == 2
+    assert html.tags["svg"] == 3
     assert html.tags["path"] == 5
     assert not html.outside
     assert "prefers-color-scheme:dark" in page.read_text()

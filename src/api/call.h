@@ -23,6 +23,7 @@ struct api {
     bool has_login_key, has_cookie;
     struct follower *followers; /* open streams of events and logs */
     struct board_wait *board_waits;
+    void **facade_states; /* one a façade, in their order */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */
@@ -35,6 +36,7 @@ struct call {
     const char *param[2]; /* decoded path segments at {..} */
     unsigned success;     /* status of the route's good answer */
     bool dry_run;         /* of a submission */
+    void *facade_state;
 };
 
 enum route_flags {

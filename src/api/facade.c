@@ -2,6 +2,7 @@
  */
 #include "api/facade.h"
 
+#include "base/mem.h"
 #include "base/scan.h"
 #include "text/form.h"
 
@@ -11,12 +12,42 @@
 
 #define SEGMENTS_MAX 32
 
+void facades_begin(struct api *api)
+{
+    const struct api_config *c = &api->config;
+    api->facade_states = mem_new((c->n_facades + 1) * sizeof *api->facade_states);
+    for (size_t i = 0; i < c->n_facades; i++)
+        if (c->facades[i]->begin)
+            api->facade_states[i] = c->facades[i]->begin();
+}
+
+void facades_end(struct api *api)
+{
+    const struct api_config *c = &api->config;
+    for (size_t i = 0; i < c->n_facades; i++)
+        if (c->facades[i]->end)
+            c->facades[i]->end(api->facade_states[i]);
+    free(api->facade_states);
+}
+
 bool facade_handle(struct call *call)
 {
     const struct api_config *c = &call->api->config;
     for (size_t i = 0; i < c->n_facades; i++)
         if (c->facades[i]->takes(call)) {
+            call->facade_state = call->api->facade_states[i];
             c->facades[i]->handle(call);
+            return true;
+        }
+    return false;
+}
+
+bool facade_refuse(struct call *call, const struct err *err)
+{
+    const struct api_config *c = &call->api->config;
+    for (size_t i = 0; i < c->n_facades; i++)
+        if (c->facades[i]->refuse && c->facades[i]->takes(call)) {
+            c->facades[i]->refuse(call, err);
             return true;
         }
     return false;

@@ -16,10 +16,20 @@ struct facade {
     /* By path and headers; cheap, asked of every request. The first that takes it gets it. */
     bool (*takes)(const struct call *);
     void (*handle)(struct call *); /* answers in the end, like a route's handler */
+    /* Answers a request of its kind that the server takes no further, in its own shape; NULL: a
+     * problem document does. */
+    void (*refuse)(struct call *, const struct err *);
+    /* What must outlive a request and is no record (signatures seen lately): call->facade_state.
+     * NULL: nothing does. */
+    void *(*begin)(void);
+    void (*end)(void *state);
 };
+void facades_begin(struct api *);
+void facades_end(struct api *);
 
 /* Gives the call to the façade that takes it; false: none does. */
 bool facade_handle(struct call *);
+bool facade_refuse(struct call *, const struct err *); /* the same for its refuse */
 
 /* ---- who ---- */
 /* "Authorization: Bearer" (scheme in any case), the server's own token too, and over the Unix

@@ -207,12 +207,25 @@ static bool admitted(struct call *call, const struct route *route)
     return false;
 }
 
-void api_handle(void *arg, struct http_request *request)
+static struct call *call_of(struct api *api, struct http_request *request)
 {
     struct call *call = mem_new(sizeof *call);
-    call->api = arg;
+    call->api = api;
     call->request = request;
     call->arena = arena_create();
+    return call;
+}
+
+void api_refused(void *arg, struct http_request *request, const struct err *err)
+{
+    struct call *call = call_of(arg, request);
+    if (!facade_refuse(call, err))
+        call_problem(call, err, NULL);
+}
+
+void api_handle(void *arg, struct http_request *request)
+{
+    struct call *call = call_of(arg, request);
     if (facade_handle(call))
         return;
     const char *method = http_method(request);

@@ -2,6 +2,7 @@
  * life. */
 #include "api/call.h"
 
+#include "api/facade.h"
 #include "api/page.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -21,6 +22,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
     crypto_hash_sha256(api->token_hash, (const unsigned char *)config->token,
                        strlen(config->token));
     api->config.token = NULL;
+    facades_begin(api);
     follow_watch(api);
     return api;
 }
@@ -37,6 +39,7 @@ void api_destroy(struct api *api)
     if (!api)
         return;
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
+    facades_end(api);
     free(api->address);
     free(api);
 }

@@ -1,6 +1,8 @@
 /* Allocation that cannot fail: memory gone means abort, which a restart survives by design. */
 #include "base/mem.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,4 +43,10 @@ char *mem_printf(const char *fmt, ...)
     int n = vasprintf(&text, fmt, ap);
     va_end(ap);
     return sure(n < 0 ? NULL : text, strlen(fmt));
+}
+
+void mem_hold(size_t n)
+{
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most there is */
+    mallopt(M_TRIM_THRESHOLD, n < INT_MAX ? (int)n : INT_MAX);
 }

@@ -10,6 +10,9 @@
 /* All abort the process on failure (a crash is harmless by design and tested). Zeroed memory. */
 void *mem_new(size_t n);
 void *mem_resize(void *p, size_t n);
+/* What is freed stays with the process, up to so many bytes: for one that takes and frees megabytes
+ * many times a second, and would get them from the kernel, zeroed, each time. */
+void mem_hold(size_t);
 char *mem_strdup(const char *s); /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

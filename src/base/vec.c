@@ -6,10 +6,12 @@
 
 #include <string.h>
 
+#define LARGE 64u /* bytes of an element: there is often just one, in each of many arrays */
+
 void *vec_grow(void *at, size_t *n, size_t *cap, size_t size)
 {
     if (*n == *cap) {
-        size_t more = *cap ? *cap * 2 : 8, bytes;
+        size_t first = size < LARGE ? 8 : 1, more = *cap ? *cap * 2 : first, bytes;
         if (__builtin_mul_overflow(more, size, &bytes))
             BUG("array of %zu elements of %zu bytes", more, size);
         at = mem_resize(at, bytes);

@@ -9,9 +9,18 @@ struct cli_simulation {
     const char *cluster, *workload; /* files */
     const char *const *policies;    /* "k=v" */
     size_t n_policies;
+    const char *a, *b; /* more of them, run one after the other and put side by side; NULL: not */
     uint64_t seed;
     const char *json, *html; /* files; "-": stdout; NULL: not wanted */
     bool quiet;              /* no table */
+};
+
+struct cli_replay {
+    const char *recording;
+    const char *at;          /* a time or the number of an input; NULL: to the end */
+    const char *const *sets; /* "k=v" */
+    size_t n_sets;
+    bool json, quiet;
 };
 
 struct cli_host {
@@ -32,6 +41,8 @@ struct cli_host {
     int (*simulate)(const struct cli_simulation *, struct err *err);
     /* Prints two results beside each other. */
     int (*compare)(const char *a, const char *b, struct err *err);
+    /* Replays a recording and prints what it decides. Exit status, or -1. */
+    int (*replay)(const char *version, const struct cli_replay *, struct err *err);
 };
 
 /* argv begins at the verb. Returns the exit status. */

@@ -154,6 +154,10 @@ static void put_unfit(const struct text_node *u, struct buf *out)
         buf_addf(out, "%s%llu %s", one == counts->first ? "" : ", ",
                  (unsigned long long)answer_number(one, "nodes", 0), unfit_words(one, text));
     buf_putc(out, '\n');
+    if (text_get(u, "said")) {
+        begin_line(out, "");
+        buf_addf(out, "%s\n", answer_text(u, "said", ""));
+    }
 }
 
 /* ---- shares ---- */

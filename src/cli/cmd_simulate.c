@@ -1,6 +1,8 @@
 /* muster simulate: a workload on a cluster that is not there, by the server's own core; and two
- * results beside each other. No server is asked. */
+ * policies or two results beside each other. No server is asked. */
 #include "cli/cmd.h"
+
+#include <string.h>
 
 struct simulate_opts {
     struct common_opts common;
@@ -14,7 +16,7 @@ static const struct opt opts[] = {
       .type = OPT_STR,
       .offset = offsetof(struct simulate_opts, cluster),
       .arg = "FILE",
-      .help = "nodes, as in a server's settings, or an openb list of nodes" },
+      .help = "nodes and queues, as in a server's settings, or an openb list of nodes" },
     { .name = "workload",
       .type = OPT_STR,
       .offset = offsetof(struct simulate_opts, workload),
@@ -24,7 +26,10 @@ static const struct opt opts[] = {
       .type = OPT_LIST,
       .offset = offsetof(struct simulate_opts, policies),
       .arg = "K=V",
-      .help = "a setting: start=5s, stop=2s (may be repeated)" },
+      .help = "a setting (may be repeated): start=5s stop=2s default_run=2h half_life=1d; of all "
+              "queues, or with QUEUE. in front of one: strategy=backfill|fifo|round_robin|balance|"
+              "intelligent reclaim=false weight=2 guaranteed=50% maximum={gpu: 8} user=25% "
+              "cells={node: 1}" },
     { .name = "seed",
       .type = OPT_U64,
       .offset = offsetof(struct simulate_opts, seed),
@@ -43,7 +48,8 @@ static const struct opt opts[] = {
     { .name = "compare",
       .type = OPT_FLAG,
       .offset = offsetof(struct simulate_opts, compare),
-      .help = "print two results (files of --json) beside each other" },
+      .help = "print two results (files of --json) side by side; with --cluster and --workload, "
+              "the outcome of two policies" },
     COMMON_OPTS_BUT_JSON,
     OPT_END,
 };
@@ -59,18 +65,23 @@ static int need(const char *value, const char *name, struct err *err)
 static int run_simulate(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     const struct simulate_opts *o = opts_;
-    if (o->compare) {
-        if (cmd_operands(&cmd_simulate, argc, 2, 2, err) < 0)
-            return -1;
+    size_t operands = o->compare ? 2 : 0;
+    if (cmd_operands(&cmd_simulate, argc, (int)operands, (int)operands, err) < 0)
+        return -1;
+    if (o->compare && !o->cluster && !o->workload && !strchr(argv[0], '=') && !strchr(argv[1], '='))
         return cli->host->compare(argv[0], argv[1], err) < 0 ? -1 : EXIT_OK;
+    if (o->compare && (o->json || o->html)) {
+        err_set(err, ERR_INPUT, "--compare writes no file");
+        return err_hint(err, "run it once for each policy: --policy %.60s --json FILE", argv[0]);
     }
-    if (cmd_operands(&cmd_simulate, argc, 0, 0, err) < 0 || need(o->cluster, "cluster", err) < 0 ||
-        need(o->workload, "workload", err) < 0)
+    if (need(o->cluster, "cluster", err) < 0 || need(o->workload, "workload", err) < 0)
         return -1;
     struct cli_simulation ask = { .cluster = o->cluster,
                                   .workload = o->workload,
                                   .policies = o->policies.at,
                                   .n_policies = o->policies.n,
+                                  .a = o->compare ? argv[0] : NULL,
+                                  .b = o->compare ? argv[1] : NULL,
                                   .seed = o->seed,
                                   .json = o->json     ? o->json
                                           : cli->json ? "-"
@@ -89,12 +100,14 @@ static const char *const examples[] = {
     "with tasks that take 20 s to start; the result goes to a file",
     "muster simulate --compare a.json b.json",
     "two results beside each other",
+    "muster simulate --cluster n.yaml --workload w.yaml --compare strategy=fifo strategy=backfill",
+    "the same jobs under two policies",
     NULL,
 };
 const struct cmd cmd_simulate = {
     .name = "simulate",
     .summary = "run a workload on a cluster of numbers, by the server's own scheduler",
-    .operands = "--cluster FILE --workload FILE | --compare A B",
+    .operands = "--cluster FILE --workload FILE [--compare A B] | --compare FILE FILE",
     .opts = opts,
     .size = sizeof(struct simulate_opts),
     .examples = examples,

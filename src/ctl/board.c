@@ -25,7 +25,7 @@ static struct live_job *board_of(struct ctl *ctl, const char *owner, uint64_t id
         err_set(err, ERR_NOT_FOUND, "the job does not run: it has no board");
         return NULL;
     }
-    return core_check(ctl, owner, &job->row, err) ? NULL : job;
+    return taped_right(ctl, core_check(ctl, owner, &job->row, err), err) ? NULL : job;
 }
 
 void board_clear(struct ctl *ctl, struct live_job *job)
@@ -57,6 +57,8 @@ static int fits(const struct live_job *job, const struct ctl_board *ask, struct 
 
 void ctl_board_put(struct ctl *ctl, const struct ctl_board *ask, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_BOARD, .board = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct live_job *job = board_of(ctl, ask->owner, ask->job, &answer->err);
     char id[JOB_ID_TEXT];

@@ -128,12 +128,20 @@ static bool own_kind(enum entry_kind kind)
     return kind == ENTRY_DATASET || kind == ENTRY_CODE_SOURCE || kind == ENTRY_IMAGE;
 }
 
+/* Is it an admin who asks? Others own what they declare. */
+static bool by_admin(struct ctl *ctl, const char *owner)
+{
+    struct err err;
+    bool admin = core_admin(ctl, owner);
+    if (!admin)
+        err_set(&err, ERR_DENIED, "the catalogue is kept by %s", ctl->admin);
+    return taped_right(ctl, admin ? 0 : -1, &err) == 0;
+}
+
 static int may_declare(const struct ctl *ctl, const char *owner, enum entry_kind kind,
                        const char *name, struct err *err)
 {
     const struct entry *was = catalogue_find(ctl->catalogue, kind, name);
-    if (core_admin(ctl, owner))
-        return 0;
     if (own_kind(kind) && (!was || (was->owner && strcmp(was->owner, owner) == 0)))
         return 0;
     if (own_kind(kind))
@@ -144,14 +152,16 @@ static int may_declare(const struct ctl *ctl, const char *owner, enum entry_kind
     return err_hint(err, "ask them to declare it");
 }
 
-static int may_declare_all(const struct ctl *ctl, const char *owner, struct entry *at, size_t n,
+/* May they declare all of it? Sets whose each is. */
+static int may_declare_all(struct ctl *ctl, const char *owner, struct entry *at, size_t n,
                            struct err *err)
 {
+    bool admin = by_admin(ctl, owner);
     for (size_t i = 0; i < n; i++) {
         const struct entry *was = catalogue_find(ctl->catalogue, at[i].kind, at[i].name);
-        if (may_declare(ctl, owner, at[i].kind, at[i].name, err))
+        if (!admin && may_declare(ctl, owner, at[i].kind, at[i].name, err))
             return -1;
-        if (!core_admin(ctl, owner))
+        if (!admin)
             at[i].owner = owner;
         else if (was && !at[i].owner)
             at[i].owner = was->owner;
@@ -265,6 +275,8 @@ static int check_queues(struct ctl *ctl, const struct declared *d, struct report
 
 void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DECLARE, .declaration = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct entry *at;
     size_t n = 0, documents;
@@ -320,11 +332,14 @@ static int check_removal(struct ctl *ctl, const struct object_row *row, struct e
 void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, const char *name,
                    ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped = taped_in(
+        ctl,
+        (struct ctl_input){ .kind = INPUT_UNDECLARE, .owner = owner, .what = kind, .name = name });
     struct answer *answer = turn_answer(ctl, done, arg);
     const struct entry *entry = catalogue_find(ctl->catalogue, kind, name);
     const struct object_row row = { .kind = entry_word(kind), .name = name };
     answer->writes = true;
-    if (may_declare(ctl, owner, kind, name, &answer->err))
+    if (!by_admin(ctl, owner) && may_declare(ctl, owner, kind, name, &answer->err))
         return;
     if (!entry) {
         const char *near = catalogue_near(ctl->catalogue, kind, name);

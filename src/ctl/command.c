@@ -172,7 +172,7 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
     struct ctl *ctl = c->ctl;
     if (core_row(ctl, answer->arena, id, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
-    if (core_check(ctl, c->owner, &c->row, err))
+    if (taped_right(ctl, core_check(ctl, c->owner, &c->row, err), err))
         return -1;
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
@@ -207,6 +207,8 @@ static struct text_node *state_tree(const struct command *c, struct arena *arena
 void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb verb,
                  ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped = taped_in(
+        ctl, (struct ctl_input){ .kind = INPUT_COMMAND, .owner = owner, .job = job, .what = verb });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct command c = { .ctl = ctl, .owner = owner };
     struct err err = { 0 };
@@ -261,7 +263,7 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
         return err_set(err, ERR_NOT_FOUND, "no such job");
     if (array_refuse(&c->row, err))
         return -1;
-    if (core_check(c->ctl, c->owner, &c->row, err))
+    if (taped_right(c->ctl, core_check(c->ctl, c->owner, &c->row, err), err))
         return -1;
     struct live_job *job = live_find(c->ctl->live, ask->job);
     if (!job || job_state_final(job->row.state))
@@ -280,6 +282,8 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
 
 void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_RESTART, .restart = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct command c = { .ctl = ctl, .owner = ask->owner };
     answer->writes = true;
@@ -292,6 +296,8 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
 
 void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_NODE, .name = node, .what = drain });
     struct answer *answer = turn_answer(ctl, done, arg);
     uint32_t at = cluster_find(ctl->cluster, node);
     answer->writes = true;

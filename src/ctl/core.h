@@ -12,6 +12,7 @@
 #include "ctl/queues.h"
 #include "ctl/rights.h"
 #include "ctl/storage.h"
+#include "ctl/taped.h"
 
 #define TOKEN_LEN 32
 
@@ -84,11 +85,14 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
+    unsigned depth; /* of inputs inside inputs, while a tape is told of them */
+    uint64_t latched_ms, latched_us, created_ms;
 };
 
 uint64_t core_now(const struct ctl *);
-uint64_t core_mono_us(const struct ctl *);    /* for spans of time that no set clock may change */
-void core_wake(struct ctl *, uint64_t at_ms); /* ctl_tick not later than that */
+uint64_t core_mono_us(const struct ctl *);      /* for spans of time that no set clock may change */
+uint64_t core_stopwatch_us(const struct ctl *); /* for what is measured, never decided by */
+void core_wake(struct ctl *, uint64_t at_ms);   /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);
 /* Does it want places? Then the next plan looks for some. */
 void core_wants(struct ctl *, struct live_job *);
@@ -170,15 +174,6 @@ void planning_join(struct ctl *, struct live_job *); /* it waits from now on */
 bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
-
-/* ---- bundle.c ---- */
-bool bundle_has_peers(const struct job_spec *);
-/* The gangs of this job and those of others that it starts with, sorted, as one text in arena;
- * NULL: it starts by itself. */
-const char *bundle_key(struct arena *, const struct job_spec *);
-/* How many waiting jobs have this key, the job itself included, when all gangs are there; 0: text
- * says which one it waits for. */
-uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *text, size_t size);
 
 /* ---- act.c ---- */
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */

@@ -21,12 +21,18 @@
 
 uint64_t core_now(const struct ctl *ctl)
 {
-    return ctl->config.now(ctl->config.now_arg);
+    return ctl->depth ? ctl->latched_ms : ctl->config.now(ctl->config.now_arg);
+}
+
+uint64_t core_stopwatch_us(const struct ctl *ctl)
+{
+    const struct ctl_config *c = &ctl->config;
+    return c->mono ? c->mono(c->now_arg) : c->now(c->now_arg) * 1000;
 }
 
 uint64_t core_mono_us(const struct ctl *ctl)
 {
-    return ctl->config.mono ? ctl->config.mono() : core_now(ctl) * 1000;
+    return ctl->depth ? ctl->latched_us : core_stopwatch_us(ctl);
 }
 
 void core_wake(struct ctl *ctl, uint64_t at_ms)
@@ -79,7 +85,7 @@ static char *server_user(const char *state_dir)
 int core_key(const struct ctl *ctl, const char *file, unsigned char key[RIGHTS_KEY_LEN],
              struct err *err)
 {
-    if (!ctl->config.state_dir) /* nothing of it outlives this process */
+    if (!ctl->config.state_dir || taped_replays(ctl)) /* nothing of it outlives this process */
         return 0;
     AUTO_FREE char *path = file_join(ctl->config.state_dir, file);
     AUTO_FREE char *data = NULL;
@@ -107,7 +113,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     uint32_t first = config->port_first ? config->port_first : PORT_FIRST;
     uint32_t last = config->port_last ? config->port_last : PORT_LAST;
-    uint64_t now = core_now(ctl);
+    uint64_t now = ctl->created_ms = core_now(ctl);
     ctl->cluster = cluster_create(first, last, first + (uint32_t)(now % (last - first + 1)));
     for (size_t i = 0; i < config->n_nodes; i++) {
         struct node_spec spec = config->nodes[i];
@@ -122,7 +128,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     ctl->packing = packing_create(ctl);
     ctl->queues = queues_create();
-    ctl->admin = server_user(config->state_dir);
+    ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
     ctl->live = live_create();
     ctl->arrays = arrays_create();
     ctl->afters = afters_create();
@@ -180,6 +186,9 @@ void ctl_destroy(struct ctl *ctl)
 
 static void hear(void *arg, const struct engine_fact *fact)
 {
+    struct taped AUTO_TAPED taped = { .ctl = NULL };
+    if (fact->kind != FACT_LOG) /* the end of a log decides nothing */
+        taped = taped_in(arg, (struct ctl_input){ .kind = INPUT_FACT, .fact = fact });
     facts_hear(arg, fact);
 }
 

@@ -51,10 +51,12 @@ struct ctl_config {
     uint64_t keep_ms;            /* records of finished jobs */
     uint64_t (*now)(void *arg);  /* wall milliseconds */
     void *now_arg;
-    uint64_t (*mono)(void); /* monotonic microseconds; NULL: now never jumps (tests) */
+    uint64_t (*mono)(void *arg); /* monotonic microseconds; NULL: now never jumps (tests) */
     void (*wake)(void *arg,
                  uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
     void *wake_arg;
+    const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */
+    const char *admin;           /* the server's own user; NULL: whose state_dir is */
 };
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
 void ctl_destroy(struct ctl *);
@@ -210,6 +212,8 @@ struct ctl_watch {
     void (*events)(void *arg, uint64_t last_seq);
     void (*log)(void *arg, uint64_t job, struct task_ref, uint32_t attempt, uint64_t end);
     void (*board)(void *arg); /* something was put on a board, or one was emptied */
+    /* What of a plan was carried out, in its order: all but WAIT. */
+    void (*planned)(void *arg, const struct plan_entry *);
     void *arg;
 };
 void ctl_set_watch(struct ctl *, struct ctl_watch); /* one watcher (api), NULL functions allowed */

@@ -17,7 +17,7 @@ static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
                       struct text_node *body)
 {
     row->at_ms = core_now(ctl);
-    if (!body && !store_keeps_details(ctl->config.store)) { /* nobody reads the words */
+    if (!store_keeps_details(ctl->config.store)) { /* nobody reads the words */
         store_add_event(ctl->config.store, row, NULL);
         return;
     }
@@ -33,7 +33,8 @@ static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
 void event_job_row(struct ctl *ctl, struct live_job *job)
 {
     core_touch(ctl, job);
-    job->row.live = notes_of_job(ctl->scratch, &job->notes);
+    if (store_keeps_details(ctl->config.store)) /* else nothing is ever loaded again */
+        job->row.live = notes_of_job(ctl->scratch, &job->notes);
     store_update_job(ctl->config.store, &job->row, NULL);
     job->row.live = NULL;
 }
@@ -71,6 +72,7 @@ static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event
         core_touch(ctl, job);
     struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
     add_event(ctl, &row, job_state_word(next), job->reason, body);
+    taped_event(ctl, job, row.type, job->reason, body);
     array_moved(ctl, job, was);
     if (next == JOB_QUEUED) {
         core_deadline(ctl, job, job->notes.pending_until_ms);

@@ -85,14 +85,20 @@ static struct text_node *rank_tree(struct explain *e)
 
 /* ---- why ---- */
 
+struct unfits explain_unfits(struct explain *e)
+{
+    const struct sched_more whole = { .spec = e->spec };
+    return sched_unfit(e->ctl->cluster, &whole, e->arena);
+}
+
 static struct text_node *unfit_tree(struct explain *e)
 {
     static const char *const kinds[] = {
         [UNFIT_RESOURCE] = "resource", [UNFIT_PORT] = "port",       [UNFIT_NODE] = "node",
         [UNFIT_APART] = "apart",       [UNFIT_DRAINED] = "drained", [UNFIT_DOWN] = "down"
     };
-    const struct sched_more whole = { .spec = e->spec };
-    const struct unfits u = sched_unfit(e->ctl->cluster, &whole, e->arena);
+    const struct unfits u = explain_unfits(e);
+    const struct convention *c = convention_of(e->ctl->config.dialects, e->spec);
     if (u.n == 0)
         return NULL;
     struct text_node *map = text_map(e->arena, NULL, NULL);
@@ -107,6 +113,8 @@ static struct text_node *unfit_tree(struct explain *e)
             text_str(e->arena, one, "resource", u.at[i].name);
         text_int(e->arena, one, "nodes", u.at[i].nodes);
     }
+    if (c->pods)
+        text_str(e->arena, map, "said", c->pods->unfit(e->arena, &u));
     return map;
 }
 
@@ -240,6 +248,8 @@ static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_jo
         return;
     const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
     begin(&e, job);
+    if (e.as.queue < e.snapshot.n_queues) /* its own may be gone */
+        view->queue = e.snapshot.queues[e.as.queue].name;
     view->not_later_ms = job->notes.promised_ms;
     if (array) {
         view->reason =

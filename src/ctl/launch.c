@@ -343,9 +343,12 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     if (agent)
         agent->launched = true;
-    if (add_mounts(ctl, job, round, arena, &launch, &err) ||
-        add_files(ctl, job, round, arena, &launch, &err) || add_config(job->spec, &launch, &err) ||
-        ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
+    int rc = add_mounts(ctl, job, round, arena, &launch, &err) ||
+                     add_files(ctl, job, round, arena, &launch, &err) ||
+                     add_config(job->spec, &launch, &err)
+                 ? -1
+                 : ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
+    if (taped_outside(ctl, OUTSIDE_LAUNCH, rc, &err))
         report_failure(ctl, job, due, n, &err);
     sodium_memzero(launch.token, sizeof launch.token);
     arena_destroy(arena);
@@ -383,7 +386,8 @@ static void start_numbers(struct ctl *ctl, struct live_job *job, struct round *r
     }
     if (agent)
         agent->launched = true;
-    if (ctl->config.engine->ops->start(ctl->config.engine, &launch, &err))
+    int rc = ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
+    if (taped_outside(ctl, OUTSIDE_LAUNCH, rc, &err))
         report_failure(ctl, job, due, n, &err);
 }
 
@@ -398,7 +402,7 @@ static bool any_due(const struct live_job *job)
 void launch_due(struct ctl *ctl, struct live_job *job)
 {
     const struct engine *engine = ctl->config.engine;
-    bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
+    bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS || taped_replays(ctl);
     if (!any_due(job))
         return;
     struct round round = { .arena = arena_create() };

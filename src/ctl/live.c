@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW_TEXTS 512u
+#define ROW_TEXTS   256u
+#define PLACE_TEXTS 512u
 
 struct live {
     struct map *by_id;
@@ -32,6 +33,7 @@ static void job_free(struct live_job *job)
     free(job->tasks);
     free(job->tally);
     free(job->up);
+    free(job->reason);
     arena_destroy(job->places);
     arena_destroy(job->arena);
     free(job);
@@ -201,7 +203,7 @@ void live_set_active(struct live *live, struct live_job *job, bool active)
 void live_make_tasks(struct live_job *job)
 {
     if (!job->places)
-        job->places = arena_create();
+        job->places = arena_create_of(PLACE_TEXTS);
     if (job->tasks)
         return;
     const struct job_spec *spec = job->spec;
@@ -212,8 +214,8 @@ void live_make_tasks(struct live_job *job)
     for (uint32_t role = 0; role < spec->n_roles; role++) {
         for (uint32_t i = 0; i < spec->roles[role].replicas; i++, flat++) {
             job->tasks[flat].state = TASK_WAITING;
-            job->tasks[flat].place.role = role;
-            job->tasks[flat].place.index = i;
+            job->tasks[flat].place =
+                (struct task_place){ .role = role, .index = i, .node = "", .address = "" };
         }
     }
 }
@@ -241,8 +243,9 @@ bool live_closing(const struct live_job *job)
 
 void live_set_reason(struct live_job *job, const char *text)
 {
-    snprintf(job->reason, sizeof job->reason, "%s", text ? text : "");
-    job->row.reason = job->reason;
+    char *reason = mem_strndup(text ? text : "", LIVE_REASON_MAX - 1); /* it may be its own */
+    free(job->reason);
+    job->row.reason = job->reason = reason;
 }
 
 const char *live_task_name(char out[160], const struct live_job *job, uint32_t flat)

@@ -72,11 +72,11 @@ struct live_notes {
 };
 
 struct live_job {
-    struct arena *arena;          /* texts of row, spec */
-    struct arena *places;         /* of the current generation; NULL before the first */
-    struct job_row row;           /* spec, site, live are NULL: read when needed */
-    char reason[LIVE_REASON_MAX]; /* row.reason points here */
-    struct job_spec *spec;        /* NULL until needed */
+    struct arena *arena;   /* texts of row, spec */
+    struct arena *places;  /* of the current generation; NULL before the first */
+    struct job_row row;    /* spec, site, live are NULL: read when needed */
+    char *reason;          /* row.reason points here; shorter than LIVE_REASON_MAX */
+    struct job_spec *spec; /* NULL until needed */
     struct live_notes notes;
     struct live_task *tasks;  /* NULL before the first allocation */
     struct role_tally *tally; /* per role, of this generation */

@@ -154,11 +154,13 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
 }
 
 /* An agent is known to the engine when it has joined, or when its directory is there. */
-static bool was_launched(const struct ctl *ctl, const struct live_job *job,
-                         const struct agent_row *row)
+static bool was_launched(struct ctl *ctl, const struct live_job *job, const struct agent_row *row)
 {
+    if (row->state != AGENT_EXPECTED || row->last_seq > 0)
+        return true;
     AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, row->node);
-    return row->state != AGENT_EXPECTED || row->last_seq > 0 || file_is_dir(dir);
+    int rc = taped_replays(ctl) || file_is_dir(dir) ? 0 : -1;
+    return taped_outside(ctl, OUTSIDE_LAUNCHED, rc, NULL) == 0;
 }
 
 static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_row *row)

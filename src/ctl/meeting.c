@@ -322,6 +322,11 @@ static void hall_destroy(struct hall *hall)
     free(hall);
 }
 
+size_t meetings_count(const struct ctl *ctl)
+{
+    return map_count(ctl->meetings->halls);
+}
+
 void meetings_destroy(struct meetings *all)
 {
     size_t cursor;

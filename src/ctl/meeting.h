@@ -34,6 +34,7 @@ void meetings_act(struct ctl *);
 void meetings_undone(struct ctl *);
 void meetings_committed(struct ctl *);
 void meetings_forget(struct ctl *, uint64_t job, uint32_t generation); /* all but that one */
-bool meetings_idle(const struct ctl *); /* nothing to record or to send */
+bool meetings_idle(const struct ctl *);    /* nothing to record or to send */
+size_t meetings_count(const struct ctl *); /* jobs whose launchers have met */
 
 #endif

@@ -59,8 +59,7 @@ struct text_node *ctl_objects_tree(struct ctl *ctl, struct arena *arena, const c
     return list;
 }
 
-struct text_node *ctl_object_tree(struct ctl *ctl, struct arena *arena,
-                                  const struct ctl_object *of)
+struct text_node *ctl_object_tree(struct ctl *ctl, struct arena *arena, const struct ctl_object *of)
 {
     struct object_row row = { .kind = of->kind, .project = of->project, .name = of->name };
     if (store_get_object(ctl->config.store, arena, &row, NULL) != 1)

@@ -1,6 +1,6 @@
 /* Small documents that a façade keeps with the core and the core does not look into: templates,
- * options of data sets, tags of jobs. A row of `object` each, of a kind with a point in its name, so
- * that they never meet the core's own. What is kept for a job (OBJECT_OF_JOB, project: its id as
+ * options of data sets, tags of jobs. A row of `object` each, of a kind with a point in its name,
+ * so that they never meet the core's own. What is kept for a job (OBJECT_OF_JOB, project: its id as
  * text) goes with it. */
 #ifndef CTL_OBJECTS_H
 #define CTL_OBJECTS_H

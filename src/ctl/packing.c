@@ -1,8 +1,11 @@
 #include "ctl/packing.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
+#include "sched/kinds.h"
 #include "sched/mix.h"
 #include "sched/potential.h"
 #include "text/json.h"
@@ -10,24 +13,27 @@
 #include <string.h>
 
 #define ROW_KIND "mix"
+#define ROW_LAST "last"
+#define LAST_MAX                                                                                   \
+    64u /* arrivals in the small row; the large one has up to MIX_SHAPES shapes twice */
 
+/* In two rows: the mix some time ago, and what arrived since. */
 struct packing {
     struct mix *mix;
     struct potential *potential;
-    uint64_t version; /* that the row has */
+    uint64_t version;           /* that the potential follows */
+    VEC(struct mix_count) last; /* arrivals that the large row lacks, in their order */
+    bool dirty, whole;          /* something to write; the large row, too */
 };
 
 /* Shapes name types of devices by position: what was learnt of other ones says nothing. */
 static const char *types_of(const struct ctl *ctl, struct arena *arena)
 {
-    const char *last = "", *all = "";
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
-        const char *type = cluster_node(ctl->cluster, i).spec->gpu_type;
-        if (type && strcmp(type, last) != 0)
-            all = arena_printf(arena, "%s%s,", all, type);
-        last = type ? type : last;
-    }
-    return all;
+    AUTO_BUF struct buf all = BUF_INIT(1 << 16);
+    const struct kinds *kinds = cluster_kinds(ctl->cluster);
+    for (uint32_t i = 0; i < kinds->n_types; i++)
+        buf_addf(&all, "%s,", kinds->types[i]);
+    return arena_strdup(arena, buf_str(&all));
 }
 
 /* ---- the row ---- */
@@ -46,20 +52,49 @@ static void put_counts(struct arena *arena, struct text_node *map, const char *k
     }
 }
 
-static void save(struct ctl *ctl, struct packing *p)
+static struct text_node *new_row(struct ctl *ctl)
+{
+    struct text_node *map = text_map(ctl->scratch, NULL, NULL);
+    text_str(ctl->scratch, map, "types", types_of(ctl, ctl->scratch));
+    return map;
+}
+
+static void put_row(struct ctl *ctl, const char *name, const struct text_node *map)
+{
+    const struct object_row row = {
+        .kind = ROW_KIND, .project = "", .name = name, .spec = notes_print(ctl->scratch, map)
+    };
+    store_put_object(ctl->config.store, &row, NULL);
+}
+
+static void save_all(struct ctl *ctl, struct packing *p)
 {
     struct arena *arena = ctl->scratch;
     const struct mix_numbers numbers = mix_numbers(p->mix);
-    struct text_node *map = text_map(arena, NULL, NULL);
-    text_str(arena, map, "types", types_of(ctl, arena));
+    struct text_node *map = new_row(ctl);
     text_int(arena, map, "since_fade", numbers.since_fade);
     put_counts(arena, map, "counts", numbers.counts, numbers.n_counts);
     put_counts(arena, map, "basis", numbers.basis, numbers.n_basis);
-    const struct object_row row = {
-        .kind = ROW_KIND, .project = "", .name = ROW_KIND, .spec = notes_print(arena, map)
-    };
-    store_put_object(ctl->config.store, &row, NULL);
-    p->version = mix_version(p->mix);
+    put_row(ctl, ROW_KIND, map);
+    vec_clear(&p->last);
+}
+
+void packing_record(struct ctl *ctl)
+{
+    struct packing *p = ctl->packing;
+    if (!p->dirty || !store_keeps_details(ctl->config.store)) /* nothing is ever loaded again */
+        return;
+    if (p->whole || p->last.n > LAST_MAX)
+        save_all(ctl, p);
+    struct text_node *map = new_row(ctl);
+    put_counts(ctl->scratch, map, ROW_LAST, p->last.at, p->last.n);
+    put_row(ctl, ROW_LAST, map);
+    p->dirty = p->whole = false;
+}
+
+void packing_undone(struct ctl *ctl)
+{
+    ctl->packing->dirty = ctl->packing->whole = true;
 }
 
 static uint64_t number_at(const struct text_node **n)
@@ -90,24 +125,39 @@ static struct mix_count *read_counts(struct arena *arena, const struct text_node
     return all;
 }
 
-/* A row that makes no sense, or is of other devices, is left for the next one to replace. */
-static void load(struct ctl *ctl, struct packing *p)
+/* NULL when it makes no sense or is of other devices: the next one replaces it. */
+static const struct text_node *get_row(struct ctl *ctl, struct arena *arena, const char *name)
 {
-    struct arena *arena = arena_create();
-    struct object_row row = { .kind = ROW_KIND, .project = "", .name = ROW_KIND };
+    struct object_row row = { .kind = ROW_KIND, .project = "", .name = name };
     struct report report;
-    struct err err = { 0 };
+    struct err err;
     report_init(&report, arena);
     struct text_node *map = NULL;
     if (store_get_object(ctl->config.store, arena, &row, &err) == 1)
         map = json_parse(arena, row.spec, strlen(row.spec), 0, &report);
     const struct text_node *types = map ? text_get(map, "types") : NULL;
-    const struct text_node *fade = map ? text_get(map, "since_fade") : NULL;
-    if (types && types->kind == TEXT_STR && strcmp(types->str, types_of(ctl, arena)) == 0) {
+    bool same = types && types->kind == TEXT_STR && strcmp(types->str, types_of(ctl, arena)) == 0;
+    return same ? map : NULL;
+}
+
+static void load(struct ctl *ctl, struct packing *p)
+{
+    struct arena *arena = arena_create();
+    const struct text_node *map = get_row(ctl, arena, ROW_KIND);
+    const struct text_node *since = get_row(ctl, arena, ROW_LAST);
+    struct err err;
+    size_t n = 0;
+    if (map) {
+        const struct text_node *fade = text_get(map, "since_fade");
         struct mix_numbers numbers = { .since_fade = (uint32_t)number_at(&fade) };
         numbers.counts = read_counts(arena, map, "counts", &numbers.n_counts);
         numbers.basis = read_counts(arena, map, "basis", &numbers.n_basis);
         mix_load(p->mix, &numbers, &err);
+    }
+    const struct mix_count *last = since ? read_counts(arena, since, ROW_LAST, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        mix_add(p->mix, &last[i].shape, (uint32_t)last[i].count);
+        vec_push(&p->last, last[i]);
     }
     arena_destroy(arena);
 }
@@ -132,18 +182,24 @@ void packing_destroy(struct packing *p)
         return;
     potential_destroy(p->potential);
     mix_destroy(p->mix);
+    vec_fini(&p->last);
     free(p);
 }
 
 void packing_learn(struct ctl *ctl, const struct job_spec *spec)
 {
     struct packing *p = ctl->packing;
-    struct shape shape;
-    for (uint32_t i = 0; i < spec->n_roles; i++)
-        if (cluster_shape(ctl->cluster, spec, i, &shape))
-            mix_add(p->mix, &shape, spec->roles[i].replicas);
+    struct mix_count one = { .count = 0 };
+    for (uint32_t i = 0; i < spec->n_roles; i++) {
+        if (!cluster_shape(ctl->cluster, spec, i, &one.shape))
+            continue;
+        one.count = spec->roles[i].replicas;
+        mix_add(p->mix, &one.shape, spec->roles[i].replicas);
+        vec_push(&p->last, one);
+        p->dirty = true;
+    }
     if (mix_version(p->mix) == p->version)
         return;
     potential_learn(p->potential, p->mix);
-    save(ctl, p);
+    p->version = mix_version(p->mix);
 }

@@ -253,6 +253,8 @@ static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wai
     struct line *line = job->line;
     const char *text = reason_text(ctl, ctl->scratch, reason);
     job->expected_ms = reason->at_ms;
+    if (text && strncmp(text, live_reason(job), LIVE_REASON_MAX - 1) != 0)
+        taped_wait(ctl, job, text);
     if (!line) {
         note_why(ctl, &job->why, &job->refusal, reason);
         live_set_reason(job, text);
@@ -260,6 +262,12 @@ static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wai
     }
     note_why(ctl, &line->why, &line->refusal, reason);
     snprintf(line->text, sizeof line->text, "%s", text ? text : "");
+}
+
+static void tell(const struct ctl *ctl, const struct plan_entry *entry)
+{
+    if (ctl->watch.planned)
+        ctl->watch.planned(ctl->watch.arg, entry);
 }
 
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
@@ -287,8 +295,10 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
         if (job->tasks[flat].wants_place)
             event_task_row(ctl, job, flat);
     allocated_text(job, text, sizeof text);
-    event_job(ctl, job, JOB_EV_ALLOCATED, text, placement_body(ctl, job));
+    bool told = store_keeps_details(ctl->config.store);
+    event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
     say_moved_ports(ctl, job, entry);
+    tell(ctl, entry);
 }
 
 static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
@@ -296,6 +306,7 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
     if (take(ctl, job, entry)) {
         put_places(ctl, job, entry, job->launch_seq + 1);
         say_moved_ports(ctl, job, entry);
+        tell(ctl, entry);
     }
     if (entry->reason.why != WAIT_NONE)
         wait_on(ctl, job, &entry->reason);
@@ -337,15 +348,18 @@ static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry
         snprintf(text, sizeof text, "its bid is below the price of its nodes");
     }
     settle_evict(ctl, job, by ? by->row.number : 0, text);
+    tell(ctl, entry);
 }
 
 /* The first time that is promised stays; what is expected moves with what happens. */
 static void promise(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     job->expected_ms = entry->at_ms;
+    tell(ctl, entry);
     if (job->notes.promised_ms)
         return;
     job->notes.promised_ms = entry->at_ms;
+    taped_promise(ctl, job, entry->at_ms);
     ctl->counters.promised++;
     event_job_row(ctl, job);
 }
@@ -373,7 +387,7 @@ void planning_run(struct ctl *ctl)
 {
     struct arena *arena = arena_create();
     struct sched_snapshot snapshot = { .depth = 0 };
-    uint64_t began = core_mono_us(ctl);
+    uint64_t began = core_stopwatch_us(ctl);
     ctl->plan_due = false;
     snapshot_make(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
@@ -381,7 +395,7 @@ void planning_run(struct ctl *ctl)
         struct plan plan = sched_plan(&snapshot, core_now(ctl), arena);
         for (size_t i = 0; i < plan.n; i++)
             apply(ctl, &plan.at[i]);
-        counters_plan(ctl, core_mono_us(ctl) - began);
+        counters_plan(ctl, core_stopwatch_us(ctl) - began);
     }
     arena_destroy(arena);
 }

@@ -316,8 +316,9 @@ void queues_record(struct ctl *ctl)
         if (job)
             queues_hold(ctl, job);
     }
+    bool keeps = store_keeps_details(ctl->config.store); /* else nothing is ever loaded again */
     for (size_t i = 0; q->dirty && i < q->users.n; i++)
-        if (q->users.at[i].dirty)
+        if (keeps && q->users.at[i].dirty)
             write_row(ctl, &q->users.at[i]);
     q->dirty = false;
 }

@@ -58,6 +58,7 @@ static int recover_engine(struct ctl *ctl, struct arena *arena, struct err *err)
 
 int ctl_recover(struct ctl *ctl, struct err *err)
 {
+    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_RECOVER });
     struct arena *arena = arena_create();
     struct job_row *rows;
     size_t n = 0;

@@ -1,6 +1,7 @@
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
+#include "ctl/bundle.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 
@@ -151,6 +152,16 @@ static void add_lines(struct making *m)
     }
 }
 
+/* All its tasks are over, only its agents are not gone yet: its share is free, as its places are.
+ */
+static bool has_left(const struct live_job *job)
+{
+    bool left = live_closing(job);
+    for (uint32_t flat = 0; left && flat < job->row.tasks; flat++)
+        left = !job->tasks[flat].taken;
+    return left;
+}
+
 void snapshot_note(struct ctl *ctl, struct live_job *job)
 {
     if (!job->active || !job->spec || !job->tasks)
@@ -162,7 +173,8 @@ void snapshot_note(struct ctl *ctl, struct live_job *job)
                                              .taken = &job->tasks->taken,
                                              .stride = sizeof *job->tasks,
                                              .n = job->row.tasks },
-                                   .demand = vector_of_job(job->spec),
+                                   .demand = has_left(job) ? (struct vector){ 0 }
+                                                           : vector_of_job(job->spec),
                                    .bid_milli = job->spec->spot_bid_milli,
                                    .started_ms = job->row.started_ms,
                                    .leaving = live_closing(job),

@@ -5,6 +5,7 @@
 #include "ctl/admit.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
+#include "ctl/bundle.h"
 #include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
@@ -83,7 +84,7 @@ static int take_after(struct submission *s, struct err *err)
     struct ctl *ctl = s->ctl;
     if (core_row(ctl, s->arena, s->ask.like, &row))
         return err_set(err, ERR_NOT_FOUND, "the job to be submitted again is not known");
-    if (core_check(ctl, s->ask.owner, &row, err))
+    if (taped_right(ctl, core_check(ctl, s->ask.owner, &row, err), err))
         return -1;
     if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
@@ -171,6 +172,12 @@ static const char *map_uri(const struct submission *s, const char *uri, struct e
     return storage_map(&storage, s->arena, uri, err);
 }
 
+/* What was found outside; in a replay what was found then. */
+static int looked(struct submission *s, int rc)
+{
+    return taped_outside(s->ctl, OUTSIDE_STORAGE, rc, NULL);
+}
+
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
@@ -178,7 +185,7 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
         const char *path = map_uri(s, from, err);
         if (!path)
             return err_in(err, "inputs.data[%zu]", i);
-        if (access(path, R_OK) < 0)
+        if (looked(s, taped_replays(s->ctl) ? 0 : access(path, R_OK)))
             return err_sys(err, "inputs.data[%zu]: %s (%s)", i, from, path), err->code = ERR_CANNOT,
                                                                              -1;
     }
@@ -190,12 +197,19 @@ static int use_archive(struct submission *s, const char *archive, struct err *er
 {
     const char *dir = arena_printf(s->arena, "%s/archives/%s", s->ctl->config.state_dir,
                                    archive + strlen(CODE_ARCHIVE));
-    if (utimensat(AT_FDCWD, dir, NULL, 0) == 0) { /* kept for another while */
+    int rc = taped_replays(s->ctl) ? 0 : utimensat(AT_FDCWD, dir, NULL, 0);
+    if (looked(s, rc) == 0) { /* kept for another while */
         s->site.work_dir = dir;
         return 0;
     }
     err_set(err, ERR_CANNOT, "inputs.code.archive: %.80s is not kept here", archive);
     return err_hint(err, "put it first: /v1/archives/");
+}
+
+static int check_code(struct submission *s, const char *uri, uint64_t limit, struct err *err)
+{
+    bool replays = taped_replays(s->ctl);
+    return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, uri, limit, err));
 }
 
 /* Directories the job names, as directories of this machine. */
@@ -211,7 +225,7 @@ static int map_storage(struct submission *s, struct err *err)
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
-        if (!s->site.code_dir || storage_check_code(s->site.code_dir, uri, code->limit, err))
+        if (!s->site.code_dir || check_code(s, uri, code->limit, err))
             return -1;
     }
     if (spec->output && *spec->output) {
@@ -409,11 +423,15 @@ static void keep_auth(struct submission *s)
     const char *path = uri ? map_uri(s, uri, &err) : NULL;
     if (!uri)
         return;
-    if (!path || file_read(path, AUTH_MAX, &data, &len, &err)) {
+    bool replays = taped_replays(s->ctl);
+    int rc = path && !replays ? file_read(path, AUTH_MAX, &data, &len, &err) : 0;
+    if (!path || taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err)) {
         report_warn(&s->answer->report, (struct place){ 0 }, "inputs.registry_auth",
                     "%s cannot be read: %s", uri, err.what);
         return;
     }
+    if (replays) /* no secret is recorded */
+        return;
     snprintf(name, sizeof name, "registry/%llu", (unsigned long long)s->row.id);
     store_put_secret(s->ctl->config.store, s->ask.owner, name, data, len, NULL);
     sodium_memzero(data, len);
@@ -663,14 +681,23 @@ const struct job_spec *submit_preview(struct ctl *ctl, struct arena *arena,
     return read ? s.read.job : NULL;
 }
 
+static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err *err)
+{
+    bool reader = !ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER;
+    if (reader)
+        err_set(err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
+    return taped_right(ctl, reader ? -1 : 0, err);
+}
+
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped = { .ctl = NULL };
+    if (!ask->dry_run) /* a question changes nothing */
+        taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
     struct err err = { 0 };
     answer->writes = true;
-    if (!ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER)
-        err_set(&answer->err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
-    else if (submit(&s, &err))
+    if (may_submit(ctl, ask, &err) || submit(&s, &err))
         answer->err = err;
 }

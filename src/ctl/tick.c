@@ -16,7 +16,8 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
     char text[160], limit[FMT_MAX];
     const struct job_spec *spec = job->spec;
-    if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job))
+    if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job) ||
+        !job_state_holds(job->row.state)) /* one that waits again began before */
         return;
     if (job->row.started_ms + spec->limits.run_time_ms.value > now)
         return;
@@ -79,7 +80,7 @@ static void relaunch(struct ctl *ctl, struct live_job *job)
 /* Directories of jobs that no row knows. */
 static void sweep_runs(struct ctl *ctl)
 {
-    DIR *dir = opendir(ctl->config.runs_dir);
+    DIR *dir = taped_replays(ctl) ? NULL : opendir(ctl->config.runs_dir);
     struct dirent *entry;
     uint64_t number, id;
     while (dir && (entry = readdir(dir)))
@@ -101,12 +102,17 @@ static void expire(struct ctl *ctl, uint64_t now)
     arena_destroy(arena);
 }
 
+static int make_ballast(struct ctl *ctl)
+{
+    return taped_replays(ctl) || store_make_ballast(ctl->config.store) ? 0 : -1;
+}
+
 static void come_back(struct ctl *ctl, uint64_t now)
 {
     if (ctl->retry_at > now)
         return;
     bool recorded = ctl->facts.n == 0; /* what has ended comes before the ballast */
-    if (recorded && store_make_ballast(ctl->config.store)) {
+    if (recorded && taped_outside(ctl, OUTSIDE_BALLAST, make_ballast(ctl), NULL) == 0) {
         ctl->full = false;
         ctl->retry_at = 0;
         ctl->plan_due = true;
@@ -119,6 +125,7 @@ static void come_back(struct ctl *ctl, uint64_t now)
 
 void ctl_tick(struct ctl *ctl)
 {
+    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_TICK });
     uint64_t now = core_now(ctl);
     size_t cursor = 0;
     struct live_job *job;

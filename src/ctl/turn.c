@@ -7,6 +7,7 @@
 #include "ctl/core.h"
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
+#include "ctl/packing.h"
 #include "ctl/snapshot.h"
 
 #include "base/file.h"
@@ -89,6 +90,7 @@ static void failed(struct ctl *ctl, const struct err *err)
     free(ids);
     arrays_undone(ctl);
     queues_undone(ctl);
+    packing_undone(ctl);
     if (ctl->nodes_touched)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
@@ -112,7 +114,7 @@ static void failed(struct ctl *ctl, const struct err *err)
 
 static void drop_doomed(struct ctl *ctl)
 {
-    for (size_t i = 0; i < ctl->doomed.n; i++) {
+    for (size_t i = 0; i < ctl->doomed.n && !taped_replays(ctl); i++) {
         char path[4096];
         struct err err;
         snprintf(path, sizeof path, "%s/%llu", ctl->config.runs_dir,
@@ -169,13 +171,25 @@ static void settle_all(struct ctl *ctl)
     meetings_record(ctl);
 }
 
+/* A disk that was full is full again in a replay. */
+static int commit_rows(struct ctl *ctl, struct err *err)
+{
+    struct store *store = ctl->config.store;
+    bool replays = taped_replays(ctl);
+    int rc = taped_outside(ctl, OUTSIDE_COMMIT, replays ? 0 : store_commit(store, err), err);
+    if (replays && rc)
+        store_rollback(store);
+    return replays && !rc ? store_commit(store, err) : rc;
+}
+
 static bool commit(struct ctl *ctl)
 {
     struct err err = { 0 };
     queues_record(ctl);
+    packing_record(ctl);
     if (store_dirty(ctl->config.store)) {
         ctl->counters.commits++;
-        if (store_commit(ctl->config.store, &err)) {
+        if (commit_rows(ctl, &err)) {
             failed(ctl, &err);
             return false;
         }
@@ -201,6 +215,9 @@ void ctl_turn(struct ctl *ctl)
 {
     if (ctl->in_turn)
         return;
+    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_TURN });
+    uint64_t done = ctl->counters.commits + ctl->counters.plans;
+    taped.idle = turn_idle(ctl) && !ctl->plan_due;
     ctl->in_turn = true;
     bool went_well = true;
     for (int round = 0; went_well && round < ROUNDS_MAX; round++) {
@@ -226,6 +243,7 @@ void ctl_turn(struct ctl *ctl)
             break;
     }
     ctl->counters.turns++;
+    taped.idle &= done == ctl->counters.commits + ctl->counters.plans;
     if (went_well && (!turn_idle(ctl) || (ctl->plan_due && !ctl->full)))
         core_wake(ctl, ctl->retry_at > core_now(ctl) ? ctl->retry_at : core_now(ctl));
     ctl->in_turn = false;

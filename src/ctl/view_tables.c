@@ -242,9 +242,10 @@ static const struct row explain_rows[] = {
     ROW(explain_view, total, COUNT, 0, "of the whole job, or of the share"),
     ROW(explain_view, node, TEXT, 0, "that comes closest"),
     NESTED(explain_view, blocker, NULL, "{number, name}: whose promise it would delay"),
-    NESTED(explain_view, unfit, NULL,
-           "{nodes, task, counts: [{why, resource, nodes}]}: of the nodes, on how many its next "
-           "task finds what in the way"),
+    NESTED(
+        explain_view, unfit, NULL,
+        "{nodes, task, counts: [{why, resource, nodes}], said}: of the nodes, on how many its "
+        "next task finds what in the way; said: where its format has pods, in Kubernetes' words"),
     ROW(explain_view, ahead, COUNT, ALWAYS, "waiting jobs of its queue whose turn comes before"),
     ROW(explain_view, ahead_elsewhere, COUNT, 0, "the same of other queues"),
     NESTED(explain_view, ahead_jobs, NULL, "[{number, name}]: the first of its queue"),

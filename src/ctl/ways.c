@@ -69,6 +69,7 @@ struct ways {
     struct explain *e;
     struct text_node *tree;              /* of the job */
     struct sched_snapshot others, known; /* known: for the usage of all users that come up */
+    struct unfits unfits;
     struct knob knobs[KNOBS_MAX];
     struct probe probes[KNOBS_MAX];
     size_t n;
@@ -201,6 +202,12 @@ static bool is_short(const struct ways *w, const char *resource)
     case WAIT_RESOURCE:
     case WAIT_NODES_DOWN:
     case WAIT_EVICTING:
+        for (size_t i = 0; i < w->unfits.n; i++) /* the reason names the first of them */
+            if (w->unfits.at[i].kind == UNFIT_RESOURCE &&
+                strcmp(w->unfits.at[i].name, resource) == 0)
+                return true;
+        return r->resource && strcmp(r->resource, resource) == 0;
+    case WAIT_TOPOLOGY:
     case WAIT_QUOTA:
     case WAIT_USER: return r->resource && strcmp(r->resource, resource) == 0;
     default: return false;
@@ -472,6 +479,7 @@ struct text_node *ways_find(struct explain *e)
                  arena_printf(e->arena, "muster resume %llu", (unsigned long long)e->number));
         return list;
     }
+    w.unfits = explain_unfits(e);
     if (e->when.starts || !e->when.has_turn || e->as.bundle)
         return NULL;
     w.tree = job_encode(e->arena, e->spec);

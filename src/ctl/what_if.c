@@ -117,11 +117,14 @@ static void ask(struct explain *e, const struct plan *base, struct explain_view 
     explain_when(e, view);
 }
 
+/* What is larger than the cluster is taken only when it is to wait for nodes. */
 static const char *command_of(struct explain *e, const struct words *sets)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    buf_addf(&out, "muster submit --like %llu%s", (unsigned long long)e->number,
-             e->job ? " --replace" : "");
+    struct wait_reason reason;
+    bool larger = sched_possible(e->ctl->cluster, e->spec, e->arena, &reason) < 0;
+    buf_addf(&out, "muster submit --like %llu%s%s", (unsigned long long)e->number,
+             e->job ? " --replace" : "", larger ? " --wait" : "");
     for (size_t i = 0; i < sets->n; i++)
         explain_put_set(&out, sets->at[i]);
     return arena_strdup(e->arena, buf_str(&out));

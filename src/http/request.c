@@ -364,18 +364,20 @@ static void take_body(struct http_request *r, const char *data, size_t size)
 static void hand_over(struct http_request *r)
 {
     const struct http_config *c = &r->server->config;
+    struct err err = { 0 };
     r->handed = true;
-    if (r->bad_target) {
-        problem(r, 400, "invalid", "the path or query holds %00");
-    } else if (r->too_large) {
-        char detail[96];
-        snprintf(detail, sizeof detail, "the request's body is larger than %zu bytes", c->max_body);
-        problem(r, 413, "too_large", detail);
-    } else if (r->server->connections > c->max_connections) {
-        problem(r, 503, "unavailable", "too many connections; try again");
-    } else {
+    if (r->bad_target)
+        err_set(&err, ERR_INPUT, "the path or query holds %%00");
+    else if (r->too_large)
+        err_set(&err, ERR_TOO_LARGE, "the request's body is larger than %zu bytes", c->max_body);
+    else if (r->server->connections > c->max_connections)
+        err_set(&err, ERR_UNAVAILABLE, "too many connections; try again");
+    if (!err.code)
         c->handle(c->arg, r);
-    }
+    else if (c->refused)
+        c->refused(c->arg, r, &err);
+    else
+        problem(r, (unsigned)err_http_status(err.code), err_word(err.code), err.what);
 }
 
 enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *connection, const char *url,

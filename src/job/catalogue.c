@@ -199,23 +199,21 @@ static const struct field data_fields[] = {
           .doc = "where it is: a directory of this machine, or what a root of the server serves"),
     FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"),
     OWNER,
-    FIELD(BOOL, "read_only", struct entry, read_only, .doc = "tasks cannot write there"), FIELD_END
+    FIELD(BOOL, "read_only", struct entry, read_only, .doc = "tasks cannot write there"),
+    FIELD_END
 };
 static const struct field code_fields[] = {
     COMMON,
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "the directory with the code, as it lies there"),
-    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"),
-    OWNER,
+    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"), OWNER,
     FIELD_END
 };
 static const struct field image_fields[] = {
     COMMON,
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "its address in a registry"),
-    FIELD(PAIRS, "labels", struct entry, labels, .doc = "what it is good for"),
-    OWNER,
-    FIELD_END
+    FIELD(PAIRS, "labels", struct entry, labels, .doc = "what it is good for"), OWNER, FIELD_END
 };
 
 static const struct field *fields_of(enum entry_kind kind)

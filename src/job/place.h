@@ -20,6 +20,7 @@ struct task_place {
     uint32_t role, index;
     uint32_t attempt;    /* from 1 */
     const char *node;    /* node name */
+    uint32_t hint;       /* where the node was among all when it was chosen, from 1; 0: unknown */
     const char *address; /* IPv4 text the peers use */
     uint32_t *gpus;      /* device numbers */
     uint32_t n_gpus;

@@ -324,6 +324,89 @@ int config_load(struct arena *a, const char *const *flags, struct config *config
     return 0;
 }
 
+static size_t setting_named(const char *key, size_t len)
+{
+    size_t s = 0;
+    while (s < SETTING_N &&
+           (strlen(settings[s].key) != len || strncmp(settings[s].key, key, len) != 0))
+        s++;
+    return s;
+}
+
+/* A text in the form of the file. */
+static int take_text(struct arena *a, enum setting s, const char *text, const char *from,
+                     struct config *config, struct err *err)
+{
+    struct report report;
+    report_init(&report, a);
+    const struct text_node *root = yaml_parse(a, text, strlen(text), &report);
+    if (!root || !report_ok(&report)) {
+        report_err(&report, err);
+        return err_in(err, "%s", settings[s].key);
+    }
+    if (take(a, s, root, &config->at[s], err) < 0)
+        return -1;
+    config->at[s].from = from;
+    return 0;
+}
+
+/* Settings that decide nothing about jobs make no difference to a replay. */
+static bool decides(size_t s)
+{
+    static const enum setting all[] = { SETTING_NODES,   SETTING_QUEUES,      SETTING_TOPOLOGY,
+                                        SETTING_PRICES,  SETTING_DEFAULT_RUN, SETTING_HALF_LIFE,
+                                        SETTING_PORTS,   SETTING_KEEP,        SETTING_ROOTS,
+                                        SETTING_TORCHRUN };
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i] == s)
+            return true;
+    return false;
+}
+
+static int take_set(struct arena *a, const char *text, struct config *config, struct err *err)
+{
+    const char *eq = strchr(text, '=');
+    size_t s = eq ? setting_named(text, (size_t)(eq - text)) : SETTING_N;
+    if (s == SETTING_N || !decides(s)) {
+        err_set(err, ERR_INPUT, "--set %.80s: %s", text,
+                eq ? "no setting that decides about jobs" : "it has no value");
+        return err_hint(err, "default_run=1h; also half_life keep nodes ports prices queues roots "
+                             "topology torchrun");
+    }
+    if (eq[1] == '[')
+        return take_text(a, (enum setting)s, eq + 1, "--set", config, err);
+    set(config, s, eq + 1, "--set");
+    return 0;
+}
+
+int config_replay(struct arena *a, const struct config_recorded *recorded, struct config *config,
+                  struct err *err)
+{
+    *config = (struct config){ .file = NULL };
+    for (size_t s = 0; s < SETTING_N; s++)
+        set(config, s, settings[s].def, "default");
+    for (size_t i = 0; i < recorded->settings->n; i++) {
+        const struct pair *one = &recorded->settings->at[i];
+        size_t s = setting_named(one->name, strlen(one->name));
+        if (s < SETTING_N && decides(s))
+            set(config, s, one->value, "recording");
+    }
+    for (size_t i = 0; i < recorded->trees->n; i++) {
+        const struct pair *one = &recorded->trees->at[i];
+        size_t s = setting_named(one->name, strlen(one->name));
+        if (s < SETTING_N && decides(s) &&
+            take_text(a, (enum setting)s, one->value, "recording", config, err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < recorded->n_sets; i++)
+        if (take_set(a, recorded->sets[i], config, err) < 0)
+            return -1;
+    for (size_t s = 0; s < SETTING_N; s++)
+        if (check((enum setting)s, &config->at[s], err) < 0)
+            return -1;
+    return 0;
+}
+
 void config_settle(struct config *config, enum setting s, const char *text)
 {
     config->at[s].text = text;

@@ -49,6 +49,9 @@
     X(KEEP, "keep", DURATION, "30d", "TIME", "records of ended jobs; never: for ever")              \
     X(OPENPAI_OPEN_READS, "openpai_open_reads", CHOICE, "off", "off|on",                            \
       "OpenPAI: everybody reads every job, and its version 1 without a token")                      \
+    X(RECORD, "record", TEXT, "", "DIR", "record all inputs there, for \"muster replay\"")          \
+    X(RECORD_MAX, "record_max", SIZE, "512Mi", "SIZE",                                              \
+      "of recordings on disk at most; the oldest go first")                                         \
     X(MAX_CONNECTIONS, "max_connections", COUNT, "10000", "N", "open connections at most")          \
     X(LOG_LEVEL, "log_level", LEVEL, "info", "LEVEL", "debug, info, warn or error")
 
@@ -75,6 +78,15 @@ const struct opt *config_options(void);
 /* flags: SETTING_N texts, NULL where not given. Every value is checked for its form. Texts are in
  * arena. */
 int config_load(struct arena *, const char *const *flags, struct config *, struct err *);
+/* As recorded, and with what `sets` ("key=value") says instead: lists of nodes and queues also in
+ * the file's form, "queues=[{name: a}]". trees: key, JSON of what the file said more than a text.
+ */
+struct config_recorded {
+    const struct pairs *settings, *trees;
+    const char *const *sets;
+    size_t n_sets;
+};
+int config_replay(struct arena *, const struct config_recorded *, struct config *, struct err *err);
 /* Replaces a default that was left open ("") by what it comes to. */
 void config_settle(struct config *, enum setting, const char *text);
 

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
 #include "main/config.h"
+#include "main/replay_main.h"
 #include "main/server_main.h"
 #include "main/simulate_main.h"
 #include "main/wire.h"
@@ -36,7 +37,8 @@ static struct cli_host make_host(void)
                               .example = example,
                               .node_program = wire_node_program,
                               .simulate = simulate_main,
-                              .compare = simulate_compare };
+                              .compare = simulate_compare,
+                              .replay = replay_main };
 }
 
 static int muster_main(int argc, char **argv)

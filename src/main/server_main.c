@@ -17,9 +17,12 @@
 #include "http/server.h"
 #include "link/link.h"
 #include "main/config.h"
+#include "main/core_config.h"
 #include "main/nodes.h"
 #include "main/server_files.h"
 #include "main/wire.h"
+#include "replay/recorder.h"
+#include "text/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +56,8 @@ struct server {
     struct link_hub *link;
     struct engine *engine;
     struct ctl *ctl;
-    struct engine_sink sink; /* the core's */
+    struct recorder *recorder; /* NULL: nothing is recorded */
+    struct engine_sink sink;   /* the core's */
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
@@ -78,6 +82,12 @@ static uint64_t wall(void *arg)
 {
     (void)arg;
     return clock_wall_ms();
+}
+
+static uint64_t mono(void *arg)
+{
+    (void)arg;
+    return clock_mono_us();
 }
 
 static void on_wake(void *arg, uint64_t at_ms)
@@ -270,96 +280,57 @@ static const char *own_program(struct arena *arena)
     return n > 0 && n < (ssize_t)sizeof self ? arena_strndup(arena, self, (size_t)n) : NULL;
 }
 
-static struct words *read_names(struct server *s, enum setting setting)
+/* All settings, for a recording's header: queues of the file with all that it says. */
+static void describe(struct server *s, struct recorder_config *config)
 {
-    struct pairs list = { .at = NULL };
-    struct words *names = ARENA_NEW(s->arena, struct words);
-    config_list(s->arena, &s->config, setting, &list);
-    names->at = ARENA_ARRAY(s->arena, list.n, const char *);
-    for (size_t i = 0; i < list.n; i++)
-        names->at[names->n++] = list.at[i].name;
-    return names;
+    const struct text_node *queues = config_queues(&s->config);
+    AUTO_BUF struct buf json = BUF_INIT(16u << 20);
+    for (size_t i = 0; i < SETTING_N; i++)
+        pairs_set(&config->settings, s->arena, setting_key((enum setting)i), s->config.at[i].text);
+    if (!queues)
+        return;
+    json_print(queues, 0, &json);
+    pairs_set(&config->trees, s->arena, setting_key(SETTING_QUEUES), buf_str(&json));
 }
 
-static struct amounts *read_prices(struct server *s)
+static int make_recorder(struct server *s, struct err *err)
 {
-    struct pairs list = { .at = NULL };
-    struct amounts *prices = ARENA_NEW(s->arena, struct amounts);
-    config_list(s->arena, &s->config, SETTING_PRICES, &list);
-    prices->at = ARENA_ARRAY(s->arena, list.n, struct amount);
-    for (size_t i = 0; i < list.n; i++) {
-        struct amount *price = &prices->at[prices->n++];
-        price->name = list.at[i].name;
-        scan_milli(list.at[i].value, &price->milli);
-    }
-    return prices;
-}
-
-/* Queues of which the file says more than a name. */
-static int read_queues(struct server *s, struct ctl_config *config, struct err *err)
-{
-    const struct text_node *list = config_queues(&s->config);
-    struct report report;
-    struct entry *at;
-    if (!list)
+    struct recorder_config config = { .dir = s->config.at[SETTING_RECORD].text,
+                                      .max = config_number(&s->config, SETTING_RECORD_MAX),
+                                      .version = s->version };
+    if (!*config.dir)
         return 0;
-    report_init(&report, s->arena);
-    if (entries_decode_queues(s->arena, list, &at, &config->n_declared, &report)) {
-        const struct problem *p = &report.at[0];
-        err_set(err, ERR_INPUT, "%s:%u:%u: queues: %.200s", s->config.file, p->place.line,
-                p->place.col, p->what);
-        return *p->hint ? err_hint(err, "%s", p->hint) : -1;
+    if (config.max < RECORDER_LEAST) {
+        err_set(err, ERR_INPUT, "record_max is less than 1Mi");
+        return err_hint(err, "write 512Mi");
     }
-    config->declared = at;
-    return 0;
+    describe(s, &config);
+    s->recorder = recorder_create(&config, s->store, err);
+    return s->recorder ? 0 : err_in(err, "--record");
 }
 
 static int make_core(struct server *s, struct err *err)
 {
-    const struct config *c = &s->config;
-    const char *python = c->at[SETTING_PYTHON].text;
-    struct pairs roots = { .at = NULL };
-    config_list(s->arena, c, SETTING_ROOTS, &roots);
-    struct uri_root *dirs = ARENA_ARRAY(s->arena, roots.n, struct uri_root);
-    for (size_t i = 0; i < roots.n; i++)
-        dirs[i] = (struct uri_root){ .prefix = roots.at[i].name, .dir = roots.at[i].value };
-    uint64_t keep = config_number(c, SETTING_KEEP);
-    size_t n_shipped;
-    const struct entry *shipped = wire_shipped(s->arena, &n_shipped);
     struct ctl_config config = { .store = s->store,
                                  .engine = s->engine,
-                                 .dialects = wire_dialects(),
                                  .state_dir = s->files.dir,
                                  .program = own_program(s->arena),
                                  .socket = s->files.socket,
                                  .runs_dir = s->files.runs,
-                                 .fs_uri = c->at[SETTING_FS_URI].text,
-                                 .roots = dirs,
-                                 .n_roots = roots.n,
-                                 .python = strcmp(python, "none") == 0 ? NULL : python,
-                                 .torchrun = (enum torchrun)config_choice(c, SETTING_TORCHRUN),
-                                 .queues = read_names(s, SETTING_QUEUES),
-                                 .topology = read_names(s, SETTING_TOPOLOGY),
-                                 .prices = read_prices(s),
-                                 .run_ms = config_number(c, SETTING_DEFAULT_RUN),
-                                 .half_life_ms = config_number(c, SETTING_HALF_LIFE),
-                                 .shipped = shipped,
-                                 .n_shipped = n_shipped,
                                  .nodes = s->nodes.at,
                                  .n_nodes = s->nodes.n,
-                                 .log_head = config_number(c, SETTING_LOG_HEAD),
-                                 .log_tail = config_number(c, SETTING_LOG_TAIL),
-                                 .keep_ms = keep == UINT64_MAX ? 0 : keep,
                                  .now = wall,
-                                 .mono = clock_mono_us,
+                                 .mono = mono,
                                  .wake = on_wake,
                                  .wake_arg = s };
-    if (read_queues(s, &config, err) < 0)
+    if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
-    config_ports(c, &config.port_first, &config.port_last);
+    config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
     s->ctl = ctl_create(&config, err);
     if (!s->ctl)
         return -1;
+    if (s->recorder)
+        recorder_attach(s->recorder, s->ctl, &config);
     s->sink = ctl_sink(s->ctl);
     return ctl_recover(s->ctl, err);
 }
@@ -457,6 +428,7 @@ static int make_http(struct server *s, struct err *err)
                                       (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
                                   .idle_timeout_s = IDLE_TIMEOUT,
                                   .handle = api_handle,
+                                  .refused = api_refused,
                                   .certificate = on_certificate,
                                   .certificate_arg = s };
     if (read_listen(s, &config, err) < 0 || check_certificate(s, err) < 0)
@@ -557,6 +529,7 @@ static void server_fini(struct server *s)
     if (s->http)
         server_files_withdraw(&s->files);
     s->sink.fact = NULL;
+    recorder_destroy(s->recorder);
     ctl_destroy(s->ctl);
     if (s->engine)
         s->engine->ops->destroy(s->engine);
@@ -577,6 +550,7 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
     if (config_load(s->arena, flags, &s->config, err) < 0)
         return -1;
     log_set_level((enum log_level)config_number(&s->config, SETTING_LOG_LEVEL));
+    mem_hold(64 << 20);
     AUTO_FREE char *dir = state_dir_find(s->config.at[SETTING_STATE_DIR].text, err);
     if (!dir || server_files_open(s->arena, dir, &s->files, err) < 0)
         return -1;

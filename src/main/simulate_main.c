@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/out.h"
+#include "main/config.h"
 #include "main/nodes.h"
 #include "main/wire.h"
 #include "sim/nodes_openb.h"
@@ -30,6 +31,8 @@ struct run {
     struct report report; /* of the file that is being read */
     struct node_list nodes;
     struct workload workload;
+    struct sim_settings settings;
+    uint64_t violations;
     uint64_t began_us, told_us;
     bool told;
 };
@@ -50,6 +53,40 @@ static int say_problems(const struct run *run, const char *file, const char *tex
                    file);
 }
 
+/* A mark that some editors put before a text. */
+static void drop_mark(char *data, size_t *len)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t n = sizeof mark - 1;
+    if (*len < n || memcmp(data, mark, n) != 0)
+        return;
+    *len -= n;
+    memmove(data, data + n, *len + 1);
+}
+
+/* A server's settings file will do, and what is none of its settings is a slip. */
+static void read_settings(struct run *run, const struct text_node *root)
+{
+    const char *known[SETTING_N];
+    for (size_t i = 0; i < SETTING_N; i++)
+        known[i] = setting_key((enum setting)i);
+    for (const struct text_node *n = root->first; n; n = n->next) {
+        size_t i = 0;
+        while (i < SETTING_N && strcmp(known[i], n->key) != 0)
+            i++;
+        if (i < SETTING_N)
+            continue;
+        struct problem *p =
+            report_error(&run->report, n->key_place, n->key, "unknown setting \"%.60s\"", n->key);
+        const char *near = scan_nearest(n->key, known, SETTING_N);
+        if (near)
+            report_hint(&run->report, p, "\"%s\"?", near);
+        else
+            report_hint(&run->report, p, "nodes " DECLARATIONS_KEYS);
+    }
+    declarations_read(&run->workload.says, root, &run->report);
+}
+
 static int read_nodes(struct run *run, const char *text, size_t len, struct err *err)
 {
     if (nodes_openb_detect(text, len)) {
@@ -60,6 +97,8 @@ static int read_nodes(struct run *run, const char *text, size_t len, struct err 
     const struct text_node *list = root && root->kind == TEXT_MAP ? text_get(root, "nodes") : root;
     if (!report_ok(&run->report))
         return 0;
+    if (root && root->kind == TEXT_MAP)
+        read_settings(run, root);
     if (list && list->kind == TEXT_STR)
         return nodes_parse(run->arena, list->str, "localhost", &run->nodes, err);
     if (list && list->kind == TEXT_LIST)
@@ -77,6 +116,7 @@ static int read_cluster(struct run *run, struct err *err)
     size_t len = 0;
     if (file_read(file, FILE_BYTES, &data, &len, err))
         return -1;
+    drop_mark(data, &len);
     report_init(&run->report, run->arena);
     if (read_nodes(run, data, len, err))
         return err_in(err, "%s", file);
@@ -102,6 +142,30 @@ static void check_outages(struct run *run)
     }
 }
 
+/* Where queues are declared, no others are known. */
+static void check_queues(struct run *run)
+{
+    const struct workload *w = &run->workload;
+    struct world world;
+    struct err err;
+    const struct sim_settings none = { .seed = 0 };
+    if (!w->says.queues || world_make(run->arena, &w->says, &w->queues, &none, &world, &err))
+        return;
+    for (size_t i = 0; i < w->n_patterns; i++) {
+        const char *queue = w->patterns[i].spec->queue ? w->patterns[i].spec->queue : "";
+        if (world_has_queue(&world, queue))
+            continue;
+        struct problem *p = report_error(&run->report, w->patterns[i].place, "queue",
+                                         "there is no queue \"%.80s\"", queue);
+        const char *near = scan_nearest(queue, world.queues.at, world.queues.n);
+        if (near)
+            report_hint(&run->report, p, "\"%.80s\"?", near);
+        else
+            report_hint(&run->report, p, "one that is declared: \"%.80s\", ...",
+                        world.queues.at[0]);
+    }
+}
+
 static int read_workload(struct run *run, struct err *err)
 {
     const char *file = run->ask->workload;
@@ -109,9 +173,11 @@ static int read_workload(struct run *run, struct err *err)
     size_t len = 0;
     if (file_read(file, FILE_BYTES, &data, &len, err))
         return -1;
+    drop_mark(data, &len);
     report_init(&run->report, run->arena);
     workload_read(wire_dialects(), data, len, &run->workload, &run->report);
     check_outages(run);
+    check_queues(run);
     return say_problems(run, file, data, len, err);
 }
 
@@ -184,30 +250,75 @@ static int write_all(const struct run *run, const struct text_node *result, stru
     return put("-", &table, err);
 }
 
-static int simulate(struct run *run, struct err *err)
+static int settle(struct run *run, const char *more, struct sim_settings *settings, struct err *err)
+{
+    *settings = run->settings;
+    return more ? sim_settings_add(run->arena, settings, more, err) : 0;
+}
+
+/* One run with these settings; its result. NULL: err. */
+static const struct text_node *result_of(struct run *run, const struct sim_settings *settings,
+                                         struct err *err)
 {
     struct simulation_config config = { .dialects = wire_dialects(),
+                                        .nodes = run->nodes.at,
+                                        .n_nodes = run->nodes.n,
                                         .workload = &run->workload,
-                                        .settings = { .seed = run->ask->seed },
+                                        .settings = *settings,
                                         .progress = isatty(STDERR_FILENO) ? on_progress : NULL,
                                         .progress_arg = run };
-    for (size_t i = 0; i < run->ask->n_policies; i++)
-        if (sim_policy_set(&config.settings, run->ask->policies[i], err))
-            return -1;
-    if (read_cluster(run, err) || read_workload(run, err))
-        return -1;
-    config.nodes = run->nodes.at;
-    config.n_nodes = run->nodes.n;
-    log_set_level(LOG_ERROR); /* lost nodes are what was asked for */
+    if (world_make(run->arena, &run->workload.says, &run->workload.queues, settings, &config.world,
+                   err))
+        return NULL;
     struct simulation *sim = simulation_create(&config, err);
     if (!sim)
-        return -1;
+        return NULL;
     run->began_us = clock_mono_us();
     simulation_run(sim);
     say_speed(run, sim);
-    int rc = write_all(run, result_make(run->arena, &config, sim), err);
+    const struct text_node *result = result_make(run->arena, &config, sim);
+    run->violations += promises_counts(simulation_promises(sim)).late[BREAK_NONE];
     simulation_destroy(sim);
-    return rc;
+    return result;
+}
+
+static int simulate_both(struct run *run, struct err *err)
+{
+    const struct cli_simulation *ask = run->ask;
+    struct sim_settings settings[2];
+    const struct text_node *results[2];
+    AUTO_BUF struct buf out = BUF_INIT(OUT_BYTES);
+    if (settle(run, ask->a, &settings[0], err) || settle(run, ask->b, &settings[1], err))
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (!(results[i] = result_of(run, &settings[i], err)))
+            return -1;
+    buf_addf(&out, "A: %s\nB: %s\n\n", *ask->a ? ask->a : "as it is",
+             *ask->b ? ask->b : "as it is");
+    report_compare(results[0], results[1], &out);
+    return put("-", &out, err);
+}
+
+static int simulate(struct run *run, struct err *err)
+{
+    const struct cli_simulation *ask = run->ask;
+    run->settings.seed = ask->seed;
+    for (size_t i = 0; i < ask->n_policies; i++)
+        if (sim_settings_add(run->arena, &run->settings, ask->policies[i], err))
+            return -1;
+    if (read_cluster(run, err) || read_workload(run, err))
+        return -1;
+    log_set_level(LOG_ERROR); /* lost nodes are what was asked for */
+    mem_hold(64 << 20);
+    const struct text_node *result = NULL;
+    if (ask->a ? simulate_both(run, err)
+               : !(result = result_of(run, &run->settings, err)) || write_all(run, result, err))
+        return -1;
+    if (run->violations == 0)
+        return 0;
+    err_set(err, ERR_SYSTEM, "%llu promises were broken while all that they rest on was true",
+            (unsigned long long)run->violations);
+    return err_hint(err, "that is a fault of the scheduler: please report it with these files");
 }
 
 int simulate_main(const struct cli_simulation *ask, struct err *err)

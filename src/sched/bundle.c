@@ -88,6 +88,7 @@ static void start(struct bundle *b)
                                                  .job = id_at(b, k),
                                                  .tasks = b->crews[k].places,
                                                  .n_tasks = b->crews[k].n_places,
+                                                 .right = pass->right,
                                                  .idle = b->idle[k] };
         pass->started[b->jobs[k]] = 1;
     }

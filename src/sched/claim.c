@@ -10,8 +10,14 @@
 
 #include <stdlib.h>
 
-#define CLAIMS_MAX    8u     /* jobs of a pass for which others are ended */
+#define CLAIMS_MAX    8u /* jobs of a pass for which others are ended */
+#define AHEAD         16u
 #define WORTH_WAITING 30000u /* ms: who starts that soon anyway ends nobody */
+
+struct claim { /* whose it is */
+    const struct sched_job *job;
+    struct quota_claim claimant;
+};
 
 static bool is_lower(const struct sched_job *job, const struct sched_running *r)
 {
@@ -21,18 +27,17 @@ static bool is_lower(const struct sched_job *job, const struct sched_running *r)
 
 /* In which way may the job take from it? EVICT_CLASSES: in none. What is taken in the claim of
  * queues leaves their books at once, so that all candidates together are within it. */
-static enum evict_class class_of(struct pass *pass, const struct sched_job *job,
+static enum evict_class class_of(struct pass *pass, const struct claim *claim,
                                  const struct sched_running *r)
 {
     const struct quota_claim lender = { .queue = r->queue, .demand = r->demand };
-    const struct quota_claim claimant = { .queue = job->queue, .demand = vector_of_job(job->spec) };
     if (r->idle)
         return EVICT_IDLE;
-    if (quota_may_reclaim(pass->quota, &claimant, &lender)) {
+    if (quota_may_reclaim(pass->quota, &claim->claimant, &lender)) {
         quota_refund(pass->quota, r->queue, r->user, &r->demand);
         return EVICT_BORROWED;
     }
-    return is_lower(job, r) ? EVICT_LOWER : EVICT_CLASSES;
+    return is_lower(claim->job, r) ? EVICT_LOWER : EVICT_CLASSES;
 }
 
 static uint64_t gone_by(const struct pass *pass, const struct sched_running *r)
@@ -45,6 +50,14 @@ struct offer { /* a running job and what it is offered as */
     size_t at;
 };
 
+struct offers {
+    struct offer *at;
+    struct evict_candidate *candidates; /* the same */
+    size_t n;
+    bool *victims; /* per running job */
+    uint64_t anyway_ms;
+};
+
 static int youngest_first(const void *a, const void *b)
 {
     const struct sched_running *x = ((const struct offer *)a)->running;
@@ -54,50 +67,103 @@ static int youngest_first(const void *a, const void *b)
     return x->id > y->id ? -1 : x->id < y->id;
 }
 
-/* Without those that reach their limit before they would be gone. */
-static struct offer *all_by_age(struct pass *pass, size_t *n)
+/* What runs in a queue, as far as it tells that a claim is in vain. */
+struct lender {
+    bool some;
+    struct vector least; /* no job there holds less of any amount */
+    uint32_t priority;   /* the lowest of those that are preemptible; UINT32_MAX: there is none */
+};
+/* Made when the first in the pass looks. */
+struct running {
+    struct offer *at;
+    size_t n;
+    bool sorted;            /* youngest first */
+    struct lender *lenders; /* per queue, and one for those of no queue */
+    bool idle;              /* one runs on idle capacity */
+};
+
+static struct lender *lender_of(const struct pass *pass, struct running *all, uint32_t queue)
 {
-    const struct sched_snapshot *s = pass->snapshot;
-    struct offer *offers = ARENA_ARRAY(pass->arena, s->n_running, struct offer);
-    *n = 0;
-    for (size_t i = 0; i < s->n_running; i++) {
-        const struct sched_running *r = &s->running[i];
-        bool soon = r->ends_ms && r->ends_ms <= gone_by(pass, r);
-        if (!r->leaving && !pass->leaving[i] && !soon)
-            offers[(*n)++] = (struct offer){ .running = r, .at = i };
-    }
-    if (*n)
-        qsort(offers, *n, sizeof *offers, youngest_first);
-    return offers;
+    size_t n = pass->snapshot->n_queues;
+    return &all->lenders[queue < n ? queue : n];
 }
 
-/* Youngest first, so that of what a queue borrowed the latest is offered. *offers is shortened to
- * the candidates. */
-static struct evict_candidate *candidates_of(struct pass *pass, const struct sched_job *job,
-                                             struct offer *offers, size_t *n)
+static void count_in(struct lender *l, const struct sched_running *r)
 {
-    struct evict_candidate *out = ARENA_ARRAY(pass->arena, *n, struct evict_candidate);
-    size_t kept = 0;
-    for (size_t k = 0; k < *n; k++) {
-        const struct sched_running *r = offers[k].running;
-        enum evict_class class = class_of(pass, job, r);
+    if (!l->some)
+        *l = (struct lender){ .some = true, .least = r->demand, .priority = UINT32_MAX };
+    vector_least(&l->least, &r->demand);
+    if (r->held.spec->preemptible && r->held.spec->priority < l->priority)
+        l->priority = r->held.spec->priority;
+}
+
+/* Without those that reach their limit before they would be gone. */
+static struct running *all_that_runs(struct pass *pass)
+{
+    const struct sched_snapshot *s = pass->snapshot;
+    struct running *all = ARENA_NEW(pass->arena, struct running);
+    all->at = ARENA_ARRAY(pass->arena, s->n_running, struct offer);
+    all->lenders = ARENA_ARRAY(pass->arena, s->n_queues + 1, struct lender);
+    for (size_t i = 0; i < s->n_running; i++) {
+        const struct sched_running *r = &s->running[i];
+        if (i + AHEAD < s->n_running) /* specs lie anywhere: waiting for each is all that costs */
+            __builtin_prefetch(&s->running[i + AHEAD].held.spec->limits);
+        if (i + AHEAD < s->n_running)
+            __builtin_prefetch(&s->running[i + AHEAD].held.spec->priority);
+        bool soon = r->ends_ms && r->ends_ms <= gone_by(pass, r);
+        if (r->leaving || soon)
+            continue;
+        all->at[all->n++] = (struct offer){ .running = r, .at = i };
+        all->idle = all->idle || r->idle;
+        if (!r->idle)
+            count_in(lender_of(pass, all, r->queue), r);
+    }
+    return all;
+}
+
+/* false: nobody that runs is a candidate. Most claims end here, and must not cost a look at all
+ * that runs. A queue that covers the least of its jobs covers each of them, and goes on to when
+ * others were taken off the books. */
+static bool may_find(struct pass *pass, const struct claim *claim)
+{
+    const struct sched_job *job = claim->job;
+    struct running *all = pass->running;
+    bool found = all->idle || lender_of(pass, all, job->queue)->priority < job->spec->priority;
+    for (uint32_t i = 0; i <= pass->snapshot->n_queues && !found; i++) {
+        const struct quota_claim lender = { .queue = i, .demand = all->lenders[i].least };
+        found = all->lenders[i].some && quota_may_reclaim(pass->quota, &claim->claimant, &lender);
+    }
+    return found;
+}
+
+/* Youngest first, so that of what a queue borrowed the latest is offered. */
+static void find_candidates(struct pass *pass, const struct claim *claim, struct offers *out)
+{
+    struct running *all = pass->running;
+    if (!all->sorted && all->n)
+        qsort(all->at, all->n, sizeof *all->at, youngest_first);
+    all->sorted = true;
+    out->at = ARENA_ARRAY(pass->arena, all->n, struct offer);
+    out->candidates = ARENA_ARRAY(pass->arena, all->n, struct evict_candidate);
+    for (size_t k = 0; k < all->n; k++) {
+        const struct sched_running *r = all->at[k].running;
+        enum evict_class class =
+            pass->leaving[all->at[k].at] ? EVICT_CLASSES : class_of(pass, claim, r);
         if (class == EVICT_CLASSES)
             continue;
-        offers[kept] = offers[k];
-        out[kept++] = (struct evict_candidate){ .job = r->id,
-                                                .held = r->held,
-                                                .class = class,
-                                                .priority = r->held.spec->priority,
-                                                .started_ms = r->started_ms,
-                                                .saved_ms = r->saved_ms };
+        out->at[out->n] = all->at[k];
+        out->candidates[out->n++] = (struct evict_candidate){ .job = r->id,
+                                                              .held = r->held,
+                                                              .class = class,
+                                                              .priority = r->held.spec->priority,
+                                                              .started_ms = r->started_ms,
+                                                              .saved_ms = r->saved_ms };
     }
-    for (size_t k = 0; k < kept; k++) { /* back into the books */
-        const struct sched_running *r = offers[k].running;
-        if (out[k].class == EVICT_BORROWED)
+    for (size_t k = 0; k < out->n; k++) { /* back into the books */
+        const struct sched_running *r = out->at[k].running;
+        if (out->candidates[k].class == EVICT_BORROWED)
             quota_charge(pass->quota, r->queue, r->user, &r->demand);
     }
-    *n = kept;
-    return out;
 }
 
 static void end_for(struct pass *pass, const struct offer *offer, uint64_t by)
@@ -153,14 +219,6 @@ static struct cluster *beside_promises(struct pass *pass, const struct sched_job
     }
     return c;
 }
-
-struct offers {
-    const struct offer *at;
-    const struct evict_candidate *candidates; /* the same */
-    size_t n;
-    bool *victims; /* per running job */
-    uint64_t anyway_ms;
-};
 
 /* With the victims gone, does it start then, whatever else was promised in this pass, and sooner
  * than it would anyway? */
@@ -222,21 +280,25 @@ static bool end_those(struct pass *pass, size_t i, uint64_t id, struct offers *o
 
 bool claim_room(struct pass *pass, size_t i, uint64_t id)
 {
-    size_t n;
+    const struct sched_job *job = job_at(pass, i);
     if (start_idle(pass, i) || pass->evictions >= CLAIMS_MAX)
         return false;
-    struct offer *offers = all_by_age(pass, &n);
+    const struct claim claim = {
+        .job = job, .claimant = { .queue = job->queue, .demand = vector_of_job(job->spec) }
+    };
+    struct offers offers = { .n = 0 };
+    pass->running = pass->running ? pass->running : all_that_runs(pass);
     count_claimants(pass, true);
-    struct evict_candidate *candidates = candidates_of(pass, job_at(pass, i), offers, &n);
+    if (may_find(pass, &claim))
+        find_candidates(pass, &claim, &offers);
     count_claimants(pass, false);
-    if (n == 0)
+    if (offers.n == 0)
         return false;
-    struct offers all = { .at = offers, .candidates = candidates, .n = n };
-    all.anyway_ms = starts_anyway(pass, job_at(pass, i), id);
-    if (all.anyway_ms <= pass->now_ms + WORTH_WAITING)
+    offers.anyway_ms = starts_anyway(pass, job, id);
+    if (offers.anyway_ms <= pass->now_ms + WORTH_WAITING)
         return false;
     pass->evictions++;
-    return end_those(pass, i, id, &all);
+    return end_those(pass, i, id, &offers);
 }
 
 void claim_prices(struct pass *pass)

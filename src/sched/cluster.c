@@ -16,7 +16,7 @@
 
 static void *copy_of(const void *from, size_t n)
 {
-    void *to = mem_new(n ? n : 1);
+    void *to = mem_resize(NULL, n); /* not zeroed only to be written */
     if (n)
         memcpy(to, from, n);
     return to;
@@ -31,6 +31,7 @@ struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t
     c->shelves = shelves_create();
     c->pool = (struct port_range){ .first = port_first, .last = port_last };
     c->port_start = port_start;
+    c->unblocks_ms = UINT64_MAX;
     return c;
 }
 
@@ -146,6 +147,12 @@ bool cluster_shape(const struct cluster *c, const struct job_spec *job, uint32_t
     return true;
 }
 
+const struct kinds *cluster_kinds(const struct cluster *c)
+{
+    layout_settle(c->layout);
+    return c->layout->kinds;
+}
+
 int cluster_set_levels(struct cluster *c, const struct words *levels, struct err *err)
 {
     struct topology *t = topology_create(c->layout, levels);
@@ -252,15 +259,30 @@ struct ports *cluster_own_ports(struct cluster *c, uint32_t node)
 
 void cluster_expire_blocks(struct cluster *c, uint64_t now_ms)
 {
-    for (uint32_t i = 0; i < c->layout->n_hosts; i++)
-        if (ports_expires(c->ports[i], now_ms))
+    if (c->unblocks_ms > now_ms)
+        return;
+    c->unblocks_ms = UINT64_MAX;
+    for (uint32_t i = 0; i < c->layout->n_hosts; i++) {
+        uint64_t next = ports_unblocks(c->ports[i]);
+        if (next <= now_ms) {
             ports_expire(ports_own(&c->ports[i], c->pool, c->port_start), now_ms);
+            next = ports_unblocks(c->ports[i]);
+        }
+        c->unblocks_ms = next < c->unblocks_ms ? next : c->unblocks_ms;
+    }
+}
+
+static void unblocks_by(struct cluster *c, uint64_t ms)
+{
+    c->unblocks_ms = ms < c->unblocks_ms ? ms : c->unblocks_ms;
 }
 
 void cluster_block_port(struct cluster *c, uint32_t node, uint32_t port, uint64_t until_ms)
 {
-    if (port < PORTS_MAX)
-        ports_block(cluster_own_ports(c, node), port, until_ms);
+    if (port >= PORTS_MAX)
+        return;
+    unblocks_by(c, until_ms);
+    ports_block(cluster_own_ports(c, node), port, until_ms);
 }
 
 bool node_has_amounts(const struct cluster *c, uint32_t node, const struct want *w)
@@ -379,6 +401,7 @@ void node_copy(struct cluster *to, const struct cluster *from, uint32_t node)
 {
     const struct form *f = cluster_form(to, node);
     shelves_touch(to->shelves, node);
+    unblocks_by(to, from->unblocks_ms);
     to->nodes[node] = from->nodes[node];
     if (f->gpu_slots)
         memcpy(&to->gpu[f->gpu_at], &from->gpu[f->gpu_at], f->gpu_slots * sizeof *to->gpu);
@@ -402,6 +425,7 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
     struct node *n = &to->nodes[node];
     const struct node *other = &from->nodes[node];
     shelves_touch(to->shelves, node);
+    unblocks_by(to, from->unblocks_ms);
     n->cpu = more(n->cpu, other->cpu);
     n->memory = more(n->memory, other->memory);
     n->disk = more(n->disk, other->disk);
@@ -420,9 +444,19 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
         ports_join(cluster_own_ports(to, node), from->ports[f->host]);
 }
 
+uint32_t place_node(const struct cluster *c, const struct task_place *p)
+{
+    if (!p->node)
+        return UINT32_MAX;
+    if (p->hint && p->hint <= c->layout->n &&
+        strcmp(cluster_form(c, p->hint - 1)->spec.name, p->node) == 0)
+        return p->hint - 1;
+    return cluster_find(c, p->node);
+}
+
 bool cluster_take(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
-    uint32_t node = p->node ? cluster_find(c, p->node) : UINT32_MAX;
+    uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= job->n_roles)
         return false;
     struct want w;
@@ -432,7 +466,7 @@ bool cluster_take(struct cluster *c, const struct job_spec *job, const struct ta
 
 void cluster_give(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
-    uint32_t node = cluster_find(c, p->node);
+    uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= job->n_roles)
         BUG("task %u/%u given back on node \"%s\"", p->role, p->index, p->node);
     struct want w;

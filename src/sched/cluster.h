@@ -53,6 +53,10 @@ void cluster_set_potential(struct cluster *, struct potential *);
  * false: no such role. */
 struct shape;
 bool cluster_shape(const struct cluster *, const struct job_spec *, uint32_t role, struct shape *);
+/* The kinds of the nodes, and of those the types that a shape names by position. Until the next
+ * change of a node's form. */
+struct kinds;
+const struct kinds *cluster_kinds(const struct cluster *);
 
 struct node_view {
     const struct node_spec *spec;

@@ -5,16 +5,24 @@
  * finds. Every taken task is written down as a seat. */
 #include "sched/fit.h"
 
-bool fit_allowed(const struct crew *crew, const struct group *g, uint32_t node)
+bool fit_reaches(const struct crew *crew, const struct group *g, uint32_t node)
 {
     if (!node_usable(&crew->cluster->nodes[node]) || (g->pin != UINT32_MAX && g->pin != node))
         return false;
-    if ((g->apart && g->on[node]) || (crew->level && crew->level->of[node] != crew->domain))
-        return false;
+    return !(g->apart && g->on[node]) && (!crew->level || crew->level->of[node] == crew->domain);
+}
+
+bool fit_suits(const struct crew *crew, const struct group *g, uint32_t node)
+{
     for (size_t i = 0; i < g->n_members; i++)
         if (want_misfit(g->members[i].want, cluster_form(crew->cluster, node)) != MISFIT_NONE)
             return false;
     return true;
+}
+
+bool fit_allowed(const struct crew *crew, const struct group *g, uint32_t node)
+{
+    return fit_reaches(crew, g, node) && fit_suits(crew, g, node);
 }
 
 uint32_t fit_units(const struct crew *crew, const struct group *g, uint32_t node, uint32_t limit)

@@ -15,14 +15,16 @@
 
 #include "base/mem.h"
 #include "sched/gang.h"
+#include "sched/moments.h"
 #include "sched/nodes.h"
 #include "sched/tally.h"
 
 #include <string.h>
 
 #define MARKS_MAX          32u
-#define ENDS_PER_MARK      64u    /* at the least, and as many as a copy of the cluster costs */
+#define PLACES_PER_MARK    64u    /* at the least, and as many as a copy of the cluster costs */
 #define STEPS_PER_QUESTION 65536u /* of exhaustive search */
+#define PICTURES_MAX       8u
 
 struct stay { /* a job on its places */
     uint64_t job, from_ms, to_ms;
@@ -36,6 +38,12 @@ struct booking {
     struct stay stay;
     struct cluster *then; /* at the moment it begins, with it and all other promises */
     bool *hosts;          /* on which it holds something */
+};
+/* What a job may use that starts now: the same for all that run into the same promises. Kept until
+ * something starts, ends or is promised, as many jobs ask for it in one pass. */
+struct picture {
+    size_t end; /* of the window; it begins with the first promise after now */
+    struct cluster *room;
 };
 struct future {
     const struct cluster *given;
@@ -54,6 +62,8 @@ struct future {
     bool *promised;     /* the same per node */
     uint32_t *on_nodes; /* those nodes */
     uint32_t n_nodes;
+    struct picture pictures[PICTURES_MAX];
+    uint32_t n_pictures;
     struct future_work work;
 };
 
@@ -64,9 +74,8 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 
 /* ---- who is there, by end ---- */
 
-static int by_end(const void *a, const void *b)
+static int by_end(const struct stay *x, const struct stay *y)
 {
-    const struct stay *x = *(struct stay *const *)a, *y = *(struct stay *const *)b;
     if (x->to_ms != y->to_ms)
         return x->to_ms < y->to_ms ? -1 : 1;
     return x->job != y->job ? (x->job < y->job ? -1 : 1) : 0;
@@ -87,6 +96,17 @@ static void add_stay(struct future *f, struct stay *s, const struct future_relea
     f->stays[f->n++] = s;
 }
 
+static void put_in_order(struct stay **stays, size_t n)
+{
+    struct moment *at = mem_new(2 * n * sizeof *at);
+    for (size_t i = 0; i < n; i++)
+        at[i] = (struct moment){ .at_ms = stays[i]->to_ms, .id = stays[i]->job, .what = stays[i] };
+    moments_sort(at, at + n, n);
+    for (size_t i = 0; i < n; i++)
+        stays[i] = at[i].what;
+    free(at);
+}
+
 /* What came since the last time is sorted by itself and merged in. */
 static void sort_stays(struct future *f)
 {
@@ -95,10 +115,10 @@ static void sort_stays(struct future *f)
         return;
     struct stay **new = mem_new(n_new * sizeof *new);
     memcpy(new, f->stays + old, n_new * sizeof *new);
-    qsort(new, n_new, sizeof *new, by_end);
+    put_in_order(new, n_new);
     while (n_new)
         f->stays[--to] =
-            old && by_end(&f->stays[old - 1], &new[n_new - 1]) > 0 ? f->stays[--old] : new[--n_new];
+            old && by_end(f->stays[old - 1], new[n_new - 1]) > 0 ? f->stays[--old] : new[--n_new];
     free(new);
     f->n_sorted = f->n;
 }
@@ -147,7 +167,10 @@ static void read_given(struct future *f)
         f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
         f->promised = ARENA_ARRAY(f->arena, cluster_count(f->given), bool);
         f->on_nodes = ARENA_ARRAY(f->arena, cluster_count(f->given), uint32_t);
-        f->n_marks = 1 + (uint32_t)(f->n / (ENDS_PER_MARK + cluster_count(f->given) / 8));
+        size_t places = 0;
+        for (size_t i = 0; i < f->n; i++)
+            places += f->stays[i]->held.n;
+        f->n_marks = 1 + (uint32_t)(places / (PLACES_PER_MARK + cluster_count(f->given) / 8));
         f->n_marks = f->n_marks < MARKS_MAX ? f->n_marks : MARKS_MAX;
         f->marks[0] = (struct mark){ .at_ms = f->now_ms, .cluster = copy_of(f, f->given) };
         f->given = f->marks[0].cluster; /* the other may go */
@@ -186,10 +209,17 @@ struct future *future_create(const struct cluster *cluster, uint64_t now_ms,
     return f;
 }
 
+static void forget_pictures(struct future *f)
+{
+    while (f->n_pictures)
+        cluster_destroy(f->pictures[--f->n_pictures].room);
+}
+
 void future_destroy(struct future *f)
 {
     if (!f)
         return;
+    forget_pictures(f);
     for (uint32_t i = 0; i < f->n_made; i++)
         cluster_destroy(f->marks[i].cluster);
     for (size_t i = 0; i < f->n_bookings; i++)
@@ -512,6 +542,45 @@ bool future_earliest(struct future *f, const struct future_ask *ask, struct prom
     return found;
 }
 
+/* The sweep of a job that starts now, with nothing but its room. The caller puts it back, unless it
+ * was used up. */
+static void take_picture(struct sweep *s, struct future *f, const struct future_ask *ask)
+{
+    *s = (struct sweep){ .f = f, .ask = ask, .at_ms = f->now_ms };
+    s->window = window_at(s, f->now_ms);
+    for (uint32_t i = 0; i < f->n_pictures; i++)
+        if (f->pictures[i].end == s->window.end) {
+            s->room = f->pictures[i].room;
+            f->pictures[i] = f->pictures[--f->n_pictures];
+            return;
+        }
+    sweep_begin(s, f, ask, NULL, f->now_ms);
+    s->window = window_at(s, f->now_ms); /* without promises nobody had to look */
+    if (s->state != s->room)
+        cluster_destroy(s->state);
+}
+
+static void keep_picture(const struct sweep *s)
+{
+    struct future *f = s->f;
+    if (f->n_pictures == PICTURES_MAX)
+        cluster_destroy(f->pictures[--f->n_pictures].room);
+    f->pictures[f->n_pictures++] = (struct picture){ .end = s->window.end, .room = s->room };
+}
+
+static bool holds_now(struct future *f, const struct future_ask *ask, struct promise *p)
+{
+    struct sweep s;
+    uint32_t steps = STEPS_PER_QUESTION;
+    take_picture(&s, f, ask);
+    bool holds = try_now(&s, &steps, p);
+    if (holds)
+        cluster_destroy(s.room);
+    else
+        keep_picture(&s);
+    return holds;
+}
+
 bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms, struct promise *p)
 {
     struct sweep s;
@@ -519,6 +588,8 @@ bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms
     if (at_ms < f->now_ms || at_ms == FUTURE_NEVER)
         return false;
     read_given(f);
+    if (at_ms == f->now_ms)
+        return holds_now(f, ask, p);
     sweep_begin(&s, f, ask, NULL, at_ms);
     bool holds = try_now(&s, &steps, p);
     sweep_end(&s);
@@ -583,6 +654,7 @@ bool future_reserve(struct future *f, const struct promise *p)
         f->bookings[at] = f->bookings[at - 1];
     f->bookings[at] = b;
     close_nodes(f, &b);
+    forget_pictures(f);
     return true;
 }
 
@@ -603,6 +675,7 @@ void future_forget(struct future *f, uint64_t job)
     struct booking gone = f->bookings[at];
     memmove(&f->bookings[at], &f->bookings[at + 1], (--f->n_bookings - at) * sizeof *f->bookings);
     cluster_destroy(gone.then);
+    forget_pictures(f);
     give_then(f, &gone.stay);
     for (uint32_t i = 0; i < f->n_nodes; i++) {
         f->promised[f->on_nodes[i]] = false;
@@ -659,6 +732,7 @@ bool future_allows(struct future *f, const struct future_release *starts, size_t
 bool future_admit(struct future *f, const struct future_release *start)
 {
     add_stay(f, ARENA_NEW(f->arena, struct stay), start);
+    forget_pictures(f);
     if (!f->opened)
         return true;
     struct stay *s = f->stays[f->n - 1];
@@ -679,6 +753,7 @@ bool future_admit(struct future *f, const struct future_release *start)
 void future_end(struct future *f, uint64_t job, uint64_t at_ms)
 {
     read_given(f);
+    forget_pictures(f);
     uint64_t at = yet_to_come(f, at_ms);
     for (size_t i = 0; i < f->n; i++) {
         struct stay *s = f->stays[i];
@@ -692,7 +767,7 @@ void future_end(struct future *f, uint64_t job, uint64_t at_ms)
                 give(f, f->bookings[k].then, s);
         s->to_ms = at;
     }
-    qsort(f->stays, f->n, sizeof *f->stays, by_end);
+    put_in_order(f->stays, f->n);
 }
 
 struct future_work future_work(const struct future *f)

@@ -169,6 +169,7 @@ static void finish(struct crew *crew)
         }
         crew->places[crew->seats[i].place].node = name;
         crew->places[crew->seats[i].place].address = address;
+        crew->places[crew->seats[i].place].hint = crew->seats[i].node + 1;
         placed[crew->seats[i].place] = 1;
     }
     for (uint32_t i = 0; i < crew->n_places; i++)

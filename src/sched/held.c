@@ -29,7 +29,7 @@ uint32_t held_node(const struct held *h, const struct cluster *c, uint32_t i)
     if (!counts(h, i))
         return UINT32_MAX;
     const struct task_place *p = held_place(h, i);
-    uint32_t node = p->node ? cluster_find(c, p->node) : UINT32_MAX;
+    uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= h->spec->n_roles)
         BUG("task %u/%u is held on node \"%s\"", p->role, p->index, p->node ? p->node : "");
     return node;

@@ -3,7 +3,8 @@
  * up. */
 #include "sched/hold.h"
 
-#include <stdlib.h>
+#include "sched/moments.h"
+
 #include <string.h>
 
 struct run {
@@ -24,9 +25,20 @@ struct holds {
     uint64_t now_ms;
     struct run *runs; /* in the order they came */
     size_t n, cap;
+    struct vector *used; /* of each queue, with those below, by all runs */
+    struct moment *ends; /* of the runs, while they are sorted */
+    size_t cap_ends;
+    bool sorted;
+    bool limited; /* a queue has a limit: without one nothing is looked at */
     struct hold holds[HOLDS_MAX];
     size_t n_holds;
 };
+
+static bool has_limit(const struct queue_spec *q)
+{
+    const struct vector any = VECTOR_ANY;
+    return memcmp(&q->most, &any, sizeof any) != 0 || memcmp(&q->user_most, &any, sizeof any) != 0;
+}
 
 struct holds *hold_create(struct arena *arena, const struct queue_spec *queues, size_t n,
                           uint64_t now_ms)
@@ -36,6 +48,9 @@ struct holds *hold_create(struct arena *arena, const struct queue_spec *queues, 
     h->queues = queues;
     h->n_queues = n;
     h->now_ms = now_ms;
+    h->used = ARENA_ARRAY(arena, n, struct vector);
+    for (size_t i = 0; i < n; i++)
+        h->limited = h->limited || has_limit(&queues[i]);
     return h;
 }
 
@@ -76,6 +91,8 @@ static struct run run_of(const struct hold_ask *ask, uint64_t to_ms)
 
 void hold_runs(struct holds *h, const struct hold_ask *ask, uint64_t ends_ms)
 {
+    if (!h->limited)
+        return;
     if (h->n == h->cap) {
         h->cap = h->cap ? 2 * h->cap : 64;
         struct run *wider = ARENA_ARRAY(h->arena, h->cap, struct run);
@@ -85,6 +102,9 @@ void hold_runs(struct holds *h, const struct hold_ask *ask, uint64_t ends_ms)
     }
     struct run *r = &h->runs[h->n++];
     *r = run_of(ask, ends_ms > h->now_ms ? ends_ms : h->now_ms + 1);
+    h->sorted = false;
+    for (uint32_t q = r->queue; q < h->n_queues; q = above(h, q))
+        vector_add(&h->used[q], &r->amounts);
     for (size_t i = 0; i < h->n_holds; i++)
         if (h->holds[i].from_ms < r->to_ms)
             add_to(h, &h->holds[i], r);
@@ -92,8 +112,11 @@ void hold_runs(struct holds *h, const struct hold_ask *ask, uint64_t ends_ms)
 
 void hold_forget(struct holds *h, size_t n)
 {
-    while (n-- > 0) {
+    while (h->limited && n-- > 0) {
         const struct run *r = &h->runs[--h->n];
+        h->sorted = false;
+        for (uint32_t q = r->queue; q < h->n_queues; q = above(h, q))
+            vector_take(&h->used[q], &r->amounts);
         for (size_t i = 0; i < h->n_holds; i++)
             if (h->holds[i].from_ms < r->to_ms)
                 take_from(h, &h->holds[i], r);
@@ -141,13 +164,13 @@ uint64_t hold_blocker(const struct holds *h, const struct hold_ask *ask)
     return 0;
 }
 
-struct moment { /* what is used then, as the asking job sees it */
+struct instant { /* what is used then, as the asking job sees it */
     uint64_t at_ms;
     struct hold now; /* of its user and its queues */
     size_t next;     /* of the ends */
 };
 
-static bool fits_at(const struct holds *h, const struct moment *m, const struct hold_ask *ask)
+static bool fits_at(const struct holds *h, const struct instant *m, const struct hold_ask *ask)
 {
     uint64_t until = sum_of(m->at_ms, ask->lasts_ms);
     if (lacks(h, &m->now, ask))
@@ -160,16 +183,10 @@ static bool fits_at(const struct holds *h, const struct moment *m, const struct 
     return true;
 }
 
-static int by_end(const void *a, const void *b)
+static uint64_t next_change(const struct holds *h, const struct instant *m,
+                            const struct moment *ends)
 {
-    const struct run *x = *(const struct run *const *)a, *y = *(const struct run *const *)b;
-    return (x->to_ms > y->to_ms) - (x->to_ms < y->to_ms);
-}
-
-static uint64_t next_change(const struct holds *h, const struct moment *m,
-                            const struct run *const *ends)
-{
-    uint64_t next = m->next < h->n ? ends[m->next]->to_ms : HOLD_NEVER;
+    uint64_t next = m->next < h->n ? ends[m->next].at_ms : HOLD_NEVER;
     for (size_t i = 0; i < h->n_holds; i++) {
         const struct hold *k = &h->holds[i];
         if (k->from_ms > m->at_ms && k->from_ms < next)
@@ -180,11 +197,11 @@ static uint64_t next_change(const struct holds *h, const struct moment *m,
     return next;
 }
 
-static void go_to(const struct holds *h, struct moment *m, const struct run *const *ends,
+static void go_to(const struct holds *h, struct instant *m, const struct moment *ends,
                   uint64_t at_ms)
 {
-    for (; m->next < h->n && ends[m->next]->to_ms <= at_ms; m->next++)
-        take_from(h, &m->now, ends[m->next]);
+    for (; m->next < h->n && ends[m->next].at_ms <= at_ms; m->next++)
+        take_from(h, &m->now, ends[m->next].what);
     for (size_t i = 0; i < h->n_holds; i++) {
         const struct hold *k = &h->holds[i];
         bool was = k->from_ms <= m->at_ms && m->at_ms < k->run.to_ms;
@@ -197,18 +214,41 @@ static void go_to(const struct holds *h, struct moment *m, const struct run *con
     m->at_ms = at_ms;
 }
 
+/* Sorted once for all who ask until the next one starts. */
+static const struct moment *ends_of(struct holds *h)
+{
+    if (h->sorted)
+        return h->ends;
+    if (h->cap_ends < h->cap) {
+        h->cap_ends = h->cap;
+        h->ends = ARENA_ARRAY(h->arena, 2 * h->cap, struct moment);
+    }
+    for (size_t i = 0; i < h->n; i++)
+        h->ends[i] = (struct moment){ .at_ms = h->runs[i].to_ms, .what = &h->runs[i] };
+    if (h->n)
+        moments_sort(h->ends, h->ends + h->n, h->n);
+    h->sorted = true;
+    return h->ends;
+}
+
+static struct vector used_by(const struct holds *h, uint32_t user)
+{
+    struct vector sum = { 0 };
+    for (size_t i = 0; i < h->n; i++)
+        if (h->runs[i].user == user)
+            vector_add(&sum, &h->runs[i].amounts);
+    return sum;
+}
+
 uint64_t hold_earliest(struct holds *h, const struct hold_ask *ask, uint64_t from_ms)
 {
+    if (!h->limited)
+        return from_ms;
     struct arena *scratch = arena_create();
-    const struct run **ends = ARENA_ARRAY(scratch, h->n, const struct run *);
-    struct moment m = { .now = { .run = run_of(ask, 0) } };
+    const struct moment *ends = ends_of(h);
+    struct instant m = { .now = { .run = run_of(ask, 0), .user = used_by(h, ask->user) } };
     m.now.used = ARENA_ARRAY(scratch, h->n_queues, struct vector);
-    for (size_t i = 0; i < h->n; i++) {
-        ends[i] = &h->runs[i];
-        add_to(h, &m.now, ends[i]);
-    }
-    if (h->n)
-        qsort(ends, h->n, sizeof *ends, by_end);
+    memcpy(m.now.used, h->used, h->n_queues * sizeof *h->used);
     go_to(h, &m, ends, from_ms);
     while (m.at_ms != HOLD_NEVER && !fits_at(h, &m, ask))
         go_to(h, &m, ends, next_change(h, &m, ends));
@@ -231,7 +271,7 @@ static void sum_up(const struct holds *h, struct hold *at)
 
 void hold_keep(struct holds *h, const struct hold_ask *ask, uint64_t at_ms)
 {
-    if (h->n_holds == HOLDS_MAX || ask->queue >= h->n_queues)
+    if (!h->limited || h->n_holds == HOLDS_MAX || ask->queue >= h->n_queues)
         return;
     struct hold *one = &h->holds[h->n_holds];
     *one = (struct hold){ .run = run_of(ask, sum_of(at_ms, ask->lasts_ms)),

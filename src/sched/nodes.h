@@ -23,6 +23,7 @@ struct cluster {
     uint16_t *gpu;        /* milli taken, a slot per device */
     uint64_t *custom;     /* milli taken, a slot per node and name */
     struct ports **ports; /* per physical host; NULL: all free */
+    uint64_t unblocks_ms; /* no port that is blocked comes free before */
     struct shelves *shelves;
     struct port_range pool;
     uint32_t port_start;
@@ -61,6 +62,8 @@ struct ports *cluster_own_ports(struct cluster *, uint32_t node);
 
 /* Cpu, memory, disk and custom amounts of one more task. */
 bool node_has_amounts(const struct cluster *, uint32_t node, const struct want *);
+/* UINT32_MAX: it is on none of these nodes. */
+uint32_t place_node(const struct cluster *, const struct task_place *);
 /* Takes exactly what place says (devices, ports) and want says (amounts); all or nothing. */
 bool node_hold(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
 void node_drop(struct cluster *, uint32_t node, const struct want *, const struct task_place *);

@@ -108,6 +108,12 @@ static int compare(const struct rank *x, const struct rank *y)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+uint32_t rank_right(const struct rank *r)
+{
+    return (uint32_t)r->claims << 6 | (uint32_t)r->sure << 5 | (uint32_t)!r->idle << 4 |
+           (r->priority & 15);
+}
+
 bool rank_before(const struct rank *x, const struct rank *y)
 {
     return compare(x, y) < 0;

@@ -39,6 +39,9 @@ void order_told(struct order *, size_t job, enum order_lack);
 
 /* A job of the snapshot as it would rank now, under this id. */
 struct rank order_rank(const struct order *, size_t job, uint64_t id);
+/* What of a rank stands before promises, as one number: the higher the better, below
+ * PLAN_RIGHT_FIRST. */
+uint32_t rank_right(const struct rank *);
 bool rank_before(const struct rank *, const struct rank *); /* the first comes first */
 struct rank rank_of(const struct sched_snapshot *, const struct quota *, size_t job,
                     const struct vector *total, uint64_t now_ms);

@@ -34,10 +34,12 @@ struct pass {
     uint32_t squeezes;           /* jobs that were fitted in beside promises */
     uint32_t evictions;          /* jobs for which others were to be ended */
     bool leaves;                 /* somebody is being ended */
+    uint32_t right;              /* of the turn: rank_right() */
     uint64_t promised_to;        /* the first that something was promised in this pass */
     uint32_t heads;              /* jobs over a limit for which room was looked for, too */
     bool *leaving;               /* per running job: ended by this pass too */
     struct future_release *ends; /* of what runs, in the order of the snapshot */
+    struct running *running;     /* what others may be offered of it; NULL: nobody looked */
     VEC(struct future_release) begun;
     VEC(struct promise) promises;
     VEC(size_t) claimants; /* jobs that others are being ended for */

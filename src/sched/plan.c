@@ -114,6 +114,7 @@ static void plan_more(struct pass *pass, const struct sched_more *more, bool gro
                                              .job = more->id,
                                              .tasks = crew.places,
                                              .n_tasks = crew.n_places,
+                                             .right = growth ? 0 : PLAN_RIGHT_FIRST,
                                              .reason = reason };
 }
 
@@ -181,6 +182,7 @@ static const struct wait_reason *provide(struct pass *pass, size_t i, const stru
 
 void pass_turn(struct pass *pass, size_t i, const struct rank *rank)
 {
+    pass->right = rank_right(rank);
     if (job_at(pass, i)->bundle) {
         bundle_turn(pass, i, rank);
         return;

@@ -98,6 +98,7 @@ struct sched_snapshot {
     uint64_t run_ms; /* taken for the run time of jobs without a limit; 0: a day */
 };
 
+#define PLAN_RIGHT_FIRST 128u
 enum plan_kind { PLAN_ADMIT, PLAN_MORE, PLAN_EVICT, PLAN_RESERVE, PLAN_WAIT };
 struct plan_entry {
     enum plan_kind kind;
@@ -109,6 +110,8 @@ struct plan_entry {
     uint64_t at_ms; /* RESERVE: starts by then; EVICT: gone by then */
     uint64_t by;    /* EVICT: the job it makes room for, 0: its bid is too low; RESERVE: whose end
                        it rests on */
+    uint32_t right; /* ADMIT, MORE, RESERVE: rank_right() of its turn; PLAN_RIGHT_FIRST: before all
+                       that wait */
     bool idle;      /* ADMIT: on capacity that its queue is not sure of and does not count */
     struct wait_reason
         reason; /* WAIT; MORE: of those that found no place, WAIT_NONE when all did */

@@ -50,6 +50,16 @@ struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t star
     return *at = own;
 }
 
+uint32_t ports_next(const struct ports *p)
+{
+    return p->next;
+}
+
+void ports_look_from(struct ports *p, uint32_t port)
+{
+    p->next = port;
+}
+
 struct ports *ports_share(struct ports *p)
 {
     if (p)
@@ -121,12 +131,12 @@ void ports_block(struct ports *p, uint32_t port, uint64_t until_ms)
     p->blocked[slot] = (struct blocked){ .port = port, .until_ms = until_ms };
 }
 
-bool ports_expires(const struct ports *p, uint64_t now_ms)
+uint64_t ports_unblocks(const struct ports *p)
 {
+    uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; p && i < p->n_blocked; i++)
-        if (p->blocked[i].until_ms <= now_ms)
-            return true;
-    return false;
+        next = p->blocked[i].until_ms < next ? p->blocked[i].until_ms : next;
+    return next;
 }
 
 void ports_expire(struct ports *p, uint64_t now_ms)

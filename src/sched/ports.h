@@ -20,6 +20,9 @@ struct ports;
 struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t start);
 struct ports *ports_share(struct ports *); /* one more user; NULL-safe */
 void ports_unshare(struct ports *);        /* NULL-safe */
+/* Where the next dynamic port is looked for. */
+uint32_t ports_next(const struct ports *);
+void ports_look_from(struct ports *, uint32_t port);
 
 bool ports_held(const struct ports *, uint32_t port); /* by a task */
 bool ports_busy(const struct ports *, uint32_t port); /* held or blocked */
@@ -30,7 +33,7 @@ void ports_join(struct ports *, const struct ports *other);
 /* Not given out until the time; held or not makes no difference. Bounded: the earliest goes when
  * there are too many. */
 void ports_block(struct ports *, uint32_t port, uint64_t until_ms);
-bool ports_expires(const struct ports *, uint64_t now_ms); /* would ports_expire change anything */
+uint64_t ports_unblocks(const struct ports *); /* when the next one comes free; UINT64_MAX: none */
 void ports_expire(struct ports *, uint64_t now_ms);
 uint32_t ports_idle(const struct ports *, struct port_range pool); /* free ones in the pool */
 

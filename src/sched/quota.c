@@ -65,6 +65,18 @@ void vector_take(struct vector *from, const struct vector *v)
     from->gpu_milli = minus(from->gpu_milli, v->gpu_milli);
 }
 
+static void lower(uint64_t *to, uint64_t than)
+{
+    *to = *to < than ? *to : than;
+}
+
+void vector_least(struct vector *to, const struct vector *v)
+{
+    lower(&to->cpu_milli, v->cpu_milli);
+    lower(&to->memory, v->memory);
+    lower(&to->gpu_milli, v->gpu_milli);
+}
+
 static int over(const struct vector *v, const struct vector *most)
 {
     for (int i = AMOUNTS - 1; i >= 0; i--) /* gpu is what is most often short */

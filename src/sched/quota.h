@@ -24,7 +24,8 @@ struct vector { /* what queues count */
 struct vector vector_of_job(const struct job_spec *);
 struct vector vector_of_role(const struct role *, uint32_t tasks);
 void vector_add(struct vector *, const struct vector *);
-void vector_take(struct vector *, const struct vector *); /* not below 0 */
+void vector_take(struct vector *, const struct vector *);  /* not below 0 */
+void vector_least(struct vector *, const struct vector *); /* of each amount the lower one */
 /* The first amount that is over: "gpu", "cpu", "memory"; NULL: it is within. */
 const char *vector_over(const struct vector *, const struct vector *most);
 

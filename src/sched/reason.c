@@ -480,9 +480,15 @@ struct wait_reason reason_quota(struct arena *arena, const struct quota_look *lo
                              .node = "",
                              .role = "" };
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    buf_addf(&text, "%s has at most ", user ? "a user" : "the queue");
+    if (user)
+        buf_puts(&text, "a user has at most ");
+    else
+        buf_addf(&text, "queue \"%.60s\" has at most ", queue->name);
     add_part(&text, look->resource, look->most);
-    buf_addf(&text, " %s%s of \"%.60s\", ", look->resource, user ? "" : " in all", queue->name);
+    buf_addf(&text, " %s", look->resource);
+    if (user)
+        buf_addf(&text, " of \"%.60s\"", queue->name);
+    buf_puts(&text, ", ");
     add_part(&text, look->resource, look->used);
     buf_puts(&text, " are in use and it asks for ");
     add_part(&text, look->resource, need);

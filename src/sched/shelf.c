@@ -35,9 +35,10 @@ struct shelves *shelves_create(void)
 
 static void *copy_of(const void *from, size_t used, size_t room)
 {
-    void *to = mem_new(room + 1);
+    char *to = mem_resize(NULL, room + 1); /* not zeroed only to be written */
     if (used)
         memcpy(to, from, used);
+    memset(to + used, 0, room + 1 - used);
     return to;
 }
 

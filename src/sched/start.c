@@ -101,7 +101,7 @@ static struct future_release release_of(const struct pass *pass, const struct jo
 static bool is_about(const struct pass *pass, const struct plan_entry *promised, const bool *nodes)
 {
     for (uint32_t i = 0; i < promised->n_tasks; i++)
-        if (nodes[cluster_find(pass->cluster, promised->tasks[i].node)])
+        if (nodes[place_node(pass->cluster, &promised->tasks[i])])
             return true;
     return false;
 }
@@ -183,6 +183,7 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
                                              .job = id,
                                              .tasks = seated.places,
                                              .n_tasks = seated.n_places,
+                                             .right = pass->right,
                                              .idle = start_idle(pass, i) };
     return NULL;
 }
@@ -214,6 +215,7 @@ static void add_promise(struct pass *pass, const struct promise *promise)
                                              .job = promise->job,
                                              .at_ms = promise->at_ms,
                                              .by = promise->after_job,
+                                             .right = pass->right,
                                              .tasks = promise->places,
                                              .n_tasks = promise->n_places };
 }

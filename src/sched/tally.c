@@ -5,6 +5,34 @@
 
 #include "sched/fit.h"
 
+/* Nodes of a kind suit a group all alike, unless it names nodes or asks for a label that tells them
+ * apart. */
+static bool is_of_kind(const struct group *g, const struct kinds *kinds)
+{
+    for (size_t i = 0; i < g->n_members; i++)
+        if (!want_is_of_kind(g->members[i].want, kinds) || g->members[i].want->job->spot_bid_milli)
+            return false;
+    return true;
+}
+
+static void find_allowed(struct tally *t, struct arena *arena, size_t i)
+{
+    enum { UNKNOWN, SUITS, DOES_NOT };
+    size_t n = t->crew.n_groups;
+    const struct group *g = &t->crew.groups[i];
+    const struct kinds *kinds = cluster_kinds(t->crew.cluster);
+    uint8_t *known = ARENA_ARRAY(arena, kinds->n, uint8_t);
+    bool of_kind = is_of_kind(g, kinds);
+    for (uint32_t node = 0; node < t->n_nodes; node++) {
+        uint8_t *suits = &known[kinds->of[node]];
+        if (*suits == UNKNOWN || !of_kind)
+            *suits = fit_suits(&t->crew, g, node) ? SUITS : DOES_NOT;
+        bool allowed = *suits == SUITS && fit_reaches(&t->crew, g, node);
+        t->allowed[node * n + i] = allowed;
+        t->of_use[node] = t->of_use[node] || allowed;
+    }
+}
+
 void tally_init(struct tally *t, struct arena *arena, struct cluster *c, const struct job_spec *job)
 {
     *t = (struct tally){ .n_nodes = cluster_count(c) };
@@ -14,12 +42,8 @@ void tally_init(struct tally *t, struct arena *arena, struct cluster *c, const s
     t->allowed = ARENA_ARRAY(arena, n * t->n_nodes, bool);
     t->of_use = ARENA_ARRAY(arena, t->n_nodes, bool);
     t->sums = ARENA_ARRAY(arena, n, uint64_t);
-    for (uint32_t node = 0; node < t->n_nodes; node++)
-        for (size_t i = 0; i < n; i++) {
-            bool allowed = fit_allowed(&t->crew, &t->crew.groups[i], node);
-            t->allowed[node * n + i] = allowed;
-            t->of_use[node] = t->of_use[node] || allowed;
-        }
+    for (size_t i = 0; i < n; i++)
+        find_allowed(t, arena, i);
     t->crew.cluster = NULL; /* may not live as long */
     for (size_t i = 0; i < n; i++)
         t->too_few += t->crew.groups[i].least > 0;

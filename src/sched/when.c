@@ -144,18 +144,39 @@ static uint64_t give_time(struct watch *w, size_t job, uint64_t id, const struct
     return start_later(&w->pass, job, id, why)->at_ms;
 }
 
-/* Those of a turn, one by one, as long as the chain is not full. */
-static void give_times(struct watch *w, const struct turn *turn)
+static uint64_t id_of(const struct watch *w, const struct turn *turn, uint32_t k)
 {
     const struct sched_job *job = job_at(&w->pass, turn->job);
+    size_t nth = job->n_alike + 1 - turn->n + k;
+    return nth ? job->alike[nth - 1] : job->id;
+}
+
+/* The pass gave it one. */
+static bool has_time(const struct watch *w, uint64_t id)
+{
+    const struct plan_entry *wait = entry_of(&w->out->plan, id, PLAN_WAIT);
+    return entry_of(&w->out->plan, id, PLAN_RESERVE) || (wait && wait->reason.at_ms);
+}
+
+/* How many before it have no time yet; those beyond the chain are not counted. */
+static uint32_t without_time(const struct watch *w)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < w->n_before; i++)
+        for (uint32_t k = 0; k < w->before[i].n && n <= WHEN_CHAIN; k++)
+            n += !has_time(w, id_of(w, &w->before[i], k));
+    return n;
+}
+
+/* Those of a turn, one by one, as long as the chain is not full. */
+static void give_times(struct watch *w, const struct turn *turn, uint32_t chain)
+{
     const struct wait_reason why = { .why = WAIT_QUOTA };
     for (uint32_t k = 0; k < turn->n; k++) {
-        size_t nth = job->n_alike + 1 - turn->n + k;
-        uint64_t id = nth ? job->alike[nth - 1] : job->id;
-        const struct plan_entry *wait = entry_of(&w->out->plan, id, PLAN_WAIT);
-        if (entry_of(&w->out->plan, id, PLAN_RESERVE) || (wait && wait->reason.at_ms))
-            continue; /* the pass did */
-        if (w->chain++ == WHEN_CHAIN) {
+        uint64_t id = id_of(w, turn, k);
+        if (has_time(w, id))
+            continue;
+        if (w->chain++ == chain) {
             w->more_before = true;
             return;
         }
@@ -246,8 +267,9 @@ static void estimate(struct watch *w, uint64_t id)
     struct when *out = w->out;
     const struct wait_reason why = { .why = WAIT_QUOTA };
     out->promised = promise_of(w, id) != NULL;
+    uint32_t chain = without_time(w) > WHEN_CHAIN ? WHEN_BOUND : WHEN_CHAIN;
     for (size_t k = 0; !out->promised && k < w->n_before && !w->more_before; k++)
-        give_times(w, &w->before[k]);
+        give_times(w, &w->before[k], chain);
     uint64_t at_ms = out->reason.at_ms; /* of a share, without room */
     if (!at_ms && !out->promised)
         at_ms = give_time(w, w->at, id, &why);

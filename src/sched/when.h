@@ -8,6 +8,7 @@
 
 #define WHEN_NAMED 5u /* so many of a list are given one by one */
 #define WHEN_CHAIN 6u /* jobs before it that are given a time, so that its own can be told */
+#define WHEN_BOUND 2u /* the same when there are more: what is told is a bound then */
 
 struct when_end { /* a job that has to end, or to have had its turn, for this one */
     uint64_t job, at_ms;

@@ -13,6 +13,7 @@
 
 #define COUNT_MAX   10000000u
 #define PATTERN_MAX (4u << 20)
+#define TIME_MAX_MS (36500ull * 24 * 3600 * 1000)
 
 /* The keys of a job that are not the job's own. */
 #define AT    "at"
@@ -31,9 +32,10 @@ static const char *scalar(const struct text_node *n)
 static void bad(struct reading *r, const struct text_node *n, const char *where,
                 const char *expected)
 {
-    struct problem *p = report_error(r->report, n->place, where, "%s.%s is %s%.60s%s", where,
-                                     n->key ? n->key : "", n->str ? "\"" : text_kind_word(n->kind),
-                                     n->str ? n->str : "", n->str ? "\"" : "");
+    struct problem *p =
+        report_error(r->report, n->place, where, "%s%s%s is %s%.60s%s", where, n->key ? "." : "",
+                     n->key ? n->key : "", n->str ? "\"" : text_kind_word(n->kind),
+                     n->str ? n->str : "", n->str ? "\"" : "");
     report_hint(r->report, p, "%s", expected);
 }
 
@@ -42,9 +44,9 @@ static int read_duration(struct reading *r, const struct text_node *map, const c
                          const char *where, uint64_t *ms)
 {
     const struct text_node *n = text_get(map, key);
-    if (!n || scan_duration(scalar(n), ms))
+    if (!n || (scan_duration(scalar(n), ms) && *ms <= TIME_MAX_MS))
         return 0;
-    bad(r, n, where, "a time: 90s, 15m, 2h, 1h30m, or seconds");
+    bad(r, n, where, "a time up to 36500d: 90s, 15m, 2h, 1h30m, or seconds");
     return -1;
 }
 
@@ -105,6 +107,10 @@ static void read_job(struct reading *r, const struct text_node *row, const char 
         return;
     if (code > 255) {
         bad(r, text_get(row, EXIT), where, "an exit code: 0 to 255");
+        return;
+    }
+    if (count && every > (TIME_MAX_MS - arrival.at_ms) / count) {
+        bad(r, text_get(row, EVERY), where, "so short that the last comes within 36500d");
         return;
     }
     const char *user = scalar(text_get(row, USER));
@@ -272,12 +278,14 @@ void read_jobs(struct reading *r)
         return;
     }
     for (const struct text_node *n = root->first; n; n = n->next) {
-        if (strcmp(n->key, "jobs") == 0 || strcmp(n->key, "failures") == 0)
+        if (strcmp(n->key, "jobs") == 0 || strcmp(n->key, "failures") == 0 ||
+            declarations_key(n->key))
             continue;
         struct problem *p =
             report_error(r->report, n->key_place, n->key, "unknown field \"%.60s\"", n->key);
-        report_hint(r->report, p, "jobs failures");
+        report_hint(r->report, p, "jobs failures " DECLARATIONS_KEYS);
     }
+    declarations_read(r->says, root, r->report);
     read_list(r, text_get(root, "jobs"), "jobs", read_job);
     read_list(r, text_get(root, "failures"), "failures", read_failure);
 }

@@ -20,6 +20,7 @@ struct reading {
     VEC(struct outage) outages;
     VEC(const char *) queues;
     uint64_t fail_ppm, left_out;
+    struct declarations *says;
 };
 
 /* What a row of a trace says of its job: tasks that are alike. */

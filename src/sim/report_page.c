@@ -9,9 +9,10 @@
 #include <string.h>
 
 #define WIDTH  920
-#define HEIGHT 220
+#define HEIGHT 240
 #define LEFT   56 /* of the drawing, for the numbers */
-#define BOTTOM 24
+#define RIGHT  20
+#define BOTTOM 38
 #define TOP    10
 
 static const char head[] =
@@ -57,7 +58,7 @@ struct line {
 struct chart {
     const char *title;
     bool share; /* 0 to 100 % */
-    struct line lines[3];
+    struct line lines[2];
 };
 
 static double highest(const struct text_node *series, const struct chart *chart)
@@ -80,7 +81,7 @@ static void put_line(struct buf *out, const struct text_node *series, const stru
     bool first = true;
     buf_addf(out, "<path class=\"%s\" d=\"", line->class);
     for (; x && y; x = x->next, y = y->next) {
-        double px = LEFT + value(x) / last * (WIDTH - LEFT);
+        double px = LEFT + value(x) / last * (WIDTH - LEFT - RIGHT);
         double py = TOP + (1 - value(y) / most) * (HEIGHT - TOP - BOTTOM);
         if (first)
             buf_addf(out, "M%.1f %.1f", px, py);
@@ -91,29 +92,71 @@ static void put_line(struct buf *out, const struct text_node *series, const stru
     buf_puts(out, "\"/>\n");
 }
 
+/* Four steps of 1, 2 or 5 times a power of ten. */
+static double top_of(const struct chart *chart, double most)
+{
+    double step = 1;
+    if (chart->share)
+        return 1;
+    for (int i = 0; 4 * step < most; i++)
+        step *= i % 3 == 1 ? 2.5 : 2;
+    return 4 * step;
+}
+
+/* The step of the axis of time, and how its numbers are told. */
+struct ticks {
+    double ms;
+    const char *unit;
+    double unit_ms;
+};
+
+static struct ticks ticks_of(double last)
+{
+    static const struct ticks all[] = {
+        { 1e3, "s", 1e3 },        { 5e3, "s", 1e3 },        { 15e3, "s", 1e3 },
+        { 60e3, "min", 60e3 },    { 300e3, "min", 60e3 },   { 900e3, "min", 60e3 },
+        { 3600e3, "h", 3600e3 },  { 10800e3, "h", 3600e3 }, { 21600e3, "h", 3600e3 },
+        { 43200e3, "h", 3600e3 }, { 864e5, "d", 864e5 },    { 1728e5, "d", 864e5 },
+        { 6048e5, "d", 864e5 },   { 2592e6, "d", 864e5 },   { 864e7, "d", 864e5 },
+    };
+    size_t i = 0;
+    while (i + 1 < ARRAY_LEN(all) && last / all[i].ms > 8)
+        i++;
+    struct ticks ticks = all[i];
+    while (last / ticks.ms > 8)
+        ticks.ms *= 2;
+    return ticks;
+}
+
 static void put_axes(struct buf *out, const struct chart *chart, double most, double last)
 {
-    char text[FMT_MAX];
+    const struct ticks ticks = ticks_of(last);
     for (int i = 0; i <= 4; i++) {
         double y = TOP + (HEIGHT - TOP - BOTTOM) * i / 4.0, level = most * (4 - i) / 4;
         buf_addf(out, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
-                 WIDTH, y, y);
+                 WIDTH - RIGHT, y, y);
         buf_addf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 6, y + 4);
-        buf_addf(out, chart->share ? "%.0f %%</text>\n" : "%.4g</text>\n",
+        buf_addf(out, chart->share ? "%.0f %%</text>\n" : "%.0f</text>\n",
                  chart->share ? level * 100 : level);
     }
-    for (int i = 0; i <= 4; i++) {
-        double x = LEFT + (WIDTH - LEFT) * i / 4.0;
-        const char *anchor = i == 0 ? "start" : i == 4 ? "end" : "middle";
-        buf_addf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", x, HEIGHT - 6,
-                 anchor, fmt_age(text, (uint64_t)(last * i / 4)));
+    for (int i = 0; i * ticks.ms <= last; i++) {
+        double at = i * ticks.ms;
+        double x = LEFT + (WIDTH - LEFT - RIGHT) * at / last;
+        buf_addf(out,
+                 "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>"
+                 "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f %s</text>\n",
+                 x, x, HEIGHT - BOTTOM, HEIGHT - BOTTOM + 4, x, HEIGHT - 22, at / ticks.unit_ms,
+                 ticks.unit);
     }
+    buf_addf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">time since the beginning</text>\n",
+             WIDTH - RIGHT, HEIGHT - 4);
 }
 
 static void put_chart(struct buf *out, const struct text_node *series, const struct chart *chart)
 {
     const struct text_node *at = text_get(series, "at_ms");
-    double last = at && at->last ? value(at->last) : 0, most = highest(series, chart);
+    double last = at && at->last ? value(at->last) : 0,
+           most = top_of(chart, highest(series, chart));
     last = last > 0 ? last : 1;
     buf_addf(out, "<h2>%s</h2>\n<p>", chart->title);
     for (size_t i = 0; i < ARRAY_LEN(chart->lines) && chart->lines[i].key; i++)
@@ -130,12 +173,13 @@ static void put_chart(struct buf *out, const struct text_node *series, const str
 void report_page(const struct text_node *result, const char *title, struct buf *out)
 {
     static const struct chart charts[] = {
-        { .title = "Utilisation",
+        { .title = "Utilisation, % of what is up",
           .share = true,
-          .lines = { { "gpu", "gpu", "one" },
-                     { "cpu", "cpu", "two" },
-                     { "fragmentation", "fragmentation of free gpus", "three" } } },
-        { .title = "Jobs",
+          .lines = { { "gpu", "gpu", "one" }, { "cpu", "cpu", "two" } } },
+        { .title = "Fragmentation, % of the free gpus",
+          .share = true,
+          .lines = { { "fragmentation", "of no use to a task of this workload", "three" } } },
+        { .title = "Jobs, number",
           .lines = { { "waiting", "waiting", "two" }, { "running", "running", "one" } } },
     };
     const struct text_node *series = text_get(result, "series");

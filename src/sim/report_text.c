@@ -77,6 +77,49 @@ static void put_jobs(const struct text_node *result, struct buf *out)
     buf_putc(out, '\n');
     if (*text_of(result, "first_refusal"))
         buf_addf(out, "refused        %s\n", text_of(result, "first_refusal"));
+    const struct text_node *warnings = text_get(result, "warnings");
+    for (const struct text_node *n = warnings ? warnings->first : NULL; n; n = n->next)
+        buf_addf(out, "warning        %s\n", n->str ? n->str : "");
+}
+
+static void put_preempted(const struct text_node *result, struct buf *out)
+{
+    const struct text_node *list = text_get(result, "preempted");
+    buf_addf(out, "preemptions    %llu jobs\n", (unsigned long long)number(result, "preemptions"));
+    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
+        const char *to = text_of(n, "for");
+        buf_addf(out, "  of %s for %s: %llu, with %.1f gpu-hours and %.1f cpu-hours lost\n",
+                 text_of(n, "from"), *to ? to : "a price above the bid",
+                 (unsigned long long)number(n, "jobs"), (double)number(n, "lost_gpu_s") / 3600,
+                 (double)number(n, "lost_cpu_s") / 3600);
+    }
+}
+
+static void put_promises(const struct text_node *result, struct buf *out)
+{
+    const struct text_node *list = text_get(result, "violations");
+    char key[64], text[FMT_MAX];
+    buf_addf(out, "promises       %llu made, %llu kept, %llu late\n",
+             (unsigned long long)number(result, "promises.made"),
+             (unsigned long long)number(result, "promises.kept"),
+             (unsigned long long)number(result, "promises.late"));
+    for (int i = BREAK_NONE + 1; i < BREAK_N; i++) {
+        enum promise_break why = (enum promise_break)i;
+        snprintf(key, sizeof key, "promises.late_because.%s", promise_break_word(why));
+        if (number(result, key))
+            buf_addf(out, "  %llu as %s\n", (unsigned long long)number(result, key),
+                     promise_break_text(why));
+    }
+    buf_addf(out, "violations     %llu of the bound\n",
+             (unsigned long long)number(result, "bound_violations"));
+    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
+        buf_addf(out, "  job %llu (%s) was promised %s", (unsigned long long)number(n, "job"),
+                 text_of(n, "name"), span(text, number(n, "promised_ms")));
+        if (text_get(n, "started_ms") && text_get(n, "started_ms")->kind == TEXT_INT)
+            buf_addf(out, " and started %s\n", span(text, number(n, "started_ms")));
+        else
+            buf_puts(out, " and never started\n");
+    }
 }
 
 void report_text(const struct text_node *result, struct buf *out)
@@ -96,13 +139,12 @@ void report_text(const struct text_node *result, struct buf *out)
              100 * share(result, "utilisation_while_jobs_come.cpu"));
     buf_addf(out, "fragmentation  %.1f %% of the free gpus\n",
              100 * share(result, "fragmentation"));
-    buf_addf(out, "preemptions    %llu\n", (unsigned long long)number(result, "preemptions"));
     buf_addf(out, "lost work      %.1f gpu-hours, %.1f cpu-hours in %llu attempts\n",
              (double)number(result, "lost_gpu_s") / 3600,
              (double)number(result, "lost_cpu_s") / 3600,
              (unsigned long long)number(result, "attempts_lost"));
-    buf_addf(out, "late           %llu reservations moved back\n",
-             (unsigned long long)number(result, "bound_violations"));
+    put_preempted(result, out);
+    put_promises(result, out);
 }
 
 /* ---- two results ---- */
@@ -123,7 +165,9 @@ static const struct row {
     { "unfinished", "jobs.unfinished", NUMBER },
     { "preemptions", "preemptions", NUMBER },
     { "lost gpu time", "lost_gpu_s", HOURS },
-    { "late reservations", "bound_violations", NUMBER },
+    { "promises", "promises.made", NUMBER },
+    { "  late", "promises.late", NUMBER },
+    { "bound violations", "bound_violations", NUMBER },
 };
 
 static const char *show(char out[FMT_MAX], enum unit unit, double value)

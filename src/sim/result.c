@@ -27,7 +27,14 @@ static void put_settings(struct arena *a, struct text_node *root, const struct s
     char text[FMT_MAX];
     put(a, root, "seed", s->seed);
     for (int i = 0; i < POLICY_N; i++)
-        text_str(a, policy, sim_policy_name((enum sim_policy)i), fmt_duration(text, s->policy[i]));
+        if (s->policy[i])
+            text_str(a, policy, sim_policy_name((enum sim_policy)i),
+                     s->policy[i] == UINT64_MAX ? "never" : fmt_duration(text, s->policy[i]));
+    for (size_t i = 0; i < s->n_changes; i++) {
+        const struct queue_change *c = &s->changes[i];
+        text_str(a, policy, c->queue ? arena_printf(a, "%s.%s", c->queue, c->field) : c->field,
+                 c->value);
+    }
 }
 
 static void put_inputs(struct arena *a, struct text_node *root, const struct simulation_config *c)
@@ -95,7 +102,63 @@ static void put_figures(struct arena *a, struct text_node *root, const struct sc
     put(a, root, "attempts_lost", t->attempts_lost);
     put(a, root, "lost_gpu_s", seconds(t->lost_gpu));
     put(a, root, "lost_cpu_s", seconds(t->lost_cpu));
-    put(a, root, "bound_violations", t->moved_promises);
+}
+
+static void put_takings(struct arena *a, struct text_node *root, const struct score *t)
+{
+    struct text_node *list = text_list(a, root, "preempted");
+    for (size_t i = 0; i < t->takings.n; i++) {
+        const struct taking *taking = &t->takings.at[i];
+        struct text_node *one = text_map(a, list, NULL);
+        text_str(a, one, "from", taking->from);
+        if (*taking->to)
+            text_str(a, one, "for", taking->to);
+        else
+            text_null(a, one, "for");
+        put(a, one, "jobs", taking->jobs);
+        put(a, one, "lost_gpu_s", seconds(taking->gpu));
+        put(a, one, "lost_cpu_s", seconds(taking->cpu));
+    }
+}
+
+static void put_violations(struct arena *a, struct text_node *root, const struct workload *w,
+                           const struct violation *at, size_t n, uint64_t from_ms)
+{
+    struct text_node *list = text_list(a, root, "violations");
+    for (size_t i = 0; i < n; i++) {
+        struct text_node *one = text_map(a, list, NULL);
+        const struct arrival *arrival = at[i].tag ? &w->arrivals[at[i].tag - 1] : NULL;
+        put(a, one, "job", at[i].tag);
+        if (arrival)
+            text_str(a, one, "name", w->patterns[arrival->pattern].spec->name);
+        put(a, one, "made_ms", at[i].made_ms - from_ms);
+        put(a, one, "promised_ms", at[i].at_ms - from_ms);
+        if (at[i].started_ms)
+            put(a, one, "started_ms", at[i].started_ms - from_ms);
+        else
+            text_null(a, one, "started_ms");
+    }
+}
+
+static void put_promises(struct arena *a, struct text_node *root,
+                         const struct simulation_config *config, struct simulation *sim)
+{
+    const struct promises *promises = simulation_promises(sim);
+    const struct promise_counts counts = promises_counts(promises);
+    struct text_node *map = text_map(a, root, "promises");
+    uint64_t late = 0;
+    size_t n;
+    const struct violation *violations = promises_violations(promises, &n);
+    for (int i = BREAK_NONE + 1; i < BREAK_N; i++)
+        late += counts.late[i];
+    put(a, map, "made", counts.made);
+    put(a, map, "kept", counts.kept);
+    put(a, map, "late", late);
+    struct text_node *why = text_map(a, map, "late_because");
+    for (int i = BREAK_NONE + 1; i < BREAK_N; i++)
+        put(a, why, promise_break_word((enum promise_break)i), counts.late[i]);
+    put(a, root, "bound_violations", counts.late[BREAK_NONE]);
+    put_violations(a, root, config->workload, violations, n, simulation_score(sim)->from_ms);
 }
 
 static void put_counts(struct arena *a, struct text_node *root, struct simulation *sim)
@@ -141,8 +204,13 @@ struct text_node *result_make(struct arena *a, const struct simulation_config *c
     put_jobs(a, root, t);
     if (refusal)
         text_str(a, root, "first_refusal", refusal->what);
+    const struct text_node *warnings = simulation_warnings(sim, a);
+    if (warnings && warnings->count)
+        text_copy(a, root, "warnings", warnings);
     put_waits(a, root, t);
     put_figures(a, root, t);
+    put_takings(a, root, t);
+    put_promises(a, root, config, sim);
     put_counts(a, root, sim);
     put_series(a, root, t);
     return root;

@@ -42,6 +42,7 @@ void score_fini(struct score *t)
     for (int i = 0; i < SIZE_N; i++)
         vec_fini(&t->waits[i]);
     vec_fini(&t->series);
+    vec_fini(&t->takings);
 }
 
 static void add_use(struct use *use, const struct books_sums *sums, double ms)
@@ -107,13 +108,29 @@ void score_wait(struct score *t, enum size_class size, uint64_t ms)
     vec_push(&t->waits[size], ms);
 }
 
-void score_ran(struct score *t, const struct hold *hold, uint64_t ms, bool by_itself)
+size_t score_evicted(struct score *t, const char *from, const char *to)
 {
-    if (by_itself)
-        return;
+    size_t at = 0;
+    while (at < t->takings.n &&
+           (strcmp(t->takings.at[at].from, from) != 0 || strcmp(t->takings.at[at].to, to) != 0))
+        at++;
+    if (at == t->takings.n)
+        vec_push(&t->takings, ((struct taking){ .from = from, .to = to }));
+    t->takings.at[at].jobs++;
+    t->preempted++;
+    return at;
+}
+
+void score_lost(struct score *t, const struct hold *hold, uint64_t ms, size_t taking)
+{
+    double gpu = (double)ms * (double)hold->gpu_milli, cpu = (double)ms * (double)hold->cpu_milli;
     t->attempts_lost++;
-    t->lost_gpu += (double)ms * (double)hold->gpu_milli;
-    t->lost_cpu += (double)ms * (double)hold->cpu_milli;
+    t->lost_gpu += gpu;
+    t->lost_cpu += cpu;
+    if (taking) {
+        t->takings.at[taking - 1].gpu += gpu;
+        t->takings.at[taking - 1].cpu += cpu;
+    }
 }
 
 /* ---- waits ---- */

@@ -22,6 +22,12 @@ struct point { /* how it was at a moment */
 struct use { /* milli times milliseconds */
     double gpu_used, gpu_all, cpu_used, cpu_all, gpu_free, wasted;
 };
+/* Jobs that gave way, by their queue and that of the jobs they gave way to. */
+struct taking {
+    const char *from, *to; /* to "": what its nodes cost rose above its bid */
+    uint64_t jobs;
+    double gpu, cpu; /* lost with them: milli times milliseconds */
+};
 struct score {
     struct books *books; /* not owned */
     uint64_t from_ms, now_ms, every_ms, next_ms;
@@ -32,7 +38,8 @@ struct score {
     VEC(struct point) series;
     uint64_t submitted, refused, succeeded, failed, stopped;
     uint64_t starts, ends, node_changes; /* of attempts and nodes */
-    uint64_t attempts_lost, preempted, moved_promises;
+    uint64_t attempts_lost, preempted;
+    VEC(struct taking) takings;
     double lost_gpu,
         lost_cpu;  /* milli times milliseconds of attempts that did not end themselves */
     uint64_t rows; /* events of the core */
@@ -43,7 +50,10 @@ void score_fini(struct score *);
 /* Time goes on to now: how it was until then is counted. */
 void score_time(struct score *, uint64_t now_ms);
 void score_wait(struct score *, enum size_class, uint64_t ms); /* a job got its first places */
-void score_ran(struct score *, const struct hold *, uint64_t ms, bool by_itself);
+/* A job gives way. Returns its row of takings; texts have to stay. */
+size_t score_evicted(struct score *, const char *from, const char *to);
+/* An attempt did not end by itself. taking: the row + 1 when its job gave way, else 0. */
+void score_lost(struct score *, const struct hold *, uint64_t ms, size_t taking);
 /* The last point. */
 void score_end(struct score *);
 

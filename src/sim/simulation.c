@@ -9,57 +9,17 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "engine/sim/sim.h"
-#include "text/json.h"
+#include "sim/promises.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define BEGIN_MS   1000000000000ull /* of the clock: a fixed moment, so that job ids repeat */
+#define DAY_MS     86400000ull
 #define QUIET_MS   (7ull * 24 * 3600 * 1000) /* nothing happens for so long: nothing will */
 #define TOLD_APART 1024u                     /* inputs between two words of progress */
 #define DIRECTORY  "/nowhere"                /* no launch has one */
-
-/* ---- settings ---- */
-
-static const struct {
-    const char *name, *value, *doc;
-} policies[POLICY_N] = {
-#define POLICY_ROW(id, name_, value_, doc_) { .name = name_, .value = value_, .doc = doc_ },
-    SIM_POLICIES(POLICY_ROW)
-#undef POLICY_ROW
-};
-
-const char *sim_policy_name(enum sim_policy policy)
-{
-    return policies[policy].name;
-}
-
-const char *sim_policy_doc(enum sim_policy policy)
-{
-    return policies[policy].doc;
-}
-
-int sim_policy_set(struct sim_settings *settings, const char *text, struct err *err)
-{
-    const char *names[POLICY_N], *eq = strchr(text, '=');
-    size_t len = eq ? (size_t)(eq - text) : strlen(text);
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), text);
-    for (size_t i = 0; i < POLICY_N; i++) {
-        names[i] = policies[i].name;
-        if (strcmp(name, policies[i].name) != 0)
-            continue;
-        if (eq && scan_duration(eq + 1, &settings->policy[i]))
-            return 0;
-        err_set(err, ERR_INPUT, "--policy %.80s: %s is a time", text, name);
-        return err_hint(err, "%s=10s   (%s)", name, policies[i].doc);
-    }
-    const char *near = scan_nearest(name, names, POLICY_N);
-    err_set(err, ERR_INPUT, "--policy: there is no setting \"%s\"", name);
-    return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "start stop");
-}
 
 /* ---- the simulation ---- */
 
@@ -68,10 +28,9 @@ struct change { /* of a node */
     const char *node;
     bool up;
 };
-struct record { /* of an arrival */
-    enum size_class size;
+struct record { /* of a job: of an arrival, or of a member of its array */
+    uint32_t arrival, member;
     bool waiting, begun, running;
-    uint64_t promised_ms;
 };
 struct simulation {
     struct simulation_config config;
@@ -80,11 +39,15 @@ struct simulation {
     struct ctl *ctl;
     struct books *books;
     struct score score;
-    struct record *records;     /* of arrivals */
-    enum size_class *sizes;     /* of patterns */
-    struct map *jobs;           /* ids to positions + 1 */
+    struct record *records;
+    size_t n_records;
+    enum size_class *sizes; /* of patterns */
+    struct map *jobs;       /* ids to positions + 1 */
+    struct map *evicted;    /* jobs that give way: ids to rows of the score + 1 */
+    struct promises *promises;
     size_t next;                /* arrival */
     size_t submitting;          /* the one that is being told, + 1 */
+    uint32_t told_of;           /* so many jobs of it, the array itself too */
     VEC(struct change) changes; /* by time */
     size_t next_change;
     uint64_t now, wake, active; /* active: when something last happened */
@@ -112,26 +75,10 @@ static void happens(struct simulation *sim)
     sim->active = sim->now;
 }
 
-static struct record *record_of(struct simulation *sim, uint64_t job)
+static struct record *record_of(const struct simulation *sim, uint64_t job)
 {
     uintptr_t at = (uintptr_t)map_get(sim->jobs, job);
     return at ? &sim->records[at - 1] : NULL;
-}
-
-/* A reservation says when a job will start at the latest; one that moves back breaks that. */
-static void promised(struct simulation *sim, struct record *record, const char *body)
-{
-    struct arena *arena = arena_create();
-    struct report report;
-    report_init(&report, arena);
-    const struct text_node *root = json_parse(arena, body, strlen(body), 0, &report);
-    const struct text_node *at = root ? text_get(root, "at_ms") : NULL;
-    if (at && at->kind == TEXT_INT && at->integer > 0) {
-        uint64_t ms = (uint64_t)at->integer;
-        sim->score.moved_promises += record->promised_ms && ms > record->promised_ms;
-        record->promised_ms = ms;
-    }
-    arena_destroy(arena);
 }
 
 static void set_waiting(struct simulation *sim, struct record *record, bool waiting)
@@ -146,10 +93,38 @@ static void set_running(struct simulation *sim, struct record *record, bool runn
     record->running = running;
 }
 
+static uint32_t members(const struct simulation *sim, size_t arrival)
+{
+    const struct workload *w = sim->config.workload;
+    return w->patterns[w->arrivals[arrival].pattern].spec->array.count;
+}
+
+static uint32_t jobs_of(const struct simulation *sim, size_t arrival)
+{
+    uint32_t n = members(sim, arrival);
+    return n ? n : 1;
+}
+
+/* An array is told of before its members, and has no record: it is none of the jobs that run. */
+static void begin_record(struct simulation *sim, uint64_t job)
+{
+    size_t arrival = sim->submitting - 1;
+    uint32_t nth = sim->told_of++;
+    if (nth == 0 && members(sim, arrival))
+        return;
+    sim->records[sim->n_records++] = (struct record){ .arrival = (uint32_t)arrival, .member = nth };
+    map_set(sim->jobs, job, (void *)(uintptr_t)sim->n_records);
+}
+
 static void on_job_event(struct simulation *sim, const struct event_row *row, enum job_event event)
 {
     if ((event == JOB_EV_SUBMITTED || event == JOB_EV_HELD) && sim->submitting)
-        map_set(sim->jobs, row->job, (void *)(uintptr_t)sim->submitting);
+        begin_record(sim, row->job);
+    if (event == JOB_EV_REQUEUED || event == JOB_EV_SUCCEED || event == JOB_EV_FAIL ||
+        event == JOB_EV_STOP) {
+        promises_gone(sim->promises, row->job);
+        map_remove(sim->evicted, row->job);
+    }
     struct record *record = record_of(sim, row->job);
     if (!record)
         return;
@@ -183,17 +158,57 @@ static void on_event(void *arg, const struct event_row *row)
     struct simulation *sim = arg;
     happens(sim);
     sim->score.rows++;
-    if (row->has_task)
-        return;
-    enum job_event event = job_event_parse(row->type);
-    if (event != JOB_EV_NONE) {
+    enum job_event event = row->has_task ? JOB_EV_NONE : job_event_parse(row->type);
+    if (event != JOB_EV_NONE)
         on_job_event(sim, row, event);
-    } else if (strcmp(row->type, "preempted") == 0) {
-        sim->score.preempted++;
-    } else if (strcmp(row->type, "reserved") == 0 && row->body) {
-        struct record *record = record_of(sim, row->job);
-        if (record)
-            promised(sim, record, row->body);
+}
+
+/* ---- what is planned ---- */
+
+static const struct job_spec *spec_of(const struct simulation *sim, uint64_t job)
+{
+    const struct record *record = record_of(sim, job);
+    const struct workload *w = sim->config.workload;
+    return record ? w->patterns[w->arrivals[record->arrival].pattern].spec : NULL;
+}
+
+static const char *queue_of(const struct job_spec *spec)
+{
+    return spec && spec->queue && *spec->queue ? spec->queue : "default";
+}
+
+static uint64_t lasts(const struct simulation *sim, const struct job_spec *spec)
+{
+    if (spec && spec->limits.run_time_ms.has)
+        return spec->limits.run_time_ms.value;
+    return sim->config.world.run_ms ? sim->config.world.run_ms : DAY_MS;
+}
+
+/* A whole job gives way. What it loses is counted when its attempts are over. */
+static void on_evict(struct simulation *sim, const struct plan_entry *entry)
+{
+    const char *from = queue_of(spec_of(sim, entry->job));
+    const char *to = entry->by ? queue_of(spec_of(sim, entry->by)) : "";
+    size_t at = score_evicted(&sim->score, from, to);
+    map_set(sim->evicted, entry->job, (void *)(uintptr_t)(at + 1));
+}
+
+static void on_planned(void *arg, const struct plan_entry *entry)
+{
+    struct simulation *sim = arg;
+    const struct record *record;
+    happens(sim);
+    switch (entry->kind) {
+    case PLAN_ADMIT:
+        promises_start(sim->promises, entry, lasts(sim, spec_of(sim, entry->job)));
+        break;
+    case PLAN_MORE: promises_more(sim->promises, entry); break;
+    case PLAN_RESERVE:
+        record = record_of(sim, entry->job);
+        promises_reserve(sim->promises, entry, record ? record->arrival + 1u : 0);
+        break;
+    case PLAN_EVICT: on_evict(sim, entry); break;
+    case PLAN_WAIT: break;
     }
 }
 
@@ -207,10 +222,11 @@ static uint64_t mixed(uint64_t x)
 
 /* Drawn from what the attempt is, not from how many were drawn before: another policy meets the
  * same failures. */
-static void draw_failure(const struct simulation *sim, size_t arrival,
+static void draw_failure(const struct simulation *sim, const struct record *record,
                          const struct launch_task *task, struct sim_run *run)
 {
-    uint64_t x = mixed(sim->config.settings.seed ^ mixed(arrival));
+    uint64_t x =
+        mixed(sim->config.settings.seed ^ mixed(record->arrival | (uint64_t)record->member << 32));
     x = mixed(x ^ mixed(((uint64_t)task->ref.role << 32) | task->ref.index));
     x = mixed(x ^ task->attempt);
     if (x % 1000000 >= sim->config.workload->fail_ppm)
@@ -223,7 +239,7 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
 {
     struct simulation *sim = arg;
     const struct sim_settings *settings = &sim->config.settings;
-    uintptr_t at = (uintptr_t)map_get(sim->jobs, launch->generation.job);
+    struct record *record = record_of(sim, launch->generation.job);
     struct sim_run run = { .start_ms = settings->policy[POLICY_START],
                            .stop_ms = settings->policy[POLICY_STOP] };
     const struct ask ask = { .cpu_milli = task->cpu_milli,
@@ -231,16 +247,16 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
                              .gpu_milli = task->gpu_milli };
     happens(sim);
     run.held = books_take(sim->books, launch->node, &ask, task->gpus, task->n_gpus);
-    if (!at)
+    if (!record)
         return run;
-    const struct arrival *arrival = &sim->config.workload->arrivals[at - 1];
-    struct record *record = &sim->records[at - 1];
+    const struct arrival *arrival = &sim->config.workload->arrivals[record->arrival];
     run.run_ms = arrival->run_ms;
     run.code = arrival->code;
     if (sim->config.workload->fail_ppm)
-        draw_failure(sim, at - 1, task, &run);
+        draw_failure(sim, record, task, &run);
     if (!record->begun)
-        score_wait(&sim->score, record->size, sim->now - (BEGIN_MS + arrival->at_ms));
+        score_wait(&sim->score, sim->sizes[arrival->pattern],
+                   sim->now - (BEGIN_MS + arrival->at_ms));
     record->begun = true;
     return run;
 }
@@ -254,9 +270,9 @@ static void on_over(void *arg, const struct engine_fact *fact, const struct sim_
     sim->score.ends++;
     if (!run->held)
         return;
-    if (started_ms)
-        score_ran(&sim->score, run->held, fact->at_ms - started_ms,
-                  fact->ending.by == BY_ITSELF && !fact->ending.lost);
+    if (started_ms && (fact->ending.by != BY_ITSELF || fact->ending.lost))
+        score_lost(&sim->score, run->held, fact->at_ms - started_ms,
+                   (uintptr_t)map_get(sim->evicted, fact->generation.job));
     books_give(sim->books, run->held);
 }
 
@@ -265,7 +281,6 @@ static void on_answer(void *arg, const struct ctl_answer *answer)
     struct simulation *sim = arg;
     if (!answer->err)
         return;
-    sim->score.refused++;
     if (sim->refusal.jobs++ > 0)
         return;
     sim->refusal.what = sim->refused;
@@ -318,13 +333,15 @@ static void make_books(struct simulation *sim)
     }
     sim->books = books_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
     vec_fini(&asks);
-    sim->records = mem_new((w->n_arrivals ? w->n_arrivals : 1) * sizeof *sim->records);
+    size_t jobs = 1;
     for (size_t i = 0; i < w->n_arrivals; i++)
-        sim->records[i].size = sim->sizes[w->arrivals[i].pattern];
+        jobs += jobs_of(sim, i);
+    sim->records = mem_new(jobs * sizeof *sim->records);
 }
 
 static int make_core(struct simulation *sim, struct err *err)
 {
+    const struct world *world = &sim->config.world;
     struct sim_watch watch = { .run = on_run, .over = on_over, .arg = sim };
     sim->store = store_open_memory((struct store_tap){ .event = on_event, .arg = sim }, err);
     if (!sim->store)
@@ -335,7 +352,13 @@ static int make_core(struct simulation *sim, struct err *err)
                                  .dialects = sim->config.dialects,
                                  .runs_dir = DIRECTORY,
                                  .fs_uri = "file:" DIRECTORY,
-                                 .queues = &sim->config.workload->queues,
+                                 .queues = &world->queues,
+                                 .declared = world->declared,
+                                 .n_declared = world->n_declared,
+                                 .topology = &world->topology,
+                                 .prices = &world->prices,
+                                 .run_ms = world->run_ms,
+                                 .half_life_ms = world->half_life_ms,
                                  .nodes = sim->config.nodes,
                                  .n_nodes = sim->config.n_nodes,
                                  .now = now,
@@ -343,6 +366,8 @@ static int make_core(struct simulation *sim, struct err *err)
                                  .wake = wake,
                                  .wake_arg = sim };
     sim->ctl = ctl_create(&config, err);
+    if (sim->ctl)
+        ctl_set_watch(sim->ctl, (struct ctl_watch){ .planned = on_planned, .arg = sim });
     return sim->ctl ? ctl_recover(sim->ctl, err) : -1;
 }
 
@@ -352,6 +377,8 @@ struct simulation *simulation_create(const struct simulation_config *config, str
     sim->config = *config;
     sim->now = sim->active = BEGIN_MS;
     sim->jobs = map_create();
+    sim->evicted = map_create();
+    sim->promises = promises_create(sim->now);
     make_changes(sim);
     make_books(sim);
     score_init(&sim->score, sim->books, sim->now);
@@ -373,6 +400,8 @@ void simulation_destroy(struct simulation *sim)
     score_fini(&sim->score);
     books_destroy(sim->books);
     map_destroy(sim->jobs);
+    map_destroy(sim->evicted);
+    promises_destroy(sim->promises);
     vec_fini(&sim->changes);
     free(sim->records);
     free(sim->sizes);
@@ -414,7 +443,8 @@ static void submit(struct simulation *sim)
     };
     happens(sim);
     sim->submitting = ++sim->next;
-    sim->score.submitted++;
+    sim->told_of = 0;
+    sim->score.submitted += jobs_of(sim, sim->next - 1);
     ctl_submit(sim->ctl, &ask, on_answer, sim);
     sim->submitting = 0;
 }
@@ -428,6 +458,8 @@ static void change_nodes(struct simulation *sim)
         sim_node(sim->engine, change->node, change->up);
         sim_advance(sim->engine, sim->now); /* what ran there is over before the node is gone */
         books_set_up(sim->books, change->node, change->up);
+        if (!change->up)
+            promises_node_lost(sim->promises);
         sim->score.node_changes++;
     }
 }
@@ -445,6 +477,7 @@ static void moment(struct simulation *sim, uint64_t at_ms)
 {
     const struct workload *w = sim->config.workload;
     sim->now = at_ms > sim->now ? at_ms : sim->now;
+    promises_time(sim->promises, sim->now);
     sim_advance(sim->engine, sim->now);
     change_nodes(sim);
     while (sim->next < w->n_arrivals && BEGIN_MS + w->arrivals[sim->next].at_ms <= sim->now)
@@ -464,12 +497,25 @@ void simulation_run(struct simulation *sim)
     uint64_t at;
     while ((at = due(sim)) != UINT64_MAX)
         moment(sim, at);
+    sim->score.refused = sim->score.submitted - sim->n_records;
     score_end(&sim->score);
 }
 
 struct score *simulation_score(struct simulation *sim)
 {
     return &sim->score;
+}
+
+const struct text_node *simulation_warnings(struct simulation *sim, struct arena *arena)
+{
+    struct err err;
+    const struct text_node *queues = ctl_queues_tree(sim->ctl, arena, NULL, &err);
+    return queues ? text_get(queues, "warnings") : NULL;
+}
+
+const struct promises *simulation_promises(const struct simulation *sim)
+{
+    return sim->promises;
 }
 
 uint64_t simulation_inputs(const struct simulation *sim)

@@ -4,25 +4,11 @@
 #define SIM_SIMULATION_H
 
 #include "ctl/ctl.h"
+#include "sim/promises.h"
 #include "sim/score.h"
+#include "sim/settings.h"
 #include "sim/workload.h"
-
-/* What may be set; the rows say what each does. */
-#define SIM_POLICIES(X)                                                                            \
-    X(START, "start", "0s", "from a job's allocation to its tasks running")                        \
-    X(STOP, "stop", "0s", "a task lives on after it was asked to end, at most the job's grace")
-#define POLICY_ENUM(id, name, value, doc) POLICY_##id,
-enum sim_policy { SIM_POLICIES(POLICY_ENUM) POLICY_N };
-#undef POLICY_ENUM
-
-struct sim_settings {
-    uint64_t seed;
-    uint64_t policy[POLICY_N]; /* durations in milliseconds */
-};
-/* "k=v" into settings. -1: no such name, or the value is none of its kind. */
-int sim_policy_set(struct sim_settings *, const char *text, struct err *err);
-const char *sim_policy_name(enum sim_policy);
-const char *sim_policy_doc(enum sim_policy);
+#include "sim/world.h"
 
 struct sim_refusal { /* a job that the core did not take */
     uint64_t jobs;
@@ -34,6 +20,7 @@ struct simulation_config {
     size_t n_nodes;
     const struct workload *workload;
     struct sim_settings settings;
+    struct world world; /* world_make() of the settings */
     /* Now and then while it runs: inputs so far and all jobs that came of those that will. NULL:
      * not wanted. */
     void (*progress)(void *arg, uint64_t inputs, size_t came);
@@ -47,6 +34,10 @@ void simulation_destroy(struct simulation *); /* NULL-safe */
 /* To the end: nothing comes any more, nothing runs, and nothing that waits will ever start. */
 void simulation_run(struct simulation *);
 struct score *simulation_score(struct simulation *);
+/* What is odd about its queues, as `muster queues` says it: a list of texts in arena, or NULL. */
+const struct text_node *simulation_warnings(struct simulation *, struct arena *);
+/* What was promised, and what came of it. */
+const struct promises *simulation_promises(const struct simulation *);
 /* What the core was told: submissions, starts and ends of attempts, nodes lost and back. */
 uint64_t simulation_inputs(const struct simulation *);
 /* Jobs that were not taken, by the reason of the first; NULL: all were. */

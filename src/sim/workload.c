@@ -64,7 +64,8 @@ uint32_t reading_pattern(struct reading *r, const char *text, struct place place
         vec_push(&r->patterns, ((struct pattern){ .text = arena_strdup(r->arena, text),
                                                   .len = request.len,
                                                   .from = result.dialect->name,
-                                                  .spec = result.job }));
+                                                  .spec = result.job,
+                                                  .place = place }));
         add_queue(r, result.job->queue);
         smap_set(r->texts, text, (void *)(uintptr_t)r->patterns.n);
         at = (uint32_t)r->patterns.n - 1;
@@ -260,9 +261,10 @@ int workload_read(const struct dialects *dialects, const char *text, size_t len,
                          .arena = report->arena,
                          .report = report,
                          .texts = smap_create(),
-                         .words = smap_create() };
+                         .words = smap_create(),
+                         .says = &workload->says };
     size_t format = format_of(text, len);
-    *workload = (struct workload){ .format = formats[format].name };
+    *workload = (struct workload){ .format = formats[format].name, .says = workload->says };
     formats[format].read(&r);
     finish(&r, workload);
     smap_destroy(r.texts);

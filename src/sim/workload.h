@@ -5,6 +5,7 @@
 
 #include "base/report.h"
 #include "dialect/dialect.h"
+#include "sim/world.h"
 
 #define WORKLOAD_JOBS_MAX 20000000u
 
@@ -14,6 +15,7 @@ struct pattern { /* a job's text, of which there may be many */
     const char *from;            /* its dialect */
     const struct job_spec *spec; /* as it was read for checking */
     uint64_t jobs;
+    struct place place; /* of the first that has it */
 };
 struct arrival {
     uint64_t at_ms, run_ms;
@@ -35,10 +37,12 @@ struct workload {
     uint64_t fail_ppm;   /* of a million attempts so many fail, at a moment drawn from the seed */
     uint64_t left_out;   /* rows of jobs that never ran */
     struct words queues; /* that jobs name */
+    struct declarations says;
 };
 
-/* All of it lives in the report's arena. 0; or -1 with every problem (up to a bound) in report, and
- * nothing else to be used. Warnings say what was left out. */
+/* workload->says is added to: it has what the cluster's file declared. All of it lives in the
+ * report's arena. 0; or -1 with every problem (up to a bound) in report, and nothing else to be
+ * used. Warnings say what was left out. */
 int workload_read(const struct dialects *, const char *text, size_t len, struct workload *,
                   struct report *);
 

@@ -175,13 +175,13 @@ bool store_keeps_details(const struct store *st)
 
 void store_release_ballast(struct store *st)
 {
-    if (!st->memory)
+    if (st->ballast)
         unlink(st->ballast);
 }
 
 bool store_make_ballast(struct store *st)
 {
-    if (st->memory)
+    if (!st->ballast)
         return true;
     AUTO_CLOSE int fd = open(st->ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -204,7 +204,7 @@ static int read_version(struct store *st, int *version, struct err *err)
     return rc == SQLITE_ROW ? 0 : db_fail(st, err, st->path);
 }
 
-static int migrate(struct store *st, struct err *err)
+int db_migrate(struct store *st, struct err *err)
 {
     int version = 0;
     if (read_version(st, &version, err) < 0)
@@ -245,6 +245,13 @@ static uint64_t highest(struct store *st, enum stmt_id max, const char *floor)
     return value > least ? value : least;
 }
 
+void db_read_last(struct store *st)
+{
+    st->number = st->committed_number = highest(st, STMT_MAX_NUMBER, "number");
+    st->job_id = st->committed_job_id = highest(st, STMT_MAX_ID, "job_id");
+    st->event = st->committed_event = highest(st, STMT_MAX_EVENT, "event");
+}
+
 static int open_db(struct store *st, struct err *err)
 {
     /* Exclusive locking first: WAL then needs no shared memory. */
@@ -272,7 +279,7 @@ static int open_db(struct store *st, struct err *err)
         }
         return -1;
     }
-    return migrate(st, err);
+    return db_migrate(st, err);
 }
 
 struct store *store_open(const char *path, struct err *err)
@@ -285,9 +292,7 @@ struct store *store_open(const char *path, struct err *err)
         store_close(st);
         return NULL;
     }
-    st->number = st->committed_number = highest(st, STMT_MAX_NUMBER, "number");
-    st->job_id = st->committed_job_id = highest(st, STMT_MAX_ID, "job_id");
-    st->event = st->committed_event = highest(st, STMT_MAX_EVENT, "event");
+    db_read_last(st);
     store_make_ballast(st);
     return st;
 }
@@ -304,7 +309,7 @@ struct store *store_open_memory(struct store_tap tap, struct err *err)
         store_close(st);
         return NULL;
     }
-    if (migrate(st, err) < 0) {
+    if (db_migrate(st, err) < 0) {
         store_close(st);
         return NULL;
     }

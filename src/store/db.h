@@ -130,7 +130,7 @@ struct store {
     sqlite3 *db;
     struct memory *memory; /* of jobs, when the database is in memory; else NULL */
     struct store_tap tap;
-    char *path, *ballast;        /* NULL in memory */
+    char *path, *ballast;        /* ballast: NULL in memory */
     sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
     bool in_turn;                /* a transaction is open */
     bool dirty;
@@ -139,6 +139,9 @@ struct store {
     uint64_t committed_number, committed_job_id, committed_event;
 };
 
+/* Brings the database to STORE_VERSION, and reads what is highest in it. */
+int db_migrate(struct store *, struct err *);
+void db_read_last(struct store *);
 /* The prepared statement, reset and unbound; NULL with err when it cannot be prepared. */
 sqlite3_stmt *db_stmt(struct store *, enum stmt_id, struct err *);
 /* A writing statement: begins the turn when none is open. NULL when the turn already failed. */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "store/db.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,12 +72,13 @@ static void states(struct search *s, uint32_t mask)
 
 static void window(struct search *s, const struct job_query *q)
 {
-    uint64_t most = (uint64_t)INT64_MAX >> ID_SHIFT;
-    if (q->since_ms)
-        buf_addf(&s->where, " AND id >= %llu",
-                 (unsigned long long)((q->since_ms < most ? q->since_ms : most) << ID_SHIFT));
-    if (q->until_ms && q->until_ms < most)
-        buf_addf(&s->where, " AND id < %llu", (unsigned long long)(q->until_ms << ID_SHIFT));
+    const uint64_t most = (uint64_t)INT64_MAX >> ID_SHIFT;
+    const uint64_t since = (q->since_ms < most ? q->since_ms : most) << ID_SHIFT;
+    const uint64_t until = (q->until_ms < most ? q->until_ms : most) << ID_SHIFT;
+    if (since)
+        buf_addf(&s->where, " AND id >= %" PRIu64, since);
+    if (until)
+        buf_addf(&s->where, " AND id < %" PRIu64, until);
 }
 
 static void ids(struct search *s, const struct words *words)
@@ -107,17 +109,17 @@ static void labels(struct search *s, const struct pairs *pairs)
     }
 }
 
-static void values(struct search *s, const struct job_query *q)
+static void values(struct search *s, const struct job_any *any)
 {
-    if (!q->n_values)
+    if (!any->n)
         return;
     buf_puts(&s->where, " AND EXISTS (SELECT 1 FROM body WHERE body.job = job.id AND (0");
-    for (size_t i = 0; i < q->n_values; i++) {
-        buf_puts(&s->where, q->values[i].missing ? " OR json_extract(body.spec, ?) IS NULL"
-                                                 : " OR json_extract(body.spec, ?) = ?");
-        bind(s, q->values[i].path);
-        if (!q->values[i].missing)
-            bind(s, q->values[i].value);
+    for (size_t i = 0; i < any->n; i++) {
+        buf_puts(&s->where, any->at[i].missing ? " OR json_extract(body.spec, ?) IS NULL"
+                                               : " OR json_extract(body.spec, ?) = ?");
+        bind(s, any->at[i].path);
+        if (!any->at[i].missing)
+            bind(s, any->at[i].value);
     }
     buf_puts(&s->where, "))");
 }
@@ -131,6 +133,7 @@ static void compose(struct search *s, const struct job_query *q)
     clause(s, " AND owner = ?", q->owner);
     clause(s, " AND queue = ?", q->queue);
     clause(s, " AND dialect = ?", q->dialect);
+    clause(s, " AND queue <> ?", q->queue_not);
     any_of(s, "project", &q->in);
     clause(s, " AND instr(lower(name), lower(?)) > 0", q->name_has);
     clause(s, " AND instr(lower(reason), lower(?)) > 0", q->reason_has);
@@ -140,7 +143,8 @@ static void compose(struct search *s, const struct job_query *q)
            q->spec_has);
     ids(s, &q->ids);
     labels(s, &q->labels);
-    values(s, q);
+    for (size_t i = 0; i < ARRAY_LEN(q->values); i++)
+        values(s, &q->values[i]);
 }
 
 /* The text of an id, as it is the project of objects of a job. */
@@ -170,14 +174,18 @@ static sqlite3_stmt *prepare(struct store *st, const struct search *s, const cha
 }
 
 static const char *const orders[] = {
-    [JOBS_BY_ID] = "id",        [JOBS_BY_NAME] = "name",         [JOBS_BY_STATE] = "state",
-    [JOBS_BY_END] = "ended", [JOBS_BY_PRIORITY] = "priority",
+    [JOBS_BY_ID] = "id",
+    [JOBS_BY_NAME] = "name",
+    [JOBS_BY_STATE] = "state",
+    [JOBS_BY_END] = "ended",
+    [JOBS_BY_PRIORITY] = "priority",
+    [JOBS_BY_VALUE] = "(SELECT json_extract(body.spec, ?) FROM body WHERE body.job = job.id)",
 };
 
 static int count(struct store *st, const struct search *s, uint64_t *total, struct err *err)
 {
-    const char *sql = arena_printf(s->arena, "SELECT count(*) FROM job WHERE array = 0%s",
-                                   buf_str(&s->where));
+    const char *sql =
+        arena_printf(s->arena, "SELECT count(*) FROM job WHERE array = 0%s", buf_str(&s->where));
     sqlite3_stmt *stmt = prepare(st, s, sql, err);
     int rc = stmt ? db_step(st, stmt, err) : -1;
     if (rc == 1)
@@ -186,12 +194,15 @@ static int count(struct store *st, const struct search *s, uint64_t *total, stru
     return rc == 1 ? 0 : -1;
 }
 
-static int page(struct store *st, const struct search *s, const struct job_query *q,
-                struct job_row **rows, size_t *n, struct err *err)
+static int page(struct store *st, struct search *s, const struct job_query *q,
+                struct job_found *out, struct err *err)
 {
+    if (q->order == JOBS_BY_VALUE)
+        bind(s, q->order_path);
     const char *way = q->ascending ? "ASC" : "DESC";
     const char *sql = arena_printf(
-        s->arena, "SELECT id FROM job WHERE array = 0%s ORDER BY %s %s, id %s LIMIT %llu OFFSET %llu",
+        s->arena,
+        "SELECT id FROM job WHERE array = 0%s ORDER BY %s %s, id %s LIMIT %llu OFFSET %llu",
         buf_str(&s->where), orders[q->order], way, way, (unsigned long long)q->limit,
         (unsigned long long)(q->offset < INT64_MAX ? q->offset : INT64_MAX));
     sqlite3_stmt *stmt = prepare(st, s, sql, err);
@@ -201,17 +212,17 @@ static int page(struct store *st, const struct search *s, const struct job_query
     while (stmt && (more = db_step(st, stmt, err)) == 1)
         found[count++] = db_get_u64(stmt, 0);
     sqlite3_finalize(stmt);
-    *rows = ARENA_ARRAY(s->arena, count + 1, struct job_row);
-    *n = 0;
+    out->rows = ARENA_ARRAY(s->arena, count + 1, struct job_row);
     for (size_t i = 0; more == 0 && i < count; i++)
-        if (store_get_job(st, s->arena, found[i], &(*rows)[*n], err) == 1)
-            ++*n;
+        if (store_get_job(st, s->arena, found[i], &out->rows[out->n], err) == 1)
+            out->n++;
     return more;
 }
 
 int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q,
-                    struct job_row **rows, size_t *n, uint64_t *total, struct err *err)
+                    struct job_found *out, struct err *err)
 {
+    *out = (struct job_found){ 0 };
     struct search s = { .arena = a,
                         .where = BUF_INIT(SQL_MAX),
                         .texts = ARENA_ARRAY(a, BIND_MAX, const char *) };
@@ -221,9 +232,9 @@ int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q
                                 base36, NULL, NULL) != SQLITE_OK)
         return db_fail(st, err, "preparing a search");
     compose(&s, q);
-    int rc = total ? count(st, &s, total, err) : 0;
+    int rc = count(st, &s, &out->total, err);
     if (rc == 0)
-        rc = page(st, &s, q, rows, n, err);
+        rc = page(st, &s, q, out, err);
     buf_fini(&s.where);
     return rc;
 }

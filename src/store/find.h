@@ -8,31 +8,46 @@
 #include "job/words.h"
 #include "store/store.h"
 
-enum job_order { JOBS_BY_ID, JOBS_BY_NAME, JOBS_BY_STATE, JOBS_BY_END, JOBS_BY_PRIORITY };
+enum job_order {
+    JOBS_BY_ID,
+    JOBS_BY_NAME,
+    JOBS_BY_STATE,
+    JOBS_BY_END,
+    JOBS_BY_PRIORITY,
+    JOBS_BY_VALUE /* of order_path */
+};
 
 struct job_value { /* a member of the canonical job: "$.framework" is "pytorch" */
     const char *path, *value;
     bool missing; /* counts too when the job has no such member */
 };
 struct job_query {
-    const char *reader;           /* jobs of this user and of these projects; NULL: of all */
-    const struct words *projects; /* may be NULL */
-    uint32_t states;              /* bit 1 << state; 0: all */
+    const char *reader;                  /* jobs of this user and of these projects; NULL: of all */
+    const struct words *projects;        /* may be NULL */
+    uint32_t states;                     /* bit 1 << state; 0: all */
     const char *owner, *queue, *dialect; /* NULL: any */
-    struct words in;              /* projects, any of; none: any */
-    const char *name_has;         /* a part of the name, whatever the case of its letters */
-    const char *reason_has, *spec_has; /* the same of the reason, and of the canonical text */
-    struct words ids;             /* 13 characters each, any of */
-    uint64_t since_ms, until_ms;  /* submitted not before, and before; 0: any */
-    struct pairs labels;          /* each a label of the job or a tag put on it later ("job.tag") */
-    const struct job_value *values; /* any one of them */
-    size_t n_values;
+    const char *queue_not;               /* NULL: none is left out */
+    struct words in;                     /* projects, any of; none: any */
+    const char *name_has;                /* a part of the name, whatever the case of its letters */
+    const char *reason_has, *spec_has;   /* the same of the reason, and of the canonical text */
+    struct words ids;                    /* 13 characters each, any of */
+    uint64_t since_ms, until_ms;         /* submitted not before, and before; 0: any */
+    struct pairs labels; /* each a label of the job or a tag put on it later ("job.tag") */
+    struct job_any {     /* any one of them; all such groups */
+        const struct job_value *at;
+        size_t n;
+    } values[3];
     enum job_order order;
+    const char *order_path; /* "$.framework" */
     bool ascending;
     uint64_t offset, limit;
 };
-/* Complete rows, spec and site too. total: how many there are on all pages; may be NULL. */
-int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_row **,
-                    size_t *n, uint64_t *total, struct err *);
+struct job_found {
+    struct job_row *rows; /* of the page, complete: spec and site too */
+    size_t n;
+    uint64_t total; /* on all pages */
+};
+int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_found *,
+                    struct err *);
 
 #endif

@@ -34,6 +34,13 @@ struct store_tap {
  * (original texts, tasks, attempts, agents, idempotency keys, events) goes nowhere but to the tap.
  */
 struct store *store_open_memory(struct store_tap, struct err *err);
+/* What a server goes on from, as a database of its own at path (which must not exist): live jobs
+ * with all that they are, the newest STORE_COPY_ENDED of those that ended, objects. Not in it:
+ * events, secrets. No turn may be open. */
+#define STORE_COPY_ENDED 1000
+int store_copy(struct store *, const char *path, struct err *err);
+/* Such a copy, in memory and complete; the file is only read. Newer version: ERR_CANNOT. */
+struct store *store_open_copy(const char *path, struct err *err);
 bool store_keeps_details(const struct store *); /* false: in memory; no need to make such rows */
 
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the

@@ -1,4 +1,5 @@
-/* The newer scheme: `authorization: ACS3-HMAC-SHA256 Credential=KEY,SignedHeaders=a;b,Signature=HEX`.
+/* The newer scheme: `authorization: ACS3-HMAC-SHA256
+ * Credential=KEY,SignedHeaders=a;b,Signature=HEX`.
  *
  * Inputs: a request. Effects: none.
  *
@@ -79,8 +80,8 @@ enum sign_fault acs3_read(struct arena *a, const struct signed_request *r,
     claim->signed_headers = part(a, authorization + len, "SignedHeaders");
     claim->signature = part(a, authorization + len, "Signature");
     if (!claim->key_id || !*claim->key_id || !claim->signed_headers || !claim->signature) {
-        *why = "authorization is not \"" ALGORITHM
-               " Credential=KEY,SignedHeaders=a;b,Signature=HEX\"";
+        *why =
+            "authorization is not \"" ALGORITHM " Credential=KEY,SignedHeaders=a;b,Signature=HEX\"";
         return SIGN_INCOMPLETE;
     }
     if (sign_header(r, "x-acs-signature-method", 0) &&

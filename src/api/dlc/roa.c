@@ -130,8 +130,8 @@ enum sign_fault roa_verify(struct arena *a, const struct signed_request *r,
     const char *text = roa_string_to_sign(a, r);
     unsigned char mac[SHA1_SIZE];
     char wanted[BASE64_SIZE];
-    if (!text || gnutls_hmac_fast(GNUTLS_MAC_SHA1, secret, strlen(secret), text, strlen(text),
-                                  mac) < 0) {
+    if (!text ||
+        gnutls_hmac_fast(GNUTLS_MAC_SHA1, secret, strlen(secret), text, strlen(text), mac) < 0) {
         *why = "no signature can be made of this request";
         return SIGN_MISMATCH;
     }

@@ -62,8 +62,9 @@ static const char *value_of(struct world *w, struct arena *arena, const char *ki
     struct text_node *tree =
         ctl_object_tree(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
     const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
-    const struct text_node *node =
-        !tree ? NULL : strcmp(member, "value") == 0 ? text_get(spec, member) : text_get(tree, member);
+    const struct text_node *node = !tree                          ? NULL
+                                   : strcmp(member, "value") == 0 ? text_get(spec, member)
+                                                                  : text_get(tree, member);
     return node ? node->str : NULL;
 }
 
@@ -154,9 +155,9 @@ static void users_declare_data(void **state)
     assert_int_equal(declare(w, "bob", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/b\"}"),
                      ERR_DENIED);
     /* nobody gives away or takes over by naming an owner */
-    assert_int_equal(declare(w, "bob",
-                             "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/b\",\"owner\":\"bob\"}"),
-                     ERR_DENIED);
+    assert_int_equal(
+        declare(w, "bob", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/b\",\"owner\":\"bob\"}"),
+        ERR_DENIED);
     assert_int_equal(undeclare(w, "bob", "d"), ERR_DENIED);
     /* the server's user changes it, and it stays hers */
     assert_int_equal(declare(w, "root", "{\"kind\":\"dataset\",\"name\":\"d\",\"uri\":\"/c\"}"),

@@ -502,8 +502,6 @@ static void what_can_never_start_is_refused(void **state)
     assert_true(submit(w, "ada", "b", 1) != 0);
 }
 
-/* The last place of the first is given back before the job is over, and queues count it till then.
- */
 static void who_waits_for_its_own_user_starts_when_that_job_is_gone(void **state)
 {
     struct world *w = *state;
@@ -518,6 +516,23 @@ static void who_waits_for_its_own_user_starts_when_that_job_is_gone(void **state
     world_command(w, second, CTL_SUSPEND);
     world_run(w);
     assert_int_equal(world_state(w, third), JOB_RUNNING);
+}
+
+/* Its places are free before its agents are gone, and so is its share: who only borrows would start
+ * in between, and be ended for the next of the queue at once. */
+static void a_share_is_free_with_its_places(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(declare(w, Q "a\nguaranteed: {gpu: 4}\n---\n" Q "b\n").err.code, 0);
+    uint64_t first = submit(w, "ada", "a", 2), second = submit(w, "ada", "a", 2);
+    uint64_t borrows = submit(w, "eve", "b", 2), next = submit(w, "ada", "a", 2);
+    assert_int_equal(world_state(w, second), JOB_RUNNING);
+    assert_int_equal(world_state(w, next), JOB_QUEUED);
+    world_command(w, first, CTL_STOP);
+    world_run(w);
+    assert_int_equal(world_state(w, next), JOB_RUNNING);
+    assert_int_equal(world_state(w, borrows), JOB_QUEUED);
+    assert_int_equal(world_attempts(w, borrows), 0);
 }
 
 static void a_workspace_leads_to_its_queue(void **state)
@@ -887,6 +902,7 @@ int main(void)
         IN_WORLD(drained_nodes_are_warned_of),
         IN_WORLD(what_can_never_start_is_refused),
         IN_WORLD(who_waits_for_its_own_user_starts_when_that_job_is_gone),
+        IN_WORLD(a_share_is_free_with_its_places),
         IN_WORLD(a_workspace_leads_to_its_queue),
         IN_WORLD(usage_is_share_times_hours),
         IN_WORLD(a_restart_orders_the_same),

@@ -121,7 +121,11 @@ static void open_all(struct world *w)
                                  .wake = wake,
                                  .wake_arg = w };
     w->wake = 0;
+    if (w->hooks.before)
+        w->hooks.before(w, &config);
     w->ctl = ctl_create(&config, &err);
+    if (w->ctl && w->hooks.after)
+        w->hooks.after(w, &config);
     if (!w->ctl || ctl_recover(w->ctl, &err))
         BUG("ctl: %s", err.what);
 }
@@ -143,9 +147,21 @@ static const struct node_spec two_nodes[] = { { .name = "n1",
                                                 .gpus = 2,
                                                 .gpu_type = "A" } };
 
+const struct dialects *world_dialects(void)
+{
+    return &dialects;
+}
+
 void world_init(struct world *w)
 {
-    *w = (struct world){ .now = 1700000000000ull,
+    world_init_with(w, (struct world_hooks){ .before = NULL }, NULL);
+}
+
+void world_init_with(struct world *w, struct world_hooks hooks, void *hooked)
+{
+    *w = (struct world){ .hooks = hooks,
+                         .hooked = hooked,
+                         .now = 1700000000000ull,
                          .nodes = (struct node_spec *)(uintptr_t)two_nodes,
                          .n_nodes = 2 };
     snprintf(w->dir, sizeof w->dir, "/tmp/muster-ctl-XXXXXX");
@@ -160,6 +176,8 @@ void world_init(struct world *w)
 
 void world_fini(struct world *w)
 {
+    if (w->hooks.closing)
+        w->hooks.closing(w, false);
     ctl_destroy(w->ctl);
     store_close(w->store);
     fake_fini(&w->fake);
@@ -168,6 +186,8 @@ void world_fini(struct world *w)
 
 void world_crash(struct world *w)
 {
+    if (w->hooks.closing)
+        w->hooks.closing(w, true);
     store_rollback(w->store);
     ctl_destroy(w->ctl);
     store_close(w->store);

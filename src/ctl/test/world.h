@@ -6,7 +6,15 @@
 #include "ctl/ctl.h"
 #include "ctl/test/fake.h"
 
+struct world;
+struct world_hooks { /* around the core's life; any may be NULL */
+    void (*before)(struct world *, struct ctl_config *);      /* the store is open */
+    void (*after)(struct world *, const struct ctl_config *); /* made, not recovered */
+    void (*closing)(struct world *, bool crash);
+};
 struct world {
+    struct world_hooks hooks;
+    void *hooked;
     char dir[64], runs[96], db[96];
     struct fake fake;
     struct store *store;
@@ -27,6 +35,8 @@ struct world {
 };
 
 void world_init(struct world *);
+void world_init_with(struct world *, struct world_hooks, void *hooked);
+const struct dialects *world_dialects(void);
 void world_fini(struct world *);
 void world_crash(struct world *); /* kill -9 and a new server; agents live on */
 uint64_t world_submit(struct world *, const char *text); /* and a turn; 0 when refused */

@@ -200,19 +200,23 @@ static void a_bad_link_is_seen_from_both_ends(void **state)
     }
 }
 
+/* A busy machine can make a good node slow, but not each time. */
 static void a_slow_node_takes_longer(void **state)
 {
     struct group *group = *state;
-    uint64_t took[2];
-    static const char *const faults[] = { NULL, "slow" };
+    uint64_t slow = 0, good = UINT64_MAX / 2;
     make_nodes(group, 1);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 8 && slow <= 2 * good; i++) {
         group->heard[0].times = 0;
-        order(group, 0, false, faults[i]);
+        order(group, 0, false, i == 0 ? "slow" : NULL);
         await_all(group);
-        took[i] = group->heard[0].last.took_us;
+        uint64_t took = group->heard[0].last.took_us;
+        if (i == 0)
+            slow = took;
+        else if (took < good)
+            good = took;
     }
-    assert_true(took[1] > 2 * took[0]);
+    assert_true(slow > 2 * good);
 }
 
 static void a_partner_that_does_not_come_is_named(void **state)

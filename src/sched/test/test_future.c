@@ -651,6 +651,46 @@ static void end_at_random(struct game *g)
     s->to_ms = at < s->to_ms ? at : s->to_ms;
 }
 
+static struct future *made_anew(const struct game *g, struct future_release *releases)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < g->n_stays; i++)
+        if (!g->stays[i].promised)
+            releases[n++] = release_of(&g->stays[i]);
+    struct future *f = future_create(g->world.cluster, NOW, releases, n, g->world.arena);
+    for (uint32_t i = 0; i < g->n_stays; i++) {
+        const struct stay *s = &g->stays[i];
+        const struct promise p = { .job = s->job,
+                                   .spec = s->spec,
+                                   .at_ms = s->from_ms,
+                                   .ends_ms = s->to_ms,
+                                   .places = s->places.tasks,
+                                   .n_places = s->places.n_tasks };
+        if (s->promised)
+            assert_true(future_reserve(f, &p));
+    }
+    return f;
+}
+
+/* What is kept from one question about now to the next changes no answer. */
+static void hold_at_random(struct game *g)
+{
+    struct future_release releases[STAYS_MAX];
+    for (uint32_t i = 0; i < 3; i++) {
+        struct promise kept, right;
+        const struct future_ask question = { .job = 7000,
+                                             .spec = random_job(g),
+                                             .lasts_ms = random_length(g) };
+        struct future *anew = made_anew(g, releases);
+        bool holds = future_holds(anew, &question, NOW, &right);
+        if (future_holds(g->future, &question, NOW, &kept) != holds)
+            fail_msg("seed %llu: holds now %d", (unsigned long long)g->seed, !holds);
+        if (holds)
+            assert_string_equal(show(g->world.arena, &kept), show(g->world.arena, &right));
+        future_destroy(anew);
+    }
+}
+
 static int by_beginning(const void *a, const void *b)
 {
     const struct stay *x = a, *y = b;
@@ -690,6 +730,8 @@ static void play(uint64_t seed, uint32_t nodes, uint32_t jobs, uint32_t turns)
             end_at_random(&g);
         else if (below(&g.dice, 8) == 0)
             improve_at_random(&g);
+        else if (!g.large && below(&g.dice, 6) == 0)
+            hold_at_random(&g);
         else if (below(&g.dice, 2))
             ask_at_random(&g);
         else

@@ -1,6 +1,8 @@
 /* Time in the yard: what comes, ends and leaves, and the core's part in carrying out a plan. */
 #include "sched/test/yard.h"
 
+#include "sched/test/digest.h"
+
 #include "base/buf.h"
 #include "base/mem.h"
 
@@ -386,6 +388,7 @@ static void plan(struct yard *y)
         if (s.n_jobs || s.n_more)
             p = sched_plan(&s, y->now_ms, y->world.arena);
         y->last = p;
+        y->digest = digest_plan(y->digest, &p);
         if (round == PLANS_MAX)
             yard_fail(y, "no end of plans");
         yard_judge(y, &s, &p);

@@ -51,7 +51,7 @@ struct yard {
     size_t n_queues, n_users;
     struct yard_job jobs[YARD_JOBS];
     uint32_t n;
-    uint64_t now_ms, seed, steps, evictions;
+    uint64_t now_ms, seed, steps, evictions, digest /* of every plan */;
     bool lines;     /* jobs that ask for the same stand in one line */
     bool keeps;     /* ranks do not change but by arrivals: promises are held to their word */
     bool permuted;  /* every plan is made again with the jobs in another order */

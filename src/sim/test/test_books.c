@@ -139,9 +139,8 @@ static void test_use_over_time(void **state)
     struct hold *hold = books_take(books, "a", &ask, gpus, 2);
     t.arriving = false;
     score_time(&t, 35000); /* twenty of half the GPUs */
-    score_ran(&t, hold, 20000, true);
     assert_true(t.lost_gpu < 1);
-    score_ran(&t, hold, 20000, false);
+    score_lost(&t, hold, 20000, 0);
     books_give(books, hold);
     score_end(&t);
     assert_int_equal((uint64_t)t.use.gpu_used, 2000 * 20000);

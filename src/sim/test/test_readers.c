@@ -40,6 +40,7 @@ static int teardown(void **state)
 static void read_text(struct reader *r, const char *text)
 {
     report_init(&r->report, r->arena);
+    r->w.says = (struct declarations){ 0 };
     r->rc = workload_read(plain_dialects(), text, strlen(text), &r->w, &r->report);
 }
 
@@ -132,6 +133,7 @@ static void test_openb_nodes(void **state)
     struct node_spec *nodes;
     size_t n;
     report_init(&r->report, r->arena);
+    r->w.says = (struct declarations){ 0 };
     assert_true(nodes_openb_detect(good, sizeof good - 1));
     assert_false(nodes_openb_detect("nodes: []\n", 10));
     assert_int_equal(nodes_openb_read(good, sizeof good - 1, &nodes, &n, &r->report), 0);
@@ -141,6 +143,7 @@ static void test_openb_nodes(void **state)
     assert_int_equal(nodes[0].memory, 256ull << 30);
     assert_int_equal(nodes[1].gpus, 0);
     report_init(&r->report, r->arena);
+    r->w.says = (struct declarations){ 0 };
     r->rc = nodes_openb_read(bad, sizeof bad - 1, &nodes, &n, &r->report);
     expect_problem(r, 3, "row 2: gpu is \"x\"", "a whole number");
     expect_problem(r, 4, "row 3: sn is \"\"", "a name of its own");

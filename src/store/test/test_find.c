@@ -56,12 +56,17 @@ static int set_up(void **state)
                           .ended_ms = 9,
                           .spec = "{\"labels\":{\"team\":\"a\\\"b\"},\"framework\":\"pytorch\"}" });
     put(f, 2 * DAY_MS, "beta",
-        (struct job_row){ .owner = "bob", .queue = "q1", .ended_ms = 3, .state = JOB_FAILED,
+        (struct job_row){ .owner = "bob",
+                          .queue = "q1",
+                          .ended_ms = 3,
+                          .state = JOB_FAILED,
                           .reason = "out of memory",
                           .spec = "{\"labels\":{\"team\":\"x\"},\"extra\":{\"dlc\":"
                                   "{\"JobType\":\"TFJob\"}}}" });
     put(f, 3 * DAY_MS, "alphabet",
-        (struct job_row){ .owner = "bob", .project = "vision", .state = JOB_RUNNING,
+        (struct job_row){ .owner = "bob",
+                          .project = "vision",
+                          .state = JOB_RUNNING,
                           .spec = "{\"roles\":{\"w\":{\"run\":\"python Train.py\"}}}" });
     put(f, 4 * DAY_MS, "100%_it's", (struct job_row){ .owner = "eve" });
     *state = f;
@@ -81,15 +86,15 @@ static int tear_down(void **state)
 
 static const char *find(struct fix *f, struct job_query q)
 {
-    struct job_row *rows;
-    size_t n = 0;
+    struct job_found out;
     q.limit = q.limit ? q.limit : 100;
-    if (store_find_jobs(f->store, f->arena, &q, &rows, &n, &f->total, &f->err))
+    if (store_find_jobs(f->store, f->arena, &q, &out, &f->err))
         fail_msg("%s", f->err.what);
+    f->total = out.total;
     f->found[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < out.n; i++) {
         size_t used = strlen(f->found);
-        snprintf(f->found + used, sizeof f->found - used, "%s%s", i ? " " : "", rows[i].name);
+        snprintf(f->found + used, sizeof f->found - used, "%s%s", i ? " " : "", out.rows[i].name);
     }
     return f->found;
 }
@@ -129,9 +134,13 @@ static void what_the_job_says(void **state)
     assert_string_equal(FIND(.labels = { .at = &team, .n = 1 }), "Alpha");
     const struct job_value types[] = { { "$.extra.dlc.JobType", "TFJob", false },
                                        { "$.framework", "pytorch", false } };
-    assert_string_equal(FIND(.values = types, .n_values = 2), "beta Alpha");
+    assert_string_equal(FIND(.values = { { types, 2 } }), "beta Alpha");
     const struct job_value none[] = { { "$.framework", NULL, true } };
-    assert_string_equal(FIND(.values = none, .n_values = 1), "100%_it's alphabet beta");
+    assert_string_equal(FIND(.values = { { none, 1 } }), "100%_it's alphabet beta");
+    assert_string_equal(FIND(.values = { { types, 2 }, { none, 1 } }), "beta");
+    assert_string_equal(FIND(.queue_not = "q1", .limit = 1), "100%_it's");
+    assert_string_equal(FIND(.order = JOBS_BY_VALUE, .order_path = "$.framework", .limit = 1),
+                        "Alpha");
 }
 
 static void later_tags(void **state)
@@ -139,10 +148,9 @@ static void later_tags(void **state)
     struct fix *f = *state;
     char id[JOB_ID_TEXT];
     job_id_format(id, ID(1 * DAY_MS));
-    struct object_row tag = { .kind = "job.tag",
-                              .project = id,
-                              .name = "team",
-                              .spec = "{\"spec\":{\"value\":\"new\"}}" };
+    struct object_row tag = {
+        .kind = "job.tag", .project = id, .name = "team", .spec = "{\"spec\":{\"value\":\"new\"}}"
+    };
     assert_int_equal(store_put_object(f->store, &tag, &f->err), 0);
     struct pair was = { "team", "a\"b" }, is = { "team", "new" };
     assert_string_equal(FIND(.labels = { .at = &was, .n = 1 }), "");
@@ -180,12 +188,11 @@ static void too_much(void **state)
 {
     struct fix *f = *state;
     static const char *many[5000];
-    struct job_row *rows;
-    size_t n;
+    struct job_found out;
     for (size_t i = 0; i < ARRAY_LEN(many); i++)
         many[i] = "x";
     struct job_query q = { .in = { .at = many, .n = ARRAY_LEN(many) }, .limit = 1 };
-    assert_int_equal(store_find_jobs(f->store, f->arena, &q, &rows, &n, NULL, &f->err), -1);
+    assert_int_equal(store_find_jobs(f->store, f->arena, &q, &out, &f->err), -1);
     assert_int_equal(f->err.code, ERR_TOO_LARGE);
 }
 

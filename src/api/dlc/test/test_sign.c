@@ -279,8 +279,14 @@ static enum sign_fault claim_of(const char *const (*headers)[2], size_t n)
 #define CLAIM(...)                                                                                 \
     claim_of((const char *const[][2]){ __VA_ARGS__ },                                              \
              sizeof((const char *const[][2]){ __VA_ARGS__ }) / (2 * sizeof(char *)))
-#define DATE  { "date", "Sun, 22 Nov 2026 03:00:00 GMT" }
-#define NONCE { "x-acs-signature-nonce", "1" }
+#define DATE                                                                                       \
+    {                                                                                              \
+        "date", "Sun, 22 Nov 2026 03:00:00 GMT"                                                    \
+    }
+#define NONCE                                                                                      \
+    {                                                                                              \
+        "x-acs-signature-nonce", "1"                                                               \
+    }
 
 static void claims(void **state)
 {
@@ -295,15 +301,15 @@ static void claims(void **state)
     assert_int_equal(CLAIM({ "authorization", "acs k:s" }, NONCE, { "date", "yesterday" }),
                      SIGN_TIME_FORMAT);
     /* both schemes at once, however it is put */
-    assert_int_equal(CLAIM({ "authorization", "acs k:s" }, { "Authorization", "ACS3-HMAC-SHA256 x" },
-                           NONCE, DATE),
+    assert_int_equal(CLAIM({ "authorization", "acs k:s" },
+                           { "Authorization", "ACS3-HMAC-SHA256 x" }, NONCE, DATE),
                      SIGN_INCOMPLETE);
-    assert_int_equal(CLAIM({ "authorization", "acs k:s" }, { "x-acs-content-sha256", "0" }, NONCE,
-                           DATE),
-                     SIGN_INCOMPLETE);
-    assert_int_equal(CLAIM({ "authorization", "acs k:s" }, { "x-acs-bearer-token", "t" }, NONCE,
-                           DATE),
-                     SIGN_INCOMPLETE);
+    assert_int_equal(
+        CLAIM({ "authorization", "acs k:s" }, { "x-acs-content-sha256", "0" }, NONCE, DATE),
+        SIGN_INCOMPLETE);
+    assert_int_equal(
+        CLAIM({ "authorization", "acs k:s" }, { "x-acs-bearer-token", "t" }, NONCE, DATE),
+        SIGN_INCOMPLETE);
     assert_int_equal(CLAIM({ "x-acs-bearer-token", "t" }), SIGN_OK);
     assert_int_equal(CLAIM({ "authorization", "acs k:s" }, NONCE, DATE,
                            { "x-acs-signature-method", "HMAC-SHA256" }),
@@ -311,8 +317,10 @@ static void claims(void **state)
     assert_int_equal(CLAIM({ "authorization", "ACS3-HMAC-SM3 Credential=k" }), SIGN_METHOD);
     assert_int_equal(CLAIM({ "authorization", "ACS3-RSA-SHA256 Credential=k" }), SIGN_METHOD);
     assert_int_equal(CLAIM({ "authorization", "ACS3-HMAC-SHA256 Credential=k" }), SIGN_INCOMPLETE);
-#define NAMES "host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version"
-#define ACS3(names) { "authorization", "ACS3-HMAC-SHA256 Credential=k,SignedHeaders=" names ",Signature=0" }
+#define NAMES                                                                                      \
+    "host;x-acs-action;x-acs-content-sha256;x-acs-date;x-acs-signature-nonce;x-acs-version"
+#define ACS3(names)                                                                                \
+    { "authorization", "ACS3-HMAC-SHA256 Credential=k,SignedHeaders=" names ",Signature=0" }
 #define REST                                                                                       \
     { "host", "h" }, { "x-acs-action", "a" }, { "x-acs-content-sha256", "0" },                     \
         { "x-acs-version", "v" }, NONCE
@@ -332,7 +340,8 @@ static void claims(void **state)
 static void dates(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "", "Sun, 22 Nov 2026 03:00:00 UTC",
+    static const char *const bad[] = { "",
+                                       "Sun, 22 Nov 2026 03:00:00 UTC",
                                        "Sun, 31 Nov 2026 03:00:00 GMT",
                                        "Sun, 22 Nox 2026 03:00:00 GMT",
                                        "Sux, 22 Nov 2026 03:00:00 GMT",
@@ -384,9 +393,9 @@ static void quick(struct vector *v, const char *name)
         struct sign_claim claim;
         const char *why;
         assert_int_equal(sign_read(a, &v->request, &claim, &why), SIGN_OK);
-        assert_int_equal(sign_verify(a, &v->request, &claim, member(v->root, "access_key_secret"),
-                                     &why),
-                         SIGN_OK);
+        assert_int_equal(
+            sign_verify(a, &v->request, &claim, member(v->root, "access_key_secret"), &why),
+            SIGN_OK);
         arena_destroy(a);
     }
     print_message("%s: %.1f us a check\n", name, (double)(clock_mono_us() - began) / ROUNDS);
@@ -403,10 +412,10 @@ int main(void)
     if (sodium_init() < 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(real_clients), cmocka_unit_test(own_vectors),
+        cmocka_unit_test(real_clients),     cmocka_unit_test(own_vectors),
         cmocka_unit_test(every_bit_counts), cmocka_unit_test(odd_requests),
-        cmocka_unit_test(claims), cmocka_unit_test(dates),
-        cmocka_unit_test(replays), cmocka_unit_test(measured),
+        cmocka_unit_test(claims),           cmocka_unit_test(dates),
+        cmocka_unit_test(replays),          cmocka_unit_test(measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,13 @@
  * here and nowhere else. Apart from wire.c, which programs without a server use too. */
 #include "main/wire.h"
 
+#include "api/dlc/dlc.h"
 #include "api/openpai/openpai.h"
 #include "base/mem.h"
 
 const struct facade *const *wire_facades(size_t *n)
 {
-    static const struct facade *const all[] = { &openpai_facade };
+    static const struct facade *const all[] = { &dlc_facade, &openpai_facade };
     *n = ARRAY_LEN(all);
     return all;
 }

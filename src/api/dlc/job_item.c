@@ -1,0 +1,388 @@
+/* A job in the words of the API, whoever submitted it: what it was asked for (its CreateJob body,
+ * or the one that would make it), what became of it, and its tasks as pods.
+ *
+ * Inputs: the trees of ctl. Effects: none.
+ *
+ * Caveats: a job of another format is said as dlc_dialect.write says it; secrets of an image's
+ * registry are never answered. Spelling is the vendor's: GmtSuccessedTime. */
+#include "api/dlc/op.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "text/detect.h"
+#include "text/json.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <strings.h>
+
+const char *dlc_seconds(struct arena *a, const char *time)
+{
+    return time && strlen(time) >= 20 ? arena_printf(a, "%.19sZ", time) : NULL;
+}
+
+static uint64_t number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = map ? text_get(map, key) : NULL;
+    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
+}
+
+static const char *word(const struct text_node *map, const char *key)
+{
+    const char *text = map ? dlc_text(map, key) : NULL;
+    return text ? text : "";
+}
+
+static bool of_dlc(const struct text_node *tree)
+{
+    return strcmp(word(tree, "dialect"), "dlc") == 0;
+}
+
+/* ---- names ---- */
+
+const char *dlc_pod_id(struct arena *a, uint64_t job, const char *role, uint64_t index)
+{
+    char id[DLC_JOB_ID_TEXT];
+    char *pod = arena_printf(a, "%s-%s-%llu", dlc_job_id(id, job), role, (unsigned long long)index);
+    for (char *c = pod; *c; c++)
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    return pod;
+}
+
+/* The same for the same attempt, also after a restart of the server. */
+const char *dlc_pod_uid(struct arena *a, uint64_t job, const char *pod, uint64_t attempt)
+{
+    unsigned char h[crypto_hash_sha256_BYTES];
+    const char *text =
+        arena_printf(a, "%llu %s %llu", (unsigned long long)job, pod, (unsigned long long)attempt);
+    crypto_hash_sha256(h, (const unsigned char *)text, strlen(text));
+    return arena_printf(a, "%02x%02x%02x%02x-%02x%02x-4%01x%02x-a%01x%02x-%02x%02x%02x%02x%02x%02x",
+                        h[0], h[1], h[2], h[3], h[4], h[5], h[6] & 15, h[7], h[8] & 15, h[9], h[10],
+                        h[11], h[12], h[13], h[14], h[15]);
+}
+
+/* ---- states ---- */
+
+const char *dlc_job_status(const struct text_node *tree)
+{
+    if (of_dlc(tree) && *word(tree, "word"))
+        return word(tree, "word");
+    return dlc_convention.job_word(job_state_parse(word(tree, "state")),
+                                   number(tree, "tasks_running") > 0);
+}
+
+static const char *reason_code(const char *state)
+{
+    static const char *const codes[][2] = { { "succeeded", "JobSucceeded" },
+                                            { "failed", "JobFailed" },
+                                            { "stopped", "JobStoppedByUser" } };
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (strcmp(state, codes[i][0]) == 0)
+            return codes[i][1];
+    return "";
+}
+
+static void put_times(struct arena *a, struct text_node *out, const struct text_node *tree)
+{
+    static const char *const ends[][2] = { { "succeeded", "GmtSuccessedTime" },
+                                           { "failed", "GmtFailedTime" },
+                                           { "stopped", "GmtStoppedTime" } };
+    const char *ended = dlc_seconds(a, dlc_text(tree, "ended"));
+    dlc_put(a, out, "GmtCreateTime", dlc_seconds(a, dlc_text(tree, "submitted")));
+    dlc_put(a, out, "GmtSubmittedTime", dlc_seconds(a, dlc_text(tree, "submitted")));
+    dlc_put(a, out, "GmtRunningTime", dlc_seconds(a, dlc_text(tree, "started")));
+    for (size_t i = 0; ended && i < ARRAY_LEN(ends); i++)
+        if (strcmp(word(tree, "state"), ends[i][0]) == 0) {
+            dlc_put(a, out, ends[i][1], ended);
+            dlc_put(a, out, "GmtFinishTime", ended);
+        }
+}
+
+static uint64_t time_of(const struct text_node *map, const char *key, uint64_t otherwise)
+{
+    uint64_t ms = otherwise;
+    const char *text = map ? dlc_text(map, key) : NULL;
+    return text && dlc_scan_time(text, &ms) ? ms : otherwise;
+}
+
+static int64_t seconds_between(const struct text_node *map, const char *from, const char *to,
+                               uint64_t now_ms)
+{
+    uint64_t began = time_of(map, from, 0), ended = time_of(map, to, now_ms);
+    return began && ended > began ? (int64_t)((ended - began) / 1000) : 0;
+}
+
+/* ---- what was asked for ---- */
+
+static struct text_node *parsed_origin(struct arena *a, const struct text_node *tree)
+{
+    const char *text = dlc_text(tree, "origin");
+    struct report report;
+    size_t n = 0;
+    if (!text)
+        return NULL;
+    report_init(&report, a);
+    struct text_node *root = text_parse_documents(a, text, strlen(text), &n, &report);
+    root = root && root->kind == TEXT_MAP ? dlc_body(a, root, &report) : NULL;
+    return root && report_ok(&report) ? root : NULL;
+}
+
+static struct text_node *written(struct arena *a, const struct text_node *spec)
+{
+    struct report report;
+    report_init(&report, a);
+    struct job_spec *job = spec ? job_decode(a, spec, &report) : NULL;
+    return job ? dlc_dialect.write(a, job, &report) : NULL;
+}
+
+/* What a registry wants to know is answered to nobody. */
+static void hide_secrets(struct text_node *body)
+{
+    const struct text_node *specs = text_get(body, "JobSpecs");
+    for (struct text_node *spec = specs ? specs->first : NULL; spec; spec = spec->next) {
+        struct text_node *image = text_get(spec, "ImageConfig");
+        for (struct text_node *one = image ? image->first : NULL; one; one = one->next)
+            if ((strcmp(one->key, "Password") == 0 || strcmp(one->key, "Auth") == 0) &&
+                one->kind == TEXT_STR)
+                one->str = "";
+    }
+}
+
+struct text_node *dlc_job_body(struct dlc_call *d, const struct text_node *tree, uint64_t id)
+{
+    (void)id;
+    struct text_node *body = of_dlc(tree) ? parsed_origin(d->arena, tree) : NULL;
+    if (!body)
+        body = written(d->arena, text_get(tree, "spec"));
+    if (body)
+        hide_secrets(body);
+    return body;
+}
+
+static void put_asked(struct arena *a, struct text_node *out, const struct text_node *body)
+{
+    static const char *const same[] = {
+        "JobSpecs",       "UserCommand",      "DataSources",   "CodeSource",
+        "ThirdpartyLibs", "ThirdpartyLibDir", "Envs",          "Settings",
+        "ElasticSpec",    "CredentialConfig", "SuccessPolicy", "JobMaxRunningTimeMinutes",
+        "Options",        "CustomEnvs",       "TemplateId",    "TemplateVersion",
+    };
+    static const char *const lists[] = { "JobSpecs", "DataSources", "ThirdpartyLibs" };
+    for (size_t i = 0; i < ARRAY_LEN(same); i++)
+        dlc_copy(a, out, body, same[i]);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (!text_get(out, lists[i]))
+            text_list(a, out, lists[i]);
+    if (!text_get(out, "Settings"))
+        text_map(a, out, "Settings");
+    const struct text_node *vpc = body ? text_get(body, "UserVpc") : NULL;
+    struct text_node *copy = vpc && vpc->kind == TEXT_MAP ? text_map(a, out, "UserVpc") : NULL;
+    for (const struct text_node *one = copy ? vpc->first : NULL; one; one = one->next)
+        text_copy(a, copy, strcmp(one->key, "ExtendedCIDRs") == 0 ? "ExtendedCidrs" : one->key,
+                  one);
+}
+
+/* Tags put on it later count before those it came with. */
+static void put_tags(struct dlc_call *d, struct text_node *out, uint64_t id)
+{
+    char text[JOB_ID_TEXT];
+    const struct text_node *later =
+        ctl_objects_tree(d->ctl, d->arena, "job.tag", job_id_format(text, id));
+    struct text_node *settings = text_get(out, "Settings");
+    const struct text_node *was = settings ? text_get(settings, "Tags") : NULL;
+    if (!later->count || !settings)
+        return;
+    struct text_node *tags = text_map(d->arena, NULL, NULL);
+    for (const struct text_node *one = was ? was->first : NULL; one; one = one->next)
+        text_copy(d->arena, tags, one->key, one);
+    for (const struct text_node *one = later->first; one; one = one->next) {
+        const char *key = word(one, "name"), *value = word(dlc_spec(one), "value");
+        struct text_node *there = text_get(tags, key);
+        if (there) {
+            there->kind = TEXT_STR;
+            there->str = value;
+        } else {
+            text_str(d->arena, tags, key, value);
+        }
+    }
+    struct text_node *fresh = text_map(d->arena, NULL, NULL);
+    for (const struct text_node *one = settings->first; one; one = one->next)
+        if (strcmp(one->key, "Tags") != 0)
+            text_copy(d->arena, fresh, one->key, one);
+    text_copy(d->arena, fresh, "Tags", tags);
+    settings->first = fresh->first;
+    settings->last = fresh->last;
+    settings->count = fresh->count;
+}
+
+static void put_requests(struct arena *a, struct text_node *out, const struct text_node *tree)
+{
+    uint64_t cpu = 0, memory = 0, nodes = 0;
+    char text[FMT_MAX];
+    const struct text_node *spec = text_get(tree, "spec");
+    struct report report;
+    report_init(&report, a);
+    const struct job_spec *job = spec ? job_decode(a, spec, &report) : NULL;
+    for (size_t i = 0; job && i < job->n_roles; i++) {
+        const struct role *role = &job->roles[i];
+        cpu += role->replicas * role->resources.cpu_milli;
+        memory += role->replicas * role->resources.memory;
+        nodes += role->replicas;
+    }
+    text_int(a, out, "RequestCPU", (int64_t)((cpu + 999) / 1000));
+    text_str(a, out, "RequestMemory", fmt_size(text, memory));
+    text_str(a, out, "RequestGPU", fmt_milli(text, number(tree, "gpu_milli")));
+    text_str(a, out, "NodeCount", arena_printf(a, "%llu", (unsigned long long)nodes));
+    const struct text_node *retry = spec ? text_get(spec, "retry") : NULL;
+    text_str(a, out, "RestartTimes",
+             arena_printf(a, "%llu/%llu", (unsigned long long)number(tree, "restarts"),
+                          (unsigned long long)number(retry, "unknown")));
+    text_int(a, out, "RetryCount", (int64_t)number(tree, "restarts"));
+}
+
+/* ---- history ---- */
+
+/* The states it went through, each with its beginning and end. */
+static void put_history(struct arena *a, struct text_node *out, const struct text_node *tree)
+{
+    struct text_node *list = text_list(a, out, "StatusHistory"), *last = NULL;
+    const struct text_node *events = text_get(tree, "timeline");
+    for (const struct text_node *one = events ? events->first : NULL; one; one = one->next) {
+        enum job_state state = job_state_parse(word(one, "state"));
+        const char *at = dlc_seconds(a, dlc_text(one, "at"));
+        if (state == JOB_NONE || text_get(one, "task"))
+            continue;
+        const char *status = dlc_convention.job_word(state, false);
+        if (last && strcmp(word(last, "Status"), status) == 0)
+            continue;
+        if (last)
+            dlc_put(a, last, "EndTime", at);
+        last = text_map(a, list, NULL);
+        text_str(a, last, "Status", status);
+        dlc_put(a, last, "StartTime", at);
+        text_str(a, last, "ReasonCode", reason_code(job_state_word(state)));
+        text_str(a, last, "ReasonMessage", word(one, "text"));
+    }
+}
+
+static const char *pod_status(const char *state)
+{
+    static const char *const words[][2] = { { "starting", "Pending" },
+                                            { "running", "Running" },
+                                            { "succeeded", "Succeeded" },
+                                            { "lost", "Unknown" } };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(state, words[i][0]) == 0)
+            return words[i][1];
+    return "Failed";
+}
+
+static struct text_node *put_pod(struct dlc_call *d, struct text_node *list, uint64_t job,
+                                 const struct text_node *task, const struct text_node *attempt)
+{
+    struct arena *a = d->arena;
+    struct text_node *pod = text_map(a, list, NULL);
+    const char *id = dlc_pod_id(a, job, word(task, "role"), number(task, "index"));
+    text_str(a, pod, "Type", word(task, "role"));
+    text_str(a, pod, "PodId", id);
+    text_str(a, pod, "PodUid", dlc_pod_uid(a, job, id, number(attempt, "attempt")));
+    text_str(a, pod, "Status", pod_status(word(attempt, "state")));
+    text_str(a, pod, "SubStatus", "Normal");
+    text_str(a, pod, "ResourceType", "Normal");
+    dlc_put(a, pod, "Ip", dlc_text(attempt, "address"));
+    dlc_put(a, pod, "NodeName", dlc_text(attempt, "node"));
+    dlc_put(a, pod, "GmtCreateTime", dlc_seconds(a, dlc_text(attempt, "placed")));
+    dlc_put(a, pod, "GmtStartTime", dlc_seconds(a, dlc_text(attempt, "started")));
+    dlc_put(a, pod, "GmtFinishTime", dlc_seconds(a, dlc_text(attempt, "ended")));
+    text_int(a, pod, "Duration", seconds_between(attempt, "started", "ended", d->now_ms));
+    return pod;
+}
+
+/* The newest attempt is the pod, those before it are its history. */
+static void put_pods(struct dlc_call *d, struct text_node *out, const struct text_node *tree,
+                     uint64_t job)
+{
+    struct text_node *list = text_list(d->arena, out, "Pods");
+    const struct text_node *tasks = text_get(tree, "task_list");
+    for (const struct text_node *task = tasks ? tasks->first : NULL; task; task = task->next) {
+        const struct text_node *attempts = text_get(task, "attempts");
+        if (!attempts || !attempts->count)
+            continue;
+        struct text_node *pod = put_pod(d, list, job, task, attempts->last);
+        struct text_node *history = text_list(d->arena, pod, "HistoryPods");
+        for (const struct text_node *one = attempts->first; one->next; one = one->next)
+            put_pod(d, history, job, task, one);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void put_end(struct arena *a, struct text_node *out, const struct text_node *tree,
+                    const char *type)
+{
+    const char *state = word(tree, "state"), *reason = word(tree, "reason");
+    if (strcmp(state, "succeeded") == 0)
+        reason = arena_printf(a, "%s %s is successfully completed.", type, word(out, "JobId"));
+    text_str(a, out, "ReasonCode", reason_code(state));
+    text_str(a, out, "ReasonMessage", reason);
+}
+
+static void put_notes(struct dlc_call *d, struct text_node *out, const struct text_node *body,
+                      uint64_t id)
+{
+    char text[JOB_ID_TEXT];
+    const struct text_node *note = dlc_object(d, "job.note", job_id_format(text, id), "dlc");
+    const char *access = dlc_text(dlc_spec(note), "Accessibility");
+    const char *about = dlc_text(dlc_spec(note), "Description");
+    access = access ? access : body ? dlc_text(body, "Accessibility") : NULL;
+    text_str(d->arena, out, "Accessibility", access ? access : "PRIVATE");
+    dlc_put(d->arena, out, "Description",
+            about  ? about
+            : body ? dlc_text(body, "Description")
+                   : NULL);
+}
+
+struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id, bool details)
+{
+    struct arena *a = d->arena;
+    char text[DLC_JOB_ID_TEXT];
+    unsigned parts = CTL_ORIGIN | CTL_SPEC | (details ? CTL_TASKS | CTL_TIMELINE : 0);
+    const struct text_node *tree = ctl_job_tree(d->ctl, a, id, d->call->owner, parts, NULL);
+    if (!tree)
+        return NULL;
+    struct text_node *out = text_map(a, NULL, NULL);
+    const struct text_node *body = dlc_job_body(d, tree, id);
+    const char *type = body ? word(body, "JobType") : "PyTorchJob";
+    const char *queue = body ? word(body, "ResourceId") : "";
+    text_str(a, out, "JobId", dlc_job_id(text, id));
+    text_str(a, out, "DisplayName", word(tree, "name"));
+    text_str(a, out, "JobType", type);
+    text_str(a, out, "Status", dlc_job_status(tree));
+    text_str(a, out, "SubStatus", "");
+    put_end(a, out, tree, type);
+    put_asked(a, out, body);
+    put_tags(d, out, id);
+    put_notes(d, out, body, id);
+    put_times(a, out, tree);
+    text_int(a, out, "Duration", seconds_between(tree, "started", "ended", d->now_ms));
+    text_int(a, out, "Priority", (int64_t)number(tree, "priority"));
+    text_str(a, out, "UserId", word(tree, "owner"));
+    text_str(a, out, "Username", word(tree, "owner"));
+    text_str(a, out, "WorkspaceId", dlc_workspace(word(tree, "project")));
+    text_str(a, out, "WorkspaceName", dlc_workspace(word(tree, "project")));
+    text_str(a, out, "ResourceId", queue);
+    text_str(a, out, "ResourceName", queue);
+    text_str(a, out, "ResourceQuotaName", queue);
+    text_str(a, out, "ResourceLevel", "L0");
+    text_str(a, out, "ResourceType", "ECS");
+    text_str(a, out, "ClusterId", "muster");
+    text_bool(a, out, "EnabledDebugger", false);
+    text_bool(a, out, "UseOversoldResource", false);
+    put_requests(a, out, tree);
+    if (details) {
+        put_history(a, out, tree);
+        put_pods(d, out, tree, id);
+    }
+    return out;
+}

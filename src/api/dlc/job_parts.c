@@ -1,0 +1,407 @@
+/* What a job leaves: events, output, measures; and what it can be given: instance types, tokens.
+ *
+ * Measures of pods are not taken here, and no sanity checks are made: their lists are empty, which
+ * is what is known. */
+#include "api/dlc/op.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define EVENTS_PAGE 1000
+#define LINES       2000
+
+/* ---- pods ---- */
+
+/* "dlc0abc-worker-0" of param 1; its attempt by PodUid. */
+bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
+{
+    const char *uid = dlc_query(d, "PodUid");
+    struct err err;
+    *pod = (struct dlc_pod){ .id = d->param[1] };
+    if (!dlc_job(d, d->param[0], &pod->job))
+        return false;
+    const struct text_node *tree =
+        ctl_job_tree(d->ctl, d->arena, pod->job, d->call->owner, CTL_TASKS, &err);
+    const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
+    for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
+        uint64_t index = (uint64_t)text_get(t, "index")->integer;
+        const char *role = text_get(t, "role")->str;
+        if (strcasecmp(dlc_pod_id(d->arena, pod->job, role, index), pod->id) != 0)
+            continue;
+        pod->role = role;
+        pod->index = (uint32_t)index;
+        pod->task = t;
+        const struct text_node *attempts = text_get(t, "attempts");
+        for (const struct text_node *one = attempts ? attempts->first : NULL; one;
+             one = one->next) {
+            const struct text_node *n = text_get(one, "attempt");
+            if (uid && n &&
+                strcasecmp(dlc_pod_uid(d->arena, pod->job, pod->id, (uint64_t)n->integer), uid) ==
+                    0)
+                pod->attempt = (uint32_t)n->integer;
+        }
+        if (!uid || pod->attempt)
+            return true;
+    }
+    dlc_fail(d, 404, "NotFound", "job %.40s has no pod \"%.100s\"%s%.60s", d->param[0], d->param[1],
+             uid ? " with PodUid " : "", uid ? uid : "");
+    return false;
+}
+
+static struct text_node *pod_answer(struct dlc_call *d, const struct dlc_pod *pod)
+{
+    char id[DLC_JOB_ID_TEXT];
+    const struct text_node *attempt = text_get(pod->task, "attempt");
+    uint64_t n = pod->attempt ? pod->attempt : attempt ? (uint64_t)attempt->integer : 0;
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(id, pod->job));
+    text_str(d->arena, out, "PodId", pod->id);
+    text_str(d->arena, out, "PodUid", dlc_pod_uid(d->arena, pod->job, pod->id, n));
+    return out;
+}
+
+void dlc_pod_logs(struct dlc_call *d)
+{
+    struct dlc_pod pod;
+    struct words lines = { 0 };
+    struct err err;
+    uint64_t most = LINES, since = 0, until = 0;
+    if (!dlc_pod(d, &pod) || !dlc_query_u64(d, "MaxLines", 1, 100000, &most) ||
+        !dlc_query_time(d, "StartTime", &since) || !dlc_query_time(d, "EndTime", &until))
+        return;
+    struct facade_log log = { .job = pod.job,
+                              .role = pod.role,
+                              .index = pod.index,
+                              .attempt = pod.attempt,
+                              .lines = most,
+                              .since_us = since * 1000,
+                              .until_us = until * 1000 };
+    struct text_node *out = pod_answer(d, &pod);
+    struct text_node *list = text_list(d->arena, out, "Logs");
+    if (facade_log_lines(d->call, &log, &lines, &err) && err.code != ERR_NOT_FOUND) {
+        dlc_err(d, &err, NULL);
+        return;
+    }
+    for (size_t i = 0; i < lines.n; i++)
+        text_str(d->arena, list, NULL, lines.at[i]);
+    dlc_ok(d, out);
+}
+
+/* ---- events ---- */
+
+struct events_ask {
+    uint64_t job, since, until, most;
+    const char *task; /* "worker/0"; NULL: all */
+    uint32_t attempt; /* 0: all */
+};
+
+static bool wanted(const struct events_ask *ask, const struct text_node *event)
+{
+    const char *at = dlc_text(event, "at"), *task = dlc_text(event, "task");
+    const struct text_node *attempt = text_get(event, "attempt");
+    uint64_t ms = 0;
+    if (at && !dlc_scan_time(at, &ms))
+        return false;
+    if (ms < ask->since || (ask->until && ms >= ask->until))
+        return false;
+    if (ask->task && (!task || strcmp(task, ask->task) != 0))
+        return false;
+    return !ask->attempt || (attempt && attempt->integer == ask->attempt);
+}
+
+/* "2021-01-28 14:07:24 Created pod: dlc...-worker-0" */
+static const char *sentence(struct dlc_call *d, uint64_t job, const struct text_node *event)
+{
+    const char *at = dlc_text(event, "at"), *role = dlc_text(event, "role");
+    const char *task = dlc_text(event, "task"), *type = dlc_text(event, "type");
+    const char *text = dlc_text(event, "text"), *slash = task ? strrchr(task, '/') : NULL;
+    uint64_t index = 0;
+    const char *pod = "";
+    if (role && slash && scan_u64(slash + 1, 0, UINT32_MAX, &index))
+        pod = dlc_pod_id(d->arena, job, role, index);
+    if (type && strcmp(type, "task.placed") == 0)
+        return arena_printf(d->arena, "%.10s %.8s Created pod: %s", at, at + 11, pod);
+    return arena_printf(d->arena, "%.10s %.8s %s%s%s%s%s", at, at + 11, type ? type : "",
+                        *pod ? " pod: " : "", pod, text ? ": " : "", text ? text : "");
+}
+
+/* The newest of the window, oldest first. */
+static void answer_events(struct dlc_call *d, struct events_ask *ask, struct text_node *out)
+{
+    struct text_node *all = text_list(d->arena, NULL, NULL), *page;
+    uint64_t after = 0;
+    do {
+        page = ctl_events_tree(d->ctl, d->arena, ask->job, after, EVENTS_PAGE, NULL);
+        for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
+            after = (uint64_t)text_get(one, "seq")->integer;
+            if (wanted(ask, one) && dlc_text(one, "at"))
+                text_str(d->arena, all, NULL, sentence(d, ask->job, one));
+        }
+    } while (page && page->count == EVENTS_PAGE);
+    struct text_node *list = text_list(d->arena, out, "Events");
+    size_t skip = all->count > ask->most ? all->count - (size_t)ask->most : 0;
+    for (const struct text_node *one = all->first; one; one = one->next)
+        if (skip > 0)
+            skip--;
+        else
+            text_str(d->arena, list, NULL, one->str);
+    dlc_ok(d, out);
+}
+
+static bool read_events(struct dlc_call *d, struct events_ask *ask)
+{
+    ask->most = 2000;
+    return dlc_query_u64(d, "MaxEventsNum", 1, 10000, &ask->most) &&
+           dlc_query_time(d, "StartTime", &ask->since) && dlc_query_time(d, "EndTime", &ask->until);
+}
+
+void dlc_job_events(struct dlc_call *d)
+{
+    struct events_ask ask = { 0 };
+    char id[DLC_JOB_ID_TEXT];
+    if (!dlc_job(d, d->param[0], &ask.job) || !read_events(d, &ask))
+        return;
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(id, ask.job));
+    answer_events(d, &ask, out);
+}
+
+void dlc_pod_events(struct dlc_call *d)
+{
+    struct dlc_pod pod;
+    struct events_ask ask = { 0 };
+    if (!dlc_pod(d, &pod) || !read_events(d, &ask))
+        return;
+    ask.job = pod.job;
+    ask.task = arena_printf(d->arena, "%s/%u", pod.role, pod.index);
+    ask.attempt = pod.attempt;
+    answer_events(d, &ask, pod_answer(d, &pod));
+}
+
+/* ---- measures and checks ---- */
+
+void dlc_job_metrics(struct dlc_call *d)
+{
+    static const char *const kinds[] = { "GpuCoreUsage", "GpuMemoryUsage",   "CpuCoreUsage",
+                                         "MemoryUsage",  "NetworkInputRate", "NetworkOutputRate",
+                                         "DiskReadRate", "DiskWriteRate" };
+    const char *kind = dlc_query(d, "MetricType");
+    uint64_t id, when;
+    char text[DLC_JOB_ID_TEXT];
+    bool known = false;
+    if (!dlc_job(d, d->param[0], &id))
+        return;
+    for (size_t i = 0; kind && i < ARRAY_LEN(kinds); i++)
+        known = known || strcmp(kind, kinds[i]) == 0;
+    if (!kind) {
+        dlc_missing(d, "MetricType");
+        return;
+    }
+    if (!known) {
+        dlc_fail(d, 400, "InvalidParameter", "MetricType is \"%.40s\", and there is no such one",
+                 kind);
+        return;
+    }
+    if (!dlc_query_time(d, "StartTime", &when) || !dlc_query_time(d, "EndTime", &when))
+        return;
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(text, id));
+    struct text_node *list = text_list(d->arena, out, "PodMetrics");
+    const struct text_node *item = dlc_job_item(d, id, true);
+    const struct text_node *pods = item ? text_get(item, "Pods") : NULL;
+    for (const struct text_node *pod = pods ? pods->first : NULL; pod; pod = pod->next) {
+        struct text_node *one = text_map(d->arena, list, NULL);
+        text_str(d->arena, one, "PodId", text_get(pod, "PodId")->str);
+        text_list(d->arena, one, "Metrics");
+    }
+    dlc_ok(d, out);
+}
+
+void dlc_cms_metrics(struct dlc_call *d)
+{
+    const char *job = dlc_query(d, "JobId");
+    uint64_t id;
+    if (job && !dlc_job(d, job, &id))
+        return;
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "Code", "200");
+    text_bool(d->arena, out, "Success", true);
+    text_str(d->arena, out, "Period", dlc_query(d, "Period") ? dlc_query(d, "Period") : "60");
+    text_str(d->arena, out, "DataPoints", "[]");
+    dlc_ok(d, out);
+}
+
+void dlc_sanity_result(struct dlc_call *d)
+{
+    uint64_t id, number = 0;
+    if (!dlc_job(d, d->param[0], &id) ||
+        !dlc_query_u64(d, "SanityCheckNumber", 1, 1000000, &number))
+        return;
+    if (!number) {
+        dlc_missing(d, "SanityCheckNumber");
+        return;
+    }
+    struct text_node *out = dlc_map(d);
+    text_list(d->arena, out, "SanityCheckResult");
+    text_str(d->arena, out, "RequestID", d->request_id);
+    dlc_ok(d, out);
+}
+
+void dlc_sanity_results(struct dlc_call *d)
+{
+    uint64_t id;
+    bool ascending;
+    if (!dlc_job(d, d->param[0], &id) || !dlc_order(d, false, &ascending))
+        return;
+    struct text_node *out = dlc_map(d);
+    text_list(d->arena, out, "SanityCheckResults");
+    text_int(d->arena, out, "TotalCount", 0);
+    text_str(d->arena, out, "RequestID", d->request_id);
+    dlc_ok(d, out);
+}
+
+/* ---- instance types ---- */
+
+struct ecs {
+    const struct text_node *entry;
+    uint64_t cpu, memory, gpu;
+};
+enum ecs_order { ECS_NAME, ECS_CPU, ECS_GPU, ECS_MEMORY };
+
+static uint64_t ecs_key(const struct ecs *e, enum ecs_order order)
+{
+    return order == ECS_CPU      ? e->cpu
+           : order == ECS_GPU    ? e->gpu
+           : order == ECS_MEMORY ? e->memory
+                                 : 0;
+}
+
+/* Stable: the catalogue's order, by name, stays among equals. */
+static void sort_ecs(struct ecs *at, size_t n, enum ecs_order order, bool ascending)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0; k--) {
+            uint64_t a = ecs_key(&at[k - 1], order), b = ecs_key(&at[k], order);
+            if (ascending ? a <= b : a >= b)
+                break;
+            struct ecs swap = at[k];
+            at[k] = at[k - 1];
+            at[k - 1] = swap;
+        }
+}
+
+static void put_ecs(struct arena *a, struct text_node *list, const struct ecs *e)
+{
+    struct text_node *one = text_map(a, list, NULL);
+    text_str(a, one, "InstanceType", dlc_text(e->entry, "name"));
+    text_str(a, one, "AcceleratorType", e->gpu ? "GPU" : "CPU");
+    text_int(a, one, "Cpu", (int64_t)((e->cpu + 999) / 1000));
+    text_int(a, one, "Memory", (int64_t)(e->memory >> 30));
+    text_int(a, one, "Gpu", (int64_t)(e->gpu / 1000));
+    const char *model = dlc_text(e->entry, "gpu_type");
+    text_str(a, one, "GpuType", model ? model : "");
+    text_bool(a, one, "IsAvailable", true);
+    text_str(a, one, "ResourceType", "ECS");
+    text_str(a, text_list(a, one, "PaymentTypes"), NULL, "PostPaid");
+}
+
+static struct ecs *read_ecs(struct dlc_call *d, size_t *n)
+{
+    const char *kind = dlc_query(d, "AcceleratorType"), *names = dlc_query(d, "InstanceTypes");
+    const struct text_node *tree = ctl_catalogue_tree(d->ctl, d->arena, ENTRY_INSTANCE_TYPE);
+    const struct text_node *list = text_get(tree, entry_plural(ENTRY_INSTANCE_TYPE));
+    struct ecs *at = ARENA_ARRAY(d->arena, list->count + 1, struct ecs);
+    for (const struct text_node *one = list->first; one; one = one->next) {
+        struct ecs e = { .entry = one };
+        const char *cpu = dlc_text(one, "cpu"), *memory = dlc_text(one, "memory");
+        const char *gpu = dlc_text(one, "gpu");
+        if (cpu)
+            scan_milli(cpu, &e.cpu);
+        if (memory)
+            scan_size(memory, &e.memory);
+        if (gpu)
+            scan_milli(gpu, &e.gpu);
+        if ((kind && strcasecmp(kind, e.gpu ? "GPU" : "CPU") != 0) ||
+            (names && !dlc_in_list(names, dlc_text(one, "name"))))
+            continue;
+        at[(*n)++] = e;
+    }
+    return at;
+}
+
+void dlc_ecs_specs(struct dlc_call *d)
+{
+    static const char *const orders[] = { "GmtCreateTime", "CPU", "GPU", "Memory" };
+    const char *by = dlc_query(d, "SortBy");
+    enum ecs_order order = ECS_NAME;
+    struct facade_page page;
+    bool ascending, known = !by;
+    size_t n = 0, first;
+    for (size_t i = 0; by && i < ARRAY_LEN(orders); i++)
+        if (strcasecmp(by, orders[i]) == 0) {
+            order = (enum ecs_order)i;
+            known = true;
+        }
+    if (!known) {
+        dlc_fail(d, 400, "InvalidParameter",
+                 "SortBy is \"%.40s\"; CPU, GPU, Memory and GmtCreateTime are known", by);
+        return;
+    }
+    if (!dlc_page(d, 10, &page) || !dlc_order(d, false, &ascending))
+        return;
+    struct ecs *at = read_ecs(d, &n);
+    sort_ecs(at, n, order, ascending);
+    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "EcsSpecs");
+    size_t shown = facade_page_of(&page, n, &first);
+    for (size_t i = 0; i < shown; i++)
+        put_ecs(d->arena, list, &at[first + i]);
+    text_int(d->arena, out, "TotalCount", (int64_t)n);
+    dlc_ok(d, out);
+}
+
+/* ---- tokens ---- */
+
+static void token_made(void *arg, const struct ctl_answer *answer)
+{
+    struct dlc_call *d = arg;
+    if (!dlc_done(d, answer))
+        return;
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "Token", dlc_text(answer->tree, "token"));
+    dlc_ok(d, out);
+}
+
+/* Reads one job, for who has no key: handed on as Token= of the reading calls. */
+void dlc_get_token(struct dlc_call *d)
+{
+    const char *type = dlc_query(d, "TargetType"), *target = dlc_query(d, "TargetId");
+    uint64_t id = 0, seconds = 604800;
+    char text[JOB_ID_TEXT];
+    if (!dlc_query_u64(d, "ExpireTime", 0, 604800ull * 52, &seconds))
+        return;
+    if (!target) {
+        dlc_missing(d, "TargetId");
+        return;
+    }
+    if (type && strcmp(type, "tensorboard") == 0) {
+        const char *job = dlc_text(dlc_spec(dlc_object(d, "dlc.tensorboard", "", target)), "Runs");
+        target = job ? job : target;
+    } else if (type && strcmp(type, "job") != 0) {
+        dlc_fail(d, 400, "InvalidParameter", "TargetType is \"%.40s\", not job or tensorboard",
+                 type);
+        return;
+    }
+    if (!dlc_job(d, target, &id))
+        return;
+    call_keep(d->call);
+    ctl_token_create(d->ctl,
+                     &(struct ctl_token){ .by = d->call->owner,
+                                          .owner = d->call->owner,
+                                          .label = "dlc: one job",
+                                          .life_ms = (seconds ? seconds : 1) * 1000,
+                                          .job = job_id_format(text, id) },
+                     token_made, d);
+}

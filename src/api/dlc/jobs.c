@@ -1,0 +1,370 @@
+/* CreateJob, ListJobs, GetJob, UpdateJob, StopJob, DeleteJob.
+ *
+ * A job goes in as the dialect reads it and comes out as job_item.c says it. What the search cannot
+ * answer is refused by name: a filter that is silently left out would list other people's idea of
+ * the question. */
+#include "api/dlc/op.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "ctl/search.h"
+#include "text/json.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define WEEK_MS   (7ull * 24 * 3600 * 1000)
+#define TEXT_SIZE ((size_t)4 << 20)
+
+/* ---- which job ---- */
+
+static bool by_token(struct dlc_call *d, uint64_t id)
+{
+    const char *token = dlc_query(d, "Token");
+    struct identity who;
+    struct err err;
+    uint64_t meant;
+    if (!token)
+        token = dlc_query(d, "token");
+    if (!token || ctl_identity_bearer(d->ctl, d->arena, token, &who, &err) || !who.job ||
+        !job_id_parse(who.job, &meant) || meant != id || !ctl_may_read(d->ctl, &who, id))
+        return false;
+    facade_admit(d->call, &who);
+    return true;
+}
+
+bool dlc_job(struct dlc_call *d, const char *text, uint64_t *id)
+{
+    const struct identity *who = &d->call->who;
+    uint64_t meant;
+    if (job_id_parse(text, id) && (!who->job || (job_id_parse(who->job, &meant) && meant == *id)) &&
+        (ctl_may_read(d->ctl, who, *id) || (!(d->op->flags & DLC_WRITES) && by_token(d, *id))))
+        return true;
+    dlc_fail(d, 404, "NotFound", "no job \"%.100s\"", text);
+    return false;
+}
+
+void dlc_get_job(struct dlc_call *d)
+{
+    uint64_t id;
+    if (!dlc_job(d, d->param[0], &id))
+        return;
+    struct text_node *job = dlc_job_item(d, id, dlc_query_flag(d, "NeedDetail", true));
+    if (job)
+        dlc_ok(d, job);
+    else
+        dlc_fail(d, 404, "NotFound", "no job \"%.100s\"", d->param[0]);
+}
+
+/* ---- create ---- */
+
+static void created(void *arg, const struct ctl_answer *answer)
+{
+    struct dlc_call *d = arg;
+    char id[DLC_JOB_ID_TEXT];
+    if (!dlc_done(d, answer))
+        return;
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(id, answer->job));
+    const struct text_node *warnings = text_get(answer->tree, "warnings");
+    if (warnings && warnings->count) {
+        struct text_node *list = text_list(d->arena, out, "Warnings");
+        for (const struct text_node *one = warnings->first; one; one = one->next)
+            dlc_put(d->arena, list, NULL, dlc_text(one, "what"));
+    }
+    dlc_ok(d, out);
+}
+
+void dlc_create_job(struct dlc_call *d)
+{
+    const struct text_node *body;
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_SIZE);
+    if (!dlc_template_apply(d, &body))
+        return;
+    json_print(body, 0, &text);
+    call_keep(d->call);
+    ctl_submit(d->ctl,
+               &(struct ctl_submit){ .owner = d->call->owner,
+                                     .text = buf_str(&text),
+                                     .len = text.len,
+                                     .from = "dlc",
+                                     .key = http_header(d->call->request, "Idempotency-Key") },
+               created, d);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct dlc_call *d;
+    struct job_query q;
+    struct job_value types[3], oversold[2], access[2];
+};
+
+static struct words words_of(struct arena *a, const char *list)
+{
+    struct words out = { .at = ARENA_ARRAY(a, strlen(list) / 2 + 2, const char *) };
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (*at != ',')
+            out.at[out.n++] = arena_strndup(a, at, strcspn(at, ","));
+    return out;
+}
+
+static bool read_status(struct listing *l)
+{
+    const char *status = dlc_query(l->d, "Status");
+    size_t n;
+    const struct dlc_status *all = dlc_statuses(&n);
+    bool known = !status;
+    for (size_t i = 0; status && i < n; i++) {
+        if (strcasecmp(all[i].word, status) != 0)
+            continue;
+        known = true;
+        /* Nothing here has it: an empty list, by a state that no row has. */
+        l->q.states |= 1u << all[i].state;
+    }
+    if (!known)
+        dlc_fail(l->d, 400, "InvalidParameter", "Status is \"%.40s\", and there is no such one",
+                 status);
+    return known;
+}
+
+static bool read_tags(struct listing *l)
+{
+    static const char *const labels[] = { "BusinessUserId", "Caller", "PipelineId" };
+    struct dlc_call *d = l->d;
+    const char *text = dlc_query(d, "Tags");
+    struct report report;
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++)
+        if (dlc_query(d, labels[i]))
+            pairs_set(&l->q.labels, d->arena, labels[i], dlc_query(d, labels[i]));
+    if (!text)
+        return true;
+    report_init(&report, d->arena);
+    const struct text_node *root = json_parse(d->arena, text, strlen(text), 0, &report);
+    bool good = root && root->kind == TEXT_MAP;
+    for (const struct text_node *one = good ? root->first : NULL; one; one = one->next) {
+        good = good && one->str;
+        pairs_set(&l->q.labels, d->arena, one->key, one->str ? one->str : "");
+    }
+    if (!good)
+        dlc_fail(d, 400, "InvalidParameter", "Tags is not a JSON object of texts: {\"a\":\"b\"}");
+    return good;
+}
+
+/* Jobs of other formats are of the type that they would be said to be. */
+static void read_type(struct listing *l)
+{
+    static const struct {
+        const char *type, *framework;
+    } kinds[] = { { "TFJob", "tensorflow" }, { "PyTorchJob", "pytorch" },
+                  { "MPIJob", "mpi" },       { "XGBoostJob", "xgboost" },
+                  { "RayJob", "ray" },       { "OneFlowJob", "oneflow" },
+                  { "SlurmJob", "slurm" },   { "ElasticBatchJob", "elasticbatch" } };
+    const char *type = dlc_query(l->d, "JobType");
+    if (!type)
+        return;
+    size_t n = 0;
+    l->types[n++] = (struct job_value){ "$.extra.dlc.JobType", type, false };
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kinds[i].type, type) == 0)
+            l->types[n++] = (struct job_value){ "$.framework", kinds[i].framework, false };
+    if (strcmp(type, "PyTorchJob") == 0)
+        l->types[n++] = (struct job_value){ "$.framework", NULL, true };
+    l->q.values[0] = (struct job_any){ l->types, n };
+}
+
+static void read_classes(struct listing *l)
+{
+    const char *oversold = dlc_query(l->d, "OversoldInfo");
+    const char *access = dlc_query(l->d, "Accessibility");
+    const char *payment = dlc_query(l->d, "PaymentType");
+    if (oversold) {
+        bool force = strncmp(oversold, "Force", 5) == 0,
+             accept = strncmp(oversold, "Accept", 6) == 0;
+        l->oversold[0] = (struct job_value){ "$.capacity",
+                                             force    ? "idle"
+                                             : accept ? "any"
+                                                      : "",
+                                             !force && !accept };
+        l->q.values[1] = (struct job_any){ l->oversold, 1 };
+    }
+    if (access) {
+        l->access[0] = (struct job_value){ "$.extra.dlc.Accessibility", access, false };
+        l->access[1] = (struct job_value){ "$.extra.dlc.Accessibility", NULL, true };
+        l->q.values[2] = (struct job_any){ l->access, strcmp(access, "PRIVATE") == 0 ? 2 : 1 };
+    }
+    if (payment && strcmp(payment, "PostPaid") == 0)
+        l->q.queue = DLC_PUBLIC_QUEUE;
+    else if (payment && strcmp(payment, "PrePaid") == 0)
+        l->q.queue_not = DLC_PUBLIC_QUEUE;
+    else if (payment)
+        l->q.spec_has = "\"spot_bid\"";
+}
+
+static void read_place(struct listing *l)
+{
+    struct dlc_call *d = l->d;
+    const char *space = dlc_query(d, "WorkspaceId");
+    const char *quota = dlc_query(d, "ResourceId");
+    const char *user = dlc_query(d, "UserIdForFilter");
+    if (space && !dlc_query_flag(d, "FromAllWorkspaces", false)) {
+        l->q.in = (struct words){ .at = ARENA_ARRAY(d->arena, 2, const char *) };
+        l->q.in.at[l->q.in.n++] = space;
+        if (strcmp(space, "default") == 0)
+            l->q.in.at[l->q.in.n++] = "";
+    }
+    l->q.queue = quota ? quota : dlc_query(d, "ResourceQuotaName");
+    l->q.owner = user ? user : dlc_query(d, "Username");
+    if (dlc_query_flag(d, "ShowOwn", false))
+        l->q.owner = d->call->owner;
+}
+
+static void read_texts(struct listing *l)
+{
+    static const char *const specs[] = { "UserCommandSearch", "ImageSearch", "Description" };
+    struct dlc_call *d = l->d;
+    const char *one = dlc_query(d, "JobId"), *many = dlc_query(d, "JobIds");
+    l->q.name_has = dlc_query(d, "DisplayName");
+    l->q.reason_has = dlc_query(d, "ReasonSearch");
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++)
+        l->q.spec_has = dlc_query(d, specs[i]) ? dlc_query(d, specs[i]) : l->q.spec_has;
+    if (one || many)
+        l->q.ids = words_of(d->arena, one ? one : many);
+}
+
+static bool read_order(struct listing *l)
+{
+    static const struct {
+        const char *word;
+        enum job_order order;
+    } orders[] = { { "GmtCreateTime", JOBS_BY_ID },  { "GmtSubmittedTime", JOBS_BY_ID },
+                   { "DisplayName", JOBS_BY_NAME },  { "Status", JOBS_BY_STATE },
+                   { "GmtFinishTime", JOBS_BY_END }, { "Priority", JOBS_BY_PRIORITY },
+                   { "JobType", JOBS_BY_VALUE } };
+    const char *by = dlc_query(l->d, "SortBy");
+    l->q.order_path = "$.extra.dlc.JobType";
+    for (size_t i = 0; by && i < ARRAY_LEN(orders); i++)
+        if (strcasecmp(by, orders[i].word) == 0) {
+            l->q.order = orders[i].order;
+            by = NULL;
+        }
+    if (by)
+        dlc_fail(l->d, 400, "InvalidParameter",
+                 "SortBy is \"%.40s\"; DisplayName, JobType, Status, GmtCreateTime and "
+                 "GmtFinishTime are known",
+                 by);
+    return !by && dlc_order(l->d, false, &l->q.ascending);
+}
+
+static bool no_unknown(struct dlc_call *d)
+{
+    static const char *const not [] = { "NumericRangeField", "TimeRangeField", "EnableAssignNode",
+                                        "ResourceIds", "TemplateId" };
+    for (size_t i = 0; i < ARRAY_LEN(not ); i++)
+        if (dlc_query(d, not [i])) {
+            dlc_fail(d, 400, "NotSupported", "jobs cannot be searched by %s here", not [i]);
+            return false;
+        }
+    return true;
+}
+
+void dlc_list_jobs(struct dlc_call *d)
+{
+    struct listing l = { .d = d };
+    struct facade_page page;
+    struct ctl_found found;
+    struct err err;
+    read_place(&l);
+    read_type(&l);
+    read_classes(&l);
+    read_texts(&l);
+    if (!no_unknown(d) || !dlc_page(d, 10, &page) || !read_status(&l) || !read_tags(&l) ||
+        !read_order(&l) || !dlc_query_time(d, "StartTime", &l.q.since_ms) ||
+        !dlc_query_time(d, "EndTime", &l.q.until_ms))
+        return;
+    if (!l.q.since_ms && !l.q.ids.n)
+        l.q.since_ms = (l.q.until_ms ? l.q.until_ms : d->now_ms) - WEEK_MS;
+    l.q.offset = page.offset;
+    l.q.limit = page.limit;
+    if (ctl_search(d->ctl, d->arena, &d->call->who, &l.q, &found, &err)) {
+        dlc_err(d, &err, NULL);
+        return;
+    }
+    struct text_node *out = dlc_map(d), *jobs = text_list(d->arena, out, "Jobs");
+    for (size_t i = 0; i < found.n; i++) {
+        const struct text_node *job = dlc_job_item(d, found.ids[i], false);
+        if (job)
+            text_copy(d->arena, jobs, NULL, job);
+    }
+    text_int(d->arena, out, "TotalCount", (int64_t)found.total);
+    dlc_ok(d, out);
+}
+
+/* ---- change ---- */
+
+static struct text_node *job_answer(struct dlc_call *d, uint64_t id)
+{
+    char text[DLC_JOB_ID_TEXT];
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(text, id));
+    return out;
+}
+
+static void command(struct dlc_call *d, enum ctl_verb verb)
+{
+    uint64_t id;
+    if (!dlc_job(d, d->param[0], &id))
+        return;
+    d->more = job_answer(d, id);
+    call_keep(d->call);
+    ctl_command(d->ctl, d->call->owner, id, verb, dlc_done_plain, d);
+}
+
+void dlc_stop_job(struct dlc_call *d)
+{
+    command(d, CTL_STOP);
+}
+
+void dlc_delete_job(struct dlc_call *d)
+{
+    command(d, CTL_DELETE);
+}
+
+/* What a job was submitted with stays; who may look at it and what is said of it may change. */
+void dlc_update_job(struct dlc_call *d)
+{
+    static const char *const fixed[] = { "JobSpecs", "UserCommand" };
+    uint64_t id;
+    char text[JOB_ID_TEXT];
+    if (!dlc_job(d, d->param[0], &id))
+        return;
+    const struct text_node *tree = ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
+    const struct text_node *priority = text_get(d->body, "Priority");
+    const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
+    const char *access = dlc_text(d->body, "Accessibility");
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+        if (text_get(d->body, fixed[i])) {
+            dlc_fail(d, 400, "NotSupported", "%s of a job that exists cannot be changed", fixed[i]);
+            return;
+        }
+    if (priority && priority->kind != TEXT_NULL &&
+        (priority->kind != TEXT_INT || !is || priority->integer != is->integer)) {
+        dlc_fail(
+            d, 400, "NotSupported",
+            "the priority of a job that exists cannot be changed: stop it and create it again");
+        return;
+    }
+    if (access && strcmp(access, "PUBLIC") != 0 && strcmp(access, "PRIVATE") != 0) {
+        dlc_fail(d, 400, "InvalidParameter", "Accessibility is \"%.40s\", not PUBLIC or PRIVATE",
+                 access);
+        return;
+    }
+    struct text_node *note = text_map(d->arena, NULL, NULL);
+    const struct text_node *was =
+        dlc_spec(dlc_object(d, "job.note", job_id_format(text, id), "dlc"));
+    const char *about = dlc_text(d->body, "Description");
+    dlc_put(d->arena, note, "Accessibility", access ? access : dlc_text(was, "Accessibility"));
+    dlc_put(d->arena, note, "Description", about ? about : dlc_text(was, "Description"));
+    struct ctl_object object = { "job.note", arena_strdup(d->arena, text), "dlc", note };
+    dlc_store(d, &object, false, job_answer(d, id));
+}

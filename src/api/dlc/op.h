@@ -1,0 +1,216 @@
+/* One operation of the two services and a request for it: what the files of this folder share. */
+#ifndef API_DLC_OP_H
+#define API_DLC_OP_H
+
+#include "api/facade.h"
+#include "ctl/objects.h"
+#include "dialect/dlc/dlc.h"
+
+enum dlc_service { DLC_JOBS, DLC_SPACES };
+enum dlc_op_flags {
+    DLC_WRITES = 1, /* not for readers */
+    DLC_BODY = 2,   /* a JSON object is needed; without it one is optional */
+    DLC_CANNOT = 4, /* answers NotSupported with the note */
+};
+#define DLC_PARAMS 3
+
+struct dlc_call;
+struct dlc_op {
+    enum dlc_service service;
+    const char *name, *method;
+    const char *path; /* below /api/v1: "jobs/{}/pods/{}/logs" */
+    void (*run)(struct dlc_call *);
+    unsigned flags;
+    const char *note; /* why it cannot be */
+};
+const struct dlc_op *dlc_ops(size_t *n);
+
+/* Lives in the arena of the call, which the answer frees. */
+struct dlc_call {
+    struct call *call;
+    struct arena *arena;
+    struct ctl *ctl;
+    const struct dlc_op *op;
+    const char *param[DLC_PARAMS]; /* decoded */
+    const char *request_id;
+    const struct text_node *body; /* a map, maybe an empty one */
+    uint64_t now_ms;
+    void *more; /* of a handler that waits for the core */
+    unsigned round;
+    /* While a handler runs, its answer is kept: what it answered with is still there after it. */
+    bool running;
+    const struct text_node *answer;
+    unsigned status;
+};
+
+/* ---- answering: each ends the call, once the handler has returned. The first one counts. ---- */
+struct text_node *dlc_map(struct dlc_call *); /* a fresh answer */
+void dlc_send(struct dlc_call *);             /* what was kept; for who ran the handler */
+void dlc_ok(struct dlc_call *, struct text_node *);
+void dlc_fail(struct dlc_call *, unsigned status, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void dlc_err(struct dlc_call *, const struct err *, const struct report *);
+void dlc_missing(struct dlc_call *, const char *name);
+/* A command's answer: true when it went well; else it was answered. Needs call_keep() before. */
+bool dlc_done(struct dlc_call *, const struct ctl_answer *);
+/* ctl_done of a command whose answer is RequestId alone, or the ready tree in ->more. */
+void dlc_done_plain(void *dlc_call, const struct ctl_answer *);
+
+/* ---- asking ---- */
+const char *dlc_query(const struct dlc_call *, const char *name); /* NULL: absent or empty */
+bool dlc_query_flag(const struct dlc_call *, const char *name, bool otherwise);
+/* These answer themselves when they return false. */
+bool dlc_query_u64(struct dlc_call *, const char *name, uint64_t least, uint64_t most,
+                   uint64_t *out);
+bool dlc_query_time(struct dlc_call *, const char *name, uint64_t *ms);
+/* "2020-11-08T16:00:00Z", with milliseconds too, or milliseconds since 1970. */
+bool dlc_scan_time(const char *text, uint64_t *ms);
+bool dlc_page(struct dlc_call *, uint64_t size, struct facade_page *);
+int64_t dlc_page_number(const struct facade_page *);                /* from 1 */
+bool dlc_order(struct dlc_call *, bool otherwise, bool *ascending); /* Order, any case */
+/* Of the body: text (numbers as written), NULL when absent, null or empty. */
+const char *dlc_text(const struct text_node *map, const char *key);
+const struct text_node *dlc_list(const struct text_node *map, const char *key);
+bool dlc_true(const struct text_node *map, const char *key);
+bool dlc_need(struct dlc_call *, const char *key, const char **out);
+/* a is part of b, whatever the case of letters. */
+bool dlc_within(const char *part, const char *text);
+bool dlc_in_list(const char *comma_list, const char *word);
+/* "d-" and so many random characters 0-9a-z. */
+const char *dlc_new_id(struct arena *, const char *prefix, size_t len);
+
+/* ---- building ---- */
+void dlc_put(struct arena *, struct text_node *map, const char *key,
+             const char *value); /* if any */
+void dlc_copy(struct arena *, struct text_node *map, const struct text_node *from, const char *key);
+const char *dlc_workspace(const char *project); /* "" is "default" */
+bool dlc_is_admin(const struct dlc_call *);
+struct text_node *dlc_labels(struct arena *, struct text_node *map, const struct text_node *pairs);
+
+/* ---- documents that the core keeps for us ---- */
+struct text_node *dlc_object(struct dlc_call *, const char *kind, const char *project,
+                             const char *name);
+const struct text_node *dlc_spec(const struct text_node *object); /* never NULL */
+uint64_t dlc_when(const struct text_node *object, const char *key);
+bool dlc_own(const struct dlc_call *, const struct text_node *object); /* or an admin */
+/* Puts it (spec NULL: removes) and answers `ready` when it is committed. */
+void dlc_store(struct dlc_call *, const struct ctl_object *, bool create, struct text_node *ready);
+
+/* ---- entries of the catalogue ---- */
+/* Its members as entry_encode() has them, NULL: there is none. */
+const struct text_node *dlc_entry(struct dlc_call *, enum entry_kind, const char *name);
+const struct text_node *dlc_entries(struct dlc_call *, enum entry_kind);
+/* Declares the entry, then puts the document (may be NULL), then answers `ready`. */
+struct dlc_change {
+    enum entry_kind kind;
+    const char *name;
+    const struct text_node *entry;    /* NULL: remove it */
+    const struct ctl_object *objects; /* in the arena */
+    size_t n_objects;
+    struct text_node *ready;
+};
+void dlc_change(struct dlc_call *, const struct dlc_change *);
+
+/* ---- jobs ---- */
+/* The job that JobId names and they may read (by a Token of it too), else answered NotFound. */
+bool dlc_job(struct dlc_call *, const char *text, uint64_t *id);
+/* A job in the words of the API: JobItem, with details those of GetJob. NULL: it is gone. */
+struct text_node *dlc_job_item(struct dlc_call *, uint64_t id, bool details);
+/* The CreateJob body it is or would be, secrets masked; NULL: cannot be said. */
+struct text_node *dlc_job_body(struct dlc_call *, const struct text_node *tree, uint64_t id);
+const char *dlc_job_status(const struct text_node *tree);
+const char *dlc_seconds(struct arena *, const char *time); /* "...05.678Z" -> "...05Z" */
+const char *dlc_pod_id(struct arena *, uint64_t job, const char *role, uint64_t index);
+const char *dlc_pod_uid(struct arena *, uint64_t job, const char *pod, uint64_t attempt);
+struct dlc_pod {
+    uint64_t job;
+    const char *id, *role;
+    uint32_t index, attempt; /* attempt 0: the last */
+    const struct text_node *task;
+};
+bool dlc_pod(struct dlc_call *, struct dlc_pod *); /* of param 0 and 1; else answered */
+
+/* ---- handlers ---- */
+void dlc_create_job(struct dlc_call *);
+void dlc_list_jobs(struct dlc_call *);
+void dlc_get_job(struct dlc_call *);
+void dlc_update_job(struct dlc_call *);
+void dlc_stop_job(struct dlc_call *);
+void dlc_delete_job(struct dlc_call *);
+void dlc_job_events(struct dlc_call *);
+void dlc_pod_events(struct dlc_call *);
+void dlc_job_metrics(struct dlc_call *);
+void dlc_cms_metrics(struct dlc_call *);
+void dlc_sanity_result(struct dlc_call *);
+void dlc_sanity_results(struct dlc_call *);
+void dlc_ecs_specs(struct dlc_call *);
+void dlc_get_token(struct dlc_call *);
+void dlc_board_create(struct dlc_call *);
+void dlc_board_list(struct dlc_call *);
+void dlc_board_get(struct dlc_call *);
+void dlc_board_update(struct dlc_call *);
+void dlc_board_delete(struct dlc_call *);
+void dlc_board_stop(struct dlc_call *);
+void dlc_board_shared(struct dlc_call *);
+void dlc_template_create(struct dlc_call *);
+void dlc_template_list(struct dlc_call *);
+void dlc_template_get(struct dlc_call *);
+void dlc_template_update(struct dlc_call *);
+void dlc_template_default(struct dlc_call *);
+void dlc_template_delete(struct dlc_call *);
+void dlc_tags_put(struct dlc_call *);
+void dlc_tags_remove(struct dlc_call *);
+void dlc_space_list(struct dlc_call *);
+void dlc_space_get(struct dlc_call *);
+void dlc_space_create(struct dlc_call *);
+void dlc_space_update(struct dlc_call *);
+void dlc_space_delete(struct dlc_call *);
+void dlc_space_default(struct dlc_call *);
+void dlc_space_set_default(struct dlc_call *);
+void dlc_member_list(struct dlc_call *);
+void dlc_member_get(struct dlc_call *);
+void dlc_member_create(struct dlc_call *);
+void dlc_member_delete(struct dlc_call *);
+void dlc_role_add(struct dlc_call *);
+void dlc_role_remove(struct dlc_call *);
+void dlc_user_list(struct dlc_call *);
+void dlc_permission_list(struct dlc_call *);
+void dlc_permission_get(struct dlc_call *);
+void dlc_quota_list(struct dlc_call *);
+void dlc_product_list(struct dlc_call *);
+void dlc_image_list(struct dlc_call *);
+void dlc_image_get(struct dlc_call *);
+void dlc_image_add(struct dlc_call *);
+void dlc_image_remove(struct dlc_call *);
+void dlc_image_publish(struct dlc_call *);
+void dlc_image_labels_all(struct dlc_call *);
+void dlc_image_label_add(struct dlc_call *);
+void dlc_image_label_remove(struct dlc_call *);
+void dlc_data_create(struct dlc_call *);
+void dlc_data_list(struct dlc_call *);
+void dlc_data_get(struct dlc_call *);
+void dlc_data_update(struct dlc_call *);
+void dlc_data_delete(struct dlc_call *);
+void dlc_data_publish(struct dlc_call *);
+void dlc_data_label_add(struct dlc_call *);
+void dlc_data_label_remove(struct dlc_call *);
+void dlc_version_create(struct dlc_call *);
+void dlc_version_list(struct dlc_call *);
+void dlc_version_get(struct dlc_call *);
+void dlc_version_update(struct dlc_call *);
+void dlc_version_delete(struct dlc_call *);
+void dlc_code_create(struct dlc_call *);
+void dlc_code_list(struct dlc_call *);
+void dlc_code_get(struct dlc_call *);
+void dlc_code_update(struct dlc_call *);
+void dlc_code_delete(struct dlc_call *);
+void dlc_code_publish(struct dlc_call *);
+void dlc_pod_logs(struct dlc_call *);
+void dlc_board_start(struct dlc_call *);
+void dlc_resource_list(struct dlc_call *);
+
+/* template.c: a body made of the template it names; false: answered. *out is the body itself when
+ * it names none. */
+bool dlc_template_apply(struct dlc_call *, const struct text_node **out);
+
+#endif

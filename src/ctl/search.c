@@ -1,0 +1,23 @@
+/* The way from a search to the records, with the rights of who asks. */
+#include "ctl/search.h"
+
+#include "ctl/core.h"
+
+int ctl_search(struct ctl *ctl, struct arena *arena, const struct identity *who,
+               const struct job_query *asked, struct ctl_found *found, struct err *err)
+{
+    struct job_query query = *asked;
+    struct job_filter filter = { 0 };
+    struct job_found rows;
+    ctl_filter_for(ctl, arena, who, &filter);
+    query.reader = filter.reader;
+    query.projects = filter.projects;
+    *found = (struct ctl_found){ 0 };
+    if (store_find_jobs(ctl->config.store, arena, &query, &rows, err))
+        return -1;
+    found->total = rows.total;
+    found->ids = ARENA_ARRAY(arena, rows.n + 1, uint64_t);
+    for (size_t i = 0; i < rows.n; i++)
+        found->ids[found->n++] = rows.rows[i].id;
+    return 0;
+}

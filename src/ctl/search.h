@@ -1,0 +1,17 @@
+/* Jobs that somebody may read, searched and paged as people ask for them. */
+#ifndef CTL_SEARCH_H
+#define CTL_SEARCH_H
+
+#include "ctl/identity.h"
+#include "store/find.h"
+
+struct ctl_found {
+    uint64_t *ids; /* of the page, in arena */
+    size_t n;
+    uint64_t total; /* on all pages */
+};
+/* The query's reader and projects are set here: what *who may read. 0 or -1. */
+int ctl_search(struct ctl *, struct arena *, const struct identity *who, const struct job_query *,
+               struct ctl_found *, struct err *);
+
+#endif

@@ -1,0 +1,158 @@
+/* Telling a tape: inputs with the one time that holds for them, what the world outside answered,
+ * what was decided. Without a tape nothing of it costs more than a look at a pointer. */
+#include "ctl/tape.h"
+
+#include "ctl/core.h"
+#include "ctl/meeting.h"
+#include "ctl/taped.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "sched/nodes.h"
+
+#include <string.h>
+
+static const char *const words[INPUT_N] = { "",
+#define INPUT_WORD(id, word) word,
+                                            CTL_INPUTS(INPUT_WORD)
+#undef INPUT_WORD
+};
+
+const char *ctl_input_word(enum ctl_input_kind kind)
+{
+    return kind < INPUT_N ? words[kind] : "";
+}
+
+struct taped taped_in(struct ctl *ctl, struct ctl_input input)
+{
+    const struct ctl_tape *tape = ctl->config.tape;
+    if (!tape)
+        return (struct taped){ .ctl = NULL };
+    if (ctl->depth == 0) {
+        ctl->latched_ms = core_now(ctl);
+        ctl->latched_us = core_mono_us(ctl);
+    }
+    input.at_ms = ctl->latched_ms;
+    input.mono_us = ctl->latched_us;
+    bool part = ctl->depth > 0 && (input.kind == INPUT_TURN || input.kind == INPUT_TICK);
+    ctl->depth++;
+    if (!part && tape->begin)
+        tape->begin(tape->arg, &input);
+    return (struct taped){ .ctl = ctl };
+}
+
+void taped_out(struct taped *taped)
+{
+    struct ctl *ctl = taped->ctl;
+    if (!ctl || --ctl->depth > 0)
+        return;
+    const struct ctl_tape *tape = ctl->config.tape;
+    if (tape->end)
+        tape->end(tape->arg, !taped->idle);
+}
+
+bool taped_replays(const struct ctl *ctl)
+{
+    return ctl->config.tape && ctl->config.tape->replays;
+}
+
+int taped_outside(struct ctl *ctl, enum ctl_outside what, int rc, struct err *err)
+{
+    const struct ctl_tape *tape = ctl->config.tape;
+    return tape && tape->outside ? tape->outside(tape->arg, what, rc, err) : rc;
+}
+
+int taped_right(struct ctl *ctl, int rc, struct err *err)
+{
+    return ctl->depth > 0 ? taped_outside(ctl, OUTSIDE_RIGHTS, rc, err) : rc;
+}
+
+/* ---- decisions ---- */
+
+static void tell(struct ctl *ctl, const struct live_job *job, struct ctl_decision decision)
+{
+    const struct ctl_tape *tape = ctl->config.tape;
+    decision.job = job->row.id;
+    decision.number = job->row.number;
+    decision.name = job->row.name;
+    decision.text = decision.text ? decision.text : "";
+    decision.nodes = decision.nodes ? decision.nodes : "";
+    tape->decided(tape->arg, &decision);
+}
+
+static bool heard(const struct ctl *ctl)
+{
+    return ctl->config.tape && ctl->config.tape->decided;
+}
+
+void taped_event(struct ctl *ctl, const struct live_job *job, const char *what, const char *text,
+                 const struct text_node *body)
+{
+    if (!heard(ctl))
+        return;
+    AUTO_BUF struct buf nodes = BUF_INIT(1u << 20);
+    const struct text_node *map = body ? text_get(body, "nodes") : NULL;
+    for (const struct text_node *n = map ? map->first : NULL; n; n = n->next)
+        buf_addf(&nodes, "%s%s", nodes.len ? " " : "", n->key);
+    tell(ctl, job, (struct ctl_decision){ .what = what, .text = text, .nodes = buf_str(&nodes) });
+}
+
+void taped_wait(struct ctl *ctl, const struct live_job *job, const char *text)
+{
+    if (heard(ctl))
+        tell(ctl, job, (struct ctl_decision){ .what = "waits", .text = text });
+}
+
+void taped_promise(struct ctl *ctl, const struct live_job *job, uint64_t at_ms)
+{
+    if (heard(ctl))
+        tell(ctl, job, (struct ctl_decision){ .what = "promised", .at_ms = at_ms });
+}
+
+/* ---- what the records do not say ---- */
+
+struct ctl_about ctl_about(const struct ctl *ctl)
+{
+    return (struct ctl_about){ .admin = ctl->admin,
+                               .created_ms = ctl->created_ms,
+                               .caps = ctl->config.engine->ops->caps(ctl->config.engine) };
+}
+
+void ctl_plan(struct ctl *ctl)
+{
+    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_PLAN });
+    ctl->plan_due = true;
+    ctl_turn(ctl);
+}
+
+bool ctl_at_rest(const struct ctl *ctl, size_t *meetings)
+{
+    *meetings = meetings_count(ctl);
+    return !ctl->in_turn && !ctl->plan_due && !ctl->full && !ctl->replan_at && ctl->facts.n == 0 &&
+           turn_idle(ctl);
+}
+
+uint64_t ctl_last_ms(const struct ctl *ctl)
+{
+    return ctl->latched_ms;
+}
+
+uint64_t ctl_last_us(const struct ctl *ctl)
+{
+    return ctl->latched_us;
+}
+
+void ctl_port_marks(const struct ctl *ctl, uint32_t *marks)
+{
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
+        const struct ports *ports = cluster_ports(ctl->cluster, i);
+        marks[i] = ports ? ports_next(ports) : 0;
+    }
+}
+
+void ctl_set_port_marks(struct ctl *ctl, const uint32_t *marks, size_t n)
+{
+    for (uint32_t i = 0; i < n && i < cluster_count(ctl->cluster); i++)
+        if (marks[i])
+            ports_look_from(cluster_own_ports(ctl->cluster, i), marks[i]);
+}

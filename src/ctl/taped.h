@@ -1,0 +1,31 @@
+/* The core's side of a tape (internal to ctl/): each input is told on entry and done when its scope
+ * ends; meanwhile the clock stands still, so that a replay reads the same times. */
+#ifndef CTL_TAPED_H
+#define CTL_TAPED_H
+
+#include "ctl/tape.h"
+
+struct taped {
+    struct ctl *ctl; /* NULL: there is no tape */
+    bool idle;       /* nothing came of it */
+};
+/* An input that comes inside another one's scope shares its time. */
+struct taped taped_in(struct ctl *, struct ctl_input);
+void taped_out(struct taped *);
+#define AUTO_TAPED __attribute__((cleanup(taped_out), unused))
+
+bool taped_replays(const struct ctl *);
+/* The answer of the world outside, which was rc; in a replay what was recorded. Both have to ask
+ * the same questions in the same order. */
+int taped_outside(struct ctl *, enum ctl_outside, int rc, struct err *err);
+/* The same of a right, inside an input; questions of users are not on the tape. */
+int taped_right(struct ctl *, int rc, struct err *err);
+
+struct live_job;
+struct text_node;
+void taped_event(struct ctl *, const struct live_job *, const char *what, const char *text,
+                 const struct text_node *body);
+void taped_wait(struct ctl *, const struct live_job *, const char *text);
+void taped_promise(struct ctl *, const struct live_job *, uint64_t at_ms);
+
+#endif

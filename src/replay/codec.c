@@ -1,0 +1,459 @@
+/* Each kind of thing has a put and a get with the same order of members. */
+#include "replay/codec.h"
+
+#include "base/mem.h"
+#include "wire/frame.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void put_words(struct buf *out, const struct words *words)
+{
+    wire_put_u32(out, (uint32_t)words->n);
+    for (size_t i = 0; i < words->n; i++)
+        wire_put_str(out, words->at[i]);
+}
+
+static struct words get_words(struct wire_reader *from, struct arena *a)
+{
+    struct words words = { .n = wire_get_count(from, 4) };
+    const char **at = ARENA_ARRAY(a, words.n, const char *);
+    for (size_t i = 0; i < words.n; i++) {
+        const char *text = wire_get_str(from, a);
+        at[i] = text ? text : "";
+    }
+    words.at = at;
+    return words;
+}
+
+static void put_pairs(struct buf *out, const struct pairs *pairs)
+{
+    wire_put_u32(out, (uint32_t)pairs->n);
+    for (size_t i = 0; i < pairs->n; i++) {
+        wire_put_str(out, pairs->at[i].name);
+        wire_put_str(out, pairs->at[i].value);
+    }
+}
+
+static struct pairs get_pairs(struct wire_reader *from, struct arena *a)
+{
+    uint32_t n = wire_get_count(from, 8);
+    struct pairs pairs = { .at = ARENA_ARRAY(a, n, struct pair), .n = n, .cap = n };
+    for (size_t i = 0; i < n; i++) {
+        const char *name = wire_get_str(from, a), *value = wire_get_str(from, a);
+        pairs.at[i] = (struct pair){ .name = name ? name : "", .value = value ? value : "" };
+    }
+    return pairs;
+}
+
+/* Texts that may hold any byte. */
+static void put_blob(struct buf *out, const void *text, size_t len)
+{
+    wire_put_u8(out, text != NULL);
+    wire_put_bytes(out, text, text ? len : 0);
+}
+
+static const char *get_blob(struct wire_reader *from, struct arena *a, size_t *len)
+{
+    bool there = wire_get_u8(from);
+    const char *at = wire_get_bytes(from, len);
+    return there && at ? arena_strndup(a, at, *len) : NULL;
+}
+
+static const char *text_or(const char *text, const char *other)
+{
+    return text ? text : other;
+}
+
+static struct wire_reader reader_of(const struct frame *frame)
+{
+    return (struct wire_reader){ .at = frame->body, .end = frame->body + frame->len };
+}
+
+static bool all_read(const struct wire_reader *from)
+{
+    return !from->bad && from->at == from->end;
+}
+
+/* ---- the header ---- */
+
+static void put_node(struct buf *out, const struct node_spec *node)
+{
+    wire_put_str(out, node->name);
+    wire_put_str(out, node->address);
+    wire_put_str(out, node->host);
+    wire_put_str(out, node->gpu_type);
+    wire_put_u64(out, node->cpu_milli);
+    wire_put_u64(out, node->memory);
+    wire_put_u64(out, node->disk);
+    wire_put_u32(out, node->gpus);
+    wire_put_u64(out, node->price_milli);
+    wire_put_u8(out, node->declared);
+    put_pairs(out, &node->labels);
+    wire_put_u32(out, (uint32_t)node->custom.n);
+    for (size_t i = 0; i < node->custom.n; i++) {
+        wire_put_str(out, node->custom.at[i].name);
+        wire_put_u64(out, node->custom.at[i].milli);
+    }
+}
+
+static void get_node(struct wire_reader *from, struct arena *a, struct node_spec *node)
+{
+    node->name = text_or(wire_get_str(from, a), "");
+    node->address = text_or(wire_get_str(from, a), "");
+    node->host = text_or(wire_get_str(from, a), "");
+    node->gpu_type = text_or(wire_get_str(from, a), "");
+    node->cpu_milli = wire_get_u64(from);
+    node->memory = wire_get_u64(from);
+    node->disk = wire_get_u64(from);
+    node->gpus = wire_get_u32(from);
+    node->price_milli = wire_get_u64(from);
+    node->declared = wire_get_u8(from);
+    node->labels = get_pairs(from, a);
+    node->custom.n = wire_get_count(from, 12);
+    node->custom.at = ARENA_ARRAY(a, node->custom.n, struct amount);
+    for (size_t i = 0; i < node->custom.n; i++) {
+        node->custom.at[i].name = text_or(wire_get_str(from, a), "");
+        node->custom.at[i].milli = wire_get_u64(from);
+    }
+}
+
+void codec_put_header(struct buf *out, const struct recording_header *h)
+{
+    wire_put_str(out, h->version);
+    wire_put_u8(out, h->started);
+    wire_put_u64(out, h->at_ms);
+    wire_put_u64(out, h->mono_us);
+    wire_put_u64(out, h->created_ms);
+    wire_put_u64(out, h->first);
+    wire_put_u64(out, h->meetings);
+    wire_put_str(out, h->hash);
+    wire_put_str(out, h->admin);
+    wire_put_str(out, h->state_dir);
+    wire_put_str(out, h->runs_dir);
+    wire_put_u32(out, h->caps);
+    put_pairs(out, &h->settings);
+    put_pairs(out, &h->trees);
+    wire_put_u32(out, h->n_nodes);
+    for (uint32_t i = 0; i < h->n_nodes; i++) {
+        put_node(out, &h->nodes[i]);
+        wire_put_u32(out, h->marks ? h->marks[i] : 0);
+    }
+}
+
+bool codec_get_header(const struct frame *frame, struct arena *a, struct recording_header *h)
+{
+    struct wire_reader from = reader_of(frame);
+    *h = (struct recording_header){ .version = text_or(wire_get_str(&from, a), "") };
+    h->started = wire_get_u8(&from);
+    h->at_ms = wire_get_u64(&from);
+    h->mono_us = wire_get_u64(&from);
+    h->created_ms = wire_get_u64(&from);
+    h->first = wire_get_u64(&from);
+    h->meetings = wire_get_u64(&from);
+    h->hash = text_or(wire_get_str(&from, a), "");
+    h->admin = text_or(wire_get_str(&from, a), "root");
+    h->state_dir = text_or(wire_get_str(&from, a), "");
+    h->runs_dir = text_or(wire_get_str(&from, a), "");
+    h->caps = wire_get_u32(&from);
+    h->settings = get_pairs(&from, a);
+    h->trees = get_pairs(&from, a);
+    h->n_nodes = wire_get_count(&from, 60);
+    h->nodes = ARENA_ARRAY(a, h->n_nodes, struct node_spec);
+    h->marks = ARENA_ARRAY(a, h->n_nodes, uint32_t);
+    for (uint32_t i = 0; i < h->n_nodes; i++) {
+        get_node(&from, a, &h->nodes[i]);
+        h->marks[i] = wire_get_u32(&from);
+    }
+    return frame->kind == FRAME_HEADER && all_read(&from) && h->n_nodes > 0;
+}
+
+/* ---- inputs ---- */
+
+enum submit_flags { WAIT_FOR_NODES = 1, APPLY = 2, REPLACE = 4 };
+
+static void put_submit(struct buf *out, const struct ctl_submit *s)
+{
+    wire_put_str(out, s->owner);
+    put_blob(out, s->text, s->len);
+    wire_put_str(out, s->from);
+    wire_put_str(out, s->name);
+    wire_put_str(out, s->queue);
+    put_pairs(out, &s->env);
+    put_words(out, &s->sets);
+    wire_put_str(out, s->file);
+    wire_put_str(out, s->code_dir);
+    wire_put_str(out, s->work_dir);
+    wire_put_str(out, s->key);
+    wire_put_u8(out, (uint8_t)((s->wait_for_nodes ? WAIT_FOR_NODES : 0) | (s->apply ? APPLY : 0) |
+                               (s->replace ? REPLACE : 0)));
+    wire_put_u64(out, s->like);
+}
+
+static const struct ctl_submit *get_submit(struct wire_reader *from, struct arena *a)
+{
+    struct ctl_submit *s = ARENA_NEW(a, struct ctl_submit);
+    s->owner = text_or(wire_get_str(from, a), "");
+    s->text = get_blob(from, a, &s->len);
+    s->from = wire_get_str(from, a);
+    s->name = wire_get_str(from, a);
+    s->queue = wire_get_str(from, a);
+    s->env = get_pairs(from, a);
+    s->sets = get_words(from, a);
+    s->file = wire_get_str(from, a);
+    s->code_dir = wire_get_str(from, a);
+    s->work_dir = wire_get_str(from, a);
+    s->key = wire_get_str(from, a);
+    uint8_t flags = wire_get_u8(from);
+    s->wait_for_nodes = flags & WAIT_FOR_NODES;
+    s->apply = flags & APPLY;
+    s->replace = flags & REPLACE;
+    s->like = wire_get_u64(from);
+    from->bad |= !s->text && !s->like;
+    return s;
+}
+
+static void put_restart(struct buf *out, const struct ctl_restart *r)
+{
+    wire_put_str(out, r->owner);
+    wire_put_u64(out, r->job);
+    wire_put_str(out, r->reason);
+    wire_put_u8(out, (uint8_t)r->how);
+    put_words(out, &r->tasks);
+}
+
+static const struct ctl_restart *get_restart(struct wire_reader *from, struct arena *a)
+{
+    struct ctl_restart *r = ARENA_NEW(a, struct ctl_restart);
+    r->owner = text_or(wire_get_str(from, a), "");
+    r->job = wire_get_u64(from);
+    r->reason = wire_get_str(from, a);
+    uint8_t how = wire_get_u8(from);
+    from->bad |= how > RESTART_NEVER;
+    r->how = how <= RESTART_NEVER ? how : RESTART_WISH;
+    r->tasks = get_words(from, a);
+    return r;
+}
+
+static const struct ctl_declaration *get_declaration(struct wire_reader *from, struct arena *a)
+{
+    struct ctl_declaration *d = ARENA_NEW(a, struct ctl_declaration);
+    d->owner = text_or(wire_get_str(from, a), "");
+    d->text = text_or(get_blob(from, a, &d->len), "");
+    return d;
+}
+
+static void put_board(struct buf *out, const struct ctl_board *b)
+{
+    wire_put_str(out, b->owner);
+    wire_put_u64(out, b->job);
+    wire_put_str(out, b->key);
+    put_blob(out, b->value, b->len);
+}
+
+static const struct ctl_board *get_board(struct wire_reader *from, struct arena *a)
+{
+    struct ctl_board *b = ARENA_NEW(a, struct ctl_board);
+    b->owner = text_or(wire_get_str(from, a), "");
+    b->job = wire_get_u64(from);
+    b->key = text_or(wire_get_str(from, a), "");
+    b->value = text_or(get_blob(from, a, &b->len), "");
+    return b;
+}
+
+enum ending_flags { EXITED = 1, OOM = 2, LOST = 4 };
+
+static void put_fact(struct buf *out, const struct engine_fact *f)
+{
+    const struct ending *e = &f->ending;
+    wire_put_u8(out, (uint8_t)f->kind);
+    wire_put_u64(out, f->generation.job);
+    wire_put_u32(out, f->generation.number);
+    wire_put_str(out, f->node);
+    wire_put_u64(out, f->seq);
+    wire_put_u32(out, f->task.role);
+    wire_put_u32(out, f->task.index);
+    wire_put_u32(out, f->attempt);
+    wire_put_u64(out, f->at_ms);
+    wire_put_u32(out, f->pid);
+    wire_put_u64(out, f->log_end);
+    wire_put_str(out, f->reason);
+    if (f->kind == FACT_ENDED || f->kind == FACT_REFUSED) {
+        wire_put_u8(
+            out, (uint8_t)((e->exited ? EXITED : 0) | (e->oom ? OOM : 0) | (e->lost ? LOST : 0)));
+        wire_put_u32(out, (uint32_t)e->code);
+        wire_put_u32(out, (uint32_t)e->signal);
+        wire_put_u8(out, (uint8_t)e->by);
+        wire_put_str(out, e->reason);
+        wire_put_u64(out, e->memory_peak);
+        wire_put_str(out, e->tail);
+    } else if (f->kind == FACT_LAUNCHER) {
+        wire_put_u32(out, f->launcher.channel);
+        wire_put_u8(out, (uint8_t)f->launcher.what);
+        wire_put_bytes(out, f->launcher.bytes, f->launcher.bytes ? f->launcher.len : 0);
+    }
+}
+
+static void get_ending(struct wire_reader *from, struct arena *a, struct ending *e)
+{
+    uint8_t flags = wire_get_u8(from);
+    e->exited = flags & EXITED;
+    e->oom = flags & OOM;
+    e->lost = flags & LOST;
+    e->code = (int)wire_get_u32(from);
+    e->signal = (int)wire_get_u32(from);
+    uint8_t by = wire_get_u8(from);
+    from->bad |= by >= END_BY_N;
+    e->by = by < END_BY_N ? (enum end_by)by : BY_NONE;
+    e->reason = wire_get_str(from, a);
+    e->memory_peak = wire_get_u64(from);
+    e->tail = wire_get_str(from, a);
+}
+
+static const struct engine_fact *get_fact(struct wire_reader *from, struct arena *a)
+{
+    struct engine_fact *f = ARENA_NEW(a, struct engine_fact);
+    uint8_t kind = wire_get_u8(from);
+    from->bad |= kind == FACT_NONE || kind >= FACT_N || kind == FACT_LOG;
+    f->kind = kind < FACT_N ? (enum engine_fact_kind)kind : FACT_NONE;
+    f->generation.job = wire_get_u64(from);
+    f->generation.number = wire_get_u32(from);
+    f->node = text_or(wire_get_str(from, a), "");
+    f->seq = wire_get_u64(from);
+    f->task.role = (uint16_t)wire_get_u32(from);
+    f->task.index = wire_get_u32(from);
+    f->attempt = wire_get_u32(from);
+    f->at_ms = wire_get_u64(from);
+    f->pid = wire_get_u32(from);
+    f->log_end = wire_get_u64(from);
+    f->reason = wire_get_str(from, a);
+    if (f->kind == FACT_ENDED || f->kind == FACT_REFUSED) {
+        get_ending(from, a, &f->ending);
+    } else if (f->kind == FACT_LAUNCHER) {
+        f->launcher.channel = wire_get_u32(from);
+        uint8_t what = wire_get_u8(from);
+        from->bad |= what < LAUNCHER_OPEN || what > LAUNCHER_CLOSE;
+        f->launcher.what = (enum launcher_what)what;
+        f->launcher.bytes = wire_get_bytes(from, &f->launcher.len);
+    }
+    return f;
+}
+
+void codec_put_input(struct buf *out, const struct ctl_input *in)
+{
+    wire_put_u8(out, (uint8_t)in->kind);
+    wire_put_u64(out, in->at_ms);
+    wire_put_u64(out, in->mono_us);
+    switch (in->kind) {
+    case INPUT_SUBMIT: put_submit(out, in->submit); break;
+    case INPUT_COMMAND:
+        wire_put_str(out, in->owner);
+        wire_put_u64(out, in->job);
+        wire_put_u8(out, (uint8_t)in->what);
+        break;
+    case INPUT_RESTART: put_restart(out, in->restart); break;
+    case INPUT_DECLARE:
+        wire_put_str(out, in->declaration->owner);
+        put_blob(out, in->declaration->text, in->declaration->len);
+        break;
+    case INPUT_UNDECLARE:
+        wire_put_str(out, in->owner);
+        wire_put_str(out, in->name);
+        wire_put_u8(out, (uint8_t)in->what);
+        break;
+    case INPUT_BOARD: put_board(out, in->board); break;
+    case INPUT_NODE:
+        wire_put_str(out, in->name);
+        wire_put_u8(out, (uint8_t)in->what);
+        break;
+    case INPUT_FACT: put_fact(out, in->fact); break;
+    default: break;
+    }
+}
+
+static void get_command(struct wire_reader *from, struct arena *a, struct ctl_input *in)
+{
+    in->owner = text_or(wire_get_str(from, a), "");
+    in->job = wire_get_u64(from);
+    in->what = wire_get_u8(from);
+    from->bad |= in->what > CTL_DELETE;
+}
+
+static void get_undeclare(struct wire_reader *from, struct arena *a, struct ctl_input *in)
+{
+    in->owner = text_or(wire_get_str(from, a), "");
+    in->name = text_or(wire_get_str(from, a), "");
+    in->what = wire_get_u8(from);
+    from->bad |= in->what >= ENTRY_KIND_N;
+}
+
+bool codec_get_input(const struct frame *frame, struct arena *a, struct ctl_input *in)
+{
+    struct wire_reader from = reader_of(frame);
+    uint8_t kind = wire_get_u8(&from);
+    *in = (struct ctl_input){ .kind = kind < INPUT_N ? (enum ctl_input_kind)kind : INPUT_NONE };
+    in->at_ms = wire_get_u64(&from);
+    in->mono_us = wire_get_u64(&from);
+    switch (in->kind) {
+    case INPUT_SUBMIT: in->submit = get_submit(&from, a); break;
+    case INPUT_COMMAND: get_command(&from, a, in); break;
+    case INPUT_RESTART: in->restart = get_restart(&from, a); break;
+    case INPUT_DECLARE: in->declaration = get_declaration(&from, a); break;
+    case INPUT_UNDECLARE: get_undeclare(&from, a, in); break;
+    case INPUT_BOARD: in->board = get_board(&from, a); break;
+    case INPUT_NODE:
+        in->name = text_or(wire_get_str(&from, a), "");
+        in->what = wire_get_u8(&from);
+        break;
+    case INPUT_FACT: in->fact = get_fact(&from, a); break;
+    default: break;
+    }
+    return in->kind != INPUT_NONE && all_read(&from);
+}
+
+/* ---- what follows an input ---- */
+
+void codec_put_refusal(struct buf *out, const struct recorded_refusal *r)
+{
+    wire_put_u8(out, (uint8_t)r->what);
+    wire_put_u32(out, r->ordinal);
+    wire_put_u8(out, (uint8_t)r->err.code);
+    wire_put_str(out, r->err.what);
+    wire_put_str(out, r->err.hint);
+}
+
+bool codec_get_refusal(const struct frame *frame, struct arena *a, struct recorded_refusal *r)
+{
+    struct wire_reader from = reader_of(frame);
+    *r = (struct recorded_refusal){ .what = (enum ctl_outside)wire_get_u8(&from) };
+    r->ordinal = wire_get_u32(&from);
+    uint8_t code = wire_get_u8(&from);
+    r->err.code = code < ERR_N ? (enum err_code)code : ERR_SYSTEM;
+    snprintf(r->err.what, sizeof r->err.what, "%s", text_or(wire_get_str(&from, a), ""));
+    snprintf(r->err.hint, sizeof r->err.hint, "%s", text_or(wire_get_str(&from, a), ""));
+    return all_read(&from);
+}
+
+void codec_put_decision(struct buf *out, const struct ctl_decision *d)
+{
+    wire_put_u64(out, d->job);
+    wire_put_u64(out, d->number);
+    wire_put_str(out, d->name);
+    wire_put_str(out, d->what);
+    wire_put_str(out, d->text);
+    wire_put_str(out, d->nodes);
+    wire_put_u64(out, d->at_ms);
+}
+
+bool codec_get_decision(const struct frame *frame, struct arena *a, struct ctl_decision *d)
+{
+    struct wire_reader from = reader_of(frame);
+    *d = (struct ctl_decision){ .job = wire_get_u64(&from) };
+    d->number = wire_get_u64(&from);
+    d->name = text_or(wire_get_str(&from, a), "");
+    d->what = text_or(wire_get_str(&from, a), "");
+    d->text = text_or(wire_get_str(&from, a), "");
+    d->nodes = text_or(wire_get_str(&from, a), "");
+    d->at_ms = wire_get_u64(&from);
+    return all_read(&from);
+}

@@ -1,0 +1,96 @@
+#include "replay/deaf.h"
+
+#include "base/mem.h"
+
+struct deaf {
+    struct engine base; /* first */
+    unsigned caps;
+    void (*heard)(void *arg);
+    void *arg;
+};
+
+static int start(struct engine *e, const struct launch *launch, struct err *err)
+{
+    (void)e;
+    (void)launch;
+    (void)err;
+    return 0;
+}
+
+static int stop(struct engine *e, struct generation generation, const struct task_ref *task,
+                enum stop_how how, enum end_by why, struct err *err)
+{
+    (void)e;
+    (void)generation;
+    (void)task;
+    (void)how;
+    (void)why;
+    (void)err;
+    return 0;
+}
+
+static void ack(struct engine *e, struct generation generation, const char *node, uint64_t seq)
+{
+    (void)e;
+    (void)generation;
+    (void)node;
+    (void)seq;
+}
+
+static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+{
+    const struct deaf *deaf = (const struct deaf *)(const void *)e;
+    (void)known;
+    (void)n;
+    (void)err;
+    deaf->heard(deaf->arg);
+    return 0;
+}
+
+static int exec(struct engine *e, const struct engine_exec *ask, struct err *err)
+{
+    (void)e;
+    (void)ask;
+    return err_set(err, ERR_CANNOT, "nothing runs in a replay");
+}
+
+static void tell(struct engine *e, struct generation generation, const char *node, uint32_t channel,
+                 const void *bytes, size_t len)
+{
+    (void)e;
+    (void)generation;
+    (void)node;
+    (void)channel;
+    (void)bytes;
+    (void)len;
+}
+
+static unsigned caps(const struct engine *e)
+{
+    return ((const struct deaf *)(const void *)e)->caps;
+}
+
+static void destroy(struct engine *e)
+{
+    free(e);
+}
+
+static const struct engine_ops ops = { .name = "deaf",
+                                       .start = start,
+                                       .stop = stop,
+                                       .ack = ack,
+                                       .recover = recover,
+                                       .exec = exec,
+                                       .tell_launcher = tell,
+                                       .caps = caps,
+                                       .destroy = destroy };
+
+struct engine *deaf_create(unsigned can, void (*heard)(void *arg), void *arg)
+{
+    struct deaf *deaf = mem_new(sizeof *deaf);
+    deaf->base.ops = &ops;
+    deaf->caps = can;
+    deaf->heard = heard;
+    deaf->arg = arg;
+    return &deaf->base;
+}

@@ -1,0 +1,214 @@
+/* Frames and folders of a recording. What is read is taken as from a stranger: lengths are bounded,
+ * checksums looked at before a byte is used. */
+#include "replay/segment.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "base/vec.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NUMBER_DIGITS 6
+#define FILE_MOST     ((size_t)4 << 30)
+#define BODY_HEAD     9u /* kind, number */
+
+uint32_t segment_crc(const void *data, size_t len)
+{
+    static const uint32_t table[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                        0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c };
+    const unsigned char *at = data;
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < len; i++) {
+        crc = (crc >> 4) ^ table[(crc ^ at[i]) & 15];
+        crc = (crc >> 4) ^ table[(crc ^ ((uint32_t)at[i] >> 4)) & 15];
+    }
+    return ~crc;
+}
+
+static void put_little(void *to, uint64_t value, size_t n)
+{
+    unsigned char *at = to;
+    for (size_t i = 0; i < n; i++)
+        at[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t get_little(const void *from, size_t n)
+{
+    const unsigned char *at = from;
+    uint64_t value = 0;
+    for (size_t i = n; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
+/* ---- writing ---- */
+
+void segment_begin(struct buf *out)
+{
+    char format[4];
+    put_little(format, SEGMENT_FORMAT, sizeof format);
+    buf_add(out, SEGMENT_MAGIC, sizeof SEGMENT_MAGIC - 1);
+    buf_add(out, format, sizeof format);
+}
+
+size_t frame_begin(struct buf *out, enum frame_kind kind, uint64_t number)
+{
+    unsigned char head[FRAME_HEAD + BODY_HEAD] = { 0 };
+    size_t mark = out->len;
+    head[FRAME_HEAD] = (unsigned char)kind;
+    put_little(head + FRAME_HEAD + 1, number, 8);
+    buf_add(out, head, sizeof head);
+    return mark;
+}
+
+void frame_done(struct buf *out, size_t mark)
+{
+    if (out->overflow)
+        return;
+    char *at = out->data + mark;
+    size_t len = out->len - mark - FRAME_HEAD;
+    put_little(at, len, 4);
+    put_little(at + 4, segment_crc(at + FRAME_HEAD, len), 4);
+}
+
+/* ---- reading ---- */
+
+int segment_open(struct segment_reader *r, const char *path, struct err *err)
+{
+    *r = (struct segment_reader){ .at = SEGMENT_HEAD };
+    if (file_read(path, FILE_MOST, &r->data, &r->len, err))
+        return -1;
+    r->path = mem_strdup(path);
+    bool ours =
+        r->len >= SEGMENT_HEAD && memcmp(r->data, SEGMENT_MAGIC, sizeof SEGMENT_MAGIC - 1) == 0;
+    uint32_t format = ours ? (uint32_t)get_little(r->data + 8, 4) : 0;
+    if (!ours && r->len < SEGMENT_HEAD)
+        err_set(err, ERR_INPUT,
+                "%s: cut at byte %zu: a recording begins with %u bytes; no input is complete", path,
+                r->len, SEGMENT_HEAD);
+    else if (!ours)
+        err_set(err, ERR_INPUT, "%s: byte 0: this is no recording", path);
+    else if (format != SEGMENT_FORMAT)
+        err_set(err, ERR_CANNOT, "%s: byte 8: recorded in format %u, this program reads format %u",
+                path, format, SEGMENT_FORMAT);
+    if (ours && format == SEGMENT_FORMAT)
+        return 0;
+    if (ours)
+        err_hint(err, "use the muster that recorded it");
+    segment_close(r);
+    return -1;
+}
+
+void segment_close(struct segment_reader *r)
+{
+    free(r->path);
+    free(r->data);
+    *r = (struct segment_reader){ .len = 0 };
+}
+
+static int broken(const struct segment_reader *r, struct err *err, const char *what)
+{
+    if (r->last)
+        return err_set(err, ERR_INPUT, "%s: byte %zu: %s; the last complete input is %llu", r->path,
+                       r->at, what, (unsigned long long)r->last);
+    return err_set(err, ERR_INPUT, "%s: byte %zu: %s; no input is complete", r->path, r->at, what);
+}
+
+int segment_next(struct segment_reader *r, struct frame *frame, struct err *err)
+{
+    char what[120];
+    size_t left = r->len - r->at;
+    if (left == 0)
+        return 0;
+    if (left < FRAME_HEAD)
+        return broken(r, err, "it is cut");
+    const unsigned char *at = (const unsigned char *)r->data + r->at;
+    size_t len = (size_t)get_little(at, 4);
+    if (len < BODY_HEAD || len > FRAME_MOST) {
+        snprintf(what, sizeof what, "it is damaged (an entry of %zu bytes)", len);
+        return broken(r, err, what);
+    }
+    if (left - FRAME_HEAD < len) {
+        snprintf(what, sizeof what, "it is cut (%zu of %zu bytes of an entry)", left - FRAME_HEAD,
+                 len);
+        return broken(r, err, what);
+    }
+    if (segment_crc(at + FRAME_HEAD, len) != get_little(at + 4, 4))
+        return broken(r, err, "it is damaged (wrong checksum)");
+    *frame = (struct frame){ .kind = (enum frame_kind)at[FRAME_HEAD],
+                             .number = get_little(at + FRAME_HEAD + 1, 8),
+                             .body = at + FRAME_HEAD + BODY_HEAD,
+                             .len = len - BODY_HEAD,
+                             .at = r->at };
+    r->at += FRAME_HEAD + len;
+    return 1;
+}
+
+/* ---- folders ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int segments_list(const char *dir, uint64_t **numbers, size_t *n, struct err *err)
+{
+    VEC(uint64_t) all = { 0 };
+    uint64_t number;
+    struct dirent *entry;
+    DIR *folder = opendir(dir);
+    if (!folder)
+        return err_sys(err, "%s", dir);
+    while ((entry = readdir(folder)))
+        if (strlen(entry->d_name) >= NUMBER_DIGITS &&
+            scan_u64(entry->d_name, 1, UINT64_MAX, &number))
+            vec_push(&all, number);
+    closedir(folder);
+    if (all.n)
+        qsort(all.at, all.n, sizeof *all.at, by_number);
+    *numbers = all.at;
+    *n = all.n;
+    return 0;
+}
+
+bool segment_is_one(const char *path, uint64_t *number)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strlen(name) >= NUMBER_DIGITS && scan_u64(name, 1, UINT64_MAX, number);
+}
+
+char *segment_dir(const char *dir, uint64_t number)
+{
+    return mem_printf("%s/%0*llu", dir, NUMBER_DIGITS, (unsigned long long)number);
+}
+
+char *segment_inputs(const char *dir, uint64_t number)
+{
+    return mem_printf("%s/%0*llu/inputs", dir, NUMBER_DIGITS, (unsigned long long)number);
+}
+
+char *segment_records(const char *dir, uint64_t number)
+{
+    return mem_printf("%s/%0*llu/records.db", dir, NUMBER_DIGITS, (unsigned long long)number);
+}
+
+uint64_t segment_bytes(const char *dir, uint64_t number)
+{
+    struct stat st;
+    uint64_t sum = 0;
+    AUTO_FREE char *inputs = segment_inputs(dir, number);
+    AUTO_FREE char *records = segment_records(dir, number);
+    if (stat(inputs, &st) == 0)
+        sum += (uint64_t)st.st_size;
+    if (stat(records, &st) == 0)
+        sum += (uint64_t)st.st_size;
+    return sum;
+}

@@ -1,0 +1,481 @@
+/* A world of the core's own tests is recorded and played again: random lives with crashes, segments
+ * that come and go, other options, and files that are cut or damaged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ctl/test/world.h"
+#include "replay/recorder.h"
+#include "replay/replay.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+struct taped {
+    struct world w;
+    struct recorder *recorder;
+    char dir[64];
+    uint64_t max, segment;
+    uint64_t run_ms; /* of the replay's core */
+    char parted[800];
+};
+
+static void before(struct world *w, struct ctl_config *config)
+{
+    struct taped *t = w->hooked;
+    struct recorder_config to = {
+        .dir = t->dir, .max = t->max, .segment = t->segment, .version = "test"
+    };
+    struct err err = { 0 };
+    t->recorder = recorder_create(&to, w->store, &err);
+    if (!t->recorder)
+        fail_msg("%s", err.what);
+    config->tape = recorder_tape(t->recorder);
+}
+
+static void after(struct world *w, const struct ctl_config *config)
+{
+    struct taped *t = w->hooked;
+    recorder_attach(t->recorder, w->ctl, config);
+}
+
+static void closing(struct world *w, bool crash)
+{
+    struct taped *t = w->hooked;
+    if (crash) /* nobody writes an end */
+        recorder_attach(t->recorder, NULL, &(struct ctl_config){ .store = NULL });
+    recorder_destroy(t->recorder);
+    t->recorder = NULL;
+}
+
+static void taped_init(struct taped *t, uint64_t max, uint64_t segment)
+{
+    *t = (struct taped){ .max = max, .segment = segment };
+    snprintf(t->dir, sizeof t->dir, "/tmp/muster-rec-XXXXXX");
+    assert_non_null(mkdtemp(t->dir));
+    world_init_with(
+        &t->w, (struct world_hooks){ .before = before, .after = after, .closing = closing }, t);
+}
+
+static void taped_fini(struct taped *t)
+{
+    file_remove_tree(t->dir, NULL);
+}
+
+static int settings(void *arg, struct arena *a, const struct recording_header *h,
+                    struct ctl_config *core, struct err *err)
+{
+    static const struct words none = { .n = 0 };
+    const struct taped *t = arg;
+    (void)a;
+    (void)h;
+    (void)err;
+    core->dialects = world_dialects();
+    core->fs_uri = "file:///nowhere";
+    core->queues = &none;
+    core->port_first = 20000;
+    core->port_last = 20999;
+    core->keep_ms = 30ull * 24 * 3600 * 1000;
+    core->run_ms = t->run_ms;
+    return 0;
+}
+
+static void say(char *out, size_t size, const struct ctl_decision *d)
+{
+    snprintf(out, size, "%s %.100s %.120s", d ? d->what : "nothing", d ? d->text : "",
+             d ? d->nodes : "");
+}
+
+static void on_parted(void *arg, const struct replay_parting *p)
+{
+    struct taped *t = arg;
+    char was[300], is[300];
+    say(was, sizeof was, p->was);
+    say(is, sizeof is, p->is);
+    snprintf(t->parted, sizeof t->parted, "input %llu: was %s, is %s", (unsigned long long)p->input,
+             was, is);
+}
+
+static struct replay_result play(struct taped *t, const char *path, struct err *err)
+{
+    struct replay_config config = { .path = path,
+                                    .settings = settings,
+                                    .settings_arg = t,
+                                    .watch = { .parted = on_parted, .arg = t } };
+    struct replay_result result;
+    *t->parted = '\0';
+    *err = (struct err){ 0 };
+    replay_destroy(replay_run(&config, &result, err));
+    return result;
+}
+
+static void assert_same(struct taped *t, const char *path)
+{
+    struct err err;
+    struct replay_result r = play(t, path, &err);
+    if (r.damaged || r.lost_at || r.differs || *t->parted)
+        fail_msg("%s: %s; state differs after %llu; %llu jobs; %s", path, err.what,
+                 (unsigned long long)r.lost_at, (unsigned long long)r.differs, t->parted);
+    assert_true(r.inputs > 0);
+}
+
+/* ---- lives ---- */
+
+static unsigned dice(unsigned *seed, unsigned sides)
+{
+    *seed = *seed * 1103515245u + 12345u;
+    return (*seed >> 16) % sides;
+}
+
+static int fate(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    static const int ends[] = { 1, 7, FAKE_DIES, FAKE_CONFLICT, 0, 0, 0, 0, 0, FAKE_RUNS };
+    unsigned x = (unsigned)(job >> 3) * 7919u + index * 104729u + attempt * 1299709u;
+    (void)role;
+    x = (x ^ (x >> 7)) * 2654435761u;
+    return ends[(x >> 20) % 10];
+}
+
+static void submit_one(struct world *w, unsigned *seed)
+{
+    static const char *const scopes[] = { "task", "job" };
+    static const char *const ports[] = { "", ",\"ports\":{\"p\":2}" };
+    char text[600];
+    snprintf(
+        text, sizeof text,
+        "{\"name\":\"j%u\",\"priority\":%u,\"suspend\":%s,\"limits\":{\"run_time\":\"%us\"},"
+        "\"retry\":{\"scope\":\"%s\",\"unknown\":%u,\"platform\":\"always\"},"
+        "\"roles\":{\"a\":{\"run\":\"x\",\"replicas\":%u,\"resources\":{\"cpu\":%u,\"gpu\":%s}%s}}}",
+        dice(seed, 9), 1 + dice(seed, 9), dice(seed, 9) ? "false" : "true", 20 + dice(seed, 200),
+        scopes[dice(seed, 2)], dice(seed, 3), 1 + dice(seed, 3), 1 + dice(seed, 2),
+        dice(seed, 3) ? "0" : "0.5", ports[dice(seed, 2)]);
+    static const char *const owners[] = { "ada", "bob", "eve" };
+    struct ctl_submit ask = { .owner = owners[dice(seed, 3)], .text = text, .len = strlen(text) };
+    world_submit_as(w, &ask);
+}
+
+static void nobody(void *arg, const struct ctl_answer *answer)
+{
+    (void)arg;
+    (void)answer;
+}
+
+static void one_thing(struct world *w, unsigned *seed, uint64_t *last, bool crashes)
+{
+    static const enum ctl_verb verbs[] = { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME,
+                                           CTL_DELETE };
+    unsigned what = dice(seed, 40);
+    if (what < 8) {
+        submit_one(w, seed);
+        *last = w->job ? w->job : *last;
+    } else if (what < 11 && *last) {
+        world_command_as(w, "root", *last, verbs[dice(seed, 5)]);
+    } else if (what == 11 && *last) {
+        struct ctl_restart ask = { .owner = "root", .job = *last };
+        ask.how = dice(seed, 3);
+        ctl_restart(w->ctl, &ask, nobody, NULL);
+        ctl_turn(w->ctl);
+    } else if (what == 12) {
+        ctl_node_command(w->ctl, dice(seed, 2) ? "n1" : "n2", dice(seed, 3) == 0, nobody, NULL);
+        ctl_turn(w->ctl);
+    } else if (what == 13 && w->fake.agents.n) {
+        fake_kill_agent(&w->fake, dice(seed, (unsigned)w->fake.agents.n));
+    } else if (what == 14) {
+        w->fake.refuse = (int)dice(seed, 2);
+    } else if (what == 15 && crashes) {
+        world_crash(w);
+    } else if (what < 20) {
+        world_pass(w, 1 + dice(seed, 20000));
+    } else {
+        world_step(w);
+    }
+}
+
+static void live(struct taped *t, unsigned seed, unsigned steps, bool crashes)
+{
+    uint64_t last = 0;
+    t->w.by_attempt = fate;
+    for (unsigned i = 0; i < steps; i++)
+        one_thing(&t->w, &seed, &last, crashes);
+}
+
+static void lives_come_out_the_same(void **state)
+{
+    const char *given = getenv("SEED");
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct taped t;
+        unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : i * 7919u + 1;
+        print_message("seed %u\n", seed);
+        taped_init(&t, 512u << 20, 0);
+        live(&t, seed, 150, true);
+        world_fini(&t.w);
+        assert_same(&t, t.dir);
+        taped_fini(&t);
+    }
+}
+
+/* Each segment alone comes to the same end: its copy of the records and its header say all. The
+ * oldest are gone, and the whole stays within its bound. */
+static void segments_come_and_go(void **state)
+{
+    struct taped t;
+    uint64_t *numbers, sum = 0;
+    size_t n;
+    struct err err;
+    (void)state;
+    taped_init(&t, 1300000, 30000);
+    live(&t, 771, 700, false);
+    world_fini(&t.w);
+    assert_int_equal(segments_list(t.dir, &numbers, &n, &err), 0);
+    if (n < 2 || numbers[0] == 1)
+        fail_msg("%zu segments from %llu", n, (unsigned long long)numbers[0]);
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *one = segment_dir(t.dir, numbers[i]);
+        assert_same(&t, one);
+        sum += segment_bytes(t.dir, numbers[i]);
+    }
+    assert_true(sum <= t.max + 8192); /* and the last turn */
+    free(numbers);
+    assert_same(&t, t.dir);
+    taped_fini(&t);
+}
+
+/* The disk is full for a while: what failed then fails again. */
+static void a_full_disk_is_full_again(void **state)
+{
+    struct taped t;
+    struct rlimit was, none;
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    taped_init(&t, 512u << 20, 0);
+    live(&t, 5, 40, false);
+    getrlimit(RLIMIT_FSIZE, &was);
+    none = was;
+    struct stat st;
+    char wal[128];
+    snprintf(wal, sizeof wal, "%s-wal", t.w.db);
+    assert_int_equal(stat(wal, &st), 0);
+    none.rlim_cur = (rlim_t)st.st_size;
+    setrlimit(RLIMIT_FSIZE, &none);
+    log_set_level(LOG_ERROR + 1);
+    for (int i = 0; i < 30; i++) {
+        world_submit(&t.w, "{\"name\":\"late\",\"roles\":{\"a\":{\"run\":\"x\"}}}");
+        world_step(&t.w);
+    }
+    assert_int_equal(t.w.code, ERR_FULL);
+    setrlimit(RLIMIT_FSIZE, &was);
+    log_set_level(LOG_ERROR);
+    world_pass(&t.w, 5000);
+    live(&t, 6, 40, false);
+    world_fini(&t.w);
+    assert_same(&t, t.dir);
+    taped_fini(&t);
+}
+
+/* The recording's disk fails: the server goes on, and what was written before is good. */
+static void a_recording_that_fails_stops_nobody(void **state)
+{
+    struct taped t;
+    char away[80];
+    struct err err;
+    (void)state;
+    taped_init(&t, 1u << 20, 10000);
+    live(&t, 9, 60, false);
+    snprintf(away, sizeof away, "%s.away", t.dir);
+    assert_int_equal(rename(t.dir, away), 0);
+    log_set_level(LOG_ERROR);
+    live(&t, 10, 200, false); /* the next segment has nowhere to go */
+    uint64_t job = world_submit(&t.w, "{\"name\":\"on\",\"roles\":{\"a\":{\"run\":\"x\"}}}");
+    assert_true(job != 0);
+    world_fini(&t.w);
+    assert_int_equal(rename(away, t.dir), 0);
+    struct replay_result r = play(&t, t.dir, &err);
+    if (r.damaged || r.lost_at || r.differs)
+        fail_msg("%s %s", err.what, t.parted);
+    assert_true(r.inputs > 60);
+    taped_fini(&t);
+}
+
+static void another_option_parts(void **state)
+{
+    static const char two[] =
+        "{\"name\":\"big\",\"roles\":{\"a\":{\"run\":\"x\",\"replicas\":2,\"resources\":{\"cpu\":4}}}}";
+    struct taped t;
+    struct err err;
+    (void)state;
+    taped_init(&t, 512u << 20, 0);
+    t.w.code_all = FAKE_RUNS;
+    world_submit(&t.w, two);
+    world_submit(&t.w, two);
+    world_run(&t.w);
+    world_fini(&t.w);
+    assert_same(&t, t.dir);
+    t.run_ms = 60000; /* instead of a day: the second one is promised an earlier time */
+    struct replay_result r = play(&t, t.dir, &err);
+    assert_int_equal(r.differs, 1);
+    if (!strstr(t.parted, "promised"))
+        fail_msg("%s", t.parted);
+    taped_fini(&t);
+}
+
+/* ---- files that are not whole ---- */
+
+static void small_recording(struct taped *t, char **data, size_t *len)
+{
+    struct err err;
+    taped_init(t, 512u << 20, 0);
+    world_submit(&t->w, "{\"name\":\"s\",\"roles\":{\"a\":{\"run\":\"x\"}}}");
+    world_run(&t->w);
+    world_fini(&t->w);
+    AUTO_FREE char *inputs = segment_inputs(t->dir, 1);
+    assert_int_equal(file_read(inputs, 1 << 20, data, len, &err), 0);
+}
+
+static void put(struct taped *t, const char *data, size_t len)
+{
+    AUTO_FREE char *inputs = segment_inputs(t->dir, 1);
+    FILE *file = fopen(inputs, "we"); /* nothing of it needs to be on the disk */
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    fclose(file);
+}
+
+static size_t frames(struct taped *t, bool *broken, struct err *err)
+{
+    struct segment_reader r;
+    struct frame frame;
+    size_t n = 0;
+    int more = -1;
+    AUTO_FREE char *inputs = segment_inputs(t->dir, 1);
+    *broken = segment_open(&r, inputs, err) != 0;
+    while (!*broken && (more = segment_next(&r, &frame, err)) == 1)
+        n++;
+    *broken |= more < 0;
+    segment_close(&r);
+    return n;
+}
+
+static void cut_anywhere(void **state)
+{
+    struct taped t;
+    struct err err;
+    char *data;
+    size_t len, most, whole = 0;
+    bool broken;
+    (void)state;
+    small_recording(&t, &data, &len);
+    most = frames(&t, &broken, &err);
+    assert_false(broken);
+    for (size_t cut = 0; cut < len; cut++) {
+        put(&t, data, cut);
+        size_t n = frames(&t, &broken, &err);
+        assert_true(n < most);
+        whole += !broken;
+        if (broken && !strstr(err.what, "byte "))
+            fail_msg("cut at %zu: %s", cut, err.what);
+        if (cut % 211)
+            continue;
+        struct replay_result r = play(&t, t.dir, &err);
+        assert_true(r.damaged || !r.ended);
+        assert_true(!r.lost_at && !r.differs);
+    }
+    assert_int_equal(whole, most); /* between two entries, and after the magic */
+    free(data);
+    taped_fini(&t);
+}
+
+static void damaged_anywhere(void **state)
+{
+    struct taped t;
+    struct err err;
+    char *data;
+    size_t len;
+    bool broken;
+    (void)state;
+    small_recording(&t, &data, &len);
+    for (size_t at = 0; at < len; at++) {
+        data[at] ^= (char)(1 << (at % 8));
+        put(&t, data, len);
+        frames(&t, &broken, &err);
+        if (!broken || !strstr(err.what, "byte "))
+            fail_msg("bit of byte %zu: %s", at, broken ? err.what : "nobody saw it");
+        data[at] ^= (char)(1 << (at % 8));
+    }
+    data[8] = 9;
+    put(&t, data, len);
+    play(&t, t.dir, &err);
+    assert_int_equal(err.code, ERR_CANNOT);
+    assert_non_null(strstr(err.what, "format 9"));
+    free(data);
+    taped_fini(&t);
+}
+
+/* Entries with a good checksum whose bodies make no sense: an error, no crash. */
+static void senseless_entries(void **state)
+{
+    struct taped t;
+    struct err err;
+    char *data;
+    size_t len;
+    (void)state;
+    small_recording(&t, &data, &len);
+    for (size_t entry = 0, at = SEGMENT_HEAD; at < len; entry++) {
+        size_t body = (size_t)(unsigned char)data[at] | (size_t)(unsigned char)data[at + 1] << 8;
+        for (size_t i = 0; i < body; i += 1 + body / 3) {
+            char was = data[at + FRAME_HEAD + i];
+            data[at + FRAME_HEAD + i] = (char)(was + 113);
+            uint32_t crc = segment_crc(data + at + FRAME_HEAD, body);
+            memcpy(data + at + 4, &crc, 4);
+            put(&t, data, len);
+            play(&t, t.dir, &err); /* what it says is one thing; that it ends, another */
+            data[at + FRAME_HEAD + i] = was;
+            crc = segment_crc(data + at + FRAME_HEAD, body);
+            memcpy(data + at + 4, &crc, 4);
+        }
+        at += FRAME_HEAD + body;
+    }
+    put(&t, data, len);
+    assert_same(&t, t.dir);
+    free(data);
+    taped_fini(&t);
+}
+
+static void two_do_not_record_to_one_place(void **state)
+{
+    struct taped t;
+    struct err err = { 0 };
+    (void)state;
+    taped_init(&t, 512u << 20, 0);
+    struct recorder_config to = { .dir = t.dir, .max = t.max, .version = "test" };
+    assert_null(recorder_create(&to, t.w.store, &err));
+    assert_int_equal(err.code, ERR_CONFLICT);
+    world_fini(&t.w);
+    taped_fini(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lives_come_out_the_same),
+        cmocka_unit_test(segments_come_and_go),
+        cmocka_unit_test(a_full_disk_is_full_again),
+        cmocka_unit_test(a_recording_that_fails_stops_nobody),
+        cmocka_unit_test(another_option_parts),
+        cmocka_unit_test(cut_anywhere),
+        cmocka_unit_test(damaged_anywhere),
+        cmocka_unit_test(senseless_entries),
+        cmocka_unit_test(two_do_not_record_to_one_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* Sorting by time, against a sort that compares. */
+#include "sched/moments.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST 3000u
+
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static bool after(const struct moment *a, const struct moment *b)
+{
+    return a->at_ms != b->at_ms ? a->at_ms > b->at_ms : a->id > b->id;
+}
+
+/* Insertion, which leaves equals as they are. */
+static void sort_slowly(struct moment *at, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && after(&at[k - 1], &at[k]); k--) {
+            struct moment moved = at[k];
+            at[k] = at[k - 1];
+            at[k - 1] = moved;
+        }
+}
+
+static void sorts_as_comparing_does(void **state)
+{
+    (void)state;
+    static const uint64_t spans[] = { 1, 3, 300, 70000, UINT64_MAX };
+    static const size_t sizes[] = { 0, 1, 2, 17, 255, 256, 257, 1000 };
+    static struct moment fast[MOST], room[MOST], slow[MOST];
+    uint64_t dice = 1;
+    for (size_t span = 0; span < ARRAY_LEN(spans); span++)
+        for (size_t size = 0; size < ARRAY_LEN(sizes); size++) {
+            size_t n = sizes[size];
+            for (size_t i = 0; i < n; i++)
+                fast[i] = (struct moment){ .at_ms = draw(&dice) % spans[span],
+                                           .id = draw(&dice) % spans[(span + size) % 5],
+                                           .what = &fast[i] };
+            memcpy(slow, fast, n * sizeof *fast);
+            moments_sort(fast, room, n);
+            sort_slowly(slow, n);
+            for (size_t i = 0; i < n; i++) {
+                assert_int_equal(fast[i].at_ms, slow[i].at_ms);
+                assert_int_equal(fast[i].id, slow[i].id);
+                assert_ptr_equal(fast[i].what, slow[i].what);
+            }
+        }
+}
+
+static void never_comes_last(void **state)
+{
+    (void)state;
+    struct moment at[] = { { .at_ms = UINT64_MAX, .id = 1 },
+                           { .at_ms = 5, .id = UINT64_MAX },
+                           { .at_ms = 5, .id = 2 } };
+    struct moment room[3];
+    moments_sort(at, room, 3);
+    assert_int_equal(at[0].id, 2);
+    assert_int_equal(at[1].id, UINT64_MAX);
+    assert_int_equal(at[2].id, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(sorts_as_comparing_does),
+                                        cmocka_unit_test(never_comes_last) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
