@@ -156,9 +156,10 @@ def test_client_configurations(server: Server, tmp_path: Path) -> None:
     assert f"endpoint='{urlsplit(server.info()['address']).netloc}'" in text
     clusters = tmp_path / ".openpai/clusters.json"
     clusters.parent.mkdir()
-    clusters.write_text(json.dumps([{"alias": "other", "token": "t"}, {"alias": "muster"}]))
+    old = [{"cluster": {"alias": "other", "token": "t"}}, {"cluster": {"alias": "muster"}}]
+    clusters.write_text(json.dumps(old))
     said(server, "client-config", "openpai", "--write", HOME=str(tmp_path))
-    entries: list[dict[str, Any]] = json.loads(clusters.read_text())
+    entries: list[dict[str, Any]] = [e["cluster"] for e in json.loads(clusters.read_text())]
     assert [e["alias"] for e in entries] == ["other", "muster"]
     assert call(server, entries[1]["token"], "GET", "/v1/jobs").status == 200
     assert stat.S_IMODE(clusters.stat().st_mode) == 0o600

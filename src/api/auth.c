@@ -71,8 +71,10 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
         return 1;
     else if (own_token(call->api, token))
         admit(call, getuid(), who);
-    else
-        return ctl_identity_bearer(call->api->config.ctl, call->arena, token, who, err);
+    else if (ctl_identity_bearer(call->api->config.ctl, call->arena, token, who, err) < 0)
+        return -1;
+    else if (who->job) /* a link that somebody was given: only its issuer takes it */
+        return err_set(err, ERR_UNAUTHENTICATED, "this token is good for one thing only");
     return 0;
 }
 

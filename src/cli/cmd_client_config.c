@@ -128,13 +128,19 @@ static int config_dlc(struct making *m, struct buf *out)
 static void put_cluster(struct making *m, struct text_node *list, const struct text_node *token)
 {
     struct arena *a = m->cli->arena;
-    struct text_node *one = text_map(a, list, NULL);
+    struct text_node *one = text_map(a, text_map(a, list, NULL), "cluster"); /* as pai addc does */
     text_str(a, one, "alias", "muster");
     text_str(a, one, "username", answer_text(token, "owner", ""));
     text_str(a, one, "token", answer_text(token, "token", ""));
     text_str(a, one, "pai_uri", m->address);
     text_str(a, one, "rest_server_uri", arena_printf(a, "%s/rest-server", m->host));
     text_bool(a, one, "https", false);
+}
+
+static const char *alias_of(const struct text_node *one)
+{
+    const struct text_node *cluster = text_get(one, "cluster");
+    return cluster ? answer_text(cluster, "alias", "") : "";
 }
 
 /* The clusters that are there stay, but for an older one of this name. */
@@ -148,7 +154,7 @@ static int config_openpai(struct making *m, struct buf *out)
         return -1;
     struct text_node *list = text_list(a, NULL, NULL);
     for (const struct text_node *one = old ? old->first : NULL; one; one = one->next)
-        if (strcmp(answer_text(one, "alias", ""), "muster") != 0)
+        if (strcmp(alias_of(one), "muster") != 0)
             text_copy(a, list, NULL, one);
     put_cluster(m, list, token);
     json_print(list, 4, out);

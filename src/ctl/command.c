@@ -146,9 +146,18 @@ static int delete (struct command *c, struct err *err)
     return 0;
 }
 
+/* settle_end() sees to the rest. */
+static int drop(struct command *c, struct err *err)
+{
+    if (!c->job || c->row.array)
+        return delete (c, err);
+    c->job->notes.drop = true;
+    return stop_now(c, err);
+}
+
 static verb_run *const verbs[] = {
     [CTL_STOP] = stop,     [CTL_STOP_NOW] = stop_now, [CTL_SUSPEND] = suspend,
-    [CTL_RESUME] = resume, [CTL_DELETE] = delete,
+    [CTL_RESUME] = resume, [CTL_DELETE] = delete,     [CTL_DROP] = drop,
 };
 
 void command_members(struct ctl *ctl, struct live_array *array, const char *owner,
@@ -183,7 +192,8 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
         return -1;
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
-    return c->row.members && verb != CTL_DELETE ? run_members(c, verb, err) : verbs[verb](c, err);
+    return c->row.members && verb != CTL_DELETE && verb != CTL_DROP ? run_members(c, verb, err)
+                                                                    : verbs[verb](c, err);
 }
 
 static struct text_node *state_tree(const struct command *c, struct arena *arena)

@@ -94,14 +94,16 @@ struct ctl_submit {
     const char *work_dir; /* submitter's directory */
     const char *key;      /* idempotency key or NULL */
     bool wait_for_nodes;  /* --wait: queue although larger than the cluster */
-    bool apply;           /* a live job of this owner, project and name is updated: suspend only */
-    bool dry_run;         /* answer what would happen, store nothing */
-    bool explain;         /* with dry_run: also what else would start it now */
-    bool replace;         /* with like: that job, which has to wait, makes way in the same turn */
-    uint64_t like;        /* text NULL: submit that job's original again with its overrides */
+    bool unique;   /* ERR_CONFLICT when this owner has a job of that name, also an ended one */
+    bool apply;    /* a live job of this owner, project and name is updated: suspend only */
+    bool dry_run;  /* answer what would happen, store nothing */
+    bool explain;  /* with dry_run: also what else would start it now */
+    bool replace;  /* with like: that job, which has to wait, makes way in the same turn */
+    uint64_t like; /* text NULL: submit that job's original again with its overrides */
 };
 void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
-enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE };
+/* DROP is DELETE, for a job that lives once it has been ended. */
+enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE, CTL_DROP };
 void ctl_command(struct ctl *, const char *owner, uint64_t job, enum ctl_verb, ctl_done *,
                  void *arg);
 /* Starts a running job anew, or only some of its tasks in their places. */
@@ -153,6 +155,8 @@ int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* 
 /* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the
  * member of an array that has the index. */
 int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
+/* The newest of that owner that has exactly this name. */
+int ctl_find_owned(struct ctl *, const char *owner, const char *name, uint64_t *id, struct err *);
 enum ctl_parts { CTL_TASKS = 1, CTL_SPEC = 2, CTL_ORIGIN = 4, CTL_TIMELINE = 8 };
 struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const char *owner,
                                unsigned parts, struct err *);

@@ -61,6 +61,7 @@ struct live_notes {
     struct words avoid;        /* nodes on which its tasks failed too often */
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */
+    bool drop;                 /* its records go when it has ended */
     bool has_after;            /* waits for other jobs */
     bool has_peers;            /* first starts together with other jobs */
     bool claims;               /* others were ended so that it can start */

@@ -89,6 +89,8 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_str(arena, map, "end_by", end_by_word(notes->end_by));
     if (notes->force)
         text_bool(arena, map, "force", true);
+    if (notes->drop)
+        text_bool(arena, map, "drop", true);
     if (notes->has_after)
         text_bool(arena, map, "after", true);
     if (notes->has_peers)
@@ -119,6 +121,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->released_ms = number(map, "released");
     notes->end_by = by ? end_by_parse(by) : BY_NONE;
     notes->force = flag(map, "force");
+    notes->drop = flag(map, "drop");
     notes->has_after = flag(map, "after");
     notes->has_peers = flag(map, "peers");
     notes->claims = flag(map, "claims");

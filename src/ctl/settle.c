@@ -475,6 +475,14 @@ void settle_give_all(struct ctl *ctl, struct live_job *job)
         give(ctl, job, &job->tasks[flat]);
 }
 
+/* Its records go with the next that have been kept long enough: now. */
+static void drop_soon(struct ctl *ctl, const struct live_job *job, uint64_t now)
+{
+    store_set_keep(ctl->config.store, job->row.id, now, NULL);
+    ctl->expire_at = now;
+    core_wake(ctl, now);
+}
+
 void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
 {
     enum job_state next = job_next_state(job->row.state, event);
@@ -492,7 +500,9 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
     event_job(ctl, job, event, text, NULL);
     board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
-        if (!job->row.array) /* members are kept as long as their array */
+        if (job->notes.drop)
+            drop_soon(ctl, job, now);
+        else if (!job->row.array) /* members are kept as long as their array */
             store_set_keep(ctl->config.store, job->row.id, keep ? now + keep : 0, NULL);
         after_ended(ctl, job->row.id);
     }

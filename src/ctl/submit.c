@@ -157,6 +157,16 @@ static int read_text(struct submission *s, struct err *err)
     return 0;
 }
 
+static int check_unique(struct submission *s, struct err *err)
+{
+    const char *name = s->read.job->name;
+    uint64_t id;
+    if (!s->ask.unique || store_find_name(s->ctl->config.store, name, s->ask.owner, &id) != 1)
+        return 0;
+    err_set(err, ERR_CONFLICT, "%.60s has a job \"%.120s\" already", s->ask.owner, name);
+    return err_hint(err, "another name, or delete that one");
+}
+
 static const char *map_uri(const struct submission *s, const char *uri, struct err *err)
 {
     const struct storage storage = core_storage(s->ctl, s->ask.work_dir);
@@ -640,7 +650,7 @@ static int submit(struct submission *s, struct err *err)
         err_set(err, ERR_FULL, "the disk of the server is full");
         return err_hint(err, "make room in %s; running jobs go on", s->ctl->config.state_dir);
     }
-    if (read_text(s, err))
+    if (read_text(s, err) || check_unique(s, err))
         return -1;
     int applied = apply(s, err);
     if (applied)

@@ -331,6 +331,14 @@ int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
     return err_hint(err, "muster ls --all shows numbers and names");
 }
 
+int ctl_find_owned(struct ctl *ctl, const char *owner, const char *name, uint64_t *id,
+                   struct err *err)
+{
+    if (store_find_name(ctl->config.store, name, owner, id) == 1)
+        return 0;
+    return err_set(err, ERR_NOT_FOUND, "%.60s has no job \"%.120s\"", owner, name);
+}
+
 /* ---- events ---- */
 
 struct event_names { /* of the job the last event was about */

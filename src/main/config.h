@@ -49,6 +49,8 @@
     X(KUBECTL_HTTP, "kubectl_http", CHOICE, "off", "off|on",                                        \
       "plain http on this machine's own address serves kubectl, as the server's user")              \
     X(KEEP, "keep", DURATION, "30d", "TIME", "records of ended jobs; never: for ever")              \
+    X(OPENPAI_OPEN_READS, "openpai_open_reads", CHOICE, "off", "off|on",                            \
+      "OpenPAI: everybody reads every job, and its version 1 without a token")                      \
     X(RECORD, "record", TEXT, "", "DIR", "record all inputs there, for \"muster replay\"")          \
     X(RECORD_MAX, "record_max", SIZE, "512Mi", "SIZE",                                              \
       "of recordings on disk at most; the oldest go first")                                         \

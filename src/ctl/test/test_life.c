@@ -245,6 +245,39 @@ static void rights_and_wrong_moments(void **state)
     assert_int_equal(w->code, ERR_NOT_FOUND);
 }
 
+/* Of a job that lives: it ends at once and is gone; what a restarted server finds ends so too. */
+static void dropping_ends_and_removes(void **state)
+{
+    struct world *w = *state;
+    uint64_t ended = world_submit(w, ONE);
+    world_run(w);
+    world_command(w, ended, CTL_DROP);
+    assert_int_equal(w->code, ERR_NONE);
+    world_command(w, ended, CTL_DROP);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
+    uint64_t waits =
+        world_submit(w, "{\"name\":\"h\",\"suspend\":true,\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    world_command_as(w, "bob", waits, CTL_DROP);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
+    world_command(w, waits, CTL_DROP);
+    assert_int_equal(w->code, ERR_NONE);
+    uint64_t runs = world_submit(w, ONE);
+    world_command(w, runs, CTL_DROP);
+    assert_int_equal(w->code, ERR_NONE);
+    world_crash(w);
+    world_run(w);
+    world_pass(w, 2000);
+    const uint64_t gone[] = { ended, waits, runs };
+    struct arena *arena = arena_create();
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) {
+        struct err err;
+        assert_null(ctl_job_tree(w->ctl, arena, gone[i], NULL, 0, &err));
+        assert_int_equal(err.code, ERR_NOT_FOUND);
+    }
+    arena_destroy(arena);
+    assert_true(world_used(w) == 0);
+}
+
 static void repeated_facts_count_once(void **state)
 {
     struct world *w = *state;
@@ -339,6 +372,7 @@ int main(void)
         T(engine_refuses_and_is_asked_again),
         T(suspend_and_resume),
         T(rights_and_wrong_moments),
+        T(dropping_ends_and_removes),
         T(repeated_facts_count_once),
         T(limits_end_jobs),
         T(failed_task_is_held),

@@ -296,6 +296,36 @@ static void full_disk(void **state)
     arena_destroy(arena);
 }
 
+static void names_may_have_to_be_new(void **state)
+{
+    struct world *w = *state;
+    struct ctl_submit ask = { .owner = "ada", .text = ONE, .len = strlen(ONE), .unique = true };
+    struct err err;
+    uint64_t first = world_submit_as(w, &ask), found = 0;
+    assert_true(first != 0);
+    assert_true(world_submit_as(w, &ask) == 0);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_run(w);
+    assert_true(world_submit_as(w, &ask) == 0); /* also when it has ended */
+    ask.owner = "bob";
+    uint64_t others = world_submit_as(w, &ask);
+    assert_true(others != 0);
+    ask.owner = "ada";
+    ask.unique = false;
+    uint64_t second = world_submit_as(w, &ask);
+    assert_true(second != 0);
+    struct arena *arena = arena_create();
+    const char *name = text_get(ctl_job_tree(w->ctl, arena, first, NULL, 0, &err), "name")->str;
+    assert_int_equal(ctl_find_owned(w->ctl, "ada", name, &found, &err), 0);
+    assert_true(found == second);
+    assert_int_equal(ctl_find_owned(w->ctl, "bob", name, &found, &err), 0);
+    assert_true(found == others);
+    assert_int_equal(ctl_find_owned(w->ctl, "eve", name, &found, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    assert_int_equal(ctl_find_owned(w->ctl, "ada", "no", &found, &err), -1);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -313,6 +343,7 @@ int main(void)
         T(lists_and_schemas),
         T(drained_nodes_get_nothing),
         T(full_disk),
+        T(names_may_have_to_be_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,162 @@
+/* The text that a job was submitted with, in the form that Accept asks for; a job that another
+ * front end submitted, in the words of the version that is asked. And where its tasks would be
+ * reached by ssh. */
+#include "api/openpai/pai.h"
+
+#include "base/mem.h"
+#include "dialect/openpai/openpai.h"
+#include "text/detect.h"
+#include "text/json.h"
+#include "text/yaml.h"
+
+#include <string.h>
+
+#define CONFIG_MAX (16u << 20)
+#define MASK       "******"
+
+static bool is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+/* ---- which form ---- */
+
+enum form { FORM_AS_SENT, FORM_JSON, FORM_YAML };
+
+/* The first of both that Accept names; other types are no wish. */
+static enum form wanted(const struct pai *p)
+{
+    const char *accept = http_header(p->call->request, "Accept");
+    const char *json = accept ? strstr(accept, "json") : NULL;
+    const char *yaml = accept ? strstr(accept, "yaml") : NULL;
+    if (json && (!yaml || json < yaml))
+        return FORM_JSON;
+    return yaml ? FORM_YAML : FORM_AS_SENT;
+}
+
+static void answer_text(struct pai *p, const char *text, bool yaml)
+{
+    call_text(p->call, 200, yaml ? "text/yaml; charset=utf-8" : "application/json; charset=utf-8",
+              text, strlen(text));
+}
+
+static void answer_tree(struct pai *p, const struct text_node *tree, bool yaml)
+{
+    AUTO_BUF struct buf text = BUF_INIT(CONFIG_MAX);
+    if (yaml)
+        yaml_print(tree, &text);
+    else
+        json_print(tree, 2, &text);
+    answer_text(p, buf_str(&text), yaml);
+}
+
+/* ---- what ---- */
+
+static void no_config(struct pai *p)
+{
+    pai_fail(p, PAI_NO_CONFIG, "Config of job %.600s is not found.", p->frame);
+}
+
+/* Secrets of version 2 are nobody's to read again, as on the original. */
+static bool mask(struct arena *a, struct text_node *tree)
+{
+    struct text_node *secrets = text_get(tree, "secrets");
+    if (!secrets || secrets->kind == TEXT_NULL)
+        return false;
+    secrets->kind = TEXT_STR;
+    secrets->str = arena_strdup(a, MASK);
+    secrets->first = secrets->last = NULL;
+    secrets->count = 0;
+    return true;
+}
+
+static void answer_sent(struct pai *p, const char *text)
+{
+    struct report report;
+    bool yaml = p->version == PAI_V2;
+    enum form form = wanted(p);
+    report_init(&report, p->a);
+    struct text_node *tree = text_parse(p->a, text, strlen(text), &report);
+    bool masked = tree && yaml && mask(p->a, tree);
+    if (!tree || (form == FORM_AS_SENT && !masked))
+        answer_text(p, text, yaml);
+    else
+        answer_tree(p, tree, form == FORM_AS_SENT ? yaml : form == FORM_YAML);
+}
+
+static void answer_written(struct pai *p, const struct text_node *spec)
+{
+    const struct dialect *dialect = p->version == PAI_V1 ? &openpai_v1 : &openpai_v2;
+    struct report report;
+    report_init(&report, p->a);
+    const struct job_spec *job = spec ? job_decode(p->a, spec, &report) : NULL;
+    struct text_node *tree = job ? dialect->write(p->a, job, &report) : NULL;
+    enum form form = wanted(p);
+    if (tree)
+        answer_tree(p, tree, form == FORM_AS_SENT ? p->version == PAI_V2 : form == FORM_YAML);
+    else
+        no_config(p);
+}
+
+void pai_job_config(struct pai *p)
+{
+    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_ORIGIN | CTL_SPEC) : NULL;
+    if (!job)
+        return;
+    const char *text = pai_text(job, "origin");
+    if (is(pai_text(job, "dialect"), p->version == PAI_V1 ? "openpai-v1" : "openpai-v2")) {
+        if (text)
+            answer_sent(p, text);
+        else
+            no_config(p);
+    } else {
+        answer_written(p, text_get(job, "spec"));
+    }
+}
+
+/* ---- ssh ---- */
+
+static void put_container(struct pai *p, struct text_node *list, const struct text_node *task,
+                          uint64_t n)
+{
+    size_t count = pai_attempts(task, n);
+    const struct text_node *attempt = count ? pai_attempt(task, n, count - 1) : NULL;
+    const struct text_node *port = text_get(text_get(attempt, "ports"), "ssh");
+    const struct text_node *number = port && port->kind == TEXT_LIST ? port->first : port;
+    if (!number || number->kind != TEXT_INT || pai_number(attempt, "ended_ms"))
+        return;
+    struct text_node *out = text_map(p->a, list, NULL);
+    text_str(p->a, out, "id",
+             arena_printf(p->a, "%llu-%s-%llu-%llu", (unsigned long long)p->id,
+                          pai_text(task, "role"), (unsigned long long)pai_number(task, "index"),
+                          (unsigned long long)pai_number(attempt, "attempt")));
+    pai_put_text(p->a, out, "sshIp", pai_text(attempt, "address"));
+    text_str(p->a, out, "sshPort", arena_printf(p->a, "%lld", (long long)number->integer));
+}
+
+static void put_keys(struct pai *p, struct text_node *out)
+{
+    struct text_node *keys = text_map(p->a, out, "keyPair");
+    text_str(p->a, keys, "folderPath", "");
+    text_str(p->a, keys, "publicKeyFileName", arena_printf(p->a, "%s.pub", p->frame));
+    text_str(p->a, keys, "privateKeyFileName", p->frame);
+    text_str(p->a, keys, "privateKeyDirectDownloadLink", "");
+}
+
+/* The ports of running tasks; what listens there is the tasks' own. Version 2 has no such thing. */
+void pai_job_ssh(struct pai *p)
+{
+    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    if (!job)
+        return;
+    struct text_node *out = text_map(p->a, NULL, NULL), *list = text_list(p->a, out, "containers");
+    const struct text_node *tasks = text_get(job, "task_list");
+    for (const struct text_node *one = tasks ? tasks->first : NULL; one; one = one->next)
+        put_container(p, list, one, pai_attempt_of(job));
+    if (p->version == PAI_V2 || !list->count) {
+        pai_fail(p, PAI_NO_SSH, "SSH info of job %.600s is not found.", p->frame);
+        return;
+    }
+    put_keys(p, out);
+    pai_answer(p, 200, out);
+}

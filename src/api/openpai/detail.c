@@ -1,0 +1,342 @@
+/* One job: its detail in both versions, its earlier starts, its events. */
+#include "api/openpai/pai.h"
+
+#include "base/mem.h"
+#include "dialect/openpai/openpai.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define EVENTS_PAGE 1000u
+#define EVENTS_MAX  10000u
+
+static bool is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+static void put_code(struct arena *a, struct text_node *out, const char *key, bool known,
+                     int64_t code)
+{
+    if (known)
+        text_int(a, out, key, code);
+    else
+        text_null(a, out, key);
+}
+
+/* ---- how it ended ---- */
+
+struct end {
+    bool known;
+    int64_t code;
+    const struct text_node *task, *attempt; /* that failed it */
+};
+
+static struct end end_of(const struct pai *p, const struct text_node *job, uint64_t n)
+{
+    const char *state = pai_text(job, "state");
+    struct end end = { .known = true };
+    if (n == pai_attempt_of(job) && is(state, "succeeded"))
+        return end;
+    if (n == pai_attempt_of(job) && is(state, "stopped")) {
+        end.code = pai_stop_code(p->version, true);
+        return end;
+    }
+    end.known = false;
+    if (n == pai_attempt_of(job) && !is(state, "failed"))
+        return end;
+    end.task = pai_culprit(job, n);
+    size_t count = end.task ? pai_attempts(end.task, n) : 0;
+    end.attempt = count ? pai_attempt(end.task, n, count - 1) : NULL;
+    end.known = pai_exit_code(p->version, end.attempt, &end.code);
+    return end;
+}
+
+static void put_spec(struct pai *p, struct text_node *out, const struct end *end)
+{
+    if (!end->known) {
+        text_null(p->a, out, "appExitSpec");
+        return;
+    }
+    const struct openpai_exit *row = openpai_exit_find((int)end->code);
+    struct text_node *spec = text_map(p->a, out, "appExitSpec");
+    text_int(p->a, spec, "code", end->code);
+    const char *phrase = pai_text(end->attempt, "phrase");
+    text_str(p->a, spec, "phrase", phrase ? phrase : row->phrase);
+    if (p->version == PAI_V1) {
+        pai_put_text(p->a, spec, "causer", row->causer);
+        pai_put_text(p->a, spec, "type", row->type);
+    } else {
+        pai_put_text(p->a, spec, "type", pai_text(end->attempt, "class"));
+    }
+    const char *text = pai_text(end->attempt, "text");
+    text_str(p->a, spec, "reason", text ? text : row->text);
+}
+
+static void put_end(struct pai *p, struct text_node *out, const struct text_node *job, uint64_t n)
+{
+    struct arena *a = p->a;
+    const struct end end = end_of(p, job, n);
+    const char *tail = pai_text(end.attempt, "tail");
+    const char *reason = is(pai_job_word(p->version, job), "WAITING") || end.attempt
+                             ? pai_text(job, "reason")
+                             : NULL;
+    put_code(a, out, "appExitCode", end.known, end.code);
+    put_spec(p, out, &end);
+    pai_put_text(a, out, "appExitDiagnostics", reason);
+    struct text_node *messages = text_map(a, out, "appExitMessages");
+    pai_put_text(a, messages, "container", tail);
+    text_null(a, messages, "runtime");
+    pai_put_text(a, messages, "launcher", pai_text(end.attempt, "reason"));
+    pai_put_text(a, out, "appExitTriggerMessage", pai_text(end.attempt, "text"));
+    pai_put_text(a, out, "appExitTriggerTaskRoleName", pai_text(end.task, "role"));
+    put_code(a, out, "appExitTriggerTaskIndex", end.task != NULL,
+             (int64_t)pai_number(end.task, "index"));
+    pai_put_text(a, out, "appExitType", pai_text(end.attempt, "class"));
+}
+
+/* ---- the detail ---- */
+
+static const struct pai_field app_fields[] = {
+    { "appLaunchedTime", "started_ms", PAI_MS, PAI_BOTH },
+    { "appCreatedTime", "submitted_ms", PAI_MS, PAI_V2 },
+    { "appCompletedTime", "ended_ms", PAI_MS, PAI_BOTH },
+};
+
+/* A job's name in OpenPAI: the owner's, whatever name it was asked for by. */
+static const char *frame_of(struct arena *a, const struct text_node *job)
+{
+    return arena_printf(a, "%s~%s", pai_text(job, "owner"), pai_text(job, "name"));
+}
+
+struct text_node *pai_detail(struct pai *p, const struct text_node *job, uint64_t n)
+{
+    struct arena *a = p->a;
+    struct pai_tags tags;
+    const char *frame = frame_of(a, job);
+    bool ended = pai_number(job, "ended_ms") > 0;
+    struct text_node *out = text_map(a, NULL, NULL);
+    if (p->version == PAI_V2)
+        text_str(a, out, "debugId", pai_debug_id(a, frame));
+    text_str(a, out, "name", pai_text(job, "name"));
+    if (p->version == PAI_V2) {
+        pai_tags_load(p, pai_text(job, "id"), &tags);
+        pai_tags_put(a, out, &tags, pai_text(job, "id"));
+        pai_put_text(a, out, "jobPriority", pai_priority(pai_number(job, "priority")));
+        text_str(a, out, "frameworkName", frame);
+    }
+    struct text_node *status = text_map(a, out, "jobStatus");
+    text_str(a, status, "name", frame);
+    pai_put_status(p, status, job);
+    text_str(a, status, "appId", pai_text(job, "id"));
+    text_int(a, status, "appProgress", ended);
+    text_str(a, status, "appTrackingUrl", "");
+    pai_put_fields(p, status, app_fields, ARRAY_LEN(app_fields), job);
+    put_end(p, status, job, n);
+    if (p->version == PAI_V2) {
+        text_int(a, status, "attemptId", (int64_t)n);
+        text_str(a, status, "attemptState", pai_job_word(p->version, job));
+    }
+    pai_put_roles(p, out, job, n);
+    return out;
+}
+
+void pai_job_detail(struct pai *p)
+{
+    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    if (job)
+        pai_answer(p, 200, pai_detail(p, job, pai_attempt_of(job)));
+}
+
+static bool find_start(struct pai *p, const struct text_node **job, uint64_t *n)
+{
+    *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    if (!*job)
+        return false;
+    if (pai_number_of(p->param[1], n) && *n <= pai_attempt_of(*job))
+        return true;
+    pai_fail(p, PAI_NO_JOB, "JobAttemptId %.40s is not found in %.600s.", p->param[1], p->frame);
+    return false;
+}
+
+void pai_job_attempt(struct pai *p)
+{
+    const struct text_node *job;
+    uint64_t n;
+    if (find_start(p, &job, &n))
+        pai_answer(p, 200, pai_detail(p, job, n));
+}
+
+/* ---- starts ---- */
+
+void pai_job_attempts_health(struct pai *p)
+{
+    if (pai_find_job(p))
+        call_text(p->call, 200, "text/html; charset=utf-8", "ok", 2);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+struct span {
+    uint64_t placed, started, ended;
+    size_t roles;
+};
+
+/* From the first task that was placed to the last that ended, in that start. */
+static struct span span_of(const struct text_node *job, uint64_t n)
+{
+    struct span s = { 0 };
+    const struct text_node *list = text_get(job, "task_list");
+    const char *role = NULL;
+    for (const struct text_node *task = list ? list->first : NULL; task; task = task->next) {
+        s.roles += !is(pai_text(task, "role"), role ? role : "");
+        role = pai_text(task, "role");
+        for (size_t k = pai_attempts(task, n); k-- > 0;) {
+            const struct text_node *one = pai_attempt(task, n, k);
+            uint64_t ended = pai_number(one, "ended_ms");
+            s.placed = least(s.placed, pai_number(one, "placed_ms"));
+            s.started = least(s.started, pai_number(one, "started_ms"));
+            s.ended = ended > s.ended ? ended : s.ended;
+        }
+    }
+    return s;
+}
+
+static struct text_node *put_start(struct pai *p, struct text_node *list,
+                                   const struct text_node *job, uint64_t n)
+{
+    struct arena *a = p->a;
+    bool latest = n == pai_attempt_of(job);
+    const struct span span = span_of(job, n);
+    const struct end end = end_of(p, job, n);
+    const char *frame = frame_of(a, job);
+    struct text_node *out = text_map(a, list, NULL);
+    text_str(a, out, "jobName", pai_text(job, "name"));
+    text_str(a, out, "frameworkName", frame);
+    text_str(a, out, "uid", pai_text(job, "id"));
+    text_str(a, out, "userName", pai_text(job, "owner"));
+    text_str(a, out, "state", latest ? pai_job_word(p->version, job) : "FAILED");
+    text_str(a, out, "originState", latest ? pai_sub_state(job) : "AttemptCompleted");
+    text_int(a, out, "attemptIndex", (int64_t)n);
+    pai_put_ms(a, out, "jobStartedTime", pai_number(job, "submitted_ms"));
+    pai_put_ms(a, out, "attemptStartedTime", span.started ? span.started : span.placed);
+    pai_put_ms(a, out, "attemptCompletedTime", latest ? pai_number(job, "ended_ms") : span.ended);
+    put_code(a, out, "exitCode", end.known, end.code);
+    pai_put_text(a, out, "exitPhrase", pai_text(end.attempt, "phrase"));
+    pai_put_text(a, out, "exitType", pai_text(end.attempt, "class"));
+    pai_put_text(a, out, "exitDiagnostics", pai_text(end.attempt, "reason"));
+    put_end(p, out, job, n);
+    static const struct pai_field sizes[] = {
+        { "totalGpuNumber", "gpu_milli", PAI_DEVICES, PAI_BOTH },
+        { "totalTaskNumber", "tasks", PAI_COUNT, PAI_BOTH },
+    };
+    pai_put_fields(p, out, sizes, ARRAY_LEN(sizes), job);
+    text_int(a, out, "totalTaskRoleNumber", (int64_t)span.roles);
+    pai_put_text(a, out, "jobPriority", pai_priority(pai_number(job, "priority")));
+    pai_put_roles(p, out, job, n);
+    text_bool(a, out, "isLatest", latest);
+    return out;
+}
+
+void pai_job_attempts(struct pai *p)
+{
+    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    if (!job)
+        return;
+    struct text_node *list = text_list(p->a, NULL, NULL);
+    for (uint64_t n = pai_attempt_of(job) + 1; n-- > 0;)
+        put_start(p, list, job, n);
+    pai_answer(p, 200, list);
+}
+
+void pai_job_attempts_one(struct pai *p)
+{
+    const struct text_node *job;
+    uint64_t n;
+    if (find_start(p, &job, &n))
+        pai_answer(p, 200, put_start(p, NULL, job, n));
+}
+
+/* ---- events ---- */
+
+/* "task.started" -> "TaskStarted" */
+static const char *reason_of(struct arena *a, const char *type)
+{
+    char *text = arena_strdup(a, type), *out = text;
+    bool upper = true;
+    for (const char *c = type; *c; c++) {
+        if (*c == '.' || *c == '_') {
+            upper = true;
+            continue;
+        }
+        *out++ = upper ? (char)toupper((unsigned char)*c) : *c;
+        upper = false;
+    }
+    *out = '\0';
+    return text;
+}
+
+static bool warns(const char *type)
+{
+    static const char *const words[] = { "fail", "lost", "evict", "refused", "restart", "retry" };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strstr(type, words[i]))
+            return true;
+    return false;
+}
+
+static void put_event(struct pai *p, struct text_node *list, const struct text_node *event)
+{
+    struct arena *a = p->a;
+    const char *type = pai_text(event, "type"), *text = pai_text(event, "text");
+    const char *task = pai_text(event, "task"), *slash = task ? strrchr(task, '/') : NULL;
+    struct text_node *out = text_map(a, list, NULL);
+    uint64_t at = pai_number(event, "at_ms"), index = 0;
+    text_str(a, out, "uid", arena_printf(a, "%llu", (unsigned long long)pai_number(event, "seq")));
+    text_str(a, out, "frameworkName", p->frame);
+    text_null(a, out, "podUid");
+    pai_put_text(a, out, "taskroleName", pai_text(event, "role"));
+    pai_put_text(a, out, "taskName", task);
+    if (slash && pai_number_of(slash + 1, &index))
+        text_int(a, out, "taskIndex", (int64_t)index);
+    else
+        text_null(a, out, "taskIndex");
+    text_str(a, out, "type", warns(type) ? "Warning" : "Normal");
+    text_str(a, out, "reason", reason_of(a, type));
+    text_str(a, out, "message", text ? text : type);
+    pai_put_ms(a, out, "firstTimestamp", at);
+    pai_put_ms(a, out, "lastTimestamp", at);
+    text_int(a, out, "count", 1);
+    text_str(a, out, "sourceComponent", "muster");
+    pai_put_text(a, out, "sourceHost", pai_text(text_get(event, "body"), "node"));
+}
+
+void pai_job_events(struct pai *p)
+{
+    const char *type = http_query(p->call->request, "type", 0);
+    if (!pai_find_job(p))
+        return;
+    const struct text_node **all = ARENA_ARRAY(p->a, EVENTS_MAX, const struct text_node *);
+    struct text_node *page;
+    uint64_t after = 0;
+    size_t n = 0;
+    do { /* oldest first; the newest are kept */
+        page = ctl_events_tree(p->ctl, p->a, p->id, after, EVENTS_PAGE, NULL);
+        for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
+            bool warning = warns(pai_text(one, "type"));
+            after = pai_number(one, "seq");
+            if (!type || (warning ? is(type, "Warning") : is(type, "Normal")))
+                all[n++ % EVENTS_MAX] = one;
+        }
+    } while (page && page->count == EVENTS_PAGE);
+    size_t kept = n < EVENTS_MAX ? n : EVENTS_MAX;
+    struct text_node *out = text_map(p->a, NULL, NULL);
+    text_int(p->a, out, "totalCount", (int64_t)kept);
+    struct text_node *data = text_list(p->a, out, "data");
+    for (size_t i = 0; i < kept; i++)
+        put_event(p, data, all[(n - 1 - i) % EVENTS_MAX]);
+    pai_answer(p, 200, out);
+}

@@ -1,0 +1,121 @@
+/* Nodes and the tasks on them as Kubernetes' lists: what the portal's pages for admins read. */
+#include "api/openpai/pai.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PODS_JOBS 1000u /* that hold nodes: the newest */
+
+static struct text_node *list_of(struct pai *p, const char *kind, struct text_node **items)
+{
+    struct text_node *out = text_map(p->a, NULL, NULL);
+    text_str(p->a, out, "kind", kind);
+    text_str(p->a, out, "apiVersion", "v1");
+    text_map(p->a, out, "metadata");
+    *items = text_list(p->a, out, "items");
+    return out;
+}
+
+static const char *quantity(struct pai *p, uint64_t n, const char *unit)
+{
+    return arena_printf(p->a, "%llu%s", (unsigned long long)n, unit);
+}
+
+static void put_amounts(struct pai *p, struct text_node *status, const char *key,
+                        const struct text_node *node)
+{
+    struct text_node *out = text_map(p->a, status, key);
+    text_str(p->a, out, "cpu", quantity(p, pai_number(node, "cpu_milli"), "m"));
+    text_str(p->a, out, "memory", quantity(p, pai_number(node, "memory") >> 10, "Ki"));
+    text_str(p->a, out, "nvidia.com/gpu", quantity(p, pai_number(node, "gpus"), ""));
+}
+
+static void put_node(struct pai *p, struct text_node *items, const struct text_node *node)
+{
+    struct arena *a = p->a;
+    const char *state = pai_text(node, "state"), *name = pai_text(node, "name");
+    const struct text_node *labels = text_get(node, "labels");
+    struct text_node *out = text_map(a, items, NULL), *meta = text_map(a, out, "metadata");
+    text_str(a, meta, "name", name);
+    if (labels && labels->kind == TEXT_MAP)
+        text_copy(a, meta, "labels", labels);
+    else
+        text_map(a, meta, "labels");
+    struct text_node *spec = text_map(a, out, "spec");
+    text_bool(a, spec, "unschedulable", strcmp(state, "drained") == 0);
+    struct text_node *status = text_map(a, out, "status");
+    put_amounts(p, status, "capacity", node);
+    put_amounts(p, status, "allocatable", node);
+    struct text_node *address = text_map(a, text_list(a, status, "addresses"), NULL);
+    text_str(a, address, "type", "InternalIP");
+    pai_put_text(a, address, "address", pai_text(node, "address"));
+    struct text_node *ready = text_map(a, text_list(a, status, "conditions"), NULL);
+    text_str(a, ready, "type", "Ready");
+    text_str(a, ready, "status", strcmp(state, "down") == 0 ? "False" : "True");
+}
+
+void pai_kubernetes_nodes(struct pai *p)
+{
+    struct text_node *items, *out = list_of(p, "NodeList", &items);
+    const struct text_node *nodes = text_get(ctl_nodes_tree(p->ctl, p->a), "nodes");
+    for (const struct text_node *one = nodes ? nodes->first : NULL; one; one = one->next)
+        put_node(p, items, one);
+    pai_answer(p, 200, out);
+}
+
+/* ---- pods: tasks that are on a node ---- */
+
+static void put_pod(struct pai *p, struct text_node *items, const struct text_node *job,
+                    const struct text_node *task)
+{
+    struct arena *a = p->a;
+    const struct text_node *all = text_get(task, "attempts"), *last = all ? all->last : NULL;
+    const char *frame = arena_printf(a, "%s~%s", pai_text(job, "owner"), pai_text(job, "name"));
+    const char *state = pai_text(task, "state");
+    if (!last || !pai_text(last, "node") || pai_number(last, "ended_ms"))
+        return;
+    struct text_node *out = text_map(a, items, NULL), *meta = text_map(a, out, "metadata");
+    text_str(a, meta, "name",
+             arena_printf(a, "%s-%s-%llu", pai_debug_id(a, frame), pai_text(task, "role"),
+                          (unsigned long long)pai_number(task, "index")));
+    text_str(a, meta, "namespace", "default");
+    struct text_node *labels = text_map(a, meta, "labels");
+    text_str(a, labels, "jobName", pai_text(job, "name"));
+    text_str(a, labels, "userName", pai_text(job, "owner"));
+    text_str(a, labels, "taskRoleName", pai_text(task, "role"));
+    text_str(a, labels, "type", "kube-launcher-task");
+    pai_put_text(a, labels, "virtualCluster", pai_text(job, "queue"));
+    text_str(a, text_map(a, out, "spec"), "nodeName", pai_text(last, "node"));
+    struct text_node *status = text_map(a, out, "status");
+    text_str(a, status, "phase", strcmp(state, "running") == 0 ? "Running" : "Pending");
+    pai_put_text(a, status, "podIP", pai_text(last, "address"));
+    pai_put_text(a, status, "hostIP", pai_text(last, "address"));
+}
+
+void pai_kubernetes_pods(struct pai *p)
+{
+    struct text_node *items, *out = list_of(p, "PodList", &items);
+    struct job_filter f = { .states = 1u << JOB_STARTING | 1u << JOB_RUNNING |
+                                      1u << JOB_RESTARTING | 1u << JOB_STOPPING,
+                            .limit = PODS_JOBS };
+    struct err err;
+    const struct text_node *jobs = text_get(ctl_list_tree(p->ctl, p->a, &f, &err), "jobs");
+    for (const struct text_node *one = jobs ? jobs->first : NULL; one; one = one->next) {
+        uint64_t id;
+        const struct text_node *job = job_id_parse(pai_text(one, "id"), &id)
+                                          ? ctl_job_tree(p->ctl, p->a, id, p->me, CTL_TASKS, &err)
+                                          : NULL;
+        const struct text_node *tasks = text_get(job, "task_list");
+        for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next)
+            put_pod(p, items, job, t);
+    }
+    pai_answer(p, 200, out);
+}
+
+/* Nothing here watches and warns by itself. */
+void pai_alerts(struct pai *p)
+{
+    pai_answer(p, 200, text_list(p->a, NULL, NULL));
+}

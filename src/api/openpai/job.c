@@ -1,0 +1,222 @@
+/* The job that a path names, and what both the list and the detail say of it. A job's name here is
+ * user~job; where a user has several jobs of one name (other front ends allow that), it is the
+ * newest, and the number stands for any. */
+#include "api/openpai/pai.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TAG_KIND "job.tag"
+
+/* ---- finding ---- */
+
+const struct identity *pai_reader(const struct pai *p)
+{
+    if (!p->open)
+        return &p->call->who;
+    struct identity *all = ARENA_NEW(p->a, struct identity);
+    *all = p->call->who;
+    all->name = all->name ? all->name : "";
+    all->role = ROLE_ADMIN; /* reads what everybody has; masked as for strangers */
+    return all;
+}
+
+static bool found(struct pai *p, const char *user, const char *job)
+{
+    struct err err;
+    uint64_t number;
+    if (!user && ctl_find(p->ctl, job, &p->id, &err) < 0)
+        return false;
+    if (user && ctl_find_owned(p->ctl, user, job, &p->id, &err) < 0) {
+        if (!scan_u64(job, 1, INT64_MAX, &number) || ctl_find(p->ctl, job, &p->id, &err) < 0)
+            return false;
+        const struct text_node *tree = ctl_job_tree(p->ctl, p->a, p->id, NULL, 0, &err);
+        if (!tree || strcmp(pai_text(tree, "owner"), user) != 0)
+            return false;
+    }
+    p->as = ctl_may_read(p->ctl, &p->call->who, p->id) ? p->me : NULL;
+    return p->as || p->open;
+}
+
+bool pai_find_job(struct pai *p)
+{
+    const char *text = p->param[0], *tilde = strchr(text, '~');
+    p->call->who.name = p->call->who.name ? p->call->who.name : "";
+    if (p->route->flags & PAI_NAMED) {
+        p->user = text;
+        p->job = p->param[1];
+    } else if (tilde) {
+        p->user = arena_strndup(p->a, text, (size_t)(tilde - text));
+        p->job = tilde + 1;
+    } else {
+        p->user = NULL; /* version 1 had jobs without a user */
+        p->job = text;
+    }
+    p->frame = p->user ? arena_printf(p->a, "%s~%s", p->user, p->job) : p->job;
+    if (found(p, p->user, p->job))
+        return true;
+    pai_fail(p, PAI_NO_JOB, "Job %.600s is not found.", p->frame);
+    return false;
+}
+
+bool pai_own_job(struct pai *p, const char *what)
+{
+    if (!pai_find_job(p))
+        return false;
+    if (ctl_may_write(p->ctl, &p->call->who, p->id))
+        return true;
+    pai_fail(p, PAI_FORBIDDEN, "User %s is not allowed to %s job %.600s.", p->me, what, p->frame);
+    return false;
+}
+
+struct text_node *pai_job_tree(struct pai *p, unsigned parts)
+{
+    struct err err;
+    struct text_node *tree = ctl_job_tree(p->ctl, p->a, p->id, p->as, parts, &err);
+    if (!tree)
+        pai_fail(p, PAI_NO_JOB, "Job %.600s is not found.", p->frame);
+    return tree;
+}
+
+/* ---- words ---- */
+
+static bool is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+/* RUNNING while a task runs; STOPPING is known to version 2, of a user's stop only. */
+const char *pai_job_word(unsigned version, const struct text_node *job)
+{
+    static const char *const ends[][2] = { { "succeeded", "SUCCEEDED" },
+                                           { "failed", "FAILED" },
+                                           { "stopped", "STOPPED" } };
+    const char *state = pai_text(job, "state");
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        if (is(state, ends[i][0]))
+            return ends[i][1];
+    bool stopping = is(state, "stopping"), runs = pai_number(job, "tasks_running") > 0;
+    if (version == PAI_V2 && stopping && is(pai_text(job, "outcome"), "stopped"))
+        return "STOPPING";
+    if (version == PAI_V2 && (stopping || is(state, "restarting")))
+        return "RUNNING";
+    return runs ? "RUNNING" : "WAITING";
+}
+
+/* What lies behind `state` in the launcher of version 1 and in the controller of version 2. */
+const char *pai_sub_state(const struct text_node *job)
+{
+    static const struct {
+        const char *state, *sub;
+    } rows[] = {
+        { "suspended", "AttemptCreationPending" }, { "queued", "AttemptCreationPending" },
+        { "starting", "AttemptPreparing" },        { "running", "AttemptRunning" },
+        { "restarting", "AttemptDeleting" },       { "stopping", "AttemptDeleting" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (is(pai_text(job, "state"), rows[i].state))
+            return rows[i].sub;
+    return "Completed";
+}
+
+/* Of a task, and of an attempt. */
+const char *pai_task_word(const char *state)
+{
+    static const char *const rows[][2] = { { "running", "RUNNING" },
+                                           { "succeeded", "SUCCEEDED" },
+                                           { "failed", "FAILED" },
+                                           { "lost", "FAILED" },
+                                           { "stopped", "STOPPED" } };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (is(state, rows[i][0]))
+            return rows[i][1];
+    return "WAITING";
+}
+
+const char *pai_priority(uint64_t priority)
+{
+    static const char *const words[] = { [1] = "oppo", [5] = "test", [8] = "prod", [9] = "crit" };
+    return priority < ARRAY_LEN(words) ? words[priority] : NULL;
+}
+
+/* A name of 32 digits that is always the same for the same job; clients only show it. */
+const char *pai_debug_id(struct arena *a, const char *frame)
+{
+    unsigned char hash[16];
+    char hex[33];
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)frame, strlen(frame), NULL, 0);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    return arena_strdup(a, hex);
+}
+
+int64_t pai_stop_code(unsigned version, bool job)
+{
+    if (version == PAI_V2)
+        return job ? -210 : -220;
+    return job ? -7351 : -7400;
+}
+
+/* ---- tags ---- */
+
+void pai_tags_load(const struct pai *p, const char *job, struct pai_tags *tags)
+{
+    const struct text_node *list = ctl_objects_tree(p->ctl, p->a, TAG_KIND, job);
+    *tags = (struct pai_tags){ 0 };
+    if (!list || !list->count)
+        return;
+    tags->at = ARENA_ARRAY(p->a, list->count, const struct text_node *);
+    for (const struct text_node *one = list->first; one; one = one->next)
+        tags->at[tags->n++] = one;
+}
+
+struct text_node *pai_tags_put(struct arena *a, struct text_node *parent,
+                               const struct pai_tags *tags, const char *id)
+{
+    struct text_node *list = text_list(a, parent, "tags");
+    size_t low = 0, high = tags->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strcmp(pai_text(tags->at[middle], "project"), id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < tags->n && is(pai_text(tags->at[low], "project"), id); low++)
+        text_str(a, list, NULL, pai_text(tags->at[low], "name"));
+    return list;
+}
+
+/* ---- what is said everywhere ---- */
+
+static const struct pai_field status_fields[] = {
+    { "username", "owner", PAI_TEXT, PAI_BOTH },
+    { "retries", "restarts", PAI_COUNT, PAI_BOTH },
+    { "submissionTime", "submitted_ms", PAI_MS, PAI_V2 },
+    { "createdTime", "submitted_ms", PAI_MS, PAI_BOTH },
+    { "launchedTime", "started_ms", PAI_MS, PAI_V2 },
+    { "completedTime", "ended_ms", PAI_MS, PAI_BOTH },
+    { "virtualCluster", "queue", PAI_TEXT, PAI_BOTH },
+    { "totalGpuNumber", "gpu_milli", PAI_DEVICES, PAI_BOTH },
+    { "totalTaskNumber", "tasks", PAI_COUNT, PAI_BOTH },
+};
+
+void pai_put_status(const struct pai *p, struct text_node *out, const struct text_node *job)
+{
+    struct arena *a = p->a;
+    uint64_t held = pai_number(job, "not_before_ms");
+    text_str(a, out, "state", pai_job_word(p->version, job));
+    text_str(a, out, "subState", pai_sub_state(job));
+    bool stopped = is(pai_text(job, "outcome"), "stopped") || is(pai_text(job, "state"), "stopped");
+    text_str(a, out, "executionType", stopped ? "STOP" : "START");
+    pai_put_fields(p, out, status_fields, ARRAY_LEN(status_fields), job);
+    struct text_node *details = text_map(a, out, "retryDetails");
+    text_int(a, details, "user", (int64_t)pai_number(job, "restarts"));
+    text_int(a, details, "platform", 0);
+    text_int(a, details, "resource", 0);
+    if (p->version == PAI_V2)
+        pai_put_ms(a, out, "retryDelayTime", held);
+}

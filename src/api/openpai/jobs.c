@@ -1,0 +1,352 @@
+/* Lists of jobs. Whatever the order and the filters, jobs are read in pages from the newest; each
+ * that is wanted becomes a line of JSON at once, so that a list of many thousands stays small. In
+ * the order of the records (the default) reading ends with the page that was asked for. */
+#include "api/openpai/pai.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "base/vec.h"
+#include "text/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE       1000u
+#define LIMIT      5000u
+#define LIMIT_MOST 50000u
+#define ANSWER_MAX ((size_t)256 << 20)
+#define V1_MOST    UINT32_MAX
+#define ANY_STATE  0u
+
+struct ask {
+    struct words users, clusters, states, priorities, with, without;
+    const char *keyword;
+    const char *field; /* in order of this member of an item; NULL: as submitted */
+    bool ascending, total;
+    uint64_t offset, limit;
+};
+struct line {
+    const char *text; /* the item */
+    const char *word; /* what it is sorted by */
+    uint64_t number;
+    uint64_t at; /* place in the records */
+};
+struct list {
+    struct pai *p;
+    struct ask ask;
+    struct pai_tags tags;
+    bool sorts; /* all have to be read */
+    bool exact; /* the core's filter says it all */
+    uint64_t seen;
+    VEC(struct line) lines;
+};
+
+/* ---- what is asked for ---- */
+
+static bool read_number(struct pai *p, const char *name, uint64_t *out)
+{
+    const char *text = http_query(p->call->request, name, 0);
+    if (!text || !*text || scan_u64(text, 0, INT32_MAX, out))
+        return true;
+    pai_fail(p, PAI_PARAMETERS, "\"%s\" must be a whole number", name);
+    return false;
+}
+
+static const char *const order_fields[] = {
+    "jobName",        "submissionTime",  "username",       "vc",
+    "retries",        "totalTaskNumber", "totalGpuNumber", "state",
+    "completionTime", "jobPriority",
+};
+
+/* What nobody knows is passed over, as the original does. */
+static void read_order(struct pai *p, struct ask *ask)
+{
+    const char *text = http_query(p->call->request, "order", 0);
+    const struct words parts = pai_list(p->a, text);
+    if (parts.n != 2 || (strcmp(parts.at[1], "ASC") != 0 && strcmp(parts.at[1], "DESC") != 0))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(order_fields); i++)
+        if (strcmp(parts.at[0], order_fields[i]) == 0) {
+            ask->ascending = strcmp(parts.at[1], "ASC") == 0;
+            ask->field = i == 1 ? NULL : order_fields[i];
+        }
+}
+
+static bool read_ask(struct pai *p, struct ask *ask)
+{
+    struct http_request *r = p->call->request;
+    struct arena *a = p->a;
+    const char *user = p->route->flags & PAI_NAMED ? p->param[0] : http_query(r, "username", 0);
+    *ask = (struct ask){ .users = pai_list(a, user), .limit = V1_MOST };
+    if (p->version == PAI_V1)
+        return true;
+    ask->clusters = pai_list(a, http_query(r, "vc", 0));
+    ask->states = pai_list(a, http_query(r, "state", 0));
+    ask->priorities = pai_list(a, http_query(r, "jobPriority", 0));
+    ask->with = pai_list(a, http_query(r, "tagsContain", 0));
+    ask->without = pai_list(a, http_query(r, "tagsNotContain", 0));
+    ask->keyword = http_query(r, "keyword", 0);
+    ask->keyword = ask->keyword && *ask->keyword ? ask->keyword : NULL;
+    const char *total = http_query(r, "withTotalCount", 0);
+    ask->total = total && strcmp(total, "true") == 0;
+    ask->limit = LIMIT;
+    read_order(p, ask);
+    if (!read_number(p, "offset", &ask->offset) || !read_number(p, "limit", &ask->limit))
+        return false;
+    if (ask->limit <= LIMIT_MOST)
+        return true;
+    pai_fail(p, PAI_PARAMETERS, "Limit exceeds max number %u.", LIMIT_MOST);
+    return false;
+}
+
+/* Bits of the core's states that may be shown with one of these words. */
+static uint32_t states_of(const struct words *words, bool *exact)
+{
+    static const struct {
+        const char *word;
+        uint32_t states;
+        bool exact;
+    } rows[] = {
+        { "SUCCEEDED", 1u << JOB_SUCCEEDED, true },
+        { "FAILED", 1u << JOB_FAILED, true },
+        { "STOPPED", 1u << JOB_STOPPED, true },
+        { "STOPPING", 1u << JOB_STOPPING, false },
+        { "RUNNING",
+          1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_RESTARTING | 1u << JOB_STOPPING,
+          false },
+        { "WAITING",
+          1u << JOB_SUSPENDED | 1u << JOB_QUEUED | 1u << JOB_STARTING | 1u << JOB_RUNNING, false },
+    };
+    uint32_t states = ANY_STATE;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (words_have(words, rows[i].word)) {
+            states |= rows[i].states;
+            *exact = *exact && rows[i].exact;
+        }
+    if (words->n && states == ANY_STATE)
+        *exact = false; /* a word that no job has */
+    return states;
+}
+
+static struct job_filter filter_of(struct list *l)
+{
+    const struct ask *ask = &l->ask;
+    l->exact = !ask->keyword && !ask->priorities.n && !ask->with.n && !ask->without.n &&
+               ask->users.n <= 1 && ask->clusters.n <= 1;
+    struct job_filter f = { .states = states_of(&ask->states, &l->exact), .limit = PAGE };
+    if (ask->users.n == 1)
+        f.owner = ask->users.at[0];
+    if (ask->clusters.n == 1)
+        f.queue = ask->clusters.at[0];
+    ctl_filter_for(l->p->ctl, l->p->a, pai_reader(l->p), &f);
+    l->sorts = ask->field || ask->ascending;
+    return f;
+}
+
+/* ---- is it wanted ---- */
+
+static bool has(const struct text_node *tags, const struct words *words)
+{
+    for (const struct text_node *one = tags->first; one; one = one->next)
+        if (words_have(words, one->str))
+            return true;
+    return false;
+}
+
+static bool keyword_in(const struct text_node *job, const char *keyword)
+{
+    static const char *const members[] = { "owner", "name", "queue" };
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const char *text = pai_text(job, members[i]);
+        if (text && strstr(text, keyword))
+            return true;
+    }
+    return false;
+}
+
+static bool one_of(const struct words *words, const char *text)
+{
+    return !words->n || (text && words_have(words, text));
+}
+
+static bool wanted(const struct list *l, const struct text_node *job, const struct text_node *tags)
+{
+    const struct ask *ask = &l->ask;
+    const char *priority = pai_priority(pai_number(job, "priority"));
+    bool plain =
+        priority && strcmp(priority, "test") == 0 && words_have(&ask->priorities, "default");
+    if (l->exact)
+        return true;
+    return one_of(&ask->users, pai_text(job, "owner")) &&
+           one_of(&ask->clusters, pai_text(job, "queue")) &&
+           one_of(&ask->states, pai_job_word(l->p->version, job)) &&
+           (plain || one_of(&ask->priorities, priority)) &&
+           (!ask->keyword || keyword_in(job, ask->keyword)) &&
+           (!ask->with.n || has(tags, &ask->with)) && !has(tags, &ask->without);
+}
+
+/* ---- items ---- */
+
+static void put_exit(struct pai *p, struct text_node *out, const struct text_node *job)
+{
+    const char *state = pai_text(job, "state");
+    if (strcmp(state, "succeeded") == 0)
+        text_int(p->a, out, "appExitCode", 0);
+    else if (strcmp(state, "stopped") == 0)
+        text_int(p->a, out, "appExitCode", pai_stop_code(p->version, true));
+    else
+        text_null(p->a, out, "appExitCode"); /* the detail knows */
+}
+
+/* An item in the arena of p, which is the page's here. */
+static struct text_node *item_of(const struct list *l, struct pai *p, const struct text_node *job)
+{
+    struct arena *a = p->a;
+    struct text_node *out = text_map(a, NULL, NULL);
+    const char *name = pai_text(job, "name");
+    if (p->version == PAI_V2)
+        text_str(a, out, "debugId",
+                 pai_debug_id(a, arena_printf(a, "%s~%s", pai_text(job, "owner"), name)));
+    text_str(a, out, "name", name);
+    pai_put_status(p, out, job);
+    put_exit(p, out, job);
+    if (p->version == PAI_V2) {
+        pai_put_text(a, out, "jobPriority", pai_priority(pai_number(job, "priority")));
+        pai_tags_put(a, out, &l->tags, pai_text(job, "id"));
+    }
+    return out;
+}
+
+/* What the item is sorted by. A job that has not ended counts as the newest. */
+static void sort_key(const struct list *l, const struct text_node *item, struct line *line)
+{
+    static const struct {
+        const char *field, *member;
+    } names[] = { { "jobName", "name" },
+                  { "vc", "virtualCluster" },
+                  { "completionTime", "completedTime" } };
+    const char *member = l->ask.field;
+    for (size_t i = 0; member && i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i].field, member) == 0)
+            member = names[i].member;
+    const struct text_node *node = member ? text_get(item, member) : NULL;
+    if (node && node->kind == TEXT_STR)
+        line->word = arena_strdup(l->p->a, node->str);
+    else if (node && node->kind == TEXT_INT)
+        line->number = (uint64_t)node->integer;
+    else if (member && strcmp(member, "completedTime") == 0)
+        line->number = UINT64_MAX;
+}
+
+static void take(struct list *l, struct pai *page, const struct text_node *job)
+{
+    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
+    struct arena *keep = l->p->a;
+    struct line line = { .at = l->seen++ };
+    if (!l->sorts && (line.at < l->ask.offset || l->lines.n >= l->ask.limit))
+        return;
+    const struct text_node *item = item_of(l, page, job);
+    json_print(item, 0, &text);
+    sort_key(l, item, &line);
+    line.text = arena_strndup(keep, buf_str(&text), text.len);
+    vec_push(&l->lines, line);
+}
+
+/* false: there are no more, or enough. */
+static bool read_page(struct list *l, struct job_filter *f, struct err *err, bool *failed)
+{
+    struct arena *a = arena_create();
+    struct pai page = *l->p;
+    page.a = a;
+    struct text_node *tree = ctl_list_tree(l->p->ctl, a, f, err);
+    const struct text_node *jobs = text_get(tree, "jobs");
+    const struct text_node *last = jobs ? jobs->last : NULL;
+    for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
+        struct text_node *tags = pai_tags_put(a, NULL, &l->tags, pai_text(job, "id"));
+        if (wanted(l, job, tags))
+            take(l, &page, job);
+    }
+    bool more = jobs && jobs->count == PAGE && job_id_parse(pai_text(last, "id"), &f->before_id);
+    bool enough = !l->sorts && l->lines.n >= l->ask.limit && !(l->ask.total && !l->exact);
+    *failed = !tree;
+    f->offset = 0;
+    arena_destroy(a);
+    return more && !enough;
+}
+
+/* ---- order ---- */
+
+static int by_key(const void *x, const void *y)
+{
+    const struct line *a = x, *b = y;
+    int order = a->word && b->word ? strcmp(a->word, b->word)
+                                   : (a->number > b->number) - (a->number < b->number);
+    return order ? order : (a->at < b->at) - (a->at > b->at);
+}
+
+static void sort(struct list *l)
+{
+    struct line *at = l->lines.at;
+    size_t n = l->lines.n;
+    if (n == 0)
+        return;
+    qsort(at, n, sizeof *at, by_key);
+    if (l->ask.ascending)
+        return;
+    for (size_t i = 0; i < n / 2; i++) {
+        struct line swap = at[i];
+        at[i] = at[n - 1 - i];
+        at[n - 1 - i] = swap;
+    }
+}
+
+/* ---- the answer ---- */
+
+static void print(struct list *l, uint64_t total)
+{
+    AUTO_BUF struct buf text = BUF_INIT(ANSWER_MAX);
+    size_t from = l->sorts ? l->ask.offset : 0, n = 0;
+    if (l->ask.total)
+        buf_addf(&text, "{\"totalCount\":%llu,\"data\":", (unsigned long long)total);
+    buf_putc(&text, '[');
+    for (size_t i = from; i < l->lines.n && n < l->ask.limit; i++, n++) {
+        if (n)
+            buf_putc(&text, ',');
+        buf_puts(&text, l->lines.at[i].text);
+    }
+    buf_puts(&text, l->ask.total ? "]}\n" : "]\n");
+    vec_fini(&l->lines);
+    call_text(l->p->call, 200, "application/json", buf_str(&text), text.len);
+}
+
+void pai_jobs(struct pai *p)
+{
+    struct list l = { .p = p };
+    struct err err;
+    uint64_t total = 0;
+    bool failed = false;
+    p->call->who.name = p->call->who.name ? p->call->who.name : "";
+    if (!read_ask(p, &l.ask))
+        return;
+    if (p->version == PAI_V2)
+        pai_tags_load(p, NULL, &l.tags);
+    struct job_filter f = filter_of(&l);
+    if (l.exact && !l.sorts && l.ask.offset <= JOB_OFFSET_MAX) {
+        f.offset = l.ask.offset; /* the core skips them */
+        l.seen = l.ask.offset;
+    }
+    const struct job_filter all = f;
+    while (read_page(&l, &f, &err, &failed))
+        ;
+    total = l.seen;
+    if (!failed && l.ask.total && l.exact && ctl_list_count(p->ctl, &all, &total, &err) < 0)
+        failed = true;
+    if (failed) {
+        vec_fini(&l.lines);
+        pai_err(p, &err, NULL);
+        return;
+    }
+    if (l.sorts)
+        sort(&l);
+    print(&l, total);
+}
