@@ -114,7 +114,7 @@ class Kube:
         ask = urllib.request.Request(
             address(self.server) + path,
             body.encode() or None,
-            {"Content-Type": kind},
+            {"Content-Type": kind, "User-Agent": "kubectl/v1.32.0"},
             method=method,
         )
         try:
