@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "job/signals.h"
 #include "node/environment.h"
 #include "node/pin.h"
 #include "node/ports.h"
@@ -224,6 +225,19 @@ static size_t signal_all(const struct task *task, int number)
     for (size_t i = 0; i < all.n; i++)
         (void)kill(all.at[i], number);
     return all.n;
+}
+
+size_t task_signal(const struct task *task, int number)
+{
+    struct proc_list all = { .n = 0 };
+    size_t heard = 0;
+    if (task->phase != PHASE_RUNNING || !signal_word(number))
+        return 0;
+    collect(task, &all);
+    for (size_t i = 0; i < all.n; i++)
+        if (!signal_is_a_request(number) || proc_catches(all.at[i], number))
+            heard += kill(all.at[i], number) == 0;
+    return heard;
 }
 
 /* ---- the end ---- */
