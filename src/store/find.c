@@ -190,6 +190,20 @@ static void job_of(sqlite3_context *context, int n, sqlite3_value **args)
     sqlite3_result_int64(context, (sqlite3_int64)id);
 }
 
+/* Where no lookup leads to the jobs, the narrow rows are walked, and not the wide ones. */
+static const char *walked(const struct job_query *q)
+{
+    bool sought = q->labels.n || q->ids.n;
+    for (size_t i = 0; i < ARRAY_LEN(q->texts); i++)
+        sought = sought || (q->texts[i].facet && q->texts[i].has);
+    for (size_t i = 0; i < ARRAY_LEN(q->values); i++)
+        for (size_t k = 0; k < q->values[i].n; k++)
+            sought = sought || !q->values[i].at[k].missing;
+    if (sought || (lean(q) && (q->owner || q->states)))
+        return "job";
+    return "job INDEXED BY job_searched";
+}
+
 static sqlite3_stmt *prepare(struct store *st, const struct search *s, const char *sql,
                              struct err *err)
 {
@@ -216,10 +230,11 @@ static const char *const orders[] = {
     [JOBS_BY_TYPE] = "said.value",
 };
 
-static int count(struct store *st, const struct search *s, uint64_t *total, struct err *err)
+static int count(struct store *st, const struct search *s, const struct job_query *q,
+                 uint64_t *total, struct err *err)
 {
-    const char *sql =
-        arena_printf(s->arena, "SELECT count(*) FROM job WHERE array = 0%s", buf_str(&s->where));
+    const char *sql = arena_printf(s->arena, "SELECT count(*) FROM %s WHERE array = 0%s", walked(q),
+                                   buf_str(&s->where));
     sqlite3_stmt *stmt = prepare(st, s, sql, err);
     int rc = stmt ? db_step(st, stmt, err) : -1;
     if (rc == 1)
@@ -234,7 +249,7 @@ static int page(struct store *st, struct search *s, const struct job_query *q,
     /* In the order of what jobs say, with the row of each looked up. */
     const char *from = q->order == JOBS_BY_TYPE
                            ? "facet AS said CROSS JOIN job ON job.id = said.job AND said.name = 'type'"
-                           : "job";
+                           : walked(q);
     const char *way = q->ascending ? "ASC" : "DESC";
     const char *sql = arena_printf(
         s->arena,
@@ -269,7 +284,7 @@ int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q
                                 job_of, NULL, NULL) != SQLITE_OK)
         return db_fail(st, err, "preparing a search");
     compose(&s, q);
-    int rc = count(st, &s, &out->total, err);
+    int rc = count(st, &s, q, &out->total, err);
     if (rc == 0)
         rc = page(st, &s, q, out, err);
     buf_fini(&s.where);

@@ -8,6 +8,8 @@
 #include "job/words.h"
 #include "store/store.h"
 
+#define FACET_TEXT_MAX 2000 /* bytes of what a job says that are kept for searching */
+
 enum job_order {
     JOBS_BY_ID,
     JOBS_BY_NAME,
@@ -18,7 +20,7 @@ enum job_order {
 };
 
 /* What a job says: "type" (its front end's word, else its framework, else ""), "capacity", "access",
- * "spot", and by a part of their beginning (2000 characters) "run" and "image" of its roles and its
+ * "spot", and by a part of their beginning "run" and "image" of its roles and its
  * "description". */
 struct job_value {
     const char *facet, *value;

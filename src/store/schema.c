@@ -66,10 +66,10 @@ static const char version_2[] =
     "CREATE INDEX job_counted ON job (state) WHERE members = 0;";
 
 /* What lists of jobs are searched by (find.c): a row for each thing that a job says of itself, so
- * that nobody has to read the JSON of every job. Kept by the database itself, with the body. A text
- * is found by its beginning. And what the row of a job says, in the order of lists: what a search
- * has to read of each job it looks at. */
-#define TEXT_FOUND "2000"
+ * that nobody has to read the JSON of every job; here those of the jobs that are there already
+ * (ctl/facets.c has those of new ones). A text is found by its beginning. And what the row of a job
+ * says, in the order of lists: what a search has to read of each job it looks at. */
+#define TEXT_FOUND "500" /* characters: FACET_TEXT_MAX has the bytes */
 #define SAID(name, value)                                                                          \
     " UNION SELECT '" name "', substr(" value ", 1, " TEXT_FOUND "), b.job FROM b WHERE " value    \
     " IS NOT NULL"
@@ -92,12 +92,7 @@ static const char version_3[] =
     "  PRIMARY KEY (name, value, job)) STRICT, WITHOUT ROWID;"
     "INSERT OR IGNORE INTO facet WITH b AS (SELECT job,"
     "  CASE WHEN json_valid(spec) THEN spec ELSE '{}' END AS spec FROM body) " FACETS ";"
-    "CREATE TRIGGER facet_put AFTER INSERT ON body WHEN json_valid(NEW.spec) BEGIN"
-    "  INSERT OR IGNORE INTO facet SELECT * FROM ("
-    "    WITH b AS (SELECT NEW.job AS job, NEW.spec AS spec) " FACETS "); END;"
-    "CREATE TRIGGER facet_delete AFTER DELETE ON body WHEN json_valid(OLD.spec) BEGIN"
-    "  DELETE FROM facet WHERE (name, value, job) IN ("
-    "    WITH b AS (SELECT OLD.job AS job, OLD.spec AS spec) " FACETS "); END;"
+    "CREATE INDEX facet_by_job ON facet (job);"
     "CREATE INDEX job_searched ON job"
     "  (id, owner, project, state, queue, dialect, priority, ended, name) WHERE array = 0;";
 
