@@ -1,5 +1,5 @@
-/* Bytes as a client may send them after the upgrade: read without a fault, the same however they are
- * cut, and never a message that is larger than allowed or text that is none. */
+/* Bytes as a client may send them after the upgrade: read without a fault, the same however they
+ * are cut, and never a message that is larger than allowed or text that is none. */
 #include "http/websocket.h"
 
 #include "base/scan.h"

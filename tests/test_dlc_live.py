@@ -79,8 +79,9 @@ def test_by_the_newest_package(server: Server, tmp_path: Path) -> None:
     assert bodies["alone"] == ["ready"]
     assert bodies["GetSignal"]["Message"] == "2 of 2 pods, 2 processes"
     deaf = bodies["deaf"]
-    assert deaf["Reason"] == "SignalFailed" and "worker-0: no process of it catches SIGUSR2" in (
-        deaf["Message"]
+    assert (
+        deaf["Reason"] == "SignalFailed"
+        and "worker-0: no process of it catches SIGUSR2" in (deaf["Message"])
     )
     assert [one["SignalId"] for one in bodies["failed"]["Signals"]] == [deaf["SignalId"]]
     page = bodies["ListSignals"]
@@ -93,7 +94,7 @@ def test_by_the_newest_package(server: Server, tmp_path: Path) -> None:
 def test_the_dashboard_is_there(server: Server) -> None:
     """Of any job with such a port; the address answers."""
     page = "echo hello >index.html; exec python3 -m http.server $MUSTER_PORT_DASHBOARD"
-    text = {
+    text: Json = {
         "name": "web",
         "roles": {
             "head": {
@@ -106,8 +107,9 @@ def test_the_dashboard_is_there(server: Server) -> None:
     job = server.api("POST", "/v1/jobs", json.dumps(text)).good().json()
     path = f"/api/v1/jobs/dlc{job['id']}/rayDashboard"
     made = key(server)
-    answer = wait_for(
-        lambda: (got := ask(server, made, "GET", path))[0] == 200 and got[1], what="the address"
+    answer: Json = wait_for(
+        lambda: got[1] if (got := ask(server, made, "GET", path))[0] == 200 else None,
+        what="the address",
     )
     assert answer["metricsEnabled"] == "false"
 
@@ -226,7 +228,12 @@ def test_whom_no_terminal_is_for(server: Server, pod: tuple[Json, str]) -> None:
     url = terminal_url(server, pod)
     WebSocket(url).close()
     changed = url[:-8] + ("A" if url[-8] != "A" else "B") + url[-7:]
-    for bad in (url, changed, url.rpartition("/")[0] + "/", url.rpartition("/")[0] + "/" + "x" * 6000):
+    for bad in (
+        url,
+        changed,
+        url.rpartition("/")[0] + "/",
+        url.rpartition("/")[0] + "/" + "x" * 6000,
+    ):
         with pytest.raises(Refused) as refused:
             WebSocket(bad)
         assert refused.value.args[0].split()[1] == "403"

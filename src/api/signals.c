@@ -1,7 +1,7 @@
 /* A signal to some tasks of a job: one question to the agent of each, one record of the answers.
  *
- * Effects: processes get a signal; a row of `object` that goes with the job. It is sent at most once:
- * what a dying server did not record was not answered either. */
+ * Effects: processes get a signal; a row of `object` that goes with the job. It is sent at most
+ * once: what a dying server did not record was not answered either. */
 #include "api/signals.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ struct sending {
         struct sending *all;
         const char *task, *why; /* why: not heard */
         int heard;
-    } *at;
+    } * at;
     size_t n, open;
     bool never;
     const char *id;

@@ -41,7 +41,8 @@ static int run_signal(struct cli *cli, const void *options, int argc, char **arg
         out_json(said);
     else if (!cli->quiet)
         print_signal(argv[0], said);
-    return answer_number(said, "heard", 0) == answer_number(said, "tasks", 0) ? EXIT_OK : EXIT_JOB_FAILED;
+    return answer_number(said, "heard", 0) == answer_number(said, "tasks", 0) ? EXIT_OK
+                                                                              : EXIT_JOB_FAILED;
 }
 
 static const char *const examples[] = { "muster signal 12 USR1",

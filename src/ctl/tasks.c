@@ -283,8 +283,7 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
     }
     if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
         err_set(err, ERR_CONFLICT, "the job runs nothing now");
-        err_hint(err,
-                 "its output: muster logs; a failed task stays open with health.debug_hold");
+        err_hint(err, "its output: muster logs; a failed task stays open with health.debug_hold");
         return NULL;
     }
     if (core_check(ctl, w->owner, &job->row, err))
@@ -308,8 +307,7 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
 {
     struct engine *engine = ctl->config.engine;
     struct live_job *job;
-    const struct live_task *at =
-        running_task(ctl, &(struct wanted){ owner, task, id }, &job, err);
+    const struct live_task *at = running_task(ctl, &(struct wanted){ owner, task, id }, &job, err);
     if (!at)
         return -1;
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)

@@ -87,8 +87,8 @@ struct engine_exec {
 /* A signal to the processes of an attempt. */
 #define ENGINE_SIGNAL_WAIT_MS 5000
 enum engine_heard {
-    HEARD_LOST = -1,   /* its agent was lost meanwhile, or said nothing for that long */
-    HEARD_NEVER = -2,  /* the engine ends: free what is yours, there is nobody left to call */
+    HEARD_LOST = -1,  /* its agent was lost meanwhile, or said nothing for that long */
+    HEARD_NEVER = -2, /* the engine ends: free what is yours, there is nobody left to call */
 };
 struct engine_signal {
     struct generation generation;

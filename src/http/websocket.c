@@ -134,8 +134,7 @@ int websocket_next(struct websocket *w, char *data, size_t len, struct websocket
     for (size_t i = 0; i < frame.len; i++)
         body[i] = (char)(body[i] ^ mask[i % MASK_SIZE]);
     *used = frame.head + (size_t)frame.len;
-    *out =
-        (struct websocket_message){ .kind = frame.kind, .data = body, .len = (size_t)frame.len };
+    *out = (struct websocket_message){ .kind = frame.kind, .data = body, .len = (size_t)frame.len };
     return frame.control ? 1 : piece(w, &frame, out);
 }
 

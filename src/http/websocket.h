@@ -1,5 +1,5 @@
-/* The framing of WebSockets (RFC 6455), the server's end: bytes in, messages out, and back. It knows
- * no socket. */
+/* The framing of WebSockets (RFC 6455), the server's end: bytes in, messages out, and back. It
+ * knows no socket. */
 #ifndef HTTP_WEBSOCKET_H
 #define HTTP_WEBSOCKET_H
 
@@ -23,11 +23,11 @@ enum websocket_kind {
     WEBSOCKET_PONG
 };
 enum websocket_code { /* why it closes */
-    WEBSOCKET_DONE = 1000,
-    WEBSOCKET_AWAY = 1001,
-    WEBSOCKET_BROKEN = 1002,
-    WEBSOCKET_NO_TEXT = 1007,
-    WEBSOCKET_TOO_LARGE = 1009
+                      WEBSOCKET_DONE = 1000,
+                      WEBSOCKET_AWAY = 1001,
+                      WEBSOCKET_BROKEN = 1002,
+                      WEBSOCKET_NO_TEXT = 1007,
+                      WEBSOCKET_TOO_LARGE = 1009
 };
 struct websocket {
     struct buf pieces; /* of a message whose end is still to come */

@@ -12,8 +12,8 @@ static const struct {
     const char *word;
     bool request;
 } signals[] = {
-    { SIGHUP, "SIGHUP", true },   { SIGINT, "SIGINT", false },   { SIGQUIT, "SIGQUIT", false },
-    { SIGUSR1, "SIGUSR1", true }, { SIGUSR2, "SIGUSR2", true },  { SIGALRM, "SIGALRM", true },
+    { SIGHUP, "SIGHUP", true },    { SIGINT, "SIGINT", false },   { SIGQUIT, "SIGQUIT", false },
+    { SIGUSR1, "SIGUSR1", true },  { SIGUSR2, "SIGUSR2", true },  { SIGALRM, "SIGALRM", true },
     { SIGTERM, "SIGTERM", false }, { SIGCONT, "SIGCONT", false }, { SIGWINCH, "SIGWINCH", true },
 };
 #define SIGNALS (sizeof signals / sizeof signals[0])

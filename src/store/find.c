@@ -222,12 +222,8 @@ static sqlite3_stmt *prepare(struct store *st, const struct search *s, const cha
 }
 
 static const char *const orders[] = {
-    [JOBS_BY_ID] = "id",
-    [JOBS_BY_NAME] = "job.name",
-    [JOBS_BY_STATE] = "state",
-    [JOBS_BY_END] = "ended",
-    [JOBS_BY_PRIORITY] = "priority",
-    [JOBS_BY_TYPE] = "said.value",
+    [JOBS_BY_ID] = "id",     [JOBS_BY_NAME] = "job.name",     [JOBS_BY_STATE] = "state",
+    [JOBS_BY_END] = "ended", [JOBS_BY_PRIORITY] = "priority", [JOBS_BY_TYPE] = "said.value",
 };
 
 static int count(struct store *st, const struct search *s, const struct job_query *q,
@@ -247,15 +243,16 @@ static int page(struct store *st, struct search *s, const struct job_query *q,
                 struct job_found *out, struct err *err)
 {
     /* In the order of what jobs say, with the row of each looked up. */
-    const char *from = q->order == JOBS_BY_TYPE
-                           ? "facet AS said CROSS JOIN job ON job.id = said.job AND said.name = 'type'"
-                           : walked(q);
+    const char *from =
+        q->order == JOBS_BY_TYPE
+            ? "facet AS said CROSS JOIN job ON job.id = said.job AND said.name = 'type'"
+            : walked(q);
     const char *way = q->ascending ? "ASC" : "DESC";
     const char *sql = arena_printf(
         s->arena,
         "SELECT id FROM %s WHERE array = 0%s ORDER BY %s %s, %s %s LIMIT %llu OFFSET %llu", from,
-        buf_str(&s->where), orders[q->order], way, q->order == JOBS_BY_TYPE ? "said.job" : "id", way,
-        (unsigned long long)q->limit,
+        buf_str(&s->where), orders[q->order], way, q->order == JOBS_BY_TYPE ? "said.job" : "id",
+        way, (unsigned long long)q->limit,
         (unsigned long long)(q->offset < INT64_MAX ? q->offset : INT64_MAX));
     sqlite3_stmt *stmt = prepare(st, s, sql, err);
     uint64_t *found = ARENA_ARRAY(s->arena, q->limit + 1, uint64_t);

@@ -19,8 +19,8 @@ enum job_order {
     JOBS_BY_TYPE
 };
 
-/* What a job says: "type" (its front end's word, else its framework, else ""), "capacity", "access",
- * "spot", and by a part of their beginning "run" and "image" of its roles and its
+/* What a job says: "type" (its front end's word, else its framework, else ""), "capacity",
+ * "access", "spot", and by a part of their beginning "run" and "image" of its roles and its
  * "description". */
 struct job_value {
     const char *facet, *value;

@@ -441,9 +441,10 @@ static int put_floor(struct store *st, const char *name, uint64_t value, struct 
 int store_delete_job(struct store *st, uint64_t job, struct err *err)
 {
     /* The row of the job is last: it says which members there are. */
-    static const enum stmt_id all[] = { STMT_DELETE_FACETS, STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,   STMT_DELETE_EVENTS,
-                                        STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS, STMT_DELETE_AGENTS,
-                                        STMT_DELETE_IDEM,  STMT_DELETE_MEMBERS,  STMT_DELETE_JOB };
+    static const enum stmt_id all[] = { STMT_DELETE_FACETS, STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,
+                                        STMT_DELETE_EVENTS, STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS,
+                                        STMT_DELETE_AGENTS, STMT_DELETE_IDEM,  STMT_DELETE_MEMBERS,
+                                        STMT_DELETE_JOB };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         sqlite3_stmt *s = db_write(st, all[i], err);
         if (!s)

@@ -73,18 +73,20 @@ static const char version_2[] =
 #define SAID(name, value)                                                                          \
     " UNION SELECT '" name "', substr(" value ", 1, " TEXT_FOUND "), b.job FROM b WHERE " value    \
     " IS NOT NULL"
-#define FACETS                                                                                     \
-    "  SELECT 'type', coalesce(json_extract(b.spec, '$.extra.dlc.JobType'),"                       \
-    "    json_extract(b.spec, '$.framework'), ''), b.job FROM b"                                   \
-    SAID("capacity", "json_extract(b.spec, '$.capacity')")                                         \
-    SAID("access", "json_extract(b.spec, '$.extra.dlc.Accessibility')")                            \
-    SAID("description", "json_extract(b.spec, '$.description')")                                   \
-    SAID("spot", "json_extract(b.spec, '$.spot_bid')")                                             \
-    " UNION SELECT 'label.' || e.key, CAST(e.value AS TEXT), b.job"                                \
-    "   FROM b, json_each(b.spec, '$.labels') e"                                                   \
-    " UNION SELECT e.key, substr(CAST(e.value AS TEXT), 1, " TEXT_FOUND "), b.job"                 \
-    "   FROM b, json_each(b.spec, '$.roles') r, json_each(r.value) e"                              \
-    "   WHERE r.type = 'object' AND e.key IN ('run', 'image') AND e.type = 'text'"
+#define FACETS                                                                                                        \
+    "  SELECT 'type', coalesce(json_extract(b.spec, '$.extra.dlc.JobType'),"                                          \
+    "    json_extract(b.spec, '$.framework'), ''), b.job FROM b" SAID(                                                \
+        "capacity",                                                                                                   \
+        "json_extract(b.spec, '$.capacity')") SAID("access",                                                          \
+                                                   "json_extract(b.spec, '$.extra.dlc.Accessibility')")               \
+        SAID("description", "json_extract(b.spec, '$.description')") SAID(                                            \
+            "spot",                                                                                                   \
+            "json_extract(b.spec, '$.spot_bid')") " UNION SELECT 'label.' || e.key, CAST(e.value AS TEXT), b.job"     \
+                                                  "   FROM b, json_each(b.spec, '$.labels') e"                        \
+                                                  " UNION SELECT e.key, substr(CAST(e.value AS TEXT), 1, " TEXT_FOUND \
+                                                  "), b.job"                                                          \
+                                                  "   FROM b, json_each(b.spec, '$.roles') r, json_each(r.value) e"   \
+                                                  "   WHERE r.type = 'object' AND e.key IN ('run', 'image') AND e.type = 'text'"
 
 static const char version_3[] =
     "CREATE TABLE facet ("

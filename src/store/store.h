@@ -72,12 +72,12 @@ struct job_row {
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms; /* 0: not yet */
     /* An array is a row of its own; its members' ids and numbers follow its own in the order of
      * their indices. They share its spec, site and origin, and stand in no list but its own. */
-    uint64_t array;   /* of a member: id of its array; 0: none */
-    uint32_t index;   /* of a member */
-    uint32_t members; /* of an array: how many were submitted; 0: no array */
-    const char *spec; /* canonical JSON, complete; of a member: NULL when written */
+    uint64_t array;      /* of a member: id of its array; 0: none */
+    uint32_t index;      /* of a member */
+    uint32_t members;    /* of an array: how many were submitted; 0: no array */
+    const char *spec;    /* canonical JSON, complete; of a member: NULL when written */
     struct pairs facets; /* what it is searched by (find.h); only written */
-    const char *site; /* JSON: work_dir, code_dir, file name, overrides, warnings */
+    const char *site;    /* JSON: work_dir, code_dir, file name, overrides, warnings */
     const char *live; /* JSON that the core keeps while the job lives: retry counters ...; NULL */
 };
 struct origin_row {

@@ -12,7 +12,7 @@ from typing import Any
 
 from alibabacloud_pai_dlc20201203 import models as m
 from alibabacloud_pai_dlc20201203.client import Client as JobClient
-from dlc_session import JOB, call, config, finished, say
+from dlc_session import JOB, call, config, finished, say  # type: ignore[import-not-found]
 
 LISTENS = """python3 -u -c 'import signal, time
 signal.signal(signal.SIGUSR1, lambda *_: print("saved"))
@@ -48,7 +48,12 @@ def signals(jobs: Any) -> None:
     job = jobs.create_job(made).body.job_id
     pods = [f"{job}-master-0", f"{job}-worker-0"]
     until("ready", lambda: all("ready" in lines(jobs, job, pod) for pod in pods))
-    got(jobs, "heard", job, to(jobs, job, "CreateSignal", "SIGUSR1", scope="roles", roles=["Worker"]))
+    got(
+        jobs,
+        "heard",
+        job,
+        to(jobs, job, "CreateSignal", "SIGUSR1", scope="roles", roles=["Worker"]),
+    )
     until("saved", lambda: "saved" in lines(jobs, job, pods[1]))
     say("alone", "ok", body=lines(jobs, job, pods[0]))
     got(jobs, "pods", job, to(jobs, job, "CreateSignal", "10", scope="pods", pod_names=pods))

@@ -27,8 +27,8 @@ static bool runs(const struct text_node *task)
     return state && strcmp(state, "running") == 0;
 }
 
-/* The address is the job's own, as it is with TensorBoards: nothing is shared by asking, and a token
- * says no more than who may ask. */
+/* The address is the job's own, as it is with TensorBoards: nothing is shared by asking, and a
+ * token says no more than who may ask. */
 void dlc_dashboard(struct dlc_call *d)
 {
     uint64_t id;
@@ -50,10 +50,11 @@ void dlc_dashboard(struct dlc_call *d)
         if (runs(t))
             url = address_of(d, t, DLC_DASHBOARD_PORT);
     if (!url && !has) {
-        dlc_fail(d, 400, "BadRequest",
-                 "job \"%.40s\" has no dashboard: a RayJob has one, and any job with a port that is "
-                 "called " DLC_DASHBOARD_PORT,
-                 d->param[0]);
+        dlc_fail(
+            d, 400, "BadRequest",
+            "job \"%.40s\" has no dashboard: a RayJob has one, and any job with a port that is "
+            "called " DLC_DASHBOARD_PORT,
+            d->param[0]);
         return;
     }
     if (!url) {
@@ -100,9 +101,10 @@ void dlc_web_terminal(struct dlc_call *d)
         return;
     }
     if (http_over_tls(d->call->request)) {
-        dlc_fail(d, 400, "NotSupported",
-                 "there is no web terminal over TLS: ask over plain HTTP where that is safe, or use "
-                 "muster exec");
+        dlc_fail(
+            d, 400, "NotSupported",
+            "there is no web terminal over TLS: ask over plain HTTP where that is safe, or use "
+            "muster exec");
         return;
     }
     const char *token = terminals_seal(

@@ -22,18 +22,18 @@
 #define W DLC_WRITES
 #define B (DLC_WRITES | DLC_BODY)
 
-#define HISTORY   "muster keeps no history server of Ray; a job that runs one serves as well"
-#define MODELS    "muster keeps no models; their files lie in data sets"
-#define ORDERS    "nothing is bought here"
-#define SERVICES  "muster runs jobs, no services"
-#define TRACKING  "muster tracks no experiments; what a job writes is its own"
-#define CONNECT   "muster keeps no connections to other services"
-#define SETTINGS  "settings are the server's: muster config"
-#define DATAJOBS  "muster does not look into data sets; a job that does so serves as well"
-#define QUOTAS    "quotas are declared: muster apply -f FILE with kind: quota"
-#define ROLES     "the roles of users are reader, user and admin: muster user"
-#define BUILDS    "images are built elsewhere; AddImage names one by its address"
-#define PLATFORM  "that belongs to the vendor's platform, not to jobs and workspaces"
+#define HISTORY  "muster keeps no history server of Ray; a job that runs one serves as well"
+#define MODELS   "muster keeps no models; their files lie in data sets"
+#define ORDERS   "nothing is bought here"
+#define SERVICES "muster runs jobs, no services"
+#define TRACKING "muster tracks no experiments; what a job writes is its own"
+#define CONNECT  "muster keeps no connections to other services"
+#define SETTINGS "settings are the server's: muster config"
+#define DATAJOBS "muster does not look into data sets; a job that does so serves as well"
+#define QUOTAS   "quotas are declared: muster apply -f FILE with kind: quota"
+#define ROLES    "the roles of users are reader, user and admin: muster user"
+#define BUILDS   "images are built elsewhere; AddImage names one by its address"
+#define PLATFORM "that belongs to the vendor's platform, not to jobs and workspaces"
 
 static const struct dlc_op ops[] = {
     DLC("CreateJob", "POST", "jobs", create_job, B),

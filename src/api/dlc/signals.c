@@ -1,5 +1,5 @@
-/* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came of
- * it: agents answer in milliseconds, so there is no state of one on its way. */
+/* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came
+ * of it: agents answer in milliseconds, so there is no state of one on its way. */
 #include "api/dlc/op.h"
 
 #include "api/signals.h"

@@ -1,8 +1,8 @@
-/* A terminal: two sockets, one that speaks WebSocket to a browser and one that carries the frames of
- * an interactive command, and what is translated between them.
+/* A terminal: two sockets, one that speaks WebSocket to a browser and one that carries the frames
+ * of an interactive command, and what is translated between them.
  *
- * Effects: a shell in a task's view, as `muster exec` opens it, for as long as both ends live. A side
- * is only read while the other takes what it is sent. */
+ * Effects: a shell in a task's view, as `muster exec` opens it, for as long as both ends live. A
+ * side is only read while the other takes what it is sent. */
 #include "api/dlc/terminal.h"
 
 #include "base/mem.h"
@@ -21,12 +21,12 @@
 #include <unistd.h>
 #include <uv.h>
 
-#define PIECE      16384
-#define IN_MAX     (WEBSOCKET_MESSAGE_MAX + 64)
-#define OUT_MAX    (8u << 20)
-#define FULL       (1u << 20) /* the other side waits while so much is not sent */
-#define TOKEN_MAX  4096
-#define CHARACTER  4 /* most bytes of one */
+#define PIECE        16384
+#define IN_MAX       (WEBSOCKET_MESSAGE_MAX + 64)
+#define OUT_MAX      (8u << 20)
+#define FULL         (1u << 20) /* the other side waits while so much is not sent */
+#define TOKEN_MAX    4096
+#define CHARACTER    4 /* most bytes of one */
 #define NO_CHARACTER "\xef\xbf\xbd"
 
 struct side {
@@ -82,24 +82,25 @@ bool terminals_open(const struct terminals *all, struct arena *a, const char *to
     char *text = arena_alloc(a, TOKEN_MAX), hex[2 * crypto_secretbox_NONCEBYTES + 1];
     const char *end;
     size_t len = 0;
-    unsigned long long job, until;
-    int used = 0;
+    char *parts[4], *at = text; /* job, until, task, owner */
     if (sodium_base642bin(raw, sizeof raw, token, strlen(token), NULL, &len, &end,
                           sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
         *end || len <= least ||
         crypto_secretbox_open_easy((unsigned char *)text, raw + head, len - head, raw, all->key))
         return false;
     text[len - least] = '\0';
-    if (sscanf(text, "%llu %llu %n", &job, &until, &used) != 2 || !used)
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        char *blank = i + 1 < ARRAY_LEN(parts) ? strchr(at, ' ') : at + strlen(at);
+        if (!blank)
+            return false;
+        parts[i] = at;
+        at = blank + (*blank == ' ');
+        *blank = '\0';
+    }
+    *pass = (struct terminal_pass){ .owner = parts[3], .task = parts[2] };
+    if (!scan_u64(parts[0], 0, UINT64_MAX, &pass->job) ||
+        !scan_u64(parts[1], 0, UINT64_MAX, &pass->until_ms))
         return false;
-    char *owner = strchr(text + used, ' ');
-    if (!owner)
-        return false;
-    *owner = '\0';
-    *pass = (struct terminal_pass){ .owner = owner + 1,
-                                    .job = job,
-                                    .task = text + used,
-                                    .until_ms = until };
     pass->nonce = arena_strdup(a, sodium_bin2hex(hex, sizeof hex, raw, head));
     return true;
 }

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "text/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -232,12 +233,57 @@ static void launchers_find_their_settings(void **state)
     arena_destroy(arena);
 }
 
+static const char *facet(const struct pairs *facets, const char *name, size_t k)
+{
+    for (size_t i = 0; i < facets->n; i++)
+        if (strcmp(facets->at[i].name, name) == 0 && k-- == 0)
+            return facets->at[i].value;
+    return NULL;
+}
+
+static void jobs_have_facets(void **state)
+{
+    static const char text[] =
+        "{\"framework\":\"tensorflow\",\"labels\":{\"team\":\"a b\",\"x\":\"\"},\"spot_bid\":\"1\","
+        "\"roles\":{\"ps\":{\"run\":\"one\"},\"w\":{\"run\":\"two\",\"image\":\"i:1\"},\"v\":{\"run\":[1]}},"
+        "\"extra\":{\"dlc\":{\"JobType\":\"TFJob\",\"Accessibility\":\"PUBLIC\"}}}";
+    struct arena *arena = arena_create();
+    struct report report;
+    (void)state;
+    report_init(&report, arena);
+    struct pairs of = notes_facets(arena, json_parse(arena, text, strlen(text), 0, &report));
+    assert_int_equal(of.n, 8);
+    assert_string_equal(facet(&of, "type", 0), "TFJob");
+    assert_string_equal(facet(&of, "access", 0), "PUBLIC");
+    assert_string_equal(facet(&of, "spot", 0), "");
+    assert_string_equal(facet(&of, "label.team", 0), "a b");
+    assert_string_equal(facet(&of, "run", 0), "one");
+    assert_string_equal(facet(&of, "run", 1), "two");
+    assert_string_equal(facet(&of, "image", 0), "i:1");
+
+    char *more = arena_alloc(arena, 8000);
+    struct text_node *job = text_map(arena, NULL, NULL);
+    memset(more, 'a', 8000);
+    memcpy(more + 1999, "\xe4\xb8\xad", 3); /* a character over the edge */
+    more[7999] = '\0';
+    text_str(arena, job, "description", more);
+    of = notes_facets(arena, job);
+    assert_int_equal(of.n, 2);
+    assert_string_equal(facet(&of, "type", 0), "");
+    assert_int_equal(strlen(facet(&of, "description", 0)), 1999);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roots_serve_prefixes), cmocka_unit_test(code_directories),
-        cmocka_unit_test(notes_come_back),      cmocka_unit_test(waiting_is_ordered),
-        cmocka_unit_test(ends_have_words),      cmocka_unit_test(launchers_find_their_settings),
+        cmocka_unit_test(roots_serve_prefixes),
+        cmocka_unit_test(code_directories),
+        cmocka_unit_test(notes_come_back),
+        cmocka_unit_test(waiting_is_ordered),
+        cmocka_unit_test(jobs_have_facets),
+        cmocka_unit_test(ends_have_words),
+        cmocka_unit_test(launchers_find_their_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,6 +271,66 @@ static void garbage_closes_the_connection_only(void **state)
     assert_true(link_connected(f->hub, f->g, "n1"));
 }
 
+static void heard(void *arg, int heard)
+{
+    int *out = arg;
+    assert_int_equal(*out, 99); /* once */
+    *out = heard;
+}
+
+static struct engine_signal signal_of(struct fix *f, int *out)
+{
+    *out = 99;
+    return (struct engine_signal){ .generation = f->g,
+                                   .node = "n1",
+                                   .task = { .role = 1, .index = 4 },
+                                   .attempt = 2,
+                                   .signal = 10,
+                                   .done = heard,
+                                   .arg = out };
+}
+
+static void signals_are_answered_once(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    int first, second;
+    struct engine_signal one = signal_of(f, &first), two = signal_of(f, &second);
+    assert_int_equal(link_signal(f->hub, &one, &err), -1);
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    assert_int_equal(link_signal(f->hub, &one, &err), 0);
+    assert_int_equal(link_signal(f->hub, &two, &err), 0);
+    struct wire_signal got;
+    struct wire_frame frame = next(f);
+    assert_int_equal(wire_get_signal(&frame, &got), 0);
+    assert_true(got.task.role == 1 && got.task.index == 4 && got.attempt == 2 && got.signal == 10);
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    struct wire_signalled said = { .number = got.number, .heard = 3 };
+    wire_put_signalled(&out, &said);
+    wire_put_signalled(&out, &said); /* said again, or of nothing: no matter */
+    say(f, &out);
+    assert_int_equal(first, 3);
+    assert_int_equal(second, 99);
+    join(f, 0); /* the other one's answer will never come */
+    turn(f);
+    assert_int_equal(second, HEARD_LOST);
+}
+
+static void signals_open_at_the_end_never_hear(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    int open;
+    struct engine_signal one = signal_of(f, &open);
+    join(f, 0);
+    assert_int_equal(link_signal(f->hub, &one, &err), 0);
+    link_destroy(f->hub);
+    assert_int_equal(open, HEARD_NEVER);
+    f->hub = NULL;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
@@ -280,6 +340,8 @@ int main(void)
         TEST(released_agent_is_told_to_leave_after_the_commit),
         TEST(stops_are_kept_too),
         TEST(launchers_are_passed_through),
+        TEST(signals_are_answered_once),
+        TEST(signals_open_at_the_end_never_hear),
         TEST(garbage_closes_the_connection_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -647,6 +647,45 @@ static void send_exec(struct player *player, uint32_t channel, const char *text,
     player_send(player, &frames);
 }
 
+static uint32_t send_signal(struct player *player, int number, uint32_t attempt)
+{
+    AUTO_BUF struct buf frames = BUF_INIT(4096);
+    struct wire_signalled said;
+    wire_put_signal(&frames, &(struct wire_signal){ .number = 1000 + (uint32_t)number,
+                                                    .attempt = attempt,
+                                                    .signal = (uint32_t)number });
+    player_send(player, &frames);
+    struct wire_frame frame = player_frame(player, WIRE_SIGNALLED);
+    assert_int_equal(wire_get_signalled(&frame, &said), 0);
+    assert_int_equal(said.number, 1000 + number);
+    return said.heard;
+}
+
+/* What asks for something reaches those that catch it, each once: the shell around lives. */
+static void signals_reach_who_catches_them(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                arena_printf(player->arena,
+                             "sh -c 'trap \"echo heard >>%s/heard\" USR1; echo $$ >%s/shell; "
+                             "while :; do sleep 1000 & wait $!; done'; true",
+                             player->dir, player->dir));
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    pid_t shell = player_read_pid(player, "shell");
+    assert_true(shell > 0);
+    assert_int_equal(send_signal(player, SIGUSR1, 1), 1);
+    assert_int_equal(send_signal(player, SIGUSR2, 1), 0);
+    assert_int_equal(send_signal(player, SIGUSR1, 2), 0); /* another attempt */
+    assert_int_equal(send_signal(player, SIGKILL, 1), 0); /* not for people */
+    assert_int_equal(kill(shell, 0), 0);
+    assert_true(send_signal(player, SIGTERM, 1) >= 3);
+    player_fact(player, WIRE_FACT_ENDED, NULL);
+    release(player);
+}
+
 static void commands_inside_the_view(void **state)
 {
     (void)state;
@@ -812,6 +851,7 @@ int main(void)
         cmocka_unit_test(launchers_reach_the_server),
         cmocka_unit_test(launchers_wait_for_the_server),
         cmocka_unit_test(a_flood_is_cut_off),
+        cmocka_unit_test(signals_reach_who_catches_them),
         cmocka_unit_test(commands_inside_the_view),
         cmocka_unit_test(a_held_failure_can_be_entered),
         cmocka_unit_test(closing_says_when_nothing_is_left),

@@ -73,7 +73,8 @@ static int set_up(void **state)
                           .state = JOB_RUNNING,
                           .facets = FACETS({ "capacity", "idle" }, { "type", "" },
                                            { "run", "python Train.py" }, { "run", "x" }) });
-    put(f, 4 * DAY_MS, "100%_it's", (struct job_row){ .owner = "eve", .facets = FACETS({ "type", "" }) });
+    put(f, 4 * DAY_MS, "100%_it's",
+        (struct job_row){ .owner = "eve", .facets = FACETS({ "type", "" }) });
     *state = f;
     return 0;
 }

@@ -387,6 +387,29 @@ static void channels(void **state)
     assert_true(resize.channel == 1 && resize.rows == 50 && resize.cols == 132);
 
     buf_clear(&out);
+    wire_put_signal(&out, &(struct wire_signal){ 7, { .role = 1, .index = 70000 }, 3, 12 });
+    frame = only_frame(&out);
+    struct wire_signal ask;
+    assert_int_equal(wire_get_signal(&frame, &ask), 0);
+    assert_true(ask.number == 7 && ask.task.role == 1 && ask.task.index == 70000 &&
+                ask.attempt == 3 && ask.signal == 12);
+    for (uint32_t bad = 0; bad <= 65; bad += 65) {
+        buf_clear(&out);
+        wire_put_signal(&out, &(struct wire_signal){ .signal = bad });
+        frame = only_frame(&out);
+        assert_int_equal(wire_get_signal(&frame, &ask), -1);
+    }
+
+    buf_clear(&out);
+    wire_put_signalled(&out, &(struct wire_signalled){ .number = 7, .heard = 2 });
+    frame = only_frame(&out);
+    struct wire_signalled said;
+    assert_int_equal(wire_get_signalled(&frame, &said), 0);
+    assert_true(said.number == 7 && said.heard == 2);
+    frame.len--;
+    assert_int_equal(wire_get_signalled(&frame, &said), -1);
+
+    buf_clear(&out);
     wire_put_exit(&out, &(struct wire_exit){ .channel = 1, .code = 137 });
     frame = only_frame(&out);
     struct wire_exit end;
