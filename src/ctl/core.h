@@ -69,7 +69,7 @@ struct ctl {
     VEC(struct answer) answers;
     VEC(uint64_t) touched;          /* jobs changed in the open transaction */
     VEC(uint64_t) wanting;          /* jobs with .wants_place, and some that had */
-    VEC(struct deadline) deadlines; /* a heap */
+    VEC(struct deadline) deadlines; /* base/heap.h */
     struct map *possible;           /* shapes that fit the empty cluster */
     VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
