@@ -1,7 +1,9 @@
-/* Maps against a plain array as the model, with many removals. */
+/* Maps against a plain array as the model, with many removals; what hashes say; numbers as bytes.
+ */
 #include "base/map.h"
 
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -110,13 +112,35 @@ static void hash_is_keyed(void **state)
     assert_memory_not_equal(&r, &s, sizeof r);
 }
 
+static void crc_as_zlib(void **state)
+{
+    char zeros[32] = { 0 };
+    (void)state;
+    assert_int_equal(hash_crc32("", 0), 0);
+    assert_int_equal(hash_crc32("123456789", 9), 0xcbf43926); /* the check value of catalogues */
+    assert_int_equal(hash_crc32(zeros, sizeof zeros), 0x190a55ad);
+    assert_int_equal(hash_crc32("\xff\xff\xff\xff", 4), 0xffffffff);
+}
+
+static void little_ends(void **state)
+{
+    unsigned char at[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    (void)state;
+    little_put(at, 0x1122334455667788u, 8);
+    assert_memory_equal(at, "\x88\x77\x66\x55\x44\x33\x22\x11\x01", 9);
+    assert_true(little_get(at, 8) == 0x1122334455667788u);
+    assert_int_equal(little_get(at + 1, 2), 0x6677);
+    little_put(at, 0xaabbccdd, 3); /* what does not fit is left out */
+    assert_memory_equal(at, "\xdd\xcc\xbb\x55", 4);
+    assert_int_equal(little_get(at, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(behaves_like_an_array),
-        cmocka_unit_test(holds_a_million),
-        cmocka_unit_test(text_keys_are_copied),
-        cmocka_unit_test(hash_is_keyed),
+        cmocka_unit_test(behaves_like_an_array), cmocka_unit_test(holds_a_million),
+        cmocka_unit_test(text_keys_are_copied),  cmocka_unit_test(hash_is_keyed),
+        cmocka_unit_test(crc_as_zlib),           cmocka_unit_test(little_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
