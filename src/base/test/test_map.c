@@ -2,6 +2,7 @@
  */
 #include "base/map.h"
 
+#include "base/dice.h"
 #include "base/hash.h"
 #include "base/little.h"
 #include "base/mem.h"
@@ -16,25 +17,19 @@
 
 #define KEYS 500u
 
-static uint64_t roll(uint64_t *seed)
-{
-    *seed += 0x9e3779b97f4a7c15u;
-    return hash_u64(*seed);
-}
-
 static void behaves_like_an_array(void **state)
 {
     (void)state;
     struct map *m = map_create();
     char values[4];
     void *model[KEYS] = { NULL };
-    uint64_t seed = 42;
+    struct dice dice = { 42 };
     size_t count = 0;
     for (int step = 0; step < 100000; step++) {
-        uint64_t key = roll(&seed) % KEYS;
-        void *value = &values[roll(&seed) % 4];
+        uint64_t key = dice_roll(&dice) % KEYS;
+        void *value = &values[dice_roll(&dice) % 4];
         assert_ptr_equal(map_get(m, key), model[key]);
-        if (roll(&seed) % 2) {
+        if (dice_roll(&dice) % 2) {
             count += !model[key];
             map_set(m, key, value);
             model[key] = value;
