@@ -163,9 +163,6 @@ void settle_evict(struct ctl *, struct live_job *, uint64_t by, const char *text
 void settle_turn(struct ctl *, struct live_job *, uint32_t flat);
 /* A job that holds nothing: final at once. */
 void settle_end(struct ctl *, struct live_job *, enum job_event, const char *text);
-void settle_give_all(struct ctl *, struct live_job *);
-/* Puts due attempts on their old places. */
-void settle_again(struct ctl *, struct live_job *);
 
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);

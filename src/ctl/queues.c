@@ -94,11 +94,6 @@ uint32_t queues_position(const struct ctl *ctl, const char *name)
     return queue_tree_position(ctl->queues->tree, name);
 }
 
-struct vector queues_total(const struct ctl *ctl)
-{
-    return ctl->queues->tree->total;
-}
-
 /* ---- decay ---- */
 
 /* e^-x by its series; x below 1, all in 2^-60. */

@@ -37,8 +37,6 @@ void queues_locate(struct ctl *, struct live_job *);
  */
 const struct sched_user *queues_users(const struct ctl *, struct arena *,
                                       const struct sched_snapshot *);
-/* All nodes together, also lost and drained ones. */
-struct vector queues_total(const struct ctl *);
 
 /* ---- charging ---- */
 /* Charges the job's user for what it holds now instead of what was charged before; nothing happens

@@ -62,14 +62,6 @@ static void add_way(const struct rdzv_death *death, struct buf *out)
         buf_puts(out, " after its script had ended");
 }
 
-void summary_death(const struct rdzv_death *death, const char *node, struct buf *out)
-{
-    buf_addf(out, "rank %u", death->rank);
-    add_place(node, out);
-    buf_putc(out, ' ');
-    add_way(death, out);
-}
-
 /* Text of others, at most max bytes of it, on one line. */
 static void add_clean(const char *text, size_t len, size_t max, struct buf *out)
 {
