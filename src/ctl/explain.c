@@ -4,14 +4,11 @@
 
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/lines.h"
 #include "ctl/reasons.h"
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
-
-#include <string.h>
 
 /* ---- pieces ---- */
 

@@ -8,7 +8,6 @@
 #include "text/json.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROW_KIND   "usage"

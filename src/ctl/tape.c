@@ -10,8 +10,6 @@
 #include "base/mem.h"
 #include "sched/nodes.h"
 
-#include <string.h>
-
 struct taped taped_in(struct ctl *ctl, struct ctl_input input)
 {
     const struct ctl_tape *tape = ctl->config.tape;

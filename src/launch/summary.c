@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LINE_BYTES    160u  /* of a quoted line */

@@ -7,7 +7,6 @@
 #include "sim/simulation.h"
 
 #include "base/dice.h"
-#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "engine/sim/sim.h"

@@ -11,7 +11,6 @@
 #include "ctl/core.h"
 #include "ctl/free.h"
 #include "text/detect.h"
-#include "text/json.h"
 
 #include <signal.h>
 #include <stdio.h>

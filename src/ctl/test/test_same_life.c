@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/dice.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/vec.h"
 

@@ -16,7 +16,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define STEPS   2000u
 #define NODES   96u

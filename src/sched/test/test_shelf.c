@@ -6,13 +6,11 @@
 #include "base/mem.h"
 #include "sched/choice.h"
 #include "sched/fit.h"
-#include "sched/gang.h"
 #include "sched/test/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>

@@ -3,7 +3,6 @@
  * length. */
 #include "text/test/sample.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
