@@ -270,11 +270,6 @@ static void charge(struct ctl *ctl, const struct live_job *job, struct vector he
     *before = (struct charge){ .user = position, .held = held };
 }
 
-void queues_hold(struct ctl *ctl, const struct live_job *job)
-{
-    charge(ctl, job, held_by(job), true);
-}
-
 void queues_release(struct ctl *ctl, const struct live_job *job)
 {
     charge(ctl, job, (struct vector){ 0 }, true);
@@ -308,7 +303,7 @@ void queues_record(struct ctl *ctl)
     for (size_t i = 0; i < ctl->touched.n; i++) {
         const struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
         if (job)
-            queues_hold(ctl, job);
+            charge(ctl, job, held_by(job), true);
     }
     bool keeps = store_keeps_details(ctl->config.store); /* else nothing is ever loaded again */
     for (size_t i = 0; q->dirty && i < q->users.n; i++)
