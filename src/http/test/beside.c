@@ -1,12 +1,12 @@
 /* A thread, and an async handle by which it says that it is through. */
+#include "http/test/beside.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "http/test/beside.h"
 
 #include <pthread.h>
 
