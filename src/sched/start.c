@@ -4,13 +4,10 @@
  * While nothing is promised a job goes where it fits best. When something is, its places are
  * checked against every promise; only when they are in the way the future is asked for others,
  * which costs more and is done for a bounded number of jobs in a pass. */
-#include "sched/fit.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
 #include "sched/pass.h"
 #include "sched/reason.h"
-
-#include <inttypes.h>
 
 #define SQUEEZES_MAX 32u
 #define HEADS_MAX    8u /* jobs over a limit for which room is looked for too, in a pass */

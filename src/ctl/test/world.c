@@ -1,11 +1,9 @@
 /* The world for tests of the core. */
 #include "ctl/test/world.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "text/json.h"
 
 #include <stdio.h>
 #include <string.h>

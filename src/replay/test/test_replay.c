@@ -11,6 +11,7 @@
 #include "replay/replay.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -435,12 +436,12 @@ static void senseless_entries(void **state)
         for (size_t i = 0; i < body; i += 1 + body / 3) {
             char was = data[at + FRAME_HEAD + i];
             data[at + FRAME_HEAD + i] = (char)(was + 113);
-            uint32_t crc = segment_crc(data + at + FRAME_HEAD, body);
+            uint32_t crc = hash_crc32(data + at + FRAME_HEAD, body);
             memcpy(data + at + 4, &crc, 4);
             put(&t, data, len);
             play(&t, t.dir, &err); /* what it says is one thing; that it ends, another */
             data[at + FRAME_HEAD + i] = was;
-            crc = segment_crc(data + at + FRAME_HEAD, body);
+            crc = hash_crc32(data + at + FRAME_HEAD, body);
             memcpy(data + at + 4, &crc, 4);
         }
         at += FRAME_HEAD + body;

@@ -2,16 +2,15 @@
  * a choice by shelves is that of a look at every node. */
 #include "sched/shelf.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/choice.h"
 #include "sched/fit.h"
-#include "sched/gang.h"
 #include "sched/test/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,18 +18,6 @@
 #define WORLDS 32u
 #define STEPS  60u
 #define HELD   200u
-
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 struct placed {
     struct job_spec *job;
@@ -50,17 +37,18 @@ static void put_node(struct game *g, uint32_t i)
     static const char *const types[] = { "T4", "A100" };
     static const char *const pools[] = { "x", "y" };
     struct arena *a = g->world.arena;
-    uint32_t size = 1 + below(&g->dice, 2); /* as many kinds as sizes, types, pools and licences */
+    uint32_t size =
+        1 + dice_below(&g->dice, 2); /* as many kinds as sizes, types, pools and licences */
     struct node_spec s = { .name = arena_printf(a, "n%u", i),
                            .cpu_milli = 8000 * size,
                            .memory = 16 * GI * size,
                            .disk = 16 * GI,
                            .gpus = 2 * size,
-                           .gpu_type = types[below(&g->dice, 2)] };
-    s.host = below(&g->dice, 4) ? s.name : "box";
-    pairs_set(&s.labels, a, "pool", pools[below(&g->dice, 2)]);
+                           .gpu_type = types[dice_below(&g->dice, 2)] };
+    s.host = dice_below(&g->dice, 4) ? s.name : "box";
+    pairs_set(&s.labels, a, "pool", pools[dice_below(&g->dice, 2)]);
     pairs_set(&s.labels, a, "hostname", s.name);
-    if (below(&g->dice, 3) == 0) {
+    if (dice_below(&g->dice, 3) == 0) {
         s.custom = (struct amounts){ .at = ARENA_NEW(a, struct amount), .n = 1 };
         s.custom.at[0] = (struct amount){ .name = "licence", .milli = 3000 };
     }
@@ -71,24 +59,24 @@ static struct job_spec *random_job(struct game *g)
 {
     static const uint32_t gpus[] = { 0, 0, 200, 500, 700, 1000, 1000, 2000 };
     struct arena *a = g->world.arena;
-    struct role role = { .name = "w", .replicas = 1 + below(&g->dice, 6) };
-    role.resources.cpu_milli = 1000 * below(&g->dice, 4);
-    role.resources.memory = GI * below(&g->dice, 4);
-    role.resources.gpu_milli = gpus[below(&g->dice, ARRAY_LEN(gpus))];
-    if (below(&g->dice, 6) == 0) {
+    struct role role = { .name = "w", .replicas = 1 + dice_below(&g->dice, 6) };
+    role.resources.cpu_milli = 1000 * dice_below(&g->dice, 4);
+    role.resources.memory = GI * dice_below(&g->dice, 4);
+    role.resources.gpu_milli = gpus[dice_below(&g->dice, ARRAY_LEN(gpus))];
+    if (dice_below(&g->dice, 6) == 0) {
         role.resources.custom = (struct amounts){ .at = ARENA_NEW(a, struct amount), .n = 1 };
         role.resources.custom.at[0] = (struct amount){ .name = "licence", .milli = 1000 };
     }
-    if (below(&g->dice, 3) == 0) {
+    if (dice_below(&g->dice, 3) == 0) {
         role.ports = ARENA_NEW(a, struct port_want);
         role.n_ports = 1;
         role.ports[0] = (struct port_want){ .label = "p",
-                                            .count = 1 + 300 * below(&g->dice, 2),
-                                            .first = below(&g->dice, 2) ? 8080 : 0 };
+                                            .count = 1 + 300 * dice_below(&g->dice, 2),
+                                            .first = dice_below(&g->dice, 2) ? 8080 : 0 };
     }
     struct job_spec *job = world_job(a, &role, 1);
     const char **one = ARENA_NEW(a, const char *);
-    switch (below(&g->dice, 8)) {
+    switch (dice_below(&g->dice, 8)) {
     case 0: pairs_set(&job->placing.labels, a, "pool", "x"); break;
     case 1: pairs_set(&job->placing.labels, a, "hostname", "n7"); break;
     case 2:
@@ -96,7 +84,7 @@ static struct job_spec *random_job(struct game *g)
         job->placing.apart = (struct words){ .at = one, .n = 1 };
         break;
     case 3:
-        *one = arena_printf(a, "n%u", below(&g->dice, g->nodes));
+        *one = arena_printf(a, "n%u", dice_below(&g->dice, g->nodes));
         job->placing.avoid = (struct words){ .at = one, .n = 1 };
         break;
     case 4:
@@ -274,15 +262,15 @@ static void one_step(struct game *g)
 {
     struct cluster *c = g->world.cluster;
     struct job_spec *job = random_job(g);
-    uint32_t node = below(&g->dice, g->nodes);
-    switch (below(&g->dice, 12)) {
-    case 0: cluster_set_up(c, node, below(&g->dice, 2)); break;
-    case 1: cluster_set_drained(c, node, below(&g->dice, 2)); break;
+    uint32_t node = dice_below(&g->dice, g->nodes);
+    switch (dice_below(&g->dice, 12)) {
+    case 0: cluster_set_up(c, node, dice_below(&g->dice, 2)); break;
+    case 1: cluster_set_drained(c, node, dice_below(&g->dice, 2)); break;
     case 2: check_choices(g, job); break;
     default: break;
     }
-    if (g->n && below(&g->dice, 2)) {
-        uint32_t at = below(&g->dice, g->n);
+    if (g->n && dice_below(&g->dice, 2)) {
+        uint32_t at = dice_below(&g->dice, g->n);
         world_give(c, g->held[at].job, &g->held[at].entry);
         g->held[at] = g->held[--g->n];
     }
