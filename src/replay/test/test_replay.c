@@ -25,7 +25,7 @@
 struct taped {
     struct world w;
     struct recorder *recorder;
-    char dir[64];
+    char dir[WORLD_DIR];
     uint64_t max, segment;
     uint64_t run_ms; /* of the replay's core */
     char parted[800];
@@ -62,8 +62,7 @@ static void closing(struct world *w, bool crash)
 static void taped_init(struct taped *t, uint64_t max, uint64_t segment)
 {
     *t = (struct taped){ .max = max, .segment = segment };
-    snprintf(t->dir, sizeof t->dir, "/tmp/muster-rec-XXXXXX");
-    assert_non_null(mkdtemp(t->dir));
+    world_dir(t->dir);
     world_init_with(
         &t->w, (struct world_hooks){ .before = before, .after = after, .closing = closing }, t);
 }
