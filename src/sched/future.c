@@ -301,6 +301,7 @@ static void sweep_begin(struct sweep *s, struct future *f, const struct future_a
     while (mark < f->n_marks && mark_at(f, mark + 1)->at_ms <= at_ms)
         mark++;
     *s = (struct sweep){ .f = f, .ask = ask, .tally = tally, .at_ms = at_ms };
+    shelves_of(f->marks[mark].cluster); /* once for all that start from it */
     s->state = s->room = copy_of(f, f->marks[mark].cluster);
     s->next = ended_by(f, f->marks[mark].at_ms);
     while (s->next < f->n && f->stays[s->next]->to_ms <= at_ms)
