@@ -178,7 +178,9 @@ void snapshot_note(struct ctl *ctl, struct live_job *job)
                                    .bid_milli = job->spec->spot_bid_milli,
                                    .started_ms = job->row.started_ms,
                                    .leaving = live_closing(job),
-                                   .idle = job->notes.idle };
+                                   .idle = job->notes.idle,
+                                   .preemptible = job->spec->preemptible,
+                                   .priority = (uint8_t)job->spec->priority };
     queues_locate(ctl, job);
     one->queue = job->queue_at;
     one->user = job->user_at;
