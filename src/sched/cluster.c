@@ -461,7 +461,7 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
     for (uint32_t i = 0; i < f->gpu_slots; i++) {
         uint16_t *device = &to->gpu[f->gpu_at + i];
         uint16_t raised = (uint16_t)more(*device, from->gpu[f->gpu_at + i]);
-        n->gpu_milli += (uint64_t)(raised - *device);
+        n->gpu_milli += (uint32_t)(raised - *device);
         *device = raised;
     }
     for (size_t i = 0; i < f->custom.n; i++)

@@ -11,7 +11,8 @@
 #include "sched/want.h"
 
 struct node { /* taken */
-    uint64_t cpu, memory, disk, gpu_milli;
+    uint64_t cpu, memory, disk;
+    uint32_t gpu_milli;
     uint32_t idle_gpus; /* devices nobody uses */
     uint32_t tasks;
     bool up, drained;
