@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define CLAIMS_MAX    8u /* jobs of a pass for which others are ended */
+#define CLAIMS_MAX    8u     /* jobs of a pass for which others are ended */
 #define WORTH_WAITING 30000u /* ms: who starts that soon anyway ends nobody */
 
 struct claim { /* whose it is */

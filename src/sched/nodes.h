@@ -21,11 +21,11 @@ struct node { /* taken */
 struct cluster {
     struct layout *layout;
     struct node *nodes;
-    uint16_t *gpu;        /* milli taken, a slot per device */
-    uint64_t *custom;     /* milli taken, a slot per node and name */
-    struct ports **ports; /* per physical host; NULL: all free */
+    uint16_t *gpu;         /* milli taken, a slot per device */
+    uint64_t *custom;      /* milli taken, a slot per node and name */
+    struct ports **ports;  /* per physical host; NULL: all free */
     uint32_t *ports_users; /* clusters that share them, until one of them changes one */
-    uint64_t unblocks_ms; /* no port that is blocked comes free before */
+    uint64_t unblocks_ms;  /* no port that is blocked comes free before */
     struct shelves *shelves;
     struct port_range pool;
     uint32_t port_start;

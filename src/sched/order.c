@@ -103,10 +103,9 @@ const struct vector *order_demand(const struct order *o, size_t job)
 
 static struct entry entry_of(const struct order *o, size_t job, uint64_t id)
 {
-    return (struct entry){ .job = job,
-                           .id = id,
-                           .rank = order_rank(o, job, id),
-                           .version = quota_version(o->quota) };
+    return (struct entry){
+        .job = job, .id = id, .rank = order_rank(o, job, id), .version = quota_version(o->quota)
+    };
 }
 
 /* <0: x comes first. */

@@ -17,7 +17,7 @@
 #define DEPTH_DEFAULT 256u
 #define PASS_STEPS    131072u /* of exhaustive search, for all jobs of a pass together */
 #define AHEAD         16u
-#define PROMISES_MAX  32u     /* up to here those that were told a time before are told one again */
+#define PROMISES_MAX  32u /* up to here those that were told a time before are told one again */
 
 static struct plan_entry *add_to(struct pass *pass, struct entries *list)
 {

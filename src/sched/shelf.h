@@ -35,7 +35,7 @@ struct shelf {
 #define SHELF_LEVELS 32u
 
 struct shelves {
-    uint32_t *users;               /* sets that share at, buckets, of .. right and free_milli */
+    uint32_t *users; /* sets that share at, buckets, of .. right and free_milli */
     struct shelf *at;
     uint32_t n, cap, spare;        /* slots; the first free one */
     uint32_t levels[SHELF_LEVELS]; /* the first shelf of each; they are in no order */
