@@ -163,7 +163,9 @@ static uint64_t pass(struct site *s, uint64_t digest)
                                     .held = held_of(r->spec, r->entry.tasks, r->entry.n_tasks),
                                     .demand = vector_of_job(r->spec),
                                     .started_ms = 1,
-                                    .ends_ms = r->ends_ms };
+                                    .ends_ms = r->ends_ms,
+                                    .preemptible = r->spec->preemptible,
+                                    .priority = (uint8_t)r->spec->priority };
     }
     struct sched_snapshot snapshot = { .cluster = s->world.cluster,
                                        .jobs = jobs,

@@ -74,7 +74,9 @@ static void runs(struct lab *l, struct job_spec *job, uint32_t queue)
                                  .demand = vector_of_job(job),
                                  .queue = queue,
                                  .started_ms = NOW,
-                                 .ends_ms = NOW + job->limits.run_time_ms.value };
+                                 .ends_ms = NOW + job->limits.run_time_ms.value,
+                                 .preemptible = job->preemptible,
+                                 .priority = (uint8_t)job->priority };
 }
 
 static void waits(struct lab *l, struct job_spec *job, uint32_t queue)
