@@ -32,8 +32,7 @@ const struct field_hooks fate_ignored = { .decode = decode_ignored, .value = "an
 const struct field_hooks fate_refused = { .decode = decode_refused, .value = "nothing" };
 const struct field_hooks fate_quiet = { .decode = decode_quiet, .value = "anything" };
 
-/* "honoured", "warned", "refused", "quiet" */
-static const char *fate_word(const struct field *f)
+const char *fate_word(const struct field *f)
 {
     const struct field_hooks *hooks = f->type == FIELD_CUSTOM ? f->hooks : NULL;
     if (hooks == &fate_ignored)

@@ -13,6 +13,8 @@
 
 extern const struct field_hooks fate_ignored, fate_refused, fate_quiet;
 
+/* "honoured", "warned", "refused", "quiet" */
+const char *fate_word(const struct field *);
 /* Markdown: a section with a line for each row. */
 struct buf;
 void fate_table(struct buf *out, const char *title, const struct field *table);
