@@ -359,6 +359,48 @@ static void test_clone(void **state)
 }
 
 /* States are held as long as nodes are in them, and no longer. */
+/* Copies of copies share what nobody changed or looked at: each stays right by itself, in whatever
+ * order they are changed, looked at, copied and given up. */
+static void test_family(void **state)
+{
+    enum { COPIES = 6, TIMES = 400 };
+    (void)state;
+    struct world w = world_create(NULL, 0);
+    struct dice dice = { .state = 11 };
+    struct cluster *family[COPIES];
+    uint32_t tasks[COPIES] = { 0 };
+    for (uint32_t i = 0; i < 12; i++)
+        put_plain(w.cluster, w.arena, i, false);
+    for (uint32_t i = 0; i < COPIES; i++)
+        family[i] = cluster_clone(i ? family[i - 1] : w.cluster);
+    struct port_want port = { .label = "p", .count = 1 };
+    struct role role = { .name = "w", .replicas = 1, .ports = &port, .n_ports = 1 };
+    role.resources.gpu_milli = 500;
+    struct job_spec *job = world_job(w.arena, &role, 1);
+    for (uint32_t step = 0; step < TIMES; step++) {
+        uint32_t i = below(&dice, COPIES), k = below(&dice, COPIES), seen = 0;
+        struct world one = { .arena = w.arena, .cluster = family[i] };
+        struct plan_entry e = world_try(&one, job);
+        if (e.kind == PLAN_ADMIT && below(&dice, 4)) {
+            assert_true(world_take(family[i], job, &e));
+            tasks[i]++;
+        } else if (i != k) {
+            struct cluster *copy = cluster_clone(family[k]);
+            cluster_destroy(family[i]);
+            family[i] = copy;
+            tasks[i] = tasks[k];
+        }
+        check_shelves(family[k]);
+        for (uint32_t node = 0; node < cluster_count(family[i]); node++)
+            seen += cluster_node(family[i], node).tasks;
+        assert_int_equal(seen, tasks[i]);
+    }
+    assert_int_equal(shelves_in_use(w.cluster), 1);
+    for (uint32_t i = 0; i < COPIES; i++)
+        cluster_destroy(family[i]);
+    world_destroy(&w);
+}
+
 static void test_states(void **state)
 {
     (void)state;
@@ -470,9 +512,10 @@ static void test_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_games),       cmocka_unit_test(test_clone),
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_history),
-        cmocka_unit_test(test_fine_labels), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_games),   cmocka_unit_test(test_clone),
+        cmocka_unit_test(test_family),  cmocka_unit_test(test_states),
+        cmocka_unit_test(test_history), cmocka_unit_test(test_fine_labels),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
