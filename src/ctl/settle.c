@@ -539,7 +539,7 @@ static void finish(struct ctl *ctl, struct live_job *job)
         task->again = task->wants_place = false;
         if (task_state_final(task->state))
             continue;
-        if (task->attempt_state != ATTEMPT_NONE && !attempt_state_final(task->attempt_state)) {
+        if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
             event_attempt_row(ctl, job, flat, &ending, core_now(ctl));
         }
