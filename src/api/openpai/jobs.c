@@ -252,12 +252,22 @@ static void take(struct list *l, struct pai *page, const struct text_node *job)
     vec_push(&l->lines, line);
 }
 
+/* Where the core's filter says it all, no more records are read than are shown. */
+static uint64_t page_size(const struct list *l)
+{
+    uint64_t left = l->ask.limit - l->lines.n;
+    if (!l->exact || l->sorts || l->seen < l->ask.offset || left >= PAGE)
+        return PAGE;
+    return left ? left : 1;
+}
+
 /* false: there are no more, or enough. */
 static bool read_page(struct list *l, struct job_filter *f, struct err *err, bool *failed)
 {
     struct arena *a = arena_create();
     struct pai page = *l->p;
     page.a = a;
+    f->limit = page_size(l);
     struct text_node *tree = ctl_list_tree(l->p->ctl, a, f, err);
     const struct text_node *jobs = text_get(tree, "jobs");
     const struct text_node *last = jobs ? jobs->last : NULL;
@@ -266,7 +276,7 @@ static bool read_page(struct list *l, struct job_filter *f, struct err *err, boo
         if (wanted(l, job, tags))
             take(l, &page, job);
     }
-    bool more = jobs && jobs->count == PAGE && job_id_parse(pai_text(last, "id"), &f->before_id);
+    bool more = jobs && jobs->count == f->limit && job_id_parse(pai_text(last, "id"), &f->before_id);
     bool enough = !l->sorts && l->lines.n >= l->ask.limit && !(l->ask.total && !l->exact);
     *failed = !tree;
     f->offset = 0;
