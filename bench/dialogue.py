@@ -49,9 +49,7 @@ class Client:
     key: str
     secret: str
 
-    def bearer(
-        self, kind: str, method: str, target: str, body: Any = None, **headers: str
-    ) -> Ask:
+    def bearer(self, kind: str, method: str, target: str, body: Any = None, **headers: str) -> Ask:
         data = b"" if body is None else json.dumps(body).encode()
         own = {"Authorization": f"Bearer {self.token}"}
         if data:
@@ -59,13 +57,20 @@ class Client:
         own.update({name.replace("_", "-"): value for name, value in headers.items()})
         return Ask(kind, method, target, own, data)
 
-    def kube(self, kind: str, method: str, target: str, body: Any = None, rows: bool = False) -> Ask:
+    def kube(
+        self, kind: str, method: str, target: str, body: Any = None, rows: bool = False
+    ) -> Ask:
         agent = "kubectl/v1.32.0 (linux/amd64) kubernetes/70d3cc9"
         accept = ROWS if rows else "application/json"
         return self.bearer(kind, method, target, body, User_Agent=agent, Accept=accept)
 
     def dlc(
-        self, kind: str, method: str, path: str, query: Sequence[tuple[str, str]] = (), body: Any = None
+        self,
+        kind: str,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        body: Any = None,
     ) -> Ask:
         """Signed in the old scheme: `acs`, HMAC-SHA1."""
         data = b"" if body is None else json.dumps(body).encode()
