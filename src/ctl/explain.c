@@ -4,18 +4,16 @@
 
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/lines.h"
 #include "ctl/reasons.h"
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
 
-#include <string.h>
-
 /* ---- pieces ---- */
 
-void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
+/* {number, name} of a live job, as a member (key) or element (NULL). */
+static void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
 {
     const struct live_job *live = live_find(e->ctl->live, job);
     struct text_node *map = text_map(e->arena, parent, key);

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define OF_KEPT "WHERE job IN (SELECT id FROM copy.job)"
 

@@ -45,7 +45,6 @@ bool store_keeps_details(const struct store *); /* false: in memory; no need to 
 
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
  * commit then fails too. ---- */
-void store_begin(struct store *);       /* idempotent within a turn */
 bool store_dirty(const struct store *); /* something was written in this turn */
 int store_commit(
     struct store *,
