@@ -24,6 +24,7 @@ struct api {
     struct follower *followers; /* open streams of events and logs */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
+    unsigned works;       /* long answers under way (facade_work.c) */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */
