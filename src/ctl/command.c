@@ -2,7 +2,6 @@
  * closing), and is answered after the commit. */
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/faces.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -139,7 +138,6 @@ static int delete (struct command *c, struct err *err)
     }
     if (store_delete_job(c->ctl->config.store, c->row.id, err))
         return -1;
-    faces_drop(c->ctl, c->row.id);
     told_deleted(c);
     for (uint64_t i = 0; i <= c->row.members; i++)
         vec_push(&c->ctl->doomed, c->row.number + i);

@@ -4,7 +4,7 @@
 #ifndef CTL_TAPE_H
 #define CTL_TAPE_H
 
-#include "ctl/ctl.h"
+#include "ctl/objects.h"
 
 /* The functions of ctl.h that change anything, and the engine's facts (LOG apart: how far a log
  * reaches decides nothing). */
@@ -20,7 +20,8 @@
     X(FACT, "fact")                                                                                \
     X(TURN, "turn")                                                                                \
     X(TICK, "tick")                                                                                \
-    X(PLAN, "plan")
+    X(PLAN, "plan")                                                                                \
+    X(OBJECTS, "objects")
 #define CTL_INPUT_ENUM(id, word) INPUT_##id,
 enum ctl_input_kind { INPUT_NONE, CTL_INPUTS(CTL_INPUT_ENUM) INPUT_N };
 #undef CTL_INPUT_ENUM
@@ -38,6 +39,8 @@ struct ctl_input {
     const struct ctl_declaration *declaration;
     const struct ctl_board *board;
     const struct engine_fact *fact;
+    const struct ctl_objects *objects; /* their texts are not looked at */
+    uint32_t pass; /* given while an answer was told: plans of the outer input until then */
 };
 
 /* What the core asks of the world outside and what may be refused there. */
@@ -47,6 +50,7 @@ enum ctl_outside {
     OUTSIDE_BALLAST,     /* is there room on the disk again */
     OUTSIDE_LAUNCH,      /* the engine's start, and the files it needs */
     OUTSIDE_RIGHTS,      /* who may: users, keys and tokens are not in a recording */
+    OUTSIDE_DOCUMENTS,   /* of façades, which are not in a recording: what is there, whose it is */
     OUTSIDE_LAUNCHED,    /* -1: after a restart, no trace that the launch was ever made */
 };
 
@@ -67,6 +71,8 @@ struct ctl_tape {
     void (*decided)(void *arg, const struct ctl_decision *);
     /* rc: 0, or -1 with err. Recording: notes a refusal, returns rc. Replaying: what was noted. */
     int (*outside)(void *arg, enum ctl_outside, int rc, struct err *err);
+    /* Replaying: gives the inputs that came of answers until that pass; false: there is none. */
+    bool (*answered)(void *arg, uint32_t pass);
     void *arg;
 };
 

@@ -6,13 +6,12 @@
 #include "base/map.h"
 #include "job/job.h"
 #include "text/detect.h"
-#include "text/json.h"
 
 #include <string.h>
 
 #define PAGE     500
 #define SCAN_MAX 2000 /* newest jobs among which names are looked for that are others here */
-#define DIALECT  "elasticjob"
+#define DIALECT  KUBE_DIALECT
 
 static const char *word(const struct text_node *view, const char *key)
 {
@@ -219,21 +218,32 @@ static struct text_node *written(struct kube *k, const struct kube_job *job)
     return out;
 }
 
-/* As its client left it; values of variables are for those who may change the job. */
+/* As its client left it, NULL: as it was submitted. */
+static struct text_node *left(struct kube *k, const struct kube_job *job)
+{
+    const struct ctl_object of = { KUBE_DOCUMENT, job->uid, DIALECT, NULL };
+    struct text_node *kept = ctl_object_tree(k->ctl, k->scratch, &of);
+    return kept ? text_get(kept, "spec") : NULL;
+}
+
+/* Values of variables are for those who may change the job. */
 static struct text_node *document(struct kube *k, const struct kube_job *job)
 {
     struct err err;
     const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
-    const char *text = ctl_face(k->ctl, k->scratch, job->id);
-    if (text && dialect && !ctl_may_write(k->ctl, &k->call->who, job->id))
-        text = dialect_mask(k->scratch, dialect, parsed(k->scratch, text), text, strlen(text));
-    if (!text && strcmp(word(job->view, "dialect"), DIALECT) == 0) {
+    struct text_node *doc = left(k, job);
+    const char *text = NULL;
+    if (doc && dialect && !ctl_may_write(k->ctl, &k->call->who, job->id)) {
+        const char *plain = kube_printed(k->scratch, doc);
+        text = dialect_mask(k->scratch, dialect, doc, plain, strlen(plain));
+    } else if (!doc && strcmp(word(job->view, "dialect"), DIALECT) == 0) {
         const struct text_node *tree =
             ctl_job_tree(k->ctl, k->scratch, job->id, k->call->owner, CTL_ORIGIN, &err);
         const struct text_node *origin = tree ? text_get(tree, "origin") : NULL;
         text = origin ? origin->str : NULL;
     }
-    struct text_node *doc = text ? parsed(k->scratch, text) : NULL;
+    if (text)
+        doc = parsed(k->scratch, text);
     return doc ? doc : written(k, job);
 }
 

@@ -6,10 +6,12 @@
 #include "api/facade.h"
 #include "api/k8s/selector.h"
 #include "api/k8s/table.h"
-#include "ctl/faces.h"
+#include "ctl/objects.h"
 
 #define KUBE_GROUP       "elastic.iml.github.io"
 #define KUBE_GROUP_PODS  "scheduling.sigs.k8s.io"
+#define KUBE_DIALECT     "elasticjob"
+#define KUBE_DOCUMENT    "job.document" /* a job as its client left it: objects of that kind */
 #define KUBE_LAST        "kubectl.kubernetes.io/last-applied-configuration"
 #define KUBE_NAME_MAX    253
 #define KUBE_MANAGED_MAX 16
@@ -115,6 +117,7 @@ const char *kube_name(struct arena *,
                       const char *name); /* with characters that are allowed there */
 const char *kube_in(const struct text_node *, const char *a, const char *b); /* "" when absent */
 struct text_node *kube_part(struct arena *, struct text_node *map, const char *key);
+const char *kube_printed(struct arena *, const struct text_node *); /* as JSON */
 void kube_drop(struct text_node *map, const char *key);
 /* The object with these metadata in front; labels and annotations come from metadata. */
 struct kube_meta {
