@@ -119,7 +119,9 @@ static void told_deleted(const struct command *c)
     text_str(scratch, body, "id", job_id_format(id, c->row.id));
     text_int(scratch, body, "number", (int64_t)c->row.number);
     text_str(scratch, body, "name", c->row.name);
+    text_str(scratch, body, "owner", c->row.owner);
     text_str(scratch, body, "project", c->row.project);
+    text_str(scratch, body, "state", job_state_word(c->row.state));
     event_plain(c->ctl, 0, "deleted", body);
 }
 

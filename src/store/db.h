@@ -95,6 +95,9 @@
     X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND array = 0"                                \
                  " AND (?2 IS NULL OR owner = ?2)"                                                 \
                  " ORDER BY id DESC LIMIT 1")                                                      \
+    X(FIND_IN, "SELECT id FROM job WHERE name = ?1 AND array = 0 AND project = ?2"                 \
+               " AND (?3 IS NULL OR owner = ?3)"                                                   \
+               " ORDER BY id DESC LIMIT 1")                                                        \
     X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
                   " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")      \
     X(TASKS, "SELECT role, idx, state, attempt, live FROM task WHERE job = ?")                     \

@@ -168,6 +168,10 @@ int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *,
 int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
 int store_find_name(struct store *, const char *name, const char *owner /* NULL any */,
                     uint64_t *id); /* newest */
+/* The newest of that name in a project ("": in none), of any owner with NULL. Not of records in
+ * memory. */
+int store_find_in(struct store *, const char *project, const char *name, const char *owner,
+                  uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
 /* Each fills an arena array. */

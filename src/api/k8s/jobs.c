@@ -45,6 +45,7 @@ static int tell(struct kube *k, const struct text_node *view, kube_job_fn *fn, v
 {
     struct kube_job job;
     fill(k, view, &job);
+    k->subject = job.id;
     k->born = job.first;
     k->gone = !job.shown;
     int rc = fn(k, &job, arg);
@@ -80,17 +81,24 @@ static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     return rc;
 }
 
-/* The newest job of that name and namespace, the shortest way first. */
+/* The newest job that has exactly this name and namespace; 0: none. */
+static uint64_t newest(struct kube *k, const char *ns, const char *name)
+{
+    uint64_t id = 0, other = 0;
+    ctl_find_in(k->ctl, &k->call->who, ns, name, &id);
+    if (strcmp(ns, "default") == 0)
+        ctl_find_in(k->ctl, &k->call->who, "", name, &other);
+    return id > other ? id : other;
+}
+
+/* By name as it is, else among the last jobs one whose name has other characters than are allowed
+ * there. */
 static uint64_t look_up(struct kube *k, const struct kube_want *want)
 {
     struct arena *arena = arena_create();
     struct err err;
-    uint64_t id = 0;
-    const struct text_node *view = NULL, *list = NULL;
-    if (ctl_find(k->ctl, want->name, &id, &err) == 0 && ctl_may_read(k->ctl, &k->call->who, id))
-        view = ctl_job_tree(k->ctl, arena, id, k->call->owner, 0, &err);
-    if (!view || !of_name(k, view, want))
-        id = 0;
+    uint64_t id = want->ns ? newest(k, want->ns, want->name) : 0;
+    const struct text_node *list = NULL;
     struct job_filter filter = { .limit = PAGE };
     ctl_filter_for(k->ctl, arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
@@ -113,11 +121,8 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
 /* Of an earlier page there is a newer job of this name. */
 static bool hidden(struct kube *k, const struct kube_want *want, const struct text_node *view)
 {
-    struct err err;
-    uint64_t newest = 0, id = 0;
-    job_id_parse(word(view, "id"), &id);
-    return want->before && ctl_find(k->ctl, word(view, "name"), &newest, &err) == 0 &&
-           newest >= want->before && newest != id;
+    const char *project = *word(view, "project") ? word(view, "project") : "default";
+    return want->before && newest(k, project, word(view, "name")) >= want->before;
 }
 
 static bool listed(struct kube *k, struct smap *seen, const struct kube_want *want,

@@ -50,7 +50,9 @@ struct kube_resource {
     const char *group, *version, *plural, *singular, *kind, *brief;
     bool namespaced, all; /* all: of the category of that name */
     bool of_jobs;         /* its objects are of jobs and change with their events */
+    bool is_job;          /* one for each job, as long as the job is there */
     bool core;            /* one of Kubernetes' own: takes strategic patches */
+    const char *wakes;    /* of no job: events after which they may be others; NULL: all */
     unsigned verbs;
     const struct table_column *columns;
     table_cells *cells;
@@ -81,6 +83,7 @@ struct kube {
     struct text_node *body; /* what is written, or DeleteOptions */
     void *pending;          /* of a command on its way */
     uint64_t job;           /* that the command is about */
+    uint64_t subject;       /* job of the object in hand; 0: it is of none */
     uint64_t born;          /* of the object in hand: first event of its job, 0: not known */
     bool gone;              /* the object in hand is not there any more */
     unsigned status;        /* of the good answer */
