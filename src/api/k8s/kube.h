@@ -5,6 +5,7 @@
 
 #include "api/facade.h"
 #include "api/k8s/selector.h"
+#include "api/k8s/shape.h"
 #include "api/k8s/table.h"
 #include "ctl/objects.h"
 

@@ -87,7 +87,7 @@ static void encode(struct kube *k, struct text_node *object)
     for (const struct text_node *one = plain ? plain->first : NULL; one; one = one->next) {
         struct text_node *data = kube_part(a, object, "data");
         kube_drop(data, one->key);
-        const char *text = one->str ? one->str : "";
+        const char *text = one->kind == TEXT_STR ? one->str : "";
         text_str(a, data, one->key, log_base64(a, (const unsigned char *)text, strlen(text)));
     }
     kube_drop(object, "stringData");
