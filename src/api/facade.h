@@ -85,13 +85,22 @@ struct facade_log {
     uint64_t since_us;         /* not before; 0: all */
     uint64_t until_us;         /* before; 0: all */
     size_t max;                /* bytes at most, the last ones; 0: 4 MiB */
-    bool times;    /* each line begins with its time (RFC 3339, microseconds) and a blank */
+    bool times; /* each line begins with its time (RFC 3339, microseconds) and a blank */
     bool previous; /* the attempt before that (kubectl logs --previous) */
+    /* of a stream only */
+    bool follow;     /* until the attempt is over, else what is there now */
+    bool skips;      /* nothing of what is there */
+    bool limited;    /* the first `limit` bytes at most */
+    uint64_t limit;
 };
 /* What is there now, as text. ERR_NOT_FOUND: no such task, or it has no such attempt yet. */
 int facade_log_text(struct call *, const struct facade_log *, struct buf *out, struct err *err);
 /* The same as lines without their ends. */
 int facade_log_lines(struct call *, const struct facade_log *, struct words *out, struct err *err);
+
+/* The same as the request's answer, written while it grows; `until_us` and `max` do not count. -1:
+ * nothing was answered, errors as above. */
+int facade_log_stream(struct call *, const struct facade_log *, struct err *err);
 
 /* ---- the body ---- */
 enum facade_kinds { FACADE_JSON = 1, FACADE_YAML = 2, FACADE_FORM = 4 };

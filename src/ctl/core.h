@@ -85,7 +85,8 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
-    unsigned depth; /* of inputs inside inputs, while a tape is told of them */
+    unsigned depth;  /* of inputs inside inputs, while a tape is told of them */
+    uint32_t passes; /* plans made in the outermost */
     uint64_t latched_ms, latched_us, created_ms;
 };
 

@@ -4,7 +4,7 @@
 #ifndef CTL_TAPE_H
 #define CTL_TAPE_H
 
-#include "ctl/ctl.h"
+#include "ctl/objects.h"
 
 /* The functions of ctl.h that change anything, and the engine's facts (LOG apart: how far a log
  * reaches decides nothing). */
@@ -22,6 +22,7 @@ enum ctl_input_kind {
     INPUT_TURN,
     INPUT_TICK,
     INPUT_PLAN,
+    INPUT_OBJECTS,
     INPUT_N,
 };
 
@@ -37,6 +38,8 @@ struct ctl_input {
     const struct ctl_declaration *declaration;
     const struct ctl_board *board;
     const struct engine_fact *fact;
+    const struct ctl_objects *objects; /* their texts are not looked at */
+    uint32_t pass; /* given while an answer was told: plans of the outer input until then */
 };
 
 /* What the core asks of the world outside and what may be refused there. */
@@ -46,6 +49,7 @@ enum ctl_outside {
     OUTSIDE_BALLAST,     /* is there room on the disk again */
     OUTSIDE_LAUNCH,      /* the engine's start, and the files it needs */
     OUTSIDE_RIGHTS,      /* who may: users, keys and tokens are not in a recording */
+    OUTSIDE_DOCUMENTS,   /* of façades, which are not in a recording: what is there, whose it is */
     OUTSIDE_LAUNCHED,    /* -1: after a restart, no trace that the launch was ever made */
 };
 
@@ -66,6 +70,8 @@ struct ctl_tape {
     void (*decided)(void *arg, const struct ctl_decision *);
     /* rc: 0, or -1 with err. Recording: notes a refusal, returns rc. Replaying: what was noted. */
     int (*outside)(void *arg, enum ctl_outside, int rc, struct err *err);
+    /* Replaying: gives the inputs that came of answers until that pass; false: there is none. */
+    bool (*answered)(void *arg, uint32_t pass);
     void *arg;
 };
 

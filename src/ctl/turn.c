@@ -240,8 +240,11 @@ void ctl_turn(struct ctl *ctl)
             went_well = commit(ctl);
             continue;
         }
+        if (taped_answered(ctl))
+            continue;
         if (!ctl->plan_due || ctl->full)
             break;
+        ctl->passes++;
         planning_run(ctl);
         if (turn_idle(ctl))
             break;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEGMENT_FORMAT 1u
+#define SEGMENT_FORMAT 2u
 #define SEGMENT_MAGIC  "MUSTERec"
 #define SEGMENT_HEAD   12u /* magic, u32 format */
 #define FRAME_HEAD     8u  /* length, checksum */
