@@ -207,7 +207,7 @@ def multiply(one: Server, number: int, count: int, **new: str) -> None:
         db.executemany("INSERT INTO series VALUES (?)", ((i,) for i in range(1, count + 1)))
         own = {"job": f"{last} + n"}
         copy_rows(db, "job", "id", job, {"id": f"{last} + n", "number": f"{top} + n", **new})
-        for table in ("body", "origin", "task", "attempt"):
+        for table in ("body", "facet", "origin", "task", "attempt"):
             copy_rows(db, table, "job", job, own)
         ahead = f"{seq} + (n - 1) * {4 * events} + (event.seq - {least}) + 1"
         copy_rows(db, "event", "job", job, {**own, "seq": ahead})

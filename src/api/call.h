@@ -127,6 +127,7 @@ void job_stop(struct call *);
 void job_suspend(struct call *);
 void job_resume(struct call *);
 void job_delete(struct call *);
+void job_signal(struct call *);
 void job_exec(struct call *);
 void events_get(struct call *);
 void events_all(struct call *);

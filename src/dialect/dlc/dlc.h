@@ -15,6 +15,8 @@ const struct entry *dlc_ecs_list(size_t *n);
 const struct entry *dlc_ecs_find(const struct catalogue *, const char *name);
 /* The queue of jobs on public resources: those with EcsSpec and without ResourceId. */
 #define DLC_PUBLIC_QUEUE "public"
+/* The port of a RayJob's head where its page is. */
+#define DLC_DASHBOARD_PORT "dashboard"
 /* What every server's catalogue has for such jobs: instance types, that queue, the images of the
  * page. */
 const struct entry *dlc_shipped(struct arena *, size_t *n);
