@@ -622,9 +622,7 @@ def test_two_clients_at_one_job(pai: Pai) -> None:
 
     def at_once(method: str, where: str, body: Any, kind: str = JSON) -> list[int]:
         with ThreadPoolExecutor(8) as several:
-            asked = [
-                several.submit(pai.call, method, where, body, kind, pai.ada) for _ in range(8)
-            ]
+            asked = [several.submit(pai.call, method, where, body, kind, pai.ada) for _ in range(8)]
             return sorted(one.result().status for one in asked)
 
     assert at_once("POST", "/api/v2/jobs", text, YAML) == [202] + [409] * 7
