@@ -15,6 +15,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -613,6 +614,27 @@ def test_delete_while_starting(pai: Pai) -> None:
         wait_for(lambda: pai.call("GET", path, token=pai.ada).status == 404, what="its end")  # noqa: B023
         assert pai.call("POST", "/api/v1/jobs", config, JSON, pai.ada).status == 201
         assert pai.call("DELETE", path, token=pai.ada).status == 202
+
+
+def test_two_clients_at_one_job(pai: Pai) -> None:
+    """One name is given once, one end is an end, and a tag is there or not."""
+    text = json.dumps(protocol("both", "sleep 60"))
+    path = "/api/v2/jobs/ada~both"
+
+    def at_once(method: str, where: str, body: Any, kind: str = JSON) -> list[int]:
+        with ThreadPoolExecutor(8) as several:
+            asked = [several.submit(pai.call, method, where, body, kind, pai.ada) for _ in range(8)]
+            return sorted(one.result().status for one in asked)
+
+    assert at_once("POST", "/api/v2/jobs", text, YAML) == [202] + [409] * 7
+    assert at_once("PUT", f"{path}/tag", {"value": "t"}) == [200] * 8
+    assert pai.call("GET", path, token=pai.ada).json()["tags"] == ["t"]
+    assert at_once("DELETE", f"{path}/tag", {"value": "t"}) == [200] + [404] * 7
+    assert at_once("PUT", f"{path}/executionType", {"value": "STOP"}) == [202] * 8
+    pai.until("ada~both", "STOPPED", token=pai.ada)
+    old = "/api/v1/user/ada/jobs/both"
+    assert set(at_once("DELETE", old, None)) <= {202, 404}
+    refused(pai.call("GET", old, token=pai.ada), 404, "NoJobError")
 
 
 def test_earlier_starts(pai: Pai) -> None:

@@ -154,8 +154,8 @@ static void on_knock(uv_poll_t *poll, int status, int events)
             break;
         }
         struct peer peer = { .len = sizeof peer.at };
-        int fd = accept4(door->fd, (struct sockaddr *)&peer.at, &peer.len,
-                         SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd =
+            accept4(door->fd, (struct sockaddr *)&peer.at, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (show_in(door, fd, &peer) == 0)
                 wait_for(door, fd, &peer);

@@ -11,6 +11,7 @@
 #include "api/openpai/test/fixture.h"
 
 #include "base/mem.h"
+#include "text/json.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -773,6 +774,43 @@ static void small_readers(void **state)
     arena_destroy(a);
 }
 
+/* Forms of the SDK and of VS Code: brackets encoded or not, null as nothing. */
+static void forms(void **state)
+{
+    static const struct {
+        const char *form, *json; /* NULL: refused */
+    } cases[] = {
+        { "jobName=a+b%21", "{\"jobName\":\"a b!\"}" },
+        { "taskRoles%5B0%5D%5Bname%5D=w&taskRoles[1][name]=v",
+          "{\"taskRoles\":[{\"name\":\"w\"},{\"name\":\"v\"}]}" },
+        { "taskRoles[0][minFailedTaskCount]=&taskRoles[0][minSucceededTaskCount]=1",
+          "{\"taskRoles\":[{\"minFailedTaskCount\":null,\"minSucceededTaskCount\":\"1\"}]}" },
+        { "image=&taskRoles[0][command]=", "{\"image\":\"\",\"taskRoles\":[{\"command\":\"\"}]}" },
+        { "a=1&a[b]=2", NULL },
+        { "a=%zz", NULL },
+        { "a=%00", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena *a = arena_create();
+        const char *text = cases[i].form;
+        size_t len = strlen(text);
+        struct report report, plain;
+        report_init(&report, a);
+        report_init(&plain, a);
+        const struct text_node *tree = pai_job_form(a, &text, &len, &report);
+        assert_int_equal(tree != NULL, cases[i].json != NULL);
+        if (!tree) {
+            assert_false(report_ok(&report));
+        } else {
+            const char *json = cases[i].json;
+            assert_true(text_equal(tree, json_parse(a, json, strlen(json), 0, &plain)));
+            assert_true(text_equal(tree, json_parse(a, text, len, 0, &plain)));
+        }
+        arena_destroy(a);
+    }
+}
+
 /* Paths are told apart by their segments: no two routes answer the same request. */
 static void routes_are_distinct(void **state)
 {
@@ -800,6 +838,7 @@ int main(void)
         cmocka_unit_test(words_of_jobs),
         cmocka_unit_test(attempts_by_start),
         cmocka_unit_test(small_readers),
+        cmocka_unit_test(forms),
         cmocka_unit_test(routes_are_distinct),
         T(roots_and_paths),
         T(logins),
