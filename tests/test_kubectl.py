@@ -542,7 +542,7 @@ def test_bad_requests(kube: Callable[..., Kube]) -> None:
     assert k.http("POST", JOBS, "{}", "application/vnd.kubernetes.protobuf")[0] == 415
     kept = "/api/v1/namespaces/dlrover/secrets"
     for body in ('"stringData":[1]', '"data":"x"', '"metadata":{"name":"q","labels":[1]}'):
-        assert k.http("POST", kept, '{"metadata":{"name":"q"},%s}' % body)[0] == 400, body
+        assert k.http("POST", kept, f'{{"metadata":{{"name":"q"}},{body}}}')[0] == 400, body
     for header in ("Origin: http://127.0.0.1", "Host: 127.0.0.1.example.org", "Host: localhost.x"):
         name, value = header.split(": ")
         ask = urllib.request.Request(f"{address(k.server)}{JOBS}", headers={name: value})

@@ -175,9 +175,11 @@ static void tell(struct watch *w, const char *key, struct known *known,
 static void tell_gone(struct watch *w, struct known *known, const struct text_node *object,
                       bool had)
 {
-    if (known || had) {
-        AUTO_FREE char *text = known && known->text ? NULL : shown(w, object);
-        send(w, "DELETED", text ? text : known->text);
+    if (known && known->text) {
+        send(w, "DELETED", known->text);
+    } else if (known || had) {
+        AUTO_FREE char *text = shown(w, object);
+        send(w, "DELETED", text);
     }
     if (known)
         forget(w, known);
