@@ -38,6 +38,8 @@ static void decode(const struct wire_frame *frame, struct arena *arena)
     struct wire_data bytes;
     struct wire_resize resize;
     struct wire_exit end;
+    struct wire_signal signal;
+    struct wire_signalled signalled;
     if (wire_get_launch(frame, arena, &launch) == 0) {
         wire_put_launch(&out, &launch);
         again(&out, arena);
@@ -58,6 +60,8 @@ static void decode(const struct wire_frame *frame, struct arena *arena)
     (void)wire_get_data(frame, &bytes);
     (void)wire_get_resize(frame, &resize);
     (void)wire_get_exit(frame, &end);
+    (void)wire_get_signal(frame, &signal);
+    (void)wire_get_signalled(frame, &signalled);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

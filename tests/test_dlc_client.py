@@ -94,9 +94,8 @@ CODES = {  # of the calls that are meant to fail, where it is not NotFound
     "MissingParameter": "GetJobSanityCheckResult CreateTensorboard CreateJobTemplate "
     "ListJobTemplates CreateDatasetLabels DeleteDatasetLabels CreateDatasetVersion "
     "CreateCodeSource AddImageLabels TagResources UntagResources",
-    "NotSupported": "GetWebTerminal UpdateJob AddMemberRole RemoveMemberRole ListModels GetModel "
-    "ListSignals",
-    "BadRequest": "StopJob DeleteJob StopTensorboard DeleteDatasetVersion",
+    "NotSupported": "UpdateJob AddMemberRole RemoveMemberRole ListModels GetModel",
+    "BadRequest": "GetWebTerminal StopJob DeleteJob StopTensorboard DeleteDatasetVersion",
     "Conflict": "CreateWorkspace",
     "SignatureDoesNotMatch": "secret",
     "InvalidAccessKeyId.NotFound": "key",

@@ -28,8 +28,9 @@ JSON = "application/json"
 YAML = "text/yaml"
 MODULES = Path(os.environ.get("MUSTER_NODE_MODULES") or ROOT / "build/clients/npm/node_modules")
 SDK = MODULES / "@microsoft/openpai-js-sdk"
+NODE = shutil.which("node", path=f"{os.environ['PATH']}:{ROOT}/build/clients/node/bin")
 npm = pytest.mark.skipif(
-    shutil.which("node") is None or not SDK.is_dir(),
+    NODE is None or not SDK.is_dir(),
     reason=f"no node, or no npm package in {MODULES} (tools/setup clients)",
 )
 
@@ -116,7 +117,7 @@ class Pai:
             "https": False,
         }
         done = subprocess.run(
-            ["node", str(ROOT / "tests/clients/openpai.js")],
+            [str(NODE), str(ROOT / "tests/clients/openpai.js")],
             input=json.dumps({"cluster": cluster, "calls": calls}),
             env={**os.environ, "NODE_PATH": str(MODULES)},
             capture_output=True,
@@ -297,7 +298,7 @@ def test_command_line(pai: Pai, tmp_path: Path) -> None:
 
     def run(*args: str | Path) -> str:
         done = subprocess.run(
-            ["node", str(SDK / "lib/src/cli.js"), *map(str, args)],
+            [str(NODE), str(SDK / "lib/src/cli.js"), *map(str, args)],
             env={**os.environ, "HOME": str(tmp_path), "TZ": "UTC"},
             capture_output=True,
             text=True,

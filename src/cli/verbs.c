@@ -9,7 +9,7 @@
 static const struct cmd *const verbs[] = {
     &cmd_run,           &cmd_submit,  &cmd_check,     &cmd_convert,  &cmd_ls,
     &cmd_show,          &cmd_logs,    &cmd_events,    &cmd_wait,     &cmd_stop,
-    &cmd_restart,       &cmd_suspend, &cmd_resume,    &cmd_rm,       &cmd_exec,
+    &cmd_restart,       &cmd_signal, &cmd_suspend, &cmd_resume,    &cmd_rm,       &cmd_exec,
     &cmd_explain,       &cmd_apply,   &cmd_get,       &cmd_describe, &cmd_queues,
     &cmd_nodes,         &cmd_drain,   &cmd_user,      &cmd_key,      &cmd_token,
     &cmd_client_config, &cmd_launch,  &cmd_server,    &cmd_config,   &cmd_schema,

@@ -2,7 +2,6 @@
 #include "ctl/ctl.h"
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "ctl/after.h"
 #include "ctl/array.h"

@@ -149,6 +149,17 @@ struct text_node *ctl_board_tree(struct ctl *, struct arena *, const struct ctl_
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
              struct engine_exec *, struct err *);
+/* A signal to the processes of a task: done with how many heard it, as engine_signal has it; -1 with
+ * err, and done is never called. */
+struct ctl_signal {
+    const char *owner;
+    uint64_t job;
+    const char *task; /* "worker/0" */
+    int signal;       /* job/signals.h */
+    void (*done)(void *arg, int heard);
+    void *arg;
+};
+int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
 
 /* ---- reading: answers are trees in the caller's arena, shaped by the field tables of ctl/view.h
  * ---- */

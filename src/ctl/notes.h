@@ -31,4 +31,8 @@ void notes_read_site(struct arena *, const char *text, struct site_notes *);
 /* One line of JSON, in arena. */
 const char *notes_print(struct arena *, const struct text_node *);
 
+/* facets.c: what lists are searched by (store/find.h), of a canonical job's tree; a name may come
+ * several times. The step to version 3 of the store (store/schema.c) says the same of older jobs. */
+struct pairs notes_facets(struct arena *, const struct text_node *job);
+
 #endif

@@ -15,7 +15,6 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "text/json.h"
 
@@ -555,6 +554,7 @@ static void store_all(struct submission *s)
     s->tree = job_encode(s->arena, s->read.job);
     json_print(s->tree, 0, &spec);
     s->row.spec = buf_str(&spec);
+    s->row.facets = notes_facets(s->arena, s->tree);
     s->row.site = notes_of_site(s->arena, &s->site);
     s->row.live = notes_of_job(s->arena, &s->notes);
     s->row.state = job_next_state(JOB_NONE, first_event(s));

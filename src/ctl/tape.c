@@ -10,19 +10,6 @@
 #include "base/mem.h"
 #include "sched/nodes.h"
 
-#include <string.h>
-
-static const char *const words[INPUT_N] = { "",
-#define INPUT_WORD(id, word) word,
-                                            CTL_INPUTS(INPUT_WORD)
-#undef INPUT_WORD
-};
-
-const char *ctl_input_word(enum ctl_input_kind kind)
-{
-    return kind < INPUT_N ? words[kind] : "";
-}
-
 struct taped taped_in(struct ctl *ctl, struct ctl_input input)
 {
     const struct ctl_tape *tape = ctl->config.tape;

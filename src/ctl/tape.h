@@ -8,24 +8,23 @@
 
 /* The functions of ctl.h that change anything, and the engine's facts (LOG apart: how far a log
  * reaches decides nothing). */
-#define CTL_INPUTS(X)                                                                              \
-    X(RECOVER, "recover")                                                                          \
-    X(SUBMIT, "submit")                                                                            \
-    X(COMMAND, "command")                                                                          \
-    X(RESTART, "restart")                                                                          \
-    X(DECLARE, "declare")                                                                          \
-    X(UNDECLARE, "undeclare")                                                                      \
-    X(BOARD, "board")                                                                              \
-    X(NODE, "node")                                                                                \
-    X(FACT, "fact")                                                                                \
-    X(TURN, "turn")                                                                                \
-    X(TICK, "tick")                                                                                \
-    X(PLAN, "plan")                                                                                \
-    X(OBJECTS, "objects")
-#define CTL_INPUT_ENUM(id, word) INPUT_##id,
-enum ctl_input_kind { INPUT_NONE, CTL_INPUTS(CTL_INPUT_ENUM) INPUT_N };
-#undef CTL_INPUT_ENUM
-const char *ctl_input_word(enum ctl_input_kind);
+enum ctl_input_kind {
+    INPUT_NONE,
+    INPUT_RECOVER,
+    INPUT_SUBMIT,
+    INPUT_COMMAND,
+    INPUT_RESTART,
+    INPUT_DECLARE,
+    INPUT_UNDECLARE,
+    INPUT_BOARD,
+    INPUT_NODE,
+    INPUT_FACT,
+    INPUT_TURN,
+    INPUT_TICK,
+    INPUT_PLAN,
+    INPUT_OBJECTS,
+    INPUT_N,
+};
 
 struct ctl_input {
     enum ctl_input_kind kind;
@@ -95,9 +94,8 @@ uint64_t ctl_last_us(const struct ctl *);
 /* Of each node's host where ports are looked for next (0: from the start); n: cluster's nodes. */
 void ctl_port_marks(const struct ctl *, uint32_t *marks);
 void ctl_set_port_marks(struct ctl *, const uint32_t *marks, size_t n);
-/* The live state as text in stable order: jobs, tasks, attempts, agents, nodes, shares. */
-void ctl_state(struct ctl *, struct buf *out);
 #define CTL_HASH_TEXT 33
-const char *ctl_state_hash(struct ctl *, char out[CTL_HASH_TEXT]); /* hex */
+/* Of the live state as text in stable order: jobs, tasks, attempts, agents, nodes, shares. Hex. */
+const char *ctl_state_hash(struct ctl *, char out[CTL_HASH_TEXT]);
 
 #endif

@@ -11,7 +11,6 @@
 #include "text/json.h"
 #include "wire/record.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const struct job_spec *tasks_spec(struct ctl *ctl, struct arena *arena, const struct job_row *row)
@@ -265,35 +264,82 @@ uint32_t tasks_find(const struct live_job *job, const char *text)
                      (struct task_ref){ .role = (uint16_t)position, .index = (uint32_t)index });
 }
 
+struct wanted { /* a task of a job that runs, and who wants something of it */
+    const char *owner, *task;
+    uint64_t job;
+};
+
+/* The task where it runs, or is held open after it failed; NULL with err. */
+static const struct live_task *running_task(struct ctl *ctl, const struct wanted *w,
+                                            struct live_job **out, struct err *err)
+{
+    struct live_job *job = live_find(ctl->live, w->job);
+    const struct live_array *array = array_find(ctl, w->job);
+    *out = job;
+    if (array) {
+        array_refuse(&array->row, err);
+        return NULL;
+    }
+    if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
+        err_set(err, ERR_CONFLICT, "the job runs nothing now");
+        err_hint(err,
+                 "its output: muster logs; a failed task stays open with health.debug_hold");
+        return NULL;
+    }
+    if (core_check(ctl, w->owner, &job->row, err))
+        return NULL;
+    uint32_t flat = tasks_find(job, w->task);
+    if (flat == UINT32_MAX) {
+        err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
+                (unsigned long long)job->row.number, w->task);
+        return NULL;
+    }
+    const struct live_task *at = &job->tasks[flat];
+    bool held = at->state == TASK_FAILED && job->notes.hold_until_ms > 0;
+    if (at->attempt_state == ATTEMPT_RUNNING || held)
+        return at;
+    err_set(err, ERR_CONFLICT, "%.100s is %s", w->task, task_state_word(at->state));
+    return NULL;
+}
+
 int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
              struct engine_exec *exec, struct err *err)
 {
-    struct live_job *job = live_find(ctl->live, id);
     struct engine *engine = ctl->config.engine;
-    const struct live_array *array = array_find(ctl, id);
-    if (array)
-        return array_refuse(&array->row, err);
-    if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
-        err_set(err, ERR_CONFLICT, "the job runs nothing now");
-        return err_hint(err,
-                        "its output: muster logs; a failed task stays open with health.debug_hold");
-    }
-    if (core_check(ctl, owner, &job->row, err))
+    struct live_job *job;
+    const struct live_task *at =
+        running_task(ctl, &(struct wanted){ owner, task, id }, &job, err);
+    if (!at)
         return -1;
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
         return err_set(err, ERR_CANNOT, "the %s engine cannot run commands inside tasks",
                        engine->ops->name);
-    uint32_t flat = tasks_find(job, task);
-    if (flat == UINT32_MAX)
-        return err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
-                       (unsigned long long)job->row.number, task);
-    const struct live_task *at = &job->tasks[flat];
-    bool held = at->state == TASK_FAILED && job->notes.hold_until_ms > 0;
-    if (at->attempt_state != ATTEMPT_RUNNING && !held)
-        return err_set(err, ERR_CONFLICT, "%.100s is %s", task, task_state_word(at->state));
     exec->generation = (struct generation){ .job = id, .number = job->row.generation };
     exec->node = at->place.node;
     exec->task = (struct task_ref){ .role = (uint16_t)at->place.role, .index = at->place.index };
     exec->attempt = at->attempt;
     return engine->ops->exec(engine, exec, err);
+}
+
+int ctl_signal(struct ctl *ctl, const struct ctl_signal *ask, struct err *err)
+{
+    struct engine *engine = ctl->config.engine;
+    struct live_job *job;
+    const struct live_task *at =
+        running_task(ctl, &(struct wanted){ ask->owner, ask->task, ask->job }, &job, err);
+    if (!at)
+        return -1;
+    if (!engine->ops->signal)
+        return err_set(err, ERR_CANNOT, "the %s engine sends no signals", engine->ops->name);
+    return engine->ops->signal(
+        engine,
+        &(struct engine_signal){
+            .generation = { .job = ask->job, .number = job->row.generation },
+            .node = at->place.node,
+            .task = { .role = (uint16_t)at->place.role, .index = at->place.index },
+            .attempt = at->attempt,
+            .signal = ask->signal,
+            .done = ask->done,
+            .arg = ask->arg },
+        err);
 }

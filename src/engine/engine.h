@@ -84,6 +84,22 @@ struct engine_exec {
     int fd; /* carries wire frames of kind STDIN/STDOUT/... to the client; owned by the engine after
                success */
 };
+/* A signal to the processes of an attempt. */
+#define ENGINE_SIGNAL_WAIT_MS 5000
+enum engine_heard {
+    HEARD_LOST = -1,   /* its agent was lost meanwhile, or said nothing for that long */
+    HEARD_NEVER = -2,  /* the engine ends: free what is yours, there is nobody left to call */
+};
+struct engine_signal {
+    struct generation generation;
+    const char *node;
+    struct task_ref task;
+    uint32_t attempt;
+    int signal;
+    /* Once, after the call went well, and never from inside it: processes that got it. */
+    void (*done)(void *arg, int heard);
+    void *arg;
+};
 struct engine_known { /* an agent that should be alive */
     const char *dir;  /* its launch directory */
     struct generation generation;
@@ -106,6 +122,7 @@ struct engine_ops {
      * else found is ended. What is found dead comes up as AGENT_GONE. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
+    int (*signal)(struct engine *, const struct engine_signal *, struct err *); /* may be NULL */
     /* Bytes for the launcher on that channel of the node's agent; bytes NULL: hang up on it.
      * Nothing happens when the channel or the agent's connection is gone. May be NULL: then nobody
      * in this engine's tasks can reach the core, and no LAUNCHER facts come. */

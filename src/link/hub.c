@@ -18,6 +18,7 @@ struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
     hub->by_key = smap_create();
     hub->by_hash = smap_create();
     hub->channels = map_create();
+    hub->signals = map_create();
     hub->scratch = arena_create();
     return hub;
 }
@@ -58,6 +59,7 @@ static void forget(struct link_hub *hub, struct agent *a)
     if (smap_get(hub->by_hash, a->hash_hex) == a)
         smap_remove(hub->by_hash, a->hash_hex);
     channels_drop(hub, a);
+    signals_drop(hub, a);
     if (a->conn)
         conn_close(a->conn);
     agent_free(a);
@@ -77,6 +79,7 @@ void link_destroy(struct link_hub *hub)
         agent_free(a);
     }
     channels_destroy(hub);
+    signals_destroy(hub);
     smap_destroy(hub->by_key);
     smap_destroy(hub->by_hash);
     arena_destroy(hub->scratch);
@@ -303,11 +306,12 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LAUNCHER_OPEN:
     case WIRE_LAUNCHER_DATA:
     case WIRE_LAUNCHER_CLOSE: return on_launcher(a, frame);
+    case WIRE_SIGNALLED: return signal_from_agent(a->hub, a, frame);
     default: return -1;
     }
 }
 
-void agent_frame(struct conn *conn, const struct wire_frame *frame)
+static void agent_frame(struct conn *conn, const struct wire_frame *frame)
 {
     struct agent *a = conn->owner;
     struct link_hub *hub = a->hub;
@@ -322,7 +326,7 @@ void agent_frame(struct conn *conn, const struct wire_frame *frame)
     }
 }
 
-void agent_closed(struct conn *conn)
+static void agent_closed(struct conn *conn)
 {
     struct agent *a = conn->owner;
     if (a->conn != conn)
@@ -330,6 +334,7 @@ void agent_closed(struct conn *conn)
     a->conn = NULL;
     a->hello = false;
     channels_drop(a->hub, a);
+    signals_drop(a->hub, a);
 }
 
 /* ---- joining ---- */

@@ -60,16 +60,21 @@ struct link_hub {
     struct smap *by_key, *by_hash;
     struct map *channels;
     uint32_t next_channel;
+    struct map *signals; /* on their way */
+    uint32_t next_signal;
     struct arena *scratch;
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
-void agent_frame(struct conn *, const struct wire_frame *);
-void agent_closed(struct conn *);
 
 /* Channels of interactive commands (exec.c). */
 void channel_from_agent(struct link_hub *, struct agent *, const struct wire_frame *);
 void channels_drop(struct link_hub *, const struct agent *); /* the agent's connection is gone */
 void channels_destroy(struct link_hub *);
+
+/* Signals on their way (signal.c). */
+int signal_from_agent(struct link_hub *, const struct agent *, const struct wire_frame *);
+void signals_drop(struct link_hub *, const struct agent *); /* the agent's connection is gone */
+void signals_destroy(struct link_hub *);
 
 #endif

@@ -38,6 +38,10 @@ void link_ack(struct link_hub *, struct generation, const char *node, uint64_t s
 int link_exec(struct link_hub *, const struct engine_exec *,
               struct err *); /* ERR_UNAVAILABLE when not connected */
 
+/* As engine_ops.signal; ERR_UNAVAILABLE when not connected. What is open when the hub ends hears
+ * HEARD_NEVER. */
+int link_signal(struct link_hub *, const struct engine_signal *, struct err *);
+
 /* As engine_ops.tell_launcher. */
 struct launcher_end { /* which launcher */
     struct generation generation;

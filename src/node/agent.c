@@ -175,6 +175,17 @@ static int take_exec(struct agent *agent, const struct wire_frame *frame)
     return rc;
 }
 
+static int take_signal(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_signal ask;
+    if (wire_get_signal(frame, &ask) != 0)
+        return -1;
+    struct wire_signalled said = { ask.number, crew_signal(agent->crew, &ask) };
+    wire_put_signalled(uplink_out(agent->link), &said);
+    uplink_flush(agent->link);
+    return 0;
+}
+
 static int take_input(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
@@ -236,6 +247,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_PONG] = take_nothing,
         [WIRE_LAUNCHER_DATA] = take_launcher_data,
         [WIRE_LAUNCHER_CLOSE] = take_launcher_close,
+        [WIRE_SIGNAL] = take_signal,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "base/vec.h"
 #include "node/install.h"
 #include "node/pyenv.h"
@@ -427,4 +426,12 @@ const struct stage *crew_stage(const struct crew *crew, struct task_ref place, u
     if (!member || (attempt != 0 && task_attempt(member->task) != attempt))
         return NULL;
     return task_waits(member->task) ? NULL : task_stage(member->task);
+}
+
+uint32_t crew_signal(const struct crew *crew, const struct wire_signal *ask)
+{
+    const struct member *member = member_at(crew, ask->task);
+    if (!member || task_attempt(member->task) != ask->attempt)
+        return 0;
+    return (uint32_t)task_signal(member->task, (int)ask->signal);
 }

@@ -35,6 +35,8 @@ void crew_tell_logs(struct crew *); /* every log's end again (after a reconnect)
  * wherever texts of that length differ. */
 bool crew_whose(const struct crew *, const char *cookie, size_t len, struct task_ref *,
                 uint32_t *attempt);
+/* Sends it to the processes of that attempt; how many got it. */
+uint32_t crew_signal(const struct crew *, const struct wire_signal *);
 /* How to enter a task's view; NULL when there is no such task (attempt 0: the latest). */
 const struct stage *crew_stage(const struct crew *, struct task_ref, uint32_t attempt);
 

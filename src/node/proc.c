@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -170,6 +171,20 @@ bool proc_environ_has(pid_t pid, const char *entry)
             }
         }
     return false;
+}
+
+bool proc_catches(pid_t pid, int number)
+{
+    static const char label[] = "\nSigCgt:\t";
+    char path[48], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n <= 0 || number < 1 || number > 64)
+        return false;
+    text[n] = '\0';
+    const char *at = strstr(text, label);
+    return at && (strtoull(at + sizeof label - 1, NULL, 16) >> (number - 1) & 1u);
 }
 
 uint64_t proc_memory(pid_t pid)

@@ -26,6 +26,7 @@ void proc_children(pid_t parent, struct proc_list *);
 void proc_descendants(pid_t root, struct proc_list *); /* without root */
 
 bool proc_environ_has(pid_t, const char *entry); /* entry: "NAME=value" */
+bool proc_catches(pid_t, int number); /* has it a handler for that signal? */
 uint64_t proc_memory(pid_t);                     /* private bytes in memory, 0 when gone */
 
 #endif

@@ -104,6 +104,7 @@ static void end_now(struct shell *shell)
 {
     if (!shell->gone) {
         (void)kill(-shell->pid, SIGKILL);
+        (void)kill(shell->pid, SIGKILL); /* it may not lead its group yet */
         (void)waitpid(shell->pid, NULL, 0);
     }
     forget(shell);

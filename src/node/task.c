@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "job/signals.h"
 #include "node/environment.h"
 #include "node/pin.h"
 #include "node/ports.h"
@@ -20,6 +21,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -196,6 +198,13 @@ void task_destroy(struct task *task)
 
 /* ---- what belongs to it ---- */
 
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Each once, however it was found: a handler would run twice. */
 static void collect(const struct task *task, struct proc_list *out)
 {
     if (task->phase < PHASE_ENDING && task->pid > 0) {
@@ -213,6 +222,12 @@ static void collect(const struct task *task, struct proc_list *out)
         proc_descendants(pid, out);
     }
     cgroup_members(&task->cgroup, out);
+    qsort(out->at, out->n, sizeof out->at[0], by_pid);
+    size_t n = 0;
+    for (size_t i = 0; i < out->n; i++)
+        if (n == 0 || out->at[n - 1] != out->at[i])
+            out->at[n++] = out->at[i];
+    out->n = n;
 }
 
 static size_t signal_all(const struct task *task, int number)
@@ -224,6 +239,19 @@ static size_t signal_all(const struct task *task, int number)
     for (size_t i = 0; i < all.n; i++)
         (void)kill(all.at[i], number);
     return all.n;
+}
+
+size_t task_signal(const struct task *task, int number)
+{
+    struct proc_list all = { .n = 0 };
+    size_t heard = 0;
+    if (task->phase != PHASE_RUNNING || !signal_word(number))
+        return 0;
+    collect(task, &all);
+    for (size_t i = 0; i < all.n; i++)
+        if (!signal_is_a_request(number) || proc_catches(all.at[i], number))
+            heard += kill(all.at[i], number) == 0;
+    return heard;
 }
 
 /* ---- the end ---- */

@@ -38,6 +38,9 @@ struct task_stop {
     const char *reason; /* "" when why says all */
 };
 void task_stop(struct task *, const struct task_stop *);
+/* To its processes: a signal that asks for something (job/signals.h) to those that catch it, another
+ * to all. How many got it; 0 too for one that is not for people. */
+size_t task_signal(const struct task *, int number);
 
 bool task_waits(const struct task *); /* not started yet */
 bool task_is_over(const struct task *);

@@ -27,8 +27,6 @@ enum frame_kind {
     FRAME_END,   /* the same, and nothing follows */
 };
 
-uint32_t segment_crc(const void *data, size_t len); /* CRC-32, as zlib's */
-
 /* Writing: put begins a frame at the end of out and returns the mark for frame_done. */
 void segment_begin(struct buf *out);
 size_t frame_begin(struct buf *out, enum frame_kind, uint64_t number);

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define OF_KEPT "WHERE job IN (SELECT id FROM copy.job)"
 
@@ -61,6 +60,7 @@ int store_copy(struct store *st, const char *path, struct err *err)
              "INSERT OR IGNORE INTO copy.job SELECT * FROM main.job WHERE id IN"
              " (SELECT id FROM main.job ORDER BY id DESC LIMIT %d);"
              "INSERT INTO copy.body SELECT * FROM main.body " OF_KEPT ";"
+             "INSERT INTO copy.facet SELECT * FROM main.facet " OF_KEPT ";"
              "INSERT INTO copy.origin SELECT * FROM main.origin " OF_KEPT ";"
              "INSERT INTO copy.task SELECT * FROM main.task " OF_KEPT ";"
              "INSERT INTO copy.attempt SELECT * FROM main.attempt " OF_KEPT ";"

@@ -29,6 +29,8 @@
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(PUT_JOB, "INSERT INTO job (" JOB_COLUMNS ", live)"                                           \
                " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                          \
+    X(PUT_FACET, "INSERT OR IGNORE INTO facet (name, value, job) VALUES (?,?,?)")                  \
+    X(DELETE_FACETS, "DELETE FROM facet WHERE job = ?1")                                           \
     X(PUT_BODY, "INSERT INTO body (job, spec, site) VALUES (?,?,?)")                               \
     X(UPDATE_JOB, "UPDATE job SET state = ?2, outcome = ?3, reason = ?4, generation = ?5,"         \
                   " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10"          \

@@ -1,6 +1,6 @@
 /* Lists of jobs as people search them: any order, any page, by what the rows and the jobs
- * themselves say. Slower than store_list (which is an index range): at most all rows of the time
- * window are looked at. */
+ * themselves say. Slower than store_list (which is an index range): at most the narrow rows of all
+ * jobs of the time window are looked at; what jobs say is found in the rows of `facet`. */
 #ifndef STORE_FIND_H
 #define STORE_FIND_H
 
@@ -8,18 +8,26 @@
 #include "job/words.h"
 #include "store/store.h"
 
+#define FACET_TEXT_MAX 2000 /* bytes of what a job says that are kept for searching */
+
 enum job_order {
     JOBS_BY_ID,
     JOBS_BY_NAME,
     JOBS_BY_STATE,
     JOBS_BY_END,
     JOBS_BY_PRIORITY,
-    JOBS_BY_VALUE /* of order_path */
+    JOBS_BY_TYPE
 };
 
-struct job_value { /* a member of the canonical job: "$.framework" is "pytorch" */
-    const char *path, *value;
-    bool missing; /* counts too when the job has no such member */
+/* What a job says: "type" (its front end's word, else its framework, else ""), "capacity", "access",
+ * "spot", and by a part of their beginning "run" and "image" of its roles and its
+ * "description". */
+struct job_value {
+    const char *facet, *value;
+    bool missing; /* instead: when the job does not say it */
+};
+struct job_text {
+    const char *facet, *has; /* whatever the case of its letters */
 };
 struct job_query {
     const char *reader;                  /* jobs of this user and of these projects; NULL: of all */
@@ -29,7 +37,8 @@ struct job_query {
     const char *queue_not;               /* NULL: none is left out */
     struct words in;                     /* projects, any of; none: any */
     const char *name_has;                /* a part of the name, whatever the case of its letters */
-    const char *reason_has, *spec_has;   /* the same of the reason, and of the canonical text */
+    const char *reason_has;              /* the same of the reason */
+    struct job_text texts[4];            /* all of them; facet NULL: none */
     struct words ids;                    /* 13 characters each, any of */
     uint64_t since_ms, until_ms;         /* submitted not before, and before; 0: any */
     struct pairs labels; /* each a label of the job or a tag put on it later ("job.tag") */
@@ -38,7 +47,6 @@ struct job_query {
         size_t n;
     } values[3];
     enum job_order order;
-    const char *order_path; /* "$.framework" */
     bool ascending;
     uint64_t offset, limit;
 };

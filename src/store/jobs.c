@@ -32,7 +32,17 @@ static int put_body(struct store *st, const struct job_row *job, struct err *err
     db_u64(s, 1, job->id);
     db_text(s, 2, job->spec);
     db_text(s, 3, job->site);
-    return db_run(st, s, err);
+    int rc = db_run(st, s, err);
+    for (size_t i = 0; rc == 0 && i < job->facets.n; i++) {
+        s = db_write(st, STMT_PUT_FACET, err);
+        if (!s)
+            return -1;
+        db_text(s, 1, job->facets.at[i].name);
+        db_text(s, 2, job->facets.at[i].value);
+        db_u64(s, 3, job->id);
+        rc = db_run(st, s, err);
+    }
+    return rc;
 }
 
 static void remember_highest(struct store *st, const struct job_row *job)
@@ -444,7 +454,7 @@ static int put_floor(struct store *st, const char *name, uint64_t value, struct 
 int store_delete_job(struct store *st, uint64_t job, struct err *err)
 {
     /* The row of the job is last: it says which members there are. */
-    static const enum stmt_id all[] = { STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,   STMT_DELETE_EVENTS,
+    static const enum stmt_id all[] = { STMT_DELETE_FACETS, STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,   STMT_DELETE_EVENTS,
                                         STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS, STMT_DELETE_AGENTS,
                                         STMT_DELETE_IDEM,  STMT_DELETE_MEMBERS,  STMT_DELETE_JOB };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {

@@ -65,9 +65,40 @@ static const char version_2[] =
     "CREATE INDEX job_listed ON job (id) WHERE array = 0;"
     "CREATE INDEX job_counted ON job (state) WHERE members = 0;";
 
+/* What lists of jobs are searched by (find.c): a row for each thing that a job says of itself, so
+ * that nobody has to read the JSON of every job; here those of the jobs that are there already
+ * (ctl/facets.c has those of new ones). A text is found by its beginning. And what the row of a job
+ * says, in the order of lists: what a search has to read of each job it looks at. */
+#define TEXT_FOUND "500" /* characters: FACET_TEXT_MAX has the bytes */
+#define SAID(name, value)                                                                          \
+    " UNION SELECT '" name "', substr(" value ", 1, " TEXT_FOUND "), b.job FROM b WHERE " value    \
+    " IS NOT NULL"
+#define FACETS                                                                                     \
+    "  SELECT 'type', coalesce(json_extract(b.spec, '$.extra.dlc.JobType'),"                       \
+    "    json_extract(b.spec, '$.framework'), ''), b.job FROM b"                                   \
+    SAID("capacity", "json_extract(b.spec, '$.capacity')")                                         \
+    SAID("access", "json_extract(b.spec, '$.extra.dlc.Accessibility')")                            \
+    SAID("description", "json_extract(b.spec, '$.description')")                                   \
+    SAID("spot", "json_extract(b.spec, '$.spot_bid')")                                             \
+    " UNION SELECT 'label.' || e.key, CAST(e.value AS TEXT), b.job"                                \
+    "   FROM b, json_each(b.spec, '$.labels') e"                                                   \
+    " UNION SELECT e.key, substr(CAST(e.value AS TEXT), 1, " TEXT_FOUND "), b.job"                 \
+    "   FROM b, json_each(b.spec, '$.roles') r, json_each(r.value) e"                              \
+    "   WHERE r.type = 'object' AND e.key IN ('run', 'image') AND e.type = 'text'"
+
+static const char version_3[] =
+    "CREATE TABLE facet ("
+    "  name TEXT NOT NULL, value TEXT NOT NULL, job INTEGER NOT NULL,"
+    "  PRIMARY KEY (name, value, job)) STRICT, WITHOUT ROWID;"
+    "INSERT OR IGNORE INTO facet WITH b AS (SELECT job,"
+    "  CASE WHEN json_valid(spec) THEN spec ELSE '{}' END AS spec FROM body) " FACETS ";"
+    "CREATE INDEX facet_by_job ON facet (job);"
+    "CREATE INDEX job_searched ON job"
+    "  (id, owner, project, state, queue, dialect, priority, ended, name) WHERE array = 0;";
+
 const char *schema_step(int version)
 {
-    static const char *const steps[] = { version_1, version_2 };
+    static const char *const steps[] = { version_1, version_2, version_3 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
 }

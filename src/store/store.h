@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/pairs.h"
 #include "job/ending.h"
 #include "job/ids.h"
 #include "job/state.h"
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT ("another server (pid N) uses ..."). Newer
@@ -46,7 +47,6 @@ bool store_keeps_details(const struct store *); /* false: in memory; no need to 
 
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
  * commit then fails too. ---- */
-void store_begin(struct store *);       /* idempotent within a turn */
 bool store_dirty(const struct store *); /* something was written in this turn */
 int store_commit(
     struct store *,
@@ -76,6 +76,7 @@ struct job_row {
     uint32_t index;   /* of a member */
     uint32_t members; /* of an array: how many were submitted; 0: no array */
     const char *spec; /* canonical JSON, complete; of a member: NULL when written */
+    struct pairs facets; /* what it is searched by (find.h); only written */
     const char *site; /* JSON: work_dir, code_dir, file name, overrides, warnings */
     const char *live; /* JSON that the core keeps while the job lives: retry counters ...; NULL */
 };

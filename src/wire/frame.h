@@ -22,7 +22,9 @@
  * Launchers inside tasks, relayed by the agent on channels of their own (unsequenced):
  * LAUNCHER_OPEN (agent to server: u32 channel, task, attempt), LAUNCHER_DATA (both ways: u32
  * channel, bytes of wire/rendezvous.h), LAUNCHER_CLOSE (both ways: u32 channel). Their channels end
- * with the connection of the agent. */
+ * with the connection of the agent.
+ * SIGNAL (server to agent: u32 number, task, attempt, u32 signal) is answered by SIGNALLED (u32
+ * number, u32 processes that got it). */
 #define WIRE_KINDS(X)                                                                              \
     X(HELLO)                                                                                       \
     X(WELCOME)                                                                                     \
@@ -42,7 +44,9 @@
     X(EXIT)                                                                                        \
     X(LAUNCHER_OPEN)                                                                               \
     X(LAUNCHER_DATA)                                                                               \
-    X(LAUNCHER_CLOSE)
+    X(LAUNCHER_CLOSE)                                                                              \
+    X(SIGNAL)                                                                                      \
+    X(SIGNALLED)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

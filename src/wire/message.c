@@ -551,3 +551,47 @@ int wire_get_launcher(const struct wire_frame *frame, struct wire_launcher *out)
     *out = launcher;
     return 0;
 }
+
+/* ---- signals ---- */
+
+void wire_put_signal(struct buf *out, const struct wire_signal *ask)
+{
+    size_t mark = wire_begin(out, WIRE_SIGNAL, 0);
+    wire_put_u32(out, ask->number);
+    put_task(out, ask->task);
+    wire_put_u32(out, ask->attempt);
+    wire_put_u32(out, ask->signal);
+    wire_end(out, mark);
+}
+
+int wire_get_signal(const struct wire_frame *frame, struct wire_signal *out)
+{
+    struct wire_reader from = wire_read(frame);
+    struct wire_signal ask = { .number = wire_get_u32(&from) };
+    ask.task = get_task(&from);
+    ask.attempt = wire_get_u32(&from);
+    ask.signal = wire_get_u32(&from);
+    if (finish(&from) != 0 || ask.signal < 1 || ask.signal > 64)
+        return -1;
+    *out = ask;
+    return 0;
+}
+
+void wire_put_signalled(struct buf *out, const struct wire_signalled *said)
+{
+    size_t mark = wire_begin(out, WIRE_SIGNALLED, 0);
+    wire_put_u32(out, said->number);
+    wire_put_u32(out, said->heard);
+    wire_end(out, mark);
+}
+
+int wire_get_signalled(const struct wire_frame *frame, struct wire_signalled *out)
+{
+    struct wire_reader from = wire_read(frame);
+    struct wire_signalled said = { .number = wire_get_u32(&from) };
+    said.heard = wire_get_u32(&from);
+    if (finish(&from) != 0)
+        return -1;
+    *out = said;
+    return 0;
+}

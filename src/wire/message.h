@@ -79,6 +79,17 @@ struct wire_launcher { /* agent -> server: a launcher of that attempt has connec
     uint32_t attempt;
 };
 
+struct wire_signal { /* server -> agent: to the processes of that attempt */
+    uint32_t number; /* says which one the answer belongs to */
+    struct task_ref task;
+    uint32_t attempt;
+    uint32_t signal; /* 1 to 64 */
+};
+struct wire_signalled { /* agent -> server */
+    uint32_t number;
+    uint32_t heard; /* processes it was sent to */
+};
+
 void wire_put_hello(struct buf *, const struct wire_hello *);
 void wire_put_launch(struct buf *, const struct launch *);
 void wire_put_stop(struct buf *, const struct wire_stop *);
@@ -92,6 +103,8 @@ void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *,
 void wire_put_resize(struct buf *, const struct wire_resize *);
 void wire_put_exit(struct buf *, const struct wire_exit *);
 void wire_put_launcher(struct buf *, const struct wire_launcher *); /* LAUNCHER_OPEN */
+void wire_put_signal(struct buf *, const struct wire_signal *);
+void wire_put_signalled(struct buf *, const struct wire_signalled *);
 
 /* 0; -1 when the frame's body is not exactly that message. */
 int wire_get_hello(const struct wire_frame *, struct arena *, struct wire_hello *);
@@ -104,5 +117,7 @@ int wire_get_data(const struct wire_frame *, struct wire_data *);
 int wire_get_resize(const struct wire_frame *, struct wire_resize *);
 int wire_get_exit(const struct wire_frame *, struct wire_exit *);
 int wire_get_launcher(const struct wire_frame *, struct wire_launcher *);
+int wire_get_signal(const struct wire_frame *, struct wire_signal *);
+int wire_get_signalled(const struct wire_frame *, struct wire_signalled *);
 
 #endif

@@ -322,7 +322,6 @@ def templates_and_tags(jobs: Any) -> None:
         m.GetMetricsRequest(job_id=job.job_id, metric_name="JOB_MEMORY_FREE"),
     )
     call("GetMetrics!", jobs, "get_metrics", m.GetMetricsRequest(job_id="dlc0"))
-    call("ListSignals!", jobs, "list_signals", job.job_id, m.ListSignalsRequest())
 
 
 def data(spaces: Any) -> None:

@@ -7,9 +7,9 @@
  * operation is found by method and path; x-acs-action is a hint that nobody needs. */
 #include "api/dlc/dlc.h"
 
-#include "api/dlc/nonces.h"
 #include "api/dlc/op.h"
 #include "api/dlc/sign.h"
+#include "api/dlc/state.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -32,7 +32,8 @@ static bool signed_here(const struct call *call)
 
 static bool takes(const struct call *call)
 {
-    return http_header(call->request, "x-acs-version") || signed_here(call);
+    return http_header(call->request, "x-acs-version") || signed_here(call) ||
+           strstr(http_path(call->request), TERMINAL_PATH);
 }
 
 /* ---- who ---- */
@@ -82,7 +83,7 @@ static enum sign_fault key_fault(const struct err *err)
 static enum sign_fault identify(struct dlc_call *d, const struct signed_request *r,
                                 struct identity *who, const char **why)
 {
-    struct nonces *nonces = d->call->facade_state;
+    struct nonces *nonces = ((const struct dlc_state *)d->call->facade_state)->nonces;
     struct sign_claim claim;
     struct err err;
     const char *secret;
@@ -298,23 +299,30 @@ static void handle(struct call *call)
 {
     struct dlc_call *d = begun(call);
     struct words path;
-    if (admitted(d, wire_path(d))) {
+    if (!dlc_terminal(d) && admitted(d, wire_path(d))) {
         if (!facade_segments(call, &path))
             dlc_fail(d, 400, "InvalidParameter", "the path cannot be decoded");
         else if (find_op(d, &path))
             run(d);
     }
-    conclude(d);
+    if (!d->gone)
+        conclude(d);
 }
 
 static void *begin(void)
 {
-    return nonces_create(NONCES_MAX);
+    struct dlc_state *state = mem_new(sizeof *state);
+    state->nonces = nonces_create(NONCES_MAX);
+    state->terminals = terminals_create();
+    return state;
 }
 
-static void end(void *state)
+static void end(void *arg)
 {
-    nonces_destroy(state);
+    struct dlc_state *state = arg;
+    nonces_destroy(state->nonces);
+    terminals_destroy(state->terminals);
+    free(state);
 }
 
 const struct facade dlc_facade = {

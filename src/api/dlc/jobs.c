@@ -164,12 +164,12 @@ static void read_type(struct listing *l)
     if (!type)
         return;
     size_t n = 0;
-    l->types[n++] = (struct job_value){ "$.extra.dlc.JobType", type, false };
+    l->types[n++] = (struct job_value){ "type", type, false };
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(kinds[i].type, type) == 0)
-            l->types[n++] = (struct job_value){ "$.framework", kinds[i].framework, false };
+            l->types[n++] = (struct job_value){ "type", kinds[i].framework, false };
     if (strcmp(type, "PyTorchJob") == 0)
-        l->types[n++] = (struct job_value){ "$.framework", NULL, true };
+        l->types[n++] = (struct job_value){ "type", "", false };
     l->q.values[0] = (struct job_any){ l->types, n };
 }
 
@@ -181,7 +181,7 @@ static void read_classes(struct listing *l)
     if (oversold) {
         bool force = strncmp(oversold, "Force", 5) == 0,
              accept = strncmp(oversold, "Accept", 6) == 0;
-        l->oversold[0] = (struct job_value){ "$.capacity",
+        l->oversold[0] = (struct job_value){ "capacity",
                                              force    ? "idle"
                                              : accept ? "any"
                                                       : "",
@@ -189,8 +189,8 @@ static void read_classes(struct listing *l)
         l->q.values[1] = (struct job_any){ l->oversold, 1 };
     }
     if (access) {
-        l->access[0] = (struct job_value){ "$.extra.dlc.Accessibility", access, false };
-        l->access[1] = (struct job_value){ "$.extra.dlc.Accessibility", NULL, true };
+        l->access[0] = (struct job_value){ "access", access, false };
+        l->access[1] = (struct job_value){ "access", NULL, true };
         l->q.values[2] = (struct job_any){ l->access, strcmp(access, "PRIVATE") == 0 ? 2 : 1 };
     }
     if (payment && strcmp(payment, "PostPaid") == 0)
@@ -198,7 +198,7 @@ static void read_classes(struct listing *l)
     else if (payment && strcmp(payment, "PrePaid") == 0)
         l->q.queue_not = DLC_PUBLIC_QUEUE;
     else if (payment)
-        l->q.spec_has = "\"spot_bid\"";
+        l->q.texts[3] = (struct job_text){ "spot", "" };
 }
 
 static void read_place(struct listing *l)
@@ -221,13 +221,15 @@ static void read_place(struct listing *l)
 
 static void read_texts(struct listing *l)
 {
-    static const char *const specs[] = { "UserCommandSearch", "ImageSearch", "Description" };
+    static const char *const texts[][2] = { { "UserCommandSearch", "run" },
+                                            { "ImageSearch", "image" },
+                                            { "Description", "description" } };
     struct dlc_call *d = l->d;
     const char *one = dlc_query(d, "JobId"), *many = dlc_query(d, "JobIds");
     l->q.name_has = dlc_query(d, "DisplayName");
     l->q.reason_has = dlc_query(d, "ReasonSearch");
-    for (size_t i = 0; i < ARRAY_LEN(specs); i++)
-        l->q.spec_has = dlc_query(d, specs[i]) ? dlc_query(d, specs[i]) : l->q.spec_has;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        l->q.texts[i] = (struct job_text){ texts[i][1], dlc_query(d, texts[i][0]) };
     if (one || many)
         l->q.ids = words_of(d->arena, one ? one : many);
 }
@@ -240,9 +242,8 @@ static bool read_order(struct listing *l)
     } orders[] = { { "GmtCreateTime", JOBS_BY_ID },  { "GmtSubmittedTime", JOBS_BY_ID },
                    { "DisplayName", JOBS_BY_NAME },  { "Status", JOBS_BY_STATE },
                    { "GmtFinishTime", JOBS_BY_END }, { "Priority", JOBS_BY_PRIORITY },
-                   { "JobType", JOBS_BY_VALUE } };
+                   { "JobType", JOBS_BY_TYPE } };
     const char *by = dlc_query(l->d, "SortBy");
-    l->q.order_path = "$.extra.dlc.JobType";
     for (size_t i = 0; by && i < ARRAY_LEN(orders); i++)
         if (strcasecmp(by, orders[i].word) == 0) {
             l->q.order = orders[i].order;

@@ -39,6 +39,7 @@ struct dlc_call {
     unsigned round;
     /* While a handler runs, its answer is kept: what it answered with is still there after it. */
     bool running;
+    bool gone; /* its connection speaks another protocol now, and this is not to be touched */
     const struct text_node *answer;
     unsigned status;
 };
@@ -206,6 +207,13 @@ void dlc_code_update(struct dlc_call *);
 void dlc_code_delete(struct dlc_call *);
 void dlc_code_publish(struct dlc_call *);
 void dlc_pod_logs(struct dlc_call *);
+void dlc_signal_create(struct dlc_call *);
+void dlc_signal_get(struct dlc_call *);
+void dlc_signal_list(struct dlc_call *);
+void dlc_dashboard(struct dlc_call *);
+void dlc_web_terminal(struct dlc_call *);
+/* Is the request for a terminal's own address? Then it was answered. */
+bool dlc_terminal(struct dlc_call *);
 void dlc_board_start(struct dlc_call *);
 void dlc_resource_list(struct dlc_call *);
 

@@ -22,9 +22,6 @@
 #define W DLC_WRITES
 #define B (DLC_WRITES | DLC_BODY)
 
-#define TERMINAL  "there is no web terminal; muster exec JOB opens a shell in a task"
-#define SIGNALS   "muster sends tasks no signals; muster exec JOB -- kill does"
-#define DASHBOARD "muster proxies no page of a job; the address of its head is in GetJob"
 #define HISTORY   "muster keeps no history server of Ray; a job that runs one serves as well"
 #define MODELS    "muster keeps no models; their files lie in data sets"
 #define ORDERS    "nothing is bought here"
@@ -49,7 +46,7 @@ static const struct dlc_op ops[] = {
     DLC("GetPodEvents", "GET", "jobs/{}/pods/{}/events", pod_events, 0),
     DLC("GetPodLogs", "GET", "jobs/{}/pods/{}/logs", pod_logs, 0),
     DLC("GetJobMetrics", "GET", "jobs/{}/metrics", job_metrics, 0),
-    NOT(DLC_JOBS, "GetWebTerminal", "GET", "jobs/{}/pods/{}/webterminal", TERMINAL),
+    DLC("GetWebTerminal", "GET", "jobs/{}/pods/{}/webterminal", web_terminal, W),
     DLC("GetJobSanityCheckResult", "GET", "jobs/{}/sanitycheckresult", sanity_result, 0),
     DLC("ListJobSanityCheckResults", "GET", "jobs/{}/sanitycheckresults", sanity_results, 0),
     DLC("ListEcsSpecs", "GET", "ecsspecs", ecs_specs, 0),
@@ -62,8 +59,8 @@ static const struct dlc_op ops[] = {
     DLC("StartTensorboard", "PUT", "tensorboards/{}/start", board_start, W),
     DLC("StopTensorboard", "PUT", "tensorboards/{}/stop", board_stop, W),
     DLC("GetTensorboardSharedUrl", "GET", "tensorboards/{}/sharedurl", board_shared, 0),
-    NOT(DLC_JOBS, "GetRayDashboard", "GET", "jobs/{}/rayDashboard", DASHBOARD),
-    NOT(DLC_JOBS, "GetDashboard", "GET", "jobs/{}/dashboard", DASHBOARD),
+    DLC("GetRayDashboard", "GET", "jobs/{}/rayDashboard", dashboard, 0),
+    DLC("GetDashboard", "GET", "jobs/{}/dashboard", dashboard, 0),
     DLC("CreateJobTemplate", "POST", "jobtemplates", template_create, B),
     DLC("ListJobTemplates", "GET", "jobtemplates", template_list, 0),
     DLC("GetJobTemplate", "GET", "jobtemplates/{}", template_get, 0),
@@ -78,9 +75,9 @@ static const struct dlc_op ops[] = {
     NOT(DLC_JOBS, "StartRayHistoryServer", "POST", "rayhistoryservers/{}/start", HISTORY),
     NOT(DLC_JOBS, "StopRayHistoryServer", "POST", "rayhistoryservers/{}/stop", HISTORY),
     DLC("GetMetrics", "GET", "cms/metrics", cms_metrics, 0),
-    NOT(DLC_JOBS, "CreateSignal", "POST", "jobs/{}/signals", SIGNALS),
-    NOT(DLC_JOBS, "GetSignal", "GET", "jobs/{}/signals/{}", SIGNALS),
-    NOT(DLC_JOBS, "ListSignals", "GET", "jobs/{}/signals", SIGNALS),
+    DLC("CreateSignal", "POST", "jobs/{}/signals", signal_create, B),
+    DLC("GetSignal", "GET", "jobs/{}/signals/{}", signal_get, 0),
+    DLC("ListSignals", "GET", "jobs/{}/signals", signal_list, 0),
     DLC("TagResources", "POST", "tags", tags_put, W),
     DLC("UntagResources", "DELETE", "tags", tags_remove, W),
 

@@ -15,7 +15,6 @@
 #define DLC_LABEL_MASTER   "master" /* labels of ports */
 #define DLC_LABEL_TF       "tf"
 #define DLC_LABEL_CUSTOM   "custom"
-#define DLC_LABEL_RAY_WEB  "dashboard"
 
 /* ---- kinds of jobs ---- */
 

@@ -15,6 +15,8 @@ const struct entry *dlc_ecs_list(size_t *n);
 const struct entry *dlc_ecs_find(const struct catalogue *, const char *name);
 /* The queue of jobs on public resources: those with EcsSpec and without ResourceId. */
 #define DLC_PUBLIC_QUEUE "public"
+/* The port of a RayJob's head where its page is. */
+#define DLC_DASHBOARD_PORT "dashboard"
 /* What every server's catalogue has for such jobs: instance types, that queue, the images of the
  * page. */
 const struct entry *dlc_shipped(struct arena *, size_t *n);
@@ -31,15 +33,6 @@ struct dlc_status {
     const char *when; /* one phrase */
 };
 const struct dlc_status *dlc_statuses(size_t *n);
-
-/* Exit codes as users of DLC read them. */
-struct dlc_exit {
-    int code;
-    const char *phrase;
-    enum end_class class;
-    const char *text; /* one sentence for people */
-};
-const struct dlc_exit *dlc_exits(size_t *n);
 
 /* "dlc0abc...": how the API and the tasks call a job. 17 bytes. */
 #define DLC_JOB_ID_TEXT (JOB_ID_TEXT + 3)

@@ -213,7 +213,7 @@ static void mpi(struct writer *w)
 static void ray(struct writer *w)
 {
     put_master(w);
-    put_number(w, "RAY_DASHBOARD_PORT", port_of(&w->place->tasks[0], DLC_LABEL_RAY_WEB));
+    put_number(w, "RAY_DASHBOARD_PORT", port_of(&w->place->tasks[0], DLC_DASHBOARD_PORT));
 }
 
 static void slurm(struct writer *w)

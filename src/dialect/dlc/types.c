@@ -53,7 +53,7 @@ static const struct dlc_type types[] = {
       .framework = "ray",
       .label = DLC_LABEL_MASTER,
       .port = 6379,
-      .web = DLC_LABEL_RAY_WEB,
+      .web = DLC_DASHBOARD_PORT,
       .web_port = 8265,
       .roles = { { "Head", DLC_ROLE_ONE | DLC_ROLE_DECIDES },
                  { "Worker", DLC_ROLE_SERVES | DLC_ROLE_PREFIX | DLC_ROLE_MANY } } },

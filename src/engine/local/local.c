@@ -136,6 +136,11 @@ static int local_exec(struct engine *e, const struct engine_exec *exec, struct e
     return link_exec(local_of(e)->link, exec, err);
 }
 
+static int local_signal(struct engine *e, const struct engine_signal *ask, struct err *err)
+{
+    return link_signal(local_of(e)->link, ask, err);
+}
+
 static void local_tell_launcher(struct engine *e, struct generation g, const char *node,
                                 uint32_t channel, const void *bytes, size_t len)
 {
@@ -169,6 +174,7 @@ static const struct engine_ops local_ops = {
     .ack = local_ack,
     .recover = local_recover,
     .exec = local_exec,
+    .signal = local_signal,
     .tell_launcher = local_tell_launcher,
     .caps = local_caps,
     .destroy = local_destroy,

@@ -11,6 +11,7 @@
 #include "replay/replay.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/ids.h"
@@ -25,7 +26,7 @@
 struct taped {
     struct world w;
     struct recorder *recorder;
-    char dir[64];
+    char dir[WORLD_DIR];
     uint64_t max, segment;
     uint64_t run_ms; /* of the replay's core */
     char parted[800];
@@ -62,8 +63,7 @@ static void closing(struct world *w, bool crash)
 static void taped_init(struct taped *t, uint64_t max, uint64_t segment)
 {
     *t = (struct taped){ .max = max, .segment = segment };
-    snprintf(t->dir, sizeof t->dir, "/tmp/muster-rec-XXXXXX");
-    assert_non_null(mkdtemp(t->dir));
+    world_dir(t->dir);
     world_init_with(
         &t->w, (struct world_hooks){ .before = before, .after = after, .closing = closing }, t);
 }
@@ -493,12 +493,12 @@ static void senseless_entries(void **state)
         for (size_t i = 0; i < body; i += 1 + body / 3) {
             char was = data[at + FRAME_HEAD + i];
             data[at + FRAME_HEAD + i] = (char)(was + 113);
-            uint32_t crc = segment_crc(data + at + FRAME_HEAD, body);
+            uint32_t crc = hash_crc32(data + at + FRAME_HEAD, body);
             memcpy(data + at + 4, &crc, 4);
             put(&t, data, len);
             play(&t, t.dir, &err); /* what it says is one thing; that it ends, another */
             data[at + FRAME_HEAD + i] = was;
-            crc = segment_crc(data + at + FRAME_HEAD, body);
+            crc = hash_crc32(data + at + FRAME_HEAD, body);
             memcpy(data + at + 4, &crc, 4);
         }
         at += FRAME_HEAD + body;

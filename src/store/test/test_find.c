@@ -15,6 +15,11 @@
 #include <string.h>
 
 #define DAY_MS (24ull * 3600 * 1000)
+#define FACETS(...)                                                                                \
+    {                                                                                              \
+        .at = (struct pair[]){ __VA_ARGS__ },                                                      \
+        .n = sizeof((struct pair[]){ __VA_ARGS__ }) / sizeof(struct pair)                          \
+    }
 #define ID(ms) ((uint64_t)(ms) << 20)
 
 struct fix {
@@ -54,21 +59,21 @@ static int set_up(void **state)
         (struct job_row){ .project = "vision",
                           .state = JOB_SUCCEEDED,
                           .ended_ms = 9,
-                          .spec = "{\"labels\":{\"team\":\"a\\\"b\"},\"framework\":\"pytorch\"}" });
+                          .facets = FACETS({ "label.team", "a\"b" }, { "type", "pytorch" }) });
     put(f, 2 * DAY_MS, "beta",
         (struct job_row){ .owner = "bob",
                           .queue = "q1",
                           .ended_ms = 3,
                           .state = JOB_FAILED,
                           .reason = "out of memory",
-                          .spec = "{\"labels\":{\"team\":\"x\"},\"extra\":{\"dlc\":"
-                                  "{\"JobType\":\"TFJob\"}}}" });
+                          .facets = FACETS({ "label.team", "x" }, { "type", "TFJob" }) });
     put(f, 3 * DAY_MS, "alphabet",
         (struct job_row){ .owner = "bob",
                           .project = "vision",
                           .state = JOB_RUNNING,
-                          .spec = "{\"roles\":{\"w\":{\"run\":\"python Train.py\"}}}" });
-    put(f, 4 * DAY_MS, "100%_it's", (struct job_row){ .owner = "eve" });
+                          .facets = FACETS({ "capacity", "idle" }, { "type", "" },
+                                           { "run", "python Train.py" }, { "run", "x" }) });
+    put(f, 4 * DAY_MS, "100%_it's", (struct job_row){ .owner = "eve", .facets = FACETS({ "type", "" }) });
     *state = f;
     return 0;
 }
@@ -120,7 +125,9 @@ static void each_filter(void **state)
     assert_string_equal(FIND(.dialect = "native"), "");
     assert_string_equal(FIND(.states = 1u << JOB_FAILED | 1u << JOB_RUNNING), "alphabet beta");
     assert_string_equal(FIND(.reason_has = "Memory"), "beta");
-    assert_string_equal(FIND(.spec_has = "train.PY"), "alphabet");
+    assert_string_equal(FIND(.texts = { { "run", "train.PY" } }), "alphabet");
+    assert_string_equal(FIND(.texts = { { "image", "train.PY" } }), "");
+    assert_string_equal(FIND(.texts = { { "run", NULL }, { "run", "%" } }), "");
     assert_string_equal(FIND(.since_ms = 2 * DAY_MS, .until_ms = 4 * DAY_MS), "alphabet beta");
     assert_string_equal(FIND(.since_ms = UINT64_MAX), "");
     assert_string_equal(FIND(.ids = WORDS(job_id_format(id, ID(2 * DAY_MS)))), "beta");
@@ -132,15 +139,37 @@ static void what_the_job_says(void **state)
     struct fix *f = *state;
     struct pair team = { "team", "a\"b" };
     assert_string_equal(FIND(.labels = { .at = &team, .n = 1 }), "Alpha");
-    const struct job_value types[] = { { "$.extra.dlc.JobType", "TFJob", false },
-                                       { "$.framework", "pytorch", false } };
+    const struct job_value types[] = { { "type", "TFJob", false }, { "type", "pytorch", false } };
     assert_string_equal(FIND(.values = { { types, 2 } }), "beta Alpha");
-    const struct job_value none[] = { { "$.framework", NULL, true } };
-    assert_string_equal(FIND(.values = { { none, 1 } }), "100%_it's alphabet beta");
-    assert_string_equal(FIND(.values = { { types, 2 }, { none, 1 } }), "beta");
+    const struct job_value untyped[] = { { "type", "", false } };
+    assert_string_equal(FIND(.values = { { untyped, 1 } }), "100%_it's alphabet");
+    const struct job_value idle[] = { { "capacity", "idle", false } };
+    const struct job_value none[] = { { "capacity", NULL, true } };
+    const struct job_value both[] = { idle[0], none[0] };
+    assert_string_equal(FIND(.values = { { idle, 1 } }), "alphabet");
+    assert_string_equal(FIND(.values = { { none, 1 } }), "100%_it's beta Alpha");
+    assert_string_equal(FIND(.values = { { both, 2 } }), "100%_it's alphabet beta Alpha");
+    assert_string_equal(FIND(.values = { { types, 2 }, { none, 1 } }), "beta Alpha");
+    assert_string_equal(FIND(.values = { { types, 2 }, { idle, 1 } }), "");
     assert_string_equal(FIND(.queue_not = "q1", .limit = 1), "100%_it's");
-    assert_string_equal(FIND(.order = JOBS_BY_VALUE, .order_path = "$.framework", .limit = 1),
-                        "Alpha");
+    assert_string_equal(FIND(.order = JOBS_BY_TYPE), "Alpha beta 100%_it's alphabet");
+    assert_string_equal(FIND(.order = JOBS_BY_TYPE, .ascending = true, .name_has = "a"),
+                        "alphabet beta Alpha");
+}
+
+/* What is found of a job goes with it. */
+static void what_is_kept_of_it(void **state)
+{
+    struct fix *f = *state;
+    const struct job_value types[] = { { "type", "TFJob", false } };
+    struct pair team = { "team", "x" };
+    assert_int_equal(store_delete_job(f->store, ID(2 * DAY_MS), &f->err), 0);
+    assert_string_equal(FIND(.values = { { types, 1 } }), "");
+    assert_string_equal(FIND(.labels = { .at = &team, .n = 1 }), "");
+    put(f, 2 * DAY_MS, "again",
+        (struct job_row){ .owner = "eve", .facets = FACETS({ "label.team", "x" }) });
+    assert_string_equal(FIND(.labels = { .at = &team, .n = 1 }), "again");
+    assert_string_equal(FIND(.values = { { types, 1 } }), "");
 }
 
 static void later_tags(void **state)
@@ -201,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_filter, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_the_job_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_kept_of_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(later_tags, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pages_and_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rights, set_up, tear_down),

@@ -1,0 +1,228 @@
+/* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came of
+ * it: agents answer in milliseconds, so there is no state of one on its way. */
+#include "api/dlc/op.h"
+
+#include "api/signals.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "job/signals.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define MESSAGE_SIZE 8192
+
+static const struct {
+    const char *state, *status, *reason;
+} outcomes[] = { { "completed", "Succeeded", "Completed" },
+                 { "failed", "Failed", "SignalFailed" },
+                 { "ended", "Stopped", "StoppedByJobEnded" } };
+
+static size_t outcome(const struct text_node *kept)
+{
+    const char *state = dlc_text(kept, "state");
+    for (size_t i = 0; state && i < ARRAY_LEN(outcomes); i++)
+        if (strcmp(outcomes[i].state, state) == 0)
+            return i;
+    return 1;
+}
+
+static int64_t number(const struct text_node *kept, const char *key)
+{
+    const struct text_node *node = text_get(kept, key);
+    return node && node->kind == TEXT_INT ? node->integer : 0;
+}
+
+/* "worker/0" -> "dlc...-worker-0" */
+static const char *pod_of(struct arena *a, uint64_t job, const char *task)
+{
+    size_t role = strcspn(task, "/");
+    uint64_t index = 0;
+    if (task[role])
+        (void)scan_u64(task + role + 1, 0, UINT32_MAX, &index);
+    return dlc_pod_id(a, job, arena_strndup(a, task, role), index);
+}
+
+static const char *message(struct arena *a, uint64_t job, const struct text_node *kept)
+{
+    AUTO_BUF struct buf out = BUF_INIT(MESSAGE_SIZE);
+    const struct text_node *failed = text_get(kept, "failed");
+    buf_addf(&out, "%lld of %lld pods, %lld processes", (long long)number(kept, "heard"),
+             (long long)number(kept, "tasks"), (long long)number(kept, "processes"));
+    for (const struct text_node *one = failed ? failed->first : NULL; one; one = one->next)
+        buf_addf(&out, "; %s: %s", pod_of(a, job, dlc_text(one, "task")), dlc_text(one, "why"));
+    return arena_strdup(a, buf_str(&out));
+}
+
+static void put_signal(struct dlc_call *d, struct text_node *out, uint64_t job,
+                       const struct text_node *object)
+{
+    static const char *const said[] = { "Scope", "PodNames", "Roles" };
+    const struct text_node *kept = dlc_spec(object), *target = text_get(kept, "said");
+    text_str(d->arena, out, "SignalId", dlc_text(object, "name"));
+    dlc_put(d->arena, out, "Signal", dlc_text(kept, "signal"));
+    text_str(d->arena, out, "Status", outcomes[outcome(kept)].status);
+    text_str(d->arena, out, "Reason", outcomes[outcome(kept)].reason);
+    text_str(d->arena, out, "Message", message(d->arena, job, kept));
+    for (size_t i = 0; i < ARRAY_LEN(said); i++)
+        dlc_copy(d->arena, out, target, said[i]);
+    text_str(d->arena, out, "GmtCreated", facade_time(d->arena, dlc_when(object, "created_ms")));
+    text_str(d->arena, out, "GmtModified", facade_time(d->arena, dlc_when(object, "changed_ms")));
+}
+
+/* ---- create ---- */
+
+struct creating {
+    struct dlc_call *d;
+    struct signal_order order;
+};
+
+static void sent(void *arg, const struct err *err, const char *id, const struct text_node *kept)
+{
+    struct creating *c = arg;
+    struct dlc_call *d = c->d;
+    char job[DLC_JOB_ID_TEXT];
+    if (err) {
+        dlc_err(d, err, NULL);
+        return;
+    }
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(job, c->order.job));
+    text_str(d->arena, out, "SignalId", id);
+    dlc_put(d->arena, out, "Signal", dlc_text(kept, "signal"));
+    text_str(d->arena, out, "Status", outcomes[outcome(kept)].status);
+    dlc_ok(d, out);
+}
+
+/* Adds the tasks that a word means: of a pod's name, or a role in any case of letters. */
+static bool add_tasks(struct creating *c, const struct text_node *tasks, const char *word, bool pod)
+{
+    struct dlc_call *d = c->d;
+    size_t before = c->order.tasks.n;
+    for (const struct text_node *t = tasks->first; t; t = t->next) {
+        const char *role = text_get(t, "role")->str;
+        uint64_t index = (uint64_t)text_get(t, "index")->integer;
+        const char *is = pod ? dlc_pod_id(d->arena, c->order.job, role, index) : role;
+        if (strcasecmp(is, word) == 0)
+            c->order.tasks.at[c->order.tasks.n++] =
+                arena_printf(d->arena, "%s/%llu", role, (unsigned long long)index);
+    }
+    if (c->order.tasks.n > before)
+        return true;
+    dlc_fail(d, 404, "NotFound", "the job has no %s \"%.100s\"", pod ? "pod" : "role", word);
+    return false;
+}
+
+/* Target: {Scope: pods or roles, PodNames, Roles}; none: every pod. */
+static bool read_target(struct creating *c, const struct text_node *target)
+{
+    struct dlc_call *d = c->d;
+    const char *scope = target ? dlc_text(target, "Scope") : NULL;
+    bool pods = scope && strcasecmp(scope, "pods") == 0;
+    const char *key = pods ? "PodNames" : "Roles";
+    if (!scope || strcasecmp(scope, "job") == 0)
+        return true;
+    if (!pods && strcasecmp(scope, "roles") != 0) {
+        dlc_fail(d, 400, "InvalidParameter", "Target.Scope is \"%.40s\", not pods or roles", scope);
+        return false;
+    }
+    const struct text_node *words = dlc_list(target, key);
+    const struct text_node *tree =
+        ctl_job_tree(d->ctl, d->arena, c->order.job, d->call->owner, CTL_TASKS, NULL);
+    const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
+    if (!words) {
+        dlc_fail(d, 400, "MissingParameter", "Target.%s is missing", key);
+        return false;
+    }
+    size_t most = tasks ? tasks->count : 0;
+    if (words->count > most) {
+        dlc_fail(d, 404, "NotFound", "Target.%s has more names than the job has pods", key);
+        return false;
+    }
+    c->order.tasks.at = ARENA_ARRAY(d->arena, most * words->count + 1, const char *);
+    for (const struct text_node *one = words->first; one; one = one->next)
+        if (!add_tasks(c, tasks, one->str ? one->str : "", pods))
+            return false;
+    return true;
+}
+
+void dlc_signal_create(struct dlc_call *d)
+{
+    struct creating *c = ARENA_NEW(d->arena, struct creating);
+    const struct text_node *target = text_get(d->body, "Target");
+    const char *word;
+    *c = (struct creating){ .d = d, .order = { .done = sent, .arg = c } };
+    if (!dlc_job(d, d->param[0], &c->order.job) || !dlc_need(d, "Signal", &word))
+        return;
+    c->order.signal = signal_of_word(word);
+    if (!c->order.signal) {
+        dlc_fail(d, 400, "InvalidParameter", "Signal is \"%.40s\", not one of " SIGNAL_WORDS, word);
+        return;
+    }
+    if (!ctl_may_write(d->ctl, &d->call->who, c->order.job)) {
+        dlc_fail(d, 403, "Forbidden.RAM", "job \"%.40s\" is not yours", d->param[0]);
+        return;
+    }
+    if (target && target->kind != TEXT_MAP && target->kind != TEXT_NULL) {
+        dlc_fail(d, 400, "InvalidParameter", "Target is %s, not an object",
+                 text_kind_word(target->kind));
+        return;
+    }
+    if (!read_target(c, target && target->kind == TEXT_MAP ? target : NULL))
+        return;
+    c->order.said = target && target->kind == TEXT_MAP ? target : NULL;
+    signals_send(d->call, &c->order);
+}
+
+/* ---- reading ---- */
+
+static const char *project(struct dlc_call *d, uint64_t job)
+{
+    char text[JOB_ID_TEXT];
+    return arena_strdup(d->arena, job_id_format(text, job));
+}
+
+void dlc_signal_get(struct dlc_call *d)
+{
+    uint64_t id;
+    char text[DLC_JOB_ID_TEXT];
+    if (!dlc_job(d, d->param[0], &id))
+        return;
+    const struct text_node *object = dlc_object(d, SIGNAL_KIND, project(d, id), d->param[1]);
+    if (!object) {
+        dlc_fail(d, 404, "NotFound", "job %.40s has no signal \"%.60s\"", d->param[0], d->param[1]);
+        return;
+    }
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "JobId", dlc_job_id(text, id));
+    put_signal(d, out, id, object);
+    dlc_ok(d, out);
+}
+
+void dlc_signal_list(struct dlc_call *d)
+{
+    const char *status = dlc_query(d, "Status");
+    struct facade_page page;
+    uint64_t id, at = 0;
+    char text[DLC_JOB_ID_TEXT];
+    bool ascending;
+    if (!dlc_job(d, d->param[0], &id) || !dlc_page(d, 10, &page) ||
+        !dlc_order(d, false, &ascending))
+        return;
+    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Signals");
+    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, SIGNAL_KIND, project(d, id));
+    const struct text_node **in = ARENA_ARRAY(d->arena, all->count + 1, const struct text_node *);
+    size_t n = 0;
+    for (const struct text_node *one = all->first; one; one = one->next) /* oldest first */
+        if (!status || strcasecmp(status, outcomes[outcome(dlc_spec(one))].status) == 0)
+            in[n++] = one;
+    for (size_t i = 0; i < n; i++, at++)
+        if (at >= page.offset && at < page.offset + page.limit)
+            put_signal(d, text_map(d->arena, list, NULL), id, in[ascending ? i : n - 1 - i]);
+    text_str(d->arena, out, "JobId", dlc_job_id(text, id));
+    text_int(d->arena, out, "TotalCount", (int64_t)n);
+    text_int(d->arena, out, "PageNumber", dlc_page_number(&page));
+    text_int(d->arena, out, "PageSize", (int64_t)page.limit);
+    dlc_ok(d, out);
+}

@@ -1,0 +1,13 @@
+/* What of this façade outlives a request, and never the server. */
+#ifndef API_DLC_STATE_H
+#define API_DLC_STATE_H
+
+#include "api/dlc/nonces.h"
+#include "api/dlc/terminal.h"
+
+struct dlc_state {
+    struct nonces *nonces;       /* signatures and addresses of terminals that were used */
+    struct terminals *terminals; /* that are open */
+};
+
+#endif
