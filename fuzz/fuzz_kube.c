@@ -1,6 +1,6 @@
-/* Fuzz target: a body as the façade of Kubernetes takes it, an object or a patch of one. What is not
- * refused for its shape becomes a row of each kind's table and is patched with itself; what comes
- * out prints and reads back. */
+/* Fuzz target: a body as the façade of Kubernetes takes it, an object or a patch of one. What is
+ * not refused for its shape becomes a row of each kind's table and is patched with itself; what
+ * comes out prints and reads back. */
 #include "api/k8s/patch.h"
 #include "api/k8s/shape.h"
 #include "api/k8s/table.h"
@@ -25,9 +25,10 @@ static void reads_back(struct arena *arena, const struct text_node *tree)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static table_cells *const kinds[] = { table_job_cells,   table_pod_cells,  table_event_cells,
-                                          table_node_cells,  table_data_cells, table_group_cells,
-                                          table_claim_cells, table_secret_cells,
+    static table_cells *const kinds[] = { table_job_cells,     table_pod_cells,
+                                          table_event_cells,   table_node_cells,
+                                          table_data_cells,    table_group_cells,
+                                          table_claim_cells,   table_secret_cells,
                                           table_service_cells, table_namespace_cells };
     struct report report;
     if (size > INPUT_MAX)

@@ -85,12 +85,12 @@ struct facade_log {
     uint64_t since_us;         /* not before; 0: all */
     uint64_t until_us;         /* before; 0: all */
     size_t max;                /* bytes at most, the last ones; 0: 4 MiB */
-    bool times; /* each line begins with its time (RFC 3339, microseconds) and a blank */
+    bool times;    /* each line begins with its time (RFC 3339, microseconds) and a blank */
     bool previous; /* the attempt before that (kubectl logs --previous) */
     /* of a stream only */
-    bool follow;     /* until the attempt is over, else what is there now */
-    bool skips;      /* nothing of what is there */
-    bool limited;    /* the first `limit` bytes at most */
+    bool follow;  /* until the attempt is over, else what is there now */
+    bool skips;   /* nothing of what is there */
+    bool limited; /* the first `limit` bytes at most */
     uint64_t limit;
 };
 /* What is there now, as text. ERR_NOT_FOUND: no such task, or it has no such attempt yet. */

@@ -178,8 +178,8 @@ struct log_stream {
     struct task_ref task;
     struct log_reader *reader;
     struct lines lines;
-    struct buf text; /* of one record */
-    size_t skip;     /* bytes of the first one */
+    struct buf text;  /* of one record */
+    size_t skip;      /* bytes of the first one */
     bool read, ended; /* all that is there; no more comes */
 };
 

@@ -10,13 +10,14 @@
 #define CORE .group = "", .version = "v1", .core = true
 #define PODS .of_jobs = true, .namespaced = true
 #define KEPT                                                                                       \
-    .namespaced = true, .wakes = "object.", .verbs = KUBE_ALL, .each = things_each, .create = things_create,           \
-    .change = things_change, .remove = things_remove
+    .namespaced = true, .wakes = "object.", .verbs = KUBE_ALL, .each = things_each,                \
+    .create = things_create, .change = things_change, .remove = things_remove
 
 static const struct kube_resource resources[] = {
     { JOBS, .plural = "elasticjobs", .singular = "elasticjob", .kind = "ElasticJob", .all = true,
-      .of_jobs = true, .is_job = true, .verbs = KUBE_ALL, .columns = table_job, .cells = table_job_cells,
-      .each = jobs_each, .create = jobs_create, .change = jobs_change, .remove = jobs_remove },
+      .of_jobs = true, .is_job = true, .verbs = KUBE_ALL, .columns = table_job,
+      .cells = table_job_cells, .each = jobs_each, .create = jobs_create, .change = jobs_change,
+      .remove = jobs_remove },
     { JOBS, .plural = "scaleplans", .singular = "scaleplan", .kind = "ScalePlan",
       .verbs = KUBE_READ | KUBE_CREATE, .columns = table_job, .cells = table_job_cells,
       .each = none_each, .wakes = "never", .create = plans_create },
@@ -36,9 +37,9 @@ static const struct kube_resource resources[] = {
       .each = pod_events_each },
     { CORE, .plural = "nodes", .singular = "node", .kind = "Node", .brief = "no",
       .verbs = KUBE_READ, .columns = table_node, .cells = table_node_cells, .each = nodes_each },
-    { CORE, .plural = "namespaces", .singular = "namespace", .kind = "Namespace", .brief = "ns", .wakes = "submitted",
-      .verbs = KUBE_READ, .columns = table_namespace, .cells = table_namespace_cells,
-      .each = namespaces_each },
+    { CORE, .plural = "namespaces", .singular = "namespace", .kind = "Namespace", .brief = "ns",
+      .wakes = "submitted", .verbs = KUBE_READ, .columns = table_namespace,
+      .cells = table_namespace_cells, .each = namespaces_each },
     { CORE, .plural = "services", .singular = "service", .kind = "Service", .brief = "svc",
       .namespaced = true, .all = true, .verbs = KUBE_READ, .columns = table_service,
       .cells = table_service_cells, .each = none_each, .wakes = "never" },

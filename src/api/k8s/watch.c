@@ -22,7 +22,7 @@
 #define LINE_MAX_ ((size_t)8 << 20)
 #define MARK      50 /* events that told it nothing: then a bookmark */
 
-struct known { /* an object as the client has it */
+struct known {                 /* an object as the client has it */
     struct known *next, *prev; /* of the same job */
     uint64_t job, hash;
     bool seen;
@@ -35,7 +35,7 @@ struct watch {
     struct kube_sink sink;
     struct kube *k;
     struct smap *known;
-    struct map *of_job;    /* the first that is known of each */
+    struct map *of_job; /* the first that is known of each */
     struct hash_seed seed;
     uint64_t seen, marked; /* events looked at; the last that the client knows of */
     uint64_t from;         /* the client has what is as old as that */
@@ -172,11 +172,14 @@ static void tell(struct watch *w, const char *key, struct known *known,
 
 /* It is not there any more, or not among those that are selected: the client had it if it knew it,
  * or if it is older than what the client has. */
-static void tell_gone(struct watch *w, struct known *known, const struct text_node *object, bool had)
+static void tell_gone(struct watch *w, struct known *known, const struct text_node *object,
+                      bool had)
 {
-    if (known || had) {
-        AUTO_FREE char *text = known && known->text ? NULL : shown(w, object);
-        send(w, "DELETED", text ? text : known->text);
+    if (known && known->text) {
+        send(w, "DELETED", known->text);
+    } else if (known || had) {
+        AUTO_FREE char *text = shown(w, object);
+        send(w, "DELETED", text);
     }
     if (known)
         forget(w, known);
@@ -330,7 +333,8 @@ static void fini(struct follower *f)
     kube_free(w->k);
 }
 
-/* Of jobs that changed since `from` nothing has to be known: the client had those that are older. */
+/* Of jobs that changed since `from` nothing has to be known: the client had those that are older.
+ */
 static void look_at_all(struct watch *w)
 {
     struct kube *k = w->k;

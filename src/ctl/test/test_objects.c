@@ -50,7 +50,7 @@ static enum err_code put(struct world *w, const char *by, bool create, const cha
     if (spec)
         text_str(arena, spec, "value", value);
     struct ctl_object one = { .kind = kind, .project = project, .name = "n", .spec = spec };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ by, create, &one, 1 }, done, &seen);
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = by, .create = create, .at = &one, .n = 1 }, done, &seen);
     ctl_turn(w->ctl);
     arena_destroy(arena);
     return seen.code;
@@ -100,7 +100,7 @@ static void all_or_none(void **state)
     struct text_node *spec = text_map(arena, NULL, NULL);
     assert_int_equal(put(w, "ada", true, "x.y", "p", "1"), ERR_NONE);
     struct ctl_object two[] = { { "x.y", "fresh", "n", spec }, { "x.y", "p", "n", spec } };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ "bob", false, two, 2 }, done, &seen);
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = "bob", .at = two, .n = 2 }, done, &seen);
     ctl_turn(w->ctl);
     assert_int_equal(seen.code, ERR_DENIED);
     assert_non_null(strstr(seen.what, "ada"));

@@ -383,7 +383,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         T(labels),       T(fields),     T(no_selectors), T(field_of),   T(merges),
         T(json_patches), T(no_patches), T(no_bombs),     T(directives), T(ages),
-        T(cells),        T(rows),       T(shapes), T(widths),
+        T(cells),        T(rows),       T(shapes),       T(widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
