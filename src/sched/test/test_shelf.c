@@ -378,10 +378,10 @@ static void test_family(void **state)
     role.resources.gpu_milli = 500;
     struct job_spec *job = world_job(w.arena, &role, 1);
     for (uint32_t step = 0; step < TIMES; step++) {
-        uint32_t i = below(&dice, COPIES), k = below(&dice, COPIES), seen = 0;
+        uint32_t i = dice_below(&dice, COPIES), k = dice_below(&dice, COPIES), seen = 0;
         struct world one = { .arena = w.arena, .cluster = family[i] };
         struct plan_entry e = world_try(&one, job);
-        if (e.kind == PLAN_ADMIT && below(&dice, 4)) {
+        if (e.kind == PLAN_ADMIT && dice_below(&dice, 4)) {
             assert_true(world_take(family[i], job, &e));
             tasks[i]++;
         } else if (i != k) {
