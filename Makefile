@@ -43,7 +43,7 @@ demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
 	@tools/demo
 
 check: ## set up, build, lint and run every test (at most 12 minutes on 2 cores)
-	@tools/setup all
+	@tools/setup all --background-clients
 	@tools/check
 
 build: ## build/release/muster and build/release/muster-node

@@ -193,8 +193,9 @@ def copy_rows(db: sqlite3.Connection, table: str, key: str, job: int, new: dict[
     )
 
 
-def multiply(one: Server, number: int, count: int) -> None:
-    """The stopped server's records get `count` copies of a job with all that belongs to it."""
+def multiply(one: Server, number: int, count: int, **new: str) -> None:
+    """The stopped server's records get `count` copies of a job with all that belongs to it; new:
+    expressions with n for columns of the job."""
     with contextlib.closing(sqlite3.connect(one.state / "muster.db")) as db:
         (job,) = db.execute("SELECT id FROM job WHERE number = ?", (number,)).fetchone()
         (last,) = db.execute("SELECT max(id) FROM job").fetchone()
@@ -205,7 +206,7 @@ def multiply(one: Server, number: int, count: int) -> None:
         db.execute("CREATE TEMP TABLE series (n INTEGER PRIMARY KEY)")
         db.executemany("INSERT INTO series VALUES (?)", ((i,) for i in range(1, count + 1)))
         own = {"job": f"{last} + n"}
-        copy_rows(db, "job", "id", job, {"id": f"{last} + n", "number": f"{top} + n"})
+        copy_rows(db, "job", "id", job, {"id": f"{last} + n", "number": f"{top} + n", **new})
         for table in ("body", "facet", "origin", "task", "attempt"):
             copy_rows(db, table, "job", job, own)
         ahead = f"{seq} + (n - 1) * {4 * events} + (event.seq - {least}) + 1"

@@ -7,6 +7,7 @@
  *
  *   future_load [NODES JOBS PROMISES]     prints one JSON document, microseconds of processor time
  */
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/evict.h"
 #include "sched/future.h"
@@ -21,16 +22,8 @@ struct load {
     struct future_release *releases;
     struct evict_candidate *candidates;
     uint32_t nodes, jobs, promises;
-    uint64_t dice;
+    struct dice dice;
 };
-
-static uint64_t below(struct load *l, uint64_t n)
-{
-    uint64_t z = l->dice += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % n;
-}
 
 static double now_us(void)
 {
@@ -78,10 +71,10 @@ static void run_job(struct load *l, uint32_t i)
     if (!cluster_take(l->cluster, job, p))
         abort();
     l->releases[i] = (struct future_release){ .job = i + 1, .held = held_of(job, p, 1) };
-    l->releases[i].at_ms = 1000 + below(l, 86400000);
+    l->releases[i].at_ms = 1000 + dice_below(&l->dice, 86400000);
     l->candidates[i] = (struct evict_candidate){ .job = i + 1, .held = l->releases[i].held };
-    l->candidates[i].class = (enum evict_class)below(l, EVICT_CLASSES);
-    l->candidates[i].started_ms = below(l, 1000);
+    l->candidates[i].class = (enum evict_class)dice_below(&l->dice, EVICT_CLASSES);
+    l->candidates[i].started_ms = dice_below(&l->dice, 1000);
 }
 
 static void make(struct load *l)
@@ -138,7 +131,7 @@ static void promise_many(struct load *l, struct future *f)
     for (uint32_t i = 0; i < l->promises; i++) {
         struct future_ask question = { .job = l->jobs + i, .lasts_ms = 3600000 };
         struct promise p;
-        question.spec = job_of(l, 1 + (uint32_t)below(l, 16), 8);
+        question.spec = job_of(l, 1 + dice_below(&l->dice, 16), 8);
         if (!future_earliest(f, &question, &p) || !future_reserve(f, &p))
             abort();
     }
@@ -153,8 +146,8 @@ static void allow_many(struct load *l, struct future *f)
     uint32_t yes = 0, n = 10000;
     double begin = now_us();
     for (uint32_t i = 0; i < n; i++) {
-        struct future_release start = l->releases[below(l, l->jobs)];
-        start.at_ms = 1000 + below(l, 86400000);
+        struct future_release start = l->releases[dice_below(&l->dice, l->jobs)];
+        start.at_ms = 1000 + dice_below(&l->dice, 86400000);
         yes += future_allows(f, &start, 1);
     }
     printf("  \"allows\": {\"us\": %.2f, \"yes\": %u, \"of\": %u},\n", (now_us() - begin) / n, yes,

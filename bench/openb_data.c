@@ -264,18 +264,15 @@ void trace_fini(struct trace *trace)
 
 /* ---- order ---- */
 
-uint64_t random_below(struct random *r, uint64_t k)
+uint64_t random_below(struct dice *d, uint64_t k)
 {
-    uint64_t z = r->state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)((wide)(z ^ z >> 31) * k >> 64);
+    return (uint64_t)((wide)dice_roll(d) * k >> 64);
 }
 
 void trace_permute(struct trace *trace, uint64_t seed)
 {
-    struct random r = { .state = seed };
+    struct dice r = { .state = seed };
     for (size_t i = trace->n_hosts; seed && i-- > 1;) {
         size_t other = (size_t)random_below(&r, i + 1);
         struct host host = trace->hosts[i];
@@ -284,7 +281,7 @@ void trace_permute(struct trace *trace, uint64_t seed)
     }
 }
 
-static void thin(struct sequence *s, struct random *r, uint64_t target)
+static void thin(struct sequence *s, struct dice *r, uint64_t target)
 {
     while (s->sum > target) {
         size_t at = (size_t)random_below(r, s->n);
@@ -295,8 +292,7 @@ static void thin(struct sequence *s, struct random *r, uint64_t target)
 }
 
 /* Stops at a task by its milli of one GPU, not of all of them: as published. */
-static void fill_up(struct sequence *s, struct random *r, const struct trace *trace,
-                    uint64_t target)
+static void fill_up(struct sequence *s, struct dice *r, const struct trace *trace, uint64_t target)
 {
     for (size_t cap = s->n;;) {
         const struct task *t = &trace->tasks[random_below(r, trace->n_tasks)];
@@ -311,7 +307,7 @@ static void fill_up(struct sequence *s, struct random *r, const struct trace *tr
 
 void sequence_init(struct sequence *s, const struct trace *trace, uint64_t seed)
 {
-    struct random r = { .state = seed };
+    struct dice r = { .state = seed };
     uint64_t target = trace->capacity * 13 / 10;
     *s = (struct sequence){ .at = mem_new(trace->n_tasks * sizeof(s->at[0])), .n = trace->n_tasks };
     for (size_t i = 0; i < s->n; i++) {

@@ -2,6 +2,7 @@
 #ifndef BENCH_OPENB_DATA_H
 #define BENCH_OPENB_DATA_H
 
+#include "base/dice.h"
 #include "base/err.h"
 #include "sched/mix.h"
 
@@ -51,10 +52,7 @@ static inline bool task_shares(const struct task *t)
     return t->n == 1 && t->milli < DEVICE_MILLI;
 }
 
-struct random { /* SplitMix64 */
-    uint64_t state;
-};
-uint64_t random_below(struct random *, uint64_t k);
+uint64_t random_below(struct dice *, uint64_t k);
 
 struct sequence {
     const struct task **at;

@@ -39,7 +39,7 @@ static void nothing_placed(void *data, const struct experiment *e, size_t host)
 
 static void *random_create(const struct experiment *e)
 {
-    struct random *r = create_nothing(e);
+    struct dice *r = create_nothing(e);
     r->state = ~e->seed;
     return r;
 }

@@ -5,7 +5,6 @@
  *
  * A round goes through all files, each for SLICE_NS; the figure of a file is its median round. */
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -14,7 +13,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { SLICE_NS = 20000000, ROUNDS_MOST = 1000 };

@@ -5,6 +5,7 @@
  *
  * A row is a function and a line of the table at the end. */
 #include "base/arena.h"
+#include "base/dice.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "sched/fit.h"
@@ -31,14 +32,6 @@ static uint64_t now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* not what else runs on the machine */
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t below(uint64_t *state, uint64_t n)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % n;
 }
 
 static int compare(const void *a, const void *b)
@@ -120,9 +113,9 @@ static const struct ask openb[] = {
     { 16000, 131072, 2000, 10 }, { 32000, 262144, 4000, 12 }, { 88000, 327680, 8000, 44 },
 };
 
-static const struct ask *draw(const struct mixture *m, uint64_t *dice)
+static const struct ask *draw(const struct mixture *m, struct dice *dice)
 {
-    uint64_t at = below(dice, m->weight);
+    uint32_t at = dice_below(dice, m->weight);
     size_t i = 0;
     while (at >= m->at[i].weight)
         at -= m->at[i++].weight;
@@ -161,8 +154,9 @@ struct load {
     const struct mixture *mixture;
     struct placed *held;
     uint32_t n;
-    uint64_t dice, gpu; /* milli taken */
-    struct mix *mix;    /* what arrives, learnt; or NULL */
+    struct dice dice;
+    uint64_t gpu;    /* milli taken */
+    struct mix *mix; /* what arrives, learnt; or NULL */
     struct potential *potential;
 };
 
@@ -207,7 +201,7 @@ static bool place(struct load *l, const struct ask *ask)
 static void make_room(struct load *l)
 {
     while (l->gpu > UINT64_C(1) * NODES * GPUS * LEVEL)
-        give(l, &l->held[below(&l->dice, l->n)]);
+        give(l, &l->held[dice_below(&l->dice, l->n)]);
 }
 
 /* Until the level is reached, and on until what ran first is gone. */
@@ -217,15 +211,15 @@ static struct load loaded(const struct mixture *m, bool learns)
                       .arena = arena_create(),
                       .mixture = m,
                       .held = mem_new(sizeof(struct placed) * TASKS),
-                      .dice = 1 };
+                      .dice = { 1 } };
     if (learns) {
         l.mix = mix_create();
         l.potential = potential_create();
         cluster_set_potential(l.cluster, l.potential);
     }
     while (l.gpu < UINT64_C(1) * NODES * GPUS * LEVEL)
-        if (!place(&l, draw(m, &l.dice)) && below(&l.dice, 2)) /* no cpu left for it */
-            give(&l, &l.held[below(&l.dice, l.n)]);
+        if (!place(&l, draw(m, &l.dice)) && dice_below(&l.dice, 2)) /* no cpu left for it */
+            give(&l, &l.held[dice_below(&l.dice, l.n)]);
     for (uint32_t i = 0, n = l.n / 4; i < n; i++) {
         place(&l, draw(m, &l.dice));
         make_room(&l);

@@ -8,6 +8,7 @@
  * prints one JSON document: milliseconds of processor time and of the clock, of the turn and of the
  * plans in it, and the memory of the process. */
 #include "base/clock.h"
+#include "base/dice.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -29,20 +30,12 @@
 struct load {
     struct sim_core core;
     uint32_t runs;
-    uint64_t dice;
+    struct dice dice;
     uint32_t nodes, waiting, shapes, users, queues;
 };
 struct figures {
     double cpu[TURNS], wall[TURNS], plan[TURNS];
 };
-
-static uint64_t below(uint64_t *state, uint64_t n)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % n;
-}
 
 /* Those that fill the nodes end one by one; what starts later runs on. */
 static struct sim_run on_run(void *arg, const struct launch *launch, const struct launch_task *task)
@@ -85,8 +78,8 @@ static void wait(struct load *l)
 {
     static const uint32_t gpus[] = { 8, 4, 2, 1, 6, 3 }, tasks[] = { 1, 2, 4, 8, 16, 64 };
     for (uint32_t i = 0; i < l->waiting; i++) {
-        uint32_t user = (uint32_t)below(&l->dice, l->users);
-        uint32_t shape = (user * 7 + (uint32_t)below(&l->dice, SHAPES)) % l->shapes;
+        uint32_t user = dice_below(&l->dice, l->users);
+        uint32_t shape = (user * 7 + dice_below(&l->dice, SHAPES)) % l->shapes;
         submit(l, user, tasks[shape / 6 % 6], gpus[shape % 6], gpus[shape % 6] * (1 + shape % 9),
                60 + shape);
     }
@@ -150,7 +143,7 @@ static void print(const char *name, double *at)
 
 int main(int argc, char **argv)
 {
-    struct load l = { .dice = 1 };
+    struct load l = { .dice = { 1 } };
     struct sim_watch watch = { .run = on_run, .arg = &l };
     struct figures figures;
     uint64_t n[5];

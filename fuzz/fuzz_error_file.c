@@ -8,7 +8,6 @@
 #include "launch/tail.h"
 
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -52,7 +52,10 @@ class Crowd:
         )
 
     def submit(self, name: str, seconds: float, tasks: int = 1, **fields: object) -> int:
-        number = self.server.submit(native(name, self.line(seconds), tasks, **fields))
+        return self.submit_line(name, self.line(seconds), tasks, **fields)
+
+    def submit_line(self, name: str, line: str, tasks: int = 1, **fields: object) -> int:
+        number = self.server.submit(native(name, line, tasks, **fields))
         self.jobs[number] = tasks
         return number
 
@@ -79,11 +82,13 @@ class Crowd:
             self.gangs.add(number)
 
     def arrive(self) -> None:
-        # Low ones that fill all nodes, so that what follows has somebody to take from.
+        # Low ones that fill all nodes until everybody is there, however long that takes: what
+        # follows waits, or has somebody to take from.
+        there = self.folder / "there"
         for i in range(FIRST):
-            self.submit(
+            self.submit_line(
                 f"low{i}",
-                2,
+                f"until [ -e {there} ]; do sleep 0.1; done; {self.line(0)}",
                 queue="scratch",
                 priority=1,
                 preemptible=True,
@@ -96,6 +101,7 @@ class Crowd:
             self.one(i)
             if i % 10 == 9:
                 self.ask_why()
+        there.touch()
 
     def ask_why(self) -> None:
         """Of some that wait."""

@@ -109,12 +109,18 @@ class Kube:
         return json.loads(self("get", *args, "-o", "json", "--show-managed-fields"))
 
     def http(
-        self, method: str, path: str, body: str = "", kind: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: str = "",
+        kind: str = "application/json",
+        token: str = "",
     ) -> tuple[int, Any]:
+        headers = {"Content-Type": kind, "User-Agent": "kubectl/v1.32.0"}
         ask = urllib.request.Request(
             address(self.server) + path,
             body.encode() or None,
-            {"Content-Type": kind, "User-Agent": "kubectl/v1.32.0"},
+            {**headers, "Authorization": f"Bearer {token}"} if token else headers,
             method=method,
         )
         try:
@@ -122,6 +128,11 @@ class Kube:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as answer:
             return answer.code, json.loads(answer.read())
+
+    def text(self, path: str) -> str:
+        with urllib.request.urlopen(address(self.server) + path, timeout=patience(20)) as answer:
+            found: bytes = answer.read()
+        return found.decode()
 
 
 @pytest.fixture
@@ -357,7 +368,7 @@ def test_watch(kube: Callable[..., Kube]) -> None:
 def test_watch_by_version(kube: Callable[..., Kube]) -> None:
     """From a version on only what is newer; what is gone since then; 410 when it makes no sense."""
     k = kube()
-    k("create", "-f", "-", stdin=small())
+    k("create", "-f", "-", stdin=small(command="true"))
     k("create", "-f", "-", stdin=small(("small", "other")))
     version = k.http("GET", JOBS)[1]["metadata"]["resourceVersion"]
     k("label", "elasticjob", "small", "a=b")
@@ -375,6 +386,13 @@ def test_watch_by_version(kube: Callable[..., Kube]) -> None:
     assert sorted(events(f"resourceVersion={version}", 2)) == [
         ("DELETED", "other"), ("MODIFIED", "small"),
     ]  # fmt: skip
+    # one that had ended is forgotten: the client that listed it hears of it
+    k("patch", "elasticjob", "small", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    k.server.wait(1, "succeeded")
+    version = k.http("GET", JOBS)[1]["metadata"]["resourceVersion"]
+    k("delete", "elasticjob", "small")
+    assert events(f"resourceVersion={version}", 1) == [("DELETED", "small")]
+    k("create", "-f", "-", stdin=small())
     assert events("resourceVersion=0", 1) == [("ADDED", "small")]
     assert events("resourceVersion=99999999", 1) == [("ERROR", "410")]
     assert k.http("GET", f"{JOBS}?watch=true&resourceVersion=x")[0] == 400
@@ -411,6 +429,9 @@ def test_logs(kube: Callable[..., Kube]) -> None:
     assert k("logs", "-f", "small-edljob-worker-0") == "1\n2\n3\n4\n5\nlast\n"
     assert k("logs", "small-edljob-worker-0", "--tail=2") == "5\nlast\n"
     assert k("logs", "small-edljob-worker-0", "--limit-bytes=3") == "1\n2"
+    pod = "/api/v1/namespaces/dlrover/pods/small-edljob-worker-0/log"
+    assert k.text(f"{pod}?tailLines=0") == k.text(f"{pod}?sinceTime=2222-01-01T00:00:00Z") == ""
+    assert k.http("GET", f"{pod}?previous=true")[0] == k.http("GET", f"{pod}?sinceTime=x")[0] == 400
     timed = k("logs", "small-edljob-worker-0", "--timestamps", "-c", "main")
     assert re.fullmatch(r"(\d{4}-\d\d-\d\dT[\d:.]+Z \w+\n){6}", timed)
     assert "not valid for pod" in k.refused("logs", "small-edljob-worker-0", "-c", "side")
@@ -452,6 +473,55 @@ def test_credentials(start: Starter) -> None:
     assert "You must be logged in" in plain.refused("get", "elasticjob")
 
 
+def test_rights(kube: Callable[..., Kube]) -> None:
+    """Another's job is not there, or may be read and not written; a name is each namespace's."""
+    k = kube()
+    for user in (("ada",), ("bob",), ("rita", "--role", "reader", "--project", "dlrover")):
+        assert k.server.muster("user", "add", *user).returncode == 0
+
+    def token(user: str) -> str:
+        return k.server.muster("token", "create", "--user", user, "-q").stdout.strip()
+
+    ada, bob, rita = (token(user) for user in ("ada", "bob", "rita"))
+    job = k("create", "--dry-run=client", "-o", "json", "-f", "-", stdin=small())
+    merge = "application/merge-patch+json"
+    hold = '{"spec":{"suspend":false}}'
+    assert k.http("POST", JOBS, job, token=rita)[0] == 403
+    assert k.http("POST", JOBS, job, token=ada)[0] == 201
+    assert k.http("GET", f"{JOBS}/small", token=ada)[0] == 200
+    assert k.http("GET", f"{JOBS}/small", token=bob)[0] == 404
+    assert k.http("PATCH", f"{JOBS}/small", hold, merge, bob)[0] == 404
+    assert k.http("DELETE", f"{JOBS}/small", token=bob)[0] == 404
+    assert k.http("GET", JOBS, token=bob)[1]["items"] == []
+    assert k.http("GET", f"{JOBS}/small", token=rita)[0] == 200
+    assert k.http("PATCH", f"{JOBS}/small", hold, merge, rita)[0] == 403
+    assert k.http("POST", JOBS, job, token=bob)[0] == 201  # he sees no job of that name
+    assert (
+        k.http("GET", f"{JOBS}/small", token=ada)[1]["metadata"]["uid"]
+        != (k.http("GET", f"{JOBS}/small", token=bob)[1]["metadata"]["uid"])
+    )
+    kept = "/api/v1/namespaces/dlrover/secrets"
+    secret = '{"metadata":{"name":"s"},"stringData":{"a":"b"}}'
+    assert k.http("POST", kept, secret, token=ada)[0] == 201
+    assert k.http("GET", f"{kept}/s", token=bob)[0] == 404
+    assert k.http("POST", kept, secret, token=bob)[0] == 409
+    assert k.server.muster("user", "rm", "bob").returncode == 0
+    assert k.http("GET", JOBS, token=bob)[0] == 401
+    # of two namespaces the same name, on different pages
+    elsewhere = JOBS.replace("/dlrover/", "/other/")
+    other = json.dumps(json.loads(job)).replace('"dlrover"', '"other"')
+    assert k.http("POST", elsewhere, other)[0] == 201
+    everywhere = "/apis/elastic.iml.github.io/v1alpha1/elasticjobs"
+    page, seen = k.http("GET", f"{everywhere}?limit=1")[1], []
+    while True:
+        seen += [x["metadata"]["namespace"] for x in page["items"]]
+        if "continue" not in page["metadata"]:
+            break
+        after = page["metadata"]["continue"]
+        page = k.http("GET", f"{everywhere}?limit=1&continue={after}")[1]
+    assert sorted(seen) == ["dlrover", "other"]
+
+
 def test_bad_requests(kube: Callable[..., Kube]) -> None:
     k = kube()
     assert k.http("POST", JOBS, "{}", "text/html")[0] == 415
@@ -466,6 +536,13 @@ def test_bad_requests(kube: Callable[..., Kube]) -> None:
     assert k.http("GET", f"{JOBS}?continue=x")[0] == 400
     assert k.http("GET", f"{JOBS}/nobody")[1]["reason"] == "NotFound"
     assert k.http("GET", f"{JOBS}/nobody/scale")[0] == 404
+    assert k.http("POST", JOBS, "x" * 5_000_000)[1]["reason"] == "RequestEntityTooLarge"
+    assert k.http("GET", f"{JOBS}/a%00b")[1]["reason"] == "BadRequest"
+    assert k.http("GET", f"{JOBS}/..%2fx")[0] == k.http("GET", f"{JOBS}/%2e%2e")[0] == 404
+    assert k.http("POST", JOBS, "{}", "application/vnd.kubernetes.protobuf")[0] == 415
+    kept = "/api/v1/namespaces/dlrover/secrets"
+    for body in ('"stringData":[1]', '"data":"x"', '"metadata":{"name":"q","labels":[1]}'):
+        assert k.http("POST", kept, f'{{"metadata":{{"name":"q"}},{body}}}')[0] == 400, body
     for header in ("Origin: http://127.0.0.1", "Host: 127.0.0.1.example.org", "Host: localhost.x"):
         name, value = header.split(": ")
         ask = urllib.request.Request(f"{address(k.server)}{JOBS}", headers={name: value})

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -28,8 +29,9 @@ JSON = "application/json"
 YAML = "text/yaml"
 MODULES = Path(os.environ.get("MUSTER_NODE_MODULES") or ROOT / "build/clients/npm/node_modules")
 SDK = MODULES / "@microsoft/openpai-js-sdk"
+NODE = shutil.which("node", path=f"{os.environ['PATH']}:{ROOT}/build/clients/node/bin")
 npm = pytest.mark.skipif(
-    shutil.which("node") is None or not SDK.is_dir(),
+    NODE is None or not SDK.is_dir(),
     reason=f"no node, or no npm package in {MODULES} (tools/setup clients)",
 )
 
@@ -116,7 +118,7 @@ class Pai:
             "https": False,
         }
         done = subprocess.run(
-            ["node", str(ROOT / "tests/clients/openpai.js")],
+            [str(NODE), str(ROOT / "tests/clients/openpai.js")],
             input=json.dumps({"cluster": cluster, "calls": calls}),
             env={**os.environ, "NODE_PATH": str(MODULES)},
             capture_output=True,
@@ -297,7 +299,7 @@ def test_command_line(pai: Pai, tmp_path: Path) -> None:
 
     def run(*args: str | Path) -> str:
         done = subprocess.run(
-            ["node", str(SDK / "lib/src/cli.js"), *map(str, args)],
+            [str(NODE), str(SDK / "lib/src/cli.js"), *map(str, args)],
             env={**os.environ, "HOME": str(tmp_path), "TZ": "UTC"},
             capture_output=True,
             text=True,
@@ -612,6 +614,27 @@ def test_delete_while_starting(pai: Pai) -> None:
         wait_for(lambda: pai.call("GET", path, token=pai.ada).status == 404, what="its end")  # noqa: B023
         assert pai.call("POST", "/api/v1/jobs", config, JSON, pai.ada).status == 201
         assert pai.call("DELETE", path, token=pai.ada).status == 202
+
+
+def test_two_clients_at_one_job(pai: Pai) -> None:
+    """One name is given once, one end is an end, and a tag is there or not."""
+    text = json.dumps(protocol("both", "sleep 60"))
+    path = "/api/v2/jobs/ada~both"
+
+    def at_once(method: str, where: str, body: Any, kind: str = JSON) -> list[int]:
+        with ThreadPoolExecutor(8) as several:
+            asked = [several.submit(pai.call, method, where, body, kind, pai.ada) for _ in range(8)]
+            return sorted(one.result().status for one in asked)
+
+    assert at_once("POST", "/api/v2/jobs", text, YAML) == [202] + [409] * 7
+    assert at_once("PUT", f"{path}/tag", {"value": "t"}) == [200] * 8
+    assert pai.call("GET", path, token=pai.ada).json()["tags"] == ["t"]
+    assert at_once("DELETE", f"{path}/tag", {"value": "t"}) == [200] + [404] * 7
+    assert at_once("PUT", f"{path}/executionType", {"value": "STOP"}) == [202] * 8
+    pai.until("ada~both", "STOPPED", token=pai.ada)
+    old = "/api/v1/user/ada/jobs/both"
+    assert set(at_once("DELETE", old, None)) <= {202, 404}
+    refused(pai.call("GET", old, token=pai.ada), 404, "NoJobError")
 
 
 def test_earlier_starts(pai: Pai) -> None:

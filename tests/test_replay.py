@@ -3,12 +3,14 @@ says where a recording is cut."""
 
 from __future__ import annotations
 
+import getpass
 import json
 import shutil
+import urllib.request
 from pathlib import Path
 
 from conftest import Starter
-from harness import Done, Json, muster, native
+from harness import Done, Json, muster, native, patience
 
 NOWHERE = Path("/nonexistent/state")
 
@@ -70,3 +72,54 @@ def test_a_recorded_server_is_replayed(start: Starter, tmp_path: Path) -> None:
     assert broken.returncode == 2
     assert "000002/inputs: byte " in broken.stderr and "it is cut" in broken.stderr
     assert "complete inputs before it were replayed, as recorded" in broken.stderr
+
+
+def test_what_other_clients_put_is_replayed(start: Starter, tmp_path: Path) -> None:
+    """Holding a job together with its document, an answer that leads to the next command, tags and
+    things that are no jobs: the same state, and nothing of what the documents say."""
+    recording = tmp_path / "rec"
+    flags = ("--record", str(recording), "--kubectl-http", "on")
+    server = start(nodes="1x4cpu,8Gi", flags=flags)
+    address = str(server.info()["address"])
+    token = server.muster("token", "create").stdout.strip()
+
+    def ask(method: str, path: str, body: Json, kind: str = "application/json") -> int:
+        request = urllib.request.Request(
+            address + path, json.dumps(body).encode(),
+            {"Content-Type": kind, "Authorization": f"Bearer {token}"}, method=method,
+        )  # fmt: skip
+        with urllib.request.urlopen(request, timeout=patience(20)) as answer:
+            return int(answer.status)
+
+    jobs = "/apis/elastic.iml.github.io/v1alpha1/namespaces/default/elasticjobs"
+    merge = "application/merge-patch+json"
+    container = {"name": "main", "command": ["sleep", "600"], "resources": {"requests": {"cpu": 3}}}
+    worker = {"replicas": 1, "bogus": 1, "template": {"spec": {"containers": [container]}}}
+    job = {"metadata": {"name": "a"}, "spec": {"suspend": True, "replicaSpecs": {"worker": worker}}}
+    assert ask("POST", jobs, job) == 201  # sent again without the unknown field
+    first = server.submit(native("other", "sleep 600", resources={"cpu": 2}))
+    server.wait(first, "running")
+    assert ask("PATCH", f"{jobs}/a", {"spec": {"suspend": False}}, merge) == 200
+    server.wait(1, "queued")
+    assert ask("PATCH", f"{jobs}/a", {"metadata": {"labels": {"x": "KEPT"}}}, merge) == 200
+    configs = "/api/v1/namespaces/default/configmaps"
+    assert ask("POST", configs, {"metadata": {"name": "c"}, "data": {"k": "KEPT"}}) == 201
+    assert ask("PATCH", f"{configs}/c", {"data": {"k": "KEPT again"}}, merge) == 200
+    assert ask("DELETE", f"{configs}/c", {}) == 200
+    user = server.info()["user"] if "user" in server.info() else getpass.getuser()
+    assert ask("PUT", f"/rest-server/api/v2/jobs/{user}~other/tag", {"value": "tag"}) == 200
+    server.kill()  # the next segment begins with documents that it does not know
+    server.start()
+    address = str(server.info()["address"])
+    assert ask("PATCH", f"{jobs}/a", {"metadata": {"labels": {"x": "y"}}}, merge) == 200
+    server.stop(first, now=True)
+    server.wait(1, "running")
+    assert ask("PATCH", f"{jobs}/a", {"spec": {"suspend": True}}, merge) == 200
+    server.wait(1, "suspended")
+    assert ask("DELETE", f"/rest-server/api/v1/jobs/{user}~other", {}) in (200, 202)
+    server.end()
+    done = replay(recording)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "same as recorded" in done.stdout
+    for file in recording.glob("*/*"):
+        assert b"KEPT" not in file.read_bytes()

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>

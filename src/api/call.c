@@ -56,8 +56,8 @@ static void put_text(struct arena *a, struct text_node *map, const char *key, co
         text_str(a, map, key, value);
 }
 
-struct text_node *problems_tree(struct arena *a, struct text_node *parent, const char *key,
-                                const struct report *report)
+static struct text_node *problems_tree(struct arena *a, struct text_node *parent, const char *key,
+                                       const struct report *report)
 {
     struct text_node *list = text_list(a, parent, key);
     for (size_t i = 0; report && i < report->n; i++) {

@@ -24,6 +24,7 @@ struct api {
     struct follower *followers; /* open streams of events and logs */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
+    unsigned works;       /* long answers under way (facade_work.c) */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */
@@ -69,8 +70,6 @@ void call_keep(struct call *); /* the answer comes later: NULLs request when the
 
 /* The problem document of an error with its field errors, also for lines of a batch. */
 struct text_node *problem_tree(struct arena *, const struct err *, const struct report *);
-struct text_node *problems_tree(struct arena *, struct text_node *parent, const char *key,
-                                const struct report *);
 
 /* Query helpers: false with *err set when the value is not of the kind. Absent leaves *out. */
 bool call_u64(struct call *, const char *name, uint64_t min, uint64_t max, uint64_t *out,

@@ -1,8 +1,6 @@
 /* The catalogue over HTTP: declare, list, remove; and the queues that it makes. */
 #include "api/call.h"
 
-#include <string.h>
-
 static void on_done(void *arg, const struct ctl_answer *answer)
 {
     struct call *call = arg;

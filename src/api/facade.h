@@ -64,6 +64,16 @@ int facade_page_read(const struct call *, const struct facade_paging *, struct f
 /* The part of n things that the page shows: from *first, the number of them is returned. */
 size_t facade_page_of(const struct facade_page *, size_t n, size_t *first);
 
+/* ---- long answers, a little at a time, so that others are served meanwhile ---- */
+struct facade_work {
+    /* Does a little, a millisecond at most; false: it has answered, and the call is gone. */
+    bool (*step)(void *arg);
+    void (*left)(void *arg); /* the client left: frees what is not in the call's arena */
+    void *arg;
+};
+/* Takes the first steps at once, the others between what else there is to do. */
+void facade_work(struct call *, const struct facade_work *);
+
 /* ---- output of a task ---- */
 struct facade_log {
     uint64_t job;
@@ -77,11 +87,20 @@ struct facade_log {
     size_t max;                /* bytes at most, the last ones; 0: 4 MiB */
     bool times;    /* each line begins with its time (RFC 3339, microseconds) and a blank */
     bool previous; /* the attempt before that (kubectl logs --previous) */
+    /* of a stream only */
+    bool follow;  /* until the attempt is over, else what is there now */
+    bool skips;   /* nothing of what is there */
+    bool limited; /* the first `limit` bytes at most */
+    uint64_t limit;
 };
 /* What is there now, as text. ERR_NOT_FOUND: no such task, or it has no such attempt yet. */
 int facade_log_text(struct call *, const struct facade_log *, struct buf *out, struct err *err);
 /* The same as lines without their ends. */
 int facade_log_lines(struct call *, const struct facade_log *, struct words *out, struct err *err);
+
+/* The same as the request's answer, written while it grows; `until_us` and `max` do not count. -1:
+ * nothing was answered, errors as above. */
+int facade_log_stream(struct call *, const struct facade_log *, struct err *err);
 
 /* ---- the body ---- */
 enum facade_kinds { FACADE_JSON = 1, FACADE_YAML = 2, FACADE_FORM = 4 };

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "text/json.h"
 
-#include <string.h>
-
 #define STREAM_ROOM (1u << 20)
 
 static void unlink_follower(struct follower *f)

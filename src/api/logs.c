@@ -11,7 +11,6 @@
 #include "text/json.h"
 #include "wire/log_reader.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct source {

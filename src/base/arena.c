@@ -60,6 +60,19 @@ struct arena *arena_create_of(size_t first)
     return a;
 }
 
+static size_t room_of(size_t n)
+{
+    return (n + GAP + (n == 0) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+struct arena *arena_create_for(const char *const *texts, size_t n)
+{
+    size_t room = sizeof(struct block);
+    for (size_t i = 0; i < n; i++)
+        room += texts[i] ? room_of(strlen(texts[i]) + 1) : 0;
+    return arena_create_of(room);
+}
+
 struct arena *arena_create(void)
 {
     return arena_create_of(BLOCK_FIRST);
@@ -116,7 +129,7 @@ void *arena_alloc(struct arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
         BUG("allocation of %zu bytes", n);
-    size_t take = (n + GAP + (n == 0) + ALIGN - 1) / ALIGN * ALIGN;
+    size_t take = room_of(n);
     struct block *b = a->top;
     if (take > b->size - b->used)
         b = block_for(a, take);

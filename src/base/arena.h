@@ -9,8 +9,10 @@ struct arena;
 
 struct arena *arena_create(void);            /* small first block; grows in doubling blocks */
 struct arena *arena_create_of(size_t first); /* bytes of the first block, 64 or more */
-void arena_destroy(struct arena *);          /* NULL-safe */
-void arena_reset(struct arena *);            /* keeps the first block */
+/* The first block holds copies of these texts (NULL: none) and nothing else. */
+struct arena *arena_create_for(const char *const *texts, size_t n);
+void arena_destroy(struct arena *); /* NULL-safe */
+void arena_reset(struct arena *);   /* keeps the first block */
 size_t arena_used(const struct arena *);
 
 void *arena_alloc(struct arena *,

@@ -11,11 +11,11 @@
 
 struct code_row {
     const char *word;
-    int http, exit, retry;
+    int http, exit;
 };
 
 static const struct code_row codes[ERR_N] = { [ERR_NONE] = { .word = "none", .http = 200 },
-#define ERR_ROW(id, w, h, e, r) [ERR_##id] = { .word = w, .http = h, .exit = e, .retry = r },
+#define ERR_ROW(id, w, h, e) [ERR_##id] = { .word = w, .http = h, .exit = e },
                                               ERR_CODES(ERR_ROW)
 #undef ERR_ROW
 };
@@ -124,11 +124,6 @@ int err_http_status(enum err_code code)
 int err_exit_status(enum err_code code)
 {
     return row(code)->exit;
-}
-
-int err_retryable(enum err_code code)
-{
-    return row(code)->retry;
 }
 
 enum err_code err_from_word(const char *word)

@@ -4,25 +4,25 @@
 
 #include <stddef.h>
 
-/* name, word in JSON, HTTP status, exit code of the command line, may a client retry by itself */
+/* name, word in JSON, HTTP status, exit code of the command line */
 #define ERR_CODES(X)                                                                               \
-    X(INPUT, "invalid", 400, 2, 0) /* the text or the flags are wrong */                           \
-    X(UNAUTHENTICATED, "unauthenticated", 401, 5, 0)                                               \
-    X(DENIED, "denied", 403, 5, 0)                                                                 \
-    X(NOT_FOUND, "not_found", 404, 2, 0)                                                           \
-    X(METHOD, "method_not_allowed", 405, 2, 0)                                                     \
-    X(CONFLICT, "conflict", 409, 2, 0)                                                             \
-    X(TOO_LARGE, "too_large", 413, 2, 0) /* over a bound; the bound is in the message */           \
-    X(CANNOT, "cannot", 422, 2, 0)       /* understood, and this server cannot do it */            \
-    X(BUSY, "busy", 429, 4, 1)                                                                     \
-    X(SYSTEM, "system", 500, 1, 0)           /* a system call failed in an unexpected way */       \
-    X(UNAVAILABLE, "unavailable", 503, 4, 1) /* no server, or not now */                           \
-    X(TIMEOUT, "timeout", 504, 4, 1)                                                               \
-    X(FULL, "storage_full", 507, 4, 1) /* the store took nothing of it */
+    X(INPUT, "invalid", 400, 2) /* the text or the flags are wrong */                              \
+    X(UNAUTHENTICATED, "unauthenticated", 401, 5)                                                  \
+    X(DENIED, "denied", 403, 5)                                                                    \
+    X(NOT_FOUND, "not_found", 404, 2)                                                              \
+    X(METHOD, "method_not_allowed", 405, 2)                                                        \
+    X(CONFLICT, "conflict", 409, 2)                                                                \
+    X(TOO_LARGE, "too_large", 413, 2) /* over a bound; the bound is in the message */              \
+    X(CANNOT, "cannot", 422, 2)       /* understood, and this server cannot do it */               \
+    X(BUSY, "busy", 429, 4)                                                                        \
+    X(SYSTEM, "system", 500, 1)           /* a system call failed in an unexpected way */          \
+    X(UNAVAILABLE, "unavailable", 503, 4) /* no server, or not now */                              \
+    X(TIMEOUT, "timeout", 504, 4)                                                                  \
+    X(FULL, "storage_full", 507, 4) /* the store took nothing of it */
 
 enum err_code {
     ERR_NONE,
-#define ERR_ENUM(id, word, http, status, retry) ERR_##id,
+#define ERR_ENUM(id, word, http, status) ERR_##id,
     ERR_CODES(ERR_ENUM)
 #undef ERR_ENUM
         ERR_N
@@ -45,10 +45,9 @@ int err_sys(struct err *err, const char *fmt, ...) __attribute__((format(printf,
 int err_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-const char *err_word(enum err_code code); /* "not_found" */
-int err_http_status(enum err_code code);  /* 404 */
-int err_exit_status(enum err_code code);  /* 2 */
-int err_retryable(enum err_code code);
+const char *err_word(enum err_code code);      /* "not_found" */
+int err_http_status(enum err_code code);       /* 404 */
+int err_exit_status(enum err_code code);       /* 2 */
 enum err_code err_from_word(const char *word); /* ERR_SYSTEM when unknown */
 
 /* A bug in muster itself: prints the place and aborts. */

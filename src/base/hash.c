@@ -1,5 +1,7 @@
-/* SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", with 1 and 3 rounds), and
- * the finisher of splitmix64 for keys that we number ourselves. */
+/* SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", with 1 and 3 rounds), the
+ * finisher of splitmix64 for keys that we number ourselves, and the CRC of zip, four bits at a
+ * time.
+ */
 #include "base/hash.h"
 
 #include "base/clock.h"
@@ -67,4 +69,19 @@ uint64_t hash_u64(uint64_t key)
     key ^= key >> 27;
     key *= 0x94d049bb133111ebu;
     return key ^ key >> 31;
+}
+
+uint32_t hash_crc32(const void *data, size_t n)
+{
+    static const uint32_t table[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                        0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c };
+    const unsigned char *at = data;
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < n; i++) {
+        crc = (crc >> 4) ^ table[(crc ^ at[i]) & 15];
+        crc = (crc >> 4) ^ table[(crc ^ ((uint32_t)at[i] >> 4)) & 15];
+    }
+    return ~crc;
 }

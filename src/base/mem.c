@@ -50,3 +50,8 @@ void mem_hold(size_t n)
     mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most there is */
     mallopt(M_TRIM_THRESHOLD, n < INT_MAX ? (int)n : INT_MAX);
 }
+
+void mem_trim(void)
+{
+    malloc_trim(0);
+}

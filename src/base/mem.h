@@ -13,6 +13,9 @@ void *mem_resize(void *p, size_t n);
 /* What is freed stays with the process, up to so many bytes: for one that takes and frees megabytes
  * many times a second, and would get them from the kernel, zeroed, each time. */
 void mem_hold(size_t);
+/* All that is free goes back to the kernel, also from between what is in use: after the rare work
+ * that took far more than what goes on. It costs milliseconds. */
+void mem_trim(void);
 char *mem_strdup(const char *s); /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

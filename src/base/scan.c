@@ -3,7 +3,6 @@
  * milliseconds. Needs LC_NUMERIC "C" (the programs set no other). */
 #include "base/scan.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

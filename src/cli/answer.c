@@ -4,7 +4,6 @@
 #include "base/scan.h"
 
 #include <stdio.h>
-#include <string.h>
 
 const char *answer_text(const struct text_node *map, const char *key, const char *absent)
 {

@@ -35,7 +35,9 @@ static char *socket_of(struct cli *cli)
     return state_dir_socket(cli->state_dir);
 }
 
-int call_open(struct cli *cli, struct err *err)
+/* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this
+ * state directory. */
+static int call_open(struct cli *cli, struct err *err)
 {
     if (cli->client)
         return 0;
@@ -159,8 +161,9 @@ static void say_ways(const struct text_node *problem, const struct call *call, s
     err->what[0] = err->hint[0] = '\0';
 }
 
-void call_refused(struct cli *cli, const struct text_node *problem, const struct call *call,
-                  struct err *err)
+/* The problem document as an error; prints its field errors against text when file is not NULL. */
+static void call_refused(struct cli *cli, const struct text_node *problem, const struct call *call,
+                         struct err *err)
 {
     const struct text_node *errors = text_get(problem, "errors");
     const char *hint = answer_text(problem, "hint", "");

@@ -29,14 +29,7 @@ struct call_stream {
 };
 int call_stream(struct cli *, const struct call_stream *, struct err *err);
 
-/* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this
- * state directory. */
-int call_open(struct cli *, struct err *err);
 void call_drop(struct cli *);         /* forgets the connection */
 bool call_server_lives(struct cli *); /* it answers now */
-
-/* The problem document as an error; prints its field errors against text when file is not NULL. */
-void call_refused(struct cli *, const struct text_node *problem, const struct call *,
-                  struct err *err);
 
 #endif

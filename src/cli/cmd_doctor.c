@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
@@ -14,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

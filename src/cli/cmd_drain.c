@@ -9,7 +9,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 struct drain_opts {
     struct common_opts common;

@@ -3,7 +3,6 @@
 #include "cli/jobs.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/catalogue.h"
@@ -12,7 +11,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 void jobs_path(struct buf *path, const char *job, const char *rest)
 {

@@ -3,7 +3,6 @@
 #include "cli/cmd.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static int run_launch(struct cli *cli, const void *o, int argc, char **argv, struct err *err)

@@ -9,10 +9,8 @@
 #include "cli/follow.h"
 #include "cli/log_print.h"
 #include "cli/names.h"
-#include "cli/out.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct logs_opts {
     struct common_opts common;

@@ -11,7 +11,6 @@
 #include "cli/out.h"
 #include "cli/table.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>

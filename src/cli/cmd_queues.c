@@ -10,7 +10,6 @@
 #include "cli/table.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const struct opt opts[] = { COMMON_OPTS, OPT_END };
 

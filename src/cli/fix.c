@@ -3,8 +3,6 @@
 
 #include "base/mem.h"
 
-#include <string.h>
-
 static bool usable(const struct problem *p, size_t from, size_t len)
 {
     return p->fix && p->place.line && p->place.offset >= from && p->place.offset <= len &&

@@ -10,7 +10,6 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 
 #define FIRST_WAIT_MS 10
 #define MOST_WAIT_MS  250

@@ -130,7 +130,8 @@ void log_print_record(struct log_print *p, const struct text_node *record)
     }
 }
 
-void log_print_flush(struct log_print *p)
+/* What is partial now, as lines. */
+static void log_print_flush(struct log_print *p)
 {
     for (size_t i = 0; i < p->tasks.n; i++)
         flush_task(p, p->tasks.at[i]);

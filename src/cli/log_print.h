@@ -26,7 +26,6 @@ struct log_print {
 void log_print_init(struct log_print *, FILE *to, bool names, bool color);
 void log_print_fini(struct log_print *); /* lines that never ended are printed */
 void log_print_record(struct log_print *, const struct text_node *record);
-void log_print_flush(struct log_print *); /* what is partial now, as lines */
 /* {"from": {"worker/0": {"attempt": 1, "offset": 123}}}; "" when nothing was read yet. */
 void log_print_resume(const struct log_print *, struct buf *body);
 

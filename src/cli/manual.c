@@ -4,7 +4,6 @@
 #include "cli/manual.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
 #include "cli/out.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "cli/out.h"
 #include "text/tree.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

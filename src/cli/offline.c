@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *offline_user(struct cli *cli)
+static const char *offline_user(struct cli *cli)
 {
     const struct passwd *user = getpwuid(getuid());
     return user && user->pw_name ? arena_strdup(cli->arena, user->pw_name)

@@ -18,6 +18,5 @@ struct offline {
 };
 /* 0; or -1 with the problems in out->report. Everything lives in cli->arena. */
 int offline_read(struct cli *, const struct offline_request *, struct offline *out);
-const char *offline_user(struct cli *);
 
 #endif

@@ -3,7 +3,6 @@
 #include "cli/phases.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/out.h"
 

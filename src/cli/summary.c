@@ -3,13 +3,11 @@
 #include "cli/summary.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/out.h"
 #include "cli/table.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

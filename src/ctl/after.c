@@ -224,7 +224,7 @@ static void settle(struct ctl *ctl, struct live_job *job)
         settle_end(ctl, job, JOB_EV_FAIL, looked.text);
     } else if (looked.answer > 0) {
         live_set_reason(job, looked.text);
-        job->why = (struct wait_reason){ .why = WAIT_AFTER };
+        job->why = (struct live_why){ .why = WAIT_AFTER };
         file_under(ctl, looked.id, job);
         if (job->spec->n_after > 1)
             note_met(ctl, job);

@@ -3,8 +3,6 @@
  * generation begins and when the job ends, because what they say is of processes. */
 #include "ctl/core.h"
 
-#include "base/scan.h"
-
 #include <string.h>
 
 #define KIND        "board"

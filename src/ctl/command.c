@@ -2,7 +2,6 @@
  * closing), and is answered after the commit. */
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/faces.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -120,7 +119,9 @@ static void told_deleted(const struct command *c)
     text_str(scratch, body, "id", job_id_format(id, c->row.id));
     text_int(scratch, body, "number", (int64_t)c->row.number);
     text_str(scratch, body, "name", c->row.name);
+    text_str(scratch, body, "owner", c->row.owner);
     text_str(scratch, body, "project", c->row.project);
+    text_str(scratch, body, "state", job_state_word(c->row.state));
     event_plain(c->ctl, 0, "deleted", body);
 }
 
@@ -139,7 +140,6 @@ static int delete (struct command *c, struct err *err)
     }
     if (store_delete_job(c->ctl->config.store, c->row.id, err))
         return -1;
-    faces_drop(c->ctl, c->row.id);
     told_deleted(c);
     for (uint64_t i = 0; i <= c->row.members; i++)
         vec_push(&c->ctl->doomed, c->row.number + i);

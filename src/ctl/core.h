@@ -69,7 +69,7 @@ struct ctl {
     VEC(struct answer) answers;
     VEC(uint64_t) touched;          /* jobs changed in the open transaction */
     VEC(uint64_t) wanting;          /* jobs with .wants_place, and some that had */
-    VEC(struct deadline) deadlines; /* a heap */
+    VEC(struct deadline) deadlines; /* base/heap.h */
     struct map *possible;           /* shapes that fit the empty cluster */
     VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
@@ -85,7 +85,8 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
-    unsigned depth; /* of inputs inside inputs, while a tape is told of them */
+    unsigned depth;  /* of inputs inside inputs, while a tape is told of them */
+    uint32_t passes; /* plans made in the outermost */
     uint64_t latched_ms, latched_us, created_ms;
 };
 
@@ -166,9 +167,6 @@ void settle_evict(struct ctl *, struct live_job *, uint64_t by, const char *text
 void settle_turn(struct ctl *, struct live_job *, uint32_t flat);
 /* A job that holds nothing: final at once. */
 void settle_end(struct ctl *, struct live_job *, enum job_event, const char *text);
-void settle_give_all(struct ctl *, struct live_job *);
-/* Puts due attempts on their old places. */
-void settle_again(struct ctl *, struct live_job *);
 
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);

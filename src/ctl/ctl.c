@@ -2,7 +2,6 @@
 #include "ctl/ctl.h"
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
@@ -208,4 +207,25 @@ bool ctl_idle_since(const struct ctl *ctl, uint64_t *ms)
         return false;
     *ms = ctl->idle_since;
     return true;
+}
+
+void ctl_job_events(struct ctl *ctl, uint64_t job, uint64_t *first, uint64_t *last)
+{
+    *first = *last = 0;
+    store_job_events(ctl->config.store, job, first, last);
+}
+
+uint64_t ctl_last_event(struct ctl *ctl)
+{
+    return store_last_event(ctl->config.store);
+}
+
+const char *ctl_own_user(const struct ctl *ctl)
+{
+    return ctl->admin;
+}
+
+const struct dialects *ctl_dialects(const struct ctl *ctl)
+{
+    return ctl->config.dialects;
 }

@@ -191,6 +191,11 @@ struct pod_ask {
     bool details, events;         /* of all: labels and requests; events */
 };
 struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
+/* First and last event of a job; 0, 0: none is kept. */
+void ctl_job_events(struct ctl *, uint64_t job, uint64_t *first, uint64_t *last);
+uint64_t ctl_last_event(struct ctl *);
+const char *ctl_own_user(const struct ctl *); /* whose server it is */
+const struct dialects *ctl_dialects(const struct ctl *);
 struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,
                                   size_t limit, struct err *); /* list */
 /* Why a job waits, until when, what would change it; with changes: what they would do together. */

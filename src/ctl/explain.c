@@ -4,18 +4,16 @@
 
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/lines.h"
 #include "ctl/reasons.h"
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
 
-#include <string.h>
-
 /* ---- pieces ---- */
 
-void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
+/* {number, name} of a live job, as a member (key) or element (NULL). */
+static void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
 {
     const struct live_job *live = live_find(e->ctl->live, job);
     struct text_node *map = text_map(e->arena, parent, key);
@@ -148,9 +146,25 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
         view->unfit = unfit_tree(e);
 }
 
+/* Of a job that was not looked at because others come first: how many, and which is next. */
+static const char *behind(struct explain *e)
+{
+    const struct when *w = &e->when;
+    const struct live_job *next = w->ahead ? live_find(e->ctl->live, w->first[0]) : NULL;
+    uint32_t n = w->ahead ? w->ahead : w->ahead_elsewhere;
+    if (n == 0)
+        return NULL;
+    const char *text = arena_printf(e->arena, "behind %u job%s of %s", n, n == 1 ? "" : "s",
+                                    w->ahead ? "its queue" : "other queues");
+    return next ? arena_printf(e->arena, "%s, next is %llu %s", text,
+                               (unsigned long long)next->row.number, next->row.name)
+                : text;
+}
+
 void explain_when(struct explain *e, struct explain_view *view)
 {
     const struct when *w = &e->when;
+    const char *others = w->reason.why == WAIT_AHEAD ? behind(e) : NULL;
     view->would_start = w->starts;
     if (w->starts) {
         view->places = explain_places(e->arena, e->spec, w->places, w->n_places);
@@ -158,6 +172,7 @@ void explain_when(struct explain *e, struct explain_view *view)
         view->why = NULL;
     } else {
         add_reason(e, &w->reason, view);
+        view->reason = others ? others : view->reason;
     }
     view->ahead = w->ahead;
     view->ahead_elsewhere = w->ahead_elsewhere;

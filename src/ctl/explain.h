@@ -21,8 +21,6 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     struct when when;
 };
 
-/* {number, name} of a live job, as a member (key) or element (NULL). */
-void explain_name(struct explain *, struct text_node *parent, const char *key, uint64_t job);
 /* {"worker/0": "n1"} */
 struct text_node *explain_places(struct arena *, const struct job_spec *, const struct task_place *,
                                  uint32_t n);

@@ -77,9 +77,10 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     if (flat == UINT32_MAX)
         return;
     struct live_task *task = &job->tasks[flat];
-    if (task->attempt != fact->attempt || task->attempt_state != ATTEMPT_STARTING)
+    enum attempt_state next = attempt_next_state(task->attempt_state, ATTEMPT_RUNNING);
+    if (task->attempt != fact->attempt || next == ATTEMPT_NONE)
         return;
-    task->attempt_state = ATTEMPT_RUNNING;
+    task->attempt_state = next;
     task->launch_due = false;
     task->pid = fact->pid;
     task->started_ms = fact->at_ms ? fact->at_ms : core_now(ctl);
@@ -99,8 +100,7 @@ static void task_ended(struct ctl *ctl, struct live_job *job, const struct engin
     if (flat == UINT32_MAX)
         return;
     struct live_task *task = &job->tasks[flat];
-    if (task->attempt != fact->attempt || task->attempt_state == ATTEMPT_NONE ||
-        attempt_state_final(task->attempt_state))
+    if (task->attempt != fact->attempt || !live_attempt(task))
         return;
     if (fact->log_end > task->log_end)
         task->log_end = fact->log_end;
@@ -127,8 +127,7 @@ static void agent_over(struct ctl *ctl, struct live_job *job, const struct engin
     uint32_t n = job->row.tasks;
     for (uint32_t flat = 0; flat < n; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (task->attempt_state == ATTEMPT_NONE || attempt_state_final(task->attempt_state) ||
-            strcmp(task->place.node, fact->node) != 0)
+        if (!live_attempt(task) || strcmp(task->place.node, fact->node) != 0)
             continue;
         settle_attempt(ctl, job, flat, &ending, fact->at_ms ? fact->at_ms : core_now(ctl));
     }
@@ -152,9 +151,10 @@ static bool is_new(struct ctl *ctl, struct live_job *job, const struct engine_fa
 static void agent_joined(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     struct live_agent *agent = live_agent(job, fact->node);
-    if (!agent || agent->state == AGENT_JOINED)
+    enum agent_state next = agent ? agent_next_state(agent->state, AGENT_JOINED) : AGENT_NONE;
+    if (next == AGENT_NONE)
         return;
-    agent->state = AGENT_JOINED;
+    agent->state = next;
     agent->changed = true;
     core_touch(ctl, job);
 }

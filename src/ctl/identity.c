@@ -118,6 +118,16 @@ int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, u
     return err_hint(err, "muster ls --all shows numbers and names");
 }
 
+bool ctl_find_in(struct ctl *ctl, const struct identity *who, const char *project, const char *name,
+                 uint64_t *id)
+{
+    const struct user *user = identities_user(ctl, who->name);
+    bool all = who->role == ROLE_ADMIN;
+    for (size_t i = 0; user && i < user->projects.n; i++)
+        all |= strcmp(user->projects.at[i], project) == 0;
+    return store_find_in(ctl->config.store, project, name, all ? NULL : who->name, id) == 1;
+}
+
 void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity *who,
                     struct job_filter *filter)
 {

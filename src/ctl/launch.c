@@ -8,7 +8,6 @@
 #include "ctl/task_env.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

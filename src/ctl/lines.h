@@ -11,10 +11,10 @@ struct line {
     uint64_t key;
     VEC(uint64_t) ids; /* from head on, oldest first */
     size_t head;
-    struct live_job *first;      /* of them; its spec speaks for all; NULL: to be looked up */
-    struct wait_reason why;      /* of the last plan; texts: only .text is kept (in text) */
+    struct live_job *first; /* of them; its spec speaks for all; NULL: to be looked up */
+    struct live_why why;
     struct live_refusal refusal; /* for that reason */
-    char text[LIVE_REASON_MAX];
+    char text[LIVE_REASON_MAX];  /* the same for people */
 };
 
 struct lines;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW_TEXTS   256u
 #define PLACE_TEXTS 512u
 
 struct live {
@@ -75,10 +74,17 @@ bool live_next(const struct live *live, size_t *cursor, struct live_job **job)
     return true;
 }
 
+/* Most jobs wait, and are little more than their row: its texts and nothing to spare. */
+static struct arena *arena_for(const struct job_row *row)
+{
+    const char *texts[] = { row->owner, row->project, row->name, row->queue, row->dialect };
+    return arena_create_for(texts, ARRAY_LEN(texts));
+}
+
 struct live_job *live_add(struct live *live, const struct job_row *row)
 {
     struct live_job *job = mem_new(sizeof *job);
-    job->arena = arena_create_of(ROW_TEXTS); /* most wait, and are little more than their row */
+    job->arena = arena_for(row);
     job->row = *row;
     job->row.owner = arena_strdup(job->arena, row->owner);
     job->row.project = arena_strdup(job->arena, row->project);

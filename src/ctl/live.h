@@ -42,6 +42,12 @@ struct live_task {
     struct task_place place;
 };
 
+/* Why the last plan let it wait, as far as views ask and as two plans may differ. */
+struct live_why {
+    enum wait_why why;
+    uint64_t need, best, short_by, total;
+};
+
 /* How often the scheduler found no place for the job, or for what is left of it, for one reason;
  * only this process knows. */
 struct live_refusal {
@@ -90,18 +96,18 @@ struct live_job {
     uint32_t turned;                     /* tasks with .turned */
     uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
-    uint32_t apart;       /* position among those asked one by one, from 1; 0: is none */
+    uint32_t apart; /* position among those asked one by one, from 1; 0: is none */
+    enum stop_level stop_sent;
     struct line *line;    /* in which it waits; NULL: in none */
     bool waits;           /* is in the waiting list */
+    bool wanting;         /* is in the list of those that want places */
     bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
+    bool has_first;       /* first .. first_text are set */
     uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
-    bool wanting;         /* is in the list of those that want places */
-    enum stop_level stop_sent;
-    struct wait_reason why;      /* of the last plan; texts: only .text is kept (in reason) */
+    struct live_why why;
     struct live_refusal refusal; /* for that reason */
     /* the failure that decides, within the turn that applied it */
-    bool has_first;
     uint32_t first; /* flat position */
     enum end_class first_class;
     const char *first_text; /* in scratch */

@@ -1,11 +1,13 @@
 /* Documents of façades: rows of `object` that say who put them and when. Nothing is held in memory;
- * a façade that reads one asks the store. */
+ * a façade that reads one asks the store. A recording has which were put and removed, not what they
+ * say, and none of those that were there before: they decide nothing. */
 #include "ctl/objects.h"
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/taped.h"
 #include "job/ids.h"
 #include "text/json.h"
 
@@ -77,78 +79,136 @@ static const char *owner_of(const struct text_node *root)
     return owner && owner->kind == TEXT_STR ? owner->str : "";
 }
 
+static bool of_job(const struct ctl_object *object)
+{
+    return strncmp(object->kind, OBJECT_OF_JOB, strlen(OBJECT_OF_JOB)) == 0;
+}
+
+static uint64_t job_of(const struct ctl_object *object)
+{
+    uint64_t id = 0;
+    return of_job(object) && job_id_parse(object->project, &id) ? id : 0;
+}
+
 static int may_put(struct ctl *ctl, struct arena *arena, const struct ctl_objects *ask,
                    const struct ctl_object *object, const char *owner, struct err *err)
 {
     struct job_row job;
-    uint64_t id;
-    if (core_admin(ctl, ask->by))
-        return 0;
-    if (strncmp(object->kind, OBJECT_OF_JOB, strlen(OBJECT_OF_JOB)) == 0) {
-        if (job_id_parse(object->project, &id) && core_row(ctl, arena, id, &job) == 0 &&
-            core_may(ctl, ask->by, &job))
+    if (of_job(object)) {
+        if (core_row(ctl, arena, job_of(object), &job))
+            return err_set(err, ERR_NOT_FOUND, "no such job");
+        if (core_may(ctl, ask->by, &job))
             return 0;
-        return err_set(err, ERR_DENIED, "job %.40s is not yours", object->project);
+        return err_set(err, ERR_DENIED, "job %llu belongs to %.100s",
+                       (unsigned long long)job.number, job.owner);
     }
-    if (!*owner || strcmp(owner, ask->by) == 0)
+    if (!*owner || strcmp(owner, ask->by) == 0 || core_admin(ctl, ask->by))
         return 0;
     return err_set(err, ERR_DENIED, "\"%.100s\" belongs to %.100s", object->name, owner);
 }
 
-static int put(struct ctl *ctl, struct answer *answer, const struct ctl_objects *ask,
+static int too_large(const struct ctl_object *object, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(OBJECT_MAX);
+    json_print(object->spec, 0, &text);
+    if (!text.overflow)
+        return 0;
+    return err_set(err, ERR_TOO_LARGE, "\"%.100s\" is larger than %u bytes", object->name,
+                   OBJECT_MAX);
+}
+
+static struct object_row row_of(const struct ctl_object *object)
+{
+    return (struct object_row){ .kind = object->kind,
+                                .project = object->project,
+                                .name = object->name };
+}
+
+/* Are all of them allowed and small enough? Asked before the first is written. */
+static int check(struct ctl *ctl, struct arena *arena, const struct ctl_objects *ask,
+                 struct err *err)
+{
+    for (size_t i = 0; i < ask->n; i++) {
+        const struct ctl_object *o = &ask->at[i];
+        struct object_row row = row_of(o);
+        bool there = store_get_object(ctl->config.store, arena, &row, NULL) == 1;
+        const struct text_node *was = there ? parse(arena, &row) : NULL;
+        if (!strchr(o->kind, '.'))
+            BUG("an object of kind %s is the core's own", o->kind);
+        if (there && ask->create)
+            return err_set(err, ERR_CONFLICT, "\"%.100s\" is there already", o->name);
+        if (!there && ask->told && !o->spec)
+            return err_set(err, ERR_NOT_FOUND, "there is no \"%.100s\"", o->name);
+        if (may_put(ctl, arena, ask, o, owner_of(was), err) || (o->spec && too_large(o, err)))
+            return -1;
+    }
+    return 0;
+}
+
+static int hold(struct ctl *ctl, const struct ctl_objects *ask, struct err *err)
+{
+    if (ask->hold == OBJECT_HOLD_NOT)
+        return 0;
+    struct live_job *job = live_find(ctl->live, ask->n ? job_of(&ask->at[0]) : 0);
+    if (!job || job_state_final(job->row.state))
+        return err_set(err, ERR_CONFLICT, "the job has ended");
+    return command_suspend(ctl, job, ask->by, ask->hold == OBJECT_HOLD, err);
+}
+
+static uint64_t tell(struct ctl *ctl, const struct ctl_object *object)
+{
+    uint64_t job = job_of(object);
+    if (job)
+        return event_plain(ctl, job, "noted", NULL);
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    text_str(ctl->scratch, body, "kind", object->kind);
+    text_str(ctl->scratch, body, "project", object->project);
+    text_str(ctl->scratch, body, "name", object->name);
+    return event_plain(ctl, 0, object->spec ? "object.put" : "object.removed", body);
+}
+
+static int put(struct ctl *ctl, struct arena *arena, const struct ctl_objects *ask,
                const struct ctl_object *object, struct err *err)
 {
-    struct object_row row = { .kind = object->kind,
-                              .project = object->project,
-                              .name = object->name };
-    struct arena *arena = answer->arena;
+    struct object_row row = row_of(object);
     bool there = store_get_object(ctl->config.store, arena, &row, NULL) == 1;
     const struct text_node *was = there ? parse(arena, &row) : NULL;
+    row.version = ask->told ? tell(ctl, object) : 0;
     if (!object->spec)
-        return there ? store_delete_object(ctl->config.store, &row, err) : 0;
+        return store_delete_object(ctl->config.store, &row, err);
     const struct text_node *created = was ? text_get(was, "created_ms") : NULL;
     struct text_node *root = text_map(arena, NULL, NULL);
     text_str(arena, root, "owner", *owner_of(was) ? owner_of(was) : ask->by);
     text_int(arena, root, "created_ms", created ? created->integer : (int64_t)core_now(ctl));
     text_int(arena, root, "changed_ms", (int64_t)core_now(ctl));
     text_copy(arena, root, "spec", object->spec);
-    AUTO_BUF struct buf text = BUF_INIT(OBJECT_MAX);
+    AUTO_BUF struct buf text = BUF_INIT(2 * OBJECT_MAX);
     json_print(root, 0, &text);
-    if (text.overflow)
-        return err_set(err, ERR_TOO_LARGE, "\"%.100s\" is larger than %u bytes", object->name,
-                       OBJECT_MAX);
     row.spec = arena_strdup(arena, buf_str(&text));
     return store_put_object(ctl->config.store, &row, err);
 }
 
-/* Are all of them allowed and small enough? Asked before the first is written. */
-static int check(struct ctl *ctl, struct answer *answer, const struct ctl_objects *ask,
-                 struct err *err)
+static int put_all(struct ctl *ctl, struct arena *arena, const struct ctl_objects *ask,
+                   struct err *err)
 {
-    for (size_t i = 0; i < ask->n; i++) {
-        const struct ctl_object *o = &ask->at[i];
-        struct object_row row = { .kind = o->kind, .project = o->project, .name = o->name };
-        bool there = store_get_object(ctl->config.store, answer->arena, &row, NULL) == 1;
-        const struct text_node *was = there ? parse(answer->arena, &row) : NULL;
-        if (!strchr(o->kind, '.'))
-            BUG("an object of kind %s is the core's own", o->kind);
-        if (there && ask->create)
-            return err_set(err, ERR_CONFLICT, "\"%.100s\" is there already", o->name);
-        if (may_put(ctl, answer->arena, ask, o, owner_of(was), err))
+    if (taped_outside(ctl, OUTSIDE_DOCUMENTS, check(ctl, arena, ask, err), err) ||
+        hold(ctl, ask, err))
+        return -1;
+    for (size_t i = 0; i < ask->n; i++)
+        if (put(ctl, arena, ask, &ask->at[i], err))
             return -1;
-    }
     return 0;
 }
 
 void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *done, void *arg)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_OBJECTS, .objects = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct err err = { 0 };
     answer->writes = true;
-    bool good = check(ctl, answer, ask, &err) == 0;
-    for (size_t i = 0; good && i < ask->n; i++)
-        good = put(ctl, answer, ask, &ask->at[i], &err) == 0;
-    if (!good) {
+    answer->job = ask->n ? job_of(&ask->at[0]) : 0;
+    if (put_all(ctl, answer->arena, ask, &err)) {
         answer->err = err;
         return;
     }

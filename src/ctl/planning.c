@@ -203,7 +203,7 @@ static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_
 }
 
 /* Numbers alone: a reason whose amounts change is another one. */
-static bool same_reason(const struct wait_reason *a, const struct wait_reason *b)
+static bool same_reason(const struct live_why *a, const struct wait_reason *b)
 {
     return a->why == b->why && a->need == b->need && a->best == b->best &&
            a->short_by == b->short_by && a->total == b->total;
@@ -230,15 +230,18 @@ static bool is_refusal(const struct wait_reason *reason)
     }
 }
 
-static void note_why(struct ctl *ctl, struct wait_reason *why, struct live_refusal *refusal,
+static void note_why(struct ctl *ctl, struct live_why *why, struct live_refusal *refusal,
                      const struct wait_reason *reason)
 {
     if (is_refusal(reason))
         refused(refusal, core_now(ctl), same_reason(why, reason));
     else
         *refusal = (struct live_refusal){ .count = 0 };
-    *why = *reason;
-    why->resource = why->node = why->role = why->text = NULL;
+    *why = (struct live_why){ .why = reason->why,
+                              .need = reason->need,
+                              .best = reason->best,
+                              .short_by = reason->short_by,
+                              .total = reason->total };
 }
 
 /* Of a running job: tasks that found no place. */

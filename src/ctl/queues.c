@@ -8,7 +8,6 @@
 #include "text/json.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROW_KIND   "usage"
@@ -92,11 +91,6 @@ const struct queue_spec *queues_specs(const struct ctl *ctl, size_t *n)
 uint32_t queues_position(const struct ctl *ctl, const char *name)
 {
     return queue_tree_position(ctl->queues->tree, name);
-}
-
-struct vector queues_total(const struct ctl *ctl)
-{
-    return ctl->queues->tree->total;
 }
 
 /* ---- decay ---- */
@@ -276,11 +270,6 @@ static void charge(struct ctl *ctl, const struct live_job *job, struct vector he
     *before = (struct charge){ .user = position, .held = held };
 }
 
-void queues_hold(struct ctl *ctl, const struct live_job *job)
-{
-    charge(ctl, job, held_by(job), true);
-}
-
 void queues_release(struct ctl *ctl, const struct live_job *job)
 {
     charge(ctl, job, (struct vector){ 0 }, true);
@@ -314,7 +303,7 @@ void queues_record(struct ctl *ctl)
     for (size_t i = 0; i < ctl->touched.n; i++) {
         const struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
         if (job)
-            queues_hold(ctl, job);
+            charge(ctl, job, held_by(job), true);
     }
     bool keeps = store_keeps_details(ctl->config.store); /* else nothing is ever loaded again */
     for (size_t i = 0; q->dirty && i < q->users.n; i++)

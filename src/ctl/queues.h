@@ -37,18 +37,14 @@ void queues_locate(struct ctl *, struct live_job *);
  */
 const struct sched_user *queues_users(const struct ctl *, struct arena *,
                                       const struct sched_snapshot *);
-/* All nodes together, also lost and drained ones. */
-struct vector queues_total(const struct ctl *);
 
 /* ---- charging ---- */
-/* Charges the job's user for what it holds now instead of what was charged before; nothing happens
- * when that is the same. Walks the job's own tasks. queues_record() does it for every job that a
- * turn touched, so nobody has to call these when places are taken or given. */
-void queues_hold(struct ctl *, const struct live_job *);
-void queues_release(struct ctl *, const struct live_job *);
-/* Before the commit: holds all touched jobs and writes the rows of users whose charge changed. */
+/* Before the commit: charges the users of all touched jobs for what these hold now instead of what
+ * was charged before, and writes the rows of users whose charge changed. So nobody has to call
+ * anything when places are taken or given. */
 void queues_record(struct ctl *);
-void queues_undone(struct ctl *); /* the commit failed */
+void queues_release(struct ctl *, const struct live_job *); /* it is forgotten: holds nothing */
+void queues_undone(struct ctl *);                           /* the commit failed */
 /* At the start: the rows, before jobs are loaded; what a loaded job holds, as held since. */
 void queues_load(struct ctl *);
 void queues_resume(struct ctl *, const struct live_job *);

@@ -311,7 +311,7 @@ static const bool *waiting_roles(const struct ctl *ctl, const struct live_job *j
     return waits;
 }
 
-void settle_again(struct ctl *ctl, struct live_job *job)
+static void settle_again(struct ctl *ctl, struct live_job *job)
 {
     uint64_t now = core_now(ctl);
     if (job->again == job->wants_place)
@@ -469,7 +469,7 @@ static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *
     settle_close(ctl, job, verdict->outcome, BY_POLICY, text);
 }
 
-void settle_give_all(struct ctl *ctl, struct live_job *job)
+static void settle_give_all(struct ctl *ctl, struct live_job *job)
 {
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         give(ctl, job, &job->tasks[flat]);
@@ -539,7 +539,7 @@ static void finish(struct ctl *ctl, struct live_job *job)
         task->again = task->wants_place = false;
         if (task_state_final(task->state))
             continue;
-        if (task->attempt_state != ATTEMPT_NONE && !attempt_state_final(task->attempt_state)) {
+        if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
             event_attempt_row(ctl, job, flat, &ending, core_now(ctl));
         }

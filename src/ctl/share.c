@@ -1,10 +1,8 @@
 #include "ctl/share.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
 #include "ctl/core.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct queue_spec *queue_of(const struct ctl *ctl, const char *queue)

@@ -42,7 +42,7 @@ static enum turn_of waits_for_time(struct ctl *ctl, struct live_job *job)
     if (job->row.not_before_ms <= core_now(ctl))
         return LOOK_AT;
     core_wake(ctl, job->row.not_before_ms);
-    job->why = (struct wait_reason){ .why = WAIT_TIME, .until_ms = job->row.not_before_ms };
+    job->why = (struct live_why){ .why = WAIT_TIME };
     return PASS_BY;
 }
 
@@ -75,7 +75,7 @@ static void join_bundle(struct making *m, struct live_job *job, const char *key)
     uint32_t size = bundle_ready(m->ctl, job, key, text, sizeof text);
     uint64_t number = size ? bundle_number(m, key) : 0;
     if (!size && !m->quiet) {
-        job->why = (struct wait_reason){ .why = WAIT_AFTER };
+        job->why = (struct live_why){ .why = WAIT_AFTER };
         live_set_reason(job, text);
     }
     if (!number)
@@ -178,7 +178,9 @@ void snapshot_note(struct ctl *ctl, struct live_job *job)
                                    .bid_milli = job->spec->spot_bid_milli,
                                    .started_ms = job->row.started_ms,
                                    .leaving = live_closing(job),
-                                   .idle = job->notes.idle };
+                                   .idle = job->notes.idle,
+                                   .preemptible = job->spec->preemptible,
+                                   .priority = (uint8_t)job->spec->priority };
     queues_locate(ctl, job);
     one->queue = job->queue_at;
     one->user = job->user_at;

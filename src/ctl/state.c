@@ -106,7 +106,7 @@ static void put_objects(struct ctl *ctl, const char *kind, struct arena *arena, 
         buf_addf(out, "%s %s %s %s\n", kind, rows[i].project, rows[i].name, rows[i].spec);
 }
 
-void ctl_state(struct ctl *ctl, struct buf *out)
+static void ctl_state(struct ctl *ctl, struct buf *out)
 {
     static const char *const kinds[] = { "usage", "mix", "node", "quota" };
     struct arena *arena = arena_create();

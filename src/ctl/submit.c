@@ -15,7 +15,6 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "text/json.h"
 

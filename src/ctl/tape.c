@@ -10,19 +10,6 @@
 #include "base/mem.h"
 #include "sched/nodes.h"
 
-#include <string.h>
-
-static const char *const words[INPUT_N] = { "",
-#define INPUT_WORD(id, word) word,
-                                            CTL_INPUTS(INPUT_WORD)
-#undef INPUT_WORD
-};
-
-const char *ctl_input_word(enum ctl_input_kind kind)
-{
-    return kind < INPUT_N ? words[kind] : "";
-}
-
 struct taped taped_in(struct ctl *ctl, struct ctl_input input)
 {
     const struct ctl_tape *tape = ctl->config.tape;
@@ -31,9 +18,11 @@ struct taped taped_in(struct ctl *ctl, struct ctl_input input)
     if (ctl->depth == 0) {
         ctl->latched_ms = core_now(ctl);
         ctl->latched_us = core_mono_us(ctl);
+        ctl->passes = 0;
     }
     input.at_ms = ctl->latched_ms;
     input.mono_us = ctl->latched_us;
+    input.pass = ctl->passes;
     bool part = ctl->depth > 0 && (input.kind == INPUT_TURN || input.kind == INPUT_TICK);
     ctl->depth++;
     if (!part && tape->begin)
@@ -65,6 +54,12 @@ int taped_outside(struct ctl *ctl, enum ctl_outside what, int rc, struct err *er
 int taped_right(struct ctl *ctl, int rc, struct err *err)
 {
     return ctl->depth > 0 ? taped_outside(ctl, OUTSIDE_RIGHTS, rc, err) : rc;
+}
+
+bool taped_answered(struct ctl *ctl)
+{
+    const struct ctl_tape *tape = ctl->config.tape;
+    return tape && tape->answered && tape->answered(tape->arg, ctl->passes);
 }
 
 /* ---- decisions ---- */

@@ -4,27 +4,27 @@
 #ifndef CTL_TAPE_H
 #define CTL_TAPE_H
 
-#include "ctl/ctl.h"
+#include "ctl/objects.h"
 
 /* The functions of ctl.h that change anything, and the engine's facts (LOG apart: how far a log
  * reaches decides nothing). */
-#define CTL_INPUTS(X)                                                                              \
-    X(RECOVER, "recover")                                                                          \
-    X(SUBMIT, "submit")                                                                            \
-    X(COMMAND, "command")                                                                          \
-    X(RESTART, "restart")                                                                          \
-    X(DECLARE, "declare")                                                                          \
-    X(UNDECLARE, "undeclare")                                                                      \
-    X(BOARD, "board")                                                                              \
-    X(NODE, "node")                                                                                \
-    X(FACT, "fact")                                                                                \
-    X(TURN, "turn")                                                                                \
-    X(TICK, "tick")                                                                                \
-    X(PLAN, "plan")
-#define CTL_INPUT_ENUM(id, word) INPUT_##id,
-enum ctl_input_kind { INPUT_NONE, CTL_INPUTS(CTL_INPUT_ENUM) INPUT_N };
-#undef CTL_INPUT_ENUM
-const char *ctl_input_word(enum ctl_input_kind);
+enum ctl_input_kind {
+    INPUT_NONE,
+    INPUT_RECOVER,
+    INPUT_SUBMIT,
+    INPUT_COMMAND,
+    INPUT_RESTART,
+    INPUT_DECLARE,
+    INPUT_UNDECLARE,
+    INPUT_BOARD,
+    INPUT_NODE,
+    INPUT_FACT,
+    INPUT_TURN,
+    INPUT_TICK,
+    INPUT_PLAN,
+    INPUT_OBJECTS,
+    INPUT_N,
+};
 
 struct ctl_input {
     enum ctl_input_kind kind;
@@ -38,6 +38,8 @@ struct ctl_input {
     const struct ctl_declaration *declaration;
     const struct ctl_board *board;
     const struct engine_fact *fact;
+    const struct ctl_objects *objects; /* their texts are not looked at */
+    uint32_t pass; /* given while an answer was told: plans of the outer input until then */
 };
 
 /* What the core asks of the world outside and what may be refused there. */
@@ -47,6 +49,7 @@ enum ctl_outside {
     OUTSIDE_BALLAST,     /* is there room on the disk again */
     OUTSIDE_LAUNCH,      /* the engine's start, and the files it needs */
     OUTSIDE_RIGHTS,      /* who may: users, keys and tokens are not in a recording */
+    OUTSIDE_DOCUMENTS,   /* of façades, which are not in a recording: what is there, whose it is */
     OUTSIDE_LAUNCHED,    /* -1: after a restart, no trace that the launch was ever made */
 };
 
@@ -67,6 +70,8 @@ struct ctl_tape {
     void (*decided)(void *arg, const struct ctl_decision *);
     /* rc: 0, or -1 with err. Recording: notes a refusal, returns rc. Replaying: what was noted. */
     int (*outside)(void *arg, enum ctl_outside, int rc, struct err *err);
+    /* Replaying: gives the inputs that came of answers until that pass; false: there is none. */
+    bool (*answered)(void *arg, uint32_t pass);
     void *arg;
 };
 
@@ -89,9 +94,8 @@ uint64_t ctl_last_us(const struct ctl *);
 /* Of each node's host where ports are looked for next (0: from the start); n: cluster's nodes. */
 void ctl_port_marks(const struct ctl *, uint32_t *marks);
 void ctl_set_port_marks(struct ctl *, const uint32_t *marks, size_t n);
-/* The live state as text in stable order: jobs, tasks, attempts, agents, nodes, shares. */
-void ctl_state(struct ctl *, struct buf *out);
 #define CTL_HASH_TEXT 33
-const char *ctl_state_hash(struct ctl *, char out[CTL_HASH_TEXT]); /* hex */
+/* Of the live state as text in stable order: jobs, tasks, attempts, agents, nodes, shares. Hex. */
+const char *ctl_state_hash(struct ctl *, char out[CTL_HASH_TEXT]);
 
 #endif

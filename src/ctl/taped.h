@@ -20,6 +20,9 @@ bool taped_replays(const struct ctl *);
 int taped_outside(struct ctl *, enum ctl_outside, int rc, struct err *err);
 /* The same of a right, inside an input; questions of users are not on the tape. */
 int taped_right(struct ctl *, int rc, struct err *err);
+/* Nothing is left to do before the next plan: in a replay this is when inputs come that in truth
+ * were given by who got an answer. false: there is none. */
+bool taped_answered(struct ctl *);
 
 struct live_job;
 struct text_node;

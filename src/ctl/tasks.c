@@ -11,7 +11,6 @@
 #include "text/json.h"
 #include "wire/record.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const struct job_spec *tasks_spec(struct ctl *ctl, struct arena *arena, const struct job_row *row)

@@ -1,7 +1,6 @@
 /* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
  * full disk. */
 #include "ctl/core.h"
-#include "ctl/faces.h"
 #include "ctl/meeting.h"
 
 #include "base/log.h"
@@ -99,8 +98,6 @@ static void expire(struct ctl *ctl, uint64_t now)
     size_t n = 0;
     if (store_expire(ctl->config.store, arena, now, &jobs, &n, NULL) == 0 && n > 0)
         sweep_runs(ctl);
-    for (size_t i = 0; i < n; i++)
-        faces_drop(ctl, jobs[i]);
     ctl->expire_at = n == STORE_EXPIRE_MAX ? now : now + EXPIRE_EVERY_MS;
     arena_destroy(arena);
 }

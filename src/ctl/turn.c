@@ -17,8 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROUNDS_MAX 64     /* a turn that goes on longer lets the loop breathe */
-#define RETRY_MS   500ull /* after a failed commit */
+#define ROUNDS_MAX 64                 /* a turn that goes on longer lets the loop breathe */
+#define RETRY_MS   500ull             /* after a failed commit */
+#define LARGE      ((size_t)16 << 20) /* of a round: thousands of jobs began or ended in it */
 
 struct answer *turn_answer(struct ctl *ctl, ctl_done *done, void *arg)
 {
@@ -207,7 +208,10 @@ static bool commit(struct ctl *ctl)
     if (board && ctl->watch.board)
         ctl->watch.board(ctl->watch.arg);
     act_all(ctl);
+    bool large = arena_used(ctl->scratch) > LARGE;
     arena_reset(ctl->scratch);
+    if (large)
+        mem_trim();
     return true;
 }
 
@@ -236,8 +240,11 @@ void ctl_turn(struct ctl *ctl)
             went_well = commit(ctl);
             continue;
         }
+        if (taped_answered(ctl))
+            continue;
         if (!ctl->plan_due || ctl->full)
             break;
+        ctl->passes++;
         planning_run(ctl);
         if (turn_idle(ctl))
             break;

@@ -8,7 +8,6 @@
 #include "base/scan.h"
 
 #include <stddef.h>
-#include <string.h>
 
 enum shape { TEXT, COUNT, SIGNED, FLAG, TIME, TREE };
 enum { ALWAYS = 1 };

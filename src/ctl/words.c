@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *words_signal(char out[24], int signal)
+/* "SIGKILL" or "signal 40". */
+static const char *words_signal(char out[24], int signal)
 {
     const char *name = sigabbrev_np(signal);
     if (name)

@@ -10,7 +10,5 @@
 /* "exited with 1", "killed (SIGKILL by the kernel, out of memory)", "lost: agent gone", "could not
  * start: ...". */
 const char *words_end(char out[WORDS_MAX], const struct ending *);
-/* "SIGKILL" or "signal 40". */
-const char *words_signal(char out[24], int signal);
 
 #endif

@@ -6,7 +6,6 @@
 #include "text/detect.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { NAMES_MAX = 32 };
 

@@ -13,7 +13,6 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

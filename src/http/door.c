@@ -19,6 +19,7 @@ struct guest { /* has said nothing yet */
     struct door *door;
     uv_poll_t poll;
     int fd;
+    struct peer peer;
     uint64_t until_ms; /* of the loop's clock */
 };
 
@@ -64,7 +65,7 @@ static int let_go(struct guest *g)
 }
 
 /* 1: given to a daemon, or closed; 0: nothing was said yet. */
-static int show_in(struct door *door, int fd)
+static int show_in(struct door *door, int fd, const struct peer *peer)
 {
     unsigned char first;
     ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -73,7 +74,7 @@ static int show_in(struct door *door, int fd)
     if (n <= 0)
         close(fd);
     else
-        server_add(door->server, first == TLS_HANDSHAKE ? LISTEN_TLS : LISTEN_PLAIN, fd);
+        server_add(door->server, first == TLS_HANDSHAKE ? LISTEN_TLS : LISTEN_PLAIN, fd, peer);
     return 1;
 }
 
@@ -85,8 +86,9 @@ static void on_guest(uv_poll_t *poll, int status, int events)
     char none;
     if (status == 0 && recv(g->fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
         return;
+    const struct peer peer = g->peer;
     int fd = let_go(g);
-    if (show_in(door, fd) == 0)
+    if (show_in(door, fd, &peer) == 0)
         close(fd);
     server_run(door->server);
 }
@@ -100,12 +102,13 @@ static void on_look(uv_timer_t *timer)
         uv_timer_stop(timer);
 }
 
-static void wait_for(struct door *door, int fd)
+static void wait_for(struct door *door, int fd, const struct peer *peer)
 {
     uv_loop_t *loop = door->server->config.loop;
     struct guest *g = mem_new(sizeof *g);
     g->door = door;
     g->fd = fd;
+    g->peer = *peer;
     g->poll.data = g;
     g->until_ms = uv_now(loop) + door->server->config.idle_timeout_s * 1000ull;
     if (uv_poll_init(loop, &g->poll, fd) != 0) {
@@ -150,10 +153,12 @@ static void on_knock(uv_poll_t *poll, int status, int events)
             pause_a_while(door);
             break;
         }
-        int fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct peer peer = { .len = sizeof peer.at };
+        int fd =
+            accept4(door->fd, (struct sockaddr *)&peer.at, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            if (show_in(door, fd) == 0)
-                wait_for(door, fd);
+            if (show_in(door, fd, &peer) == 0)
+                wait_for(door, fd, &peer);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)

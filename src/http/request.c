@@ -108,7 +108,7 @@ const char *http_header_value(const struct http_request *r, const char *name, si
     return NULL;
 }
 
-bool http_over_unix(const struct http_request *r)
+static bool http_over_unix(const struct http_request *r)
 {
     return r->listener->kind == LISTEN_UNIX;
 }

@@ -9,6 +9,7 @@
 #include "base/pairs.h"
 
 #include <microhttpd.h>
+#include <sys/socket.h>
 #include <uv.h>
 
 #define DRAIN_MAX                                                                                  \
@@ -85,8 +86,12 @@ void request_wake(struct http_request *);
 void server_kick(struct http_server *);
 /* Has as many connections as it takes. */
 bool server_is_full(const struct http_server *);
+struct peer { /* of a connection */
+    struct sockaddr_storage at;
+    socklen_t len;
+};
 /* A connection for that daemon, which is started when it is the first for TLS. Owns fd. */
-void server_add(struct http_server *, enum listener_kind, int fd);
+void server_add(struct http_server *, enum listener_kind, int fd, const struct peer *);
 /* The daemons look at what they were given. */
 void server_run(struct http_server *);
 

@@ -205,17 +205,14 @@ static bool tls_ready(struct http_server *s)
     return false;
 }
 
-void server_add(struct http_server *s, enum listener_kind kind, int fd)
+void server_add(struct http_server *s, enum listener_kind kind, int fd, const struct peer *peer)
 {
-    struct sockaddr_storage peer;
-    socklen_t len = sizeof peer;
-    if ((kind == LISTEN_TLS && !tls_ready(s)) ||
-        getpeername(fd, (struct sockaddr *)&peer, &len) != 0) {
+    if (kind == LISTEN_TLS && !tls_ready(s)) {
         close(fd);
         return;
     }
     /* It closes the descriptor when it does not take it. */
-    MHD_add_connection(s->at[kind].daemon, fd, (struct sockaddr *)&peer, len);
+    MHD_add_connection(s->at[kind].daemon, fd, (const struct sockaddr *)&peer->at, peer->len);
 }
 
 bool server_is_full(const struct http_server *s)

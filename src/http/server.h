@@ -61,7 +61,6 @@ const char *http_header_value(const struct http_request *, const char *name, siz
 /* Headers in wire order, names as sent. */
 bool http_header_at(const struct http_request *, size_t i, const char **name, const char **value);
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
-bool http_over_unix(const struct http_request *);
 bool http_over_tls(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
 

@@ -2,7 +2,6 @@
  * field_decode accepts as far as a schema can say it; rules across fields stay with the decoder. */
 #include "job/field.h"
 
-#include "base/scan.h"
 #include "job/field_value.h"
 
 static void schema_of(struct arena *, struct text_node *into, const struct field *);

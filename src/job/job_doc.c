@@ -4,8 +4,6 @@
 #include "base/buf.h"
 #include "job/job_fields.h"
 
-#include <string.h>
-
 struct text_node *job_schema(struct arena *arena)
 {
     struct text_node *body = field_schema(arena, job_fields);

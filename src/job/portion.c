@@ -134,11 +134,6 @@ struct portion portion_or_all(const struct portion *portion, const struct portio
     return portion->given ? *portion : of->all;
 }
 
-bool portions_given(const struct portions *p)
-{
-    return p->all.given || p->cpu.given || p->memory.given || p->gpu.given;
-}
-
 uint64_t portion_of(const struct portion *portion, uint64_t whole)
 {
     if (!portion->percent)

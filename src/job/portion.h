@@ -18,7 +18,6 @@ extern const struct field portions_fields[];
 
 /* What is said of one amount: by itself, or by all. */
 struct portion portion_or_all(const struct portion *, const struct portions *);
-bool portions_given(const struct portions *);
 /* Of whole, rounded down; whole UINT64_MAX (no bound) stays that. */
 uint64_t portion_of(const struct portion *, uint64_t whole);
 /* One percentage, as a number or with a sign, for hooks of other tables. */

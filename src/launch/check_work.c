@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "launch/check_pair.h"
 #include "launch/check_py.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 

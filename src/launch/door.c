@@ -2,7 +2,6 @@
  * stand at the door; beyond that the oldest has to go, so that strangers cannot lock others out. */
 #include "launch/door.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 

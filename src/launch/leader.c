@@ -13,7 +13,6 @@
 #include "rdzv/rdzv.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define PROBE_MS        1000u
 #define PROBE_ANSWER_MS 500u

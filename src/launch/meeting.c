@@ -39,8 +39,10 @@ static bool host_chars(const char *host)
     return c > host && !*c && c - host <= 253 && host[0] != '-';
 }
 
-int meeting_endpoint(const char *text, const char *what, struct arena *a, const char **host,
-                     uint16_t *port, struct err *err)
+/* "host", "host:1234", "[::1]:1234", "[::1]"; port 0 in the text is refused. *port stays when none
+ * is there. what: for messages ("--rdzv-endpoint"). */
+static int meeting_endpoint(const char *text, const char *what, struct arena *a, const char **host,
+                            uint16_t *port, struct err *err)
 {
     size_t len = strlen(text);
     const char *name = text, *colon = strrchr(text, ':'), *close = strrchr(text, ']');

@@ -11,9 +11,5 @@
 int meeting_decide(struct settings *, struct arena *, const struct flags *,
                    const struct rdzv_conf *, void (*say)(void *arg, const char *sentence),
                    struct err *err);
-/* "host", "host:1234", "[::1]:1234", "[::1]"; port 0 in the text is refused. *port stays when none
- * is there. what: for messages ("--rdzv-endpoint"). */
-int meeting_endpoint(const char *text, const char *what, struct arena *, const char **host,
-                     uint16_t *port, struct err *err);
 
 #endif

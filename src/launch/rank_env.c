@@ -8,8 +8,6 @@
 #include "base/pairs.h"
 
 #include <ctype.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

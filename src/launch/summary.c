@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LINE_BYTES    160u  /* of a quoted line */
@@ -60,14 +59,6 @@ static void add_way(const struct rdzv_death *death, struct buf *out)
         buf_addf(out, "died by %s", name);
     if (death->at_exit)
         buf_puts(out, " after its script had ended");
-}
-
-void summary_death(const struct rdzv_death *death, const char *node, struct buf *out)
-{
-    buf_addf(out, "rank %u", death->rank);
-    add_place(node, out);
-    buf_putc(out, ' ');
-    add_way(death, out);
 }
 
 /* Text of others, at most max bytes of it, on one line. */

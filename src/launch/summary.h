@@ -8,7 +8,5 @@
 
 /* colour: bold and red where they help. */
 void summary_print(const struct settings *, const struct rdzv_end *, bool colour, struct buf *out);
-/* "rank 3 on n2 was killed (SIGKILL)", "rank 1 exited with 7": also the cause of a new round. */
-void summary_death(const struct rdzv_death *, const char *node, struct buf *out);
 
 #endif

@@ -19,7 +19,6 @@
 
 #include "base/mem.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 

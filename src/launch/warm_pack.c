@@ -5,6 +5,8 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/little.h"
 #include "base/mem.h"
 
 #include <stdint.h>
@@ -17,21 +19,11 @@
 #define REQUEST_MAX   (16u << 20)
 #define DOS_DATE_1980 0x21u /* zip has no "unknown" */
 
-static uint32_t crc32_of(const unsigned char *data, size_t len)
+static void put(struct buf *out, uint32_t value, size_t n)
 {
-    uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < len; i++) {
-        crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = (crc >> 1) ^ (UINT32_C(0xEDB88320) & (0u - (crc & 1u)));
-    }
-    return ~crc;
-}
-
-static void put(struct buf *out, uint32_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        buf_putc(out, (char)(value >> (8 * i)));
+    unsigned char bytes[4];
+    little_put(bytes, value, n);
+    buf_add(out, bytes, n);
 }
 
 /* What local header and central directory share. */
@@ -58,7 +50,7 @@ static int to_memory_file(const char *name, const struct buf *data)
 int warm_pack_archive(const char *name, const void *text, size_t len)
 {
     AUTO_BUF struct buf zip = BUF_INIT(ARCHIVE_MAX);
-    uint32_t crc = crc32_of(text, len);
+    uint32_t crc = hash_crc32(text, len);
     put(&zip, 0x04034b50, 4);
     put_file_facts(&zip, name, crc, len);
     buf_puts(&zip, name);

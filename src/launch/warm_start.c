@@ -10,7 +10,6 @@
 #include "launch/warm_pack.h"
 #include "launch/warm_py.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>

@@ -311,7 +311,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     }
 }
 
-void agent_frame(struct conn *conn, const struct wire_frame *frame)
+static void agent_frame(struct conn *conn, const struct wire_frame *frame)
 {
     struct agent *a = conn->owner;
     struct link_hub *hub = a->hub;
@@ -326,7 +326,7 @@ void agent_frame(struct conn *conn, const struct wire_frame *frame)
     }
 }
 
-void agent_closed(struct conn *conn)
+static void agent_closed(struct conn *conn)
 {
     struct agent *a = conn->owner;
     if (a->conn != conn)

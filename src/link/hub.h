@@ -66,8 +66,6 @@ struct link_hub {
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
-void agent_frame(struct conn *, const struct wire_frame *);
-void agent_closed(struct conn *);
 
 /* Channels of interactive commands (exec.c). */
 void channel_from_agent(struct link_hub *, struct agent *, const struct wire_frame *);

@@ -9,7 +9,6 @@
 #include "base/scan.h"
 #include "text/yaml.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

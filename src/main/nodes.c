@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct group {

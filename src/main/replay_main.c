@@ -271,8 +271,8 @@ static void verdict_tree(struct playing *p, const struct replay_result *r, const
 static void say_state(const struct playing *p, const struct replay_result *r)
 {
     char time[FMT_MAX];
-    printf("%" PRIu64 " inputs, %" PRIu64 " decisions, up to input %" PRIu64, r->inputs,
-           r->decisions, r->last);
+    printf("%" PRIu64 " input%s, %" PRIu64 " decision%s, up to input %" PRIu64, r->inputs,
+           r->inputs == 1 ? "" : "s", r->decisions, r->decisions == 1 ? "" : "s", r->last);
     if (r->last_ms)
         printf(" (%s)", fmt_time_local(time, r->last_ms));
     printf("\nstate hash %s", r->hash);

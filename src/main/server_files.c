@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -249,11 +249,6 @@ static const char *any_dir(const struct cgroup *group)
     return NULL;
 }
 
-bool cgroup_any(const struct cgroup *group)
-{
-    return any_dir(group) != NULL;
-}
-
 void cgroup_join(const struct cgroup *group)
 {
     for (size_t i = 0; i < CGROUP_PARTS; i++)

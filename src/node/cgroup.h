@@ -32,7 +32,6 @@ struct cgroup {
 void cgroup_make(const struct cgroup_site *, const char *id, const struct cgroup_limits *,
                  struct cgroup *);
 bool cgroup_has(const struct cgroup *, enum cgroup_part);
-bool cgroup_any(const struct cgroup *);
 void cgroup_join(const struct cgroup *);                        /* the calling process */
 void cgroup_members(const struct cgroup *, struct proc_list *); /* appends */
 void cgroup_kill(const struct cgroup *);

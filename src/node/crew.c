@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "base/vec.h"
 #include "node/install.h"
 #include "node/pyenv.h"

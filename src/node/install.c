@@ -7,7 +7,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 

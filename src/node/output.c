@@ -187,6 +187,14 @@ static void end_stream(struct stream *stream)
     close_stream(stream);
 }
 
+static bool is_open(const struct output *output)
+{
+    for (size_t i = 0; i < STREAMS; i++)
+        if (output->streams[i].fd >= 0)
+            return true;
+    return false;
+}
+
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)events;
@@ -198,7 +206,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         return;
     struct output *output = stream->output;
     end_stream(stream);
-    if (!output_is_open(output))
+    if (!is_open(output))
         output->sink.closed(output->sink.arg);
 }
 
@@ -225,14 +233,6 @@ int output_open(struct output *output, enum record_stream kind, int *child_end, 
     uv_poll_start(&stream->poll, UV_READABLE, on_readable);
     *child_end = ends[1];
     return 0;
-}
-
-bool output_is_open(const struct output *output)
-{
-    for (size_t i = 0; i < STREAMS; i++)
-        if (output->streams[i].fd >= 0)
-            return true;
-    return false;
 }
 
 void output_finish(struct output *output)

@@ -27,7 +27,6 @@ void output_destroy(struct output *); /* NULL-safe; memory goes when libuv has l
 /* Opens a pipe for one stream (once each); *child_end is the caller's to hand to a process and to
  * close. */
 int output_open(struct output *, enum record_stream, int *child_end, struct err *);
-bool output_is_open(const struct output *);
 /* Reads what lies in the pipes now, without waiting, and closes them. */
 void output_finish(struct output *);
 void output_say(struct output *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-bool port_free(uint32_t port);
 /* The first of n ports that is taken, or 0. */
 uint32_t ports_taken(const uint32_t *ports, size_t n);
 

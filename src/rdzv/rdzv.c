@@ -256,8 +256,3 @@ uint32_t rdzv_round_number(const struct rdzv *rdzv)
 {
     return rdzv->round;
 }
-
-uint32_t rdzv_members(const struct rdzv *rdzv)
-{
-    return (uint32_t)rdzv->members.n;
-}

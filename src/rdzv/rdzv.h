@@ -108,6 +108,5 @@ uint64_t rdzv_tick(struct rdzv *, uint64_t now_us);
 enum rdzv_phase rdzv_phase(const struct rdzv *);
 uint64_t rdzv_term(const struct rdzv *);
 uint32_t rdzv_round_number(const struct rdzv *); /* of the current or last round */
-uint32_t rdzv_members(const struct rdzv *);      /* alive */
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define ANSWER_MS 330000u /* a check takes at most 300 s (launch/check.h), plus the way */
 #define NOTES_MAX 8u      /* n bad nodes told to n members would be n * n messages */

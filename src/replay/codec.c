@@ -262,6 +262,45 @@ static const struct ctl_board *get_board(struct wire_reader *from, struct arena 
     return b;
 }
 
+enum objects_flags { CREATE = 1, TOLD = 2 };
+
+/* Which, not what they say: an empty map stands for a text. */
+static void put_objects(struct buf *out, const struct ctl_objects *o)
+{
+    wire_put_str(out, o->by);
+    wire_put_u8(out, (uint8_t)((o->create ? CREATE : 0) | (o->told ? TOLD : 0)));
+    wire_put_u8(out, (uint8_t)o->hold);
+    wire_put_u32(out, (uint32_t)o->n);
+    for (size_t i = 0; i < o->n; i++) {
+        wire_put_str(out, o->at[i].kind);
+        wire_put_str(out, o->at[i].project);
+        wire_put_str(out, o->at[i].name);
+        wire_put_u8(out, o->at[i].spec != NULL);
+    }
+}
+
+static const struct ctl_objects *get_objects(struct wire_reader *from, struct arena *a)
+{
+    struct ctl_objects *o = ARENA_NEW(a, struct ctl_objects);
+    o->by = text_or(wire_get_str(from, a), "");
+    uint8_t flags = wire_get_u8(from), hold = wire_get_u8(from);
+    o->create = flags & CREATE;
+    o->told = flags & TOLD;
+    from->bad |= hold > OBJECT_LET_GO;
+    o->hold = hold <= OBJECT_LET_GO ? (enum object_hold)hold : OBJECT_HOLD_NOT;
+    o->n = wire_get_count(from, 13);
+    struct ctl_object *at = ARENA_ARRAY(a, o->n, struct ctl_object);
+    for (size_t i = 0; i < o->n; i++) {
+        at[i].kind = text_or(wire_get_str(from, a), "");
+        at[i].project = text_or(wire_get_str(from, a), "");
+        at[i].name = text_or(wire_get_str(from, a), "");
+        at[i].spec = wire_get_u8(from) ? text_map(a, NULL, NULL) : NULL;
+        from->bad |= strchr(at[i].kind, '.') == NULL;
+    }
+    o->at = at;
+    return o;
+}
+
 enum ending_flags { EXITED = 1, OOM = 2, LOST = 4 };
 
 static void put_fact(struct buf *out, const struct engine_fact *f)
@@ -345,6 +384,7 @@ void codec_put_input(struct buf *out, const struct ctl_input *in)
     wire_put_u8(out, (uint8_t)in->kind);
     wire_put_u64(out, in->at_ms);
     wire_put_u64(out, in->mono_us);
+    wire_put_u32(out, in->pass);
     switch (in->kind) {
     case INPUT_SUBMIT: put_submit(out, in->submit); break;
     case INPUT_COMMAND:
@@ -368,6 +408,7 @@ void codec_put_input(struct buf *out, const struct ctl_input *in)
         wire_put_u8(out, (uint8_t)in->what);
         break;
     case INPUT_FACT: put_fact(out, in->fact); break;
+    case INPUT_OBJECTS: put_objects(out, in->objects); break;
     default: break;
     }
 }
@@ -377,7 +418,7 @@ static void get_command(struct wire_reader *from, struct arena *a, struct ctl_in
     in->owner = text_or(wire_get_str(from, a), "");
     in->job = wire_get_u64(from);
     in->what = wire_get_u8(from);
-    from->bad |= in->what > CTL_DELETE;
+    from->bad |= in->what > CTL_DROP;
 }
 
 static void get_undeclare(struct wire_reader *from, struct arena *a, struct ctl_input *in)
@@ -395,6 +436,7 @@ bool codec_get_input(const struct frame *frame, struct arena *a, struct ctl_inpu
     *in = (struct ctl_input){ .kind = kind < INPUT_N ? (enum ctl_input_kind)kind : INPUT_NONE };
     in->at_ms = wire_get_u64(&from);
     in->mono_us = wire_get_u64(&from);
+    in->pass = wire_get_u32(&from);
     switch (in->kind) {
     case INPUT_SUBMIT: in->submit = get_submit(&from, a); break;
     case INPUT_COMMAND: get_command(&from, a, in); break;
@@ -407,6 +449,7 @@ bool codec_get_input(const struct frame *frame, struct arena *a, struct ctl_inpu
         in->what = wire_get_u8(&from);
         break;
     case INPUT_FACT: in->fact = get_fact(&from, a); break;
+    case INPUT_OBJECTS: in->objects = get_objects(&from, a); break;
     default: break;
     }
     return in->kind != INPUT_NONE && all_read(&from);

@@ -240,6 +240,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
         break;
     case INPUT_BOARD: ctl_board_put(ctl, in->board, on_answer, r); break;
     case INPUT_NODE: ctl_node_command(ctl, in->name, in->what, on_answer, r); break;
+    case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
     case INPUT_FACT: r->engine->sink.fact(r->engine->sink.arg, in->fact); break;
     case INPUT_TURN: ctl_turn(ctl); break;
     case INPUT_TICK: ctl_tick(ctl); break;
@@ -252,6 +253,16 @@ static void feed_nested(struct replay *r)
 {
     while (r->fed < r->nested.n)
         feed(r, &r->nested.at[r->fed++]);
+}
+
+/* What was given by who got an answer: within a turn, after as many plans as then. */
+static bool on_answered(void *arg, uint32_t pass)
+{
+    struct replay *r = arg;
+    size_t first = r->fed;
+    while (r->fed < r->nested.n && r->nested.at[r->fed].pass <= pass)
+        feed(r, &r->nested.at[r->fed++]);
+    return r->fed > first;
 }
 
 static void play(struct replay *r, uint64_t number)
@@ -498,9 +509,11 @@ struct replay *replay_run(const struct replay_config *config, struct replay_resu
     r->arena = arena_create();
     r->made = arena_create();
     r->jobs = map_create();
-    r->tape = (struct ctl_tape){
-        .replays = true, .decided = on_decided, .outside = on_outside, .arg = r
-    };
+    r->tape = (struct ctl_tape){ .replays = true,
+                                 .decided = on_decided,
+                                 .outside = on_outside,
+                                 .answered = on_answered,
+                                 .arg = r };
     result->damaged = play_all(r, err) != 0;
     if (!r->ctl) {
         replay_destroy(r);

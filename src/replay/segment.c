@@ -3,6 +3,8 @@
 #include "replay/segment.h"
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/little.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
@@ -17,43 +19,12 @@
 #define FILE_MOST     ((size_t)4 << 30)
 #define BODY_HEAD     9u /* kind, number */
 
-uint32_t segment_crc(const void *data, size_t len)
-{
-    static const uint32_t table[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
-                                        0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c };
-    const unsigned char *at = data;
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < len; i++) {
-        crc = (crc >> 4) ^ table[(crc ^ at[i]) & 15];
-        crc = (crc >> 4) ^ table[(crc ^ ((uint32_t)at[i] >> 4)) & 15];
-    }
-    return ~crc;
-}
-
-static void put_little(void *to, uint64_t value, size_t n)
-{
-    unsigned char *at = to;
-    for (size_t i = 0; i < n; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t get_little(const void *from, size_t n)
-{
-    const unsigned char *at = from;
-    uint64_t value = 0;
-    for (size_t i = n; i-- > 0;)
-        value = value << 8 | at[i];
-    return value;
-}
-
 /* ---- writing ---- */
 
 void segment_begin(struct buf *out)
 {
     char format[4];
-    put_little(format, SEGMENT_FORMAT, sizeof format);
+    little_put(format, SEGMENT_FORMAT, sizeof format);
     buf_add(out, SEGMENT_MAGIC, sizeof SEGMENT_MAGIC - 1);
     buf_add(out, format, sizeof format);
 }
@@ -63,7 +34,7 @@ size_t frame_begin(struct buf *out, enum frame_kind kind, uint64_t number)
     unsigned char head[FRAME_HEAD + BODY_HEAD] = { 0 };
     size_t mark = out->len;
     head[FRAME_HEAD] = (unsigned char)kind;
-    put_little(head + FRAME_HEAD + 1, number, 8);
+    little_put(head + FRAME_HEAD + 1, number, 8);
     buf_add(out, head, sizeof head);
     return mark;
 }
@@ -74,8 +45,8 @@ void frame_done(struct buf *out, size_t mark)
         return;
     char *at = out->data + mark;
     size_t len = out->len - mark - FRAME_HEAD;
-    put_little(at, len, 4);
-    put_little(at + 4, segment_crc(at + FRAME_HEAD, len), 4);
+    little_put(at, len, 4);
+    little_put(at + 4, hash_crc32(at + FRAME_HEAD, len), 4);
 }
 
 /* ---- reading ---- */
@@ -88,7 +59,7 @@ int segment_open(struct segment_reader *r, const char *path, struct err *err)
     r->path = mem_strdup(path);
     bool ours =
         r->len >= SEGMENT_HEAD && memcmp(r->data, SEGMENT_MAGIC, sizeof SEGMENT_MAGIC - 1) == 0;
-    uint32_t format = ours ? (uint32_t)get_little(r->data + 8, 4) : 0;
+    uint32_t format = ours ? (uint32_t)little_get(r->data + 8, 4) : 0;
     if (!ours && r->len < SEGMENT_HEAD)
         err_set(err, ERR_INPUT,
                 "%s: cut at byte %zu: a recording begins with %u bytes; no input is complete", path,
@@ -130,7 +101,7 @@ int segment_next(struct segment_reader *r, struct frame *frame, struct err *err)
     if (left < FRAME_HEAD)
         return broken(r, err, "it is cut");
     const unsigned char *at = (const unsigned char *)r->data + r->at;
-    size_t len = (size_t)get_little(at, 4);
+    size_t len = (size_t)little_get(at, 4);
     if (len < BODY_HEAD || len > FRAME_MOST) {
         snprintf(what, sizeof what, "it is damaged (an entry of %zu bytes)", len);
         return broken(r, err, what);
@@ -140,10 +111,10 @@ int segment_next(struct segment_reader *r, struct frame *frame, struct err *err)
                  len);
         return broken(r, err, what);
     }
-    if (segment_crc(at + FRAME_HEAD, len) != get_little(at + 4, 4))
+    if (hash_crc32(at + FRAME_HEAD, len) != little_get(at + 4, 4))
         return broken(r, err, "it is damaged (wrong checksum)");
     *frame = (struct frame){ .kind = (enum frame_kind)at[FRAME_HEAD],
-                             .number = get_little(at + FRAME_HEAD + 1, 8),
+                             .number = little_get(at + FRAME_HEAD + 1, 8),
                              .body = at + FRAME_HEAD + BODY_HEAD,
                              .len = len - BODY_HEAD,
                              .at = r->at };

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEGMENT_FORMAT 1u
+#define SEGMENT_FORMAT 2u
 #define SEGMENT_MAGIC  "MUSTERec"
 #define SEGMENT_HEAD   12u /* magic, u32 format */
 #define FRAME_HEAD     8u  /* length, checksum */
@@ -26,8 +26,6 @@ enum frame_kind {
     FRAME_CHECK, /* hash of the state after the input before it */
     FRAME_END,   /* the same, and nothing follows */
 };
-
-uint32_t segment_crc(const void *data, size_t len); /* CRC-32, as zlib's */
 
 /* Writing: put begins a frame at the end of out and returns the mark for frame_done. */
 void segment_begin(struct buf *out);

@@ -10,8 +10,7 @@
 
 #include <stdlib.h>
 
-#define CLAIMS_MAX    8u /* jobs of a pass for which others are ended */
-#define AHEAD         16u
+#define CLAIMS_MAX    8u     /* jobs of a pass for which others are ended */
 #define WORTH_WAITING 30000u /* ms: who starts that soon anyway ends nobody */
 
 struct claim { /* whose it is */
@@ -21,8 +20,7 @@ struct claim { /* whose it is */
 
 static bool is_lower(const struct sched_job *job, const struct sched_running *r)
 {
-    return r->queue == job->queue && r->held.spec->preemptible &&
-           r->held.spec->priority < job->spec->priority;
+    return r->queue == job->queue && r->preemptible && r->priority < job->spec->priority;
 }
 
 /* In which way may the job take from it? EVICT_CLASSES: in none. What is taken in the claim of
@@ -93,11 +91,10 @@ static void count_in(struct lender *l, const struct sched_running *r)
     if (!l->some)
         *l = (struct lender){ .some = true, .least = r->demand, .priority = UINT32_MAX };
     vector_least(&l->least, &r->demand);
-    if (r->held.spec->preemptible && r->held.spec->priority < l->priority)
-        l->priority = r->held.spec->priority;
+    if (r->preemptible && r->priority < l->priority)
+        l->priority = r->priority;
 }
 
-/* Without those that reach their limit before they would be gone. */
 static struct running *all_that_runs(struct pass *pass)
 {
     const struct sched_snapshot *s = pass->snapshot;
@@ -106,12 +103,7 @@ static struct running *all_that_runs(struct pass *pass)
     all->lenders = ARENA_ARRAY(pass->arena, s->n_queues + 1, struct lender);
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        if (i + AHEAD < s->n_running) /* specs lie anywhere: waiting for each is all that costs */
-            __builtin_prefetch(&s->running[i + AHEAD].held.spec->limits);
-        if (i + AHEAD < s->n_running)
-            __builtin_prefetch(&s->running[i + AHEAD].held.spec->priority);
-        bool soon = r->ends_ms && r->ends_ms <= gone_by(pass, r);
-        if (r->leaving || soon)
+        if (r->leaving)
             continue;
         all->at[all->n++] = (struct offer){ .running = r, .at = i };
         all->idle = all->idle || r->idle;
@@ -136,6 +128,12 @@ static bool may_find(struct pass *pass, const struct claim *claim)
     return found;
 }
 
+/* It reaches its limit before it would be gone. Specs lie anywhere: only candidates are asked. */
+static bool ends_anyway(const struct pass *pass, const struct sched_running *r)
+{
+    return r->ends_ms && r->ends_ms <= gone_by(pass, r);
+}
+
 /* Youngest first, so that of what a queue borrowed the latest is offered. */
 static void find_candidates(struct pass *pass, const struct claim *claim, struct offers *out)
 {
@@ -147,15 +145,15 @@ static void find_candidates(struct pass *pass, const struct claim *claim, struct
     out->candidates = ARENA_ARRAY(pass->arena, all->n, struct evict_candidate);
     for (size_t k = 0; k < all->n; k++) {
         const struct sched_running *r = all->at[k].running;
-        enum evict_class class =
-            pass->leaving[all->at[k].at] ? EVICT_CLASSES : class_of(pass, claim, r);
+        bool gone = pass->leaving[all->at[k].at] || ends_anyway(pass, r);
+        enum evict_class class = gone ? EVICT_CLASSES : class_of(pass, claim, r);
         if (class == EVICT_CLASSES)
             continue;
         out->at[out->n] = all->at[k];
         out->candidates[out->n++] = (struct evict_candidate){ .job = r->id,
                                                               .held = r->held,
                                                               .class = class,
-                                                              .priority = r->held.spec->priority,
+                                                              .priority = r->priority,
                                                               .started_ms = r->started_ms,
                                                               .saved_ms = r->saved_ms };
     }

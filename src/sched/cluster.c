@@ -22,6 +22,13 @@ static void *copy_of(const void *from, size_t n)
     return to;
 }
 
+static void new_ports(struct cluster *c, struct ports **ports)
+{
+    c->ports = ports;
+    c->ports_users = mem_new(sizeof *c->ports_users);
+    *c->ports_users = 1;
+}
+
 struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t port_start)
 {
     if (port_first == 0 || port_last < port_first || port_last >= PORTS_MAX)
@@ -29,6 +36,7 @@ struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t
     struct cluster *c = mem_new(sizeof *c);
     c->layout = layout_create();
     c->shelves = shelves_create();
+    new_ports(c, NULL);
     c->pool = (struct port_range){ .first = port_first, .last = port_last };
     c->port_start = port_start;
     c->unblocks_ms = UINT64_MAX;
@@ -44,24 +52,42 @@ struct cluster *cluster_clone(const struct cluster *from)
     c->nodes = copy_of(from->nodes, sizeof(struct node) * l->n);
     c->gpu = copy_of(from->gpu, sizeof(uint16_t) * l->n_gpu);
     c->custom = copy_of(from->custom, sizeof(uint64_t) * l->n_custom);
-    c->ports = copy_of(from->ports, sizeof(struct ports *) * l->n_hosts);
-    for (uint32_t i = 0; i < l->n_hosts; i++)
-        ports_share(c->ports[i]);
-    c->shelves = shelves_copy(shelves_of(from), l);
+    ++*c->ports_users;
+    c->shelves = shelves_copy(shelves_to_copy(from), l);
     return c;
+}
+
+/* Those of all hosts, to be changed: each map is still shared. */
+static struct ports **own_ports(struct cluster *c)
+{
+    if (*c->ports_users == 1)
+        return c->ports;
+    --*c->ports_users;
+    new_ports(c, copy_of(c->ports, sizeof(struct ports *) * c->layout->n_hosts));
+    for (uint32_t i = 0; i < c->layout->n_hosts; i++)
+        ports_share(c->ports[i]);
+    return c->ports;
+}
+
+static void let_go_of_ports(struct cluster *c)
+{
+    if (--*c->ports_users)
+        return;
+    for (uint32_t i = 0; i < c->layout->n_hosts; i++)
+        ports_unshare(c->ports[i]);
+    free(c->ports);
+    free(c->ports_users);
 }
 
 void cluster_destroy(struct cluster *c)
 {
     if (!c)
         return;
-    for (uint32_t i = 0; i < c->layout->n_hosts; i++)
-        ports_unshare(c->ports[i]);
+    let_go_of_ports(c);
     layout_unshare(c->layout);
     free(c->nodes);
     free(c->gpu);
     free(c->custom);
-    free(c->ports);
     shelves_destroy(c->shelves);
     free(c);
 }
@@ -108,6 +134,7 @@ static struct layout *own_layout(struct cluster *c)
 
 uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
 {
+    struct ports **ports = own_ports(c); /* as many as there are hosts so far */
     struct layout *l = own_layout(c);
     const struct layout was = *l;
     uint32_t known = layout_find(l, spec->name);
@@ -118,7 +145,7 @@ uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
     c->nodes = grown(c->nodes, was.n, l->n, sizeof *c->nodes);
     c->gpu = grown(c->gpu, was.n_gpu, l->n_gpu, sizeof *c->gpu);
     c->custom = grown(c->custom, was.n_custom, l->n_custom, sizeof *c->custom);
-    c->ports = grown(c->ports, was.n_hosts, l->n_hosts, sizeof(struct ports *));
+    c->ports = grown(ports, was.n_hosts, l->n_hosts, sizeof(struct ports *));
     if (before) {
         move_slots(c, l->forms[at], before);
         if (--before->refs == 0)
@@ -211,7 +238,7 @@ struct cluster *cluster_clone_empty(const struct cluster *from)
     c->nodes = mem_new(sizeof(struct node) * l->n + 1);
     c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
     c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
-    c->ports = mem_new(sizeof(struct ports *) * l->n_hosts + 1);
+    new_ports(c, mem_new(sizeof(struct ports *) * l->n_hosts + 1));
     c->shelves = l->empty ? shelves_copy(l->empty, l) : shelves_create();
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].up = true;
@@ -254,7 +281,7 @@ const struct ports *cluster_ports(const struct cluster *c, uint32_t node)
 
 struct ports *cluster_own_ports(struct cluster *c, uint32_t node)
 {
-    return ports_own(&c->ports[cluster_form(c, node)->host], c->pool, c->port_start);
+    return ports_own(&own_ports(c)[cluster_form(c, node)->host], c->pool, c->port_start);
 }
 
 void cluster_expire_blocks(struct cluster *c, uint64_t now_ms)
@@ -265,7 +292,7 @@ void cluster_expire_blocks(struct cluster *c, uint64_t now_ms)
     for (uint32_t i = 0; i < c->layout->n_hosts; i++) {
         uint64_t next = ports_unblocks(c->ports[i]);
         if (next <= now_ms) {
-            ports_expire(ports_own(&c->ports[i], c->pool, c->port_start), now_ms);
+            ports_expire(ports_own(&own_ports(c)[i], c->pool, c->port_start), now_ms);
             next = ports_unblocks(c->ports[i]);
         }
         c->unblocks_ms = next < c->unblocks_ms ? next : c->unblocks_ms;
@@ -410,6 +437,7 @@ void node_copy(struct cluster *to, const struct cluster *from, uint32_t node)
                f->custom.n * sizeof *to->custom);
     if (to->ports[f->host] == from->ports[f->host])
         return;
+    own_ports(to);
     ports_unshare(to->ports[f->host]);
     to->ports[f->host] = ports_share(from->ports[f->host]);
 }
@@ -433,7 +461,7 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
     for (uint32_t i = 0; i < f->gpu_slots; i++) {
         uint16_t *device = &to->gpu[f->gpu_at + i];
         uint16_t raised = (uint16_t)more(*device, from->gpu[f->gpu_at + i]);
-        n->gpu_milli += (uint64_t)(raised - *device);
+        n->gpu_milli += (uint32_t)(raised - *device);
         *device = raised;
     }
     for (size_t i = 0; i < f->custom.n; i++)

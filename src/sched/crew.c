@@ -82,11 +82,10 @@ static void sum_up(struct group *g)
 
 static void group_finish(struct crew *crew, struct group *g)
 {
-    struct shelves *shelves = shelves_of(crew->cluster);
     g->order = (uint32_t)crew->n_groups;
     g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
     g->nothing = true;
-    g->stamp = ++shelves->stamps;
+    g->stamp = shelves_stamp(crew->cluster);
     sum_up(g);
     for (size_t i = 0; i < g->n_members; i++) {
         const struct want *w = g->members[i].want;

@@ -5,13 +5,6 @@
  * finds. Every taken task is written down as a seat. */
 #include "sched/fit.h"
 
-bool fit_reaches(const struct crew *crew, const struct group *g, uint32_t node)
-{
-    if (!node_usable(&crew->cluster->nodes[node]) || (g->pin != UINT32_MAX && g->pin != node))
-        return false;
-    return !(g->apart && g->on[node]) && (!crew->level || crew->level->of[node] == crew->domain);
-}
-
 bool fit_suits(const struct crew *crew, const struct group *g, uint32_t node)
 {
     for (size_t i = 0; i < g->n_members; i++)

@@ -3,14 +3,20 @@
 #define SCHED_FIT_H
 
 #include "sched/crew.h"
+#include "sched/nodes.h"
 
 #define FIT_ANY_DEVICE UINT32_MAX
 
 /* May the group be on this node at all? It reaches the node (up, pin, apart, domain), and the node
  * suits it (names, labels, type, price), which changes only with what the node is. */
 bool fit_allowed(const struct crew *, const struct group *, uint32_t node);
-bool fit_reaches(const struct crew *, const struct group *, uint32_t node);
 bool fit_suits(const struct crew *, const struct group *, uint32_t node);
+static inline bool fit_reaches(const struct crew *crew, const struct group *g, uint32_t node)
+{
+    if (!node_usable(&crew->cluster->nodes[node]) || (g->pin != UINT32_MAX && g->pin != node))
+        return false;
+    return !(g->apart && g->on[node]) && (!crew->level || crew->level->of[node] == crew->domain);
+}
 /* How many more units the node holds, at most limit: exact for units of one task, otherwise not too
  * low. */
 uint32_t fit_units(const struct crew *, const struct group *, uint32_t node, uint32_t limit);

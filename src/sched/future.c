@@ -179,6 +179,15 @@ static void read_given(struct future *f)
     sort_stays(f);
 }
 
+/* Those that are given next will be looked at soon. */
+static void fetch_ahead(const struct future *f, size_t i)
+{
+    static const uint32_t steps[] = { HELD_AHEAD, HELD_AHEAD * 2 / 3, HELD_AHEAD / 3 };
+    for (size_t k = 0; k < ARRAY_LEN(steps); k++)
+        if (i + steps[k] < f->n)
+            held_fetch(&f->stays[i + steps[k]]->held, f->given, steps[k]);
+}
+
 /* Marks are made one after the other, as far as somebody asks. */
 static const struct mark *mark_at(struct future *f, uint32_t at)
 {
@@ -191,8 +200,11 @@ static const struct mark *mark_at(struct future *f, uint32_t at)
             m->at_ms = FUTURE_NEVER - 1;
         m->at_ms = m->at_ms > before->at_ms ? m->at_ms : before->at_ms;
         m->cluster = copy_of(f, before->cluster);
-        for (size_t i = ended_by(f, before->at_ms); i < f->n && f->stays[i]->to_ms <= m->at_ms; i++)
+        for (size_t i = ended_by(f, before->at_ms); i < f->n && f->stays[i]->to_ms <= m->at_ms;
+             i++) {
+            fetch_ahead(f, i);
             give(f, m->cluster, f->stays[i]);
+        }
     }
     return &f->marks[at];
 }
@@ -259,15 +271,21 @@ static struct window window_at(const struct sweep *s, uint64_t at_ms)
     return w;
 }
 
-static void look_at(struct sweep *s, uint32_t node)
+/* To what is taken there at the promises in the window. */
+static void raise_at(struct sweep *s, uint32_t node)
 {
     const struct future *f = s->f;
+    uint32_t host = cluster_form(s->room, node)->host;
+    for (size_t i = s->window.first; f->closed[host] && i < s->window.end; i++)
+        if (f->bookings[i].hosts[host])
+            node_raise(s->room, f->bookings[i].then, node);
+}
+
+static void look_at(struct sweep *s, uint32_t node)
+{
     if (s->room != s->state) {
         node_copy(s->room, s->state, node);
-        if (f->closed[cluster_form(s->state, node)->host])
-            for (size_t i = s->window.first; i < s->window.end; i++)
-                if (f->bookings[i].hosts[cluster_form(s->state, node)->host])
-                    node_raise(s->room, f->bookings[i].then, node);
+        raise_at(s, node);
     }
     if (s->tally)
         tally_node(s->tally, s->room, node);
@@ -294,13 +312,15 @@ static void find_change(struct sweep *s)
     }
 }
 
-static void sweep_begin(struct sweep *s, struct future *f, const struct future_ask *ask,
-                        struct tally *tally, uint64_t at_ms)
+/* The cluster at that moment, without a job in mind. */
+static void sweep_from(struct sweep *s, struct future *f, const struct future_ask *ask,
+                       uint64_t at_ms)
 {
     uint32_t mark = 0;
     while (mark < f->n_marks && mark_at(f, mark + 1)->at_ms <= at_ms)
         mark++;
-    *s = (struct sweep){ .f = f, .ask = ask, .tally = tally, .at_ms = at_ms };
+    *s = (struct sweep){ .f = f, .ask = ask, .at_ms = at_ms };
+    shelves_of(f->marks[mark].cluster); /* once for all that start from it */
     s->state = s->room = copy_of(f, f->marks[mark].cluster);
     s->next = ended_by(f, f->marks[mark].at_ms);
     while (s->next < f->n && f->stays[s->next]->to_ms <= at_ms)
@@ -308,17 +328,37 @@ static void sweep_begin(struct sweep *s, struct future *f, const struct future_a
     for (size_t i = 0; i < f->n_bookings; i++)
         if (f->bookings[i].stay.from_ms <= at_ms && at_ms < f->bookings[i].stay.to_ms)
             take(f, s->state, &f->bookings[i].stay);
+}
+
+static void find_room(struct sweep *s)
+{
+    if (!s->f->n_bookings)
+        return;
+    s->window = window_at(s, s->at_ms);
+    for (uint32_t i = 0; i < s->f->n_nodes; i++)
+        raise_at(s, s->f->on_nodes[i]);
+}
+
+/* From that moment on. */
+static void sweep_begin(struct sweep *s, struct future *f, const struct future_ask *ask,
+                        struct tally *tally, uint64_t at_ms)
+{
+    sweep_from(s, f, ask, at_ms);
     find_change(s);
-    if (f->n_bookings && ask) {
-        s->window = window_at(s, at_ms);
+    if (f->n_bookings)
         s->room = copy_of(f, s->state);
-        for (uint32_t i = 0; i < f->n_nodes; i++)
-            look_at(s, f->on_nodes[i]);
-    }
-    if (tally) {
-        tally_count(tally, s->room);
-        f->work.counts++;
-    }
+    find_room(s);
+    s->tally = tally;
+    tally_count(tally, s->room);
+    f->work.counts++;
+}
+
+/* At that moment only: it does not go on. */
+static void sweep_at(struct sweep *s, struct future *f, const struct future_ask *ask,
+                     uint64_t at_ms)
+{
+    sweep_from(s, f, ask, at_ms);
+    find_room(s);
 }
 
 static void sweep_end(struct sweep *s)
@@ -360,6 +400,7 @@ static void sweep_on(struct sweep *s)
     bool turned = now == s->change_ms || !window_stays(s, now);
     s->window = window_at(s, now);
     for (; s->next < f->n && f->stays[s->next]->to_ms == now; s->next++) {
+        fetch_ahead(f, s->next);
         give(f, s->state, f->stays[s->next]);
         look_at_places(s, &f->stays[s->next]->held);
     }
@@ -446,7 +487,7 @@ static void look_back(struct seek *k)
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         struct sweep s;
-        sweep_begin(&s, k->sweep.f, k->sweep.ask, NULL, k->skipped[mid]);
+        sweep_at(&s, k->sweep.f, k->sweep.ask, k->skipped[mid]);
         if (try_now(&s, &k->steps, k->promise))
             high = mid;
         else
@@ -554,10 +595,8 @@ static void take_picture(struct sweep *s, struct future *f, const struct future_
             f->pictures[i] = f->pictures[--f->n_pictures];
             return;
         }
-    sweep_begin(s, f, ask, NULL, f->now_ms);
+    sweep_at(s, f, ask, f->now_ms);
     s->window = window_at(s, f->now_ms); /* without promises nobody had to look */
-    if (s->state != s->room)
-        cluster_destroy(s->state);
 }
 
 static void keep_picture(const struct sweep *s)
@@ -590,7 +629,7 @@ bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms
     read_given(f);
     if (at_ms == f->now_ms)
         return holds_now(f, ask, p);
-    sweep_begin(&s, f, ask, NULL, at_ms);
+    sweep_at(&s, f, ask, at_ms);
     bool holds = try_now(&s, &steps, p);
     sweep_end(&s);
     return holds;
@@ -639,7 +678,7 @@ bool future_reserve(struct future *f, const struct promise *p)
     struct booking b = { .stay = { .job = p->job, .from_ms = p->at_ms, .to_ms = p->ends_ms } };
     b.stay.held = held_of(p->spec, p->places, p->n_places);
     b.hosts = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
-    sweep_begin(&s, f, NULL, NULL, p->at_ms);
+    sweep_from(&s, f, NULL, p->at_ms);
     b.then = s.state;
     if (!take(f, b.then, &b.stay) || !take_then(f, &b.stay)) {
         cluster_destroy(b.then);

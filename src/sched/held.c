@@ -45,6 +45,32 @@ void held_locate(struct held *h, const struct cluster *c, struct arena *arena)
     h->nodes = nodes;
 }
 
+void held_fetch(const struct held *h, const struct cluster *c, uint32_t steps)
+{
+    const struct task_place *p = h->first;
+    if (!h->n)
+        return;
+    switch (steps) {
+    case HELD_AHEAD:
+        __builtin_prefetch(p);
+        __builtin_prefetch(&h->spec->roles);
+        break;
+    case HELD_AHEAD * 2 / 3:
+        __builtin_prefetch(p->node);
+        __builtin_prefetch(&h->spec->roles->resources);
+        __builtin_prefetch(&h->spec->roles->ports);
+        if (p->hint && p->hint <= cluster_count(c))
+            __builtin_prefetch(cluster_form(c, p->hint - 1));
+        break;
+    case HELD_AHEAD / 3:
+        __builtin_prefetch(p->gpus);
+        if (p->hint && p->hint <= cluster_count(c))
+            __builtin_prefetch(cluster_form(c, p->hint - 1)->spec.name);
+        break;
+    default: break;
+    }
+}
+
 /* What place i asks for: *w already says it when the place before it was of the same role. */
 static void read_want(struct want *w, const struct held *h, uint32_t i)
 {

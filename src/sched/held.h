@@ -29,6 +29,11 @@ uint32_t held_node(const struct held *, const struct cluster *, uint32_t i);
 /* Fills nodes, in the arena; for what is given and taken more than once. */
 void held_locate(struct held *, const struct cluster *, struct arena *);
 
+/* What is read to take or give a job lies in four places, each known from the one before. Who goes
+ * through many calls this for those to come, HELD_AHEAD of them, each time he goes on to the next;
+ * steps: how far it still is. */
+#define HELD_AHEAD 12u
+void held_fetch(const struct held *, const struct cluster *, uint32_t steps);
 /* All of it or, when it does not fit, nothing and false. */
 bool held_take(struct cluster *, const struct held *);
 /* What was taken before; anything else is a bug. */

@@ -1,11 +1,13 @@
 /* Ten thousand ends are put in order in every pass. Comparing them costs more than the rest of many
  * a question; so they are dealt out byte by byte, the last byte first, without those bytes in which
- * all agree: times of one week differ in the lower four. */
+ * all agree: times of one week differ in the lower four. Few have the same time, so only those are
+ * then put in the order of their ids. */
 #include "sched/moments.h"
 
 #include <string.h>
 
 #define BYTES 8u
+#define FEW   32u
 
 static uint64_t key_of(const struct moment *m, bool time)
 {
@@ -32,10 +34,10 @@ static bool deal(const struct moment *from, struct moment *to, size_t n, unsigne
     return true;
 }
 
-void moments_sort(struct moment *at, struct moment *room, size_t n)
+static void sort_by(struct moment *at, struct moment *room, size_t n, unsigned first)
 {
     struct moment *from = at, *to = room;
-    for (unsigned byte = 0; byte < 2 * BYTES && n > 1; byte++) {
+    for (unsigned byte = first; byte < first + BYTES && n > 1; byte++) {
         if (!deal(from, to, n, byte))
             continue;
         struct moment *swap = from;
@@ -44,4 +46,29 @@ void moments_sort(struct moment *at, struct moment *room, size_t n)
     }
     if (from != at)
         memcpy(at, from, n * sizeof *at);
+}
+
+/* A few that have one time. */
+static void insert_by_id(struct moment *at, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct moment moved = at[i];
+        size_t k = i;
+        for (; k > 0 && at[k - 1].id > moved.id; k--)
+            at[k] = at[k - 1];
+        at[k] = moved;
+    }
+}
+
+void moments_sort(struct moment *at, struct moment *room, size_t n)
+{
+    sort_by(at, room, n, BYTES);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && at[end].at_ms == at[i].at_ms;)
+            end++;
+        if (end - i > FEW)
+            sort_by(&at[i], room, end - i, 0);
+        else
+            insert_by_id(&at[i], end - i);
+    }
 }

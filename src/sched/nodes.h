@@ -11,7 +11,8 @@
 #include "sched/want.h"
 
 struct node { /* taken */
-    uint64_t cpu, memory, disk, gpu_milli;
+    uint64_t cpu, memory, disk;
+    uint32_t gpu_milli;
     uint32_t idle_gpus; /* devices nobody uses */
     uint32_t tasks;
     bool up, drained;
@@ -20,10 +21,11 @@ struct node { /* taken */
 struct cluster {
     struct layout *layout;
     struct node *nodes;
-    uint16_t *gpu;        /* milli taken, a slot per device */
-    uint64_t *custom;     /* milli taken, a slot per node and name */
-    struct ports **ports; /* per physical host; NULL: all free */
-    uint64_t unblocks_ms; /* no port that is blocked comes free before */
+    uint16_t *gpu;         /* milli taken, a slot per device */
+    uint64_t *custom;      /* milli taken, a slot per node and name */
+    struct ports **ports;  /* per physical host; NULL: all free */
+    uint32_t *ports_users; /* clusters that share them, until one of them changes one */
+    uint64_t unblocks_ms;  /* no port that is blocked comes free before */
     struct shelves *shelves;
     struct port_range pool;
     uint32_t port_start;

@@ -14,6 +14,7 @@ struct entry {
     size_t job;
     uint64_t id;
     struct rank rank;
+    uint64_t version; /* of the quota: the rank is right as long as that is */
 };
 struct lane { /* of one queue */
     uint32_t blocked, passed;
@@ -28,7 +29,8 @@ struct order {
     uint64_t now_ms;
     struct entry *heap;
     size_t n;
-    uint64_t *ids; /* per job: who stands for it now */
+    uint64_t *ids;          /* per job: who stands for it now */
+    struct vector *demands; /* per job */
     struct lane *lanes;
     bool *told; /* per user */
 };
@@ -54,11 +56,11 @@ static uint32_t priority_of(const struct sched_snapshot *s, const struct sched_j
     return raised < PRIORITY_RAISED ? (uint32_t)raised : PRIORITY_RAISED;
 }
 
-static struct rank rank_as(const struct order *o, size_t position, uint64_t id)
+static struct rank rank_with(const struct order *o, size_t position, uint64_t id,
+                             const struct vector *demand)
 {
     const struct sched_job *job = &o->s->jobs[position];
-    const struct vector demand = vector_of_job(job->spec);
-    const struct quota_look look = quota_ask(o->quota, job->queue, job->user, &demand);
+    const struct quota_look look = quota_ask(o->quota, job->queue, job->user, demand);
     enum queue_strategy strategy = strategy_of(o->s, job->queue);
     bool over = look.answer == QUOTA_MOST || look.answer == QUOTA_USER;
     bool idle = job->spec->capacity == CAPACITY_ANY ? over : job->spec->capacity == CAPACITY_IDLE;
@@ -80,12 +82,30 @@ struct rank rank_of(const struct sched_snapshot *s, const struct quota *quota, s
                     const struct vector *total, uint64_t now_ms)
 {
     const struct order o = { .s = s, .quota = quota, .total = *total, .now_ms = now_ms };
-    return rank_as(&o, job, s->jobs[job].id);
+    const struct vector demand = vector_of_job(s->jobs[job].spec);
+    return rank_with(&o, job, s->jobs[job].id, &demand);
 }
 
 struct rank order_rank(const struct order *o, size_t job, uint64_t id)
 {
-    return rank_as(o, job, id);
+    return rank_with(o, job, id, &o->demands[job]);
+}
+
+void order_renew(struct order *o, size_t job)
+{
+    o->demands[job] = vector_of_job(o->s->jobs[job].spec);
+}
+
+const struct vector *order_demand(const struct order *o, size_t job)
+{
+    return &o->demands[job];
+}
+
+static struct entry entry_of(const struct order *o, size_t job, uint64_t id)
+{
+    return (struct entry){
+        .job = job, .id = id, .rank = order_rank(o, job, id), .version = quota_version(o->quota)
+    };
 }
 
 /* <0: x comes first. */
@@ -175,6 +195,7 @@ struct order *order_create(struct arena *arena, const struct sched_snapshot *s, 
     *o = (struct order){ .s = s, .quota = quota, .total = *total, .now_ms = now_ms };
     o->heap = ARENA_ARRAY(arena, s->n_jobs, struct entry);
     o->ids = ARENA_ARRAY(arena, s->n_jobs, uint64_t);
+    o->demands = ARENA_ARRAY(arena, s->n_jobs, struct vector);
     o->lanes = ARENA_ARRAY(arena, s->n_queues + 1, struct lane);
     o->told = ARENA_ARRAY(arena, s->n_users + 1, bool);
     for (size_t i = 0; i < s->n_queues; i++)
@@ -182,9 +203,10 @@ struct order *order_create(struct arena *arena, const struct sched_snapshot *s, 
     o->lanes[s->n_queues].may_pass = UINT32_MAX;
     for (size_t i = 0; i < s->n_jobs; i++) {
         o->ids[i] = s->jobs[i].id;
+        if (s->jobs[i].spec)
+            order_renew(o, i);
         if (!s->jobs[i].blocked_after && s->jobs[i].not_before_ms <= now_ms)
-            o->heap[o->n++] =
-                (struct entry){ .job = i, .id = o->ids[i], .rank = rank_as(o, i, o->ids[i]) };
+            o->heap[o->n++] = entry_of(o, i, o->ids[i]);
     }
     for (size_t i = o->n / 2; i-- > 0;)
         sink(o, i);
@@ -196,7 +218,8 @@ bool order_next(struct order *o, size_t *job, struct rank *rank)
     while (o->n > 0) {
         struct entry first = pop(o);
         struct entry now = first;
-        now.rank = rank_as(o, first.job, first.id);
+        if (first.version != quota_version(o->quota))
+            now = entry_of(o, first.job, first.id);
         if (o->n > 0 && before(&first, &now) && before(&o->heap[0], &now)) {
             push(o, now);
             continue;
@@ -211,7 +234,7 @@ bool order_next(struct order *o, size_t *job, struct rank *rank)
 void order_again(struct order *o, size_t job, uint64_t id)
 {
     o->ids[job] = id;
-    push(o, (struct entry){ .job = job, .id = id, .rank = rank_as(o, job, id) });
+    push(o, entry_of(o, job, id));
 }
 
 /* ---- strategies ---- */

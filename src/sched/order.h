@@ -37,6 +37,10 @@ enum order_lack { LACKS_ROOM, LACKS_SHARE, LACKS_USER_SHARE };
 bool order_first_blocked(const struct order *, size_t job, const struct rank *, enum order_lack);
 void order_told(struct order *, size_t job, enum order_lack);
 
+/* The job at that position of the snapshot, which has no turn, is another one now. */
+void order_renew(struct order *, size_t job);
+/* vector_of_job() of it. */
+const struct vector *order_demand(const struct order *, size_t job);
 /* A job of the snapshot as it would rank now, under this id. */
 struct rank order_rank(const struct order *, size_t job, uint64_t id);
 /* What of a rank stands before promises, as one number: the higher the better, below

@@ -16,7 +16,8 @@
 
 #define DEPTH_DEFAULT 256u
 #define PASS_STEPS    131072u /* of exhaustive search, for all jobs of a pass together */
-#define PROMISES_MAX  32u     /* up to here those that were told a time before are told one again */
+#define AHEAD         16u
+#define PROMISES_MAX  32u /* up to here those that were told a time before are told one again */
 
 static struct plan_entry *add_to(struct pass *pass, struct entries *list)
 {
@@ -228,8 +229,12 @@ static void held_back(struct pass *pass, size_t i)
 static struct vector total_of(const struct cluster *cluster)
 {
     struct vector total = { 0 };
-    for (uint32_t i = 0; i < cluster_count(cluster); i++) {
+    for (uint32_t i = 0, n = cluster_count(cluster); i < n; i++) {
         const struct node_spec *spec = &cluster_form(cluster, i)->spec;
+        if (i + AHEAD < n) { /* they lie anywhere */
+            __builtin_prefetch(&cluster_form(cluster, i + AHEAD)->spec.cpu_milli);
+            __builtin_prefetch(&cluster_form(cluster, i + AHEAD)->spec.gpus);
+        }
         if (cluster->nodes[i].up)
             vector_add(&total, &(struct vector){ .cpu_milli = spec->cpu_milli,
                                                  .memory = spec->memory,

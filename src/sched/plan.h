@@ -65,6 +65,8 @@ struct sched_running {
     uint64_t ends_ms;              /* by its limit; 0: it has none */
     bool leaving;                  /* is being ended: gone by ends_ms */
     bool idle;                     /* runs on capacity that nobody was sure of, and may lose it */
+    bool preemptible;              /* these two as its spec says */
+    uint8_t priority;
 };
 struct sched_user {
     uint32_t queue;

@@ -26,6 +26,7 @@ static void become(struct asking *a, const struct probe *p, const struct job_spe
     a->jobs[a->at] = p->as;
     a->jobs[a->at].spec = spec;
     a->jobs[a->at].blocked_after = true; /* no turn of its own */
+    order_renew(a->pass.order, a->at);
 }
 
 static bool turn_is_before(struct asking *a, const struct probe *p, const struct job_spec *spec,

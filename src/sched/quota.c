@@ -186,6 +186,7 @@ struct user {
 };
 
 struct quota {
+    uint64_t version;
     const struct queue_spec *queues;
     size_t n;
     struct vector *used; /* with everything below */
@@ -235,6 +236,7 @@ static uint32_t above(const struct quota *q, uint32_t queue)
 
 void quota_charge(struct quota *q, uint32_t queue, uint32_t user, const struct vector *v)
 {
+    q->version++;
     vector_add(&user_of(q, user)->used, v);
     for (uint32_t at = queue; at < q->n; at = above(q, at))
         vector_add(&q->used[at], v);
@@ -242,9 +244,15 @@ void quota_charge(struct quota *q, uint32_t queue, uint32_t user, const struct v
 
 void quota_refund(struct quota *q, uint32_t queue, uint32_t user, const struct vector *v)
 {
+    q->version++;
     vector_take(&user_of(q, user)->used, v);
     for (uint32_t at = queue; at < q->n; at = above(q, at))
         vector_take(&q->used[at], v);
+}
+
+uint64_t quota_version(const struct quota *q)
+{
+    return q->version;
 }
 
 const struct vector *quota_used(const struct quota *q, uint32_t queue)

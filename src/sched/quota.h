@@ -68,6 +68,7 @@ struct quota *quota_create(struct arena *, const struct queue_spec *, size_t n);
 /* A user's use of a queue counts there and in the queues above. */
 void quota_charge(struct quota *, uint32_t queue, uint32_t user, const struct vector *);
 void quota_refund(struct quota *, uint32_t queue, uint32_t user, const struct vector *);
+uint64_t quota_version(const struct quota *); /* another one after each of these */
 const struct vector *quota_used(const struct quota *, uint32_t queue); /* with those below it */
 const struct vector *quota_user(const struct quota *, uint32_t user);
 

@@ -9,7 +9,6 @@
 #include "sched/shortage.h"
 #include "sched/within.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

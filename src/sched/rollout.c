@@ -10,6 +10,7 @@
  * tasks (a course). Memory counts in MiB, of tasks rounded up. */
 #include "sched/rollout.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 
 #include <stdbool.h>
@@ -86,18 +87,10 @@ static uint32_t need_of(uint32_t devices, uint32_t share)
 
 /* ---- drawing ---- */
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9E3779B97F4A7C15u; /* SplitMix64 */
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-static void shuffle(uint16_t *at, size_t n, uint64_t *random)
+static void shuffle(uint16_t *at, size_t n, struct dice *dice)
 {
     for (size_t i = n; i-- > 1;) {
-        size_t other = (size_t)(next_random(random) % (i + 1));
+        size_t other = (size_t)(dice_roll(dice) % (i + 1));
         uint16_t swap = at[i];
         at[i] = at[other];
         at[other] = swap;
@@ -110,7 +103,8 @@ static void shuffle(uint16_t *at, size_t n, uint64_t *random)
 static void draw(struct rollout *r)
 {
     uint16_t strata[DRAWN], part[ROWS];
-    uint64_t sum = 0, covered = 0, random = SEED;
+    uint64_t sum = 0, covered = 0;
+    struct dice dice = { SEED };
     size_t k = 0;
     for (size_t i = 0; i < r->n; i++)
         sum += r->basis[i].count;
@@ -122,11 +116,11 @@ static void draw(struct rollout *r)
         strata[i] = (uint16_t)k;
     }
     for (size_t row = 0; row < ROWS; row++) {
-        shuffle(strata + row * LENGTH, LENGTH, &random);
+        shuffle(strata + row * LENGTH, LENGTH, &dice);
         part[row] = (uint16_t)row;
     }
     for (size_t at = 0; at < LENGTH; at++) {
-        shuffle(part, ROWS, &random);
+        shuffle(part, ROWS, &dice);
         for (size_t row = 0; row < ROWS; row++)
             r->drawn[row * LENGTH + at] = strata[part[row] * LENGTH + at];
     }

@@ -53,29 +53,67 @@ static void share_out(struct shelves *s)
 {
     s->left = s->of + s->n_nodes;
     s->right = s->left + s->n_nodes;
-    s->dirty = s->right + s->n_nodes;
+}
+
+static void make_marks(struct shelves *s)
+{
+    s->dirty = mem_resize(NULL, sizeof *s->dirty * s->n_nodes + 1);
+    s->is_dirty = mem_new((size_t)s->n_nodes + 1);
 }
 
 struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
 {
     struct shelves *s = mem_new(sizeof *s);
-    size_t per_node = sizeof(uint32_t) * from->n_nodes;
     *s = *from;
     s->fronts = NULL;
     s->made = NULL;
     s->n_made = s->made_cap = 0;
-    s->at = copy_of(from->at, sizeof *s->at * from->n, sizeof *s->at * from->cap);
-    s->buckets = copy_of(from->buckets, sizeof *s->buckets * from->n_buckets,
-                         sizeof *s->buckets * from->n_buckets);
-    s->of = copy_of(from->of, 3 * per_node, 4 * per_node);
-    share_out(s);
-    s->is_dirty = mem_new(from->n_nodes + 1);
-    s->free_milli = copy_of(from->free_milli, sizeof *s->free_milli * l->n_gpu,
-                            sizeof *s->free_milli * l->n_gpu);
+    if (s->stale)
+        return s;
+    ++*s->users;
+    make_marks(s);
+    for (uint32_t i = 0; i < s->n_dirty; i++)
+        s->is_dirty[s->dirty[i] = from->dirty[i]] = 1;
     s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    return s;
+}
+
+static void keep_states(struct shelves *s)
+{
     for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
         potential_keep(s->potential, s->at[i].state);
-    return s;
+}
+
+/* From now on what it holds is its own, to be changed. */
+static void own(struct shelves *s, const struct layout *l)
+{
+    if (*s->users == 1)
+        return;
+    size_t of_shelves = sizeof *s->at * s->n, of_buckets = sizeof *s->buckets * s->n_buckets;
+    size_t of_nodes = 3 * sizeof *s->of * s->n_nodes, of_devices = sizeof *s->free_milli * l->n_gpu;
+    --*s->users;
+    s->users = mem_new(sizeof *s->users);
+    *s->users = 1;
+    s->at = copy_of(s->at, of_shelves, sizeof *s->at * s->cap);
+    s->buckets = copy_of(s->buckets, of_buckets, of_buckets);
+    s->of = copy_of(s->of, of_nodes, of_nodes);
+    share_out(s);
+    s->free_milli = copy_of(s->free_milli, of_devices, of_devices);
+    keep_states(s);
+}
+
+/* The last one that shares them frees them. */
+static void let_go(struct shelves *s)
+{
+    if (!s->users || --*s->users)
+        return;
+    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+        potential_drop(s->potential, s->at[i].state);
+    free(s->users);
+    free(s->at);
+    free(s->buckets);
+    free(s->of);
+    free(s->free_milli);
 }
 
 void shelves_price(struct shelves *s, struct potential *p)
@@ -86,15 +124,11 @@ void shelves_price(struct shelves *s, struct potential *p)
 
 void shelves_forget(struct shelves *s)
 {
-    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
-        potential_drop(s->potential, s->at[i].state);
-    free(s->at);
+    let_go(s);
     fronts_destroy(s->fronts);
     free(s->made);
-    free(s->buckets);
-    free(s->of);
+    free(s->dirty);
     free(s->is_dirty);
-    free(s->free_milli);
     free(s->kind_asked);
     clear(s);
 }
@@ -402,9 +436,11 @@ static void make_all(const struct cluster *c, struct shelves *s)
     shelves_forget(s);
     s->stale = false;
     s->n_nodes = l->n;
-    s->of = mem_new(4 * sizeof(uint32_t) * l->n + 1);
+    s->users = mem_new(sizeof *s->users);
+    *s->users = 1;
+    s->of = mem_new(3 * sizeof(uint32_t) * l->n + 1);
     share_out(s);
-    s->is_dirty = mem_new((size_t)l->n + 1);
+    make_marks(s);
     s->free_milli = mem_new(sizeof *s->free_milli * l->n_gpu + 1);
     s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
     for (uint32_t i = 0; i < l->n; i++)
@@ -416,6 +452,7 @@ struct shelves *shelves_of(const struct cluster *c)
     struct shelves *s = c->shelves;
     if (s->stale)
         make_all(c, s);
+    own(s, c->layout); /* who looks leaves notes */
     if (!s->n_dirty)
         return s;
     /* All of them go first: a shelf's state is read from a node on it, which must be as it was. */
@@ -427,4 +464,17 @@ struct shelves *shelves_of(const struct cluster *c)
     }
     s->n_dirty = 0;
     return s;
+}
+
+const struct shelves *shelves_to_copy(const struct cluster *c)
+{
+    bool shared = c->shelves->users && *c->shelves->users > 1;
+    return shared ? c->shelves : shelves_of(c);
+}
+
+uint64_t shelves_stamp(const struct cluster *c)
+{
+    if (c->shelves->stale)
+        make_all(c, c->shelves);
+    return ++c->shelves->stamps;
 }

@@ -35,14 +35,15 @@ struct shelf {
 #define SHELF_LEVELS 32u
 
 struct shelves {
+    uint32_t *users; /* sets that share at, buckets, of .. right and free_milli */
     struct shelf *at;
     uint32_t n, cap, spare;        /* slots; the first free one */
     uint32_t levels[SHELF_LEVELS]; /* the first shelf of each; they are in no order */
     uint32_t *buckets, n_buckets;  /* by hash */
     uint32_t *of, *left, *right;   /* of each node: its shelf; its children in the shelf's tree */
+    uint16_t *free_milli;          /* of each device, those of a node sorted downwards */
     uint32_t *dirty, n_dirty;      /* nodes that changed since they were put on their shelf */
     uint8_t *is_dirty;
-    uint16_t *free_milli; /* of each device, those of a node sorted downwards */
     uint32_t n_nodes;
     bool stale; /* made anew on the next look: nodes came, or all of them changed */
     uint64_t stamps;
@@ -55,12 +56,16 @@ struct shelves {
 
 struct cluster;
 struct shelves *shelves_create(void);
+/* Most copies are never looked at: they share what they hold until one of them is. */
 struct shelves *shelves_copy(const struct shelves *, const struct layout *);
 void shelves_destroy(struct shelves *);
 
 /* All shelves of the cluster as it is now. They are kept by the cluster and brought up to date
  * here, so this is needed after every change and before every look; valid until the next change. */
 struct shelves *shelves_of(const struct cluster *);
+/* To copy, not to look at: up to date when that costs no copy. */
+const struct shelves *shelves_to_copy(const struct cluster *);
+uint64_t shelves_stamp(const struct cluster *); /* for a group that will ask */
 /* From now on shelves have their states in it. Not owned, and shared by copies; NULL: none. */
 void shelves_price(struct shelves *, struct potential *);
 /* What is remembered of ranks, good for the potential as it is. */

@@ -4,13 +4,10 @@
  * While nothing is promised a job goes where it fits best. When something is, its places are
  * checked against every promise; only when they are in the way the future is asked for others,
  * which costs more and is done for a bounded number of jobs in a pass. */
-#include "sched/fit.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
 #include "sched/pass.h"
 #include "sched/reason.h"
-
-#include <inttypes.h>
 
 #define SQUEEZES_MAX 32u
 #define HEADS_MAX    8u /* jobs over a limit for which room is looked for too, in a pass */
@@ -38,8 +35,8 @@ bool start_idle(const struct pass *pass, size_t i)
     const struct sched_job *job = job_at(pass, i);
     if (job->spec->capacity != CAPACITY_ANY)
         return job->spec->capacity == CAPACITY_IDLE;
-    const struct vector demand = vector_of_job(job->spec);
-    enum quota_answer answer = quota_ask(pass->quota, job->queue, job->user, &demand).answer;
+    const struct vector *demand = order_demand(pass->order, i);
+    enum quota_answer answer = quota_ask(pass->quota, job->queue, job->user, demand).answer;
     return answer == QUOTA_MOST || answer == QUOTA_USER;
 }
 
@@ -49,15 +46,14 @@ struct hold_ask start_ask(const struct pass *pass, size_t i, uint64_t id)
     return (struct hold_ask){ .job = id,
                               .queue = job->queue,
                               .user = job->user,
-                              .demand = vector_of_job(job->spec),
+                              .demand = *order_demand(pass->order, i),
                               .lasts_ms = pass_lasts(pass, job->spec) };
 }
 
 bool start_hopeless(const struct pass *pass, size_t i)
 {
     const struct sched_job *job = job_at(pass, i);
-    const struct vector demand = vector_of_job(job->spec);
-    return !quota_allows(pass->quota, job->queue, &demand);
+    return !quota_allows(pass->quota, job->queue, order_demand(pass->order, i));
 }
 
 static bool is_over(const struct quota_look *look)

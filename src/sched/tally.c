@@ -51,6 +51,8 @@ void tally_init(struct tally *t, struct arena *arena, struct cluster *c, const s
 
 static uint32_t count_units(const struct cluster *c, const struct group *g, uint32_t node)
 {
+    if (c->nodes[node].idle_gpus < g->devices)
+        return 0; /* most nodes of a busy cluster */
     uint64_t units = g->apart && g->least > 1 ? 1 : g->least;
     for (size_t i = 0; i < g->n_demands && units; i++)
         if (g->demands[i].kind != DEMAND_PORT && g->demands[i].kind != DEMAND_PORTS)

@@ -2,7 +2,6 @@
  * every node is asked what it lacks for one more. */
 #include "sched/plan.h"
 
-#include "sched/fit.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
 

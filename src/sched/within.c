@@ -9,7 +9,6 @@
 #include "sched/within.h"
 
 #include "sched/choice.h"
-#include "sched/fit.h"
 #include "sched/scatter.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * gone through when something happens, and these are few: one for each queue, about. */
 #include "sim/promises.h"
 
+#include "base/heap.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -17,8 +18,7 @@ struct one { /* a job */
     bool late, overtime;
 };
 struct moment { /* at which a job is looked at */
-    uint64_t at_ms, job;
-    bool of_promise; /* counted ends of the same time come first */
+    uint64_t at_ms, of_promise /* 0, 1: counted ends of the same time come first */, job;
 };
 struct promises {
     uint64_t now_ms;
@@ -83,38 +83,6 @@ static struct one *one_of(struct promises *p, uint64_t job)
     return one;
 }
 
-/* ---- the heap ---- */
-
-static bool sooner(const struct moment *a, const struct moment *b)
-{
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->of_promise < b->of_promise;
-}
-
-static void look_at(struct promises *p, struct moment moment)
-{
-    vec_push(&p->heap, moment);
-    size_t at = p->heap.n - 1;
-    for (; at > 0 && sooner(&moment, &p->heap.at[(at - 1) / 2]); at = (at - 1) / 2)
-        p->heap.at[at] = p->heap.at[(at - 1) / 2];
-    p->heap.at[at] = moment;
-}
-
-static struct moment take_first(struct promises *p)
-{
-    struct moment first = p->heap.at[0], last = p->heap.at[--p->heap.n];
-    size_t at = 0, n = p->heap.n;
-    while (2 * at + 1 < n) {
-        size_t child = 2 * at + 1;
-        child += child + 1 < n && sooner(&p->heap.at[child + 1], &p->heap.at[child]);
-        if (!sooner(&p->heap.at[child], &last))
-            break;
-        p->heap.at[at] = p->heap.at[child];
-        at = child;
-    }
-    p->heap.at[at] = last;
-    return first;
-}
-
 /* ---- what is assumed ---- */
 
 static void watch(struct promises *p, struct one *one)
@@ -173,7 +141,8 @@ static void late(struct promises *p, struct one *one)
 void promises_time(struct promises *p, uint64_t now_ms)
 {
     while (p->heap.n && p->heap.at[0].at_ms < now_ms) {
-        struct moment moment = take_first(p);
+        struct moment moment;
+        heap_take(&p->heap, &moment);
         struct one *one = map_get(p->ones, moment.job);
         if (one && moment.of_promise && one->at_ms == moment.at_ms && !one->late) {
             late(p, one);
@@ -198,7 +167,7 @@ static void promise(struct promises *p, struct one *one, const struct plan_entry
     break_behind(p, one, entry->right, UINT64_MAX, BREAK_BETTER);
     if (!one->broken)
         watch(p, one);
-    look_at(p, (struct moment){ .at_ms = one->at_ms, .job = one->id, .of_promise = true });
+    heap_push(&p->heap, ((struct moment){ .at_ms = one->at_ms, .of_promise = 1, .job = one->id }));
 }
 
 void promises_reserve(struct promises *p, const struct plan_entry *entry, size_t tag)
@@ -230,7 +199,7 @@ void promises_start(struct promises *p, const struct plan_entry *entry, uint64_t
         p->violations.at[one->violation - 1].started_ms = p->now_ms;
     one->at_ms = one->violation = 0;
     one->counted_ms = lasts_ms < UINT64_MAX - p->now_ms ? p->now_ms + lasts_ms : UINT64_MAX;
-    look_at(p, (struct moment){ .at_ms = one->counted_ms, .job = one->id });
+    heap_push(&p->heap, ((struct moment){ .at_ms = one->counted_ms, .job = one->id }));
 }
 
 void promises_more(struct promises *p, const struct plan_entry *entry)

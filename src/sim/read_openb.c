@@ -2,10 +2,6 @@
  * second it was made, was scheduled and went away. */
 #include "sim/reading.h"
 
-#include "base/scan.h"
-
-#include <string.h>
-
 #define SECONDS "seconds: a whole number"
 
 struct columns {

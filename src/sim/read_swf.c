@@ -7,7 +7,6 @@
 #include "job/job.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* In the order of the format. */
 enum {

@@ -3,10 +3,6 @@
 #include "sim/report.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define WIDTH  920
 #define HEIGHT 240

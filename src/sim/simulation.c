@@ -6,7 +6,7 @@
  * makes of its calls is due at the same moment or later, so a moment may take several turns. */
 #include "sim/simulation.h"
 
-#include "base/log.h"
+#include "base/dice.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "engine/sim/sim.h"
@@ -214,10 +214,7 @@ static void on_planned(void *arg, const struct plan_entry *entry)
 
 static uint64_t mixed(uint64_t x)
 {
-    x += 0x9e3779b97f4a7c15ull;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
+    return dice_roll(&(struct dice){ x });
 }
 
 /* Drawn from what the attempt is, not from how many were drawn before: another policy meets the

@@ -5,7 +5,6 @@
 #include "base/scan.h"
 #include "text/yaml.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_QUEUE "default"

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define OF_KEPT "WHERE job IN (SELECT id FROM copy.job)"
 
@@ -68,7 +67,8 @@ int store_copy(struct store *st, const char *path, struct err *err)
              "INSERT INTO copy.agent SELECT * FROM main.agent " OF_KEPT ";"
              "UPDATE copy.agent SET token_hash = zeroblob(32);"
              "INSERT INTO copy.idem SELECT * FROM main.idem " OF_KEPT ";"
-             "INSERT INTO copy.object SELECT * FROM main.object WHERE kind NOT IN ('key', 'token');"
+             "INSERT INTO copy.object SELECT * FROM main.object WHERE kind NOT IN ('key', 'token')"
+             " AND instr(kind, '.') = 0;" /* documents of façades */
              "UPDATE copy.object SET spec = json_remove(spec, '$.password') WHERE kind = 'user';"
              "INSERT OR REPLACE INTO copy.meta VALUES"
              " ('number', %llu), ('job_id', %llu), ('event', %llu); COMMIT;",

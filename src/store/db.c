@@ -61,7 +61,8 @@ sqlite3_stmt *db_stmt(struct store *st, enum stmt_id id, struct err *err)
     return st->stmts[id];
 }
 
-void store_begin(struct store *st)
+/* Idempotent within a turn. */
+static void store_begin(struct store *st)
 {
     if (st->in_turn)
         return;

@@ -55,11 +55,13 @@
     X(EXPIRE_IDEM, "DELETE FROM idem WHERE (owner, key) IN"                                        \
                    " (SELECT owner, key FROM idem WHERE expires <= ?1 LIMIT ?2)")                  \
     X(EXPIRED_JOBS, "SELECT id FROM job WHERE keep_until > 0 AND keep_until <= ?1 LIMIT ?2")       \
-    X(PUT_OBJECT, "INSERT INTO object (kind, project, name, spec, version) VALUES (?,?,?,?,1)"     \
-                  " ON CONFLICT DO UPDATE SET spec = excluded.spec, version = version + 1")        \
+    X(PUT_OBJECT,                                                                                  \
+      "INSERT INTO object (kind, project, name, spec, version) VALUES (?1,?2,?3,?4,max(?5,1))"     \
+      " ON CONFLICT DO UPDATE SET spec = excluded.spec,"                                           \
+      " version = CASE ?5 WHEN 0 THEN version + 1 ELSE ?5 END")                                    \
     X(DELETE_OBJECT, "DELETE FROM object WHERE kind = ? AND project = ? AND name = ?")             \
-    X(OBJECTS_OF_JOB, "DELETE FROM object WHERE kind IN ('job.tag', 'job.note', 'job.signal')"     \
-                      " AND project = ?")                                                          \
+    X(OBJECTS_OF_JOB, "DELETE FROM object WHERE kind IN ('job.tag', 'job.note', 'job.signal',"     \
+                      " 'job.document') AND project = ?")                                          \
     X(DROP_OBJECTS, "DELETE FROM object WHERE kind = ? AND project = ?")                           \
     X(GET_OBJECT, "SELECT spec, version FROM object"                                               \
                   " WHERE kind = ? AND project = ? AND name = ?")                                  \
@@ -95,6 +97,9 @@
     X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND array = 0"                                \
                  " AND (?2 IS NULL OR owner = ?2)"                                                 \
                  " ORDER BY id DESC LIMIT 1")                                                      \
+    X(FIND_IN, "SELECT id FROM job WHERE name = ?1 AND array = 0 AND project = ?2"                 \
+               " AND (?3 IS NULL OR owner = ?3)"                                                   \
+               " ORDER BY id DESC LIMIT 1")                                                        \
     X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
                   " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")      \
     X(TASKS, "SELECT role, idx, state, attempt, live FROM task WHERE job = ?")                     \

@@ -214,6 +214,19 @@ int store_find_name(struct store *st, const char *name, const char *owner, uint6
     return read_id(st, s, id);
 }
 
+int store_find_in(struct store *st, const char *project, const char *name, const char *owner,
+                  uint64_t *id)
+{
+    struct err err;
+    sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_FIND_IN, &err);
+    if (!s)
+        return 0;
+    db_text(s, 1, name);
+    db_text(s, 2, project);
+    db_text(s, 3, owner);
+    return read_id(st, s, id);
+}
+
 struct job_rows {
     struct job_row *at;
     size_t n, cap;

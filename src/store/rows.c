@@ -358,6 +358,7 @@ int store_put_object(struct store *st, const struct object_row *row, struct err 
     db_text(s, 2, row->project ? row->project : "");
     db_text(s, 3, row->name);
     db_text(s, 4, row->spec);
+    db_u64(s, 5, row->version);
     return db_run(st, s, err);
 }
 

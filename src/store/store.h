@@ -37,7 +37,8 @@ struct store_tap {
 struct store *store_open_memory(struct store_tap, struct err *err);
 /* What a server goes on from, as a database of its own at path (which must not exist): live jobs
  * with all that they are, the newest STORE_COPY_ENDED of those that ended, objects. Not in it:
- * events, secrets. No turn may be open. */
+ * events, secrets, keys and tokens, objects of a kind with a point in its name (documents of
+ * façades). No turn may be open. */
 #define STORE_COPY_ENDED 1000
 int store_copy(struct store *, const char *path, struct err *err);
 /* Such a copy, in memory and complete; the file is only read. Newer version: ERR_CANNOT. */
@@ -46,7 +47,6 @@ bool store_keeps_details(const struct store *); /* false: in memory; no need to 
 
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
  * commit then fails too. ---- */
-void store_begin(struct store *);       /* idempotent within a turn */
 bool store_dirty(const struct store *); /* something was written in this turn */
 int store_commit(
     struct store *,
@@ -149,8 +149,9 @@ int store_put_idem(struct store *, const struct idem_row *, struct err *);
 int store_get_idem(struct store *, uint64_t now_ms, struct idem_row *, struct err *);
 int store_delete_job(struct store *, uint64_t job,
                      struct err *); /* with everything that belongs to it: an array's members too */
-int store_put_object(struct store *, const struct object_row *,
-                     struct err *); /* nodes' drain flags, the catalogue */
+/* Nodes' drain flags, the catalogue, documents of façades. Its version becomes row->version, or
+ * with 0 one more than it was. */
+int store_put_object(struct store *, const struct object_row *, struct err *);
 int store_delete_object(struct store *, const struct object_row *, struct err *err);
 int store_drop_objects(struct store *, const char *kind, const char *project, struct err *);
 int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
@@ -168,6 +169,10 @@ int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *,
 int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
 int store_find_name(struct store *, const char *name, const char *owner /* NULL any */,
                     uint64_t *id); /* newest */
+/* The newest of that name in a project ("": in none), of any owner with NULL. Not of records in
+ * memory. */
+int store_find_in(struct store *, const char *project, const char *name, const char *owner,
+                  uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
 /* Each fills an arena array. */

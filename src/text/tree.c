@@ -25,7 +25,7 @@ struct text_node *text_get(const struct text_node *map, const char *key)
     if (!map || map->kind != TEXT_MAP)
         return NULL;
     struct text_node *n = map->first;
-    while (n && strcmp(n->key, key) != 0)
+    while (n && (n->key[0] != key[0] || strcmp(n->key, key) != 0)) /* most differ in the first */
         n = n->next;
     return n;
 }

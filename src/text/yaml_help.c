@@ -3,7 +3,6 @@
 #include "text/yaml_help.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
 #include "text/source.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/little.h"
 
 #include <string.h>
 
@@ -12,19 +13,10 @@
 #define AFTER_LENGTH (WIRE_HEAD - LENGTH_BYTES) /* kind and sequence */
 #define NULL_TEXT    0xffffffffu
 
-static uint64_t little(const unsigned char *at, size_t n)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < n; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
-static void put_little(struct buf *out, uint64_t value, size_t n)
+static void put(struct buf *out, uint64_t value, size_t n)
 {
     unsigned char bytes[8];
-    for (size_t i = 0; i < n; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
+    little_put(bytes, value, n);
     buf_add(out, bytes, n);
 }
 
@@ -33,7 +25,7 @@ int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *us
     const unsigned char *at = data;
     if (len < LENGTH_BYTES)
         return 0;
-    size_t rest = (size_t)little(at, LENGTH_BYTES);
+    size_t rest = (size_t)little_get(at, LENGTH_BYTES);
     if (rest < AFTER_LENGTH || rest > WIRE_MAX_FRAME)
         return -1;
     if (len > LENGTH_BYTES && (at[4] == WIRE_NONE || at[4] >= WIRE_KIND_N))
@@ -42,7 +34,7 @@ int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *us
         return 0;
     *frame = (struct wire_frame){
         .kind = (enum wire_kind)at[4],
-        .seq = little(at + 5, 8),
+        .seq = little_get(at + 5, 8),
         .body = at + WIRE_HEAD,
         .len = rest - AFTER_LENGTH,
     };
@@ -53,7 +45,7 @@ int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *us
 size_t wire_begin(struct buf *out, enum wire_kind kind, uint64_t seq)
 {
     size_t mark = out->len;
-    put_little(out, 0, LENGTH_BYTES);
+    put(out, 0, LENGTH_BYTES);
     wire_put_u8(out, (uint8_t)kind);
     wire_put_u64(out, seq);
     return mark;
@@ -73,23 +65,22 @@ void wire_end(struct buf *out, size_t mark)
     if (rest < WIRE_HEAD)
         BUG("wire_end without wire_begin");
     rest -= LENGTH_BYTES;
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        out->data[mark + i] = (char)(unsigned char)(rest >> (8 * i));
+    little_put(out->data + mark, rest, LENGTH_BYTES);
 }
 
 void wire_put_u8(struct buf *out, uint8_t value)
 {
-    put_little(out, value, 1);
+    put(out, value, 1);
 }
 
 void wire_put_u32(struct buf *out, uint32_t value)
 {
-    put_little(out, value, 4);
+    put(out, value, 4);
 }
 
 void wire_put_u64(struct buf *out, uint64_t value)
 {
-    put_little(out, value, 8);
+    put(out, value, 8);
 }
 
 void wire_put_str(struct buf *out, const char *text)
@@ -137,13 +128,13 @@ uint8_t wire_get_u8(struct wire_reader *from)
 uint32_t wire_get_u32(struct wire_reader *from)
 {
     const unsigned char *at = take(from, 4);
-    return at ? (uint32_t)little(at, 4) : 0;
+    return at ? (uint32_t)little_get(at, 4) : 0;
 }
 
 uint64_t wire_get_u64(struct wire_reader *from)
 {
     const unsigned char *at = take(from, 8);
-    return at ? little(at, 8) : 0;
+    return at ? little_get(at, 8) : 0;
 }
 
 const void *wire_get_bytes(struct wire_reader *from, size_t *len)

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #define READ_AHEAD ((size_t)256 << 10)
 

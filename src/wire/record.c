@@ -3,31 +3,19 @@
  * as a whole. */
 #include "wire/record.h"
 
+#include "base/little.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static void put_little(unsigned char *at, uint64_t value, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t get_little(const unsigned char *at, size_t n)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < n; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
 void record_put(unsigned char head[RECORD_HEAD], const struct record *record)
 {
-    put_little(head, record->len, 4);
+    little_put(head, record->len, 4);
     head[4] = (unsigned char)record->stream;
     head[5] = record->rank > 0;
-    put_little(head + 6, record->rank, 2);
-    put_little(head + 8, record->time_us, 8);
+    little_put(head + 6, record->rank, 2);
+    little_put(head + 8, record->time_us, 8);
 }
 
 int record_get(const unsigned char *data, size_t len, struct record *out)
@@ -35,10 +23,10 @@ int record_get(const unsigned char *data, size_t len, struct record *out)
     if (len < RECORD_HEAD)
         return 0;
     struct record record = {
-        .len = (uint32_t)get_little(data, 4),
+        .len = (uint32_t)little_get(data, 4),
         .stream = (enum record_stream)data[4],
-        .rank = (uint16_t)get_little(data + 6, 2),
-        .time_us = get_little(data + 8, 8),
+        .rank = (uint16_t)little_get(data + 6, 2),
+        .time_us = little_get(data + 8, 8),
     };
     if (record.len > RECORD_MAX || data[4] < RECORD_STDOUT || data[4] > RECORD_MUSTER)
         return -1;

@@ -5,6 +5,7 @@
  * nothing left over at the end. */
 #include "wire/rendezvous.h"
 
+#include "base/little.h"
 #include "base/scan.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *frame, size_t 
     const unsigned char *at = data;
     if (len < LENGTH_BYTES)
         return 0;
-    size_t rest = (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+    size_t rest = (size_t)little_get(at, LENGTH_BYTES);
     if (rest < WIRE_HEAD - LENGTH_BYTES || rest > WIRE_MAX_FRAME)
         return -1;
     if (len > LENGTH_BYTES && (at[4] < RDZV_FRAME_JOIN || at[4] >= RDZV_FRAME_N))

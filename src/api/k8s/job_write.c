@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX ((size_t)4 << 20)
-#define GROUP    "pod-group.scheduling.sigs.k8s.io"
+#define GROUP "pod-group.scheduling.sigs.k8s.io"
 
 /* ---- unknown fields ---- */
 
@@ -90,13 +89,6 @@ static void prune(struct kube *k, const struct report *report)
 
 /* ---- submitting ---- */
 
-static const char *printed(struct arena *arena, const struct text_node *tree)
-{
-    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    json_print(tree, 0, &text);
-    return arena_strndup(arena, buf_str(&text), text.len);
-}
-
 /* PodGroups that templates name go with the job, as documents of one text. */
 static const char *with_groups(struct kube *k, const char *text)
 {
@@ -113,7 +105,7 @@ static const char *with_groups(struct kube *k, const char *text)
                 : NULL;
         if (group)
             text = arena_printf(k->arena, "%s%s\n---\n%s\n", text == job ? "---\n" : "", text,
-                                printed(k->arena, group));
+                                kube_printed(k->arena, group));
         last = *name ? name : last;
     }
     return text;
@@ -137,11 +129,11 @@ static const struct text_node *compared(struct kube *k)
 
 static void submit(struct kube *k, bool apply, const char *owner, ctl_done *done)
 {
-    const char *text = with_groups(k, printed(k->arena, apply ? compared(k) : k->body));
+    const char *text = with_groups(k, kube_printed(k->arena, apply ? compared(k) : k->body));
     struct ctl_submit s = { .owner = owner,
                             .text = text,
                             .len = strlen(text),
-                            .from = "elasticjob",
+                            .from = KUBE_DIALECT,
                             .file = k->manager,
                             .apply = apply,
                             .dry_run = k->dry_run };
@@ -289,13 +281,16 @@ static void put_document(struct change *c)
     bool held = suspends(k->body), was = suspends(c->old);
     kube_drop(metadata, "generation");
     text_int(k->arena, metadata, "generation", generation + (c->spec || held != was));
-    struct ctl_face face = { .owner = k->call->owner,
-                             .job = k->job,
-                             .text = printed(k->arena, k->body),
-                             .hold = held == was || c->spec ? FACE_AS_IT_IS
-                                     : held                 ? FACE_HOLD
-                                                            : FACE_LET_GO };
-    ctl_face_put(k->ctl, &face, on_kept, c);
+    const struct ctl_object document = { KUBE_DOCUMENT, kube_in(c->old, "metadata", "uid"),
+                                         KUBE_DIALECT, k->body };
+    struct ctl_objects put = { .by = k->call->owner,
+                               .at = &document,
+                               .n = 1,
+                               .told = true,
+                               .hold = held == was || c->spec ? OBJECT_HOLD_NOT
+                                       : held                 ? OBJECT_HOLD
+                                                              : OBJECT_LET_GO };
+    ctl_objects_put(k->ctl, &put, on_kept, c);
 }
 
 static void on_applied(void *arg, const struct ctl_answer *answer)

@@ -6,13 +6,12 @@
 #include "base/map.h"
 #include "job/job.h"
 #include "text/detect.h"
-#include "text/json.h"
 
 #include <string.h>
 
 #define PAGE     500
 #define SCAN_MAX 2000 /* newest jobs among which names are looked for that are others here */
-#define DIALECT  "elasticjob"
+#define DIALECT  KUBE_DIALECT
 
 static const char *word(const struct text_node *view, const char *key)
 {
@@ -46,6 +45,7 @@ static int tell(struct kube *k, const struct text_node *view, kube_job_fn *fn, v
 {
     struct kube_job job;
     fill(k, view, &job);
+    k->subject = job.id;
     k->born = job.first;
     k->gone = !job.shown;
     int rc = fn(k, &job, arg);
@@ -81,17 +81,24 @@ static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     return rc;
 }
 
-/* The newest job of that name and namespace, the shortest way first. */
+/* The newest job that has exactly this name and namespace; 0: none. */
+static uint64_t newest(struct kube *k, const char *ns, const char *name)
+{
+    uint64_t id = 0, other = 0;
+    ctl_find_in(k->ctl, &k->call->who, ns, name, &id);
+    if (strcmp(ns, "default") == 0)
+        ctl_find_in(k->ctl, &k->call->who, "", name, &other);
+    return id > other ? id : other;
+}
+
+/* By name as it is, else among the last jobs one whose name has other characters than are allowed
+ * there. */
 static uint64_t look_up(struct kube *k, const struct kube_want *want)
 {
     struct arena *arena = arena_create();
     struct err err;
-    uint64_t id = 0;
-    const struct text_node *view = NULL, *list = NULL;
-    if (ctl_find(k->ctl, want->name, &id, &err) == 0 && ctl_may_read(k->ctl, &k->call->who, id))
-        view = ctl_job_tree(k->ctl, arena, id, k->call->owner, 0, &err);
-    if (!view || !of_name(k, view, want))
-        id = 0;
+    uint64_t id = want->ns ? newest(k, want->ns, want->name) : 0;
+    const struct text_node *list = NULL;
     struct job_filter filter = { .limit = PAGE };
     ctl_filter_for(k->ctl, arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
@@ -114,11 +121,8 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
 /* Of an earlier page there is a newer job of this name. */
 static bool hidden(struct kube *k, const struct kube_want *want, const struct text_node *view)
 {
-    struct err err;
-    uint64_t newest = 0, id = 0;
-    job_id_parse(word(view, "id"), &id);
-    return want->before && ctl_find(k->ctl, word(view, "name"), &newest, &err) == 0 &&
-           newest >= want->before && newest != id;
+    const char *project = *word(view, "project") ? word(view, "project") : "default";
+    return want->before && newest(k, project, word(view, "name")) >= want->before;
 }
 
 static bool listed(struct kube *k, struct smap *seen, const struct kube_want *want,
@@ -219,21 +223,32 @@ static struct text_node *written(struct kube *k, const struct kube_job *job)
     return out;
 }
 
-/* As its client left it; values of variables are for those who may change the job. */
+/* As its client left it, NULL: as it was submitted. */
+static struct text_node *left(struct kube *k, const struct kube_job *job)
+{
+    const struct ctl_object of = { KUBE_DOCUMENT, job->uid, DIALECT, NULL };
+    struct text_node *kept = ctl_object_tree(k->ctl, k->scratch, &of);
+    return kept ? text_get(kept, "spec") : NULL;
+}
+
+/* Values of variables are for those who may change the job. */
 static struct text_node *document(struct kube *k, const struct kube_job *job)
 {
     struct err err;
     const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
-    const char *text = ctl_face(k->ctl, k->scratch, job->id);
-    if (text && dialect && !ctl_may_write(k->ctl, &k->call->who, job->id))
-        text = dialect_mask(k->scratch, dialect, parsed(k->scratch, text), text, strlen(text));
-    if (!text && strcmp(word(job->view, "dialect"), DIALECT) == 0) {
+    struct text_node *doc = left(k, job);
+    const char *text = NULL;
+    if (doc && dialect && !ctl_may_write(k->ctl, &k->call->who, job->id)) {
+        const char *plain = kube_printed(k->scratch, doc);
+        text = dialect_mask(k->scratch, dialect, doc, plain, strlen(plain));
+    } else if (!doc && strcmp(word(job->view, "dialect"), DIALECT) == 0) {
         const struct text_node *tree =
             ctl_job_tree(k->ctl, k->scratch, job->id, k->call->owner, CTL_ORIGIN, &err);
         const struct text_node *origin = tree ? text_get(tree, "origin") : NULL;
         text = origin ? origin->str : NULL;
     }
-    struct text_node *doc = text ? parsed(k->scratch, text) : NULL;
+    if (text)
+        doc = parsed(k->scratch, text);
     return doc ? doc : written(k, job);
 }
 

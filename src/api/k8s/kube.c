@@ -318,4 +318,15 @@ static void handle(struct call *call)
         no_path(k);
 }
 
-const struct facade k8s_facade = { .name = "k8s", .takes = takes, .handle = handle };
+/* What the server itself refuses (a body that is too large, "%00" in a path) as a Status. */
+static void refuse(struct call *call, const struct err *err)
+{
+    struct kube *k = mem_new(sizeof *k);
+    *k = (struct kube){ .call = call, .arena = call->arena, .ctl = call->api->config.ctl };
+    k->scratch = arena_create();
+    kube_problem(k, err, NULL);
+}
+
+const struct facade k8s_facade = {
+    .name = "k8s", .takes = takes, .handle = handle, .refuse = refuse
+};

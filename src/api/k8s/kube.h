@@ -5,11 +5,14 @@
 
 #include "api/facade.h"
 #include "api/k8s/selector.h"
+#include "api/k8s/shape.h"
 #include "api/k8s/table.h"
-#include "ctl/faces.h"
+#include "ctl/objects.h"
 
 #define KUBE_GROUP       "elastic.iml.github.io"
 #define KUBE_GROUP_PODS  "scheduling.sigs.k8s.io"
+#define KUBE_DIALECT     "elasticjob"
+#define KUBE_DOCUMENT    "job.document" /* a job as its client left it: objects of that kind */
 #define KUBE_LAST        "kubectl.kubernetes.io/last-applied-configuration"
 #define KUBE_NAME_MAX    253
 #define KUBE_MANAGED_MAX 16
@@ -48,7 +51,9 @@ struct kube_resource {
     const char *group, *version, *plural, *singular, *kind, *brief;
     bool namespaced, all; /* all: of the category of that name */
     bool of_jobs;         /* its objects are of jobs and change with their events */
+    bool is_job;          /* one for each job, as long as the job is there */
     bool core;            /* one of Kubernetes' own: takes strategic patches */
+    const char *wakes;    /* of no job: events after which they may be others; NULL: all */
     unsigned verbs;
     const struct table_column *columns;
     table_cells *cells;
@@ -79,6 +84,7 @@ struct kube {
     struct text_node *body; /* what is written, or DeleteOptions */
     void *pending;          /* of a command on its way */
     uint64_t job;           /* that the command is about */
+    uint64_t subject;       /* job of the object in hand; 0: it is of none */
     uint64_t born;          /* of the object in hand: first event of its job, 0: not known */
     bool gone;              /* the object in hand is not there any more */
     unsigned status;        /* of the good answer */
@@ -115,6 +121,7 @@ const char *kube_name(struct arena *,
                       const char *name); /* with characters that are allowed there */
 const char *kube_in(const struct text_node *, const char *a, const char *b); /* "" when absent */
 struct text_node *kube_part(struct arena *, struct text_node *map, const char *key);
+const char *kube_printed(struct arena *, const struct text_node *); /* as JSON */
 void kube_drop(struct text_node *map, const char *key);
 /* The object with these metadata in front; labels and annotations come from metadata. */
 struct kube_meta {

@@ -2,8 +2,11 @@
 #include "api/k8s/kube.h"
 
 #include "base/buf.h"
+#include "text/json.h"
 
 #include <string.h>
+
+#define TEXT_MAX ((size_t)4 << 20)
 
 const char *kube_name(struct arena *arena, const char *name)
 {
@@ -29,6 +32,13 @@ const char *kube_in(const struct text_node *node, const char *a, const char *b)
     const struct text_node *at = node ? text_get(node, a) : NULL;
     at = at && b ? text_get(at, b) : at;
     return at && at->kind == TEXT_STR ? at->str : "";
+}
+
+const char *kube_printed(struct arena *arena, const struct text_node *tree)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    json_print(tree, 0, &text);
+    return arena_strndup(arena, buf_str(&text), text.len);
 }
 
 struct text_node *kube_part(struct arena *arena, struct text_node *map, const char *key)

@@ -10,16 +10,17 @@
 #define CORE .group = "", .version = "v1", .core = true
 #define PODS .of_jobs = true, .namespaced = true
 #define KEPT                                                                                       \
-    .namespaced = true, .verbs = KUBE_ALL, .each = things_each, .create = things_create,           \
-    .change = things_change, .remove = things_remove
+    .namespaced = true, .wakes = "object.", .verbs = KUBE_ALL, .each = things_each,                \
+    .create = things_create, .change = things_change, .remove = things_remove
 
 static const struct kube_resource resources[] = {
     { JOBS, .plural = "elasticjobs", .singular = "elasticjob", .kind = "ElasticJob", .all = true,
-      .of_jobs = true, .verbs = KUBE_ALL, .columns = table_job, .cells = table_job_cells,
-      .each = jobs_each, .create = jobs_create, .change = jobs_change, .remove = jobs_remove },
+      .of_jobs = true, .is_job = true, .verbs = KUBE_ALL, .columns = table_job,
+      .cells = table_job_cells, .each = jobs_each, .create = jobs_create, .change = jobs_change,
+      .remove = jobs_remove },
     { JOBS, .plural = "scaleplans", .singular = "scaleplan", .kind = "ScalePlan",
       .verbs = KUBE_READ | KUBE_CREATE, .columns = table_job, .cells = table_job_cells,
-      .each = none_each, .create = plans_create },
+      .each = none_each, .wakes = "never", .create = plans_create },
     { .group = KUBE_GROUP_PODS,
       .version = "v1alpha1",
       .plural = "podgroups",
@@ -37,11 +38,11 @@ static const struct kube_resource resources[] = {
     { CORE, .plural = "nodes", .singular = "node", .kind = "Node", .brief = "no",
       .verbs = KUBE_READ, .columns = table_node, .cells = table_node_cells, .each = nodes_each },
     { CORE, .plural = "namespaces", .singular = "namespace", .kind = "Namespace", .brief = "ns",
-      .verbs = KUBE_READ, .columns = table_namespace, .cells = table_namespace_cells,
-      .each = namespaces_each },
+      .wakes = "submitted", .verbs = KUBE_READ, .columns = table_namespace,
+      .cells = table_namespace_cells, .each = namespaces_each },
     { CORE, .plural = "services", .singular = "service", .kind = "Service", .brief = "svc",
       .namespaced = true, .all = true, .verbs = KUBE_READ, .columns = table_service,
-      .cells = table_service_cells, .each = none_each },
+      .cells = table_service_cells, .each = none_each, .wakes = "never" },
     { CORE, .plural = "configmaps", .singular = "configmap", .kind = "ConfigMap", .brief = "cm",
       .columns = table_data, .cells = table_data_cells, KEPT },
     { CORE, .plural = "secrets", .singular = "secret", .kind = "Secret", .columns = table_secret,

@@ -1,6 +1,7 @@
 /* Watches: after each commit the events since the last look say which jobs changed; their objects
- * are made again and what differs from what was sent is told. Objects that are of no job are all
- * looked at, there are few. The version of a watch is the number of an event. */
+ * are made again and what differs from what was sent is told, so that an event costs what its job
+ * costs. Objects that are of no job are all looked at, there are few. The version of a watch is the
+ * number of an event. */
 #include "api/k8s/kube.h"
 
 #include "base/buf.h"
@@ -21,10 +22,12 @@
 #define LINE_MAX_ ((size_t)8 << 20)
 #define MARK      50 /* events that told it nothing: then a bookmark */
 
-struct known { /* an object as the client has it */
+struct known {                 /* an object as the client has it */
+    struct known *next, *prev; /* of the same job */
     uint64_t job, hash;
     bool seen;
-    char *text; /* as it was sent */
+    char *key;
+    char *text; /* as it was sent; NULL: it is one that can be made again */
 };
 
 struct watch {
@@ -32,8 +35,8 @@ struct watch {
     struct kube_sink sink;
     struct kube *k;
     struct smap *known;
+    struct map *of_job; /* the first that is known of each */
     struct hash_seed seed;
-    uint64_t job;          /* that is looked at */
     uint64_t seen, marked; /* events looked at; the last that the client knows of */
     uint64_t from;         /* the client has what is as old as that */
     bool quiet;            /* what is not newer than from is only remembered */
@@ -103,14 +106,40 @@ static uint64_t hash_of(struct watch *w, const struct text_node *object)
     return hash_bytes(w->seed, buf_str(&text), text.len);
 }
 
-static void forget(struct watch *w, const char *key, bool tell)
+/* ---- what the client has ---- */
+
+static struct known *remember(struct watch *w, const char *key, uint64_t job)
 {
-    struct known *known = smap_remove(w->known, key);
-    if (known && tell)
-        send(w, "DELETED", known->text);
-    if (known)
-        free(known->text);
+    struct known *known = mem_new(sizeof *known);
+    known->key = mem_strdup(key);
+    known->job = job;
+    known->next = map_get(w->of_job, job);
+    if (known->next)
+        known->next->prev = known;
+    map_set(w->of_job, job, known);
+    smap_set(w->known, key, known);
+    return known;
+}
+
+static void drop(struct known *known)
+{
+    free(known->key);
+    free(known->text);
     free(known);
+}
+
+static void forget(struct watch *w, struct known *known)
+{
+    smap_remove(w->known, known->key);
+    if (known->next)
+        known->next->prev = known->prev;
+    if (known->prev)
+        known->prev->next = known->next;
+    else if (known->next)
+        map_set(w->of_job, known->job, known->next);
+    else
+        map_remove(w->of_job, known->job);
+    drop(known);
 }
 
 /* ---- looking ---- */
@@ -127,17 +156,33 @@ static void tell(struct watch *w, const char *key, struct known *known,
     }
     bool silent = !known && w->quiet && old;
     bool had = known || (w->from && k->born && k->born <= w->from);
-    if (!known) {
-        known = mem_new(sizeof *known);
-        smap_set(w->known, key, known);
-    }
-    free(known->text);
-    known->text = shown(w, object);
+    AUTO_FREE char *text = shown(w, object);
+    if (!known)
+        known = remember(w, key, k->subject);
     known->hash = hash;
     known->seen = true;
-    known->job = w->job;
     if (!silent)
-        send(w, had ? "MODIFIED" : "ADDED", known->text);
+        send(w, had ? "MODIFIED" : "ADDED", text);
+    if (!k->of->is_job) {
+        free(known->text);
+        known->text = text;
+        text = NULL;
+    }
+}
+
+/* It is not there any more, or not among those that are selected: the client had it if it knew it,
+ * or if it is older than what the client has. */
+static void tell_gone(struct watch *w, struct known *known, const struct text_node *object,
+                      bool had)
+{
+    if (known && known->text) {
+        send(w, "DELETED", known->text);
+    } else if (known || had) {
+        AUTO_FREE char *text = shown(w, object);
+        send(w, "DELETED", text);
+    }
+    if (known)
+        forget(w, known);
 }
 
 static void look(struct kube_sink *sink, const struct text_node *object, uint64_t version)
@@ -148,36 +193,24 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
                                    kube_in(object, "metadata", "name"));
     struct known *known = smap_get(w->known, key);
     bool old = version <= w->from, fits = selector_fits(&k->selector, object);
-    if (known && (k->gone || !fits)) {
-        forget(w, key, true);
-        return;
-    }
-    if (k->gone && fits && !old && k->born && k->born <= w->from) {
-        AUTO_FREE char *text = shown(w, object); /* it went while the client was away */
-        send(w, "DELETED", text);
-    }
     if (k->gone || !fits)
-        return;
-    tell(w, key, known, object, old);
+        tell_gone(w, known, object, k->gone && fits && !old && k->born && k->born <= w->from);
+    else
+        tell(w, key, known, object, old);
 }
 
-/* Objects (of that job, 0: all) that are there no more. */
+/* Objects (of that job, 0: of none) that are there no more. */
 static void sweep(struct watch *w, uint64_t job)
 {
-    size_t cursor = 0;
-    const char *key;
-    void *value;
-    struct arena *a = arena_create();
-    struct words gone = { .at = ARENA_ARRAY(a, smap_count(w->known), const char *) };
-    while (smap_next(w->known, &cursor, &key, &value)) {
-        struct known *known = value;
-        if ((!job || known->job == job) && !known->seen)
-            gone.at[gone.n++] = arena_strdup(a, key);
-        known->seen = false;
+    for (struct known *one = map_get(w->of_job, job), *next; one; one = next) {
+        next = one->next;
+        if (!one->seen && one->text)
+            send(w, "DELETED", one->text);
+        if (!one->seen)
+            forget(w, one);
+        else
+            one->seen = false;
     }
-    for (size_t i = 0; i < gone.n; i++)
-        forget(w, gone.at[i], true);
-    arena_destroy(a);
 }
 
 static void refresh(struct watch *w, uint64_t job)
@@ -185,27 +218,61 @@ static void refresh(struct watch *w, uint64_t job)
     struct kube *k = w->k;
     struct kube_want want = { .ns = k->ns, .job = job, .gone = true };
     want.name = selector_field(&k->selector, "metadata.name");
-    w->job = job;
     k->of->each(k, &want, &w->sink);
     k->gone = false;
     sweep(w, job);
 }
 
-/* Jobs that the page's events are about, each once; false: something that is no job changed. */
+/* A job that had ended is forgotten; what is left of it is in the event. */
+static void forgotten(struct watch *w, const struct text_node *body)
+{
+    struct kube *k = w->k;
+    const char *project = kube_in(body, "project", NULL);
+    const char *ns = *project ? kube_name(k->scratch, project) : "default";
+    struct kube_meta meta = { .name = kube_name(k->scratch, kube_in(body, "name", NULL)),
+                              .ns = ns,
+                              .uid = kube_in(body, "id", NULL),
+                              .version = w->seen };
+    struct known *known = smap_get(w->known, arena_printf(k->scratch, "%s/%s", ns, meta.name));
+    const struct text_node *object = kube_object(k->scratch, k->of, &meta);
+    bool had = strcmp(kube_in(body, "state", NULL), job_state_word(JOB_STOPPED)) != 0 &&
+               (!k->ns || strcmp(k->ns, ns) == 0) && selector_fits(&k->selector, object) &&
+               (k->call->who.role == ROLE_ADMIN ||
+                strcmp(kube_in(body, "owner", NULL), k->call->owner) == 0);
+    tell_gone(w, known, object, had);
+    arena_reset(k->scratch);
+}
+
+static void touched_one(struct watch *w, const struct text_node *event, struct map *done)
+{
+    const struct text_node *body = text_get(event, "body");
+    const char *id = kube_in(event, "job", NULL);
+    uint64_t job = 0;
+    if (strcmp(kube_in(event, "type", NULL), "deleted") == 0 && body) {
+        id = kube_in(body, "id", NULL);
+        if (w->k->of->is_job)
+            forgotten(w, body);
+    }
+    if (!job_id_parse(id, &job) || !job || map_get(done, job))
+        return;
+    map_set(done, job, w);
+    refresh(w, job);
+}
+
+/* Jobs that the page's events are about, each once; or what is of no job, when it may be other. */
 static void touched(struct watch *w, const struct text_node *page)
 {
+    const struct kube_resource *of = w->k->of;
     struct map *done = map_create();
+    bool woken = false;
     for (const struct text_node *e = page->first; e; e = e->next) {
-        const struct text_node *body = text_get(e, "body");
-        const char *id = kube_in(e, "job", NULL);
-        uint64_t job = 0;
-        if (strcmp(kube_in(e, "type", NULL), "deleted") == 0 && body)
-            id = kube_in(body, "id", NULL);
-        if (!job_id_parse(id, &job) || !job || map_get(done, job))
-            continue;
-        map_set(done, job, w);
-        refresh(w, job);
+        const char *type = kube_in(e, "type", NULL);
+        woken |= !of->wakes || strncmp(type, of->wakes, strlen(of->wakes)) == 0;
+        if (of->of_jobs)
+            touched_one(w, e, done);
     }
+    if (!of->of_jobs && woken)
+        refresh(w, 0);
     map_destroy(done);
 }
 
@@ -219,12 +286,10 @@ static void catch_up(struct watch *w)
         more = page && page->count == PAGE;
         if (page && page->last)
             w->seen = (uint64_t)text_get(page->last, "seq")->integer;
-        if (page && w->k->of->of_jobs)
+        if (page && page->last)
             touched(w, page);
         arena_destroy(a);
     }
-    if (!w->k->of->of_jobs)
-        refresh(w, 0);
 }
 
 static void bookmark(struct watch *w)
@@ -261,26 +326,39 @@ static void fini(struct follower *f)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (w->known && smap_next(w->known, &cursor, &key, &value)) {
-        free(((struct known *)value)->text);
-        free(value);
-    }
+    while (w->known && smap_next(w->known, &cursor, &key, &value))
+        drop(value);
     smap_destroy(w->known);
+    map_destroy(w->of_job);
     kube_free(w->k);
 }
 
-static void begin(struct watch *w)
+/* Of jobs that changed since `from` nothing has to be known: the client had those that are older.
+ */
+static void look_at_all(struct watch *w)
 {
     struct kube *k = w->k;
     struct kube_want want = { .ns = k->ns,
                               .name = selector_field(&k->selector, "metadata.name"),
                               .about = selector_field(&k->selector, "involvedObject.name") };
-    w->quiet = w->from != 0;
-    w->seen = w->marked = w->quiet ? w->from : ctl_last_event(k->ctl);
-    w->known = smap_create();
+    size_t cursor = 0;
+    const char *key;
+    void *value;
     k->of->each(k, &want, &w->sink);
     k->gone = false;
-    sweep(w, 0);
+    while (smap_next(w->known, &cursor, &key, &value))
+        ((struct known *)value)->seen = false;
+}
+
+static void begin(struct watch *w)
+{
+    w->quiet = w->from != 0;
+    w->seen = w->marked = w->quiet ? w->from : ctl_last_event(w->k->ctl);
+    w->known = smap_create();
+    w->of_job = map_create();
+    const struct selector *selector = &w->k->selector;
+    if (!w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels)
+        look_at_all(w);
     if (!w->quiet && w->bookmarks)
         bookmark(w);
     catch_up(w);

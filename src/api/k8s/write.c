@@ -53,7 +53,12 @@ static bool named(struct kube *k, struct text_node *object)
 static bool of_kind(struct kube *k, const struct text_node *object)
 {
     const char *kind = kube_in(object, "kind", NULL), *api = kube_in(object, "apiVersion", NULL);
-    const char *wanted = kube_version(k->arena, k->of);
+    const char *wanted = kube_version(k->arena, k->of), *bad = kube_unreadable(object);
+    if (bad) {
+        kube_bad(k, "%s in version \"%s\" cannot be handled as a %s: %s is no map of texts",
+                 k->of->kind, k->of->version, k->of->kind, bad);
+        return false;
+    }
     if (object->kind == TEXT_MAP && (!*kind || strcmp(kind, k->of->kind) == 0) &&
         (!*api || strcmp(api, wanted) == 0))
         return true;

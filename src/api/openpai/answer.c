@@ -172,11 +172,15 @@ void pai_put_fields(const struct pai *p, struct text_node *out, const struct pai
 {
     for (size_t i = 0; i < n; i++) {
         const struct pai_field *f = &fields[i];
-        uint64_t number = pai_number(from, f->from);
         if (!(f->versions & p->version))
             continue;
+        if (f->kind == PAI_TEXT) {
+            pai_put_text(p->a, out, f->to, pai_text(from, f->from));
+            continue;
+        }
+        uint64_t number = pai_number(from, f->from);
         switch (f->kind) {
-        case PAI_TEXT: pai_put_text(p->a, out, f->to, pai_text(from, f->from)); break;
+        case PAI_TEXT: break;
         case PAI_COUNT: text_int(p->a, out, f->to, (int64_t)number); break;
         case PAI_MS: pai_put_ms(p->a, out, f->to, number); break;
         case PAI_DEVICES: text_int(p->a, out, f->to, (int64_t)((number + 999) / 1000)); break;

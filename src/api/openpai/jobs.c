@@ -1,6 +1,7 @@
 /* Lists of jobs. Whatever the order and the filters, jobs are read in pages from the newest; each
- * that is wanted becomes a line of JSON at once, so that a list of many thousands stays small. In
- * the order of the records (the default) reading ends with the page that was asked for. */
+ * that is wanted becomes a line of JSON at once, so that a list of many thousands stays small.
+ * Others are served between the pages. In the order of the records (the default) reading ends with
+ * the page that was asked for. */
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE       1000u
+#define PAGE       100u /* records, about a millisecond */
 #define LIMIT      5000u
 #define LIMIT_MOST 50000u
 #define ANSWER_MAX ((size_t)256 << 20)
@@ -38,6 +39,7 @@ struct list {
     bool sorts; /* all have to be read */
     bool exact; /* the core's filter says it all */
     uint64_t seen;
+    struct job_filter all, next; /* what is asked of the core: in all, and for the page to come */
     VEC(struct line) lines;
 };
 
@@ -252,12 +254,23 @@ static void take(struct list *l, struct pai *page, const struct text_node *job)
     vec_push(&l->lines, line);
 }
 
+/* Where the core's filter says it all, no more records are read than are shown. */
+static uint64_t page_size(const struct list *l)
+{
+    uint64_t left = l->ask.limit - l->lines.n;
+    if (!l->exact || l->sorts || l->seen < l->ask.offset || left >= PAGE)
+        return PAGE;
+    return left ? left : 1;
+}
+
 /* false: there are no more, or enough. */
-static bool read_page(struct list *l, struct job_filter *f, struct err *err, bool *failed)
+static bool read_page(struct list *l, struct err *err, bool *failed)
 {
     struct arena *a = arena_create();
     struct pai page = *l->p;
+    struct job_filter *f = &l->next;
     page.a = a;
+    f->limit = page_size(l);
     struct text_node *tree = ctl_list_tree(l->p->ctl, a, f, err);
     const struct text_node *jobs = text_get(tree, "jobs");
     const struct text_node *last = jobs ? jobs->last : NULL;
@@ -266,7 +279,8 @@ static bool read_page(struct list *l, struct job_filter *f, struct err *err, boo
         if (wanted(l, job, tags))
             take(l, &page, job);
     }
-    bool more = jobs && jobs->count == PAGE && job_id_parse(pai_text(last, "id"), &f->before_id);
+    bool more =
+        jobs && jobs->count == f->limit && job_id_parse(pai_text(last, "id"), &f->before_id);
     bool enough = !l->sorts && l->lines.n >= l->ask.limit && !(l->ask.total && !l->exact);
     *failed = !tree;
     f->offset = 0;
@@ -319,34 +333,47 @@ static void print(struct list *l, uint64_t total)
     call_text(l->p->call, 200, "application/json", buf_str(&text), text.len);
 }
 
+static bool read_on(void *arg)
+{
+    struct list *l = arg;
+    struct err err;
+    bool failed = false;
+    if (read_page(l, &err, &failed))
+        return true;
+    uint64_t total = l->seen;
+    if (!failed && l->ask.total && l->exact)
+        failed = ctl_list_count(l->p->ctl, &l->all, &total, &err) < 0;
+    if (failed) {
+        vec_fini(&l->lines);
+        pai_err(l->p, &err, NULL);
+        return false;
+    }
+    if (l->sorts)
+        sort(l);
+    print(l, total);
+    return false;
+}
+
+static void on_left(void *arg)
+{
+    struct list *l = arg;
+    vec_fini(&l->lines);
+}
+
 void pai_jobs(struct pai *p)
 {
-    struct list l = { .p = p };
-    struct err err;
-    uint64_t total = 0;
-    bool failed = false;
+    struct list *l = ARENA_NEW(p->a, struct list);
+    *l = (struct list){ .p = p };
     p->call->who.name = p->call->who.name ? p->call->who.name : "";
-    if (!read_ask(p, &l.ask))
+    if (!read_ask(p, &l->ask))
         return;
     if (p->version == PAI_V2)
-        pai_tags_load(p, NULL, &l.tags);
-    struct job_filter f = filter_of(&l);
-    if (l.exact && !l.sorts && l.ask.offset <= JOB_OFFSET_MAX) {
-        f.offset = l.ask.offset; /* the core skips them */
-        l.seen = l.ask.offset;
+        pai_tags_load(p, NULL, &l->tags);
+    l->all = filter_of(l);
+    if (l->exact && !l->sorts && l->ask.offset <= JOB_OFFSET_MAX) {
+        l->all.offset = l->ask.offset; /* the core skips them */
+        l->seen = l->ask.offset;
     }
-    const struct job_filter all = f;
-    while (read_page(&l, &f, &err, &failed))
-        ;
-    total = l.seen;
-    if (!failed && l.ask.total && l.exact && ctl_list_count(p->ctl, &all, &total, &err) < 0)
-        failed = true;
-    if (failed) {
-        vec_fini(&l.lines);
-        pai_err(p, &err, NULL);
-        return;
-    }
-    if (l.sorts)
-        sort(&l);
-    print(&l, total);
+    l->next = l->all;
+    facade_work(p->call, &(struct facade_work){ .step = read_on, .left = on_left, .arg = l });
 }

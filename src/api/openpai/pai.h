@@ -108,6 +108,9 @@ struct words pai_list(struct arena *, const char *text);            /* "a,b" */
 void pai_put_text(struct arena *, struct text_node *map, const char *key, const char *text);
 void pai_put_ms(struct arena *, struct text_node *map, const char *key, uint64_t ms);
 
+/* The nested form as a tree; *text becomes the JSON that it stands for. NULL: report says why. */
+struct text_node *pai_job_form(struct arena *, const char **text, size_t *len, struct report *);
+
 /* ---- members of an answer that are members of the core's under another name ---- */
 enum pai_kind { PAI_TEXT, PAI_COUNT, PAI_MS, PAI_DEVICES };
 struct pai_field {

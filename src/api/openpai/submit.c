@@ -2,10 +2,7 @@
  * as it was sent; a form becomes the JSON that it stands for. */
 #include "api/openpai/pai.h"
 
-#include "base/mem.h"
 #include "text/detect.h"
-#include "text/form.h"
-#include "text/json.h"
 
 #include <string.h>
 #include <strings.h>
@@ -25,37 +22,17 @@ static bool is_type(const struct pai *p, const char *front)
     return type && strncasecmp(type, front, strlen(front)) == 0;
 }
 
-/* Forms cannot say null: clients write it as nothing. */
-static void restore_nulls(struct text_node *tree)
-{
-    static const char *const members[] = { "minFailedTaskCount", "minSucceededTaskCount" };
-    const struct text_node *roles = text_get(tree, "taskRoles");
-    for (struct text_node *role = roles ? roles->first : NULL; role; role = role->next)
-        for (size_t i = 0; i < ARRAY_LEN(members); i++) {
-            struct text_node *one = text_get(role, members[i]);
-            if (one && one->kind == TEXT_STR && !*one->str)
-                one->kind = TEXT_NULL;
-        }
-}
-
 static bool read_form(struct pai *p, struct text *text)
 {
-    AUTO_BUF struct buf json = BUF_INIT(TEXT_MAX_BYTES);
     struct report report;
     struct err err;
     report_init(&report, p->a);
-    struct text_node *tree = form_parse(p->a, text->at, text->len, &report);
-    if (!tree || !report_ok(&report)) {
-        report_err(&report, &err);
-        pai_fail(p, PAI_PARAMETERS, "%s", pai_problems(p->a, &err, &report));
-        return false;
-    }
-    restore_nulls(tree);
-    json_print(tree, 2, &json);
-    text->tree = tree;
-    text->len = json.len;
-    text->at = arena_strndup(p->a, buf_str(&json), json.len);
-    return true;
+    text->tree = pai_job_form(p->a, &text->at, &text->len, &report);
+    if (text->tree)
+        return true;
+    report_err(&report, &err);
+    pai_fail(p, PAI_PARAMETERS, "%s", pai_problems(p->a, &err, &report));
+    return false;
 }
 
 static bool read_v1(struct pai *p, struct text *text)

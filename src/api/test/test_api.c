@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "ctl/test/world.h"
 #include "http/client.h"
+#include "http/test/beside.h"
 #include "text/json.h"
 #include "wire/record.h"
 
@@ -32,8 +33,7 @@
 
 struct fix {
     struct world world; /* first */
-    uv_loop_t loop;
-    uv_async_t done;
+    struct beside beside;
     uv_prepare_t turn;
     uv_timer_t beat; /* agents do one thing at a beat */
     struct api *api;
@@ -44,11 +44,6 @@ struct fix {
 };
 
 /* ---- the server ---- */
-
-static void on_done(uv_async_t *async)
-{
-    uv_stop(async->loop);
-}
 
 static void on_turn(uv_prepare_t *handle)
 {
@@ -73,10 +68,9 @@ static const struct api_setting settings[] = {
 
 static void start_loop(struct fix *f)
 {
-    uv_loop_init(&f->loop);
-    uv_async_init(&f->loop, &f->done, on_done);
-    uv_prepare_init(&f->loop, &f->turn);
-    uv_timer_init(&f->loop, &f->beat);
+    beside_init(&f->beside);
+    uv_prepare_init(&f->beside.loop, &f->turn);
+    uv_timer_init(&f->beside.loop, &f->beat);
     f->turn.data = f->beat.data = f;
     uv_prepare_start(&f->turn, on_turn);
     uv_timer_start(&f->beat, on_beat, 1, 1);
@@ -160,7 +154,7 @@ static int set_up(void **state)
     f->world.code_all = FAKE_RUNS;
     start_loop(f);
     snprintf(f->socket, sizeof f->socket, "%s/sock", f->world.dir);
-    struct api_config c = { .loop = &f->loop,
+    struct api_config c = { .loop = &f->beside.loop,
                             .ctl = f->world.ctl,
                             .token = TOKEN,
                             .version = "9.9",
@@ -175,7 +169,7 @@ static int set_up(void **state)
                             .stop_arg = f };
     f->api = api_create(&c, &err);
     assert_non_null(f->api);
-    struct http_config h = { .loop = &f->loop,
+    struct http_config h = { .loop = &f->beside.loop,
                              .socket_path = f->socket,
                              .host = "127.0.0.1",
                              .max_body = 1u << 20,
@@ -195,33 +189,26 @@ static int tear_down(void **state)
 {
     struct fix *f = *state;
     http_server_destroy(f->server);
-    uv_close((uv_handle_t *)&f->done, NULL);
     uv_close((uv_handle_t *)&f->turn, NULL);
     uv_close((uv_handle_t *)&f->beat, NULL);
-    uv_run(&f->loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&f->loop), 0);
+    beside_fini(&f->beside);
     api_destroy(f->api);
     world_fini(&f->world);
     free(f);
     return 0;
 }
 
-static void *run_client(void *arg)
+static void run_client(void *arg)
 {
     struct fix *f = arg;
     f->run(f);
-    uv_async_send(&f->done);
-    return NULL;
 }
 
 static void with_client(void **state, void (*run)(struct fix *))
 {
     struct fix *f = *state;
-    pthread_t thread;
     f->run = run;
-    assert_int_equal(pthread_create(&thread, NULL, run_client, f), 0);
-    uv_run(&f->loop, UV_RUN_DEFAULT);
-    pthread_join(thread, NULL);
+    beside_run(&f->beside, run_client, f);
 }
 
 /* ---- the client ---- */

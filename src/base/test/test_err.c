@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -22,8 +21,6 @@ static void table_translates(void **state)
     assert_string_equal(err_word(ERR_NOT_FOUND), "not_found");
     assert_int_equal(err_http_status(ERR_FULL), 507);
     assert_int_equal(err_exit_status(ERR_UNAVAILABLE), 4);
-    assert_true(err_retryable(ERR_BUSY));
-    assert_false(err_retryable(ERR_INPUT));
     assert_int_equal(err_from_word("nonsense"), ERR_SYSTEM);
     assert_int_equal(err_from_word(NULL), ERR_SYSTEM);
     assert_int_equal(err_http_status((enum err_code)999), 500);

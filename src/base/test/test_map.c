@@ -1,7 +1,10 @@
-/* Maps against a plain array as the model, with many removals. */
+/* Maps against a plain array as the model, with many removals; what hashes say; numbers as bytes.
+ */
 #include "base/map.h"
 
+#include "base/dice.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -9,16 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <cmocka.h>
 
 #define KEYS 500u
-
-static uint64_t roll(uint64_t *seed)
-{
-    *seed += 0x9e3779b97f4a7c15u;
-    return hash_u64(*seed);
-}
 
 static void behaves_like_an_array(void **state)
 {
@@ -26,13 +22,13 @@ static void behaves_like_an_array(void **state)
     struct map *m = map_create();
     char values[4];
     void *model[KEYS] = { NULL };
-    uint64_t seed = 42;
+    struct dice dice = { 42 };
     size_t count = 0;
     for (int step = 0; step < 100000; step++) {
-        uint64_t key = roll(&seed) % KEYS;
-        void *value = &values[roll(&seed) % 4];
+        uint64_t key = dice_roll(&dice) % KEYS;
+        void *value = &values[dice_roll(&dice) % 4];
         assert_ptr_equal(map_get(m, key), model[key]);
-        if (roll(&seed) % 2) {
+        if (dice_roll(&dice) % 2) {
             count += !model[key];
             map_set(m, key, value);
             model[key] = value;
@@ -110,13 +106,35 @@ static void hash_is_keyed(void **state)
     assert_memory_not_equal(&r, &s, sizeof r);
 }
 
+static void crc_as_zlib(void **state)
+{
+    char zeros[32] = { 0 };
+    (void)state;
+    assert_int_equal(hash_crc32("", 0), 0);
+    assert_int_equal(hash_crc32("123456789", 9), 0xcbf43926); /* the check value of catalogues */
+    assert_int_equal(hash_crc32(zeros, sizeof zeros), 0x190a55ad);
+    assert_int_equal(hash_crc32("\xff\xff\xff\xff", 4), 0xffffffff);
+}
+
+static void little_ends(void **state)
+{
+    unsigned char at[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    (void)state;
+    little_put(at, 0x1122334455667788u, 8);
+    assert_memory_equal(at, "\x88\x77\x66\x55\x44\x33\x22\x11\x01", 9);
+    assert_true(little_get(at, 8) == 0x1122334455667788u);
+    assert_int_equal(little_get(at + 1, 2), 0x6677);
+    little_put(at, 0xaabbccdd, 3); /* what does not fit is left out */
+    assert_memory_equal(at, "\xdd\xcc\xbb\x55", 4);
+    assert_int_equal(little_get(at, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(behaves_like_an_array),
-        cmocka_unit_test(holds_a_million),
-        cmocka_unit_test(text_keys_are_copied),
-        cmocka_unit_test(hash_is_keyed),
+        cmocka_unit_test(behaves_like_an_array), cmocka_unit_test(holds_a_million),
+        cmocka_unit_test(text_keys_are_copied),  cmocka_unit_test(hash_is_keyed),
+        cmocka_unit_test(crc_as_zlib),           cmocka_unit_test(little_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,30 @@ static void arena_gives_zeroed_aligned_memory(void **state)
     arena_destroy(NULL);
 }
 
+static void arena_for_texts_holds_them(void **state)
+{
+    (void)state;
+    const char *texts[] = { "owner", NULL, "", "a name of more than sixteen bytes" };
+    char *copies[ARRAY_LEN(texts)];
+    struct arena *a = arena_create_for(texts, ARRAY_LEN(texts));
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+            copies[i] = arena_strdup(a, texts[i]);
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+            if (texts[i])
+                assert_string_equal(copies[i], texts[i]);
+        assert_null(copies[1]);
+        char *more = arena_alloc(a, 1000); /* it grows as any other */
+        memset(more, 1, 1000);
+        assert_string_equal(copies[3], texts[3]);
+        arena_reset(a);
+    }
+    arena_destroy(a);
+    a = arena_create_for(NULL, 0);
+    assert_string_equal(arena_strdup(a, "x"), "x");
+    arena_destroy(a);
+}
+
 static void arena_takes_large_and_texts(void **state)
 {
     (void)state;
@@ -158,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mem_helpers),
         cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+        cmocka_unit_test(arena_for_texts_holds_them),
         cmocka_unit_test(arena_takes_large_and_texts),
         cmocka_unit_test(buf_grows_and_drops),
         cmocka_unit_test(buf_overflows_without_holes),

@@ -11,7 +11,6 @@
 #include "text/json.h"
 #include "text/keyvalue.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const char *dlc_answer_time(struct arena *arena, const char *time)

@@ -18,14 +18,6 @@ struct dlc_call {
     char **argv;
 };
 
-struct dlc_verb {
-    const char *verb, *noun; /* "get", "job"; noun NULL: none */
-    const char *operands, *summary;
-    const char *flags; /* "display_name page_num ..."; NULL: those of a parameter file */
-    int (*run)(struct dlc_call *, struct err *);
-};
-const struct dlc_verb *dlc_verbs(size_t *n);
-
 /* A flag's text, absent when it was not given. */
 const char *dlc_flag(const struct dlc_call *, const char *name, const char *absent);
 bool dlc_flag_on(const struct dlc_call *, const char *name);

@@ -29,6 +29,12 @@ static int run_completion(struct dlc_call *, struct err *);
         .verb = (verb_), .noun = (noun_), .operands = (operands_), .flags = (flags_),              \
         .run = (run_), .summary = (summary_)                                                       \
     }
+struct dlc_verb {
+    const char *verb, *noun; /* "get", "job"; noun NULL: none */
+    const char *operands, *summary;
+    const char *flags; /* "display_name page_num ..."; NULL: those of a parameter file */
+    int (*run)(struct dlc_call *, struct err *);
+};
 static const struct dlc_verb verbs[] = {
     VERB("submit", NULL, "tfjob|pytorchjob|mpijob|... [--job_file FILE] [--name ...]", NULL,
          dlc_submit_run, "submit a job"),
@@ -47,12 +53,6 @@ static const struct dlc_verb verbs[] = {
     VERB("version", NULL, "", "", run_version, "of this program"),
     VERB("help", NULL, "[VERB]", "", run_help, "this text"),
 };
-
-const struct dlc_verb *dlc_verbs(size_t *n)
-{
-    *n = ARRAY_LEN(verbs);
-    return verbs;
-}
 
 /* ---- flags ---- */
 

@@ -6,7 +6,6 @@
 #include "cli/call.h"
 #include "cli/dlc/call.h"
 #include "cli/jobs.h"
-#include "cli/out.h"
 #include "dialect/dlc/dlc.h"
 
 #include <regex.h>

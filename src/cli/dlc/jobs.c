@@ -6,7 +6,6 @@
 #include "cli/dlc/call.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static int one_job(const struct dlc_call *c, const char *verb, struct err *err)

@@ -2,14 +2,12 @@
 #include "cli/made_job.h"
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "job/job.h"
 #include "text/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 
 #include <cmocka.h>
 

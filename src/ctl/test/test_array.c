@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/view.h"
 
 #include <signal.h>
 #include <stdio.h>

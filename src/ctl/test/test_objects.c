@@ -50,7 +50,7 @@ static enum err_code put(struct world *w, const char *by, bool create, const cha
     if (spec)
         text_str(arena, spec, "value", value);
     struct ctl_object one = { .kind = kind, .project = project, .name = "n", .spec = spec };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ by, create, &one, 1 }, done, &seen);
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = by, .create = create, .at = &one, .n = 1 }, done, &seen);
     ctl_turn(w->ctl);
     arena_destroy(arena);
     return seen.code;
@@ -100,7 +100,7 @@ static void all_or_none(void **state)
     struct text_node *spec = text_map(arena, NULL, NULL);
     assert_int_equal(put(w, "ada", true, "x.y", "p", "1"), ERR_NONE);
     struct ctl_object two[] = { { "x.y", "fresh", "n", spec }, { "x.y", "p", "n", spec } };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ "bob", false, two, 2 }, done, &seen);
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = "bob", .at = two, .n = 2 }, done, &seen);
     ctl_turn(w->ctl);
     assert_int_equal(seen.code, ERR_DENIED);
     assert_non_null(strstr(seen.what, "ada"));
@@ -124,6 +124,87 @@ static void of_jobs(void **state)
     assert_int_equal(w->code, ERR_NONE);
     assert_null(value_of(w, arena, "job.tag", id, "value"));
     arena_destroy(arena);
+}
+
+static uint64_t version_of(struct world *w, const char *kind, const char *project)
+{
+    struct arena *arena = arena_create();
+    const struct text_node *tree =
+        ctl_object_tree(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
+    uint64_t version = tree ? (uint64_t)text_get(tree, "version")->integer : 0;
+    arena_destroy(arena);
+    return version;
+}
+
+static enum err_code told(struct world *w, const char *kind, const char *project,
+                          enum object_hold hold, bool remove)
+{
+    struct arena *arena = arena_create();
+    struct seen seen = { .code = ERR_N };
+    struct ctl_object one = { kind, project, "n", remove ? NULL : text_map(arena, NULL, NULL) };
+    struct ctl_objects ask = { .by = "root", .at = &one, .n = 1, .told = true, .hold = hold };
+    ctl_objects_put(w->ctl, &ask, done, &seen);
+    ctl_turn(w->ctl);
+    arena_destroy(arena);
+    return seen.code;
+}
+
+/* The version is the number of the event that tells of it, also after one that was not told. */
+static void are_told(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, true), ERR_NOT_FOUND);
+    assert_int_equal(put(w, "root", false, "x.y", "p", "1"), ERR_NONE);
+    assert_int_equal(version_of(w, "x.y", "p"), 1);
+    uint64_t before = ctl_last_event(w->ctl);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, false), ERR_NONE);
+        assert_int_equal(ctl_last_event(w->ctl), before + i);
+        assert_int_equal(version_of(w, "x.y", "p"), before + i);
+    }
+    before = ctl_last_event(w->ctl);
+    assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, true), ERR_NONE);
+    assert_int_equal(ctl_last_event(w->ctl), before + 1);
+    assert_int_equal(version_of(w, "x.y", "p"), 0);
+    assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, true), ERR_NOT_FOUND);
+    assert_int_equal(ctl_last_event(w->ctl), before + 1);
+}
+
+static void hold_their_job(void **state)
+{
+    struct world *w = *state;
+    char id[JOB_ID_TEXT];
+    uint64_t first, last;
+    uint64_t job =
+        world_submit(w, "{\"name\":\"a\",\"suspend\":true,\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    job_id_format(id, job);
+    assert_int_equal(world_state(w, job), JOB_SUSPENDED);
+    assert_int_equal(told(w, "job.document", id, OBJECT_LET_GO, false), ERR_NONE);
+    assert_int_not_equal(world_state(w, job), JOB_SUSPENDED);
+    assert_int_equal(world_count(w, job, "noted"), 1);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_SUCCEEDED);
+    uint64_t version = version_of(w, "job.document", id);
+    assert_int_equal(told(w, "job.document", id, OBJECT_HOLD, false), ERR_CONFLICT);
+    assert_int_equal(version_of(w, "job.document", id), version);
+    assert_int_equal(told(w, "job.document", id, OBJECT_HOLD_NOT, false), ERR_NONE);
+    ctl_job_events(w->ctl, job, &first, &last);
+    assert_int_equal(version_of(w, "job.document", id), last);
+    assert_true(first < last);
+    world_command(w, job, CTL_DELETE);
+    assert_int_equal(version_of(w, "job.document", id), 0);
+    assert_int_equal(told(w, "job.document", id, OBJECT_HOLD_NOT, false), ERR_NOT_FOUND);
+}
+
+static void have_a_bound(void **state)
+{
+    struct world *w = *state;
+    char *big = mem_new(OBJECT_MAX + 10);
+    memset(big, 'x', OBJECT_MAX);
+    assert_int_equal(put(w, "ada", false, "x.y", "p", big), ERR_TOO_LARGE);
+    big[OBJECT_MAX - 100] = '\0';
+    assert_int_equal(put(w, "ada", false, "x.y", "p", big), ERR_NONE);
+    free(big);
 }
 
 /* ---- the catalogue ---- */
@@ -178,6 +259,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(belong_to_who_put_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_or_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(of_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hold_their_job, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(have_a_bound, set_up, tear_down),
         cmocka_unit_test_setup_teardown(users_declare_data, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

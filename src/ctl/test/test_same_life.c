@@ -9,7 +9,7 @@
 #include "ctl/test/world.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/dice.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -36,15 +36,6 @@ struct life {
     uint32_t lasts[JOBS]; /* seconds */
     size_t n;
 };
-
-/* Apart, so that dying does not change what comes. */
-static uint32_t below(uint64_t *dice, uint32_t n)
-{
-    uint64_t z = *dice += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 static size_t position(const struct life *l, uint64_t job)
 {
@@ -103,30 +94,31 @@ static void declare(struct world *w)
     ctl_turn(w->ctl);
 }
 
-static void arrive(struct life *l, uint64_t *dice)
+static void arrive(struct life *l, struct dice *dice)
 {
     static const char *const queues[] = { "a", "b", "c", "default" };
     static const char *const owners[] = { "ada", "bob", "eve" };
     static const char *const gpus[] = { "0", "0.25", "0.47", "0.5", "1", "1", "2", "4" };
     static const char *const capacities[] = { "guaranteed", "guaranteed", "any", "idle" };
     char text[700], limits[64] = "";
-    uint32_t tasks = below(dice, 3) ? 1 : 1 + below(dice, 6);
-    if (below(dice, 3))
-        snprintf(limits, sizeof limits, ",\"limits\":{\"run_time\":\"%us\"}", 2 + below(dice, 30));
+    uint32_t tasks = dice_below(dice, 3) ? 1 : 1 + dice_below(dice, 6);
+    if (dice_below(dice, 3))
+        snprintf(limits, sizeof limits, ",\"limits\":{\"run_time\":\"%us\"}",
+                 2 + dice_below(dice, 30));
     snprintf(
         text, sizeof text,
         "{\"name\":\"j%zu\",\"priority\":%u,\"preemptible\":%s,\"capacity\":\"%s\",\"retry\":{"
         "\"unknown\":2,\"platform\":\"always\"}%s,\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":"
         "{\"min\":%u,\"max\":%u},\"resources\":{\"cpu\":%u,\"gpu\":%s}}}}",
-        l->n, 1 + below(dice, 9), below(dice, 2) ? "true" : "false",
-        capacities[below(dice, ARRAY_LEN(capacities))], limits,
-        below(dice, 4) ? tasks : 1 + below(dice, tasks), tasks, 1 + below(dice, 4),
-        gpus[below(dice, ARRAY_LEN(gpus))]);
-    const struct ctl_submit ask = { .owner = owners[below(dice, ARRAY_LEN(owners))],
+        l->n, 1 + dice_below(dice, 9), dice_below(dice, 2) ? "true" : "false",
+        capacities[dice_below(dice, ARRAY_LEN(capacities))], limits,
+        dice_below(dice, 4) ? tasks : 1 + dice_below(dice, tasks), tasks, 1 + dice_below(dice, 4),
+        gpus[dice_below(dice, ARRAY_LEN(gpus))]);
+    const struct ctl_submit ask = { .owner = owners[dice_below(dice, ARRAY_LEN(owners))],
                                     .text = text,
                                     .len = strlen(text),
-                                    .queue = queues[below(dice, ARRAY_LEN(queues))] };
-    uint32_t lasts = 1 + below(dice, 20);
+                                    .queue = queues[dice_below(dice, ARRAY_LEN(queues))] };
+    uint32_t lasts = 1 + dice_below(dice, 20);
     if (world_submit_as(&l->world, &ask)) {
         l->lasts[l->n] = lasts;
         l->jobs[l->n++] = l->world.job;
@@ -188,7 +180,8 @@ static struct life *live(uint64_t seed, uint32_t deaths)
 {
     struct life *l = mem_new(sizeof *l);
     struct node_spec nodes[NODES];
-    uint64_t dice = seed, fate = seed;
+    /* Two, so that dying does not change what comes. */
+    struct dice dice = { seed }, fate = { seed };
     buf_init(&l->told, 16u << 20);
     playing(l);
     world_init(&l->world);
@@ -205,10 +198,10 @@ static struct life *live(uint64_t seed, uint32_t deaths)
     world_crash(&l->world);
     declare(&l->world);
     for (uint32_t tick = 0; tick < TICKS; tick++) {
-        for (uint32_t i = below(&dice, 3); i > 0 && l->n < JOBS; i--)
+        for (uint32_t i = dice_below(&dice, 3); i > 0 && l->n < JOBS; i--)
             arrive(l, &dice);
-        if (deaths && below(&fate, deaths) == 0) {
-            for (uint32_t i = 0 * below(&fate, 4); i > 0; i--)
+        if (deaths && dice_below(&fate, deaths) == 0) {
+            for (uint32_t i = 0 * dice_below(&fate, 4); i > 0; i--)
                 world_step(&l->world);
             world_crash(&l->world);
         }

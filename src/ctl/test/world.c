@@ -1,11 +1,9 @@
 /* The world for tests of the core. */
 #include "ctl/test/world.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "text/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -152,6 +150,17 @@ const struct dialects *world_dialects(void)
     return &dialects;
 }
 
+void world_dir(char dir[WORLD_DIR])
+{
+    static const char *const parents[] = { "/dev/shm", "/tmp" };
+    for (size_t i = 0; i < ARRAY_LEN(parents); i++) {
+        snprintf(dir, WORLD_DIR, "%s/muster-ctl-XXXXXX", parents[i]);
+        if (mkdtemp(dir))
+            return;
+    }
+    BUG("mkdtemp");
+}
+
 void world_init(struct world *w)
 {
     world_init_with(w, (struct world_hooks){ .before = NULL }, NULL);
@@ -164,9 +173,7 @@ void world_init_with(struct world *w, struct world_hooks hooks, void *hooked)
                          .now = 1700000000000ull,
                          .nodes = (struct node_spec *)(uintptr_t)two_nodes,
                          .n_nodes = 2 };
-    snprintf(w->dir, sizeof w->dir, "/tmp/muster-ctl-XXXXXX");
-    if (!mkdtemp(w->dir))
-        BUG("mkdtemp");
+    world_dir(w->dir);
     snprintf(w->runs, sizeof w->runs, "%s/runs", w->dir);
     snprintf(w->db, sizeof w->db, "%s/db", w->dir);
     log_set_level(LOG_ERROR);

@@ -6,6 +6,11 @@
 #include "ctl/ctl.h"
 #include "ctl/test/fake.h"
 
+#define WORLD_DIR 64
+/* Makes a directory. In memory where that is to be had: what is killed here is the process, never
+ * the machine, so there is nothing to be learnt from waiting for a disk. */
+void world_dir(char dir[WORLD_DIR]);
+
 struct world;
 struct world_hooks { /* around the core's life; any may be NULL */
     void (*before)(struct world *, struct ctl_config *);      /* the store is open */
@@ -15,7 +20,7 @@ struct world_hooks { /* around the core's life; any may be NULL */
 struct world {
     struct world_hooks hooks;
     void *hooked;
-    char dir[64], runs[96], db[96];
+    char dir[WORLD_DIR], runs[96], db[96];
     struct fake fake;
     struct store *store;
     struct ctl *ctl;

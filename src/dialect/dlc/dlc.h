@@ -34,15 +34,6 @@ struct dlc_status {
 };
 const struct dlc_status *dlc_statuses(size_t *n);
 
-/* Exit codes as users of DLC read them. */
-struct dlc_exit {
-    int code;
-    const char *phrase;
-    enum end_class class;
-    const char *text; /* one sentence for people */
-};
-const struct dlc_exit *dlc_exits(size_t *n);
-
 /* "dlc0abc...": how the API and the tasks call a job. 17 bytes. */
 #define DLC_JOB_ID_TEXT (JOB_ID_TEXT + 3)
 const char *dlc_job_id(char out[DLC_JOB_ID_TEXT], uint64_t id);

@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct notice {

@@ -89,6 +89,13 @@ enum {
     }
 
 /* Below 0: ends that no program chose; what is shown for them is in end_code(). */
+/* Exit codes as users of DLC read them. */
+struct dlc_exit {
+    int code;
+    const char *phrase;
+    enum end_class class;
+    const char *text; /* one sentence for people */
+};
 static const struct dlc_exit exits[] = {
     ROW(EXIT_OOM, "OOMKilled", USER, "it used more memory than it asked for and was killed"),
     ROW(EXIT_OVER, "JobEnded", STOPPED, "it was stopped because the job was over"),
@@ -113,12 +120,6 @@ static const struct dlc_exit exits[] = {
     ROW(255, "RemoteShell", UNKNOWN, "a remote shell or a connection failed (MPI)"),
     ROW(EXIT_OTHER, "Error", USER, "it failed by itself, its output may say why"),
 };
-
-const struct dlc_exit *dlc_exits(size_t *n)
-{
-    *n = ARRAY_LEN(exits);
-    return exits;
-}
 
 static const struct dlc_exit *row_of(int code)
 {

@@ -9,7 +9,6 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
-#include "base/scan.h"
 #include "text/quantity.h"
 
 enum { RUN_MAX = 131071 };

@@ -4,8 +4,6 @@
 
 #include "dialect/native/native_env.h"
 
-#include <string.h>
-
 /* Marks of other formats that also have a name or resources. */
 static bool foreign(const struct text_node *root)
 {

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 

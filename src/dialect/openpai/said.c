@@ -87,7 +87,8 @@ uint64_t said_units(struct said *w, uint64_t value, uint64_t unit, uint64_t leas
 
 /* ---- shell text ---- */
 
-void said_quote(struct buf *out, const char *text)
+/* For bash. */
+static void said_quote(struct buf *out, const char *text)
 {
     buf_putc(out, '\'');
     for (; *text; text++) {

@@ -32,7 +32,6 @@ const char *said_name(struct said *, const char *name, const char *more, const c
 /* value in units, rounded up, with a warning when it is not exact or below least. */
 uint64_t said_units(struct said *, uint64_t value, uint64_t unit, uint64_t least, const char *path);
 
-void said_quote(struct buf *, const char *text);        /* for bash */
 void said_export(struct buf *, const struct pair *env); /* "export NAME='value'" */
 /* run as it is, argv quoted, a Python entry point called. */
 void said_program(struct buf *, const struct role *);

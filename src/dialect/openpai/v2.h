@@ -124,9 +124,6 @@ void v2_render(struct v2_scope *, struct spot, const char *text, struct v2_shell
                struct buf *out);
 /* References in a text that is no command: `<% $secrets... %>` only, nothing is replaced. */
 void v2_check_auth(const struct v2_reader *, struct spot);
-/* The value that a name of a reference means ("$parameters.a[0]" from parameters: "a[0]"), NULL
- * when there is none. */
-const struct text_node *v2_value(const struct text_node *, const char *path);
 
 /* Where in a text of bash the next character stands (v2_shell.c). */
 enum v2_shell_in {

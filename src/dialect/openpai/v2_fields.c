@@ -7,7 +7,6 @@
 #include "dialect/openpai/v2.h"
 
 #include "base/buf.h"
-#include "base/scan.h"
 #include "job/fate.h"
 #include "job/job_fields.h"
 #include "job/place.h"

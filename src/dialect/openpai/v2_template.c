@@ -35,7 +35,9 @@ static const struct text_node *child(const struct text_node *node, const char *s
     return item;
 }
 
-const struct text_node *v2_value(const struct text_node *node, const char *path)
+/* The value that a name of a reference means ("$parameters.a[0]" from parameters: "a[0]"), NULL
+ * when there is none. */
+static const struct text_node *v2_value(const struct text_node *node, const char *path)
 {
     while (node && *path) {
         path += *path == '.' || *path == '[';

@@ -13,8 +13,6 @@
 
 #include "base/buf.h"
 
-#include <stdio.h>
-
 #define MB (1024u * 1024u)
 enum { COMMAND_MAX = 1 << 20 };
 

@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-#include <string.h>
-
 static int sure_of(const struct text_node *root, const char *key, int sure)
 {
     return text_get(root, key) ? sure : 0;

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>

@@ -251,8 +251,9 @@ bool run_lives(const struct run *run)
 
 /* ---- starting ---- */
 
-int run_write_conf(struct run *run, const char *socket, const unsigned char token[32],
-                   struct err *err)
+/* Tells the directory of a living run the socket of this server (it may have moved). */
+static int run_write_conf(struct run *run, const char *socket, const unsigned char token[32],
+                          struct err *err)
 {
     char hex[65];
     AUTO_FREE char *path = file_join(run->dir, "agent.conf");

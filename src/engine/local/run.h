@@ -41,8 +41,6 @@ bool run_lives(const struct run *); /* has a keeper, or is not done with its las
  * lives. Refused while another does. */
 int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32],
               struct err *);
-/* Tells the directory of a living run the socket of this server (it may have moved). */
-int run_write_conf(struct run *, const char *socket, const unsigned char token[32], struct err *);
 /* Calls `ended` from the loop, once everything with the cookie is dead. */
 void run_settle(struct run *);
 

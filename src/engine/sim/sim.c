@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "engine/sim/due.h"
 
-#include <string.h>
-
 enum phase { STARTING, RUNNING, OVER };
 
 struct member {

@@ -9,6 +9,7 @@
 
 #include "http/certificate.h"
 #include "http/server.h"
+#include "http/test/beside.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -18,16 +19,14 @@
 #include <gnutls/gnutls.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <uv.h>
 
 struct fix {
-    uv_loop_t loop;
-    uv_async_t done;
+    struct beside beside;
+    void (*run)(struct fix *);
     struct http_server *server;
     struct certificate certificate;
     unsigned certificates; /* asked for */
@@ -81,20 +80,14 @@ static int certificate(void *arg, struct http_certificate *out, struct err *err)
     return 0;
 }
 
-static void on_done(uv_async_t *async)
-{
-    uv_stop(async->loop);
-}
-
 static int set_up(void **state)
 {
     struct fix *f = mem_new(sizeof *f);
     struct err err;
     snprintf(f->dir, sizeof f->dir, "/tmp/muster-door-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
-    uv_loop_init(&f->loop);
-    uv_async_init(&f->loop, &f->done, on_done);
-    struct http_config c = { .loop = &f->loop,
+    beside_init(&f->beside);
+    struct http_config c = { .loop = &f->beside.loop,
                              .host = "127.0.0.1",
                              .max_body = 1000,
                              .max_connections = 50,
@@ -114,9 +107,7 @@ static int tear_down(void **state)
 {
     struct fix *f = *state;
     http_server_destroy(f->server);
-    uv_close((uv_handle_t *)&f->done, NULL);
-    uv_run(&f->loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&f->loop), 0);
+    beside_fini(&f->beside);
     certificate_fini(&f->certificate);
     file_remove_tree(f->dir, NULL);
     free(f);
@@ -125,26 +116,16 @@ static int tear_down(void **state)
 
 /* ---- clients, in a thread ---- */
 
-struct job {
-    struct fix *f;
-    void (*run)(struct fix *);
-};
-
-static void *run_job(void *arg)
+static void run_client(void *arg)
 {
-    struct job *job = arg;
-    job->run(job->f);
-    uv_async_send(&job->f->done);
-    return NULL;
+    struct fix *f = arg;
+    f->run(f);
 }
 
 static void with_client(struct fix *f, void (*run)(struct fix *))
 {
-    struct job job = { f, run };
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, run_job, &job), 0);
-    uv_run(&f->loop, UV_RUN_DEFAULT);
-    pthread_join(thread, NULL);
+    f->run = run;
+    beside_run(&f->beside, run_client, f);
 }
 
 static int dial(const struct fix *f)

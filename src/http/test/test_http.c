@@ -9,6 +9,7 @@
 
 #include "http/client.h"
 #include "http/server.h"
+#include "http/test/beside.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -18,11 +19,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <uv.h>
 
 struct fix {
-    uv_loop_t loop;
-    uv_async_t done;
+    struct beside beside;
+    void (*run)(struct fix *);
     struct http_server *server;
     struct http_request *parked;
     unsigned gone, drained;
@@ -93,11 +93,6 @@ static void handle(void *arg, struct http_request *r)
     }
 }
 
-static void on_done(uv_async_t *async)
-{
-    uv_stop(async->loop);
-}
-
 static int set_up(void **state)
 {
     struct fix *f = mem_new(sizeof *f);
@@ -105,9 +100,8 @@ static int set_up(void **state)
     snprintf(f->dir, sizeof f->dir, "/tmp/muster-http-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     f->socket = file_join(f->dir, "sock");
-    uv_loop_init(&f->loop);
-    uv_async_init(&f->loop, &f->done, on_done);
-    struct http_config c = { .loop = &f->loop,
+    beside_init(&f->beside);
+    struct http_config c = { .loop = &f->beside.loop,
                              .socket_path = f->socket,
                              .host = "127.0.0.1",
                              .port = 0,
@@ -127,9 +121,7 @@ static int tear_down(void **state)
 {
     struct fix *f = *state;
     http_server_destroy(f->server);
-    uv_close((uv_handle_t *)&f->done, NULL);
-    uv_run(&f->loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&f->loop), 0);
+    beside_fini(&f->beside);
     file_remove_tree(f->dir, NULL);
     free(f->socket);
     free(f);
@@ -138,26 +130,16 @@ static int tear_down(void **state)
 
 /* ---- the client's side runs in a thread ---- */
 
-struct job {
-    struct fix *f;
-    void (*run)(struct fix *);
-};
-
-static void *run_job(void *arg)
+static void run_client(void *arg)
 {
-    struct job *job = arg;
-    job->run(job->f);
-    uv_async_send(&job->f->done);
-    return NULL;
+    struct fix *f = arg;
+    f->run(f);
 }
 
 static void with_client(struct fix *f, void (*run)(struct fix *))
 {
-    struct job job = { f, run };
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, run_job, &job), 0);
-    uv_run(&f->loop, UV_RUN_DEFAULT);
-    pthread_join(thread, NULL);
+    f->run = run;
+    beside_run(&f->beside, run_client, f);
 }
 
 static struct http_client *client(struct fix *f, bool tcp)
@@ -342,7 +324,7 @@ static void second_listener_is_refused(void **state)
 {
     struct fix *f = *state;
     struct err err;
-    struct http_config c = { .loop = &f->loop,
+    struct http_config c = { .loop = &f->beside.loop,
                              .socket_path = f->socket,
                              .max_body = 10,
                              .max_connections = 5,

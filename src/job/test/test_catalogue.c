@@ -199,8 +199,6 @@ static void portions_are_parts(void **state)
     assert_int_equal(portion_of(&half, UINT64_MAX - 1), UINT64_MAX / 2);
     assert_int_equal(portion_or_all(&p.gpu, &p).value, 8000);
     assert_true(portion_or_all(&p.cpu, &p).percent);
-    assert_true(portions_given(&p));
-    assert_false(portions_given(&(struct portions){ .all = { .value = 1 } }));
 }
 
 static void queues_that_cannot_be(void **state)

@@ -9,8 +9,6 @@
 
 #include <cmocka.h>
 
-#include <string.h>
-
 /* ---- verdict ---- */
 
 #define N(n_)                                                                                      \

@@ -10,8 +10,6 @@
 
 #include "job/ending.h"
 
-#include <string.h>
-
 /* The table once more, as pairs: a change of a table must be meant. */
 static const struct {
     enum job_state from;

@@ -12,9 +12,6 @@
 #include "launch/leader.h"
 #include "launch/peer.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define PATIENCE_MS 10000u
 #define CALLERS     3
 #define OWN         100u

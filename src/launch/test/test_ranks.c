@@ -7,7 +7,6 @@
 #include "launch/guard.h"
 #include "launch/leftover.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "launch/devices.h"
-#include "launch/flag_lists.h"
 #include "launch/meeting.h"
 #include "launch/resolve.h"
 

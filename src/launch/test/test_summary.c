@@ -290,18 +290,6 @@ static void colour_only_when_asked_for(void **state)
     drop(screen);
 }
 
-static void a_death_in_one_sentence(void **state)
-{
-    (void)state;
-    struct buf out = BUF_INIT(4096);
-    summary_death(&(struct rdzv_death){ .rank = 3, .signal = SIGKILL }, "n2", &out);
-    assert_string_equal(buf_str(&out), "rank 3 on n2 was killed (SIGKILL)");
-    buf_clear(&out);
-    summary_death(&(struct rdzv_death){ .rank = 1, .code = 7 }, NULL, &out);
-    assert_string_equal(buf_str(&out), "rank 1 exited with 7");
-    buf_fini(&out);
-}
-
 /* ---- error files ---- */
 
 static int read_text(struct arena *arena, const char *text, size_t len, struct error_file *out)
@@ -387,7 +375,6 @@ int main(void)
         cmocka_unit_test(only_victims_is_an_end_too),
         cmocka_unit_test(hostile_text_is_harmless),
         cmocka_unit_test(colour_only_when_asked_for),
-        cmocka_unit_test(a_death_in_one_sentence),
         cmocka_unit_test(error_files_of_both_forms),
         cmocka_unit_test(what_is_no_error_file),
     };

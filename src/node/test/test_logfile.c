@@ -10,7 +10,6 @@
 #include "node/logfile.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

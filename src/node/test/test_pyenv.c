@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "node/pyenv.h"

@@ -11,8 +11,10 @@
 #include "replay/replay.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "job/ids.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@
 struct taped {
     struct world w;
     struct recorder *recorder;
-    char dir[64];
+    char dir[WORLD_DIR];
     uint64_t max, segment;
     uint64_t run_ms; /* of the replay's core */
     char parted[800];
@@ -61,8 +63,7 @@ static void closing(struct world *w, bool crash)
 static void taped_init(struct taped *t, uint64_t max, uint64_t segment)
 {
     *t = (struct taped){ .max = max, .segment = segment };
-    snprintf(t->dir, sizeof t->dir, "/tmp/muster-rec-XXXXXX");
-    assert_non_null(mkdtemp(t->dir));
+    world_dir(t->dir);
     world_init_with(
         &t->w, (struct world_hooks){ .before = before, .after = after, .closing = closing }, t);
 }
@@ -170,11 +171,63 @@ static void nobody(void *arg, const struct ctl_answer *answer)
     (void)answer;
 }
 
+/* Documents of façades: tags, things that are told, a job's own together with a hold. */
+static void put_document(struct world *w, unsigned *seed, uint64_t job, const char *by)
+{
+    static const char *const kinds[] = { "job.tag", "job.document", "x.y" };
+    char id[JOB_ID_TEXT];
+    struct arena *arena = arena_create();
+    struct text_node *spec = text_map(arena, NULL, NULL);
+    text_str(arena, spec, "value", "SECRET");
+    unsigned kind = dice(seed, 3);
+    struct ctl_object one = { kinds[kind], kind == 2 ? "p" : job_id_format(id, job),
+                              dice(seed, 2) ? "a" : "b", dice(seed, 4) ? spec : NULL };
+    struct ctl_objects ask = { .by = by, .create = dice(seed, 4) == 0, .at = &one, .n = 1 };
+    ask.told = kind > 0;
+    ask.hold = kind == 1 ? dice(seed, 3) : OBJECT_HOLD_NOT;
+    ctl_objects_put(w->ctl, &ask, nobody, NULL);
+    arena_destroy(arena);
+}
+
+struct follow {
+    struct world *w;
+    unsigned *seed;
+};
+
+/* What a façade does that needs two steps: the second is given with the answer to the first. */
+static void and_then(void *arg, const struct ctl_answer *answer)
+{
+    struct follow *f = arg;
+    struct ctl_objects all = { .by = "root", .told = true, .hold = OBJECT_HOLD };
+    char id[JOB_ID_TEXT];
+    if (answer->err)
+        return;
+    struct arena *arena = arena_create();
+    struct ctl_object one = { "job.document", job_id_format(id, answer->job), "a",
+                              text_map(arena, NULL, NULL) };
+    all.at = &one;
+    all.n = 1;
+    ctl_objects_put(f->w->ctl, &all, nobody, NULL);
+    arena_destroy(arena);
+    put_document(f->w, f->seed, answer->job, "root");
+}
+
+static void in_two_steps(struct world *w, unsigned *seed)
+{
+    static const char text[] = "{\"name\":\"two\",\"roles\":{\"a\":{\"run\":\"x\"}}}";
+    struct follow f = { w, seed };
+    struct ctl_submit ask = {
+        .owner = "ada", .text = text, .len = strlen(text), .dry_run = dice(seed, 4) == 0
+    };
+    ctl_submit(w->ctl, &ask, ask.dry_run ? nobody : and_then, &f);
+    ctl_turn(w->ctl);
+}
+
 static void one_thing(struct world *w, unsigned *seed, uint64_t *last, bool crashes)
 {
     static const enum ctl_verb verbs[] = { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME,
                                            CTL_DELETE };
-    unsigned what = dice(seed, 40);
+    unsigned what = dice(seed, 44);
     if (what < 8) {
         submit_one(w, seed);
         *last = w->job ? w->job : *last;
@@ -194,7 +247,12 @@ static void one_thing(struct world *w, unsigned *seed, uint64_t *last, bool cras
         w->fake.refuse = (int)dice(seed, 2);
     } else if (what == 15 && crashes) {
         world_crash(w);
-    } else if (what < 20) {
+    } else if (what == 16) {
+        in_two_steps(w, seed);
+    } else if (what < 19 && *last) {
+        put_document(w, seed, *last, dice(seed, 2) ? "root" : "mallory");
+        ctl_turn(w->ctl);
+    } else if (what < 23) {
         world_pass(w, 1 + dice(seed, 20000));
     } else {
         world_step(w);
@@ -235,7 +293,7 @@ static void segments_come_and_go(void **state)
     struct err err;
     (void)state;
     taped_init(&t, 1300000, 30000);
-    live(&t, 771, 700, false);
+    live(&t, 771, 1100, false);
     world_fini(&t.w);
     assert_int_equal(segments_list(t.dir, &numbers, &n, &err), 0);
     if (n < 2 || numbers[0] == 1)
@@ -435,12 +493,12 @@ static void senseless_entries(void **state)
         for (size_t i = 0; i < body; i += 1 + body / 3) {
             char was = data[at + FRAME_HEAD + i];
             data[at + FRAME_HEAD + i] = (char)(was + 113);
-            uint32_t crc = segment_crc(data + at + FRAME_HEAD, body);
+            uint32_t crc = hash_crc32(data + at + FRAME_HEAD, body);
             memcpy(data + at + 4, &crc, 4);
             put(&t, data, len);
             play(&t, t.dir, &err); /* what it says is one thing; that it ends, another */
             data[at + FRAME_HEAD + i] = was;
-            crc = segment_crc(data + at + FRAME_HEAD, body);
+            crc = hash_crc32(data + at + FRAME_HEAD, body);
             memcpy(data + at + 4, &crc, 4);
         }
         at += FRAME_HEAD + body;

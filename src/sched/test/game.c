@@ -4,21 +4,10 @@
 #include "sched/test/digest.h"
 #include "sched/test/yard.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 
 #include <stddef.h>
-
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 enum kind { CALM, LIMITS, SHARES, STRATEGIES, KINDS };
 struct game {
@@ -30,7 +19,7 @@ struct game {
 
 static bool one_in(struct game *g, uint32_t n)
 {
-    return below(&g->dice, n) == 0;
+    return dice_below(&g->dice, n) == 0;
 }
 
 /* ---- who may have what ---- */
@@ -38,11 +27,11 @@ static bool one_in(struct game *g, uint32_t n)
 static void random_limits(struct game *g, struct queue_spec *q)
 {
     if (one_in(g, 2))
-        q->most.gpu_milli = 1000 * (1 + (uint64_t)below(&g->dice, g->total));
+        q->most.gpu_milli = 1000 * (1 + (uint64_t)dice_below(&g->dice, g->total));
     if (q->most.gpu_milli < q->sure.gpu_milli)
         q->most.gpu_milli = q->sure.gpu_milli;
     if (one_in(g, 3))
-        q->user_most.gpu_milli = 1000 * (1 + (uint64_t)below(&g->dice, g->total));
+        q->user_most.gpu_milli = 1000 * (1 + (uint64_t)dice_below(&g->dice, g->total));
 }
 
 /* What is sure is given out from the root down, so that the tree makes sense. */
@@ -50,17 +39,18 @@ static void random_shares(struct game *g)
 {
     struct yard *y = g->yard;
     uint64_t left[YARD_QUEUES], root = g->total;
-    uint32_t n = 2 + below(&g->dice, 4);
+    uint32_t n = 2 + dice_below(&g->dice, 4);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t parent = i && one_in(g, 2) ? below(&g->dice, i) : QUEUE_ROOT;
+        uint32_t parent = i && one_in(g, 2) ? dice_below(&g->dice, i) : QUEUE_ROOT;
         uint64_t *from = parent == QUEUE_ROOT ? &root : &left[parent];
-        uint32_t sure = one_in(g, 3) ? 0 : below(&g->dice, (uint32_t)*from + 1);
-        enum queue_strategy s =
-            one_in(g, 3) ? (enum queue_strategy)below(&g->dice, QUEUE_STRATEGY_N) : QUEUE_BACKFILL;
+        uint32_t sure = one_in(g, 3) ? 0 : dice_below(&g->dice, (uint32_t)*from + 1);
+        enum queue_strategy s = one_in(g, 3)
+                                    ? (enum queue_strategy)dice_below(&g->dice, QUEUE_STRATEGY_N)
+                                    : QUEUE_BACKFILL;
         uint32_t at = yard_queue(y, s, parent, sure, UINT32_MAX);
         *from -= sure;
         left[at] = sure;
-        y->queues[at].weight = below(&g->dice, 3);
+        y->queues[at].weight = dice_below(&g->dice, 3);
         y->queues[at].keeps = one_in(g, 6);
         random_limits(g, &y->queues[at]);
         if (parent != QUEUE_ROOT && left[parent] + sure > y->queues[parent].most.gpu_milli)
@@ -81,7 +71,7 @@ static void random_queues(struct game *g)
         random_limits(g, &y->queues[yard_queue(y, QUEUE_BACKFILL, QUEUE_ROOT, 0, UINT32_MAX)]);
         break;
     case STRATEGIES:
-        yard_queue(y, (enum queue_strategy)below(&g->dice, QUEUE_STRATEGY_N), QUEUE_ROOT, 0,
+        yard_queue(y, (enum queue_strategy)dice_below(&g->dice, QUEUE_STRATEGY_N), QUEUE_ROOT, 0,
                    UINT32_MAX);
         break;
     default: random_shares(g); break;
@@ -96,11 +86,11 @@ static void random_queues(struct game *g)
 static void random_capacity(struct game *g, struct yard_want *w)
 {
     static const uint32_t graces[] = { 0, 0, 1000, 10000, 60000 };
-    w->grace_ms = graces[below(&g->dice, ARRAY_LEN(graces))];
+    w->grace_ms = graces[dice_below(&g->dice, ARRAY_LEN(graces))];
     w->preemptible = one_in(g, 3);
     if (one_in(g, 3))
-        w->capacity = (enum capacity_class)below(&g->dice, CAPACITY_N);
-    w->priority = 1 + below(&g->dice, 9);
+        w->capacity = (enum capacity_class)dice_below(&g->dice, CAPACITY_N);
+    w->priority = 1 + dice_below(&g->dice, 9);
 }
 
 static void random_job(struct game *g, const char *name)
@@ -108,27 +98,27 @@ static void random_job(struct game *g, const char *name)
     static const uint32_t spreads[] = { 1, 1, 2000, 20000 };
     struct yard *y = g->yard;
     struct yard_want w = { .name = name };
-    uint32_t step = 1 + below(&g->dice, 5);
-    w.at_ms = below(&g->dice, spreads[below(&g->dice, ARRAY_LEN(spreads))] * 3);
-    w.limit_ms = one_in(g, 8) ? 0 : 1000 * step * (1 + (uint64_t)below(&g->dice, 8));
-    w.run_ms = one_in(g, 2) ? 0 : 1 + below(&g->dice, 20000);
-    w.gpus = 1 + below(&g->dice, g->gpus);
-    w.tasks = 1 + (one_in(g, 2) ? below(&g->dice, y->ledger.n) : 0);
+    uint32_t step = 1 + dice_below(&g->dice, 5);
+    w.at_ms = dice_below(&g->dice, spreads[dice_below(&g->dice, ARRAY_LEN(spreads))] * 3);
+    w.limit_ms = one_in(g, 8) ? 0 : 1000 * step * (1 + (uint64_t)dice_below(&g->dice, 8));
+    w.run_ms = one_in(g, 2) ? 0 : 1 + dice_below(&g->dice, 20000);
+    w.gpus = 1 + dice_below(&g->dice, g->gpus);
+    w.tasks = 1 + (one_in(g, 2) ? dice_below(&g->dice, y->ledger.n) : 0);
     if (one_in(g, 12))
-        w.milli = 100 * (1 + below(&g->dice, 9));
-    w.queue = below(&g->dice, (uint32_t)y->n_queues);
-    w.user = w.queue + (uint32_t)y->n_queues * below(&g->dice, 2);
+        w.milli = 100 * (1 + dice_below(&g->dice, 9));
+    w.queue = dice_below(&g->dice, (uint32_t)y->n_queues);
+    w.user = w.queue + (uint32_t)y->n_queues * dice_below(&g->dice, 2);
     w.user = w.user < YARD_USERS ? w.user : w.queue;
     if (g->kind == SHARES || one_in(g, 20))
         random_capacity(g, &w);
     else if (one_in(g, 3))
-        w.priority = 1 + below(&g->dice, 9);
+        w.priority = 1 + dice_below(&g->dice, 9);
     if (y->keeps) {
         w.preemptible = false;
         w.capacity = CAPACITY_GUARANTEED;
     }
     if (w.tasks > 1 && !y->keeps && one_in(g, 6))
-        w.min = 1 + below(&g->dice, w.tasks);
+        w.min = 1 + dice_below(&g->dice, w.tasks);
     yard_add(y, &w);
 }
 
@@ -149,11 +139,11 @@ static void random_bundle(struct game *g)
 static void lose_nodes(struct game *g)
 {
     struct yard *y = g->yard;
-    uint32_t lost = below(&g->dice, y->ledger.n);
-    for (uint32_t i = below(&g->dice, 20); i > 0 && yard_step(y); i--)
+    uint32_t lost = dice_below(&g->dice, y->ledger.n);
+    for (uint32_t i = dice_below(&g->dice, 20); i > 0 && yard_step(y); i--)
         ;
     yard_node(y, lost, false);
-    for (uint32_t i = below(&g->dice, 10); i > 0 && yard_step(y); i--)
+    for (uint32_t i = dice_below(&g->dice, 10); i > 0 && yard_step(y); i--)
         ;
     yard_node(y, lost, true);
 }
@@ -190,21 +180,21 @@ uint64_t game_play(uint64_t seed, uint64_t *digest)
     static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
                                          "k", "l", "m", "n", "o", "p", "q", "r", "s", "t" };
     struct game g = { .dice = { .state = seed }, .kind = (enum kind)(seed % KINDS) };
-    uint32_t nodes = 1 + below(&g.dice, 3);
-    g.gpus = 1 + below(&g.dice, LEDGER_GPUS);
+    uint32_t nodes = 1 + dice_below(&g.dice, 3);
+    g.gpus = 1 + dice_below(&g.dice, LEDGER_GPUS);
     g.total = nodes * g.gpus;
     struct yard *y = g.yard = yard_create(nodes, g.gpus);
     y->seed = seed;
     y->lines = one_in(&g, 2);
     y->permuted = one_in(&g, 4);
     random_queues(&g);
-    uint32_t n = 2 + below(&g.dice, ARRAY_LEN(names) - 2);
+    uint32_t n = 2 + dice_below(&g.dice, ARRAY_LEN(names) - 2);
     for (uint32_t i = 0; i < n; i++)
         random_job(&g, names[i]);
     if (one_in(&g, 6) && g.kind == SHARES)
         random_bundle(&g);
     if (one_in(&g, 6) && g.kind == SHARES)
-        y->depth = 1 + below(&g.dice, 3);
+        y->depth = 1 + dice_below(&g.dice, 3);
     if (one_in(&g, 5))
         lose_nodes(&g);
     yard_run(y);

@@ -11,11 +11,11 @@
 #include "sched/test/game.h"
 #include "sched/test/world.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define STEPS   2000u
 #define NODES   96u
@@ -40,16 +40,9 @@ struct site {
     struct waiting waiting[WAITING];
     struct running running[RUNNING];
     size_t n_waiting, n_running;
-    uint64_t dice, now_ms, next_id;
+    struct dice dice;
+    uint64_t now_ms, next_id;
 };
-
-static uint32_t below(struct site *s, uint32_t n)
-{
-    uint64_t z = s->dice += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 static void build(struct site *s)
 {
@@ -79,21 +72,23 @@ static struct job_spec *random_job(struct site *s)
 {
     static const uint32_t milli[] = { 0, 250, 470, 810, 1000, 1000, 2000, 4000, 8000 };
     static const char *types[] = { "A", "B", "H" };
-    struct role r = { .name = "w", .replicas = below(s, 3) ? 1 : 1 + below(s, 12) };
-    r.min = below(s, 4) ? r.replicas : 1 + below(s, r.replicas);
-    r.resources.gpu_milli = milli[below(s, ARRAY_LEN(milli))];
-    r.resources.cpu_milli = 500 * (1 + (uint64_t)below(s, 12));
-    r.resources.memory = GI * (1 + (uint64_t)below(s, 32));
-    if (below(s, 5) == 0)
-        r.resources.gpu_types = (struct words){ .at = &types[below(s, ARRAY_LEN(types))], .n = 1 };
+    struct role r = { .name = "w",
+                      .replicas = dice_below(&s->dice, 3) ? 1 : 1 + dice_below(&s->dice, 12) };
+    r.min = dice_below(&s->dice, 4) ? r.replicas : 1 + dice_below(&s->dice, r.replicas);
+    r.resources.gpu_milli = milli[dice_below(&s->dice, ARRAY_LEN(milli))];
+    r.resources.cpu_milli = 500 * (1 + (uint64_t)dice_below(&s->dice, 12));
+    r.resources.memory = GI * (1 + (uint64_t)dice_below(&s->dice, 32));
+    if (dice_below(&s->dice, 5) == 0)
+        r.resources.gpu_types =
+            (struct words){ .at = &types[dice_below(&s->dice, ARRAY_LEN(types))], .n = 1 };
     struct job_spec *job = world_job(s->world.arena, &r, 1);
-    job->priority = 1 + below(s, 9);
-    job->preemptible = below(s, 3) == 0;
-    job->limits.run_time_ms.has = below(s, 6) != 0;
-    job->limits.run_time_ms.value = 1000 * (5 + (uint64_t)below(s, 300));
-    if (r.replicas > 1 && below(s, 3) == 0) {
-        job->placing.within = below(s, 2) ? "rack" : "zone";
-        job->placing.within_required = below(s, 2);
+    job->priority = 1 + dice_below(&s->dice, 9);
+    job->preemptible = dice_below(&s->dice, 3) == 0;
+    job->limits.run_time_ms.has = dice_below(&s->dice, 6) != 0;
+    job->limits.run_time_ms.value = 1000 * (5 + (uint64_t)dice_below(&s->dice, 300));
+    if (r.replicas > 1 && dice_below(&s->dice, 3) == 0) {
+        job->placing.within = dice_below(&s->dice, 2) ? "rack" : "zone";
+        job->placing.within_required = dice_below(&s->dice, 2);
     }
     return job;
 }
@@ -168,7 +163,9 @@ static uint64_t pass(struct site *s, uint64_t digest)
                                     .held = held_of(r->spec, r->entry.tasks, r->entry.n_tasks),
                                     .demand = vector_of_job(r->spec),
                                     .started_ms = 1,
-                                    .ends_ms = r->ends_ms };
+                                    .ends_ms = r->ends_ms,
+                                    .preemptible = r->spec->preemptible,
+                                    .priority = (uint8_t)r->spec->priority };
     }
     struct sched_snapshot snapshot = { .cluster = s->world.cluster,
                                        .jobs = jobs,

@@ -2,6 +2,7 @@
  */
 #include "sched/evict.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/test/world.h"
 
@@ -190,28 +191,16 @@ static void test_ports(void **state)
 
 /* ---- at random ---- */
 
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
-
 static struct job_spec *random_job(struct arena *a, struct dice *d, uint32_t roles_max)
 {
     static const uint32_t gpus[] = { 0, 0, 300, 500, 700, 1000, 1000, 2000, 3000 };
     struct role roles[2] = { { .name = "w" }, { .name = "v" } };
-    uint32_t n = 1 + below(d, roles_max);
+    uint32_t n = 1 + dice_below(d, roles_max);
     for (uint32_t i = 0; i < n; i++) {
-        roles[i].replicas = 1 + below(d, 3);
-        roles[i].min = below(d, 4) ? roles[i].replicas : 1;
-        roles[i].resources.cpu_milli = 500 * below(d, 6);
-        roles[i].resources.gpu_milli = gpus[below(d, ARRAY_LEN(gpus))];
+        roles[i].replicas = 1 + dice_below(d, 3);
+        roles[i].min = dice_below(d, 4) ? roles[i].replicas : 1;
+        roles[i].resources.cpu_milli = 500 * dice_below(d, 6);
+        roles[i].resources.gpu_milli = gpus[dice_below(d, ARRAY_LEN(gpus))];
     }
     return world_job(a, roles, n);
 }
@@ -220,16 +209,17 @@ static struct scene random_scene(struct dice *d, uint32_t nodes, uint32_t jobs)
 {
     struct scene s = { .world = world_create(NULL, 0) };
     for (uint32_t i = 0; i < nodes; i++) {
-        struct node_spec spec = { .cpu_milli = 1000 * (1 + below(d, 8)), .gpus = below(d, 5) };
+        struct node_spec spec = { .cpu_milli = 1000 * (1 + dice_below(d, 8)),
+                                  .gpus = dice_below(d, 5) };
         spec.name = arena_printf(s.world.arena, "n%u", i);
         cluster_put(s.world.cluster, &spec);
     }
     for (uint32_t i = 0; i < jobs; i++) {
         struct job_spec *job = random_job(s.world.arena, d, 1);
-        struct evict_candidate as = { .job = 1 + (i * 7) % jobs, .priority = below(d, 3) };
-        as.class = below(d, 5) ? EVICT_BORROWED : below(d, 2) ? EVICT_LOWER : EVICT_IDLE;
-        as.started_ms = NOW - 10 * below(d, 5);
-        as.saved_ms = below(d, 2) ? NOW - below(d, 20) : 0;
+        struct evict_candidate as = { .job = 1 + (i * 7) % jobs, .priority = dice_below(d, 3) };
+        as.class = dice_below(d, 5) ? EVICT_BORROWED : dice_below(d, 2) ? EVICT_LOWER : EVICT_IDLE;
+        as.started_ms = NOW - 10 * dice_below(d, 5);
+        as.saved_ms = dice_below(d, 2) ? NOW - dice_below(d, 20) : 0;
         if (world_try(&s.world, job).kind == PLAN_ADMIT)
             run_spec(&s, job, as);
     }
@@ -291,7 +281,7 @@ static void test_small_scenes(void **state)
     const char *only = getenv("SEED");
     for (uint64_t seed = 1; seed <= 250; seed++) {
         struct dice d = { .state = only ? strtoull(only, NULL, 10) : seed };
-        struct scene s = random_scene(&d, 1 + below(&d, 3), 1 + below(&d, 7));
+        struct scene s = random_scene(&d, 1 + dice_below(&d, 3), 1 + dice_below(&d, 7));
         const struct job_spec *job = random_job(s.world.arena, &d, 2);
         struct evict_choice choice;
         bool gone[MOST], found = choose(&s, job, &choice), any = false;
@@ -364,7 +354,8 @@ static void test_cheapest_node_of_many(void **state)
             cluster_put(s.world.cluster, &spec);
         }
         for (uint32_t i = 0; i < 60; i++) {
-            run_job(&s, 2, (struct evict_candidate){ .job = i, .started_ms = below(&d, 1000) });
+            run_job(&s, 2,
+                    (struct evict_candidate){ .job = i, .started_ms = dice_below(&d, 1000) });
             uint64_t loss = evict_loss(&s.candidates[i], NOW);
             assert_string_equal(s.candidates[i].held.first->node,
                                 arena_printf(s.world.arena, "n%u", i / 2));
@@ -389,7 +380,7 @@ static void test_order_does_not_count(void **state)
         const struct job_spec *job = random_job(s.world.arena, &d, 2);
         const char *first = chosen(&s, job);
         for (uint32_t i = s.n; i > 1; i--) {
-            uint32_t k = below(&d, i);
+            uint32_t k = dice_below(&d, i);
             struct evict_candidate c = s.candidates[k];
             s.candidates[k] = s.candidates[i - 1];
             s.candidates[i - 1] = c;

@@ -2,13 +2,13 @@
  * every moment, against trying the job at every end, and played forward. */
 #include "sched/future.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/test/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -327,18 +327,6 @@ static void test_held(void **state)
 
 /* ---- at random ---- */
 
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
-
 #define STAYS_MAX 400u
 #define NODES_MAX 24u
 #define GPUS_MAX  4u
@@ -367,10 +355,10 @@ struct taken { /* of one node */
 static struct job_spec *random_job(struct game *g)
 {
     static const uint32_t gpus[] = { 0, 300, 500, 700, 1000, 1000, 2000, 3000, 4000 };
-    struct role role = { .name = "w", .replicas = g->large ? 1 : 1 + below(&g->dice, 3) };
-    role.min = below(&g->dice, 4) ? role.replicas : 1;
-    role.resources.cpu_milli = 500 * below(&g->dice, g->large ? 2 : 6);
-    role.resources.gpu_milli = gpus[below(&g->dice, g->large ? 3 : ARRAY_LEN(gpus))];
+    struct role role = { .name = "w", .replicas = g->large ? 1 : 1 + dice_below(&g->dice, 3) };
+    role.min = dice_below(&g->dice, 4) ? role.replicas : 1;
+    role.resources.cpu_milli = 500 * dice_below(&g->dice, g->large ? 2 : 6);
+    role.resources.gpu_milli = gpus[dice_below(&g->dice, g->large ? 3 : ARRAY_LEN(gpus))];
     return world_job(g->world.arena, &role, 1);
 }
 
@@ -383,7 +371,7 @@ static struct job_spec *random_roles(struct game *g)
 
 static uint64_t random_length(struct game *g)
 {
-    return below(&g->dice, 12) ? 10 * (1 + below(&g->dice, 40)) : FUTURE_NEVER;
+    return dice_below(&g->dice, 12) ? 10 * (1 + dice_below(&g->dice, 40)) : FUTURE_NEVER;
 }
 
 static uint64_t plus(uint64_t at, uint64_t length)
@@ -527,9 +515,9 @@ static void begin(struct game *g, uint64_t seed, uint32_t nodes, uint32_t jobs)
     g->n_nodes = nodes;
     g->large = nodes == NODES_MAX;
     for (uint32_t i = 0; i < nodes; i++) {
-        struct node_spec spec = { .cpu_milli = 1000 * (1 + below(&g->dice, 8)) };
+        struct node_spec spec = { .cpu_milli = 1000 * (1 + dice_below(&g->dice, 8)) };
         spec.name = arena_printf(g->world.arena, "n%u", i);
-        spec.gpus = below(&g->dice, GPUS_MAX + 1);
+        spec.gpus = dice_below(&g->dice, GPUS_MAX + 1);
         cluster_put(g->world.cluster, &spec);
     }
     fill(g, jobs);
@@ -549,8 +537,8 @@ static void ask_at_random(struct game *g)
     struct future_ask question = { .job = 5000 + g->n_stays };
     struct job_spec *job = random_job(g);
     if (g->large) /* much of the cluster: far from now */
-        job->roles[0].replicas = job->roles[0].min = 1 + below(&g->dice, 100);
-    question.spec = g->large || below(&g->dice, 3) ? job : random_roles(g);
+        job->roles[0].replicas = job->roles[0].min = 1 + dice_below(&g->dice, 100);
+    question.spec = g->large || dice_below(&g->dice, 3) ? job : random_roles(g);
     question.lasts_ms = random_length(g);
     uint64_t right = earliest_by_hand(g, question.spec, question.lasts_ms);
     bool fits = future_earliest(g->future, &question, &p);
@@ -562,7 +550,7 @@ static void ask_at_random(struct game *g)
     struct promise again;
     assert_true(future_holds(g->future, &question, p.at_ms, &again));
     assert_string_equal(show(g->world.arena, &p), show(g->world.arena, &again));
-    if (!below(&g->dice, 4))
+    if (!dice_below(&g->dice, 4))
         return;
     if (!future_reserve(g->future, &p))
         fail_msg("seed %llu: not reserved", (unsigned long long)g->seed);
@@ -618,7 +606,7 @@ static void backfill_at_random(struct game *g)
 /* A promise is given anew beside the others: never for later, and for the same time in a pinch. */
 static void improve_at_random(struct game *g)
 {
-    struct stay *s = &g->stays[below(&g->dice, g->n_stays + 1)];
+    struct stay *s = &g->stays[dice_below(&g->dice, g->n_stays + 1)];
     if (s == &g->stays[g->n_stays] || !s->promised)
         return;
     size_t promised = future_promised(g->future);
@@ -643,8 +631,8 @@ static void improve_at_random(struct game *g)
 /* One that runs will be gone sooner than it said. */
 static void end_at_random(struct game *g)
 {
-    uint64_t at = NOW + 5 * (1 + below(&g->dice, 40));
-    struct stay *s = &g->stays[below(&g->dice, g->n_stays + 1)];
+    uint64_t at = NOW + 5 * (1 + dice_below(&g->dice, 40));
+    struct stay *s = &g->stays[dice_below(&g->dice, g->n_stays + 1)];
     if (s == &g->stays[g->n_stays] || s->promised)
         return;
     future_end(g->future, s->job, at);
@@ -709,7 +697,7 @@ static void play_forward(struct game *g)
         for (uint32_t k = 0; k < g->n_stays; k++) {
             const struct stay *s = &g->stays[k];
             bool running = !over[k] && (k < i || !s->promised);
-            if (!running || (s->to_ms > g->stays[i].from_ms && below(&g->dice, 6)))
+            if (!running || (s->to_ms > g->stays[i].from_ms && dice_below(&g->dice, 6)))
                 continue;
             world_give(c, s->spec, &s->places);
             over[k] = true;
@@ -726,13 +714,13 @@ static void play(uint64_t seed, uint32_t nodes, uint32_t jobs, uint32_t turns)
     struct game g;
     begin(&g, seed, nodes, jobs);
     for (uint32_t turn = 0; turn < turns; turn++)
-        if (below(&g.dice, 16) == 0)
+        if (dice_below(&g.dice, 16) == 0)
             end_at_random(&g);
-        else if (below(&g.dice, 8) == 0)
+        else if (dice_below(&g.dice, 8) == 0)
             improve_at_random(&g);
-        else if (!g.large && below(&g.dice, 6) == 0)
+        else if (!g.large && dice_below(&g.dice, 6) == 0)
             hold_at_random(&g);
-        else if (below(&g.dice, 2))
+        else if (dice_below(&g.dice, 2))
             ask_at_random(&g);
         else
             backfill_at_random(&g);
@@ -758,7 +746,7 @@ static void test_large_games(void **state)
 static void shuffle(struct game *g)
 {
     for (uint32_t i = g->n_releases; i > 1; i--) {
-        uint32_t k = below(&g->dice, i);
+        uint32_t k = dice_below(&g->dice, i);
         struct future_release other = g->releases[k];
         g->releases[k] = g->releases[i - 1];
         g->releases[i - 1] = other;

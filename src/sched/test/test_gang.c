@@ -1,7 +1,5 @@
 /* Each rule of placing as a row: nodes, what is taken before, the job, and what comes out. */
-#include "sched/gang.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "sched/test/world.h"
 

@@ -1,13 +1,13 @@
 /* Shares in time: cases by hand, then random queues in which every moment is tried. */
 #include "sched/hold.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -93,18 +93,6 @@ static void test_user(void **state)
 
 /* ---- every moment ---- */
 
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
-
 struct span {
     struct hold_ask ask;
     uint64_t from, to;
@@ -145,8 +133,8 @@ static bool within(struct slow *s, const struct hold_ask *ask, uint64_t from)
 
 static struct hold_ask random_ask(struct dice *d, uint64_t job)
 {
-    uint32_t queue = below(d, 3);
-    struct hold_ask ask = ask_of(job, queue, 1 + below(d, 4), 1 + below(d, HOURS));
+    uint32_t queue = dice_below(d, 3);
+    struct hold_ask ask = ask_of(job, queue, 1 + dice_below(d, 4), 1 + dice_below(d, HOURS));
     ask.user = queue;
     return ask;
 }
@@ -156,13 +144,14 @@ static void play(uint64_t seed)
     struct dice d = { seed };
     struct arena *arena = arena_create();
     struct slow s = { .n = 0 };
-    s.queues[0] = queue_of(QUEUE_ROOT, 3 + below(&d, 6), UINT64_MAX);
-    s.queues[1] = queue_of(below(&d, 2) ? 0 : QUEUE_ROOT, 3 + below(&d, 4), 2 + below(&d, 5));
-    s.queues[2] = queue_of(below(&d, 3) - 1, 3 + below(&d, 4), 2 + below(&d, 5));
+    s.queues[0] = queue_of(QUEUE_ROOT, 3 + dice_below(&d, 6), UINT64_MAX);
+    s.queues[1] =
+        queue_of(dice_below(&d, 2) ? 0 : QUEUE_ROOT, 3 + dice_below(&d, 4), 2 + dice_below(&d, 5));
+    s.queues[2] = queue_of(dice_below(&d, 3) - 1, 3 + dice_below(&d, 4), 2 + dice_below(&d, 5));
     struct holds *h = hold_create(arena, s.queues, 3, NOW);
     for (uint64_t job = 1; job < 30; job++) {
         struct hold_ask ask = random_ask(&d, job);
-        if (below(&d, 3)) {
+        if (dice_below(&d, 3)) {
             bool may = within(&s, &ask, NOW);
             if (may != (hold_earliest(h, &ask, NOW) == NOW))
                 fail_msg("seed %" PRIu64 ": job %" PRIu64 " now: %d", seed, job, may);
@@ -174,7 +163,7 @@ static void play(uint64_t seed)
             }
             continue;
         }
-        uint64_t from = NOW + below(&d, 9), at = from;
+        uint64_t from = NOW + dice_below(&d, 9), at = from;
         while (at < NOW + 8 * HOURS && !within(&s, &ask, at))
             at++;
         uint64_t told = hold_earliest(h, &ask, from);

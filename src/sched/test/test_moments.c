@@ -1,6 +1,7 @@
 /* Sorting by time, against a sort that compares. */
 #include "sched/moments.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -11,14 +12,6 @@
 #include <cmocka.h>
 
 #define MOST 3000u
-
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 static bool after(const struct moment *a, const struct moment *b)
 {
@@ -42,13 +35,13 @@ static void sorts_as_comparing_does(void **state)
     static const uint64_t spans[] = { 1, 3, 300, 70000, UINT64_MAX };
     static const size_t sizes[] = { 0, 1, 2, 17, 255, 256, 257, 1000 };
     static struct moment fast[MOST], room[MOST], slow[MOST];
-    uint64_t dice = 1;
+    struct dice dice = { 1 };
     for (size_t span = 0; span < ARRAY_LEN(spans); span++)
         for (size_t size = 0; size < ARRAY_LEN(sizes); size++) {
             size_t n = sizes[size];
             for (size_t i = 0; i < n; i++)
-                fast[i] = (struct moment){ .at_ms = draw(&dice) % spans[span],
-                                           .id = draw(&dice) % spans[(span + size) % 5],
+                fast[i] = (struct moment){ .at_ms = dice_roll(&dice) % spans[span],
+                                           .id = dice_roll(&dice) % spans[(span + size) % 5],
                                            .what = &fast[i] };
             memcpy(slow, fast, n * sizeof *fast);
             moments_sort(fast, room, n);

@@ -2,14 +2,13 @@
  * against whole passes. */
 #include "sched/probe.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/test/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -23,16 +22,8 @@ struct lab {
     struct sched_job jobs[24];
     struct queue_spec queues[2];
     struct sched_snapshot s;
-    uint64_t dice;
+    struct dice dice;
 };
-
-static uint64_t below(struct lab *l, uint64_t n)
-{
-    uint64_t z = l->dice += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % n;
-}
 
 static struct job_spec *job_of(struct lab *l, uint32_t tasks, uint64_t gpus, uint64_t run_ms)
 {
@@ -83,7 +74,9 @@ static void runs(struct lab *l, struct job_spec *job, uint32_t queue)
                                  .demand = vector_of_job(job),
                                  .queue = queue,
                                  .started_ms = NOW,
-                                 .ends_ms = NOW + job->limits.run_time_ms.value };
+                                 .ends_ms = NOW + job->limits.run_time_ms.value,
+                                 .preemptible = job->preemptible,
+                                 .priority = (uint8_t)job->priority };
 }
 
 static void waits(struct lab *l, struct job_spec *job, uint32_t queue)
@@ -207,18 +200,22 @@ static void fill(struct lab *l)
     static const enum queue_strategy strategies[] = { QUEUE_BACKFILL, QUEUE_FIFO,
                                                       QUEUE_ROUND_ROBIN };
     for (uint32_t i = 0; i < 2; i++) {
-        l->queues[i].strategy = strategies[below(l, 3)];
-        l->queues[i].sure.gpu_milli = 1000 * below(l, 9);
-        l->queues[i].most.gpu_milli = below(l, 2) ? UINT64_MAX : 8000 + 1000 * below(l, 16);
+        l->queues[i].strategy = strategies[dice_below(&l->dice, 3)];
+        l->queues[i].sure.gpu_milli = 1000 * dice_below(&l->dice, 9);
+        l->queues[i].most.gpu_milli =
+            dice_below(&l->dice, 2) ? UINT64_MAX : 8000 + 1000 * dice_below(&l->dice, 16);
     }
     for (int i = 0; i < 5; i++)
-        runs(l, job_of(l, 1 + (uint32_t)below(l, 2), 1 + below(l, 4), (1 + below(l, 60)) * MIN),
-             (uint32_t)below(l, 2));
+        runs(l,
+             job_of(l, 1 + (uint32_t)dice_below(&l->dice, 2), 1 + dice_below(&l->dice, 4),
+                    (1 + dice_below(&l->dice, 60)) * MIN),
+             (uint32_t)dice_below(&l->dice, 2));
     for (int i = 0; i < 3; i++) {
         struct job_spec *job =
-            job_of(l, 2 + (uint32_t)below(l, 3), 2 + below(l, 3), (1 + below(l, 60)) * MIN);
-        job->priority = 3 + (uint32_t)below(l, 5);
-        waits(l, job, (uint32_t)below(l, 2));
+            job_of(l, 2 + (uint32_t)dice_below(&l->dice, 3), 2 + dice_below(&l->dice, 3),
+                   (1 + dice_below(&l->dice, 60)) * MIN);
+        job->priority = 3 + (uint32_t)dice_below(&l->dice, 5);
+        waits(l, job, (uint32_t)dice_below(&l->dice, 2));
     }
 }
 
@@ -228,7 +225,7 @@ static void test_as_passes_say(void **state)
     unsigned some = 0;
     for (uint64_t seed = 0; seed < 300; seed++) {
         struct lab *l = make_lab(4);
-        l->dice = seed << 20;
+        l->dice.state = seed << 20;
         fill(l);
         for (uint32_t queue = 0; queue < 2; queue++)
             for (int what = TASKS; what <= PRIORITY; what++) {

@@ -3,6 +3,7 @@
 #include "sched/quota.h"
 
 #include "base/arena.h"
+#include "base/dice.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -15,41 +16,36 @@
 #define JOBS   40u
 
 struct game {
-    uint64_t dice;
+    struct dice dice;
     struct queue_spec queues[QUEUES];
     uint32_t n;
     struct quota_claim jobs[JOBS];
     bool may[QUEUES];
 };
 
-static uint32_t below(struct game *g, uint32_t n)
-{
-    uint64_t z = g->dice += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
-
 /* Often nothing of an amount. */
 static struct vector some(struct game *g, uint32_t most)
 {
-    return (struct vector){ .cpu_milli = below(g, 2) ? below(g, most) : 0,
-                            .memory = below(g, 4) ? 0 : below(g, most),
-                            .gpu_milli = below(g, 3) ? below(g, most) : 0 };
+    return (struct vector){ .cpu_milli = dice_below(&g->dice, 2) ? dice_below(&g->dice, most) : 0,
+                            .memory = dice_below(&g->dice, 4) ? 0 : dice_below(&g->dice, most),
+                            .gpu_milli = dice_below(&g->dice, 3) ? dice_below(&g->dice, most) : 0 };
 }
 
 static void make(struct game *g)
 {
-    g->n = 1 + below(g, QUEUES);
+    g->n = 1 + dice_below(&g->dice, QUEUES);
     for (uint32_t i = 0; i < g->n; i++)
-        g->queues[i] = (struct queue_spec){ .name = "q",
-                                            .parent = i && below(g, 2) ? below(g, i) : QUEUE_ROOT,
-                                            .sure = some(g, 200),
-                                            .most = VECTOR_ANY,
-                                            .user_most = VECTOR_ANY,
-                                            .keeps = below(g, 8) == 0 };
+        g->queues[i] =
+            (struct queue_spec){ .name = "q",
+                                 .parent = i && dice_below(&g->dice, 2) ? dice_below(&g->dice, i)
+                                                                        : QUEUE_ROOT,
+                                 .sure = some(g, 200),
+                                 .most = VECTOR_ANY,
+                                 .user_most = VECTOR_ANY,
+                                 .keeps = dice_below(&g->dice, 8) == 0 };
     for (uint32_t i = 0; i < JOBS; i++)
-        g->jobs[i] = (struct quota_claim){ .queue = below(g, g->n), .demand = some(g, 20) };
+        g->jobs[i] =
+            (struct quota_claim){ .queue = dice_below(&g->dice, g->n), .demand = some(g, 20) };
 }
 
 static void look_at_queues(struct game *g, const struct quota *q,
@@ -75,13 +71,14 @@ static void least_speaks_for_all(void **state)
     (void)state;
     uint32_t taken = 0, skipped = 0;
     for (uint64_t seed = 1; seed <= 4000; seed++) {
-        struct game g = { .dice = seed };
+        struct game g = { .dice = { seed } };
         struct arena *arena = arena_create();
         make(&g);
         struct quota *q = quota_create(arena, g.queues, g.n);
         for (uint32_t i = 0; i < JOBS; i++)
             quota_charge(q, g.jobs[i].queue, 0, &g.jobs[i].demand);
-        const struct quota_claim claimant = { .queue = below(&g, g.n), .demand = some(&g, 20) };
+        const struct quota_claim claimant = { .queue = dice_below(&g.dice, g.n),
+                                              .demand = some(&g, 20) };
         look_at_queues(&g, q, &claimant);
         for (uint32_t i = 0; i < JOBS; i++) {
             skipped += !g.may[g.jobs[i].queue];

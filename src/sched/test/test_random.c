@@ -3,6 +3,7 @@
  * a failure is printed. */
 #include "sched/plan.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/test/ledger.h"
 #include "sched/test/world.h"
@@ -10,8 +11,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -19,18 +18,6 @@
 #define TURNS   12u
 #define RUNNING 16u
 #define WAITING 5u
-
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 struct running {
     const struct job_spec *job;
@@ -53,14 +40,15 @@ static void random_node(struct game *g, uint32_t i)
     struct node_spec *s = ARENA_NEW(a, struct node_spec);
     s->name = names[i];
     s->address = arena_printf(a, "127.0.1.%u", i + 1);
-    s->host = below(&g->dice, 2) ? "box" : names[i];
-    s->cpu_milli = 1000 * below(&g->dice, 9);
-    s->memory = GI * below(&g->dice, 9);
-    s->gpus = below(&g->dice, LEDGER_GPUS + 1);
-    pairs_set(&s->labels, a, "zone", zones[below(&g->dice, 2)]);
-    if (below(&g->dice, 2)) {
+    s->host = dice_below(&g->dice, 2) ? "box" : names[i];
+    s->cpu_milli = 1000 * dice_below(&g->dice, 9);
+    s->memory = GI * dice_below(&g->dice, 9);
+    s->gpus = dice_below(&g->dice, LEDGER_GPUS + 1);
+    pairs_set(&s->labels, a, "zone", zones[dice_below(&g->dice, 2)]);
+    if (dice_below(&g->dice, 2)) {
         s->custom = (struct amounts){ .at = ARENA_NEW(a, struct amount), .n = 1 };
-        s->custom.at[0] = (struct amount){ .name = "licence", .milli = 1000 * below(&g->dice, 4) };
+        s->custom.at[0] =
+            (struct amount){ .name = "licence", .milli = 1000 * dice_below(&g->dice, 4) };
     }
     cluster_put(g->world.cluster, s);
     g->ledger.at[g->ledger.n++] = (struct ledger_node){ .spec = s, .usable = true };
@@ -69,12 +57,13 @@ static void random_node(struct game *g, uint32_t i)
 static void random_ports(struct game *g, struct role *r)
 {
     static const char *const labels[] = { "a", "b" };
-    r->n_ports = below(&g->dice, 3);
+    r->n_ports = dice_below(&g->dice, 3);
     r->ports = ARENA_ARRAY(g->world.arena, 2, struct port_want);
     for (size_t i = 0; i < r->n_ports; i++) {
-        r->ports[i] = (struct port_want){ .label = labels[i], .count = 1 + below(&g->dice, 2) };
-        if (below(&g->dice, 5) == 0)
-            r->ports[i].first = 15000 + 10 * (uint32_t)i + below(&g->dice, 3);
+        r->ports[i] =
+            (struct port_want){ .label = labels[i], .count = 1 + dice_below(&g->dice, 2) };
+        if (dice_below(&g->dice, 5) == 0)
+            r->ports[i].first = 15000 + 10 * (uint32_t)i + dice_below(&g->dice, 3);
     }
 }
 
@@ -82,39 +71,39 @@ static void random_role(struct game *g, struct role *r, uint32_t i, uint32_t mos
 {
     static const char *const names[] = { "x", "y", "z" };
     static const uint32_t gpus[] = { 0, 0, 0, 300, 400, 500, 700, 1000, 1000, 2000 };
-    *r = (struct role){ .name = names[i], .replicas = 1 + below(&g->dice, most) };
-    r->min = below(&g->dice, 4) ? r->replicas : 1 + below(&g->dice, r->replicas);
-    r->resources.cpu_milli = below(&g->dice, 3) ? 500 * below(&g->dice, 8) : 0;
-    r->resources.memory = below(&g->dice, 2) ? GI * below(&g->dice, 4) : 0;
-    r->resources.gpu_milli = gpus[below(&g->dice, ARRAY_LEN(gpus))];
-    if (below(&g->dice, 5) == 0) {
+    *r = (struct role){ .name = names[i], .replicas = 1 + dice_below(&g->dice, most) };
+    r->min = dice_below(&g->dice, 4) ? r->replicas : 1 + dice_below(&g->dice, r->replicas);
+    r->resources.cpu_milli = dice_below(&g->dice, 3) ? 500 * dice_below(&g->dice, 8) : 0;
+    r->resources.memory = dice_below(&g->dice, 2) ? GI * dice_below(&g->dice, 4) : 0;
+    r->resources.gpu_milli = gpus[dice_below(&g->dice, ARRAY_LEN(gpus))];
+    if (dice_below(&g->dice, 5) == 0) {
         r->resources.custom =
             (struct amounts){ .at = ARENA_NEW(g->world.arena, struct amount), .n = 1 };
         r->resources.custom.at[0] =
-            (struct amount){ .name = "licence", .milli = 500 * (1 + below(&g->dice, 3)) };
+            (struct amount){ .name = "licence", .milli = 500 * (1 + dice_below(&g->dice, 3)) };
     }
-    if (below(&g->dice, 2))
+    if (dice_below(&g->dice, 2))
         random_ports(g, r);
 }
 
 static struct job_spec *random_job(struct game *g)
 {
     struct role roles[3] = { 0 };
-    uint32_t n = 1 + below(&g->dice, 3);
+    uint32_t n = 1 + dice_below(&g->dice, 3);
     for (uint32_t i = 0; i < n; i++)
         random_role(g, &roles[i], i, n == 1 ? 4 : 2);
     struct job_spec *job = world_job(g->world.arena, roles, n);
     const char **one = ARENA_NEW(g->world.arena, const char *);
     *one = "x";
-    if (below(&g->dice, 6) == 0)
+    if (dice_below(&g->dice, 6) == 0)
         job->placing.apart = (struct words){ .at = one, .n = 1 };
-    if (below(&g->dice, 6) == 0)
+    if (dice_below(&g->dice, 6) == 0)
         job->placing.spread = (struct words){ .at = one, .n = 1 };
-    if (below(&g->dice, 6) == 0)
+    if (dice_below(&g->dice, 6) == 0)
         pairs_set(&job->placing.labels, g->world.arena, "zone", "a");
-    if (below(&g->dice, 4) == 0) {
-        job->placing.within = below(&g->dice, 3) ? "zone" : "node";
-        job->placing.within_required = below(&g->dice, 3) != 0;
+    if (dice_below(&g->dice, 4) == 0) {
+        job->placing.within = dice_below(&g->dice, 3) ? "zone" : "node";
+        job->placing.within_required = dice_below(&g->dice, 3) != 0;
     }
     return job;
 }
@@ -122,7 +111,7 @@ static struct job_spec *random_job(struct game *g)
 static void random_state(struct game *g)
 {
     for (uint32_t i = 0; i < g->ledger.n; i++) {
-        bool up = below(&g->dice, 8) != 0, drained = below(&g->dice, 8) == 0;
+        bool up = dice_below(&g->dice, 8) != 0, drained = dice_below(&g->dice, 8) == 0;
         cluster_set_up(g->world.cluster, i, up);
         cluster_set_drained(g->world.cluster, i, drained);
         g->ledger.at[i].usable = up && !drained;
@@ -163,7 +152,7 @@ static void begin_one(struct game *g, const struct job_spec *job, const struct p
                  world_show(g->world.arena, job, e));
     g->running[g->n_running++] = (struct running){ .job = job, .entry = *e };
     while (g->n_running == RUNNING)
-        end_one(g, below(&g->dice, RUNNING));
+        end_one(g, dice_below(&g->dice, RUNNING));
 }
 
 /* A reason is right when trying everything finds nothing; "would fit if" when it then does. */
@@ -218,7 +207,7 @@ static void one_turn(struct game *g)
 static void retry_one(struct game *g, uint32_t i)
 {
     struct running *r = &g->running[i];
-    uint32_t at = below(&g->dice, r->entry.n_tasks);
+    uint32_t at = dice_below(&g->dice, r->entry.n_tasks);
     struct task_place lost = r->entry.tasks[at];
     struct task_ref ref = { .role = (uint16_t)lost.role, .index = lost.index };
     cluster_give(g->world.cluster, r->job, &lost);
@@ -266,10 +255,10 @@ static void check_possible(struct game *g)
 static void play(uint64_t seed)
 {
     struct game g = { .seed = seed, .dice = { .state = seed }, .world = world_create(NULL, 0) };
-    uint32_t n = 1 + below(&g.dice, 3);
+    uint32_t n = 1 + dice_below(&g.dice, 3);
     for (uint32_t i = 0; i < n; i++)
         random_node(&g, i);
-    if (below(&g.dice, 4)) {
+    if (dice_below(&g.dice, 4)) {
         const char *zone = "zone";
         const struct words levels = { .at = &zone, .n = 1 };
         assert_int_equal(cluster_set_levels(g.world.cluster, &levels, NULL), 0);
@@ -280,9 +269,9 @@ static void play(uint64_t seed)
         one_turn(&g);
         check_possible(&g);
         if (g.n_running)
-            retry_one(&g, below(&g.dice, g.n_running));
-        while (g.n_running && (below(&g.dice, 3) == 0 || g.n_running > RUNNING - WAITING - 1))
-            end_one(&g, below(&g.dice, g.n_running));
+            retry_one(&g, dice_below(&g.dice, g.n_running));
+        while (g.n_running && (dice_below(&g.dice, 3) == 0 || g.n_running > RUNNING - WAITING - 1))
+            end_one(&g, dice_below(&g.dice, g.n_running));
     }
     while (g.n_running)
         end_one(&g, 0);

@@ -2,16 +2,15 @@
  * a choice by shelves is that of a look at every node. */
 #include "sched/shelf.h"
 
+#include "base/dice.h"
 #include "base/mem.h"
 #include "sched/choice.h"
 #include "sched/fit.h"
-#include "sched/gang.h"
 #include "sched/test/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,18 +18,6 @@
 #define WORLDS 32u
 #define STEPS  60u
 #define HELD   200u
-
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 struct placed {
     struct job_spec *job;
@@ -50,17 +37,18 @@ static void put_node(struct game *g, uint32_t i)
     static const char *const types[] = { "T4", "A100" };
     static const char *const pools[] = { "x", "y" };
     struct arena *a = g->world.arena;
-    uint32_t size = 1 + below(&g->dice, 2); /* as many kinds as sizes, types, pools and licences */
+    uint32_t size =
+        1 + dice_below(&g->dice, 2); /* as many kinds as sizes, types, pools and licences */
     struct node_spec s = { .name = arena_printf(a, "n%u", i),
                            .cpu_milli = 8000 * size,
                            .memory = 16 * GI * size,
                            .disk = 16 * GI,
                            .gpus = 2 * size,
-                           .gpu_type = types[below(&g->dice, 2)] };
-    s.host = below(&g->dice, 4) ? s.name : "box";
-    pairs_set(&s.labels, a, "pool", pools[below(&g->dice, 2)]);
+                           .gpu_type = types[dice_below(&g->dice, 2)] };
+    s.host = dice_below(&g->dice, 4) ? s.name : "box";
+    pairs_set(&s.labels, a, "pool", pools[dice_below(&g->dice, 2)]);
     pairs_set(&s.labels, a, "hostname", s.name);
-    if (below(&g->dice, 3) == 0) {
+    if (dice_below(&g->dice, 3) == 0) {
         s.custom = (struct amounts){ .at = ARENA_NEW(a, struct amount), .n = 1 };
         s.custom.at[0] = (struct amount){ .name = "licence", .milli = 3000 };
     }
@@ -71,24 +59,24 @@ static struct job_spec *random_job(struct game *g)
 {
     static const uint32_t gpus[] = { 0, 0, 200, 500, 700, 1000, 1000, 2000 };
     struct arena *a = g->world.arena;
-    struct role role = { .name = "w", .replicas = 1 + below(&g->dice, 6) };
-    role.resources.cpu_milli = 1000 * below(&g->dice, 4);
-    role.resources.memory = GI * below(&g->dice, 4);
-    role.resources.gpu_milli = gpus[below(&g->dice, ARRAY_LEN(gpus))];
-    if (below(&g->dice, 6) == 0) {
+    struct role role = { .name = "w", .replicas = 1 + dice_below(&g->dice, 6) };
+    role.resources.cpu_milli = 1000 * dice_below(&g->dice, 4);
+    role.resources.memory = GI * dice_below(&g->dice, 4);
+    role.resources.gpu_milli = gpus[dice_below(&g->dice, ARRAY_LEN(gpus))];
+    if (dice_below(&g->dice, 6) == 0) {
         role.resources.custom = (struct amounts){ .at = ARENA_NEW(a, struct amount), .n = 1 };
         role.resources.custom.at[0] = (struct amount){ .name = "licence", .milli = 1000 };
     }
-    if (below(&g->dice, 3) == 0) {
+    if (dice_below(&g->dice, 3) == 0) {
         role.ports = ARENA_NEW(a, struct port_want);
         role.n_ports = 1;
         role.ports[0] = (struct port_want){ .label = "p",
-                                            .count = 1 + 300 * below(&g->dice, 2),
-                                            .first = below(&g->dice, 2) ? 8080 : 0 };
+                                            .count = 1 + 300 * dice_below(&g->dice, 2),
+                                            .first = dice_below(&g->dice, 2) ? 8080 : 0 };
     }
     struct job_spec *job = world_job(a, &role, 1);
     const char **one = ARENA_NEW(a, const char *);
-    switch (below(&g->dice, 8)) {
+    switch (dice_below(&g->dice, 8)) {
     case 0: pairs_set(&job->placing.labels, a, "pool", "x"); break;
     case 1: pairs_set(&job->placing.labels, a, "hostname", "n7"); break;
     case 2:
@@ -96,7 +84,7 @@ static struct job_spec *random_job(struct game *g)
         job->placing.apart = (struct words){ .at = one, .n = 1 };
         break;
     case 3:
-        *one = arena_printf(a, "n%u", below(&g->dice, g->nodes));
+        *one = arena_printf(a, "n%u", dice_below(&g->dice, g->nodes));
         job->placing.avoid = (struct words){ .at = one, .n = 1 };
         break;
     case 4:
@@ -274,15 +262,15 @@ static void one_step(struct game *g)
 {
     struct cluster *c = g->world.cluster;
     struct job_spec *job = random_job(g);
-    uint32_t node = below(&g->dice, g->nodes);
-    switch (below(&g->dice, 12)) {
-    case 0: cluster_set_up(c, node, below(&g->dice, 2)); break;
-    case 1: cluster_set_drained(c, node, below(&g->dice, 2)); break;
+    uint32_t node = dice_below(&g->dice, g->nodes);
+    switch (dice_below(&g->dice, 12)) {
+    case 0: cluster_set_up(c, node, dice_below(&g->dice, 2)); break;
+    case 1: cluster_set_drained(c, node, dice_below(&g->dice, 2)); break;
     case 2: check_choices(g, job); break;
     default: break;
     }
-    if (g->n && below(&g->dice, 2)) {
-        uint32_t at = below(&g->dice, g->n);
+    if (g->n && dice_below(&g->dice, 2)) {
+        uint32_t at = dice_below(&g->dice, g->n);
         world_give(c, g->held[at].job, &g->held[at].entry);
         g->held[at] = g->held[--g->n];
     }
@@ -371,6 +359,48 @@ static void test_clone(void **state)
 }
 
 /* States are held as long as nodes are in them, and no longer. */
+/* Copies of copies share what nobody changed or looked at: each stays right by itself, in whatever
+ * order they are changed, looked at, copied and given up. */
+static void test_family(void **state)
+{
+    enum { COPIES = 6, TIMES = 400 };
+    (void)state;
+    struct world w = world_create(NULL, 0);
+    struct dice dice = { .state = 11 };
+    struct cluster *family[COPIES];
+    uint32_t tasks[COPIES] = { 0 };
+    for (uint32_t i = 0; i < 12; i++)
+        put_plain(w.cluster, w.arena, i, false);
+    for (uint32_t i = 0; i < COPIES; i++)
+        family[i] = cluster_clone(i ? family[i - 1] : w.cluster);
+    struct port_want port = { .label = "p", .count = 1 };
+    struct role role = { .name = "w", .replicas = 1, .ports = &port, .n_ports = 1 };
+    role.resources.gpu_milli = 500;
+    struct job_spec *job = world_job(w.arena, &role, 1);
+    for (uint32_t step = 0; step < TIMES; step++) {
+        uint32_t i = dice_below(&dice, COPIES), k = dice_below(&dice, COPIES), seen = 0;
+        struct world one = { .arena = w.arena, .cluster = family[i] };
+        struct plan_entry e = world_try(&one, job);
+        if (e.kind == PLAN_ADMIT && dice_below(&dice, 4)) {
+            assert_true(world_take(family[i], job, &e));
+            tasks[i]++;
+        } else if (i != k) {
+            struct cluster *copy = cluster_clone(family[k]);
+            cluster_destroy(family[i]);
+            family[i] = copy;
+            tasks[i] = tasks[k];
+        }
+        check_shelves(family[k]);
+        for (uint32_t node = 0; node < cluster_count(family[i]); node++)
+            seen += cluster_node(family[i], node).tasks;
+        assert_int_equal(seen, tasks[i]);
+    }
+    assert_int_equal(shelves_in_use(w.cluster), 1);
+    for (uint32_t i = 0; i < COPIES; i++)
+        cluster_destroy(family[i]);
+    world_destroy(&w);
+}
+
 static void test_states(void **state)
 {
     (void)state;
@@ -482,9 +512,10 @@ static void test_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_games),       cmocka_unit_test(test_clone),
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_history),
-        cmocka_unit_test(test_fine_labels), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_games),   cmocka_unit_test(test_clone),
+        cmocka_unit_test(test_family),  cmocka_unit_test(test_states),
+        cmocka_unit_test(test_history), cmocka_unit_test(test_fine_labels),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

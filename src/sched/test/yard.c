@@ -254,7 +254,9 @@ static void add_running(struct yard *y, struct sched_snapshot *s)
                                      .started_ms = j->started_ms,
                                      .saved_ms = j->saved_ms,
                                      .leaving = j->state == YARD_LEAVING,
-                                     .idle = j->idle };
+                                     .idle = j->idle,
+                                     .preemptible = j->spec->preemptible,
+                                     .priority = (uint8_t)j->spec->priority };
         if (j->want.limit_ms)
             r->ends_ms = j->started_ms + j->want.limit_ms;
         if (r->leaving)

@@ -3,8 +3,6 @@
  * length. */
 #include "text/test/sample.h"
 
-#include "base/buf.h"
-#include "base/hash.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -44,13 +42,12 @@ void sample_expect_bad(struct sample *s, parser *parse, const struct bad_text *b
                  s->report.n ? p->what : "", bad->line, bad->col, bad->what);
 }
 
-static uint64_t roll(unsigned long long *seed, uint64_t sides)
+static uint64_t roll(struct dice *dice, uint64_t sides)
 {
-    *seed += 0x9e3779b97f4a7c15u;
-    return hash_u64(*seed) % sides;
+    return dice_roll(dice) % sides;
 }
 
-static const char *random_text(struct arena *a, unsigned long long *seed)
+static const char *random_text(struct arena *a, struct dice *dice)
 {
     static const char *const whole[] = {
         "",       "true",       "null",
@@ -98,56 +95,56 @@ static const char *random_text(struct arena *a, unsigned long long *seed)
                                          "@",
                                          "{",
                                          "]" };
-    if (roll(seed, 2))
-        return whole[roll(seed, ARRAY_LEN(whole))];
+    if (roll(dice, 2))
+        return whole[roll(dice, ARRAY_LEN(whole))];
     char text[200] = "";
-    size_t n = roll(seed, 30), len = 0;
+    size_t n = roll(dice, 30), len = 0;
     for (size_t i = 0; i < n; i++)
         len += (size_t)snprintf(text + len, sizeof text - len, "%s",
-                                parts[roll(seed, ARRAY_LEN(parts))]);
+                                parts[roll(dice, ARRAY_LEN(parts))]);
     return arena_strdup(a, text);
 }
 
 /* Bits as a double, for every size of number. */
-static double random_real(unsigned long long *seed)
+static double random_real(struct dice *dice)
 {
-    uint64_t bits = roll(seed, UINT64_MAX);
+    uint64_t bits = roll(dice, UINT64_MAX);
     double value;
-    if (roll(seed, 2))
+    if (roll(dice, 2))
         return (double)(int64_t)bits / 1024.0;
     memcpy(&value, &bits, sizeof value);
     return value > -1e300 && value < 1e300 ? value : 0.1;
 }
 
-static void fill(struct arena *a, struct text_node *parent, unsigned long long *seed, int depth);
+static void fill(struct arena *a, struct text_node *parent, struct dice *dice, int depth);
 
 static void add_random(struct arena *a, struct text_node *parent, const char *key,
-                       unsigned long long *seed, int depth)
+                       struct dice *dice, int depth)
 {
-    switch (roll(seed, depth > 0 ? 9 : 7)) {
+    switch (roll(dice, depth > 0 ? 9 : 7)) {
     case 0: text_null(a, parent, key); break;
-    case 1: text_bool(a, parent, key, roll(seed, 2)); break;
-    case 2: text_int(a, parent, key, (int64_t)roll(seed, UINT64_MAX) >> roll(seed, 63)); break;
-    case 3: text_real(a, parent, key, random_real(seed)); break;
-    case 7: fill(a, text_map(a, parent, key), seed, depth - 1); break;
-    case 8: fill(a, text_list(a, parent, key), seed, depth - 1); break;
-    default: text_str(a, parent, key, random_text(a, seed)); break;
+    case 1: text_bool(a, parent, key, roll(dice, 2)); break;
+    case 2: text_int(a, parent, key, (int64_t)roll(dice, UINT64_MAX) >> roll(dice, 63)); break;
+    case 3: text_real(a, parent, key, random_real(dice)); break;
+    case 7: fill(a, text_map(a, parent, key), dice, depth - 1); break;
+    case 8: fill(a, text_list(a, parent, key), dice, depth - 1); break;
+    default: text_str(a, parent, key, random_text(a, dice)); break;
     }
 }
 
-static void fill(struct arena *a, struct text_node *parent, unsigned long long *seed, int depth)
+static void fill(struct arena *a, struct text_node *parent, struct dice *dice, int depth)
 {
-    size_t n = roll(seed, roll(seed, 8) ? 6 : 40);
+    size_t n = roll(dice, roll(dice, 8) ? 6 : 40);
     for (size_t i = 0; i < n; i++) {
-        const char *key = parent->kind == TEXT_MAP ? random_text(a, seed) : NULL;
+        const char *key = parent->kind == TEXT_MAP ? random_text(a, dice) : NULL;
         if (!key || !text_get(parent, key))
-            add_random(a, parent, key, seed, depth);
+            add_random(a, parent, key, dice, depth);
     }
 }
 
-struct text_node *sample_tree(struct arena *a, unsigned long long *seed, int depth)
+struct text_node *sample_tree(struct arena *a, struct dice *dice, int depth)
 {
-    struct text_node *root = roll(seed, 2) ? text_map(a, NULL, NULL) : text_list(a, NULL, NULL);
-    fill(a, root, seed, depth);
+    struct text_node *root = roll(dice, 2) ? text_map(a, NULL, NULL) : text_list(a, NULL, NULL);
+    fill(a, root, dice, depth);
     return root;
 }

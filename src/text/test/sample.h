@@ -2,6 +2,7 @@
 #ifndef TEXT_TEST_SAMPLE_H
 #define TEXT_TEST_SAMPLE_H
 
+#include "base/dice.h"
 #include "text/tree.h"
 
 #include <stddef.h>
@@ -27,7 +28,7 @@ struct bad_text {
 /* Fails the running test unless src gives exactly one error, that one, and no tree. */
 void sample_expect_bad(struct sample *, parser *, const struct bad_text *);
 
-/* A tree of all kinds, at most depth deep, from a seed that goes on. */
-struct text_node *sample_tree(struct arena *, unsigned long long *seed, int depth);
+/* A tree of all kinds, at most depth deep, from dice that go on. */
+struct text_node *sample_tree(struct arena *, struct dice *, int depth);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -287,11 +286,11 @@ static void prints_what_is_no_utf8(void **state)
 static void what_is_printed_reads_back(void **state)
 {
     (void)state;
-    unsigned long long seed = 1;
+    struct dice dice = { 1 };
     for (int i = 0; i < 1500; i++) {
         struct arena *a = arena_create();
         AUTO_BUF struct buf out = BUF_INIT(4u << 20);
-        struct text_node *tree = sample_tree(a, &seed, 5);
+        struct text_node *tree = sample_tree(a, &dice, 5);
         json_print(tree, i % 3, &out);
         sample_parse(&s, strict, out.data, out.len);
         if (!text_equal(tree, s.root) || s.report.errors)

@@ -272,11 +272,11 @@ static void prints_for_people(void **state)
 static void what_is_printed_reads_back(void **state)
 {
     (void)state;
-    unsigned long long seed = 7;
+    struct dice dice = { 7 };
     for (int i = 0; i < 1500; i++) {
         struct arena *a = arena_create();
         AUTO_BUF struct buf out = BUF_INIT(4u << 20);
-        struct text_node *tree = sample_tree(a, &seed, 5);
+        struct text_node *tree = sample_tree(a, &dice, 5);
         yaml_print(tree, &out);
         sample_parse(&s, yaml_parse, out.data, out.len);
         if (!text_equal(tree, s.root) || s.report.errors)

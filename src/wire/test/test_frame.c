@@ -8,8 +8,6 @@
 #include "base/arena.h"
 #include "wire/frame.h"
 
-#include <string.h>
-
 static void bytes_on_the_wire(void **state)
 {
     (void)state;

@@ -8,7 +8,6 @@
 
 #include "wire/message.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct chance { /* a small generator with a printed seed: failures repeat */

@@ -7,8 +7,6 @@
 
 #include "wire/record.h"
 
-#include <string.h>
-
 static void records_survive(void **state)
 {
     (void)state;

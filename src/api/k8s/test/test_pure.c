@@ -8,6 +8,7 @@
 
 #include "api/k8s/patch.h"
 #include "api/k8s/selector.h"
+#include "api/k8s/shape.h"
 #include "api/k8s/table.h"
 #include "base/buf.h"
 #include "text/json.h"
@@ -326,6 +327,32 @@ static void rows(void **state)
         text_get(kube_table(f->arena, table_job, false, "7"), "columnDefinitions")->count, 0);
 }
 
+static void shapes(void **state)
+{
+    struct fix *f = *state;
+    static const struct {
+        const char *text, *part;
+    } all[] = {
+        { "{\"metadata\":{\"labels\":{\"a\":\"b\"},\"annotations\":{\"n\":4}}}", NULL },
+        { "{\"data\":{\"a\":\"b\"},\"stringData\":null,\"metadata\":null}", NULL },
+        { "{}", NULL },
+        { "[1]", NULL },
+        { "{\"metadata\":[]}", "metadata" },
+        { "{\"metadata\":{\"labels\":[1]}}", "metadata.labels" },
+        { "{\"metadata\":{\"annotations\":{\"a\":{}}}}", "metadata.annotations" },
+        { "{\"data\":[1]}", "data" },
+        { "{\"binaryData\":\"x\"}", "binaryData" },
+        { "{\"stringData\":{\"a\":[]}}", "stringData" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const char *part = kube_unreadable(tree(f, all[i].text));
+        if (all[i].part)
+            assert_string_equal(part ? part : "", all[i].part);
+        else
+            assert_null(part);
+    }
+}
+
 /* Every kind has as many cells as columns. */
 static void widths(void **state)
 {
@@ -356,7 +383,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         T(labels),       T(fields),     T(no_selectors), T(field_of),   T(merges),
         T(json_patches), T(no_patches), T(no_bombs),     T(directives), T(ages),
-        T(cells),        T(rows),       T(widths),
+        T(cells),        T(rows),       T(shapes),       T(widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,9 @@
 #include "api/openpai/test/fixture.h"
 
 #include "base/mem.h"
+#include "text/json.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -551,6 +553,64 @@ static void lists(struct fix *f)
 }
 RUN(lists)
 
+/* Sends a request and leaves before it is answered. */
+static void leave(struct fix *f, const char *path)
+{
+    char text[512];
+    struct sockaddr_in to = { .sin_family = AF_INET };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int len = snprintf(text, sizeof text,
+                       "GET %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\n\r\n", path,
+                       f->users[0].token);
+    to.sin_port = htons((uint16_t)strtoul(strrchr(f->address, ':') + 1, NULL, 10));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
+    close(fd);
+}
+
+static size_t rows_of(struct fix *f, const char *path, const char *first)
+{
+    struct reply r = fix_ask(f, &(struct row){ "ada", "GET", path, NULL, NULL, 200, NULL });
+    assert_int_equal(r.http.status, 200);
+    const struct text_node *list = r.root->kind == TEXT_MAP ? text_get(r.root, "data") : r.root;
+    size_t n = list->count;
+    if (n)
+        assert_string_equal(fix_text(list->first, "name"), first);
+    reply_fini(&r);
+    return n;
+}
+
+/* Lists that are made in pieces are whole; who leaves meanwhile leaves nothing behind. */
+static void long_lists(struct fix *f)
+{
+    enum { JOBS = 230 };
+    for (int i = 0; i < JOBS; i++) {
+        char text[512];
+        snprintf(text, sizeof text, OLD("j%03d"), i);
+        const struct row row = { "ada", "POST", V1 "jobs", text, NULL, 201, NULL };
+        fix_rows(f, &row, 1);
+    }
+    leave(f, V1 "jobs");
+    leave(f, V2 "jobs?order=jobName,ASC");
+    assert_int_equal(rows_of(f, V1 "jobs", "j229"), JOBS);
+    assert_int_equal(rows_of(f, V2 "jobs", "j229"), JOBS);
+    assert_int_equal(rows_of(f, V2 "jobs?limit=150&withTotalCount=true", "j229"), 150);
+    assert_int_equal(rows_of(f, V2 "jobs?offset=100", "j129"), 130);
+    assert_int_equal(rows_of(f, V2 "jobs?offset=100&limit=120", "j129"), 120);
+    assert_int_equal(rows_of(f, V2 "jobs?order=jobName,ASC&offset=5", "j005"), 225);
+    assert_int_equal(rows_of(f, V2 "jobs?keyword=j00", "j009"), 10);
+    const struct row total = { "ada",
+                               "GET",
+                               V2 "jobs?keyword=j1&limit=2&withTotalCount=true",
+                               NULL,
+                               NULL,
+                               200,
+                               "{\"totalCount\":100," };
+    fix_rows(f, &total, 1);
+}
+RUN(long_lists)
+
 /* ---- the cluster ---- */
 
 static void cluster(struct fix *f)
@@ -714,6 +774,43 @@ static void small_readers(void **state)
     arena_destroy(a);
 }
 
+/* Forms of the SDK and of VS Code: brackets encoded or not, null as nothing. */
+static void forms(void **state)
+{
+    static const struct {
+        const char *form, *json; /* NULL: refused */
+    } cases[] = {
+        { "jobName=a+b%21", "{\"jobName\":\"a b!\"}" },
+        { "taskRoles%5B0%5D%5Bname%5D=w&taskRoles[1][name]=v",
+          "{\"taskRoles\":[{\"name\":\"w\"},{\"name\":\"v\"}]}" },
+        { "taskRoles[0][minFailedTaskCount]=&taskRoles[0][minSucceededTaskCount]=1",
+          "{\"taskRoles\":[{\"minFailedTaskCount\":null,\"minSucceededTaskCount\":\"1\"}]}" },
+        { "image=&taskRoles[0][command]=", "{\"image\":\"\",\"taskRoles\":[{\"command\":\"\"}]}" },
+        { "a=1&a[b]=2", NULL },
+        { "a=%zz", NULL },
+        { "a=%00", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena *a = arena_create();
+        const char *text = cases[i].form;
+        size_t len = strlen(text);
+        struct report report, plain;
+        report_init(&report, a);
+        report_init(&plain, a);
+        const struct text_node *tree = pai_job_form(a, &text, &len, &report);
+        assert_int_equal(tree != NULL, cases[i].json != NULL);
+        if (!tree) {
+            assert_false(report_ok(&report));
+        } else {
+            const char *json = cases[i].json;
+            assert_true(text_equal(tree, json_parse(a, json, strlen(json), 0, &plain)));
+            assert_true(text_equal(tree, json_parse(a, text, len, 0, &plain)));
+        }
+        arena_destroy(a);
+    }
+}
+
 /* Paths are told apart by their segments: no two routes answer the same request. */
 static void routes_are_distinct(void **state)
 {
@@ -741,6 +838,7 @@ int main(void)
         cmocka_unit_test(words_of_jobs),
         cmocka_unit_test(attempts_by_start),
         cmocka_unit_test(small_readers),
+        cmocka_unit_test(forms),
         cmocka_unit_test(routes_are_distinct),
         T(roots_and_paths),
         T(logins),
@@ -753,6 +851,7 @@ int main(void)
         T(job_commands),
         T(failures),
         T(lists),
+        T(long_lists),
         T(cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

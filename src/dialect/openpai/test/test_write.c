@@ -3,8 +3,6 @@
 
 #include "dialect/openpai/test/sample.h"
 
-#include "base/buf.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "engine/local/run.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,0 +1,71 @@
+/* Long answers in pieces. The server has one thread: while a list of fifty thousand jobs is made,
+ * nobody else is answered, unless it is made a little at a time, between what others ask.
+ *
+ * Inputs: a call and its step. Effects: an idle handle of the loop for as long as there is more. */
+#include "api/facade.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <uv.h>
+
+#define SLICE_US 1000u /* of each turn of the loop, for all of these together */
+
+struct work {
+    uv_idle_t idle;
+    struct call *call;
+    struct facade_work ask;
+};
+
+/* false: it has answered. */
+static bool slice(const struct facade_work *ask, unsigned among)
+{
+    uint64_t until = clock_mono_us() + SLICE_US / (among ? among : 1);
+    do {
+        if (!ask->step(ask->arg))
+            return false;
+    } while (clock_mono_us() < until);
+    return true;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void end(struct api *api, struct work *w)
+{
+    api->works--;
+    uv_close((uv_handle_t *)&w->idle, on_closed);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    struct work *w = idle->data;
+    struct api *api = w->call->api; /* the call is gone after its last step */
+    if (!slice(&w->ask, api->works))
+        end(api, w);
+}
+
+static void on_left(void *arg)
+{
+    struct work *w = arg;
+    struct call *call = w->call;
+    end(call->api, w);
+    w->ask.left(w->ask.arg);
+    call_free(call);
+}
+
+void facade_work(struct call *call, const struct facade_work *ask)
+{
+    struct api *api = call->api;
+    if (!slice(ask, api->works + 1))
+        return;
+    struct work *w = mem_new(sizeof *w);
+    *w = (struct work){ .call = call, .ask = *ask };
+    api->works++;
+    uv_idle_init(api->config.loop, &w->idle);
+    w->idle.data = w;
+    uv_idle_start(&w->idle, on_idle);
+    http_set_arg(call->request, w, on_left);
+}
