@@ -1,6 +1,6 @@
-"""Calls of the vendor's own DLC package, one a line of standard input, one answer a line: ["create",
-{...}], ["list"], ["get", id], ["stop", id]. One process, because loading the package takes longer
-than all of its calls."""
+"""Calls of the vendor's own DLC package, one a line of standard input, one answer a line:
+["create", {...}], ["list"], ["get", id], ["stop", id]. One process, because loading the package
+takes longer than all of its calls."""
 
 from __future__ import annotations
 
