@@ -808,7 +808,7 @@ def test_odd_paths(pai: Pai) -> None:
 @pytest.mark.sanitizer
 def test_odd_bodies(pai: Pai) -> None:
     large = pai.call("POST", "/api/v2/jobs", "x: " + "y" * (5 << 20), YAML, pai.ada)
-    assert large.status == 413 and large.json()["code"]
+    assert large.status == 413 and large.json()["code"] == "InvalidParametersError"
 
     def raw(text: str, shut: bool) -> bytes:
         place = (str(pai.address.hostname), int(pai.address.port or 0))

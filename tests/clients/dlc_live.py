@@ -57,6 +57,9 @@ def signals(jobs: Any) -> None:
     until("saved", lambda: "saved" in lines(jobs, job, pods[1]))
     say("alone", "ok", body=lines(jobs, job, pods[0]))
     got(jobs, "pods", job, to(jobs, job, "CreateSignal", "10", scope="pods", pod_names=pods))
+    until(
+        "saved", lambda: lines(jobs, job, pods[0]).count("saved") == 1
+    )  # two at once would be one
     got(jobs, "GetSignal", job, to(jobs, job, "CreateSignal", "usr1"))
     until("saved", lambda: lines(jobs, job, pods[0]).count("saved") == 2)
     got(jobs, "deaf", job, to(jobs, job, "CreateSignal", "SIGUSR2"))

@@ -142,7 +142,9 @@ static bool listed(struct kube *k, struct smap *seen, const struct kube_want *wa
 static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
 {
     struct smap *seen = smap_create();
-    struct job_filter filter = { .limit = PAGE, .before_id = want->before };
+    size_t most =
+        want->limit && want->limit < PAGE ? want->limit + 1 : PAGE; /* one: is there more? */
+    struct job_filter filter = { .limit = most, .before_id = want->before };
     struct arena *mine = arena_create();
     size_t told = 0;
     bool more = true;
@@ -153,7 +155,7 @@ static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
         struct err err;
         const struct text_node *page = ctl_list_tree(k->ctl, arena, &filter, &err);
         const struct text_node *list = page ? text_get(page, "jobs") : NULL;
-        more = list && list->count == PAGE;
+        more = list && list->count == most;
         for (const struct text_node *v = list ? list->first : NULL; v && rc == 0; v = v->next) {
             if (want->limit && told == want->limit) {
                 want->next = filter.before_id;

@@ -1,5 +1,7 @@
 /* Reading: one object, and lists with selectors and pages, as objects or as a Table. Objects are
- * written one by one, so that a long list does not stand in memory as a tree. */
+ * written one by one, so that a long list does not stand in memory as a tree, and of few jobs at a
+ * time, so that others are answered meanwhile. */
+#include "api/facade.h"
 #include "api/k8s/kube.h"
 
 #include "base/buf.h"
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #define LIST_MAX ((size_t)512 << 20)
+#define STEP     20u /* jobs */
 
 /* ---- one ---- */
 
@@ -59,7 +62,9 @@ struct item {
 struct lister {
     struct kube_sink sink; /* first */
     struct kube *k;
-    uint64_t now;
+    struct kube_want want;
+    uint64_t now, left; /* left: jobs that the client wants; 0: all */
+    const char *version;
     struct buf text;
     VEC(struct item) items;
 };
@@ -109,13 +114,20 @@ static struct text_node *head(struct kube *k, const char *version, uint64_t next
     return tree;
 }
 
-static void answer(struct lister *l, const char *version, uint64_t next)
+static void lister_free(struct lister *l)
+{
+    buf_fini(&l->text);
+    vec_fini(&l->items);
+    free(l);
+}
+
+static void answer(struct lister *l)
 {
     struct kube *k = l->k;
     AUTO_BUF struct buf out = BUF_INIT(LIST_MAX);
     if (l->items.n)
         qsort(l->items.at, l->items.n, sizeof *l->items.at, by_key);
-    json_print(head(k, version, next), 0, &out);
+    json_print(head(k, l->version, l->want.next), 0, &out);
     out.len--; /* its brace: the list goes inside */
     buf_addf(&out, ",\"%s\":[", k->table ? "rows" : "items");
     for (size_t i = 0; i < l->items.n; i++) {
@@ -124,21 +136,43 @@ static void answer(struct lister *l, const char *version, uint64_t next)
         buf_add(&out, l->text.data + l->items.at[i].at, l->items.at[i].len);
     }
     buf_puts(&out, "]}\n");
+    lister_free(l);
     kube_text(k, 200, "application/json", &out);
+}
+
+/* The rest of a page begins where a smaller one ends. */
+static bool list_some(void *arg)
+{
+    struct lister *l = arg;
+    struct kube_want *want = &l->want;
+    size_t some = l->left && l->left < STEP ? (size_t)l->left : STEP;
+    want->limit = some;
+    want->next = 0;
+    l->k->of->each(l->k, want, &l->sink);
+    if (want->next && l->left != some) {
+        l->left -= l->left ? some : 0;
+        want->before = want->next;
+        return true;
+    }
+    answer(l);
+    return false;
+}
+
+static void left(void *arg)
+{
+    struct lister *l = arg;
+    kube_free(l->k);
+    lister_free(l);
 }
 
 void kube_list(struct kube *k)
 {
-    struct lister l = {
-        .sink = { add }, .k = k, .now = clock_wall_ms(), .text = { .max = LIST_MAX }
-    };
     struct kube_want want = { .ns = k->ns,
                               .name = selector_field(&k->selector, "metadata.name"),
                               .about = selector_field(&k->selector, "involvedObject.name") };
     struct err err = { 0 };
     uint64_t limit = 0;
     const char *after = http_query(k->call->request, "continue", 0);
-    const char *version = version_now(k);
     if (!want.ns)
         want.ns = selector_field(&k->selector, "metadata.namespace");
     if (!call_u64(k->call, "limit", 0, UINT32_MAX, &limit, &err)) {
@@ -149,9 +183,13 @@ void kube_list(struct kube *k)
         kube_bad(k, "continue key is not valid: \"%.40s\"", after);
         return;
     }
-    want.limit = (size_t)limit;
-    k->of->each(k, &want, &l.sink);
-    answer(&l, version, want.next);
-    buf_fini(&l.text);
-    vec_fini(&l.items);
+    struct lister *l = mem_new(sizeof *l);
+    *l = (struct lister){ .sink = { add },
+                          .k = k,
+                          .want = want,
+                          .now = clock_wall_ms(),
+                          .left = limit,
+                          .version = version_now(k),
+                          .text = { .max = LIST_MAX } };
+    facade_work(k->call, &(struct facade_work){ .step = list_some, .left = left, .arg = l });
 }

@@ -189,17 +189,28 @@ static bool setting_on(const struct api *api)
     return false;
 }
 
-static void handle(struct call *call)
+static struct pai *begun(struct call *call)
 {
     struct pai *p = ARENA_NEW(call->arena, struct pai);
     const char *target = http_target(call->request), *rest = behind(target, "/rest-server");
-    struct words segments = { 0 };
     *p = (struct pai){ .call = call,
                        .ctl = call->api->config.ctl,
                        .a = call->arena,
                        .version = PAI_V2,
                        .url = arena_strdup(call->arena, rest ? rest : target),
                        .open = setting_on(call->api) };
+    return p;
+}
+
+static void refuse(struct call *call, const struct err *err)
+{
+    pai_err(begun(call), err, NULL);
+}
+
+static void handle(struct call *call)
+{
+    struct pai *p = begun(call);
+    struct words segments = { 0 };
     if (!facade_segments(call, &segments))
         pai_fail(p, PAI_PARAMETERS, "%.2000s is no path", p->url);
     else if (!dispatch(p, &segments))
@@ -208,4 +219,6 @@ static void handle(struct call *call)
         p->route->handle(p);
 }
 
-const struct facade openpai_facade = { .name = "openpai", .takes = takes, .handle = handle };
+const struct facade openpai_facade = {
+    .name = "openpai", .takes = takes, .handle = handle, .refuse = refuse
+};

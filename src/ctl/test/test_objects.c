@@ -50,7 +50,8 @@ static enum err_code put(struct world *w, const char *by, bool create, const cha
     if (spec)
         text_str(arena, spec, "value", value);
     struct ctl_object one = { .kind = kind, .project = project, .name = "n", .spec = spec };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = by, .create = create, .at = &one, .n = 1 }, done, &seen);
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = by, .create = create, .at = &one, .n = 1 },
+                    done, &seen);
     ctl_turn(w->ctl);
     arena_destroy(arena);
     return seen.code;
