@@ -124,13 +124,8 @@ def launcher(name: str) -> list[str]:
 # ---- alone ----
 
 
-SLOW = pytest.mark.slow  # what another case shows most of
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param("torch", marks=SLOW), pytest.param("torchrun", marks=SLOW), "dlrover-run"],
-)
+@pytest.mark.slow  # test_survival kills ranks of the same launcher, test_launch runs it alone
+@pytest.mark.parametrize("name", ["torch", "torchrun", "dlrover-run"])
 def test_alone(tmp_path: Path, name: str) -> None:
     training = Training(tmp_path / "out")
     flags = ["--standalone", "--nproc-per-node=2", "--max-restarts=3", str(DDP / "train.py")]
