@@ -101,12 +101,13 @@ class Crowd:
             self.one(i)
             if i % 10 == 9:
                 self.ask_why()
+        self.ask_why(self.count)
         there.touch()
 
-    def ask_why(self) -> None:
+    def ask_why(self, most: int = 4) -> None:
         """Of some that wait."""
         waiting = self.server.jobs(state="queued")
-        for job in self.dice.sample(waiting, min(4, len(waiting))):
+        for job in self.dice.sample(waiting, min(most, len(waiting))):
             done = self.server.muster("explain", job["number"], "--json")
             assert done.returncode == 0, done.stderr
             e = json.loads(done.stdout)
