@@ -129,6 +129,13 @@ static const struct slot *next(const struct table *t, size_t *cursor)
     return NULL;
 }
 
+static void free_values(const struct table *t, void (*free_value)(void *))
+{
+    for (size_t i = 0; i < t->size; i++)
+        if (t->slots[i].value)
+            free_value(t->slots[i].value);
+}
+
 static struct sought number(uint64_t key)
 {
     return (struct sought){ .hash = hash_u64(key), .key = key };
@@ -150,6 +157,13 @@ void map_destroy(struct map *m)
         return;
     free(m->t.slots);
     free(m);
+}
+
+void map_destroy_with(struct map *m, void (*free_value)(void *))
+{
+    if (m)
+        free_values(&m->t, free_value);
+    map_destroy(m);
 }
 
 size_t map_count(const struct map *m)
@@ -202,6 +216,13 @@ void smap_destroy(struct smap *m)
         free(m->t.slots[i].text);
     free(m->t.slots);
     free(m);
+}
+
+void smap_destroy_with(struct smap *m, void (*free_value)(void *))
+{
+    if (m)
+        free_values(&m->t, free_value);
+    smap_destroy(m);
 }
 
 size_t smap_count(const struct smap *m)

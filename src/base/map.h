@@ -1,5 +1,5 @@
 /* Hash maps to pointers, keyed by a 64-bit number or by text (the key is copied). Values are not
- * owned. */
+ * owned; who owns them destroys the map with what frees one. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -10,6 +10,7 @@
 struct map; /* keys: uint64_t */
 struct map *map_create(void);
 void map_destroy(struct map *); /* NULL-safe */
+void map_destroy_with(struct map *, void (*free_value)(void *));
 size_t map_count(const struct map *);
 void *map_get(const struct map *, uint64_t key);       /* NULL when absent */
 void map_set(struct map *, uint64_t key, void *value); /* value may not be NULL; replaces */
@@ -21,6 +22,7 @@ bool map_next(const struct map *, size_t *cursor, uint64_t *key, void **value);
 struct smap; /* keys: NUL-terminated text */
 struct smap *smap_create(void);
 void smap_destroy(struct smap *);
+void smap_destroy_with(struct smap *, void (*free_value)(void *));
 size_t smap_count(const struct smap *);
 void *smap_get(const struct smap *, const char *key);
 void smap_set(struct smap *, const char *key, void *value);

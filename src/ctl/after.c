@@ -26,22 +26,18 @@ struct afters *afters_create(void)
     return afters;
 }
 
-static void waiters_free(struct waiters *waiters)
+static void waiters_free(void *freed)
 {
+    struct waiters *waiters = freed;
     vec_fini(&waiters->ids);
     free(waiters);
 }
 
 void afters_destroy(struct afters *afters)
 {
-    size_t cursor = 0;
-    uint64_t id;
-    void *waiters;
     if (!afters)
         return;
-    while (map_next(afters->by_job, &cursor, &id, &waiters))
-        waiters_free(waiters);
-    map_destroy(afters->by_job);
+    map_destroy_with(afters->by_job, waiters_free);
     vec_fini(&afters->due);
     free(afters);
 }

@@ -23,22 +23,18 @@ struct arrays *arrays_create(void)
     return arrays;
 }
 
-static void array_free(struct live_array *array)
+static void array_free(void *freed)
 {
+    struct live_array *array = freed;
     arena_destroy(array->arena);
     free(array);
 }
 
 void arrays_destroy(struct arrays *arrays)
 {
-    size_t cursor = 0;
-    uint64_t id;
-    void *array;
     if (!arrays)
         return;
-    while (map_next(arrays->by_id, &cursor, &id, &array))
-        array_free(array);
-    map_destroy(arrays->by_id);
+    map_destroy_with(arrays->by_id, array_free);
     vec_fini(&arrays->touched);
     free(arrays);
 }

@@ -183,14 +183,10 @@ static void take(struct identities *all, unsigned kind, const struct object_row 
 
 /* ---- life ---- */
 
-static void clear(struct smap *map)
+/* A record begins with the arena that it lies in. */
+static void record_free(void *record)
 {
-    size_t cursor = 0;
-    const char *name;
-    void *record;
-    while (smap_next(map, &cursor, &name, &record))
-        arena_destroy(*(struct arena **)record);
-    smap_destroy(map);
+    arena_destroy(*(struct arena **)record);
 }
 
 static void make_maps(struct identities *all)
@@ -203,9 +199,9 @@ static void make_maps(struct identities *all)
 
 static void drop_maps(struct identities *all)
 {
-    clear(all->users);
-    clear(all->keys);
-    clear(all->tokens);
+    smap_destroy_with(all->users, record_free);
+    smap_destroy_with(all->keys, record_free);
+    smap_destroy_with(all->tokens, record_free);
     smap_destroy(all->token_ids);
 }
 
@@ -238,15 +234,10 @@ int identities_create(struct ctl *ctl, struct err *err)
 
 void identities_destroy(struct identities *all)
 {
-    size_t cursor = 0;
-    const char *name;
-    void *wrong;
     if (!all)
         return;
     drop_maps(all);
-    while (smap_next(all->wrong, &cursor, &name, &wrong))
-        free(wrong);
-    smap_destroy(all->wrong);
+    smap_destroy_with(all->wrong, free);
     sodium_memzero(all->seal, sizeof all->seal);
     free(all);
 }

@@ -53,14 +53,9 @@ struct queues *queues_create(void)
 
 void queues_destroy(struct queues *q)
 {
-    size_t cursor = 0;
-    uint64_t job;
-    void *charge;
     if (!q)
         return;
-    while (map_next(q->charges, &cursor, &job, &charge))
-        free(charge);
-    map_destroy(q->charges);
+    map_destroy_with(q->charges, free);
     smap_destroy(q->by_name);
     vec_fini(&q->users);
     queue_tree_destroy(q->tree);

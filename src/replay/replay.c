@@ -541,15 +541,10 @@ const char *replay_admin(const struct replay *r)
 
 void replay_destroy(struct replay *r)
 {
-    size_t cursor = 0;
-    uint64_t number;
-    void *value;
     if (!r)
         return;
     close_core(r);
-    while (map_next(r->jobs, &cursor, &number, &value))
-        free(value);
-    map_destroy(r->jobs);
+    map_destroy_with(r->jobs, free);
     vec_fini(&r->nested);
     vec_fini(&r->refusals);
     vec_fini(&r->was.list);

@@ -58,14 +58,9 @@ struct promises *promises_create(uint64_t now_ms)
 
 void promises_destroy(struct promises *p)
 {
-    size_t cursor = 0;
-    uint64_t key;
-    void *one;
     if (!p)
         return;
-    while (map_next(p->ones, &cursor, &key, &one))
-        free(one);
-    map_destroy(p->ones);
+    map_destroy_with(p->ones, free);
     vec_fini(&p->watched);
     vec_fini(&p->heap);
     vec_fini(&p->violations);

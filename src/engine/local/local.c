@@ -153,15 +153,15 @@ static unsigned local_caps(const struct engine *e)
     return ((const struct local *)(const void *)e)->caps;
 }
 
+static void free_run(void *run)
+{
+    run_destroy(run);
+}
+
 static void local_destroy(struct engine *e)
 {
     struct local *l = local_of(e);
-    size_t cursor = 0;
-    const char *key;
-    void *value;
-    while (smap_next(l->runs, &cursor, &key, &value))
-        run_destroy(value);
-    smap_destroy(l->runs);
+    smap_destroy_with(l->runs, free_run);
     free(l->program);
     free(l->socket);
     free(l);

@@ -61,8 +61,9 @@ static uint32_t node_of(struct sim *sim, const char *name)
     return (uint32_t)sim->nodes.n - 1;
 }
 
-static void crew_free(struct crew *crew)
+static void crew_free(void *freed)
 {
+    struct crew *crew = freed;
     vec_fini(&crew->members);
     vec_fini(&crew->posts);
     free(crew);
@@ -389,12 +390,7 @@ static unsigned caps(const struct engine *e)
 static void destroy(struct engine *e)
 {
     struct sim *sim = of(e);
-    size_t cursor = 0;
-    uint64_t job;
-    void *crew;
-    while (map_next(sim->crews, &cursor, &job, &crew))
-        crew_free(crew);
-    map_destroy(sim->crews);
+    map_destroy_with(sim->crews, crew_free);
     smap_destroy(sim->names);
     for (size_t i = 0; i < sim->nodes.n; i++)
         free(sim->nodes.at[i].name);

@@ -4,6 +4,7 @@
 #define DIALECT_ELASTICJOB_TEST_SAMPLE_H
 
 #include "dialect/elasticjob/ej.h"
+#include "dialect/test/place.h"
 #include "text/detect.h"
 
 #include <setjmp.h>
@@ -64,30 +65,6 @@ static inline const struct problem *sample_problem(const struct report *report, 
         if (strstr(report->at[i].what, part))
             return &report->at[i];
     return NULL;
-}
-
-/* Every task on an address of its own, ports counted up from 30000 over the whole job. */
-static inline struct job_place *sample_place(struct arena *arena, const struct job_spec *job)
-{
-    struct job_place *place = ARENA_NEW(arena, struct job_place);
-    uint32_t port = 30000;
-    *place = (struct job_place){ .id = 7, .number = 12, .generation = 1, .owner = "ada" };
-    place->tasks = ARENA_ARRAY(arena, job_task_count(job), struct task_place);
-    for (uint32_t r = 0; r < job->n_roles; r++)
-        for (uint32_t i = 0; i < job->roles[r].replicas; i++) {
-            const struct role *role = &job->roles[r];
-            struct task_place *task = &place->tasks[place->n++];
-            *task = (struct task_place){ .role = r, .index = i, .attempt = 1, .node = "n1" };
-            task->address = arena_printf(arena, "127.0.1.%u", place->n);
-            task->n_ports = (uint32_t)role->n_ports;
-            task->ports = ARENA_ARRAY(arena, role->n_ports, struct placed_port);
-            for (size_t p = 0; p < role->n_ports; p++) {
-                task->ports[p] = (struct placed_port){ .label = role->ports[p].label, .count = 1 };
-                task->ports[p].numbers = ARENA_ARRAY(arena, 1, uint32_t);
-                task->ports[p].numbers[0] = port++;
-            }
-        }
-    return place;
 }
 
 static inline int sample_setup(void **state)
