@@ -72,9 +72,9 @@ def client_env(server: Server) -> dict[str, str]:
     }
 
 
-def session(server: Server, which: str, *args: str) -> list[Json]:
+def session(server: Server, which: str, *args: str, program: Path = SESSION) -> list[Json]:
     done = subprocess.run(
-        [installed(which), SESSION, *args],
+        [installed(which), program, *args],
         env=client_env(server),
         capture_output=True,
         text=True,

@@ -4,7 +4,6 @@ terminal in a pod; and what of it is native."""
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import closed
 from harness import FINAL, Json, Server, native, wait_for
-from test_dlc_client import ask, client_env, code, endpoint, installed, key
+from test_dlc_client import ask, code, endpoint, key, session
 from websocket import Refused, WebSocket
 
 SESSION = Path(__file__).parent / "clients/dlc_live.py"
@@ -40,16 +39,7 @@ def test_by_the_newest_package(server: Server, tmp_path: Path) -> None:
     fake = tmp_path / "ray"
     fake.write_text(RAY)
     fake.chmod(0o755)
-    done = subprocess.run(
-        [installed("newest"), SESSION, tmp_path],
-        env=client_env(server),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    said = [json.loads(line) for line in done.stdout.splitlines()]
+    said = session(server, "newest", str(tmp_path), program=SESSION)
     results = {line["name"]: line["result"] for line in said}
     bodies = {line["name"]: line.get("body", {}) for line in said}
     assert {name: result for name, result in results.items() if name.endswith("!")} == {
