@@ -421,6 +421,27 @@ def test_remote_shell_reaches_every_pod(server: Server) -> None:
     ]
 
 
+def test_files_stay_when_the_job_that_came_first_ends(server: Server, tmp_path: Path) -> None:
+    """Both jobs have files at one place of the machine, and the first one had to make it."""
+    mounts(server)
+
+    def held(name: str) -> int:
+        command = f"until [ -e {tmp_path / name} ]; do sleep 0.05; done; cat /etc/mpi/hostfile"
+        return server.submit(create(name, "MPIJob", command, spec("Master"), spec("Worker")))
+
+    first = held("first")
+    server.wait(first, "running")
+    second = held("second")
+    server.wait(second, "running")
+    (tmp_path / "first").touch()
+    ended_well(server.wait(first))
+    gone = f"runs/{first}/g1/*/made"
+    wait_for(lambda: not list(server.state.glob(gone)), what="its agents to clean up")
+    (tmp_path / "second").touch()
+    ended_well(server.wait(second))
+    assert server.log(second, "master/0") == f"{job_id(server, second)}-worker-0 slots=1\n"
+
+
 @pytest.mark.skipif(not MPIRUN, reason="no mpirun: install OpenMPI")
 def test_mpirun_starts_ranks_in_pods(start: Starter) -> None:
     server = start()

@@ -40,6 +40,9 @@ void view_fini(struct view *view)
         close(view->mount_ns);
     if (view->root >= 0)
         close(view->root);
+    for (size_t i = 0; i < view->holds.n; i++)
+        close(view->holds.at[i]);
+    vec_fini(&view->holds);
     *view = VIEW_INIT;
 }
 
@@ -196,7 +199,28 @@ static int write_hosts(const struct launch *launch, struct err *err)
     return 0;
 }
 
-static int prepare_mount_points(const struct launch *launch, struct err *err)
+static bool holds(const struct view *view, int hold)
+{
+    struct stat is, other;
+    for (size_t i = 0; i < view->holds.n && fstat(hold, &is) == 0; i++)
+        if (fstat(view->holds.at[i], &other) == 0 && is.st_dev == other.st_dev &&
+            is.st_ino == other.st_ino)
+            return true;
+    return false;
+}
+
+static int hold_point(struct view *view, const struct launch *launch, const char *at, bool dir,
+                      struct err *err)
+{
+    AUTO_CLOSE int hold = -1;
+    if (made_point(launch->dir, at, dir, &hold, err) != 0)
+        return -1;
+    if (hold >= 0 && !holds(view, hold))
+        vec_push(&view->holds, mem_give_fd(&hold));
+    return 0;
+}
+
+static int prepare_mount_points(struct view *view, const struct launch *launch, struct err *err)
 {
     for (size_t i = 0; i < launch->n_mounts; i++) {
         const struct bind_mount *mount = &launch->mounts[i];
@@ -205,9 +229,7 @@ static int prepare_mount_points(const struct launch *launch, struct err *err)
             return err_set(err, ERR_INPUT, "the mount point %s is not absolute", mount->at);
         if (stat(mount->from, &from) != 0)
             return err_set(err, ERR_INPUT, "cannot mount %s: %s", mount->from, strerror(errno));
-        int rc = S_ISDIR(from.st_mode) ? made_dirs(launch->dir, mount->at, err)
-                                       : made_file(launch->dir, mount->at, err);
-        if (rc != 0) {
+        if (hold_point(view, launch, mount->at, S_ISDIR(from.st_mode), err) != 0) {
             if (err && err->code == ERR_SYSTEM)
                 err->code = ERR_INPUT; /* the same on every node and at every try */
             return -1;
@@ -224,7 +246,7 @@ int view_prepare(struct view *view, const struct launch *launch, struct err *err
         return 0;
     if (launch->n_hosts == 0 && launch->n_mounts == 0 && !launch->code_dir)
         return 0;
-    if (prepare_mount_points(launch, err) != 0)
+    if (prepare_mount_points(view, launch, err) != 0)
         return -1;
     struct built_report report;
     if (run_builder(view, launch, &report, err) != 0)
@@ -272,7 +294,7 @@ static char *under_own_name(const char *code_dir, const char *work_dir)
     return mem_printf("%s/%.*s", work_dir, (int)(n - start), code_dir + start);
 }
 
-int view_stage_code(const struct view *view, const struct launch *launch, const char *work_dir,
+int view_stage_code(struct view *view, const struct launch *launch, const char *work_dir,
                     struct view_code *code, struct err *err)
 {
     *code = (struct view_code){ .from = NULL };
@@ -285,9 +307,7 @@ int view_stage_code(const struct view *view, const struct launch *launch, const 
     AUTO_FREE char *at = under_own_name(launch->code_dir, work_dir);
     if (view->mount_ns < 0)
         return copy_read_only(launch->code_dir, at, err);
-    int rc =
-        S_ISDIR(from.st_mode) ? made_dirs(launch->dir, at, err) : made_file(launch->dir, at, err);
-    if (rc != 0)
+    if (hold_point(view, launch, at, S_ISDIR(from.st_mode), err) != 0)
         return err_in(err, "staging the code");
     code->from = launch->code_dir;
     code->at = TAKE(at);

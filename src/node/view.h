@@ -5,6 +5,7 @@
 #define NODE_VIEW_H
 
 #include "base/err.h"
+#include "base/vec.h"
 #include "job/launch.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@ struct view {
     int root;              /* the agent's root directory as it is in there */
     bool hosts;            /* the names of the launch resolve */
     char why_not[160];     /* why there is no namespace, or no hosts; "" otherwise */
+    VEC(int) holds;        /* on the mount points: they stay as long as the view does */
 };
 
 #define VIEW_INIT ((struct view){ .user_ns = -1, .mount_ns = -1, .root = -1 })
@@ -33,7 +35,7 @@ struct view_code {
 /* Where the launch's code has to show for a task that works in work_dir; makes the mount point, or,
  * where there is no namespace, the read-only copy (then there is nothing left to do). code->at is
  * malloc'ed. */
-int view_stage_code(const struct view *, const struct launch *, const char *work_dir,
+int view_stage_code(struct view *, const struct launch *, const char *work_dir,
                     struct view_code *code, struct err *);
 /* In a child that has entered: mounts the code read-only. 0 or -1 and errno. */
 int view_show_code(const struct view_code *);

@@ -248,6 +248,35 @@ static void what_was_made_goes_again(void **state)
     made_undo(dir);
 }
 
+/* The agent that made it ends first, then the one that only uses it. */
+static void what_is_held_stays_until_the_last_ends(void **state)
+{
+    const char *dir = *state;
+    struct err err;
+    int hold = -1, other = -1;
+    AUTO_FREE char *maker = mem_printf("%s/maker", dir);
+    AUTO_FREE char *user = mem_printf("%s/user", dir);
+    AUTO_FREE char *above = mem_printf("%s/mnt", dir);
+    AUTO_FREE char *point = mem_printf("%s/mnt/data", dir);
+    AUTO_FREE char *file = mem_printf("%s/mnt/hosts", dir);
+    assert_int_equal(file_mkdirs(maker, 0700, &err), 0);
+    assert_int_equal(file_mkdirs(user, 0700, &err), 0);
+    assert_int_equal(made_point(maker, point, true, &hold, &err), 0);
+    assert_int_equal(made_point(maker, file, false, &other, &err), 0);
+    assert_true(hold >= 0 && other >= 0);
+    close(hold);
+    close(other);
+    assert_int_equal(made_point(user, point, true, &hold, &err), 0);
+    made_undo(maker);
+    assert_true(file_is_dir(point));
+    assert_int_equal(access(file, F_OK), -1); /* nobody used it any more */
+    close(hold);
+    made_undo(user);
+    assert_false(file_is_dir(above));
+    assert_int_equal(made_point(user, "/proc/none", true, &hold, &err), -1);
+    assert_int_equal(hold, -1);
+}
+
 static void copies_are_read_only(void **state)
 {
     const char *dir = *state;
@@ -312,6 +341,7 @@ int main(void)
         cmocka_unit_test(an_environment),
         cmocka_unit_test(processes),
         cmocka_unit_test_setup_teardown(what_was_made_goes_again, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(what_is_held_stays_until_the_last_ends, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(copies_are_read_only, make_dir, drop_dir),
         cmocka_unit_test(whose_fault),
         cmocka_unit_test(plain_commands),
