@@ -190,11 +190,6 @@ int cluster_set_levels(struct cluster *c, const struct words *levels, struct err
     return rc;
 }
 
-int cluster_check_levels(const struct cluster *c, struct err *err)
-{
-    return topology_check(cluster_topology(c), c->layout, err);
-}
-
 bool cluster_has_level(const struct cluster *c, const char *name)
 {
     return topology_level(cluster_topology(c), name) != DOMAIN_NONE;

@@ -39,8 +39,6 @@ uint32_t cluster_count(const struct cluster *);
  * domain at a level is the value of that label; a single node is the innermost. ERR_INPUT, and
  * nothing changed, when a domain of the nodes there are lies in two wider ones. */
 int cluster_set_levels(struct cluster *, const struct words *, struct err *);
-/* The same question for the nodes there are now. */
-int cluster_check_levels(const struct cluster *, struct err *);
 bool cluster_has_level(const struct cluster *, const char *name); /* "node": always */
 uint32_t cluster_find(const struct cluster *, const char *name);  /* UINT32_MAX when unknown */
 
