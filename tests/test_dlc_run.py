@@ -232,20 +232,20 @@ def test_listed_ports_are_the_jobs_own(server: Server) -> None:
         "worker_cpu=1",
         "worker_memory=1Gi",
         "resource_id=default",
-        "advanced_settings=createSvcForAllWorkers=true,customPortList=41000;41002-41003",
+        "advanced_settings=createSvcForAllWorkers=true,customPortList=19000;19002-19003",
         "command=echo $CUSTOM_PORTS && sleep 600",
     ]
     first = server.submit("\n".join(lines))
-    wait_for(lambda: "41000;41002;41003" in server.log(first), what="the ports")
+    wait_for(lambda: "19000;19002;19003" in server.log(first), what="the ports")
     second = server.submit("\n".join(lines))
-    wait_for(lambda: "port 41000" in server.job(second).get("reason", ""), what="why it waits")
+    wait_for(lambda: "port 19000" in server.job(second).get("reason", ""), what="why it waits")
     server.stop(first, now=True)
-    wait_for(lambda: "41000;41002;41003" in server.log(second), what="its turn")
+    wait_for(lambda: "19000;19002;19003" in server.log(second), what="its turn")
     server.stop(second, now=True)
     server.wait(second, "stopped")
     lines[2] = "workers=2"
     refused = server.api("POST", "/v1/jobs", "\n".join(lines))
-    assert refused.status == 422 and "port 41000" in refused.text, "no host has it twice"
+    assert refused.status == 422 and "port 19000" in refused.text, "no host has it twice"
 
 
 # ---- TFJob ----
