@@ -24,7 +24,8 @@ static void on_gone(void *arg)
 
 void call_keep(struct call *call)
 {
-    http_set_arg(call->request, call, on_gone);
+    if (call->request)
+        http_set_arg(call->request, call, on_gone);
 }
 
 void call_text(struct call *call, unsigned status, const char *type, const char *text, size_t len)

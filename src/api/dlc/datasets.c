@@ -3,68 +3,55 @@
  *
  * Options.mountPath is where tasks find the data. A data set that the server's user declared has no
  * document: its name is its id, and everybody sees it. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "text/json.h"
 
 #include <string.h>
-#include <strings.h>
 
-#define KIND "dlc.dataset"
+#define OPTIONS_MAX 65536
 
-static const char *const fields[] = { "Name",         "Property",      "DataSourceType",
-                                      "DataType",     "SourceType",    "SourceId",
-                                      "Options",      "Description",   "WorkspaceId",
-                                      "ProviderType", "Accessibility", "Labels" };
-static const char *const defaults[][2] = {
-    { "DataType", "COMMON" },  { "SourceType", "USER" },    { "Accessibility", "PRIVATE" },
-    { "ProviderType", "Ecs" }, { "Property", "DIRECTORY" }, { "DataSourceType", "NAS" }
+static const struct dlc_kind dataset = { ENTRY_DATASET, "dlc.dataset", true };
+static const struct dlc_list_of listed = { .key = "Datasets",
+                                           .size = 10,
+                                           .sorts = { "GmtCreateTime", "GmtModifiedTime", "Name",
+                                                      "DatasetId" } };
+static const struct dlc_list_of listed_versions = {
+    .key = "DatasetVersions",
+    .size = 10,
+    .numbered = true,
+    .sorts = { "GmtCreateTime", "GmtModifiedTime", "SourceType", "DataSourceType", "Property",
+               "DataSize", "DataCount" }
 };
 
-/* ---- which ---- */
-
-struct data {
-    const char *id;
-    const struct text_node *entry, *row, *spec;
+static const char *const fields[] = {
+    "Name",         "Property",      "DataSourceType",  "DataType",
+    "SourceType",   "SourceId",      "Options",         "Description",
+    "ProviderType", "Accessibility", "Labels",          "Provider",
+    "DataCount",    "DataSize",      "SourceDatasetId", "SourceDatasetVersion",
 };
-
-static bool visible(const struct dlc_call *d, const struct data *x)
-{
-    const char *owner = dlc_text(x->entry, "owner"), *access = dlc_text(x->spec, "Accessibility");
-    return !owner || dlc_is_admin(d) || strcmp(owner, d->call->owner) == 0 ||
-           (access && strcasecmp(access, "PUBLIC") == 0);
-}
-
-static struct data of_entry(struct dlc_call *d, const struct text_node *entry)
-{
-    const char *id = dlc_text(entry, "name");
-    const struct text_node *row = dlc_object(d, KIND, "", id);
-    return (struct data){ id, entry, row, dlc_spec(row) };
-}
-
-static bool find(struct dlc_call *d, struct data *x)
-{
-    const struct text_node *entry =
-        strchr(d->param[0], ':') ? NULL : dlc_entry(d, ENTRY_DATASET, d->param[0]);
-    if (entry) {
-        *x = of_entry(d, entry);
-        if (visible(d, x))
-            return true;
-    }
-    dlc_fail(d, 404, "NotFound", "no data set \"%.100s\"", d->param[0]);
-    return false;
-}
+static const char *const defaults[][2] = { { "DataType", "COMMON" },
+                                           { "SourceType", "USER" },
+                                           { "ProviderType", "Ecs" },
+                                           { "Property", "DIRECTORY" },
+                                           { "DataSourceType", "NAS" } };
+static const char *const first_version[] = { "DataCount", "DataSize" };
 
 /* ---- shown ---- */
 
-static const char *options_of(struct dlc_call *d, const struct data *x)
+static const char *options_of(struct dlc_call *d, const struct dlc_thing *x)
 {
     const char *options = dlc_text(x->spec, "Options"), *path = dlc_text(x->entry, "path");
+    AUTO_BUF struct buf text = BUF_INIT(OPTIONS_MAX);
     if (options || !path)
         return options ? options : "";
-    return arena_printf(d->arena, "{\"mountPath\":\"%s\"}", path);
+    struct text_node *map = dlc_map(d);
+    text_str(d->arena, map, "mountPath", path);
+    json_print(map, 0, &text);
+    return arena_strdup(d->arena, buf_str(&text));
 }
 
 static uint64_t newest_version(const struct text_node *list)
@@ -76,101 +63,97 @@ static uint64_t newest_version(const struct text_node *list)
     return newest;
 }
 
-static void put_data(struct dlc_call *d, struct text_node *out, const struct data *x)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
 {
+    static const char *const same[] = { "SourceId", "Provider", "SourceDatasetId",
+                                        "SourceDatasetVersion" };
     struct arena *a = d->arena;
-    const char *name = dlc_text(x->spec, "Name"), *owner = dlc_text(x->entry, "owner");
-    const char *about = dlc_text(x->entry, "description");
+    struct text_node *out = dlc_map(d);
+    const char *name = dlc_text(x->spec, "Name"), *about = dlc_text(x->entry, "description");
     text_str(a, out, "DatasetId", x->id);
     text_str(a, out, "Name", name ? name : x->id);
     text_str(a, out, "Uri", dlc_text(x->entry, "uri"));
     text_str(a, out, "Options", options_of(d, x));
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
         const char *said = dlc_text(x->spec, defaults[i][0]);
-        bool shared = !owner && strcmp(defaults[i][0], "Accessibility") == 0;
-        text_str(a, out, defaults[i][0], said ? said : shared ? "PUBLIC" : defaults[i][1]);
+        text_str(a, out, defaults[i][0], said ? said : defaults[i][1]);
     }
-    dlc_copy(a, out, x->spec, "SourceId");
+    for (size_t i = 0; i < ARRAY_LEN(same); i++)
+        dlc_copy(a, out, x->spec, same[i]);
+    text_str(a, out, "Edition", "BASIC");
     text_str(a, out, "Description", about ? about : "");
-    text_str(a, out, "WorkspaceId", dlc_workspace(dlc_text(x->spec, "WorkspaceId")));
     dlc_labels(a, out, text_get(x->spec, "Labels"));
-    text_str(a, out, "UserId", owner ? owner : "");
-    text_str(a, out, "OwnerId", owner ? owner : "");
+    dlc_thing_common(d, out, x, "GmtModifiedTime");
+    text_str(a, out, "OwnerId", x->owner ? x->owner : "");
     text_str(a, out, "MountAccess", dlc_true(x->entry, "read_only") ? "RO" : "RW");
-    text_str(a, out, "GmtCreateTime",
-             x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : "");
-    text_str(a, out, "GmtModifiedTime",
-             x->row ? facade_time_ms(a, dlc_when(x->row, "changed_ms")) : "");
+    return out;
 }
 
 void dlc_data_get(struct dlc_call *d)
 {
-    struct text_node *out = dlc_map(d);
-    struct data x;
-    if (!find(d, &x))
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &dataset, &x))
         return;
-    put_data(d, out, &x);
-    struct text_node *latest = text_map(d->arena, out, "LatestVersion");
+    struct text_node *out = shown(d, &x), *latest = text_map(d->arena, out, "LatestVersion");
     text_str(d->arena, latest, "VersionName",
              arena_printf(d->arena, "v%llu",
                           (unsigned long long)newest_version(text_get(x.spec, "Versions"))));
     dlc_ok(d, out);
 }
 
+/* Is the member one of the words that the query lists by commas? */
 static bool one_of(struct dlc_call *d, const char *query, const struct text_node *out,
-                   const char *field)
+                   const char *member)
 {
-    const char *list = dlc_query(d, query);
-    return !list || dlc_in_list(list, text_get(out, field)->str);
+    const char *list = dlc_query(d, query), *is = dlc_text(out, member);
+    return !list || (is && dlc_in_list(list, is));
 }
 
-static bool wanted(struct dlc_call *d, const struct text_node *out)
+static bool same(struct dlc_call *d, const char *query, const struct text_node *out)
+{
+    const char *wanted = dlc_query(d, query), *is = dlc_text(out, query);
+    return !wanted || (is && strcmp(is, wanted) == 0);
+}
+
+/* Is it part of the key or of the value of a label? */
+static bool labelled(const struct text_node *out, const char *key, const char *value)
+{
+    const struct text_node *labels = text_get(out, "Labels");
+    if (!key && !value)
+        return true;
+    for (const struct text_node *l = labels ? labels->first : NULL; l; l = l->next)
+        if ((key && dlc_within(key, dlc_text(l, "Key"))) ||
+            (value && dlc_within(value, dlc_text(l, "Value"))))
+            return true;
+    return false;
+}
+
+static bool wanted(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *out)
 {
     const char *space = dlc_query(d, "WorkspaceId"), *name = dlc_query(d, "Name");
-    const char *source = dlc_query(d, "SourceId"), *label = dlc_query(d, "Label");
-    const char *is = dlc_text(out, "SourceId");
-    bool labelled = !label;
-    const struct text_node *labels = text_get(out, "Labels");
-    for (const struct text_node *l = labels->first; l; l = l->next) {
-        const char *key = dlc_text(l, "Key"), *value = dlc_text(l, "Value");
-        labelled =
-            labelled || (key && dlc_within(label, key)) || (value && dlc_within(label, value));
-    }
-    /* What the server's user declared belongs to every workspace. */
-    bool here = !space || strcmp(dlc_text(out, "WorkspaceId"), space) == 0 ||
-                !*text_get(out, "OwnerId")->str;
-    return here && labelled && (!name || dlc_within(name, dlc_text(out, "Name"))) &&
-           (!source || (is && strcmp(is, source) == 0)) &&
-           one_of(d, "Properties", out, "Property") &&
+    const char *label = dlc_query(d, "Label");
+    return dlc_thing_within(x, space ? space : dlc_default_space(d)) &&
+           labelled(out, label, label) && (!name || dlc_within(name, dlc_text(out, "Name"))) &&
+           same(d, "SourceId", out) && same(d, "Provider", out) && same(d, "Accessibility", out) &&
+           same(d, "Edition", out) && same(d, "SourceDatasetId", out) &&
+           one_of(d, "DatasetIds", out, "DatasetId") && one_of(d, "Properties", out, "Property") &&
            one_of(d, "DataSourceTypes", out, "DataSourceType") &&
            one_of(d, "DataTypes", out, "DataType") && one_of(d, "SourceTypes", out, "SourceType");
 }
 
 void dlc_data_list(struct dlc_call *d)
 {
-    struct facade_page page;
-    bool ascending;
-    uint64_t at = 0;
-    if (!dlc_page(d, 10, &page) || !dlc_order(d, true, &ascending))
+    struct dlc_listing l;
+    size_t n;
+    if (!dlc_listing_begin(&l, d, &listed))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Datasets");
-    const struct text_node *all = dlc_entries(d, ENTRY_DATASET);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        struct text_node *shown = text_map(d->arena, NULL, NULL);
-        if (strchr(dlc_text(one, "name"), ':'))
-            continue; /* a version */
-        struct data x = of_entry(d, one);
-        if (!visible(d, &x))
-            continue;
-        put_data(d, shown, &x);
-        if (!wanted(d, shown))
-            continue;
-        if (at >= page.offset && at < page.offset + page.limit)
-            text_copy(d->arena, list, NULL, shown);
-        at++;
+    const struct dlc_thing *all = dlc_things(d, &dataset, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct text_node *one = shown(d, &all[i]);
+        if (wanted(d, &all[i], one))
+            dlc_listing_add(&l, one, all[i].row);
     }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
-    dlc_ok(d, out);
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 /* ---- change ---- */
@@ -178,20 +161,14 @@ void dlc_data_list(struct dlc_call *d)
 /* "mountPath" of Options; false: answered. *path NULL: none is said. */
 static bool mount_path(struct dlc_call *d, const char *options, const char **path)
 {
-    struct report report;
-    *path = NULL;
-    if (!options)
-        return true;
-    report_init(&report, d->arena);
-    const struct text_node *root = json_parse(d->arena, options, strlen(options), 0, &report);
+    const struct text_node *root = dlc_parse(d->arena, options);
     const char *at = root ? dlc_text(root, "mountPath") : NULL;
-    if (!root || root->kind != TEXT_MAP || (at && *at != '/')) {
-        dlc_fail(d, 400, "InvalidParameter",
-                 "Options is not the JSON text of an object with an absolute mountPath");
-        return false;
-    }
     *path = at;
-    return true;
+    if (!options || (root && (!at || *at == '/')))
+        return true;
+    dlc_fail(d, 400, "InvalidParameter",
+             "Options is not the JSON text of an object with an absolute mountPath");
+    return false;
 }
 
 static bool good_name(struct dlc_call *d, const char *name)
@@ -218,18 +195,17 @@ struct writing {
 
 static void put_entry(struct dlc_call *d, const struct writing *w)
 {
-    struct text_node *entry = text_map(d->arena, NULL, NULL);
+    struct text_node *entry = dlc_map(d);
     struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
-    text_str(d->arena, entry, "kind", "dataset");
+    text_str(d->arena, entry, "kind", entry_word(ENTRY_DATASET));
     text_str(d->arena, entry, "name", w->id);
     text_str(d->arena, entry, "uri", w->uri);
     dlc_put(d->arena, entry, "path", w->path);
     dlc_put(d->arena, entry, "description", w->about);
-    if (w->owner || dlc_is_admin(d))
-        text_str(d->arena, entry, "owner", w->owner ? w->owner : d->call->owner);
+    dlc_put(d->arena, entry, "owner", w->owner);
     if (w->read_only)
         text_bool(d->arena, entry, "read_only", true);
-    *object = (struct ctl_object){ KIND, "", w->of, w->spec };
+    *object = (struct ctl_object){ dataset.document, "", w->of, w->spec };
     dlc_change(d, &(struct dlc_change){ .kind = ENTRY_DATASET,
                                         .name = w->id,
                                         .entry = entry,
@@ -240,20 +216,19 @@ static void put_entry(struct dlc_call *d, const struct writing *w)
 
 void dlc_data_create(struct dlc_call *d)
 {
-    const char *name, *property, *type, *path;
-    struct writing w = { .id = dlc_new_id(d->arena, "d-", 18), .ready = dlc_map(d) };
+    const char *name, *property, *type, *path, *space = dlc_text(d->body, "WorkspaceId");
+    struct writing w = { .id = dlc_new_id(d->arena, "d-", 18),
+                         .owner = d->call->owner,
+                         .ready = dlc_map(d) };
     if (!dlc_need(d, "Name", &name) || !good_name(d, name) || !dlc_need(d, "Property", &property) ||
         !dlc_need(d, "DataSourceType", &type) || !dlc_need(d, "Uri", &w.uri) ||
-        !mount_path(d, dlc_text(d->body, "Options"), &path))
+        !mount_path(d, dlc_text(d->body, "Options"), &path) ||
+        (space && !dlc_space_there(d, space)))
         return;
-    if (strcmp(property, "FILE") != 0 && strcmp(property, "DIRECTORY") != 0) {
-        dlc_fail(d, 400, "InvalidParameter", "Property is \"%.40s\", not FILE or DIRECTORY",
-                 property);
-        return;
-    }
-    struct text_node *spec = text_map(d->arena, NULL, NULL);
+    struct text_node *spec = dlc_map(d);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         dlc_copy(d->arena, spec, d->body, fields[i]);
+    text_str(d->arena, spec, "WorkspaceId", space ? space : dlc_default_space(d));
     const char *access = dlc_text(d->body, "MountAccess");
     w.path = path;
     w.about = dlc_text(d->body, "Description");
@@ -265,11 +240,11 @@ void dlc_data_create(struct dlc_call *d)
 }
 
 /* What the document says, without some keys, which are `over`'s where it has them. */
-static struct text_node *with(struct dlc_call *d, const struct data *x,
+static struct text_node *with(struct dlc_call *d, const struct text_node *was,
                               const struct text_node *over, const char *const *keys, size_t n)
 {
     struct text_node *spec = text_map(d->arena, NULL, NULL);
-    for (const struct text_node *one = x->spec->first; one; one = one->next) {
+    for (const struct text_node *one = was->first; one; one = one->next) {
         bool said = false;
         for (size_t i = 0; i < n; i++)
             said = said || (strcmp(keys[i], one->key) == 0 && text_get(over, keys[i]));
@@ -281,7 +256,7 @@ static struct text_node *with(struct dlc_call *d, const struct data *x,
     return spec;
 }
 
-static void rewrite(struct dlc_call *d, const struct data *x, const struct text_node *spec,
+static void rewrite(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *spec,
                     struct text_node *ready)
 {
     const char *about = dlc_text(d->body, "Description"), *path;
@@ -291,7 +266,7 @@ static void rewrite(struct dlc_call *d, const struct data *x, const struct text_
                          .uri = dlc_text(x->entry, "uri"),
                          .path = path ? path : dlc_text(x->entry, "path"),
                          .about = about ? about : dlc_text(x->entry, "description"),
-                         .owner = dlc_text(x->entry, "owner"),
+                         .owner = x->owner,
                          .spec = spec,
                          .of = x->id,
                          .read_only = dlc_true(x->entry, "read_only"),
@@ -301,29 +276,29 @@ static void rewrite(struct dlc_call *d, const struct data *x, const struct text_
 
 void dlc_data_update(struct dlc_call *d)
 {
-    static const char *const keys[] = { "Name", "Description", "Options" };
-    struct data x;
+    static const char *const keys[] = { "Name", "Description", "Options", "Accessibility" };
+    struct dlc_thing x;
     const char *name = dlc_text(d->body, "Name");
-    if (find(d, &x) && (!name || good_name(d, name)))
-        rewrite(d, &x, with(d, &x, d->body, keys, ARRAY_LEN(keys)), NULL);
+    if (dlc_thing_find(d, &dataset, &x) && (!name || good_name(d, name)))
+        rewrite(d, &x, with(d, x.spec, d->body, keys, ARRAY_LEN(keys)), NULL);
 }
 
 void dlc_data_publish(struct dlc_call *d)
 {
     static const char *const keys[] = { "Accessibility" };
     struct text_node *over = text_map(d->arena, NULL, NULL), *ready = dlc_map(d);
-    struct data x;
+    struct dlc_thing x;
     text_str(d->arena, over, "Accessibility", "PUBLIC");
     text_str(d->arena, ready, "DatasetId", d->param[0]);
-    if (find(d, &x))
-        rewrite(d, &x, with(d, &x, over, keys, 1), ready);
+    if (dlc_thing_find(d, &dataset, &x))
+        rewrite(d, &x, with(d, x.spec, over, keys, 1), ready);
 }
 
 /* Its versions are entries of their own, which go first, one after the other. */
 static void delete_next(void *arg, const struct ctl_answer *answer)
 {
     struct dlc_call *d = arg;
-    const struct data *x = d->more;
+    const struct dlc_thing *x = d->more;
     const struct text_node *list = text_get(x->spec, "Versions"), *one = list ? list->first : NULL;
     if (answer && !dlc_done(d, answer))
         return;
@@ -335,17 +310,13 @@ static void delete_next(void *arg, const struct ctl_answer *answer)
         ctl_undeclare(d->ctl, d->call->owner, ENTRY_DATASET, id, delete_next, d);
         return;
     }
-    struct ctl_object *gone = ARENA_NEW(d->arena, struct ctl_object);
-    *gone = (struct ctl_object){ KIND, "", d->param[0], NULL };
-    dlc_change(d,
-               &(struct dlc_change){
-                   .kind = ENTRY_DATASET, .name = d->param[0], .objects = gone, .n_objects = 1 });
+    dlc_thing_remove(d, &dataset, d->param[0], NULL);
 }
 
 void dlc_data_delete(struct dlc_call *d)
 {
-    struct data *x = ARENA_NEW(d->arena, struct data);
-    if (!find(d, x))
+    struct dlc_thing *x = ARENA_NEW(d->arena, struct dlc_thing);
+    if (!dlc_thing_find(d, &dataset, x))
         return;
     d->more = x;
     call_keep(d->call);
@@ -354,16 +325,16 @@ void dlc_data_delete(struct dlc_call *d)
 
 /* ---- labels ---- */
 
-static void relabel(struct dlc_call *d, const struct data *x, const struct text_node *labels)
+static void relabel(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *labels)
 {
     static const char *const keys[] = { "Labels" };
     struct text_node *over = text_map(d->arena, NULL, NULL);
     text_copy(d->arena, over, "Labels", labels);
     d->body = text_map(d->arena, NULL, NULL);
-    rewrite(d, x, with(d, x, over, keys, 1), NULL);
+    rewrite(d, x, with(d, x->spec, over, keys, 1), NULL);
 }
 
-static struct text_node *labels_without(struct dlc_call *d, const struct data *x,
+static struct text_node *labels_without(struct dlc_call *d, const struct dlc_thing *x,
                                         const struct text_node *said, const char *keys)
 {
     struct text_node *out = text_list(d->arena, NULL, NULL);
@@ -382,8 +353,8 @@ static struct text_node *labels_without(struct dlc_call *d, const struct data *x
 void dlc_data_label_add(struct dlc_call *d)
 {
     const struct text_node *said = dlc_list(d->body, "Labels");
-    struct data x;
-    if (!find(d, &x))
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &dataset, &x))
         return;
     if (!said) {
         dlc_missing(d, "Labels");
@@ -398,8 +369,8 @@ void dlc_data_label_add(struct dlc_call *d)
 void dlc_data_label_remove(struct dlc_call *d)
 {
     const char *keys = dlc_query(d, "LabelKeys");
-    struct data x;
-    if (!find(d, &x))
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &dataset, &x))
         return;
     if (keys)
         relabel(d, &x, labels_without(d, &x, NULL, keys));
@@ -414,21 +385,23 @@ static const char *const version_fields[] = {
     "Uri",      "Description",    "Labels",     "DataCount", "DataSize",
 };
 
-static void put_version(struct dlc_call *d, struct text_node *out, const struct data *x,
-                        const struct text_node *version)
+static struct text_node *shown_version(struct dlc_call *d, const struct dlc_thing *x,
+                                       const struct text_node *version)
 {
-    struct text_node *first = text_map(d->arena, NULL, NULL);
+    struct text_node *out = dlc_map(d), *first = shown(d, x);
+    for (size_t i = 0; i < ARRAY_LEN(first_version); i++)
+        dlc_copy(d->arena, first, x->spec, first_version[i]);
     text_str(d->arena, out, "VersionName", version ? dlc_text(version, "VersionName") : "v1");
     text_str(d->arena, out, "DatasetId", x->id);
-    put_data(d, first, x);
     for (size_t i = 0; i < ARRAY_LEN(version_fields); i++)
         dlc_copy(d->arena, out, version && text_get(version, version_fields[i]) ? version : first,
                  version_fields[i]);
     dlc_copy(d->arena, out, version ? version : first, "GmtCreateTime");
     dlc_copy(d->arena, out, version ? version : first, "GmtModifiedTime");
+    return out;
 }
 
-static const struct text_node *version_of(const struct data *x, const char *name)
+static const struct text_node *version_of(const struct dlc_thing *x, const char *name)
 {
     const struct text_node *list = text_get(x->spec, "Versions");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
@@ -437,9 +410,9 @@ static const struct text_node *version_of(const struct data *x, const char *name
     return NULL;
 }
 
-static bool find_version(struct dlc_call *d, struct data *x, const struct text_node **version)
+static bool find_version(struct dlc_call *d, struct dlc_thing *x, const struct text_node **version)
 {
-    if (!find(d, x))
+    if (!dlc_thing_find(d, &dataset, x))
         return false;
     *version = version_of(x, d->param[1]);
     if (*version || strcmp(d->param[1], "v1") == 0)
@@ -451,38 +424,37 @@ static bool find_version(struct dlc_call *d, struct data *x, const struct text_n
 void dlc_version_get(struct dlc_call *d)
 {
     const struct text_node *version;
-    struct text_node *out = dlc_map(d);
-    struct data x;
-    if (!find_version(d, &x, &version))
-        return;
-    put_version(d, out, &x, version);
-    dlc_ok(d, out);
+    struct dlc_thing x;
+    if (find_version(d, &x, &version))
+        dlc_ok(d, shown_version(d, &x, version));
+}
+
+static void list_version(struct dlc_listing *l, const struct dlc_thing *x,
+                         const struct text_node *version)
+{
+    struct dlc_call *d = l->d;
+    const struct text_node *one = shown_version(d, x, version);
+    if (labelled(one, dlc_query(d, "LabelKeys"), dlc_query(d, "LabelValues")) &&
+        same(d, "SourceId", one) && one_of(d, "Properties", one, "Property") &&
+        one_of(d, "SourceTypes", one, "SourceType"))
+        dlc_listing_add(l, one, NULL);
 }
 
 void dlc_version_list(struct dlc_call *d)
 {
-    struct facade_page page;
-    struct data x;
-    uint64_t at = 0;
-    if (!find(d, &x) || !dlc_page(d, 10, &page))
+    struct dlc_listing l;
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &dataset, &x) || !dlc_listing_begin(&l, d, &listed_versions))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "DatasetVersions");
     const struct text_node *versions = text_get(x.spec, "Versions");
-    const struct text_node *one = versions ? versions->first : NULL;
-    bool more = true;
-    for (const struct text_node *v = NULL; more; v = one, one = one ? one->next : NULL, more = v) {
-        if (at >= page.offset && at < page.offset + page.limit)
-            put_version(d, text_map(d->arena, list, NULL), &x, v);
-        at++;
-    }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
-    text_int(d->arena, out, "PageNumber", dlc_page_number(&page));
-    text_int(d->arena, out, "PageSize", (int64_t)page.limit);
-    dlc_ok(d, out);
+    list_version(&l, &x, NULL);
+    for (const struct text_node *one = versions ? versions->first : NULL; one; one = one->next)
+        list_version(&l, &x, one);
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 /* The document with its list of versions changed: one left out, one added. */
-static struct text_node *versions_with(struct dlc_call *d, const struct data *x,
+static struct text_node *versions_with(struct dlc_call *d, const struct dlc_thing *x,
                                        const char *without, const struct text_node *added)
 {
     static const char *const keys[] = { "Versions" };
@@ -494,17 +466,17 @@ static struct text_node *versions_with(struct dlc_call *d, const struct data *x,
             text_copy(d->arena, list, NULL, one);
     if (added)
         text_copy(d->arena, list, NULL, added);
-    return with(d, x, over, keys, 1);
+    return with(d, x->spec, over, keys, 1);
 }
 
-static void write_version(struct dlc_call *d, const struct data *x, struct text_node *version,
+static void write_version(struct dlc_call *d, const struct dlc_thing *x, struct text_node *version,
                           const char *without)
 {
     const char *name = dlc_text(version, "VersionName"), *path;
     struct writing w = { .id = arena_printf(d->arena, "%s:%s", x->id, name),
                          .uri = dlc_text(version, "Uri"),
                          .about = dlc_text(version, "Description"),
-                         .owner = dlc_text(x->entry, "owner"),
+                         .owner = x->owner,
                          .of = x->id,
                          .read_only = dlc_true(x->entry, "read_only"),
                          .ready = dlc_map(d) };
@@ -518,9 +490,9 @@ static void write_version(struct dlc_call *d, const struct data *x, struct text_
 
 void dlc_version_create(struct dlc_call *d)
 {
-    struct data x;
+    struct dlc_thing x;
     const char *uri;
-    if (!find(d, &x) || !dlc_need(d, "Uri", &uri))
+    if (!dlc_thing_find(d, &dataset, &x) || !dlc_need(d, "Uri", &uri))
         return;
     struct text_node *version = text_map(d->arena, NULL, NULL);
     const char *now = facade_time_ms(d->arena, d->now_ms);
@@ -537,30 +509,34 @@ void dlc_version_create(struct dlc_call *d)
 void dlc_version_update(struct dlc_call *d)
 {
     static const char *const keys[] = { "Description", "Options", "DataCount", "DataSize" };
+    static const char *const version_keys[] = { "Description", "Options", "DataCount", "DataSize",
+                                                "GmtModifiedTime" };
     const struct text_node *was;
-    struct data x;
+    struct dlc_thing x;
     if (!find_version(d, &x, &was))
         return;
     if (!was) { /* v1 */
-        rewrite(d, &x, with(d, &x, d->body, keys, 2), NULL);
+        rewrite(d, &x, with(d, x.spec, d->body, keys, ARRAY_LEN(keys)), NULL);
         return;
     }
-    struct data version = { .spec = was };
-    write_version(d, &x, with(d, &version, d->body, keys, ARRAY_LEN(keys)), d->param[1]);
+    struct text_node *over = text_copy(d->arena, NULL, NULL, d->body);
+    text_str(d->arena, over, "GmtModifiedTime", facade_time_ms(d->arena, d->now_ms));
+    write_version(d, &x, with(d, was, over, version_keys, ARRAY_LEN(version_keys)), d->param[1]);
 }
 
 void dlc_version_delete(struct dlc_call *d)
 {
     const struct text_node *version;
     struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
-    struct data x;
+    struct dlc_thing x;
     if (!find_version(d, &x, &version))
         return;
     if (!version) {
         dlc_fail(d, 400, "BadRequest", "v1 is the data set itself: DeleteDataset removes all");
         return;
     }
-    *object = (struct ctl_object){ KIND, "", x.id, versions_with(d, &x, d->param[1], NULL) };
+    *object =
+        (struct ctl_object){ dataset.document, "", x.id, versions_with(d, &x, d->param[1], NULL) };
     dlc_change(d, &(struct dlc_change){ .kind = ENTRY_DATASET,
                                         .name = arena_printf(d->arena, "%s:%s", x.id, d->param[1]),
                                         .objects = object,

@@ -1,15 +1,57 @@
-/* What the core knows by name (data sets, code sources, images, workspaces), changed together with
- * what only these clients say of it. The entry goes first: a document without it means nothing, an
- * entry without its document is what `muster apply` makes. */
-#include "api/dlc/op.h"
+/* What the core keeps for these clients: documents, and what it knows by name (data sets, code
+ * sources, images, workspaces), changed together with what only these clients say of it. The entry
+ * goes first: a document without it means nothing, an entry without its document is what `muster
+ * apply` makes. */
+#include "api/dlc/kept.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "text/json.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define TEXT_SIZE ((size_t)1 << 20)
+
+/* ---- documents ---- */
+
+struct text_node *dlc_object(struct dlc_call *d, const char *kind, const char *project,
+                             const char *name)
+{
+    return ctl_object_tree(d->ctl, d->arena, &(struct ctl_object){ kind, project, name, NULL });
+}
+
+const struct text_node *dlc_spec(const struct text_node *object)
+{
+    static const struct text_node none = { .kind = TEXT_MAP };
+    const struct text_node *spec = object ? text_get(object, "spec") : NULL;
+    return spec && spec->kind == TEXT_MAP ? spec : &none;
+}
+
+uint64_t dlc_when(const struct text_node *object, const char *key)
+{
+    const struct text_node *node = object ? text_get(object, key) : NULL;
+    return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
+}
+
+bool dlc_own(const struct dlc_call *d, const struct text_node *object)
+{
+    const char *owner = dlc_text(object, "owner");
+    return dlc_is_admin(d) || !owner || strcmp(owner, d->call->owner) == 0;
+}
+
+void dlc_store(struct dlc_call *d, const struct ctl_object *object, bool create,
+               struct text_node *ready)
+{
+    d->more = ready;
+    call_keep(d->call);
+    ctl_objects_put(
+        d->ctl,
+        &(struct ctl_objects){ .by = d->call->owner, .create = create, .at = object, .n = 1 },
+        dlc_done_plain, d);
+}
+
+/* ---- entries ---- */
 
 const struct text_node *dlc_entries(struct dlc_call *d, enum entry_kind kind)
 {
@@ -54,8 +96,109 @@ void dlc_change(struct dlc_call *d, const struct dlc_change *change)
         return;
     }
     json_print(change->entry, 0, &text);
+    if (text.overflow) {
+        dlc_fail(d, 413, "RequestTooLarge", "what is said of it is more than %zu bytes", TEXT_SIZE);
+        return;
+    }
     ctl_declare(d->ctl,
                 &(struct ctl_declaration){
                     .owner = d->call->owner, .text = buf_str(&text), .len = text.len },
                 changed, d);
+}
+
+/* ---- things ---- */
+
+struct dlc_thing dlc_thing(struct dlc_call *d, const struct dlc_kind *kind,
+                           const struct text_node *entry)
+{
+    const char *id = dlc_text(entry, "name");
+    const struct text_node *row = dlc_object(d, kind->document, "", id);
+    return (struct dlc_thing){ .id = id,
+                               .owner = dlc_text(entry, "owner"),
+                               .entry = entry,
+                               .row = row,
+                               .spec = dlc_spec(row) };
+}
+
+bool dlc_thing_visible(const struct dlc_call *d, const struct dlc_thing *x)
+{
+    return !x->owner || dlc_is_admin(d) || strcmp(x->owner, d->call->owner) == 0 ||
+           strcasecmp(dlc_thing_access(x), "PUBLIC") == 0;
+}
+
+const struct dlc_thing *dlc_things(struct dlc_call *d, const struct dlc_kind *kind, size_t *n)
+{
+    const struct text_node *all = dlc_entries(d, kind->entry);
+    struct dlc_thing *out = ARENA_ARRAY(d->arena, (all ? all->count : 0) + 1, struct dlc_thing);
+    *n = 0;
+    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
+        if (kind->versions && strchr(dlc_text(one, "name"), ':'))
+            continue;
+        out[*n] = dlc_thing(d, kind, one);
+        if (dlc_thing_visible(d, &out[*n]))
+            ++*n;
+    }
+    return out;
+}
+
+bool dlc_thing_find(struct dlc_call *d, const struct dlc_kind *kind, struct dlc_thing *x)
+{
+    const char *id = d->param[0];
+    const struct text_node *entry =
+        kind->versions && strchr(id, ':') ? NULL : dlc_entry(d, kind->entry, id);
+    if (entry) {
+        *x = dlc_thing(d, kind, entry);
+        if (dlc_thing_visible(d, x))
+            return true;
+    }
+    dlc_fail(d, 404, "NotFound", "no %s \"%.100s\"", entry_shown(kind->entry), id);
+    return false;
+}
+
+const char *dlc_thing_access(const struct dlc_thing *x)
+{
+    const char *access = dlc_text(x->spec, "Accessibility");
+    return access ? access : x->owner ? "PRIVATE" : "PUBLIC";
+}
+
+void dlc_thing_common(struct dlc_call *d, struct text_node *out, const struct dlc_thing *x,
+                      const char *changed_key)
+{
+    struct arena *a = d->arena;
+    text_str(a, out, "Accessibility", dlc_thing_access(x));
+    text_str(a, out, "UserId", x->owner ? x->owner : "");
+    text_str(a, out, "WorkspaceId", dlc_workspace(dlc_text(x->spec, "WorkspaceId")));
+    text_str(a, out, "GmtCreateTime", facade_time_ms(a, dlc_when(x->row, "created_ms")));
+    text_str(a, out, changed_key, facade_time_ms(a, dlc_when(x->row, "changed_ms")));
+}
+
+bool dlc_thing_within(const struct dlc_thing *x, const char *workspace)
+{
+    return !workspace || !x->owner ||
+           strcmp(dlc_workspace(dlc_text(x->spec, "WorkspaceId")), workspace) == 0;
+}
+
+void dlc_thing_put(struct dlc_call *d, const struct dlc_kind *kind, const char *id,
+                   struct text_node *entry, const struct text_node *spec, struct text_node *ready)
+{
+    struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
+    text_str(d->arena, entry, "kind", entry_word(kind->entry));
+    text_str(d->arena, entry, "name", id);
+    *object = (struct ctl_object){ kind->document, "", id, spec };
+    dlc_change(d, &(struct dlc_change){ .kind = kind->entry,
+                                        .name = id,
+                                        .entry = entry,
+                                        .objects = object,
+                                        .n_objects = 1,
+                                        .ready = ready });
+}
+
+void dlc_thing_remove(struct dlc_call *d, const struct dlc_kind *kind, const char *id,
+                      struct text_node *ready)
+{
+    struct ctl_object *gone = ARENA_NEW(d->arena, struct ctl_object);
+    *gone = (struct ctl_object){ kind->document, "", id, NULL };
+    dlc_change(
+        d, &(struct dlc_change){
+               .kind = kind->entry, .name = id, .objects = gone, .n_objects = 1, .ready = ready });
 }

@@ -12,14 +12,10 @@
 #include "api/dlc/state.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/scan.h"
-#include "text/json.h"
 
 #include <string.h>
-#include <strings.h>
 
 #define ROOT       "/api/v1/"
-#define BODY_MAX   (4u << 20)
 #define NONCES_MAX (1u << 20)
 
 static const char *const versions[] = { [DLC_JOBS] = "2020-12-03", [DLC_SPACES] = "2021-02-04" };
@@ -38,6 +34,7 @@ static bool takes(const struct call *call)
 
 /* ---- who ---- */
 
+/* Also what is there twice: it is signed twice. */
 static void add(struct pairs *pairs, struct arena *a, const char *name, const char *value)
 {
     if (pairs->n == pairs->cap) {
@@ -62,13 +59,14 @@ static const char *wire_path(struct dlc_call *d)
 static struct signed_request as_signed(struct dlc_call *d, const char *path)
 {
     struct http_request *r = d->call->request;
-    struct signed_request out = { .method = http_method(r), .path = path };
+    struct signed_request out = { .method = http_method(r),
+                                  .path = path,
+                                  .query = d->query,
+                                  .body = d->text,
+                                  .body_len = d->text_len };
     const char *name, *value;
-    for (size_t i = 0; http_query_at(r, i, &name, &value); i++)
-        add(&out.query, d->arena, name, value);
     for (size_t i = 0; http_header_at(r, i, &name, &value); i++)
         add(&out.headers, d->arena, name, value);
-    out.body = http_body(r, &out.body_len);
     return out;
 }
 
@@ -206,77 +204,21 @@ static bool find_op(struct dlc_call *d, const struct words *path)
     return false;
 }
 
-/* ---- the body ---- */
-
-static bool json_type(const char *type)
-{
-    return !type || strncasecmp(type, "application/json", 16) == 0;
-}
-
-static bool read_body(struct dlc_call *d)
-{
-    struct report report;
-    size_t len;
-    const char *body = http_body(d->call->request, &len);
-    const char *type = http_header(d->call->request, "Content-Type");
-    d->body = dlc_map(d);
-    if (len > BODY_MAX) {
-        dlc_fail(d, 413, "RequestTooLarge", "the body has %zu bytes, the most are %u", len,
-                 BODY_MAX);
-        return false;
-    }
-    if (len == 0 && !(d->op->flags & DLC_BODY))
-        return true;
-    if (len > 0 && !json_type(type)) {
-        dlc_fail(d, 415, "UnsupportedMediaType", "the body is %.80s, not application/json", type);
-        return false;
-    }
-    report_init(&report, d->arena);
-    const struct text_node *root = json_parse(d->arena, body, len, 0, &report);
-    if (!root || report.errors) {
-        struct err err;
-        report_err(&report, &err);
-        err_in(&err, "the body");
-        err.code = ERR_INPUT;
-        dlc_err(d, &err, NULL);
-        return false;
-    }
-    if (root->kind != TEXT_MAP) {
-        dlc_fail(d, 400, "InvalidParameter", "the body is %s, not a JSON object",
-                 text_kind_word(root->kind));
-        return false;
-    }
-    d->body = root;
-    return true;
-}
-
-static void run(struct dlc_call *d)
-{
-    const char *action = http_header(d->call->request, "x-acs-action");
-    if (d->op->flags & DLC_CANNOT)
-        dlc_fail(d, 400, "NotSupported", "%.80s is not supported here: %s",
-                 *d->op->name ? d->op->name
-                 : action     ? action
-                              : "this operation",
-                 d->op->note);
-    else if ((d->op->flags & DLC_WRITES) && d->call->who.role == ROLE_READER)
-        dlc_fail(d, 403, "Forbidden.RAM", "%s is a reader, and %s changes something",
-                 d->call->owner, d->op->name);
-    else if (d->call->who.job && (d->op->flags & DLC_WRITES))
-        dlc_fail(d, 403, "Forbidden.RAM", "this token only reads one job");
-    else if (read_body(d))
-        d->op->run(d);
-}
+/* ---- the call ---- */
 
 static struct dlc_call *begun(struct call *call)
 {
     struct dlc_call *d = ARENA_NEW(call->arena, struct dlc_call);
+    const char *name, *value;
     *d = (struct dlc_call){ .call = call,
                             .arena = call->arena,
                             .ctl = call->api->config.ctl,
                             .request_id = facade_uuid(call->arena),
                             .now_ms = clock_wall_ms(),
                             .running = true };
+    d->text = http_body(call->request, &d->text_len);
+    for (size_t i = 0; http_query_at(call->request, i, &name, &value); i++)
+        add(&d->query, d->arena, name, value);
     return d;
 }
 
@@ -303,7 +245,7 @@ static void handle(struct call *call)
         if (!facade_segments(call, &path))
             dlc_fail(d, 400, "InvalidParameter", "the path cannot be decoded");
         else if (find_op(d, &path))
-            run(d);
+            dlc_run(d);
     }
     if (!d->gone)
         conclude(d);

@@ -1,20 +1,15 @@
 /* Images: entries of the catalogue with an address and labels. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 #include <strings.h>
 
-#define KIND "dlc.image"
-
-static bool visible(const struct dlc_call *d, const struct text_node *entry,
-                    const struct text_node *spec)
-{
-    const char *owner = dlc_text(entry, "owner"), *access = dlc_text(spec, "Accessibility");
-    return !owner || dlc_is_admin(d) || strcmp(owner, d->call->owner) == 0 ||
-           (access && strcasecmp(access, "PUBLIC") == 0);
-}
+static const struct dlc_kind image = { ENTRY_IMAGE, "dlc.image", false };
+static const struct dlc_list_of listed = {
+    .key = "Images", .size = 20, .sorts = { "GmtCreateTime", "GmtModifiedTime", "Name", "ImageId" }
+};
 
 /* "a=b,c=d e": all of them. */
 static bool labelled(struct arena *a, const struct text_node *labels, const char *wanted)
@@ -29,107 +24,84 @@ static bool labelled(struct arena *a, const struct text_node *labels, const char
     return true;
 }
 
-static void put_image(struct dlc_call *d, struct text_node *out, const struct text_node *entry,
-                      bool verbose)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, bool verbose)
 {
+    static const char *const same[] = { "Size", "SourceType", "SourceId" };
     struct arena *a = d->arena;
-    const char *id = dlc_text(entry, "name"), *about = dlc_text(entry, "description");
-    const char *owner = dlc_text(entry, "owner");
-    const struct text_node *row = dlc_object(d, KIND, "", id), *spec = dlc_spec(row);
-    const char *name = dlc_text(spec, "Name"), *access = dlc_text(spec, "Accessibility");
-    text_str(a, out, "ImageId", id);
-    text_str(a, out, "Name", name ? name : id);
-    text_str(a, out, "ImageUri", dlc_text(entry, "uri"));
+    struct text_node *out = dlc_map(d);
+    const char *name = dlc_text(x->spec, "Name"), *about = dlc_text(x->entry, "description");
+    text_str(a, out, "ImageId", x->id);
+    text_str(a, out, "Name", name ? name : x->id);
+    text_str(a, out, "ImageUri", dlc_text(x->entry, "uri"));
     text_str(a, out, "Description", about ? about : "");
-    text_str(a, out, "Accessibility", access ? access : owner ? "PRIVATE" : "PUBLIC");
-    const char *size = dlc_text(spec, "Size");
-    text_str(a, out, "WorkspaceId", dlc_workspace(dlc_text(spec, "WorkspaceId")));
-    text_str(a, out, "UserId", owner ? owner : "");
     text_str(a, out, "ParentUserId", "");
-    if (size)
-        dlc_copy(a, out, spec, "Size");
-    if (row) {
-        text_str(a, out, "GmtCreateTime", facade_time_ms(a, dlc_when(row, "created_ms")));
-        text_str(a, out, "GmtModifiedTime", facade_time_ms(a, dlc_when(row, "changed_ms")));
-    }
+    for (size_t i = 0; i < ARRAY_LEN(same); i++)
+        dlc_copy(a, out, x->spec, same[i]);
+    dlc_thing_common(d, out, x, "GmtModifiedTime");
     if (verbose)
-        dlc_labels(a, out, text_get(entry, "labels"));
+        dlc_labels(a, out, text_get(x->entry, "labels"));
+    return out;
+}
+
+static bool same(struct dlc_call *d, const char *query, const struct text_node *one)
+{
+    const char *wanted = dlc_query(d, query);
+    return !wanted || strcmp(text_get(one, query)->str, wanted) == 0;
+}
+
+static bool wanted(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *one)
+{
+    const char *name = dlc_query(d, "Name"), *query = dlc_query(d, "Query");
+    const char *is = dlc_text(one, "Name"), *about = dlc_text(one, "Description");
+    if (name && !(dlc_query(d, "Options") ? strcmp(name, is) == 0 : dlc_within(name, is)))
+        return false;
+    if (query && !dlc_within(query, is) && !(about && dlc_within(query, about)))
+        return false;
+    return dlc_thing_within(x, dlc_query(d, "WorkspaceId")) && same(d, "UserId", one) &&
+           same(d, "ParentUserId", one) && same(d, "ImageUri", one) &&
+           same(d, "Accessibility", one) &&
+           labelled(d->arena, text_get(x->entry, "labels"), dlc_query(d, "Labels"));
 }
 
 void dlc_image_list(struct dlc_call *d)
 {
-    const char *labels = dlc_query(d, "Labels"), *name = dlc_query(d, "Name");
-    const char *query = dlc_query(d, "Query"), *user = dlc_query(d, "UserId");
-    const char *access = dlc_query(d, "Accessibility");
-    bool ascending, verbose = dlc_query_flag(d, "Verbose", false);
-    struct facade_page page;
-    uint64_t at = 0;
-    if (!dlc_page(d, 20, &page) || !dlc_order(d, true, &ascending))
+    bool verbose = dlc_query_flag(d, "Verbose", false);
+    struct dlc_listing l;
+    size_t n;
+    if (!dlc_listing_begin(&l, d, &listed))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Images");
-    const struct text_node *all = dlc_entries(d, ENTRY_IMAGE);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        struct text_node *shown = text_map(d->arena, NULL, NULL);
-        if (!visible(d, one, dlc_spec(dlc_object(d, KIND, "", dlc_text(one, "name")))) ||
-            !labelled(d->arena, text_get(one, "labels"), labels))
-            continue;
-        put_image(d, shown, one, verbose);
-        const char *is = dlc_text(shown, "Name"), *about = dlc_text(shown, "Description");
-        if ((name && !dlc_within(name, is)) ||
-            (query && !dlc_within(query, is) && (!about || !dlc_within(query, about))) ||
-            (user && strcmp(text_get(shown, "UserId")->str, user) != 0) ||
-            (access && strcasecmp(dlc_text(shown, "Accessibility"), access) != 0))
-            continue;
-        if (at >= page.offset && at < page.offset + page.limit)
-            text_copy(d->arena, list, NULL, shown);
-        at++;
+    const struct dlc_thing *all = dlc_things(d, &image, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct text_node *one = shown(d, &all[i], verbose);
+        if (wanted(d, &all[i], one))
+            dlc_listing_add(&l, one, all[i].row);
     }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
-    dlc_ok(d, out);
-}
-
-static const struct text_node *image(struct dlc_call *d)
-{
-    const struct text_node *entry = dlc_entry(d, ENTRY_IMAGE, d->param[0]);
-    if (entry && visible(d, entry, dlc_spec(dlc_object(d, KIND, "", d->param[0]))))
-        return entry;
-    dlc_fail(d, 404, "NotFound", "no image \"%.100s\"", d->param[0]);
-    return NULL;
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 void dlc_image_get(struct dlc_call *d)
 {
-    struct text_node *out = dlc_map(d);
-    const struct text_node *entry = image(d);
-    if (!entry)
-        return;
-    put_image(d, out, entry, dlc_query_flag(d, "Verbose", true));
-    dlc_ok(d, out);
+    struct dlc_thing x;
+    if (dlc_thing_find(d, &image, &x))
+        dlc_ok(d, shown(d, &x, dlc_query_flag(d, "Verbose", true)));
 }
 
 /* ---- change ---- */
 
-static void put_entry(struct dlc_call *d, const char *id, const struct text_node *spec,
-                      const struct text_node *labels, const char *const said[2])
+static void put_image(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *spec,
+                      const struct text_node *labels)
 {
-    struct text_node *entry = text_map(d->arena, NULL, NULL), *ready = dlc_map(d);
-    struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
-    text_str(d->arena, entry, "kind", "image");
-    text_str(d->arena, entry, "name", id);
-    text_str(d->arena, entry, "uri", said[0]);
-    dlc_put(d->arena, entry, "description", said[1]);
-    const struct text_node *was = dlc_entry(d, ENTRY_IMAGE, id);
-    dlc_put(d->arena, entry, "owner", was ? dlc_text(was, "owner") : d->call->owner);
-    if (labels && labels->count)
+    struct text_node *entry = dlc_map(d), *ready = dlc_map(d);
+    bool fresh = !x->entry;
+    text_str(d->arena, entry, "uri",
+             dlc_text(fresh ? d->body : x->entry, fresh ? "ImageUri" : "uri"));
+    dlc_put(d->arena, entry, "description",
+            dlc_text(fresh ? d->body : x->entry, fresh ? "Description" : "description"));
+    dlc_put(d->arena, entry, "owner", fresh ? d->call->owner : x->owner);
+    if (labels->count)
         text_copy(d->arena, entry, "labels", labels);
-    *object = (struct ctl_object){ KIND, "", id, spec };
-    text_str(d->arena, ready, "ImageId", id);
-    dlc_change(d, &(struct dlc_change){ .kind = ENTRY_IMAGE,
-                                        .name = id,
-                                        .entry = entry,
-                                        .objects = object,
-                                        .n_objects = 1,
-                                        .ready = ready });
+    text_str(d->arena, ready, "ImageId", x->id);
+    dlc_thing_put(d, &image, x->id, entry, spec, ready);
 }
 
 /* [{Key, Value}] as {k: v}; NULL: answered. */
@@ -157,9 +129,12 @@ static struct text_node *read_labels(struct dlc_call *d, const struct text_node 
 
 void dlc_image_add(struct dlc_call *d)
 {
-    static const char *const kept[] = { "Name", "Accessibility", "Size", "WorkspaceId" };
+    static const char *const kept[] = { "Name",        "Accessibility", "Size",
+                                        "WorkspaceId", "SourceType",    "SourceId" };
     const char *name, *uri, *id = dlc_text(d->body, "ImageId");
-    if (!dlc_need(d, "Name", &name) || !dlc_need(d, "ImageUri", &uri))
+    const char *space = dlc_text(d->body, "WorkspaceId");
+    if (!dlc_need(d, "Name", &name) || !dlc_need(d, "ImageUri", &uri) ||
+        (space && !dlc_space_there(d, space)))
         return;
     size_t len = strlen(name);
     if (len > 50 || name[0] < 'a' || name[0] > 'z' ||
@@ -178,88 +153,76 @@ void dlc_image_add(struct dlc_call *d)
         dlc_copy(d->arena, spec, d->body, kept[i]);
     const struct text_node *labels = read_labels(d, NULL);
     if (labels)
-        put_entry(d, id, spec, labels, (const char *[]){ uri, dlc_text(d->body, "Description") });
+        put_image(d, &(struct dlc_thing){ .id = id }, spec, labels);
 }
 
 void dlc_image_remove(struct dlc_call *d)
 {
-    struct ctl_object *gone = ARENA_NEW(d->arena, struct ctl_object);
-    if (!image(d))
-        return;
-    *gone = (struct ctl_object){ KIND, "", d->param[0], NULL };
-    dlc_change(d, &(struct dlc_change){
-                      .kind = ENTRY_IMAGE, .name = d->param[0], .objects = gone, .n_objects = 1 });
+    struct dlc_thing x;
+    if (dlc_thing_find(d, &image, &x))
+        dlc_thing_remove(d, &image, x.id, NULL);
 }
 
 void dlc_image_publish(struct dlc_call *d)
 {
-    const struct text_node *row = dlc_object(d, KIND, "", d->param[0]);
     struct text_node *spec = text_map(d->arena, NULL, NULL), *ready = dlc_map(d);
-    const struct text_node *entry = image(d);
-    if (!entry)
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &image, &x))
         return;
-    if (!dlc_text(entry, "owner") && !dlc_is_admin(d)) {
-        dlc_fail(d, 403, "Forbidden.RAM", "image \"%.60s\" is the server's", d->param[0]);
+    if (!x.owner && !dlc_is_admin(d)) {
+        dlc_fail(d, 403, "Forbidden.RAM", "image \"%.60s\" is the server's", x.id);
         return;
     }
-    for (const struct text_node *one = dlc_spec(row)->first; one; one = one->next)
+    for (const struct text_node *one = x.spec->first; one; one = one->next)
         if (strcmp(one->key, "Accessibility") != 0)
             text_copy(d->arena, spec, one->key, one);
     text_str(d->arena, spec, "Accessibility", "PUBLIC");
-    text_str(d->arena, ready, "ImageId", d->param[0]);
-    struct ctl_object object = { KIND, "", d->param[0], spec };
+    text_str(d->arena, ready, "ImageId", x.id);
+    struct ctl_object object = { image.document, "", x.id, spec };
     dlc_store(d, &object, false, ready);
 }
 
 /* ---- labels ---- */
 
-static void relabel(struct dlc_call *d, const struct text_node *entry,
-                    const struct text_node *labels)
-{
-    const struct text_node *row = dlc_object(d, KIND, "", d->param[0]);
-    put_entry(d, d->param[0], dlc_spec(row), labels,
-              (const char *[]){ dlc_text(entry, "uri"), dlc_text(entry, "description") });
-}
-
 void dlc_image_label_add(struct dlc_call *d)
 {
-    const struct text_node *entry = image(d);
-    if (!entry)
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &image, &x))
         return;
     if (!dlc_list(d->body, "Labels")) {
         dlc_missing(d, "Labels");
         return;
     }
-    const struct text_node *labels = read_labels(d, text_get(entry, "labels"));
+    const struct text_node *labels = read_labels(d, text_get(x.entry, "labels"));
     if (labels)
-        relabel(d, entry, labels);
+        put_image(d, &x, x.spec, labels);
 }
 
 void dlc_image_label_remove(struct dlc_call *d)
 {
     struct text_node *labels = text_map(d->arena, NULL, NULL);
-    const struct text_node *entry = image(d);
-    const struct text_node *was = entry ? text_get(entry, "labels") : NULL;
-    if (!entry)
+    struct dlc_thing x;
+    if (!dlc_thing_find(d, &image, &x))
         return;
+    const struct text_node *was = text_get(x.entry, "labels");
     for (const struct text_node *one = was ? was->first : NULL; one; one = one->next)
         if (!dlc_in_list(d->param[1], one->key))
             text_copy(d->arena, labels, one->key, one);
-    relabel(d, entry, labels);
+    put_image(d, &x, x.spec, labels);
 }
 
 void dlc_image_labels_all(struct dlc_call *d)
 {
     const char *id = dlc_query(d, "ImageId"), *keys = dlc_query(d, "LabelKeys");
-    const char *filter = dlc_query(d, "LabelFilter");
+    const char *filter = dlc_query(d, "LabelFilter"), *space = dlc_query(d, "WorkspaceId");
     struct text_node *seen = text_map(d->arena, NULL, NULL), *out = dlc_map(d);
     struct text_node *list = text_list(d->arena, out, "Labels");
-    const struct text_node *all = dlc_entries(d, ENTRY_IMAGE);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        const struct text_node *labels = text_get(one, "labels");
-        const char *name = dlc_text(one, "name");
-        if (!visible(d, one, dlc_spec(dlc_object(d, KIND, "", name))) ||
-            (id && strcmp(id, name) != 0) || !labelled(d->arena, labels, filter))
+    size_t n;
+    const struct dlc_thing *all = dlc_things(d, &image, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct text_node *labels = text_get(all[i].entry, "labels");
+        if ((id && strcmp(id, all[i].id) != 0) || !dlc_thing_within(&all[i], space) ||
+            !labelled(d->arena, labels, filter))
             continue;
         for (const struct text_node *l = labels ? labels->first : NULL; l; l = l->next) {
             const char *pair = arena_printf(d->arena, "%s=%s", l->key, l->str);

@@ -2,7 +2,7 @@
  *
  * Measures of pods are not taken here, and no sanity checks are made: their lists are empty, which
  * is what is known. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -207,6 +207,7 @@ void dlc_job_metrics(struct dlc_call *d)
     }
     if (!dlc_query_time(d, "StartTime", &when) || !dlc_query_time(d, "EndTime", &when))
         return;
+    dlc_note(d, "no measures of pods are taken: there are no points");
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "JobId", dlc_job_id(text, id));
     struct text_node *list = text_list(d->arena, out, "PodMetrics");
@@ -223,9 +224,11 @@ void dlc_job_metrics(struct dlc_call *d)
 void dlc_cms_metrics(struct dlc_call *d)
 {
     const char *job = dlc_query(d, "JobId");
-    uint64_t id;
-    if (job && !dlc_job(d, job, &id))
+    uint64_t id, when;
+    if ((job && !dlc_job(d, job, &id)) || !dlc_query_time(d, "StartTime", &when) ||
+        !dlc_query_time(d, "EndTime", &when))
         return;
+    dlc_note(d, "no measures of pods are taken: there are no points");
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "Code", "200");
     text_bool(d->arena, out, "Success", true);
@@ -244,6 +247,7 @@ void dlc_sanity_result(struct dlc_call *d)
         dlc_missing(d, "SanityCheckNumber");
         return;
     }
+    dlc_note(d, "no sanity checks are made");
     struct text_node *out = dlc_map(d);
     text_list(d->arena, out, "SanityCheckResult");
     text_str(d->arena, out, "RequestID", d->request_id);
@@ -256,6 +260,7 @@ void dlc_sanity_results(struct dlc_call *d)
     bool ascending;
     if (!dlc_job(d, d->param[0], &id) || !dlc_order(d, false, &ascending))
         return;
+    dlc_note(d, "no sanity checks are made");
     struct text_node *out = dlc_map(d);
     text_list(d->arena, out, "SanityCheckResults");
     text_int(d->arena, out, "TotalCount", 0);
@@ -265,101 +270,56 @@ void dlc_sanity_results(struct dlc_call *d)
 
 /* ---- instance types ---- */
 
-struct ecs {
-    const struct text_node *entry;
-    uint64_t cpu, memory, gpu;
-};
-enum ecs_order { ECS_NAME, ECS_CPU, ECS_GPU, ECS_MEMORY };
+static const struct dlc_list_of ecs_specs = { .key = "EcsSpecs",
+                                              .size = 10,
+                                              .descending = true,
+                                              .sorts = { "GmtCreateTime", "Cpu", "Gpu", "Memory",
+                                                         "InstanceType" } };
 
-static uint64_t ecs_key(const struct ecs *e, enum ecs_order order)
+static struct text_node *shown_ecs(struct dlc_call *d, const struct text_node *entry)
 {
-    return order == ECS_CPU      ? e->cpu
-           : order == ECS_GPU    ? e->gpu
-           : order == ECS_MEMORY ? e->memory
-                                 : 0;
-}
-
-/* Stable: the catalogue's order, by name, stays among equals. */
-static void sort_ecs(struct ecs *at, size_t n, enum ecs_order order, bool ascending)
-{
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k > 0; k--) {
-            uint64_t a = ecs_key(&at[k - 1], order), b = ecs_key(&at[k], order);
-            if (ascending ? a <= b : a >= b)
-                break;
-            struct ecs swap = at[k];
-            at[k] = at[k - 1];
-            at[k - 1] = swap;
-        }
-}
-
-static void put_ecs(struct arena *a, struct text_node *list, const struct ecs *e)
-{
-    struct text_node *one = text_map(a, list, NULL);
-    text_str(a, one, "InstanceType", dlc_text(e->entry, "name"));
-    text_str(a, one, "AcceleratorType", e->gpu ? "GPU" : "CPU");
-    text_int(a, one, "Cpu", (int64_t)((e->cpu + 999) / 1000));
-    text_int(a, one, "Memory", (int64_t)(e->memory >> 30));
-    text_int(a, one, "Gpu", (int64_t)(e->gpu / 1000));
-    const char *model = dlc_text(e->entry, "gpu_type");
-    text_str(a, one, "GpuType", model ? model : "");
-    text_bool(a, one, "IsAvailable", true);
-    text_str(a, one, "ResourceType", "ECS");
-    text_str(a, text_list(a, one, "PaymentTypes"), NULL, "PostPaid");
-}
-
-static struct ecs *read_ecs(struct dlc_call *d, size_t *n)
-{
-    const char *kind = dlc_query(d, "AcceleratorType"), *names = dlc_query(d, "InstanceTypes");
-    const struct text_node *tree = ctl_catalogue_tree(d->ctl, d->arena, ENTRY_INSTANCE_TYPE);
-    const struct text_node *list = text_get(tree, entry_plural(ENTRY_INSTANCE_TYPE));
-    struct ecs *at = ARENA_ARRAY(d->arena, list->count + 1, struct ecs);
-    for (const struct text_node *one = list->first; one; one = one->next) {
-        struct ecs e = { .entry = one };
-        const char *cpu = dlc_text(one, "cpu"), *memory = dlc_text(one, "memory");
-        const char *gpu = dlc_text(one, "gpu");
-        if (cpu)
-            scan_milli(cpu, &e.cpu);
-        if (memory)
-            scan_size(memory, &e.memory);
-        if (gpu)
-            scan_milli(gpu, &e.gpu);
-        if ((kind && strcasecmp(kind, e.gpu ? "GPU" : "CPU") != 0) ||
-            (names && !dlc_in_list(names, dlc_text(one, "name"))))
-            continue;
-        at[(*n)++] = e;
-    }
-    return at;
+    struct arena *a = d->arena;
+    struct text_node *out = dlc_map(d);
+    const char *cpu = dlc_text(entry, "cpu"), *memory = dlc_text(entry, "memory");
+    const char *gpu = dlc_text(entry, "gpu"), *model = dlc_text(entry, "gpu_type");
+    uint64_t cpus = 0, bytes = 0, gpus = 0;
+    if (cpu)
+        scan_milli(cpu, &cpus);
+    if (memory)
+        scan_size(memory, &bytes);
+    if (gpu)
+        scan_milli(gpu, &gpus);
+    text_str(a, out, "InstanceType", dlc_text(entry, "name"));
+    text_str(a, out, "AcceleratorType", gpus ? "GPU" : "CPU");
+    text_int(a, out, "Cpu", (int64_t)((cpus + 999) / 1000));
+    text_int(a, out, "Memory", (int64_t)(bytes >> 30));
+    text_int(a, out, "Gpu", (int64_t)(gpus / 1000));
+    text_str(a, out, "GpuType", model ? model : "");
+    text_bool(a, out, "IsAvailable", true);
+    text_str(a, out, "ResourceType", "ECS");
+    text_str(a, text_list(a, out, "PaymentTypes"), NULL, "PostPaid");
+    return out;
 }
 
 void dlc_ecs_specs(struct dlc_call *d)
 {
-    static const char *const orders[] = { "GmtCreateTime", "CPU", "GPU", "Memory" };
-    const char *by = dlc_query(d, "SortBy");
-    enum ecs_order order = ECS_NAME;
-    struct facade_page page;
-    bool ascending, known = !by;
-    size_t n = 0, first;
-    for (size_t i = 0; by && i < ARRAY_LEN(orders); i++)
-        if (strcasecmp(by, orders[i]) == 0) {
-            order = (enum ecs_order)i;
-            known = true;
+    static const char *const same[] = { "AcceleratorType", "ResourceType" };
+    const char *names = dlc_query(d, "InstanceTypes");
+    const struct text_node *all = dlc_entries(d, ENTRY_INSTANCE_TYPE);
+    struct dlc_listing l;
+    if (!dlc_listing_begin(&l, d, &ecs_specs))
+        return;
+    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
+        const struct text_node *row = shown_ecs(d, one);
+        bool wanted = !names || dlc_in_list(names, dlc_text(one, "name"));
+        for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+            const char *said = dlc_query(d, same[i]);
+            wanted = wanted && (!said || strcasecmp(said, dlc_text(row, same[i])) == 0);
         }
-    if (!known) {
-        dlc_fail(d, 400, "InvalidParameter",
-                 "SortBy is \"%.40s\"; CPU, GPU, Memory and GmtCreateTime are known", by);
-        return;
+        if (wanted)
+            dlc_listing_add(&l, row, NULL);
     }
-    if (!dlc_page(d, 10, &page) || !dlc_order(d, false, &ascending))
-        return;
-    struct ecs *at = read_ecs(d, &n);
-    sort_ecs(at, n, order, ascending);
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "EcsSpecs");
-    size_t shown = facade_page_of(&page, n, &first);
-    for (size_t i = 0; i < shown; i++)
-        put_ecs(d->arena, list, &at[first + i]);
-    text_int(d->arena, out, "TotalCount", (int64_t)n);
-    dlc_ok(d, out);
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 /* ---- tokens ---- */

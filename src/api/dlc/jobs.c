@@ -3,10 +3,11 @@
  * A job goes in as the dialect reads it and comes out as job_item.c says it. What the search cannot
  * answer is refused by name: a filter that is silently left out would list other people's idea of
  * the question. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/scan.h"
 #include "ctl/search.h"
 #include "text/json.h"
 
@@ -18,7 +19,7 @@
 
 /* ---- which job ---- */
 
-static bool by_token(struct dlc_call *d, uint64_t id)
+bool dlc_by_token(struct dlc_call *d, uint64_t id)
 {
     const char *token = dlc_query(d, "Token");
     struct identity who;
@@ -38,7 +39,7 @@ bool dlc_job(struct dlc_call *d, const char *text, uint64_t *id)
     const struct identity *who = &d->call->who;
     uint64_t meant;
     if (job_id_parse(text, id) && (!who->job || (job_id_parse(who->job, &meant) && meant == *id)) &&
-        (ctl_may_read(d->ctl, who, *id) || (!(d->op->flags & DLC_WRITES) && by_token(d, *id))))
+        (ctl_may_read(d->ctl, who, *id) || (!(d->op->flags & DLC_WRITES) && dlc_by_token(d, *id))))
         return true;
     dlc_fail(d, 404, "NotFound", "no job \"%.100s\"", text);
     return false;
@@ -67,11 +68,9 @@ static void created(void *arg, const struct ctl_answer *answer)
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "JobId", dlc_job_id(id, answer->job));
     const struct text_node *warnings = text_get(answer->tree, "warnings");
-    if (warnings && warnings->count) {
-        struct text_node *list = text_list(d->arena, out, "Warnings");
-        for (const struct text_node *one = warnings->first; one; one = one->next)
-            dlc_put(d->arena, list, NULL, dlc_text(one, "what"));
-    }
+    for (const struct text_node *one = warnings ? warnings->first : NULL; one; one = one->next)
+        if (dlc_text(one, "what"))
+            dlc_note(d, "%s", dlc_text(one, "what"));
     dlc_ok(d, out);
 }
 
@@ -88,7 +87,7 @@ void dlc_create_job(struct dlc_call *d)
                                      .text = buf_str(&text),
                                      .len = text.len,
                                      .from = "dlc",
-                                     .key = http_header(d->call->request, "Idempotency-Key") },
+                                     .key = dlc_header(d, "Idempotency-Key") },
                created, d);
 }
 
@@ -219,6 +218,42 @@ static void read_place(struct listing *l)
         l->q.owner = d->call->owner;
 }
 
+/* Of each of these the search takes one; a second one that says something else is no filter that
+ * could be left out. */
+static bool no_second(struct dlc_call *d)
+{
+    static const char *const pairs[][2] = { { "ResourceId", "ResourceQuotaName" },
+                                            { "UserIdForFilter", "Username" },
+                                            { "JobId", "JobIds" } };
+    const char *users[] = { dlc_query(d, "UserIdForFilter"), dlc_query(d, "Username") };
+    const char *payment = dlc_query(d, "PaymentType");
+    const char *quota = dlc_query(d, "ResourceId");
+    bool own = dlc_query_flag(d, "ShowOwn", false);
+    const char *a = NULL, *b = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        const char *one = dlc_query(d, pairs[i][0]), *two = dlc_query(d, pairs[i][1]);
+        if (one && two && strcmp(one, two) != 0) {
+            a = pairs[i][0];
+            b = pairs[i][1];
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(users); i++)
+        if (own && users[i] && strcmp(users[i], d->call->owner) != 0) {
+            a = "ShowOwn";
+            b = i ? "Username" : "UserIdForFilter";
+        }
+    quota = quota ? quota : dlc_query(d, "ResourceQuotaName");
+    if (quota && payment && strcmp(payment, "PostPaid") == 0 &&
+        strcmp(quota, DLC_PUBLIC_QUEUE) != 0) {
+        a = "PaymentType PostPaid";
+        b = "a quota";
+    }
+    if (a)
+        dlc_fail(d, 400, "InvalidParameter", "%s and %s say different things: ask with one of them",
+                 a, b);
+    return !a;
+}
+
 static void read_texts(struct listing *l)
 {
     static const char *const texts[][2] = { { "UserCommandSearch", "run" },
@@ -257,30 +292,20 @@ static bool read_order(struct listing *l)
     return !by && dlc_order(l->d, false, &l->q.ascending);
 }
 
-static bool no_unknown(struct dlc_call *d)
-{
-    static const char *const not [] = { "NumericRangeField", "TimeRangeField", "EnableAssignNode",
-                                        "ResourceIds", "TemplateId" };
-    for (size_t i = 0; i < ARRAY_LEN(not ); i++)
-        if (dlc_query(d, not [i])) {
-            dlc_fail(d, 400, "NotSupported", "jobs cannot be searched by %s here", not [i]);
-            return false;
-        }
-    return true;
-}
-
 void dlc_list_jobs(struct dlc_call *d)
 {
     struct listing l = { .d = d };
     struct facade_page page;
     struct ctl_found found;
     struct err err;
+    if (!no_second(d))
+        return;
     read_place(&l);
     read_type(&l);
     read_classes(&l);
     read_texts(&l);
-    if (!no_unknown(d) || !dlc_page(d, 10, &page) || !read_status(&l) || !read_tags(&l) ||
-        !read_order(&l) || !dlc_query_time(d, "StartTime", &l.q.since_ms) ||
+    if (!dlc_page(d, 10, &page) || !read_status(&l) || !read_tags(&l) || !read_order(&l) ||
+        !dlc_query_time(d, "StartTime", &l.q.since_ms) ||
         !dlc_query_time(d, "EndTime", &l.q.until_ms))
         return;
     if (!l.q.since_ms && !l.q.ids.n)
@@ -334,38 +359,30 @@ void dlc_delete_job(struct dlc_call *d)
 /* What a job was submitted with stays; who may look at it and what is said of it may change. */
 void dlc_update_job(struct dlc_call *d)
 {
-    static const char *const fixed[] = { "JobSpecs", "UserCommand" };
-    uint64_t id;
+    static const char *const keys[] = { "Accessibility", "Description" };
+    uint64_t id, wanted = 0;
     char text[JOB_ID_TEXT];
     if (!dlc_job(d, d->param[0], &id))
         return;
     const struct text_node *tree = ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
-    const struct text_node *priority = text_get(d->body, "Priority");
     const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
-    const char *access = dlc_text(d->body, "Accessibility");
-    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-        if (text_get(d->body, fixed[i])) {
-            dlc_fail(d, 400, "NotSupported", "%s of a job that exists cannot be changed", fixed[i]);
-            return;
-        }
-    if (priority && priority->kind != TEXT_NULL &&
-        (priority->kind != TEXT_INT || !is || priority->integer != is->integer)) {
+    const char *priority = dlc_text(d->body, "Priority");
+    if (priority && scan_u64(priority, 0, UINT32_MAX, &wanted) &&
+        (!is || (int64_t)wanted != is->integer)) {
         dlc_fail(
             d, 400, "NotSupported",
             "the priority of a job that exists cannot be changed: stop it and create it again");
         return;
     }
-    if (access && strcmp(access, "PUBLIC") != 0 && strcmp(access, "PRIVATE") != 0) {
-        dlc_fail(d, 400, "InvalidParameter", "Accessibility is \"%.40s\", not PUBLIC or PRIVATE",
-                 access);
-        return;
-    }
-    struct text_node *note = text_map(d->arena, NULL, NULL);
+    struct text_node *note = dlc_map(d);
     const struct text_node *was =
         dlc_spec(dlc_object(d, "job.note", job_id_format(text, id), "dlc"));
-    const char *about = dlc_text(d->body, "Description");
-    dlc_put(d->arena, note, "Accessibility", access ? access : dlc_text(was, "Accessibility"));
-    dlc_put(d->arena, note, "Description", about ? about : dlc_text(was, "Description"));
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        bool said = text_get(d->body, keys[i]);
+        dlc_copy(d->arena, note, said ? d->body : was, keys[i]);
+        if (said)
+            dlc_note(d, "ListJobs goes on finding it by the %s it was submitted with", keys[i]);
+    }
     struct ctl_object object = { "job.note", arena_strdup(d->arena, text), "dlc", note };
     dlc_store(d, &object, false, job_answer(d, id));
 }

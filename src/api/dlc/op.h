@@ -22,6 +22,9 @@ struct dlc_op {
     void (*run)(struct dlc_call *);
     unsigned flags;
     const char *note; /* why it cannot be */
+    /* Names that its query and its body may have, and what becomes of them: asked.c. body NULL: its
+     * handler reads it whole. */
+    const char *query, *body;
 };
 const struct dlc_op *dlc_ops(size_t *n);
 
@@ -33,7 +36,11 @@ struct dlc_call {
     const struct dlc_op *op;
     const char *param[DLC_PARAMS]; /* decoded */
     const char *request_id;
+    struct pairs query; /* decoded, in the order of the wire */
+    const char *text;   /* the body as it came */
+    size_t text_len;
     const struct text_node *body; /* a map, maybe an empty one */
+    struct text_node *warnings;   /* texts: for the answer, when it is a good one */
     uint64_t now_ms;
     void *more; /* of a handler that waits for the core */
     unsigned round;
@@ -44,6 +51,12 @@ struct dlc_call {
     unsigned status;
 };
 
+/* Runs the operation: who may, what was asked, then its handler. It answers, or waits. */
+void dlc_run(struct dlc_call *);
+/* Does the row of the operation have all that was asked? Else answered, every problem at once. What
+ * has no effect is warned about. */
+bool dlc_asked(struct dlc_call *);
+
 /* ---- answering: each ends the call, once the handler has returned. The first one counts. ---- */
 struct text_node *dlc_map(struct dlc_call *); /* a fresh answer */
 void dlc_send(struct dlc_call *);             /* what was kept; for who ran the handler */
@@ -52,13 +65,16 @@ void dlc_fail(struct dlc_call *, unsigned status, const char *code, const char *
     __attribute__((format(printf, 4, 5)));
 void dlc_err(struct dlc_call *, const struct err *, const struct report *);
 void dlc_missing(struct dlc_call *, const char *name);
+/* Said in the extra list Warnings of a good answer. */
+void dlc_note(struct dlc_call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A command's answer: true when it went well; else it was answered. Needs call_keep() before. */
 bool dlc_done(struct dlc_call *, const struct ctl_answer *);
 /* ctl_done of a command whose answer is RequestId alone, or the ready tree in ->more. */
 void dlc_done_plain(void *dlc_call, const struct ctl_answer *);
 
 /* ---- asking ---- */
-const char *dlc_query(const struct dlc_call *, const char *name); /* NULL: absent or empty */
+const char *dlc_query(const struct dlc_call *, const char *name);  /* NULL: absent or empty */
+const char *dlc_header(const struct dlc_call *, const char *name); /* NULL: absent */
 bool dlc_query_flag(const struct dlc_call *, const char *name, bool otherwise);
 /* These answer themselves when they return false. */
 bool dlc_query_u64(struct dlc_call *, const char *name, uint64_t least, uint64_t most,
@@ -73,7 +89,11 @@ bool dlc_order(struct dlc_call *, bool otherwise, bool *ascending); /* Order, an
 const char *dlc_text(const struct text_node *map, const char *key);
 const struct text_node *dlc_list(const struct text_node *map, const char *key);
 bool dlc_true(const struct text_node *map, const char *key);
+/* null, "", {} or []: as good as left out. A body has none of these at its top. */
+bool dlc_empty(const struct text_node *);
 bool dlc_need(struct dlc_call *, const char *key, const char **out);
+/* JSON text as a map; NULL when it is not that. */
+const struct text_node *dlc_parse(struct arena *, const char *text);
 /* a is part of b, whatever the case of letters. */
 bool dlc_within(const char *part, const char *text);
 bool dlc_in_list(const char *comma_list, const char *word);
@@ -84,37 +104,17 @@ const char *dlc_new_id(struct arena *, const char *prefix, size_t len);
 void dlc_put(struct arena *, struct text_node *map, const char *key,
              const char *value); /* if any */
 void dlc_copy(struct arena *, struct text_node *map, const struct text_node *from, const char *key);
-const char *dlc_workspace(const char *project); /* "" is "default" */
+const char *dlc_workspace(const char *project);            /* "" is "default" */
+const char *dlc_default_space(struct dlc_call *);          /* the caller's */
+bool dlc_space_there(struct dlc_call *, const char *name); /* and the caller in it; else answered */
 bool dlc_is_admin(const struct dlc_call *);
 struct text_node *dlc_labels(struct arena *, struct text_node *map, const struct text_node *pairs);
-
-/* ---- documents that the core keeps for us ---- */
-struct text_node *dlc_object(struct dlc_call *, const char *kind, const char *project,
-                             const char *name);
-const struct text_node *dlc_spec(const struct text_node *object); /* never NULL */
-uint64_t dlc_when(const struct text_node *object, const char *key);
-bool dlc_own(const struct dlc_call *, const struct text_node *object); /* or an admin */
-/* Puts it (spec NULL: removes) and answers `ready` when it is committed. */
-void dlc_store(struct dlc_call *, const struct ctl_object *, bool create, struct text_node *ready);
-
-/* ---- entries of the catalogue ---- */
-/* Its members as entry_encode() has them, NULL: there is none. */
-const struct text_node *dlc_entry(struct dlc_call *, enum entry_kind, const char *name);
-const struct text_node *dlc_entries(struct dlc_call *, enum entry_kind);
-/* Declares the entry, then puts the document (may be NULL), then answers `ready`. */
-struct dlc_change {
-    enum entry_kind kind;
-    const char *name;
-    const struct text_node *entry;    /* NULL: remove it */
-    const struct ctl_object *objects; /* in the arena */
-    size_t n_objects;
-    struct text_node *ready;
-};
-void dlc_change(struct dlc_call *, const struct dlc_change *);
 
 /* ---- jobs ---- */
 /* The job that JobId names and they may read (by a Token of it too), else answered NotFound. */
 bool dlc_job(struct dlc_call *, const char *text, uint64_t *id);
+/* Is there a Token of it in the query? Who asks is its holder from now on. */
+bool dlc_by_token(struct dlc_call *, uint64_t id);
 /* A job in the words of the API: JobItem, with details those of GetJob. NULL: it is gone. */
 struct text_node *dlc_job_item(struct dlc_call *, uint64_t id, bool details);
 /* The CreateJob body it is or would be, secrets masked; NULL: cannot be said. */

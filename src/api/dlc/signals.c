@@ -1,6 +1,6 @@
 /* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came
  * of it: agents answer in milliseconds, so there is no state of one on its way. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "api/signals.h"
 #include "base/buf.h"
@@ -12,6 +12,13 @@
 #include <strings.h>
 
 #define MESSAGE_SIZE 8192
+
+static const struct dlc_list_of listed = { .key = "Signals",
+                                           .size = 10,
+                                           .descending = true,
+                                           .numbered = true,
+                                           .sorts = { "GmtCreated", "GmtModified", "Signal",
+                                                      "Status", "SignalId" } };
 
 static const struct {
     const char *state, *status, *reason;
@@ -55,11 +62,11 @@ static const char *message(struct arena *a, uint64_t job, const struct text_node
     return arena_strdup(a, buf_str(&out));
 }
 
-static void put_signal(struct dlc_call *d, struct text_node *out, uint64_t job,
-                       const struct text_node *object)
+static struct text_node *shown(struct dlc_call *d, uint64_t job, const struct text_node *object)
 {
     static const char *const said[] = { "Scope", "PodNames", "Roles" };
     const struct text_node *kept = dlc_spec(object), *target = text_get(kept, "said");
+    struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "SignalId", dlc_text(object, "name"));
     dlc_put(d->arena, out, "Signal", dlc_text(kept, "signal"));
     text_str(d->arena, out, "Status", outcomes[outcome(kept)].status);
@@ -69,6 +76,7 @@ static void put_signal(struct dlc_call *d, struct text_node *out, uint64_t job,
         dlc_copy(d->arena, out, target, said[i]);
     text_str(d->arena, out, "GmtCreated", facade_time(d->arena, dlc_when(object, "created_ms")));
     text_str(d->arena, out, "GmtModified", facade_time(d->arena, dlc_when(object, "changed_ms")));
+    return out;
 }
 
 /* ---- create ---- */
@@ -120,13 +128,19 @@ static bool read_target(struct creating *c, const struct text_node *target)
     struct dlc_call *d = c->d;
     const char *scope = target ? dlc_text(target, "Scope") : NULL;
     bool pods = scope && strcasecmp(scope, "pods") == 0;
-    const char *key = pods ? "PodNames" : "Roles";
-    if (!scope || strcasecmp(scope, "job") == 0)
-        return true;
-    if (!pods && strcasecmp(scope, "roles") != 0) {
+    const char *key = pods ? "PodNames" : "Roles", *other = pods ? "Roles" : "PodNames";
+    bool all = !scope || strcasecmp(scope, "job") == 0;
+    if (!all && !pods && strcasecmp(scope, "roles") != 0) {
         dlc_fail(d, 400, "InvalidParameter", "Target.Scope is \"%.40s\", not pods or roles", scope);
         return false;
     }
+    if (target && (dlc_list(target, other) || (all && dlc_list(target, key)))) {
+        dlc_fail(d, 400, "InvalidParameter", "Target.%s is not of Target.Scope %.40s",
+                 dlc_list(target, other) ? other : key, scope ? scope : "job");
+        return false;
+    }
+    if (all)
+        return true;
     const struct text_node *words = dlc_list(target, key);
     const struct text_node *tree =
         ctl_job_tree(d->ctl, d->arena, c->order.job, d->call->owner, CTL_TASKS, NULL);
@@ -164,14 +178,14 @@ void dlc_signal_create(struct dlc_call *d)
         dlc_fail(d, 403, "Forbidden.RAM", "job \"%.40s\" is not yours", d->param[0]);
         return;
     }
-    if (target && target->kind != TEXT_MAP && target->kind != TEXT_NULL) {
+    if (target && target->kind != TEXT_MAP) {
         dlc_fail(d, 400, "InvalidParameter", "Target is %s, not an object",
                  text_kind_word(target->kind));
         return;
     }
-    if (!read_target(c, target && target->kind == TEXT_MAP ? target : NULL))
+    if (!read_target(c, target))
         return;
-    c->order.said = target && target->kind == TEXT_MAP ? target : NULL;
+    c->order.said = target;
     signals_send(d->call, &c->order);
 }
 
@@ -194,35 +208,24 @@ void dlc_signal_get(struct dlc_call *d)
         dlc_fail(d, 404, "NotFound", "job %.40s has no signal \"%.60s\"", d->param[0], d->param[1]);
         return;
     }
-    struct text_node *out = dlc_map(d);
+    struct text_node *out = shown(d, id, object);
     text_str(d->arena, out, "JobId", dlc_job_id(text, id));
-    put_signal(d, out, id, object);
     dlc_ok(d, out);
 }
 
 void dlc_signal_list(struct dlc_call *d)
 {
     const char *status = dlc_query(d, "Status");
-    struct facade_page page;
-    uint64_t id, at = 0;
+    struct dlc_listing l;
+    uint64_t id;
     char text[DLC_JOB_ID_TEXT];
-    bool ascending;
-    if (!dlc_job(d, d->param[0], &id) || !dlc_page(d, 10, &page) ||
-        !dlc_order(d, false, &ascending))
+    if (!dlc_job(d, d->param[0], &id) || !dlc_listing_begin(&l, d, &listed))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Signals");
     const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, SIGNAL_KIND, project(d, id));
-    const struct text_node **in = ARENA_ARRAY(d->arena, all->count + 1, const struct text_node *);
-    size_t n = 0;
     for (const struct text_node *one = all->first; one; one = one->next) /* oldest first */
         if (!status || strcasecmp(status, outcomes[outcome(dlc_spec(one))].status) == 0)
-            in[n++] = one;
-    for (size_t i = 0; i < n; i++, at++)
-        if (at >= page.offset && at < page.offset + page.limit)
-            put_signal(d, text_map(d->arena, list, NULL), id, in[ascending ? i : n - 1 - i]);
+            dlc_listing_add(&l, shown(d, id, one), one);
+    struct text_node *out = dlc_listing_end(&l);
     text_str(d->arena, out, "JobId", dlc_job_id(text, id));
-    text_int(d->arena, out, "TotalCount", (int64_t)n);
-    text_int(d->arena, out, "PageNumber", dlc_page_number(&page));
-    text_int(d->arena, out, "PageSize", (int64_t)page.limit);
     dlc_ok(d, out);
 }

@@ -1,9 +1,9 @@
-/* Workspaces, their members, what members may, and the queues that stand for quotas.
+/* Workspaces, their members, what members may.
  *
  * A workspace is the catalogue's entry of that name, which is its id too; its members are the users
  * who have it among their projects, and every user is in "default". Roles are the server's: admin,
  * user, reader. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -11,9 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
-#define KIND  "dlc.workspace"
 #define PREF  "dlc.user"
 #define EPOCH "2024-01-01T00:00:00.000Z"
+
+static const struct dlc_kind workspace = { ENTRY_WORKSPACE, "dlc.workspace", false };
+static const struct dlc_list_of listed = { .key = "Workspaces",
+                                           .size = 20,
+                                           .sorts = { "GmtCreateTime", "GmtModifiedTime" } };
 
 static const char *const roles[ROLE_N] = { [ROLE_READER] = "PAI.WorkspaceGuest",
                                            [ROLE_USER] = "PAI.AlgoDeveloper",
@@ -45,36 +49,42 @@ static const struct text_node *space_of(struct dlc_call *d, const char *name)
     return NULL;
 }
 
+bool dlc_space_there(struct dlc_call *d, const char *name)
+{
+    return space_of(d, name) != NULL;
+}
+
 /* ---- workspaces ---- */
 
-static const char *preferred(struct dlc_call *d)
+const char *dlc_default_space(struct dlc_call *d)
 {
     const struct text_node *pref = dlc_object(d, PREF, "", d->call->owner);
     const char *name = dlc_text(dlc_spec(pref), "DefaultWorkspace");
     return name && dlc_entry(d, ENTRY_WORKSPACE, name) ? name : "default";
 }
 
-static void put_space(struct dlc_call *d, struct text_node *out, const struct text_node *entry)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, const char *preferred)
 {
     struct arena *a = d->arena;
-    const char *name = dlc_text(entry, "name"), *about = dlc_text(entry, "description");
-    const struct text_node *row = dlc_object(d, KIND, "", name);
-    const char *shown = dlc_text(dlc_spec(row), "DisplayName");
-    const char *owner = row ? dlc_text(row, "owner") : "root";
-    const char *created = row ? facade_time_ms(a, dlc_when(row, "created_ms")) : EPOCH;
-    text_str(a, out, "WorkspaceId", name);
-    text_str(a, out, "WorkspaceName", name);
-    text_str(a, out, "DisplayName", shown ? shown : name);
+    struct text_node *out = dlc_map(d);
+    const char *about = dlc_text(x->entry, "description");
+    const char *name = dlc_text(x->spec, "DisplayName");
+    const char *owner = x->row ? dlc_text(x->row, "owner") : "root";
+    const char *created = x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : EPOCH;
+    text_str(a, out, "WorkspaceId", x->id);
+    text_str(a, out, "WorkspaceName", x->id);
+    text_str(a, out, "DisplayName", name ? name : x->id);
     text_str(a, out, "Description", about ? about : "");
     text_str(a, out, "Status", "ENABLED");
     text_str(a, out, "Creator", owner);
     text_str(a, out, "GmtCreateTime", created);
     text_str(a, out, "GmtModifiedTime",
-             row ? facade_time_ms(a, dlc_when(row, "changed_ms")) : created);
+             x->row ? facade_time_ms(a, dlc_when(x->row, "changed_ms")) : created);
     text_str(a, text_list(a, out, "EnvTypes"), NULL, "prod");
     text_str(a, text_list(a, out, "AdminNames"), NULL, owner);
-    text_bool(a, out, "IsDefault", strcmp(name, preferred(d)) == 0);
+    text_bool(a, out, "IsDefault", strcmp(x->id, preferred) == 0);
     text_str(a, text_map(a, out, "ExtraInfos"), "TenantId", "muster");
+    return out;
 }
 
 static void put_owner(struct dlc_call *d, struct text_node *out)
@@ -87,38 +97,49 @@ static void put_owner(struct dlc_call *d, struct text_node *out)
     text_str(d->arena, owner, "UserKp", creator);
 }
 
+/* Fields=Id: that member alone. */
+static struct text_node *only_id(struct dlc_call *d, const char *id)
+{
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, "WorkspaceId", id);
+    return out;
+}
+
+static bool wanted(struct dlc_call *d, const char *name)
+{
+    const char *part = dlc_query(d, "WorkspaceName"), *ids = dlc_query(d, "WorkspaceIds");
+    const char *status = dlc_query(d, "Status"), *option = dlc_query(d, "Option");
+    return (!part || dlc_within(part, name)) && (!ids || dlc_in_list(ids, name)) &&
+           (!status || strcasecmp(status, "ENABLED") == 0) &&
+           (!option || strcmp(option, "GetWorkspaces") == 0);
+}
+
 void dlc_space_list(struct dlc_call *d)
 {
-    const char *name = dlc_query(d, "WorkspaceName"), *ids = dlc_query(d, "WorkspaceIds");
-    const char *status = dlc_query(d, "Status");
-    struct facade_page page;
-    bool ascending;
-    uint64_t at = 0;
-    if (!dlc_page(d, 20, &page) || !dlc_order(d, true, &ascending))
+    const char *preferred = dlc_default_space(d);
+    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, d->call->owner);
+    struct dlc_listing l;
+    size_t n;
+    if (!dlc_listing_begin(&l, d, &listed))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Workspaces");
-    const struct text_node *all = dlc_entries(d, ENTRY_WORKSPACE);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        const char *is = dlc_text(one, "name");
-        if (!member(d, is) || (name && !dlc_within(name, is)) || (ids && !dlc_in_list(ids, is)) ||
-            (status && strcasecmp(status, "ENABLED") != 0))
-            continue;
-        if (at >= page.offset && at < page.offset + page.limit)
-            put_space(d, text_map(d->arena, list, NULL), one);
-        at++;
-    }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
+    const struct dlc_thing *all = dlc_things(d, &workspace, &n);
+    for (size_t i = 0; i < n; i++)
+        if ((dlc_is_admin(d) || has_project(user, all[i].id)) && wanted(d, all[i].id))
+            dlc_listing_add(
+                &l, dlc_query(d, "Fields") ? only_id(d, all[i].id) : shown(d, &all[i], preferred),
+                all[i].row);
+    struct text_node *out = dlc_listing_end(&l);
     text_list(d->arena, out, "ResourceLimits");
     dlc_ok(d, out);
 }
 
 static void answer_space(struct dlc_call *d, const char *name)
 {
-    struct text_node *out = dlc_map(d);
     const struct text_node *entry = space_of(d, name);
     if (!entry)
         return;
-    put_space(d, out, entry);
+    const struct dlc_thing x = dlc_thing(d, &workspace, entry);
+    struct text_node *out = shown(d, &x, dlc_default_space(d));
     put_owner(d, out);
     dlc_ok(d, out);
 }
@@ -130,7 +151,7 @@ void dlc_space_get(struct dlc_call *d)
 
 void dlc_space_default(struct dlc_call *d)
 {
-    const char *name = preferred(d);
+    const char *name = dlc_default_space(d);
     answer_space(d, member(d, name) ? name : "default");
 }
 
@@ -148,28 +169,18 @@ void dlc_space_set_default(struct dlc_call *d)
 /* The part that only these clients know, beside the entry. */
 static void change_space(struct dlc_call *d, const char *name, struct text_node *ready)
 {
-    struct text_node *entry = text_map(d->arena, NULL, NULL);
     const struct text_node *was = dlc_entry(d, ENTRY_WORKSPACE, name);
-    const struct text_node *old = dlc_spec(dlc_object(d, KIND, "", name));
+    const struct text_node *old = dlc_spec(dlc_object(d, workspace.document, "", name));
     const char *about = dlc_text(d->body, "Description");
-    const char *shown = dlc_text(d->body, "DisplayName");
-    struct text_node *spec = text_map(d->arena, NULL, NULL);
-    struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
-    text_str(d->arena, entry, "kind", "workspace");
-    text_str(d->arena, entry, "name", name);
+    const char *display = dlc_text(d->body, "DisplayName");
+    struct text_node *entry = dlc_map(d), *spec = dlc_map(d);
     dlc_copy(d->arena, entry, was, "queue");
     dlc_put(d->arena, entry, "description",
             about ? about
             : was ? dlc_text(was, "description")
                   : "");
-    dlc_put(d->arena, spec, "DisplayName", shown ? shown : dlc_text(old, "DisplayName"));
-    *object = (struct ctl_object){ KIND, "", name, spec };
-    dlc_change(d, &(struct dlc_change){ .kind = ENTRY_WORKSPACE,
-                                        .name = name,
-                                        .entry = entry,
-                                        .objects = object,
-                                        .n_objects = 1,
-                                        .ready = ready });
+    dlc_put(d->arena, spec, "DisplayName", display ? display : dlc_text(old, "DisplayName"));
+    dlc_thing_put(d, &workspace, name, entry, spec, ready);
 }
 
 static bool good_name(const char *name)
@@ -207,13 +218,8 @@ void dlc_space_update(struct dlc_call *d)
 
 void dlc_space_delete(struct dlc_call *d)
 {
-    struct ctl_object *gone = ARENA_NEW(d->arena, struct ctl_object);
-    if (!space_of(d, d->param[0]))
-        return;
-    *gone = (struct ctl_object){ KIND, "", d->param[0], NULL };
-    dlc_change(d,
-               &(struct dlc_change){
-                   .kind = ENTRY_WORKSPACE, .name = d->param[0], .objects = gone, .n_objects = 1 });
+    if (dlc_space_there(d, d->param[0]))
+        dlc_thing_remove(d, &workspace, d->param[0], NULL);
 }
 
 /* ---- members ---- */
@@ -270,7 +276,7 @@ static const struct text_node *users(struct dlc_call *d)
 void dlc_member_list(struct dlc_call *d)
 {
     const char *space = d->param[0], *name = dlc_query(d, "MemberName");
-    const char *wanted = dlc_query(d, "Roles");
+    const char *words = dlc_query(d, "Roles"), *id = dlc_query(d, "UserId");
     struct facade_page page;
     uint64_t at = 0;
     if (!space_of(d, space) || !dlc_page(d, 20, &page))
@@ -280,7 +286,8 @@ void dlc_member_list(struct dlc_call *d)
     for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
         if (!(has_project(one, space) || role_of(one) == ROLE_ADMIN) ||
             (name && !dlc_within(name, dlc_text(one, "name"))) ||
-            (wanted && !dlc_in_list(wanted, roles[role_of(one)])))
+            (id && strcmp(id, dlc_text(one, "name")) != 0) ||
+            (words && !dlc_in_list(words, roles[role_of(one)])))
             continue;
         if (at >= page.offset && at < page.offset + page.limit)
             put_member(d, text_map(d->arena, list, NULL), one, space);
@@ -304,16 +311,20 @@ static const struct text_node *user_of(struct dlc_call *d, const char *space, co
 
 void dlc_member_get(struct dlc_call *d)
 {
-    const char *id = dlc_query(d, "MemberId");
+    const char *id = dlc_query(d, "MemberId"), *name = dlc_query(d, "UserId");
     struct text_node *out = dlc_map(d);
-    id = id ? id : dlc_query(d, "UserId");
-    if (!id) {
+    if (!id && !name) {
         dlc_missing(d, "MemberId");
         return;
     }
-    const struct text_node *user = space_of(d, d->param[0]) ? user_of(d, d->param[0], id) : NULL;
+    const struct text_node *user =
+        space_of(d, d->param[0]) ? user_of(d, d->param[0], id ? id : name) : NULL;
     if (!user)
         return;
+    if (name && strcmp(dlc_text(user, "name"), name) != 0) {
+        dlc_fail(d, 404, "NotFound", "MemberId \"%.60s\" is not user \"%.60s\"", id, name);
+        return;
+    }
     put_member(d, out, user, d->param[0]);
     dlc_ok(d, out);
 }
@@ -377,6 +388,32 @@ static struct membership *membership(struct dlc_call *d, bool with)
     return m;
 }
 
+/* A user has one role, everywhere. */
+static bool may_have(struct dlc_call *d, const struct text_node *user, const char *role)
+{
+    const char *has = roles[role_of(user)];
+    if (role && strcmp(role, has) == 0)
+        return true;
+    dlc_fail(d, 400, "NotSupported",
+             "a user has one role in all workspaces, %s here %s: muster user set changes it",
+             dlc_text(user, "name"), has);
+    return false;
+}
+
+/* {UserId, Roles}; NULL: answered. */
+static const struct text_node *joining(struct dlc_call *d, const struct text_node *one)
+{
+    const char *name = dlc_text(one, "UserId");
+    const struct text_node *user = name ? known_user(d, name) : NULL;
+    const struct text_node *said = dlc_list(one, "Roles");
+    if (!user)
+        dlc_fail(d, 404, "NotFound", "no user \"%.60s\": muster user add", name ? name : "");
+    for (const struct text_node *role = user && said ? said->first : NULL; role; role = role->next)
+        if (!may_have(d, user, role->str))
+            return NULL;
+    return user;
+}
+
 void dlc_member_create(struct dlc_call *d)
 {
     const struct text_node *list = dlc_list(d->body, "Members");
@@ -390,12 +427,9 @@ void dlc_member_create(struct dlc_call *d)
     }
     struct text_node *out = text_list(d->arena, m->ready, "Members");
     for (const struct text_node *one = list->first; one; one = one->next) {
-        const char *name = dlc_text(one, "UserId");
-        const struct text_node *user = name ? known_user(d, name) : NULL;
-        if (!user) {
-            dlc_fail(d, 404, "NotFound", "no user \"%.60s\": muster user add", name ? name : "");
+        const struct text_node *user = joining(d, one);
+        if (!user)
             return;
-        }
         m->users[m->n++] = user;
         put_member(d, text_map(d->arena, out, NULL), user, d->param[0]);
     }
@@ -413,8 +447,11 @@ void dlc_member_delete(struct dlc_call *d)
     }
     if (!space_of(d, d->param[0]))
         return;
-    for (const char *at = ids; *at && m->n < ARRAY_LEN(m->users);
-         at += strcspn(at, ","), at += *at == ',') {
+    for (const char *at = ids; *at; at += strcspn(at, ","), at += *at == ',') {
+        if (m->n == ARRAY_LEN(m->users)) {
+            dlc_fail(d, 400, "InvalidParameter", "MemberIds are 1 to %zu", ARRAY_LEN(m->users));
+            return;
+        }
         const struct text_node *user =
             user_of(d, d->param[0], arena_strndup(d->arena, at, strcspn(at, ",")));
         if (!user)
@@ -427,7 +464,7 @@ void dlc_member_delete(struct dlc_call *d)
     next_member(d);
 }
 
-/* A user has one role, everywhere. Saying the one it has is no change. */
+/* Saying the one it has is no change. */
 static void change_role(struct dlc_call *d, bool add)
 {
     const struct text_node *user =
@@ -435,12 +472,8 @@ static void change_role(struct dlc_call *d, bool add)
     if (!user)
         return;
     bool has = strcmp(roles[role_of(user)], d->param[2]) == 0;
-    if (has == add)
+    if (has == add || may_have(d, user, add ? d->param[2] : NULL))
         dlc_ok(d, dlc_map(d));
-    else
-        dlc_fail(d, 400, "NotSupported",
-                 "a user has one role in all workspaces, here %s: muster user set changes it",
-                 roles[role_of(user)]);
 }
 
 void dlc_role_add(struct dlc_call *d)
@@ -455,13 +488,14 @@ void dlc_role_remove(struct dlc_call *d)
 
 void dlc_user_list(struct dlc_call *d)
 {
-    const char *name = dlc_query(d, "UserName");
+    const char *name = dlc_query(d, "UserName"), *id = dlc_query(d, "UserId");
     if (!space_of(d, d->param[0]))
         return;
     struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Users");
     const struct text_node *all = users(d);
     for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        if (name && !dlc_within(name, dlc_text(one, "name")))
+        if ((name && !dlc_within(name, dlc_text(one, "name"))) ||
+            (id && strcmp(id, dlc_text(one, "name")) != 0))
             continue;
         struct text_node *user = text_map(d->arena, list, NULL);
         text_str(d->arena, user, "UserId", dlc_text(one, "name"));
@@ -481,10 +515,14 @@ static void put_rules(struct dlc_call *d, struct text_node *out)
     text_str(d->arena, rule, "EntityAccessType", any ? "ANY" : "CREATOR");
 }
 
+static bool reads(const char *code)
+{
+    return strstr(code, ":Get") || strstr(code, ":List");
+}
+
 static bool permitted(const struct dlc_call *d, const char *code)
 {
-    bool reads = strstr(code, ":Get") || strstr(code, ":List");
-    return reads || d->call->who.role != ROLE_READER;
+    return reads(code) || d->call->who.role != ROLE_READER;
 }
 
 void dlc_permission_list(struct dlc_call *d)
@@ -516,102 +554,15 @@ void dlc_permission_get(struct dlc_call *d)
         dlc_fail(d, 403, "Forbidden.RAM", "%s is a reader", d->call->owner);
         return;
     }
+    const char *creator = dlc_query(d, "Creator"), *access = dlc_query(d, "Accessibility");
+    bool public = access && strcmp(access, "PUBLIC") == 0 && reads(d->param[1]);
+    if (creator && strcmp(creator, d->call->owner) != 0 && !public && !dlc_is_admin(d)) {
+        dlc_fail(d, 403, "Forbidden.RAM", "that is %.60s's, and %s is no admin", creator,
+                 d->call->owner);
+        return;
+    }
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "PermissionCode", d->param[1]);
     put_rules(d, out);
-    dlc_ok(d, out);
-}
-
-/* ---- quotas and resources: the queues ---- */
-
-static struct text_node *put_quota(struct dlc_call *d, struct text_node *list,
-                                   const struct text_node *queue)
-{
-    static const char *const sizes[][2] = { { "cpu", "CPU" },
-                                            { "memory", "Memory" },
-                                            { "gpu", "GPU" } };
-    struct text_node *one = text_map(d->arena, list, NULL);
-    const struct text_node *most = text_get(queue, "maximum");
-    const char *name = dlc_text(queue, "name");
-    text_str(d->arena, one, "Id", name);
-    text_str(d->arena, one, "Name", name);
-    text_str(d->arena, one, "DisplayName", name);
-    text_str(d->arena, one, "Mode", strcmp(name, DLC_PUBLIC_QUEUE) == 0 ? "share" : "isolate");
-    text_str(d->arena, one, "ProductCode", "PAI_isolate");
-    text_str(d->arena, one, "QuotaType", "PAI");
-    struct text_node *specs = text_list(d->arena, one, "Specs");
-    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        const char *value = most ? dlc_text(most, sizes[i][0]) : NULL;
-        if (!value)
-            continue;
-        struct text_node *spec = text_map(d->arena, specs, NULL);
-        text_str(d->arena, spec, "Name", sizes[i][1]);
-        text_str(d->arena, spec, "Value", value);
-        text_str(d->arena, spec, "Type", sizes[i][1]);
-    }
-    return one;
-}
-
-static const struct text_node *queues(struct dlc_call *d)
-{
-    struct err err;
-    const struct text_node *tree = ctl_queues_tree(d->ctl, d->arena, NULL, &err);
-    return tree ? text_get(tree, "queues") : NULL;
-}
-
-void dlc_quota_list(struct dlc_call *d)
-{
-    const char *name = dlc_query(d, "Name");
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Quotas");
-    const struct text_node *all = queues(d);
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next)
-        if (!name || strcmp(dlc_text(one, "name"), name) == 0)
-            put_quota(d, list, one);
-    text_int(d->arena, out, "TotalCount", (int64_t)list->count);
-    dlc_ok(d, out);
-}
-
-void dlc_resource_list(struct dlc_call *d)
-{
-    const char *name = dlc_query(d, "ResourceName"), *ids = dlc_query(d, "QuotaIds");
-    const char *types = dlc_query(d, "ResourceTypes"), *space = dlc_query(d, "WorkspaceId");
-    struct facade_page page;
-    uint64_t at = 0;
-    if (!dlc_page(d, 20, &page) || (space && !space_of(d, space)))
-        return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Resources");
-    const struct text_node *all = types && !dlc_in_list(types, "ECS") ? NULL : queues(d);
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        const char *is = dlc_text(one, "name");
-        if ((name && !dlc_within(name, is)) || (ids && !dlc_in_list(ids, is)))
-            continue;
-        if (at >= page.offset && at < page.offset + page.limit) {
-            struct text_node *shown = text_map(d->arena, list, NULL);
-            text_str(d->arena, shown, "Id", is);
-            text_str(d->arena, shown, "Name", is);
-            text_str(d->arena, shown, "ResourceType", "ECS");
-            text_str(d->arena, shown, "ProductType", "DLC");
-            text_str(d->arena, shown, "WorkspaceId", space ? space : "default");
-            text_bool(d->arena, shown, "IsDefault", strcmp(is, "default") == 0);
-            put_quota(d, text_list(d->arena, shown, "Quotas"), one);
-            text_list(d->arena, shown, "Labels");
-        }
-        at++;
-    }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
-    dlc_ok(d, out);
-}
-
-void dlc_product_list(struct dlc_call *d)
-{
-    const char *codes = dlc_query(d, "ProductCodes");
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Products");
-    text_list(d->arena, out, "Services");
-    if (!codes || dlc_in_list(codes, "PAI_share")) {
-        struct text_node *one = text_map(d->arena, list, NULL);
-        text_str(d->arena, one, "ProductCode", "PAI_share");
-        text_bool(d->arena, one, "IsPurchased", true);
-        text_bool(d->arena, one, "HasPermissionToPurchase", false);
-    }
     dlc_ok(d, out);
 }

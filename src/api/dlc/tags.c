@@ -2,10 +2,8 @@
  * query, or counted (Tag.1.Key); both are read, from the body too. */
 #include "api/dlc/op.h"
 
-#include "base/mem.h"
 #include "text/json.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define JOBS_MAX 50
@@ -13,55 +11,75 @@
 #define KEY_SIZE 128
 
 struct tagging {
-    const char *jobs[JOBS_MAX];
+    uint64_t jobs[JOBS_MAX];
     struct pair tags[TAGS_MAX]; /* value NULL: remove */
     size_t n_jobs, n_tags;
 };
 
-/* A list by its name: of the body, a JSON text of the query; NULL. */
-static const struct text_node *list_of(struct dlc_call *d, const char *name)
+/* A list by its name: of the body, or a JSON text of the query; NULL: there is none. false:
+ * answered. */
+static bool list_of(struct dlc_call *d, const char *name, const struct text_node **list)
 {
     const char *text = dlc_query(d, name);
     struct report report;
-    const struct text_node *list = dlc_list(d->body, name);
-    if (list || !text || *text != '[')
-        return list;
+    *list = dlc_list(d->body, name);
+    if (*list || (!text && !text_get(d->body, name)))
+        return true;
     report_init(&report, d->arena);
-    list = json_parse(d->arena, text, strlen(text), 0, &report);
-    return list && list->kind == TEXT_LIST ? list : NULL;
+    *list = text ? json_parse(d->arena, text, strlen(text), 0, &report) : NULL;
+    if (*list && (*list)->kind == TEXT_LIST && report_ok(&report))
+        return true;
+    dlc_fail(d, 400, "InvalidParameter", "%s is no list", name);
+    return false;
 }
 
-static const char *counted(struct dlc_call *d, const char *name, size_t i, const char *rest)
+/* The next NAME.N or NAME.N.MEMBER of the query, from *at on: its N as text, NULL: no more. */
+static const char *counted(struct dlc_call *d, const char *name, const char *member, size_t *at)
 {
-    char key[60];
-    snprintf(key, sizeof key, "%s.%zu%s", name, i + 1, rest);
-    return dlc_query(d, key);
+    size_t len = strlen(name);
+    while (*at < d->query.n) {
+        const char *is = d->query.at[(*at)++].name;
+        if (strncmp(is, name, len) != 0 || is[len] != '.')
+            continue;
+        size_t digits = strspn(is + len + 1, "0123456789");
+        if (digits && strcmp(is + len + 1 + digits, member) == 0)
+            return arena_strndup(d->arena, is + len + 1, digits);
+    }
+    return NULL;
+}
+
+static const char *value_at(struct dlc_call *d, const char *name, const char *n, const char *member)
+{
+    return dlc_query(d, arena_printf(d->arena, "%s.%s%s", name, n, member));
+}
+
+static bool add_job(struct dlc_call *d, struct tagging *t, const char *id)
+{
+    if (!id)
+        dlc_fail(d, 400, "InvalidParameter", "ResourceId is a list of ids of jobs");
+    else if (t->n_jobs == JOBS_MAX)
+        dlc_fail(d, 400, "InvalidParameter", "at most %d jobs at a time", JOBS_MAX);
+    else
+        return dlc_job(d, id, &t->jobs[t->n_jobs++]);
+    return false;
 }
 
 static bool read_jobs(struct dlc_call *d, struct tagging *t)
 {
-    const struct text_node *list = list_of(d, "ResourceId");
-    const char *type = dlc_query(d, "ResourceType") ? dlc_query(d, "ResourceType")
-                                                    : dlc_text(d->body, "ResourceType");
-    const char *id;
-    size_t given = list ? list->count : 0;
-    if (type && strcmp(type, "Job") != 0 && strcmp(type, "job") != 0) {
-        dlc_fail(d, 400, "InvalidParameter", "ResourceType is \"%.40s\"; tags are for Job", type);
+    const struct text_node *list;
+    const char *n;
+    size_t at = 0;
+    if (!list_of(d, "ResourceId", &list))
         return false;
-    }
-    for (const struct text_node *one = list ? list->first : NULL; one && t->n_jobs < JOBS_MAX;
-         one = one->next)
-        if (one->str)
-            t->jobs[t->n_jobs++] = one->str;
-    for (size_t i = 0; !list && i <= JOBS_MAX && (id = counted(d, "ResourceId", i, ""));
-         i++, given++)
-        if (t->n_jobs < JOBS_MAX)
-            t->jobs[t->n_jobs++] = id;
-    if (given == 0)
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (!add_job(d, t, one->str))
+            return false;
+    while (!list && (n = counted(d, "ResourceId", "", &at)))
+        if (!add_job(d, t, value_at(d, "ResourceId", n, "")))
+            return false;
+    if (t->n_jobs == 0)
         dlc_missing(d, "ResourceId");
-    else if (given > JOBS_MAX)
-        dlc_fail(d, 400, "InvalidParameter", "at most %d jobs at a time", JOBS_MAX);
-    return given > 0 && given <= JOBS_MAX;
+    return t->n_jobs > 0;
 }
 
 static bool good_key(struct dlc_call *d, const char *key)
@@ -88,21 +106,49 @@ static bool add_tag(struct dlc_call *d, struct tagging *t, const char *key, cons
 
 static bool read_tags(struct dlc_call *d, struct tagging *t)
 {
-    const struct text_node *list = list_of(d, "Tag");
-    const char *key;
+    const struct text_node *list;
+    const char *n;
+    size_t at = 0;
+    if (!list_of(d, "Tag", &list))
+        return false;
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
         const char *value = dlc_text(one, "Value");
         if (!add_tag(d, t, dlc_text(one, "Key"), value ? value : ""))
             return false;
     }
-    for (size_t i = 0; !list && (key = counted(d, "Tag", i, ".Key")); i++) {
-        const char *value = counted(d, "Tag", i, ".Value");
-        if (!add_tag(d, t, key, value ? value : ""))
+    while (!list && (n = counted(d, "Tag", ".Key", &at))) {
+        const char *value = value_at(d, "Tag", n, ".Value");
+        if (!add_tag(d, t, value_at(d, "Tag", n, ".Key"), value ? value : ""))
             return false;
     }
     if (!t->n_tags)
         dlc_missing(d, "Tag");
     return t->n_tags > 0;
+}
+
+static bool read_keys(struct dlc_call *d, struct tagging *t)
+{
+    const struct text_node *list;
+    const char *n;
+    size_t at = 0;
+    if (!list_of(d, "TagKey", &list))
+        return false;
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (!add_tag(d, t, one->str, NULL))
+            return false;
+    while (!list && (n = counted(d, "TagKey", "", &at)))
+        if (!add_tag(d, t, value_at(d, "TagKey", n, ""), NULL))
+            return false;
+    if (t->n_tags || dlc_query_flag(d, "All", false))
+        return true;
+    dlc_missing(d, "TagKey");
+    return false;
+}
+
+static const char *project(struct dlc_call *d, uint64_t job)
+{
+    char text[JOB_ID_TEXT];
+    return arena_strdup(d->arena, job_id_format(text, job));
 }
 
 static void store_all(struct dlc_call *d, const struct ctl_object *at, size_t n)
@@ -117,53 +163,43 @@ void dlc_tags_put(struct dlc_call *d)
     struct tagging *t = ARENA_NEW(d->arena, struct tagging);
     struct ctl_object *at = ARENA_ARRAY(d->arena, JOBS_MAX * TAGS_MAX, struct ctl_object);
     size_t n = 0;
-    uint64_t id;
-    if (!read_jobs(d, t) || !read_tags(d, t))
+    if (!read_tags(d, t) || !read_jobs(d, t))
         return;
-    for (size_t i = 0; i < t->n_jobs; i++) {
-        char text[JOB_ID_TEXT];
-        if (!dlc_job(d, t->jobs[i], &id))
-            return;
-        const char *project = arena_strdup(d->arena, job_id_format(text, id));
+    for (size_t i = 0; i < t->n_jobs; i++)
         for (size_t k = 0; k < t->n_tags; k++) {
             struct text_node *spec = text_map(d->arena, NULL, NULL);
             text_str(d->arena, spec, "value", t->tags[k].value);
-            at[n++] = (struct ctl_object){ "job.tag", project, t->tags[k].name, spec };
+            at[n++] =
+                (struct ctl_object){ "job.tag", project(d, t->jobs[i]), t->tags[k].name, spec };
         }
-    }
     store_all(d, at, n);
+}
+
+static bool meant(const struct tagging *t, const char *key)
+{
+    for (size_t i = 0; i < t->n_tags; i++)
+        if (strcmp(t->tags[i].name, key) == 0)
+            return true;
+    return false;
 }
 
 void dlc_tags_remove(struct dlc_call *d)
 {
     struct tagging *t = ARENA_NEW(d->arena, struct tagging);
-    struct ctl_object *at = ARENA_ARRAY(d->arena, 4096, struct ctl_object);
-    const struct text_node *keys = list_of(d, "TagKey");
-    const char *key;
     bool all = dlc_query_flag(d, "All", false);
-    size_t n = 0;
-    uint64_t id;
-    if (!read_jobs(d, t))
+    const struct text_node *tags[JOBS_MAX];
+    size_t n = 0, most = 1;
+    if (!read_keys(d, t) || !read_jobs(d, t))
         return;
-    for (const struct text_node *one = keys ? keys->first : NULL; one; one = one->next)
-        if (!add_tag(d, t, one->str, NULL))
-            return;
-    for (size_t i = 0; !keys && (key = counted(d, "TagKey", i, "")); i++)
-        if (!add_tag(d, t, key, NULL))
-            return;
     for (size_t i = 0; i < t->n_jobs; i++) {
-        char text[JOB_ID_TEXT];
-        if (!dlc_job(d, t->jobs[i], &id))
-            return;
-        const char *project = arena_strdup(d->arena, job_id_format(text, id));
-        const struct text_node *is = ctl_objects_tree(d->ctl, d->arena, "job.tag", project);
-        for (const struct text_node *one = is->first; one && n < 4096; one = one->next) {
-            bool named = all;
-            for (size_t k = 0; k < t->n_tags; k++)
-                named = named || strcmp(t->tags[k].name, dlc_text(one, "name")) == 0;
-            if (named)
-                at[n++] = (struct ctl_object){ "job.tag", project, dlc_text(one, "name"), NULL };
-        }
+        tags[i] = ctl_objects_tree(d->ctl, d->arena, "job.tag", project(d, t->jobs[i]));
+        most += tags[i]->count;
     }
+    struct ctl_object *at = ARENA_ARRAY(d->arena, most, struct ctl_object);
+    for (size_t i = 0; i < t->n_jobs; i++)
+        for (const struct text_node *one = tags[i]->first; one; one = one->next)
+            if (all || meant(t, dlc_text(one, "name")))
+                at[n++] = (struct ctl_object){ "job.tag", project(d, t->jobs[i]),
+                                               dlc_text(one, "name"), NULL };
     store_all(d, at, n);
 }

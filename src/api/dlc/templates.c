@@ -4,10 +4,11 @@
  * Constraints are paths of the body ($.JobType, $.Settings.OversoldType): `locked` has the
  * template's value, `required` must be said by who creates the job, `overridable` may be. What the
  * template says and the body does not is the job's. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/scan.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -16,13 +17,12 @@
 #define VERSIONS  100
 #define TEXT_SIZE ((size_t)1 << 20)
 
-static const struct text_node *parse(struct arena *a, const char *text)
-{
-    struct report report;
-    report_init(&report, a);
-    const struct text_node *root = text ? json_parse(a, text, strlen(text), 0, &report) : NULL;
-    return root && root->kind == TEXT_MAP && report_ok(&report) ? root : NULL;
-}
+static const struct dlc_list_of listed = { .key = "JobTemplates",
+                                           .size = 10,
+                                           .descending = true,
+                                           .numbered = true,
+                                           .sorts = { "GmtCreateTime", "GmtModifyTime",
+                                                      "TemplateName", "TemplateId", "UserId" } };
 
 static int64_t default_version(const struct text_node *spec)
 {
@@ -66,10 +66,11 @@ static const struct text_node *template(struct dlc_call *d, const char *id, bool
     return NULL;
 }
 
-static void put_template(struct dlc_call *d, struct text_node *out, const struct text_node *object)
+static struct text_node *shown(struct dlc_call *d, const struct text_node *object)
 {
     static const char *const same[] = { "TemplateName", "WorkspaceId", "Description", "Metadata",
                                         "DefaultVersion" };
+    struct text_node *out = dlc_map(d);
     const struct text_node *spec = dlc_spec(object);
     text_str(d->arena, out, "TemplateId", dlc_text(object, "name"));
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
@@ -77,6 +78,71 @@ static void put_template(struct dlc_call *d, struct text_node *out, const struct
     text_str(d->arena, out, "UserId", dlc_text(object, "owner"));
     text_str(d->arena, out, "GmtCreateTime", facade_time(d->arena, dlc_when(object, "created_ms")));
     text_str(d->arena, out, "GmtModifyTime", facade_time(d->arena, dlc_when(object, "changed_ms")));
+    return out;
+}
+
+/* ---- constraints: paths of the body ---- */
+
+/* Takes a step of a path: the name into a member, the number into an element ("JobSpecs[0].Image"
+ * has three). false: that is no path. */
+struct step {
+    const char *name; /* NULL: an element */
+    size_t len;
+    uint64_t element;
+};
+static bool step(const char **path, struct step *out)
+{
+    const char *at = *path + (**path == '.');
+    size_t len = strcspn(at, ".[");
+    *out = (struct step){ .name = at, .len = len };
+    if (**path == '[') {
+        char digits[12];
+        size_t n = strspn(*path + 1, "0123456789");
+        if (n == 0 || n >= sizeof digits || (*path)[n + 1] != ']')
+            return false;
+        memcpy(digits, *path + 1, n);
+        digits[n] = '\0';
+        out->name = NULL;
+        *path += n + 2;
+        return scan_u64(digits, 0, UINT32_MAX, &out->element);
+    }
+    *path = at + len;
+    return len > 0 && strcspn(at, "*?@()'\",]") >= len;
+}
+
+static const char *first_step(const char *path)
+{
+    return path + (path[0] == '$' && (path[1] == '.' || path[1] == '['));
+}
+
+static bool good_path(const char *path)
+{
+    struct step s;
+    path = first_step(path);
+    bool good = *path != '\0';
+    while (good && *path)
+        good = step(&path, &s);
+    return good;
+}
+
+/* {path: locked, required or overridable}; false: answered. */
+static bool good_rules(struct dlc_call *d)
+{
+    static const char *const words[] = { "locked", "required", "overridable" };
+    const struct text_node *rules = text_get(d->body, "Constraints");
+    bool good = !rules || rules->kind == TEXT_MAP;
+    for (const struct text_node *rule = good && rules ? rules->first : NULL; rule && good;
+         rule = rule->next) {
+        bool known = false;
+        for (size_t i = 0; i < ARRAY_LEN(words); i++)
+            known = known || (rule->kind == TEXT_STR && strcmp(rule->str, words[i]) == 0);
+        good = known && good_path(rule->key);
+    }
+    if (!good)
+        dlc_fail(d, 400, "InvalidParameter",
+                 "Constraints is an object of paths of the body ($.JobSpecs[0].Image) to locked, "
+                 "required or overridable");
+    return good;
 }
 
 /* ---- what they say ---- */
@@ -88,7 +154,7 @@ static const char *content_of(struct dlc_call *d)
     AUTO_BUF struct buf text = BUF_INIT(TEXT_SIZE);
     if (node && node->kind == TEXT_MAP)
         json_print(node, 0, &text);
-    else if (node && node->kind == TEXT_STR && parse(d->arena, node->str))
+    else if (node && node->kind == TEXT_STR && dlc_parse(d->arena, node->str))
         buf_puts(&text, node->str);
     if (text.len && !text.overflow)
         return arena_strdup(d->arena, buf_str(&text));
@@ -117,7 +183,7 @@ void dlc_template_create(struct dlc_call *d)
         dlc_missing(d, "Content");
         return;
     }
-    if (!(content = content_of(d)))
+    if (!dlc_space_there(d, space) || !good_rules(d) || !(content = content_of(d)))
         return;
     struct text_node *spec = text_map(d->arena, NULL, NULL);
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
@@ -137,36 +203,39 @@ void dlc_template_create(struct dlc_call *d)
     dlc_store(d, &object, true, out);
 }
 
+static bool wanted(struct dlc_call *d, const struct text_node *one)
+{
+    static const char *const same[] = { "WorkspaceId", "TemplateId", "UserId" };
+    static const char *const parts[] = { "TemplateName", "Description" };
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        const char *said = dlc_query(d, same[i]), *is = dlc_text(one, same[i]);
+        if (said && (!is || strcmp(is, said) != 0))
+            return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        const char *said = dlc_query(d, parts[i]);
+        if (said && !dlc_within(said, dlc_text(one, parts[i])))
+            return false;
+    }
+    return true;
+}
+
 void dlc_template_list(struct dlc_call *d)
 {
-    const char *space = dlc_query(d, "WorkspaceId"), *name = dlc_query(d, "TemplateName");
-    const char *id = dlc_query(d, "TemplateId"), *user = dlc_query(d, "UserId");
-    struct facade_page page;
-    uint64_t at = 0;
-    if (!space) {
+    struct dlc_listing l;
+    if (!dlc_query(d, "WorkspaceId")) {
         dlc_missing(d, "WorkspaceId");
         return;
     }
-    if (!dlc_page(d, 10, &page))
+    if (!dlc_listing_begin(&l, d, &listed))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "JobTemplates");
     const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, KIND, NULL);
     for (const struct text_node *one = all->first; one; one = one->next) {
-        const struct text_node *spec = dlc_spec(one);
-        const char *its_space = dlc_text(spec, "WorkspaceId"),
-                   *its = dlc_text(spec, "TemplateName");
-        if (!visible(d, one) || !its_space || strcmp(its_space, space) != 0 ||
-            (name && !dlc_within(name, its)) || (id && strcmp(dlc_text(one, "name"), id) != 0) ||
-            (user && strcmp(dlc_text(one, "owner"), user) != 0))
-            continue;
-        if (at >= page.offset && at < page.offset + page.limit)
-            put_template(d, text_map(d->arena, list, NULL), one);
-        at++;
+        const struct text_node *row = visible(d, one) ? shown(d, one) : NULL;
+        if (row && wanted(d, row))
+            dlc_listing_add(&l, row, one);
     }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
-    text_int(d->arena, out, "PageNumber", dlc_page_number(&page));
-    text_int(d->arena, out, "PageSize", (int64_t)page.limit);
-    dlc_ok(d, out);
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 void dlc_template_get(struct dlc_call *d)
@@ -178,17 +247,15 @@ void dlc_template_get(struct dlc_call *d)
     if (!object || (!all && !dlc_query_u64(d, "Version", 1, INT32_MAX, &version)))
         return;
     const struct text_node *spec = dlc_spec(object), *list = text_get(spec, "Versions");
-    int64_t wanted = version ? (int64_t)version : default_version(spec);
-    if (!all && !version_of(spec, wanted)) {
+    int64_t asked_for = version ? (int64_t)version : default_version(spec);
+    if (!all && !version_of(spec, asked_for)) {
         dlc_fail(d, 404, "NotFound", "job template \"%.100s\" has no version %lld", d->param[0],
-                 (long long)wanted);
+                 (long long)asked_for);
         return;
     }
-    struct text_node *out = dlc_map(d);
-    put_template(d, out, object);
-    struct text_node *versions = text_list(d->arena, out, "Versions");
+    struct text_node *out = shown(d, object), *versions = text_list(d->arena, out, "Versions");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (all || text_get(one, "Version")->integer == wanted)
+        if (all || text_get(one, "Version")->integer == asked_for)
             text_copy(d->arena, versions, NULL, one);
     text_int(d->arena, out, "TotalCount", (int64_t)versions->count);
     dlc_ok(d, out);
@@ -209,10 +276,17 @@ static struct text_node *changed(struct dlc_call *d, const struct text_node *spe
 
 void dlc_template_update(struct dlc_call *d)
 {
+    static const char *const with[] = { "Constraints", "SetAsDefault" };
     const struct text_node *content = text_get(d->body, "Content");
     const struct text_node *object = template(d, d->param[0], true);
     const char *text = NULL;
-    if (!object || (content && content->kind != TEXT_NULL && !(text = content_of(d))))
+    for (size_t i = 0; object && i < ARRAY_LEN(with) && !content; i++)
+        if (text_get(d->body, with[i])) {
+            dlc_fail(d, 400, "InvalidParameter", "%s is said of a new version: with Content",
+                     with[i]);
+            return;
+        }
+    if (!object || !good_rules(d) || (content && !(text = content_of(d))))
         return;
     const struct text_node *spec = dlc_spec(object), *versions = text_get(spec, "Versions");
     int64_t standard = default_version(spec);
@@ -242,17 +316,23 @@ void dlc_template_default(struct dlc_call *d)
     const struct text_node *object = template(d, d->param[0], true);
     if (!object)
         return;
-    if (!version || version->kind != TEXT_INT || !version_of(dlc_spec(object), version->integer)) {
-        dlc_fail(d, version ? 404 : 400, version ? "NotFound" : "MissingParameter",
-                 "Version is no version of job template \"%.100s\"", d->param[0]);
+    uint64_t number = 0;
+    if (!version) {
+        dlc_missing(d, "Version");
         return;
     }
-    d->body = text_map(d->arena, NULL, NULL);
+    if (!scan_u64(version->str, 1, INT32_MAX, &number) ||
+        !version_of(dlc_spec(object), (int64_t)number)) {
+        dlc_fail(d, 404, "NotFound", "job template \"%.100s\" has no version %.20s", d->param[0],
+                 version->str);
+        return;
+    }
+    d->body = dlc_map(d);
     struct text_node *out = dlc_map(d);
-    text_int(d->arena, out, "DefaultVersion", version->integer);
+    text_int(d->arena, out, "DefaultVersion", (int64_t)number);
     text_str(d->arena, out, "GmtModifyTime", facade_time(d->arena, d->now_ms));
     struct ctl_object put = { KIND, "", d->param[0],
-                              changed(d, dlc_spec(object), version->integer) };
+                              changed(d, dlc_spec(object), (int64_t)number) };
     dlc_store(d, &put, false, out);
 }
 
@@ -268,32 +348,39 @@ void dlc_template_delete(struct dlc_call *d)
 
 /* ---- a job made of one ---- */
 
-/* "$.Settings.OversoldType" in the body; NULL: not there. */
+/* What is at the path; NULL: nothing, or what is as good as left out. */
 static const struct text_node *walk(struct arena *a, const struct text_node *body, const char *path)
 {
     const struct text_node *node = body;
-    path += strncmp(path, "$.", 2) == 0 ? 2 : 0;
+    struct step s;
+    path = first_step(path);
     while (node && *path) {
-        size_t len = strcspn(path, ".");
-        node = text_get(node, arena_strndup(a, path, len));
-        path += len + (path[len] == '.');
+        if (!step(&path, &s))
+            return NULL;
+        if (s.name) {
+            node = text_get(node, arena_strndup(a, s.name, s.len));
+            continue;
+        }
+        node = node->kind == TEXT_LIST ? node->first : NULL;
+        for (uint64_t i = 0; node && i < s.element; i++)
+            node = node->next;
     }
-    return node && node->kind != TEXT_NULL ? node : NULL;
+    return node && !dlc_empty(node) ? node : NULL;
 }
 
-static bool allowed(struct dlc_call *d, const struct text_node *version,
-                    const struct text_node *content)
+/* Looked at in what became of both: however it was changed, a locked value is the template's. */
+static bool allowed(struct dlc_call *d, const struct text_node *rules,
+                    const struct text_node *content, const struct text_node *merged)
 {
-    const struct text_node *rules = text_get(version, "Constraints");
     for (const struct text_node *rule = rules ? rules->first : NULL; rule; rule = rule->next) {
-        const struct text_node *said = walk(d->arena, d->body, rule->key);
-        const struct text_node *is = walk(d->arena, content, rule->key);
         const char *word = rule->str ? rule->str : "";
-        if (strcmp(word, "locked") == 0 && said && (!is || !text_equal(said, is))) {
+        const struct text_node *was = walk(d->arena, content, rule->key);
+        const struct text_node *is = walk(d->arena, merged, rule->key);
+        if (strcmp(word, "locked") == 0 && is != was && (!is || !was || !text_equal(is, was))) {
             dlc_fail(d, 400, "InvalidParameter", "%.100s is locked by the job template", rule->key);
             return false;
         }
-        if (strcmp(word, "required") == 0 && !said) {
+        if (strcmp(word, "required") == 0 && !walk(d->arena, d->body, rule->key)) {
             dlc_fail(d, 400, "MissingParameter", "%.100s is required by the job template",
                      rule->key);
             return false;
@@ -310,13 +397,11 @@ static void merge(struct arena *a, struct text_node *into, const struct text_nod
         if (said && said->kind == TEXT_MAP && one->kind == TEXT_MAP)
             merge(a, text_map(a, into, one->key), one, said);
         else
-            text_copy(a, into, one->key,
-                      said && said->kind != TEXT_NULL && !(said->kind == TEXT_LIST && !said->count)
-                          ? said
-                          : one);
+            text_copy(a, into, one->key, said && !dlc_empty(said) ? said : one);
     }
     for (const struct text_node *one = over->first; one; one = one->next)
-        if (!text_get(base, one->key) && strncmp(one->key, "Template", 8) != 0)
+        if (!text_get(base, one->key) && strcmp(one->key, "TemplateId") != 0 &&
+            strcmp(one->key, "TemplateVersion") != 0)
             text_copy(a, into, one->key, one);
 }
 
@@ -331,19 +416,23 @@ bool dlc_template_apply(struct dlc_call *d, const struct text_node **out)
     if (!object)
         return false;
     const struct text_node *spec = dlc_spec(object);
-    int64_t wanted = asked && asked->kind == TEXT_INT ? asked->integer : default_version(spec);
-    const struct text_node *version = version_of(spec, wanted);
-    const struct text_node *content =
-        version ? parse(d->arena, dlc_text(version, "Content")) : NULL;
-    if (!content) {
-        dlc_fail(d, 404, "NotFound", "job template \"%.100s\" has no version %lld", id,
-                 (long long)wanted);
+    uint64_t number = 0;
+    if (asked && !dlc_empty(asked) &&
+        (!asked->str || !scan_u64(asked->str, 1, INT32_MAX, &number))) {
+        dlc_fail(d, 400, "InvalidParameter", "TemplateVersion is no number of a version");
         return false;
     }
-    if (!allowed(d, version, content))
+    int64_t number_of = number ? (int64_t)number : default_version(spec);
+    const struct text_node *version = version_of(spec, number_of);
+    const struct text_node *content =
+        version ? dlc_parse(d->arena, dlc_text(version, "Content")) : NULL;
+    if (!content) {
+        dlc_fail(d, 404, "NotFound", "job template \"%.100s\" has no version %lld", id,
+                 (long long)number_of);
         return false;
-    struct text_node *merged = text_map(d->arena, NULL, NULL);
+    }
+    struct text_node *merged = dlc_map(d);
     merge(d->arena, merged, content, d->body);
     *out = merged;
-    return true;
+    return allowed(d, text_get(version, "Constraints"), content, merged);
 }

@@ -3,7 +3,7 @@
  * The program is the node's own `tensorboard`; where there is none the job ends with 127, and the
  * answer says so. Stopping is stopping that job, starting makes another one; so its states are the
  * job's, in the words of this API. */
-#include "api/dlc/op.h"
+#include "api/dlc/kept.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -11,36 +11,30 @@
 #include "text/json.h"
 
 #include <string.h>
-#include <strings.h>
 
-#define KIND      "dlc.tensorboard"
-#define TEXT_SIZE 65536
-#define MINUTES   10080 /* a week */
+#define KIND         "dlc.tensorboard"
+#define TEXT_SIZE    TEXT_MAX_BYTES
+#define MINUTES      10080 /* a week */
+#define PRIORITY_MAX 9
 #define COMMAND                                                                                    \
     "command -v tensorboard >/dev/null || { echo 'tensorboard is not installed on this node' "     \
     ">&2; exit 127; }; exec tensorboard --logdir \"$LOGDIR\" --bind_all --port "                   \
     "\"$MUSTER_PORT_WEB\""
 
+static const struct dlc_list_of listed = { .key = "Tensorboards",
+                                           .size = 10,
+                                           .descending = true,
+                                           .sorts = { "GmtCreateTime", "DisplayName" } };
 static const char *const kept[] = {
-    "WorkspaceId",
-    "JobId",
-    "DataSourceId",
-    "DataSourceType",
-    "Uri",
-    "Options",
-    "SummaryPath",
-    "SummaryRelativePath",
-    "DisplayName",
-    "SourceType",
-    "SourceId",
-    "MaxRunningTimeMinutes",
-    "Cpu",
-    "Memory",
-    "Priority",
-    "QuotaId",
-    "Accessibility",
-    "TensorboardDataSources",
-    "TensorboardSpec",
+    "WorkspaceId",   "JobId",
+    "DataSourceId",  "DataSourceType",
+    "Uri",           "Options",
+    "SummaryPath",   "SummaryRelativePath",
+    "DisplayName",   "SourceType",
+    "SourceId",      "MaxRunningTimeMinutes",
+    "Cpu",           "Memory",
+    "Priority",      "QuotaId",
+    "Accessibility", "TensorboardDataSources",
 };
 
 /* ---- its job ---- */
@@ -104,9 +98,10 @@ static const char *why(const struct text_node *job, const char *status)
 
 /* ---- answers ---- */
 
-static void put_board(struct dlc_call *d, struct text_node *out, const struct text_node *object)
+static struct text_node *shown(struct dlc_call *d, const struct text_node *object)
 {
     const struct text_node *spec = dlc_spec(object);
+    struct text_node *out = dlc_map(d);
     uint64_t id, began = 0, end = d->now_ms;
     const struct text_node *job = job_of(d, spec, &id);
     const char *status = status_of(job), *started = job ? dlc_text(job, "started") : NULL;
@@ -114,6 +109,10 @@ static void put_board(struct dlc_call *d, struct text_node *out, const struct te
     text_str(d->arena, out, "TensorboardId", dlc_text(object, "name"));
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         dlc_copy(d->arena, out, spec, kept[i]);
+    if (!text_get(out, "Accessibility"))
+        text_str(d->arena, out, "Accessibility", "PRIVATE");
+    if (!text_get(out, "WorkspaceId"))
+        text_str(d->arena, out, "WorkspaceId", dlc_workspace(NULL));
     text_str(d->arena, out, "Status", status);
     text_str(d->arena, out, "ReasonCode", strcmp(status, "Failed") == 0 ? "JobFailed" : "");
     text_str(d->arena, out, "ReasonMessage", why(job, status));
@@ -130,6 +129,7 @@ static void put_board(struct dlc_call *d, struct text_node *out, const struct te
     dlc_put(d->arena, out, "GmtFinishTime", dlc_seconds(d->arena, finished));
     text_str(d->arena, out, "UserId", dlc_text(object, "owner"));
     text_str(d->arena, out, "Username", dlc_text(object, "owner"));
+    return out;
 }
 
 static bool visible(struct dlc_call *d, const struct text_node *object)
@@ -140,10 +140,35 @@ static bool visible(struct dlc_call *d, const struct text_node *object)
            (runs && job_id_parse(runs, &id) && ctl_may_read(d->ctl, &d->call->who, id));
 }
 
+/* By a token of the job it runs as, too (GetToken of a TensorBoard). */
+static bool by_token(struct dlc_call *d, const struct text_node *object)
+{
+    const char *runs = dlc_text(dlc_spec(object), "Runs");
+    uint64_t id;
+    return !(d->op->flags & DLC_WRITES) && runs && job_id_parse(runs, &id) && dlc_by_token(d, id);
+}
+
+/* Is it the one of the workspace and the job that the query names, if it names any? The job is
+ * spelt JodId by the clients. */
+static bool meant(struct dlc_call *d, const struct text_node *object)
+{
+    static const char *const same[][2] = { { "WorkspaceId", "WorkspaceId" },
+                                           { "JodId", "JobId" },
+                                           { "JobId", "JobId" } };
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        const char *said = dlc_query(d, same[i][0]);
+        const char *is = dlc_text(dlc_spec(object), same[i][1]);
+        is = is || i > 0 ? is : dlc_workspace(NULL);
+        if (said && (!is || strcmp(is, said) != 0))
+            return false;
+    }
+    return true;
+}
+
 static const struct text_node *board(struct dlc_call *d)
 {
     const struct text_node *object = dlc_object(d, KIND, "", d->param[0]);
-    if (!object || !visible(d, object))
+    if (!object || !(visible(d, object) || by_token(d, object)) || !meant(d, object))
         dlc_fail(d, 404, "NotFound", "no TensorBoard \"%.100s\"", d->param[0]);
     else if ((d->op->flags & DLC_WRITES) && !dlc_own(d, object))
         dlc_fail(d, 403, "Forbidden.RAM", "TensorBoard \"%.100s\" belongs to %.60s", d->param[0],
@@ -155,55 +180,47 @@ static const struct text_node *board(struct dlc_call *d)
 
 void dlc_board_get(struct dlc_call *d)
 {
-    struct text_node *out = dlc_map(d);
     const struct text_node *object = board(d);
-    if (!object)
-        return;
-    put_board(d, out, object);
-    dlc_ok(d, out);
+    if (object)
+        dlc_ok(d, shown(d, object));
 }
 
-static bool listed(struct dlc_call *d, const struct text_node *board)
+static bool wanted(struct dlc_call *d, const struct text_node *board)
 {
     static const char *const same[] = { "WorkspaceId",   "SourceType",   "SourceId", "JobId",
                                         "TensorboardId", "Status",       "UserId",   "Username",
                                         "QuotaId",       "Accessibility" };
-    const char *name = dlc_query(d, "DisplayName");
+    const char *name = dlc_query(d, "DisplayName"), *payment = dlc_query(d, "PaymentType");
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
-        const char *wanted = dlc_query(d, same[i]), *is = dlc_text(board, same[i]);
-        if (wanted && (!is || strcmp(is, wanted) != 0))
+        const char *said = dlc_query(d, same[i]), *is = dlc_text(board, same[i]);
+        if (said && (!is || strcmp(is, said) != 0))
             return false;
     }
     if (dlc_query_flag(d, "ShowOwn", false) &&
         strcmp(dlc_text(board, "UserId"), d->call->owner) != 0)
+        return false;
+    if (payment && strcmp(payment, "Free") != 0) /* nothing is paid for here */
         return false;
     return !name || dlc_within(name, dlc_text(board, "DisplayName"));
 }
 
 void dlc_board_list(struct dlc_call *d)
 {
-    struct facade_page page;
-    uint64_t at = 0, since = 0, until = 0;
-    bool ascending;
-    if (!dlc_page(d, 10, &page) || !dlc_order(d, false, &ascending) ||
-        !dlc_query_time(d, "StartTime", &since) || !dlc_query_time(d, "EndTime", &until))
+    struct dlc_listing l;
+    uint64_t since = 0, until = 0;
+    if (!dlc_listing_begin(&l, d, &listed) || !dlc_query_time(d, "StartTime", &since) ||
+        !dlc_query_time(d, "EndTime", &until))
         return;
-    struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Tensorboards");
     const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, KIND, NULL);
     for (const struct text_node *one = all->first; one; one = one->next) {
-        struct text_node *shown = text_map(d->arena, NULL, NULL);
         uint64_t when = dlc_when(one, "created_ms");
         if (!visible(d, one) || when < since || (until && when >= until))
             continue;
-        put_board(d, shown, one);
-        if (!listed(d, shown))
-            continue;
-        if (at >= page.offset && at < page.offset + page.limit)
-            text_copy(d->arena, list, NULL, shown);
-        at++;
+        const struct text_node *row = shown(d, one);
+        if (wanted(d, row))
+            dlc_listing_add(&l, row, one);
     }
-    text_int(d->arena, out, "TotalCount", (int64_t)at);
-    dlc_ok(d, out);
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 /* ---- running ---- */
@@ -213,20 +230,31 @@ struct starting {
     struct text_node *spec, *ready;
 };
 
+/* Options.mountpath, in the spellings that are in use; false: answered. */
+static bool mount_path(struct dlc_call *d, const struct text_node *spec, const char **path)
+{
+    static const char *const spellings[] = { "mountpath", "mountPath", "MountPath" };
+    const char *options = dlc_text(spec, "Options");
+    const struct text_node *map = dlc_parse(d->arena, options);
+    *path = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(spellings) && !*path; i++)
+        *path = map ? dlc_text(map, spellings[i]) : NULL;
+    if (!options || (map && (!*path || **path == '/')))
+        return true;
+    dlc_fail(d, 400, "InvalidParameter",
+             "Options is not the JSON text of an object with an absolute mountpath");
+    return false;
+}
+
 /* Where the summaries are, and what has to be mounted for that. */
 static const char *log_dir(struct dlc_call *d, const struct text_node *spec, struct text_node *data)
 {
     const char *path = dlc_text(spec, "SummaryPath"), *rest = dlc_text(spec, "SummaryRelativePath");
-    const char *source = dlc_text(spec, "DataSourceId"), *uri = dlc_text(spec, "Uri");
-    const char *options = dlc_text(spec, "Options"), *mount = NULL;
-    struct report report;
+    const char *source = dlc_text(spec, "DataSourceId"), *uri = dlc_text(spec, "Uri"), *mount;
     if (!source && !uri)
         return path ? path : rest;
-    report_init(&report, d->arena);
-    const struct text_node *map =
-        options ? json_parse(d->arena, options, strlen(options), 0, &report) : NULL;
-    mount = map ? dlc_text(map, "mountpath") : NULL;
-    mount = mount || !map ? mount : dlc_text(map, "mountPath");
+    if (!mount_path(d, spec, &mount))
+        return NULL;
     mount = mount ? mount : "/mnt/data";
     struct text_node *one = text_map(d->arena, data, NULL);
     text_str(d->arena, one, "from", source ? arena_printf(d->arena, "dataset:%s", source) : uri);
@@ -254,14 +282,18 @@ static const char *job_text(struct dlc_call *d, const char *id, const struct tex
 {
     struct arena *a = d->arena;
     AUTO_BUF struct buf out = BUF_INIT(TEXT_SIZE);
-    uint64_t minutes = 0;
+    uint64_t minutes = 0, priority = 0;
     struct text_node *job = text_map(a, NULL, NULL), *data = text_list(a, NULL, NULL);
+    const char *first = dlc_text(spec, "Priority");
     const char *limit = dlc_text(spec, "MaxRunningTimeMinutes");
     const char *cpu = dlc_text(spec, "Cpu"), *memory = dlc_text(spec, "Memory");
     const char *dir = log_dir(d, spec, data);
     copy_mounts(d, dlc_text(spec, "JobId"), data);
     text_str(a, job, "name", id);
     dlc_put(a, job, "project", dlc_text(spec, "WorkspaceId"));
+    dlc_put(a, job, "queue", dlc_text(spec, "QuotaId"));
+    if (first && scan_u64(first, 1, PRIORITY_MAX, &priority))
+        text_int(a, job, "priority", (int64_t)priority);
     text_str(a, job, "description", "TensorBoard");
     if (limit && scan_u64(limit, 1, MINUTES, &minutes))
         text_str(a, text_map(a, job, "limits"), "run_time",
@@ -297,6 +329,8 @@ static void start(struct dlc_call *d, const char *id, struct text_node *spec,
                   struct text_node *ready)
 {
     const char *text = job_text(d, id, spec);
+    if (d->answer)
+        return;
     struct starting *s = ARENA_NEW(d->arena, struct starting);
     *s = (struct starting){ .id = id, .spec = spec, .ready = ready };
     d->more = s;
@@ -307,26 +341,82 @@ static void start(struct dlc_call *d, const char *id, struct text_node *spec,
                submitted, d);
 }
 
+/* The one of TensorboardDataSources, as the members that say the same of one source; false:
+ * answered. What it says goes first, as the clients' manual has it. */
+static bool one_source(struct dlc_call *d, struct text_node *spec)
+{
+    const struct text_node *list = dlc_list(d->body, "TensorboardDataSources");
+    const struct text_node *one = list ? list->first : NULL;
+    static const char *const flat[] = { "JobId",         "DataSourceId", "Uri",
+                                        "SummaryPath",   "SourceType",   "SourceId",
+                                        "DataSourceType" };
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        bool over = false;
+        for (size_t k = 0; one && k < ARRAY_LEN(flat); k++)
+            over = over || strcmp(kept[i], flat[k]) == 0;
+        if (!over)
+            dlc_copy(d->arena, spec, d->body, kept[i]);
+        else if (text_get(d->body, kept[i]))
+            dlc_note(d, "%s is not used: TensorboardDataSources says what is looked at", kept[i]);
+    }
+    if (!one)
+        return true;
+    const char *type = dlc_text(one, "SourceType"), *path = dlc_text(one, "FullSummaryPath");
+    bool job = type && strcmp(type, "dlcjob") == 0;
+    if (list->count > 1) {
+        dlc_fail(d, 400, "NotSupported", "TensorboardDataSources has %zu sources: one is looked at",
+                 list->count);
+        return false;
+    }
+    dlc_put(d->arena, spec, job ? "JobId" : "DataSourceId", dlc_text(one, "Id"));
+    if (!dlc_text(one, "Id"))
+        dlc_put(d->arena, spec, "Uri", dlc_text(one, "Uri"));
+    dlc_put(d->arena, spec, "DataSourceType", dlc_text(one, "DataSourceType"));
+    dlc_put(d->arena, spec, "SummaryPath", path ? path : dlc_text(one, "SummaryPath"));
+    return true;
+}
+
+/* Does it say where the summaries are, once? Else answered. */
+static bool good_source(struct dlc_call *d, const struct text_node *spec, bool job)
+{
+    const char *source = dlc_text(spec, "DataSourceId"), *uri = dlc_text(spec, "Uri");
+    uint64_t n = 1;
+    const char *minutes = dlc_text(spec, "MaxRunningTimeMinutes");
+    const char *priority = dlc_text(spec, "Priority");
+    if (!job && !source && !uri && !dlc_text(spec, "SummaryPath"))
+        dlc_fail(d, 400, "MissingParameter",
+                 "one of JobId, DataSourceId, Uri and SummaryPath says where the summaries are");
+    else if (source && uri)
+        dlc_fail(d, 400, "InvalidParameter", "DataSourceId or Uri, not both");
+    else if (minutes && !scan_u64(minutes, 1, MINUTES, &n))
+        dlc_fail(d, 400, "InvalidParameter", "MaxRunningTimeMinutes is %.20s, not 1 to %d", minutes,
+                 MINUTES);
+    else if (priority && !scan_u64(priority, 1, PRIORITY_MAX, &n))
+        dlc_fail(d, 400, "InvalidParameter", "Priority is %.20s, not 1 to %d", priority,
+                 PRIORITY_MAX);
+    else
+        return true;
+    return false;
+}
+
 void dlc_board_create(struct dlc_call *d)
 {
     static const char *const said[] = { "JobId", "DataSourceId" };
-    const char *job = dlc_text(d->body, "JobId"), *id;
-    const char *source = dlc_text(d->body, "SourceId"), *type = dlc_text(d->body, "SourceType");
-    uint64_t number;
-    job = job || !type || strcmp(type, "job") != 0 ? job : source;
-    if (!job && !dlc_text(d->body, "DataSourceId") && !dlc_text(d->body, "Uri") &&
-        !dlc_text(d->body, "SummaryPath") && !dlc_list(d->body, "TensorboardDataSources") &&
-        !dlc_list(d->body, "DataSources")) {
-        dlc_fail(d, 400, "MissingParameter",
-                 "one of JobId, DataSourceId, Uri and SummaryPath says where the summaries are");
-        return;
-    }
-    if (job && !dlc_job(d, job, &number))
-        return;
-    id = dlc_new_id(d->arena, "tbc", 13);
     struct text_node *spec = text_map(d->arena, NULL, NULL), *out = dlc_map(d);
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-        dlc_copy(d->arena, spec, d->body, kept[i]);
+    if (!one_source(d, spec))
+        return;
+    const char *job = dlc_text(spec, "JobId"), *id = dlc_new_id(d->arena, "tbc", 13);
+    const char *type = dlc_text(spec, "SourceType"), *source = dlc_text(spec, "SourceId");
+    uint64_t number;
+    if (!job && type && strcmp(type, "job") == 0 && source)
+        job = source;
+    else if (source && (!job || strcmp(job, source) != 0))
+        dlc_note(d, "SourceId is not used: %s",
+                 job ? "JobId says which job" : "SourceType is not said");
+    if (!good_source(d, spec, job != NULL) || (job && !dlc_job(d, job, &number)))
+        return;
+    if (dlc_text(spec, "SummaryPath") && dlc_text(spec, "SummaryRelativePath"))
+        dlc_note(d, "SummaryRelativePath is not used: SummaryPath says the directory");
     if (job && !text_get(spec, "JobId"))
         text_str(d->arena, spec, "JobId", job);
     text_str(d->arena, out, "TensorboardId", id);
@@ -401,8 +491,9 @@ void dlc_board_update(struct dlc_call *d)
 {
     static const char *const may[] = { "MaxRunningTimeMinutes", "Accessibility", "Priority" };
     const struct text_node *object = board(d);
-    uint64_t minutes = 0;
-    if (!object || !dlc_query_u64(d, "MaxRunningTimeMinutes", 1, MINUTES, &minutes))
+    uint64_t minutes = 0, priority = 0;
+    if (!object || !dlc_query_u64(d, "MaxRunningTimeMinutes", 1, MINUTES, &minutes) ||
+        !dlc_query_u64(d, "Priority", 1, PRIORITY_MAX, &priority))
         return;
     struct text_node *spec = text_map(d->arena, NULL, NULL);
     for (const struct text_node *one = dlc_spec(object)->first; one; one = one->next) {

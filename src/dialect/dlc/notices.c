@@ -183,11 +183,12 @@ void dlc_notices(const struct dlc_create *c, struct text_node *keep, struct repo
         w.notice = &notices[i];
         step(&w, c->root, "", notices[i].path);
     }
-    if (c->access && strcmp(c->access, "PUBLIC") == 0)
-        report_hint(
-            r,
-            dlc_warn(c, r, "Accessibility", "has no effect: who sees a job is up to this server"),
-            "leave it out");
+    if (!c->access || strcmp(c->access, "PUBLIC") != 0)
+        return;
+    report_hint(
+        r, dlc_warn(c, r, "Accessibility", "has no effect: who sees a job is up to this server"),
+        "leave it out");
+    text_str(r->arena, keep, "Accessibility", c->access); /* lists are asked for it */
 }
 
 /* ---- placeholders ---- */
