@@ -56,7 +56,11 @@ def test_by_the_newest_package(server: Server, tmp_path: Path) -> None:
         "ENDED!": "BadRequest",
         "TERMINAL!": "BadRequest",
         "GetRayDashboard!": "BadRequest",
+        "RUNNING!": "BadRequest",
+        "GetRayHistoryServer!": "NotFound",
     }
+    assert ">ray</a>" in bodies["files"]
+    assert [one["DisplayName"] for one in bodies["listed"]["RayHistoryServers"]] == ["old"]
     assert {result for name, result in results.items() if not name.endswith("!")} == {"ok"}
     heard = bodies["heard"]
     assert (heard["Status"], heard["Reason"], heard["Signal"]) == (

@@ -1,4 +1,4 @@
-"""What the newest of the vendor's packages does with jobs that run: signals, dashboards, terminals.
+"""What the newest of the vendor's packages does with jobs that run: signals, dashboards, histories.
 Says what came of each as JSON lines, like dlc_session.py, which it shares everything with.
 
   dlc_live.py FOLDER      FOLDER has a program called ray
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+import urllib.request
 from typing import Any
 
 from alibabacloud_pai_dlc20201203 import models as m
@@ -102,7 +103,61 @@ def ray(jobs: Any, folder: str) -> None:
     call("GetRayDashboard!", jobs, "get_ray_dashboard", job, m.GetRayDashboardRequest())
 
 
+def history(jobs: Any, folder: str) -> None:
+    asked = m.CreateRayHistoryServerRequest(
+        display_name="old", storage_path=folder, workspace_id="default"
+    )
+    made = call("CreateRayHistoryServer", jobs, "create_ray_history_server", asked)
+    one = made.ray_history_server_id
+    request = m.GetRayHistoryServerRequest()
+
+    def running() -> Any:
+        body = jobs.get_ray_history_server(one, request).body
+        return body if body.status == "Running" else None
+
+    said = until("a history", running)
+    say("GetRayHistoryServer", "ok", body=said.to_map())
+    call("listed", jobs, "list_ray_history_servers", m.ListRayHistoryServersRequest(id_prefix=one))
+    until("its files", lambda: reads(said.ray_history_server_url))
+    say("files", "ok", body=reads(said.ray_history_server_url))
+    request = m.DeleteRayHistoryServerRequest()
+    call("RUNNING!", jobs, "delete_ray_history_server", one, request)
+    call(
+        "StopRayHistoryServer",
+        jobs,
+        "stop_ray_history_server",
+        one,
+        m.StopRayHistoryServerRequest(),
+    )
+    call(
+        "StartRayHistoryServer",
+        jobs,
+        "start_ray_history_server",
+        one,
+        m.StartRayHistoryServerRequest(),
+    )
+    until("a history again", running)
+    jobs.stop_ray_history_server(one, m.StopRayHistoryServerRequest())
+    call("DeleteRayHistoryServer", jobs, "delete_ray_history_server", one, request)
+    call(
+        "GetRayHistoryServer!",
+        jobs,
+        "get_ray_history_server",
+        one,
+        m.GetRayHistoryServerRequest(),
+    )
+
+
+def reads(url: str) -> str:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as page:
+            return str(page.read().decode())
+    except OSError:
+        return ""
+
+
 if __name__ == "__main__":
     client = JobClient(config())
+    history(client, sys.argv[1])
     signals(client)
     ray(client, sys.argv[1])

@@ -215,6 +215,12 @@ void dlc_web_terminal(struct dlc_call *);
 /* Is the request for a terminal's own address? Then it was answered. */
 bool dlc_terminal(struct dlc_call *);
 void dlc_board_start(struct dlc_call *);
+void dlc_history_create(struct dlc_call *);
+void dlc_history_list(struct dlc_call *);
+void dlc_history_get(struct dlc_call *);
+void dlc_history_start(struct dlc_call *);
+void dlc_history_stop(struct dlc_call *);
+void dlc_history_delete(struct dlc_call *);
 void dlc_resource_list(struct dlc_call *);
 
 /* template.c: a body made of the template it names; false: answered. *out is the body itself when

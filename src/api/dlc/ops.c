@@ -34,7 +34,6 @@
     "-TensorboardDataSources.DirectoryName"
 #define LABELS "Labels.Key Labels.Value Labels "
 
-#define HISTORY  "it is no program of the package ray; a job that runs one serves as well"
 #define MODELS   "muster keeps no models; their files lie in data sets"
 #define ORDERS   "nothing is bought here"
 #define SERVICES "muster runs jobs, no services"
@@ -113,12 +112,18 @@ static const struct dlc_op ops[] = {
     DLC("SetJobTemplateDefaultVersion", "PUT", "jobtemplates/{}/defaultversion", template_default,
         B, "", "Version#"),
     DLC("DeleteJobTemplate", "DELETE", "jobtemplates/{}", template_delete, W, "", ""),
-    NOT(DLC_JOBS, "CreateRayHistoryServer", "POST", "rayhistoryservers", HISTORY),
-    NOT(DLC_JOBS, "ListRayHistoryServers", "GET", "rayhistoryservers", HISTORY),
-    NOT(DLC_JOBS, "GetRayHistoryServer", "GET", "rayhistoryservers/{}", HISTORY),
-    NOT(DLC_JOBS, "DeleteRayHistoryServer", "DELETE", "rayhistoryservers/{}", HISTORY),
-    NOT(DLC_JOBS, "StartRayHistoryServer", "POST", "rayhistoryservers/{}/start", HISTORY),
-    NOT(DLC_JOBS, "StopRayHistoryServer", "POST", "rayhistoryservers/{}/stop", HISTORY),
+    DLC("CreateRayHistoryServer", "POST", "rayhistoryservers", history_create, B, "",
+        "DisplayName StoragePath WorkspaceId ResourceId EcsSpec MaxRuntimeMinutes# "
+        "-Accessibility=PRIVATE|PUBLIC"),
+    DLC("ListRayHistoryServers", "GET", "rayhistoryservers", history_list, 0,
+        SORTED SPAN ACCESS "WorkspaceId DisplayName IdPrefix ModifiedAfter ResourceId ShowOwn? "
+                           "Status StoragePath UserIdForFilter Username "
+                           "PaymentType=Free|PrePaid|PostPaid",
+        ""),
+    DLC("GetRayHistoryServer", "GET", "rayhistoryservers/{}", history_get, 0, "", ""),
+    DLC("DeleteRayHistoryServer", "DELETE", "rayhistoryservers/{}", history_delete, W, "", ""),
+    DLC("StartRayHistoryServer", "POST", "rayhistoryservers/{}/start", history_start, W, "", ""),
+    DLC("StopRayHistoryServer", "POST", "rayhistoryservers/{}/stop", history_stop, W, "", ""),
     DLC("GetMetrics", "GET", "cms/metrics", cms_metrics, 0,
         TOKEN SPAN "JobId MetricName Namespace Dimensions Period Length NextToken", ""),
     DLC("CreateSignal", "POST", "jobs/{}/signals", signal_create, B, "",

@@ -781,6 +781,68 @@ static void boards(void **state)
               (const char *const[]){ "Tensorboards", "DisplayName" });
 }
 
+/* ---- histories of Ray clusters ---- */
+
+#define HISTORY(name, more)                                                                        \
+    "{\"DisplayName\":\"" name "\",\"StoragePath\":\"/tmp\",\"WorkspaceId\":\"default\"" more "}"
+
+static void histories(void **state)
+{
+    static const struct row rows[] = {
+        ADA("CreateRayHistoryServer", NULL, NULL, HISTORY("m", ",\"ResourceId\":\"default\""), 200,
+            "\"RayHistoryServerId\":\"rhs", 1),
+        ADA("CreateRayHistoryServer", NULL, NULL,
+            "{\"DisplayName\":\"z\",\"StoragePath\":\"/tmp/ray\",\"WorkspaceId\":\"team\"}", 200,
+            NULL, 2),
+        ADA("CreateRayHistoryServer", NULL, NULL, HISTORY("a", ",\"Accessibility\":\"PUBLIC\""),
+            200, "who sees it goes by its workspace", 3),
+        ADA("CreateRayHistoryServer", NULL, NULL, "{\"DisplayName\":\"x\"}", 400,
+            "StoragePath is missing"),
+        ADA("CreateRayHistoryServer", NULL, NULL, HISTORY("x", ",\"EcsSpec\":\"none\""), 400,
+            "no instance type"),
+        ADA("CreateRayHistoryServer", NULL, NULL, HISTORY("x", ",\"EcsSpec\":\"ecs.a\""), 400,
+            "history asks 8 cpu"),
+        ADA("CreateRayHistoryServer", NULL, NULL, HISTORY("x", ",\"MaxRuntimeMinutes\":0"), 400,
+            "not 1 to 10080"),
+        ADA("CreateRayHistoryServer", NULL, NULL,
+            "{\"DisplayName\":\"x\",\"StoragePath\":\"logs\",\"WorkspaceId\":\"default\"}", 400,
+            "StoragePath is"),
+        ADA("CreateRayHistoryServer", NULL, NULL, HISTORY("x", ",\"Storage\":\"/tmp\""), 400,
+            "Storage is no member"),
+        EVE("CreateRayHistoryServer", NULL, NULL, HISTORY("x", ""), 403, "is a reader"),
+        ADA("GetRayHistoryServer", "@0", NULL, NULL, 200,
+            "\"DisplayName\":\"m\",\"StoragePath\":\"/tmp\",\"ResourceId\":\"default\""),
+        BOB("GetRayHistoryServer", "@0", NULL, NULL, 404, NOT_FOUND),
+        ADA("DeleteRayHistoryServer", "@0", NULL, NULL, 400, "stop it first"),
+        ADA("StartRayHistoryServer", "@0", NULL, NULL, 400, "is Running"),
+        ADA("StopRayHistoryServer", "@0", NULL, NULL, 200, NULL),
+        ADA("StopRayHistoryServer", "@0", NULL, NULL, 400, "is Stopped"),
+        ADA("StartRayHistoryServer", "@0", NULL, NULL, 200, "\"RayHistoryServerId\":\"@0\""),
+        ADA("StopRayHistoryServer", "@2", NULL, NULL, 200, NULL),
+        ADA("ListRayHistoryServers", NULL, "SortBy=EcsSpec", NULL, 400, "known is GmtCreateTime"),
+    };
+    static const struct row lists[] = {
+        LIST("ListRayHistoryServers", "", "a z m"),
+        LIST("ListRayHistoryServers", "SortBy=DisplayName&Order=asc", "a m z"),
+        LIST("ListRayHistoryServers", "SortBy=Status&Order=asc", "m z a"),
+        LIST("ListRayHistoryServers", "WorkspaceId=team", "z"),
+        LIST("ListRayHistoryServers", "StoragePath=/tmp", "a m"),
+        LIST("ListRayHistoryServers", "Status=Stopped", "a"),
+        LIST("ListRayHistoryServers", "IdPrefix=rhs&ResourceId=default&Username=ada", "m"),
+        LIST("ListRayHistoryServers", "IdPrefix=tbc", ""),
+        LIST("ListRayHistoryServers", "UserIdForFilter=bob", ""),
+        BOB("ListRayHistoryServers", NULL, "", NULL, 200, ""),
+    };
+    run_all(*state, rows, ARRAY_LEN(rows));
+    are_lists(*state, lists, ARRAY_LEN(lists),
+              (const char *const[]){ "RayHistoryServers", "DisplayName" });
+    static const struct row gone[] = {
+        ADA("DeleteRayHistoryServer", "@2", NULL, NULL, 200, NULL),
+        ADA("GetRayHistoryServer", "@2", NULL, NULL, 404, NOT_FOUND),
+    };
+    run_all(*state, gone, ARRAY_LEN(gone));
+}
+
 /* Whoever has a token of it sees it, and no more. */
 static void tokens(void **state)
 {
@@ -832,7 +894,6 @@ static void signals(void **state)
             "\"TotalCount\":0,\"PageNumber\":1,\"PageSize\":10"),
         ADA("ListSignals", "@0", "SortBy=Loudness", NULL, 400, "known is GmtCreated"),
         BOB("ListSignals", "@0", NULL, NULL, 404, NOT_FOUND),
-        ADA("CreateRayHistoryServer", NULL, NULL, "{}", 400, NOT_SUPPORTED),
     };
     run_all(*state, rows, ARRAY_LEN(rows));
 }
@@ -852,6 +913,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs, setup, teardown),
         cmocka_unit_test_setup_teardown(instance_types, setup, teardown),
         cmocka_unit_test_setup_teardown(boards, setup, teardown),
+        cmocka_unit_test_setup_teardown(histories, setup, teardown),
         cmocka_unit_test_setup_teardown(tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(signals, setup, teardown),
     };

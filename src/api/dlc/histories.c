@@ -1,0 +1,165 @@
+/* Servers of the history of Ray clusters: the files that Ray left below StoragePath (logs, events,
+ * dumps of its sessions), to be read in a browser by python3's own server of files. The package ray
+ * has no program that shows them as its dashboard would. */
+#include "api/dlc/served.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <string.h>
+
+#define MOUNTED "/mnt/ray-history"
+#define COMMAND                                                                                    \
+    "command -v python3 >/dev/null || exit 127; "                                                  \
+    "[ -d \"$LOGDIR\" ] || { echo \"StoragePath: there is no directory $LOGDIR\" >&2; exit 1; }; " \
+    "exec python3 -m http.server --bind \"$MUSTER_ADDRESS\" --directory \"$LOGDIR\" "              \
+    "\"$MUSTER_PORT_WEB\""
+
+static const struct dlc_list_of listed = {
+    .key = "RayHistoryServers",
+    .size = 10,
+    .descending = true,
+    .sorts = { "GmtCreateTime", "GmtModifyTime", "DisplayName", "UserId", "ResourceId", "Status" }
+};
+static const char *const kept[] = { "WorkspaceId",  "DisplayName",       "StoragePath",
+                                    "ResourceId",   "MaxRuntimeMinutes", "EcsSpec",
+                                    "Accessibility" };
+
+static struct text_node *job_of(struct dlc_call *, const struct text_node *spec);
+static const struct dlc_served history = { .document = "dlc.rayhistory",
+                                           .shown = "Ray history server",
+                                           .role = "history",
+                                           .id = "RayHistoryServerId",
+                                           .prefix = "rhs",
+                                           .url = "RayHistoryServerUrl",
+                                           .waits = "Queuing",
+                                           .done = "Stopped",
+                                           .command = COMMAND,
+                                           .lacks = "python3 is not installed on the node",
+                                           .job = job_of };
+
+/* A path is read where it is; a data set or an address is mounted. NULL: neither, and answered. */
+static const char *directory(struct dlc_call *d, const char *path, struct text_node *data)
+{
+    const char *from = NULL;
+    if (path[0] == '/')
+        return path;
+    if (strstr(path, "://"))
+        from = path;
+    else if (dlc_entry(d, ENTRY_DATASET, path))
+        from = arena_printf(d->arena, "dataset:%s", path);
+    if (!from) {
+        dlc_fail(d, 400, "InvalidParameter",
+                 "StoragePath is \"%.200s\": an absolute path, an address such as "
+                 "nas://server/share, or the id of a data set",
+                 path);
+        return NULL;
+    }
+    struct text_node *one = text_map(d->arena, data, NULL);
+    text_str(d->arena, one, "from", from);
+    text_str(d->arena, one, "at", MOUNTED);
+    return MOUNTED;
+}
+
+static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec)
+{
+    struct text_node *data = text_list(d->arena, NULL, NULL);
+    const char *ecs = dlc_text(spec, "EcsSpec"), *minutes = dlc_text(spec, "MaxRuntimeMinutes");
+    const struct text_node *type = ecs ? dlc_entry(d, ENTRY_INSTANCE_TYPE, ecs) : NULL;
+    const char *gpus = type ? dlc_text(type, "gpu") : NULL;
+    struct served_job job = { .dir = directory(d, dlc_text(spec, "StoragePath"), data),
+                              .project = dlc_text(spec, "WorkspaceId"),
+                              .queue = dlc_text(spec, "ResourceId"),
+                              .cpu = type ? dlc_text(type, "cpu") : NULL,
+                              .memory = type ? dlc_text(type, "memory") : NULL,
+                              .data = data };
+    if (!job.dir)
+        return NULL;
+    if (ecs && !type) {
+        dlc_fail(d, 400, "InvalidParameter", "no instance type \"%.100s\": ListEcsSpecs", ecs);
+        return NULL;
+    }
+    if (gpus)
+        scan_u64(gpus, 1, UINT32_MAX, &job.gpus);
+    if (minutes && !scan_u64(minutes, 1, SERVED_MINUTES, &job.minutes)) {
+        dlc_fail(d, 400, "InvalidParameter", "MaxRuntimeMinutes is %.20s, not 1 to %d", minutes,
+                 SERVED_MINUTES);
+        return NULL;
+    }
+    return served_job_of(d, &history, &job);
+}
+
+void dlc_history_create(struct dlc_call *d)
+{
+    const char *name, *path, *space, *id = dlc_new_id(d->arena, history.prefix, 13);
+    struct text_node *spec = dlc_map(d), *out = dlc_map(d);
+    if (!dlc_need(d, "DisplayName", &name) || !dlc_need(d, "StoragePath", &path) ||
+        !dlc_need(d, "WorkspaceId", &space) || !dlc_space_there(d, space))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        dlc_copy(d->arena, spec, d->body, kept[i]);
+    text_str(d->arena, out, history.id, id);
+    served_start(d, &history, id, spec, out);
+}
+
+static struct text_node *shown(struct dlc_call *d, const struct text_node *object)
+{
+    struct text_node *out = served_shown(d, &history, object, kept, ARRAY_LEN(kept));
+    dlc_put(d->arena, out, "ResourceName", dlc_text(out, "ResourceId"));
+    text_str(d->arena, out, "TenantId", "muster");
+    return out;
+}
+
+void dlc_history_get(struct dlc_call *d)
+{
+    const struct text_node *object = served_find(d, &history);
+    if (object)
+        dlc_ok(d, shown(d, object));
+}
+
+static bool wanted(struct dlc_call *d, const struct text_node *row)
+{
+    static const char *const same[] = { "WorkspaceId", "StoragePath", "Status",
+                                        "Username",    "ResourceId",  "Accessibility" };
+    const char *user = dlc_query(d, "UserIdForFilter"), *prefix = dlc_query(d, "IdPrefix");
+    if (user && strcmp(dlc_text(row, "UserId"), user) != 0)
+        return false;
+    if (prefix && strncmp(dlc_text(row, history.id), prefix, strlen(prefix)) != 0)
+        return false;
+    return served_wanted(d, row, same, ARRAY_LEN(same));
+}
+
+void dlc_history_list(struct dlc_call *d)
+{
+    struct dlc_listing l;
+    uint64_t since = 0, until = 0, modified = 0;
+    if (!dlc_listing_begin(&l, d, &listed) || !dlc_query_time(d, "StartTime", &since) ||
+        !dlc_query_time(d, "EndTime", &until) || !dlc_query_time(d, "ModifiedAfter", &modified))
+        return;
+    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, history.document, NULL);
+    for (const struct text_node *one = all->first; one; one = one->next) {
+        uint64_t when = dlc_when(one, "created_ms");
+        if (!served_visible(d, one) || when < since || (until && when >= until) ||
+            dlc_when(one, "changed_ms") < modified)
+            continue;
+        const struct text_node *row = shown(d, one);
+        if (wanted(d, row))
+            dlc_listing_add(&l, row, one);
+    }
+    dlc_ok(d, dlc_listing_end(&l));
+}
+
+void dlc_history_start(struct dlc_call *d)
+{
+    served_again(d, &history);
+}
+
+void dlc_history_stop(struct dlc_call *d)
+{
+    served_stop(d, &history);
+}
+
+void dlc_history_delete(struct dlc_call *d)
+{
+    served_delete(d, &history);
+}

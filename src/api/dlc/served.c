@@ -1,0 +1,313 @@
+/* The job behind a TensorBoard or a history server: how it is written, found, shown and commanded.
+ *
+ * The program is the node's own; where there is none the job ends with 127, and the answer says
+ * so. */
+#include "api/dlc/served.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "text/json.h"
+
+#include <string.h>
+
+/* ---- its job ---- */
+
+static const struct text_node *job_of(struct dlc_call *d, const struct text_node *object,
+                                      uint64_t *id)
+{
+    const char *text = dlc_text(dlc_spec(object), "Runs");
+    if (!text || !job_id_parse(text, id))
+        return NULL;
+    return ctl_job_tree(d->ctl, d->arena, *id, d->call->owner, CTL_TASKS, NULL);
+}
+
+static const char *status_of(const struct dlc_served *of, const struct text_node *job)
+{
+    static const char *const words[][2] = { { "running", "Running" },
+                                            { "stopping", "Stopped" },
+                                            { "stopped", "Stopped" },
+                                            { "failed", "Failed" } };
+    const char *state = job ? dlc_text(job, "state") : NULL;
+    for (size_t i = 0; state && i < ARRAY_LEN(words); i++)
+        if (strcmp(state, words[i][0]) == 0)
+            return words[i][1];
+    if (!state)
+        return "Stopped";
+    return strcmp(state, "succeeded") == 0 ? of->done
+           : strcmp(state, "queued") == 0  ? of->waits
+                                           : "Creating";
+}
+
+static bool ended(const struct dlc_served *of, const char *status)
+{
+    return strcmp(status, "Creating") != 0 && strcmp(status, of->waits) != 0 &&
+           strcmp(status, "Running") != 0;
+}
+
+static const struct text_node *attempt_of(const struct text_node *job)
+{
+    const struct text_node *tasks = job ? text_get(job, "task_list") : NULL;
+    const struct text_node *attempts =
+        tasks && tasks->first ? text_get(tasks->first, "attempts") : NULL;
+    return attempts ? attempts->last : NULL;
+}
+
+static const char *url_of(struct dlc_call *d, const struct text_node *job)
+{
+    const struct text_node *attempt = attempt_of(job);
+    const struct text_node *ports = attempt ? text_get(attempt, "ports") : NULL;
+    const struct text_node *web = ports ? text_get(ports, "web") : NULL;
+    if (!web || !web->first)
+        return NULL;
+    return arena_printf(d->arena, "http://%s:%lld/", dlc_text(attempt, "address"),
+                        (long long)web->first->integer);
+}
+
+static const char *why(const struct dlc_served *of, const struct text_node *job, const char *status)
+{
+    const struct text_node *attempt = attempt_of(job);
+    const struct text_node *code = attempt ? text_get(attempt, "exit_code") : NULL;
+    if (strcmp(status, "Failed") == 0 && code && code->integer == 127)
+        return of->lacks;
+    const char *reason = job ? dlc_text(job, "reason") : NULL;
+    return reason ? reason : "";
+}
+
+struct text_node *served_job_of(struct dlc_call *d, const struct dlc_served *of,
+                                const struct served_job *j)
+{
+    struct arena *a = d->arena;
+    struct text_node *job = text_map(a, NULL, NULL);
+    dlc_put(a, job, "project", j->project);
+    dlc_put(a, job, "queue", j->queue);
+    if (j->priority)
+        text_int(a, job, "priority", (int64_t)j->priority);
+    text_str(a, job, "description", of->shown);
+    if (j->minutes)
+        text_str(a, text_map(a, job, "limits"), "run_time",
+                 arena_printf(a, "%llum", (unsigned long long)j->minutes));
+    struct text_node *role = text_map(a, text_map(a, job, "roles"), of->role);
+    text_str(a, role, "run", of->command);
+    text_str(a, text_map(a, role, "env"), "LOGDIR", j->dir ? j->dir : ".");
+    text_int(a, text_map(a, role, "ports"), "web", 1);
+    struct text_node *resources = text_map(a, role, "resources");
+    text_str(a, resources, "cpu", j->cpu ? j->cpu : "1");
+    text_str(a, resources, "memory", j->memory ? j->memory : "1Gi");
+    if (j->gpus)
+        text_int(a, resources, "gpu", (int64_t)j->gpus);
+    if (j->data && j->data->count)
+        text_copy(a, text_map(a, job, "inputs"), "data", j->data);
+    return job;
+}
+
+/* ---- showing ---- */
+
+/* Text, as the clients have it. */
+static const char *seconds_of(struct dlc_call *d, const struct text_node *job)
+{
+    const char *started = job ? dlc_text(job, "started") : NULL;
+    const char *finished = job ? dlc_text(job, "ended") : NULL;
+    uint64_t began = 0, end = d->now_ms;
+    if (!started || !dlc_scan_time(started, &began))
+        return "0";
+    if (finished)
+        dlc_scan_time(finished, &end);
+    return arena_printf(d->arena, "%llu",
+                        (unsigned long long)(end > began ? (end - began) / 1000 : 0));
+}
+
+struct text_node *served_shown(struct dlc_call *d, const struct dlc_served *of,
+                               const struct text_node *object, const char *const *kept, size_t n)
+{
+    struct arena *a = d->arena;
+    const struct text_node *spec = dlc_spec(object);
+    struct text_node *out = dlc_map(d);
+    uint64_t id;
+    const struct text_node *job = job_of(d, object, &id);
+    const char *status = status_of(of, job);
+    text_str(a, out, of->id, dlc_text(object, "name"));
+    for (size_t i = 0; i < n; i++)
+        dlc_copy(a, out, spec, kept[i]);
+    if (!text_get(out, "Accessibility"))
+        text_str(a, out, "Accessibility", "PRIVATE");
+    if (!text_get(out, "WorkspaceId"))
+        text_str(a, out, "WorkspaceId", dlc_workspace(NULL));
+    text_str(a, out, "Status", status);
+    text_str(a, out, "ReasonCode", strcmp(status, "Failed") == 0 ? "JobFailed" : "");
+    text_str(a, out, "ReasonMessage", why(of, job, status));
+    dlc_put(a, out, of->url, url_of(d, job));
+    text_str(a, out, "Duration", seconds_of(d, job));
+    text_str(a, out, "GmtCreateTime", facade_time(a, dlc_when(object, "created_ms")));
+    text_str(a, out, "GmtModifyTime", facade_time(a, dlc_when(object, "changed_ms")));
+    dlc_put(a, out, "GmtFinishTime", dlc_seconds(a, job ? dlc_text(job, "ended") : NULL));
+    text_str(a, out, "UserId", dlc_text(object, "owner"));
+    text_str(a, out, "Username", dlc_text(object, "owner"));
+    return out;
+}
+
+const char *served_url(struct dlc_call *d, const struct dlc_served *of,
+                       const struct text_node *object, const char **status)
+{
+    uint64_t id;
+    const struct text_node *job = job_of(d, object, &id);
+    *status = status_of(of, job);
+    return strcmp(*status, "Running") == 0 ? url_of(d, job) : NULL;
+}
+
+bool served_wanted(struct dlc_call *d, const struct text_node *row, const char *const *same,
+                   size_t n)
+{
+    const char *name = dlc_query(d, "DisplayName"), *payment = dlc_query(d, "PaymentType");
+    for (size_t i = 0; i < n; i++) {
+        const char *said = dlc_query(d, same[i]), *is = dlc_text(row, same[i]);
+        if (said && (!is || strcmp(is, said) != 0))
+            return false;
+    }
+    if (dlc_query_flag(d, "ShowOwn", false) && strcmp(dlc_text(row, "UserId"), d->call->owner) != 0)
+        return false;
+    if (payment && strcmp(payment, "Free") != 0) /* nothing is paid for here */
+        return false;
+    return !name || dlc_within(name, dlc_text(row, "DisplayName"));
+}
+
+/* ---- finding ---- */
+
+bool served_visible(struct dlc_call *d, const struct text_node *object)
+{
+    const char *runs = dlc_text(dlc_spec(object), "Runs");
+    uint64_t id;
+    return dlc_own(d, object) ||
+           (runs && job_id_parse(runs, &id) && ctl_may_read(d->ctl, &d->call->who, id));
+}
+
+/* By a token of the job it runs as, too (GetToken of a TensorBoard). */
+static bool by_token(struct dlc_call *d, const struct text_node *object)
+{
+    const char *runs = dlc_text(dlc_spec(object), "Runs");
+    uint64_t id;
+    return !(d->op->flags & DLC_WRITES) && runs && job_id_parse(runs, &id) && dlc_by_token(d, id);
+}
+
+/* Is it the one of the workspace and the job that the query names, if it names any? The job is
+ * spelt JodId by the clients. */
+static bool meant(struct dlc_call *d, const struct text_node *object)
+{
+    static const char *const same[][2] = { { "WorkspaceId", "WorkspaceId" },
+                                           { "JodId", "JobId" },
+                                           { "JobId", "JobId" } };
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        const char *said = dlc_query(d, same[i][0]);
+        const char *is = dlc_text(dlc_spec(object), same[i][1]);
+        is = is || i > 0 ? is : dlc_workspace(NULL);
+        if (said && (!is || strcmp(is, said) != 0))
+            return false;
+    }
+    return true;
+}
+
+const struct text_node *served_find(struct dlc_call *d, const struct dlc_served *of)
+{
+    const struct text_node *object = dlc_object(d, of->document, "", d->param[0]);
+    if (!object || !(served_visible(d, object) || by_token(d, object)) || !meant(d, object))
+        dlc_fail(d, 404, "NotFound", "no %s \"%.100s\"", of->shown, d->param[0]);
+    else if ((d->op->flags & DLC_WRITES) && !dlc_own(d, object))
+        dlc_fail(d, 403, "Forbidden.RAM", "%s \"%.100s\" belongs to %.60s", of->shown, d->param[0],
+                 dlc_text(object, "owner"));
+    else
+        return object;
+    return NULL;
+}
+
+/* ---- commands ---- */
+
+struct starting {
+    const struct dlc_served *of;
+    const char *id;
+    struct text_node *spec, *ready;
+};
+
+static void submitted(void *arg, const struct ctl_answer *answer)
+{
+    struct dlc_call *d = arg;
+    struct starting *s = d->more;
+    char id[DLC_JOB_ID_TEXT];
+    if (!dlc_done(d, answer))
+        return;
+    text_str(d->arena, s->spec, "Runs", dlc_job_id(id, answer->job));
+    struct ctl_object object = { s->of->document, "", s->id, s->spec };
+    d->more = s->ready;
+    ctl_objects_put(d->ctl, &(struct ctl_objects){ .by = d->call->owner, .at = &object, .n = 1 },
+                    dlc_done_plain, d);
+}
+
+void served_start(struct dlc_call *d, const struct dlc_served *of, const char *id,
+                  struct text_node *spec, struct text_node *ready)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    struct text_node *job = of->job(d, spec);
+    if (!job)
+        return;
+    text_str(d->arena, job, "name", id);
+    json_print(job, 0, &text);
+    struct starting *s = ARENA_NEW(d->arena, struct starting);
+    *s = (struct starting){ .of = of, .id = id, .spec = spec, .ready = ready };
+    d->more = s;
+    call_keep(d->call);
+    ctl_submit(d->ctl,
+               &(struct ctl_submit){ .owner = d->call->owner,
+                                     .text = arena_strdup(d->arena, buf_str(&text)),
+                                     .len = text.len,
+                                     .from = "native" },
+               submitted, d);
+}
+
+struct text_node *served_id(struct dlc_call *d, const struct dlc_served *of)
+{
+    struct text_node *out = dlc_map(d);
+    text_str(d->arena, out, of->id, d->param[0]);
+    return out;
+}
+
+/* The one that is to be commanded, when it has ended or when it has not; NULL: answered. */
+static const struct text_node *when(struct dlc_call *d, const struct dlc_served *of, bool over,
+                                    const char *hint, uint64_t *id)
+{
+    const struct text_node *object = served_find(d, of);
+    if (!object)
+        return NULL;
+    const char *status = status_of(of, job_of(d, object, id));
+    if (ended(of, status) == over)
+        return object;
+    dlc_fail(d, 400, "BadRequest", "%s \"%.100s\" is %s%s", of->shown, d->param[0], status, hint);
+    return NULL;
+}
+
+void served_again(struct dlc_call *d, const struct dlc_served *of)
+{
+    uint64_t id;
+    const struct text_node *object = when(d, of, true, "", &id);
+    struct text_node *spec = dlc_map(d); /* without what it ran as */
+    for (const struct text_node *one = dlc_spec(object)->first; one; one = one->next)
+        if (strcmp(one->key, "Runs") != 0)
+            text_copy(d->arena, spec, one->key, one);
+    if (object)
+        served_start(d, of, d->param[0], spec, served_id(d, of));
+}
+
+void served_stop(struct dlc_call *d, const struct dlc_served *of)
+{
+    uint64_t id;
+    if (!when(d, of, false, "", &id))
+        return;
+    d->more = served_id(d, of);
+    call_keep(d->call);
+    ctl_command(d->ctl, d->call->owner, id, CTL_STOP, dlc_done_plain, d);
+}
+
+void served_delete(struct dlc_call *d, const struct dlc_served *of)
+{
+    uint64_t id;
+    struct ctl_object gone = { of->document, "", d->param[0], NULL };
+    if (when(d, of, true, ": stop it first", &id))
+        dlc_store(d, &gone, false, served_id(d, of));
+}

@@ -1,0 +1,55 @@
+/* What a job of one task serves on a port (a TensorBoard, the history of a Ray cluster): a document
+ * of what was asked for, and the job that runs it. Stopping is stopping that job, starting makes
+ * another one; so its states are the job's, in the words of this API. */
+#ifndef API_DLC_SERVED_H
+#define API_DLC_SERVED_H
+
+#include "api/dlc/kept.h"
+
+#define SERVED_MINUTES 10080 /* at most: a week */
+
+struct dlc_served {
+    const char *document;    /* its kind */
+    const char *shown;       /* "TensorBoard" */
+    const char *role;        /* of its job */
+    const char *id, *prefix; /* "TensorboardId", of ids: "tbc" */
+    const char *url;         /* member: "TensorboardUrl" */
+    const char *waits;       /* status while its job waits for resources */
+    const char *done;        /* and when its program ended well */
+    const char *command;     /* a shell's; $LOGDIR, $MUSTER_PORT_WEB, $MUSTER_ADDRESS */
+    const char *lacks;       /* why it ended with status 127 */
+    /* The job's tree of this spec, by served_job_of(); NULL: answered. */
+    struct text_node *(*job)(struct dlc_call *, const struct text_node *spec);
+};
+
+/* A job with these; NULL and 0: not said. */
+struct served_job {
+    const char *dir, *project, *queue, *cpu, *memory;
+    uint64_t minutes, priority, gpus;
+    const struct text_node *data; /* of inputs */
+};
+struct text_node *served_job_of(struct dlc_call *, const struct dlc_served *,
+                                const struct served_job *);
+
+/* Its id, the members `kept` of its spec, status, address, times, owner. */
+struct text_node *served_shown(struct dlc_call *, const struct dlc_served *,
+                               const struct text_node *object, const char *const *kept, size_t n);
+/* Where it answers, NULL: it is not running. */
+const char *served_url(struct dlc_call *, const struct dlc_served *, const struct text_node *object,
+                       const char **status);
+bool served_visible(struct dlc_call *, const struct text_node *object);
+/* Of param 0; NULL: answered (not there, or not theirs to change). */
+const struct text_node *served_find(struct dlc_call *, const struct dlc_served *);
+/* A row that no filter of the query leaves out: those of `same` must be as asked for. */
+bool served_wanted(struct dlc_call *, const struct text_node *row, const char *const *same,
+                   size_t n);
+
+/* Starts a job for the spec, which is kept as what `id` is; then answers `ready`. */
+void served_start(struct dlc_call *, const struct dlc_served *, const char *id,
+                  struct text_node *spec, struct text_node *ready);
+void served_again(struct dlc_call *, const struct dlc_served *);
+void served_stop(struct dlc_call *, const struct dlc_served *);
+void served_delete(struct dlc_call *, const struct dlc_served *);
+struct text_node *served_id(struct dlc_call *, const struct dlc_served *); /* {id: param 0} */
+
+#endif
