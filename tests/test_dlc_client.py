@@ -109,6 +109,66 @@ def expected(name: str) -> str:
     return "NotFound"
 
 
+def check_lists(by: dict[str, Json]) -> None:
+    """Sorted up and down, by time and by name; "" where the package has no such parameter."""
+    assert json.loads(by["quoted"]["body"]["Options"]) == {"mountPath": '/mnt/"a"'}
+    for name in ("ListCodeSources", "ListDatasets"):
+        assert by[f"lists {name}"]["body"][""] == "m z a", name
+    for name in ("ListCodeSources", "ListDatasets", "ListImages", "ListTensorboards"):
+        said = {how: names.split() for how, names in by[f"lists {name}"]["body"].items()}
+        own = {how: [one for one in names if len(one) == 1] for how, names in said.items()}
+        assert own["asc"] == ["m", "z", "a"] and own["desc"] == ["a", "z", "m"], (name, said)
+        assert own[""] == own["desc" if name == "ListTensorboards" else "asc"], name
+        assert own["by asc"] in (["a", "m", "z"], []) and own["by desc"] in (["z", "m", "a"], [])
+        assert said["bad"] in (["InvalidParameter"], []), name
+        assert own["elsewhere"] == [], name
+    spaces = by["lists ListWorkspaces"]["body"]
+    assert spaces["asc"].split()[-1] == spaces["desc"].split()[0] != "default", spaces
+    assert spaces["bad"] == "InvalidParameter"
+
+
+def served_fields() -> dict[str, dict[str, set[str]]]:
+    """What the table of operations says of each, by query and body; a body that is read whole is
+    left out."""
+    table = (ROOT / "src/api/dlc/ops.c").read_text().replace("\\\n", "")
+    texts: dict[str, str] = {}
+
+    def words(source: str) -> str:
+        parts = re.findall(r'"([^"]*)"|(\w+)', source)
+        said = "".join(text or texts.get(name, "") for text, name in parts)
+        return re.sub(r"=\S+", "", said)  # the words that a value may be
+
+    for name, source in re.findall(
+        r'^#define ([A-Z_]+)\s+((?:[A-Z]+ +)?".*)$', table, re.MULTILINE
+    ):
+        texts[name] = words(source)
+    served = {}
+    rows = re.findall(
+        r'    (?:DLC|AIW)\("(\w+)", "\w+", "[^"]*", \w+, [\w| ]+,([^;]*?)\),\n', table
+    )
+    for name, source in rows:
+        query, body = re.split(r",(?=[^,]*$)", source)
+        served[name] = {"query": set(re.findall(r"[\w.]+", words(query)))}
+        if body.strip() != "NULL":
+            served[name]["body"] = set(re.findall(r"[\w.]+", words(body)))
+    return served
+
+
+def check_fields(sent: dict[str, dict[str, list[str]]]) -> None:
+    """Each parameter and member that the package can send is one that the operation knows: it is
+    honoured, refused with a reason or warned about."""
+    served = served_fields()
+    assert len(served) > 80 and "Labels" in served["AddImage"]["body"]
+    unknown = [
+        (name, part, field)
+        for name, parts in sent.items()
+        for part, names in parts.items()
+        for field in names
+        if name in served and part in served[name] and field not in served[name][part]
+    ]
+    assert not unknown
+
+
 @pytest.mark.parametrize("which", ["pinned", "newest"])
 def test_every_operation_well_and_badly(server: Server, which: str) -> None:
     said = session(server, which, "calls")
@@ -135,6 +195,8 @@ def test_every_operation_well_and_badly(server: Server, which: str) -> None:
     specs = by["ListEcsSpecs"]["body"]["EcsSpecs"]
     assert specs == sorted(specs, key=lambda spec: spec["Memory"]) and len(specs) > 10
     assert by["ListImages"]["body"]["Images"][0]["ImageUri"].startswith("registry")
+    check_lists(by)
+    check_fields(by["fields"]["body"])
     if which == "newest":
         assert by["templated"]["result"] == "ok"
         assert by["tagged"]["body"]["TotalCount"] == 1
@@ -400,6 +462,15 @@ def test_jobs_of_other_front_ends(server: Server) -> None:
     assert ask(server, made, "POST", f"{path}/stop")[0] == 200
     wait_for(lambda: ask(server, made, "GET", path)[1]["Status"] == "Stopped", what="stopped")
     assert server.get(f"/v1/jobs/{job['number']}")["state"] == "stopped"
+
+
+def test_the_page_says_what_is_not_done() -> None:
+    """Every name that is refused or has no effect stands on the page."""
+    table = (ROOT / "src/api/dlc/ops.c").read_text()
+    page = (ROOT / "doc/api-dlc.md").read_text()
+    names = set(re.findall(r"[ \"][-!]([A-Za-z.]{2,})", table))
+    assert len(names) > 40
+    assert not [name for name in names if f"`{name}`" not in page]
 
 
 def test_the_page_says_what_is_served() -> None:

@@ -13,8 +13,10 @@ import inspect
 import json
 import os
 import random
+import re
 import sys
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,6 +27,7 @@ from alibabacloud_pai_dlc20201203.client import Client as JobClient
 from alibabacloud_tea_openapi.models import Config
 
 ENDPOINT = os.environ["ENDPOINT"]
+PARTS = ("query", "body")
 
 
 def config(**more: Any) -> Config:
@@ -517,8 +520,79 @@ def workspaces(spaces: Any) -> None:
     call("GetModel!", spaces, "get_model", "m-1")
 
 
+def listed(client: Any, name: str, key: str, **asked: Any) -> Any:
+    """The names in a list, in its order; an error's code; "" for what the package cannot ask."""
+    models = w if isinstance(client, SpaceClient) else m
+    method = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    kind = getattr(models, f"{name}Request")
+    if not set(asked) <= set(inspect.signature(kind.__init__).parameters):
+        return ""
+    try:
+        body = getattr(client, method)(kind(**asked)).body.to_map()
+    except Exception as error:  # every kind of its errors is of interest
+        return code_of(error)
+    return " ".join(one[key] for one in body[name.removeprefix("List")])
+
+
+def lists(jobs: Any, spaces: Any) -> None:
+    """Made in the order m z a, in a workspace of their own."""
+    own = f"lists_{os.getpid()}"
+    spaces.create_workspace(w.CreateWorkspaceRequest(workspace_name=own, env_types=["prod"]))
+    here = {"workspace_id": own}
+    boards = []
+    for name in ("m", "z", "a"):
+        code = {"WorkspaceId": own, "DisplayName": name, "CodeRepo": "/tmp"}
+        spaces.create_code_source(w.CreateCodeSourceRequest().from_map(code))
+        options = json.dumps({"mountPath": f'/mnt/"{name}"'})
+        data = {"Name": name, "Property": "FILE", "DataSourceType": "NAS", "Uri": "nas://x/"}
+        last = spaces.create_dataset(
+            w.CreateDatasetRequest().from_map({**data, "WorkspaceId": own, "Options": options})
+        ).body.dataset_id
+        image = {"Name": name, "ImageUri": f"r/{name}:1", "WorkspaceId": own}
+        spaces.add_image(w.AddImageRequest().from_map(image))
+        board = m.CreateTensorboardRequest(summary_path="/tmp", display_name=name, **here)
+        boards.append(jobs.create_tensorboard(board).body.tensorboard_id)
+    call("quoted", spaces, "get_dataset", last)
+    names = {
+        "ListCodeSources": "DisplayName",
+        "ListDatasets": "Name",
+        "ListImages": "Name",
+        "ListTensorboards": "DisplayName",
+        "ListWorkspaces": "WorkspaceName",
+    }
+    for name, key in names.items():
+        client = jobs if name == "ListTensorboards" else spaces
+        where = {} if name == "ListWorkspaces" else here
+        orders = ("", "asc", "desc")
+        asked = {
+            **{order: {"order": order} if order else {} for order in orders},
+            **{f"by {order}": {"sort_by": key, "order": order} for order in orders[1:]},
+            "bad": {"sort_by": "Beauty"},
+            "elsewhere": {"workspace_id": "team_b"},
+        }
+        said = {how: listed(client, name, key, **{**where, **ask}) for how, ask in asked.items()}
+        say(f"lists {name}", "ok", body=said)
+    for board in boards:
+        call("StopTensorboard?", jobs, "stop_tensorboard", board, m.StopTensorboardRequest())
+    call("lists gone", spaces, "delete_workspace", own)
+
+
+def fields(*clients: Any) -> None:
+    """What each operation of the package may send."""
+    sent: dict[str, dict[str, list[str]]] = {}
+    for client in clients:
+        for function in Path(inspect.getfile(client)).read_text().split("\n    def "):
+            action = re.search(r"action\s*=\s*'(\w+)'", function)
+            if action:
+                parts = {part: re.findall(rf"{part}\['(\w+)'\]", function) for part in PARTS}
+                sent.setdefault(action[1], parts)
+    say("fields", "ok", body=sent)
+
+
 def calls() -> None:
     jobs, spaces = JobClient(config()), SpaceClient(config())
+    fields(JobClient, SpaceClient)
+    lists(jobs, spaces)
     workspaces(spaces)
     data(spaces)
     code_and_images(spaces)
