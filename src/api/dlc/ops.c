@@ -1,5 +1,6 @@
-/* Every operation of both services: what runs it, or why nothing does. A new one is one row here
- * and one small function. doc/api-dlc.md has the same table for people; a test compares the two. */
+/* Every operation of both services: what runs it and what it may be asked (asked.c), or why nothing
+ * does. A new one is one row here and one small function. doc/api-dlc.md has the same table for
+ * people; a test compares the two, and another one the names with those that the clients send. */
 #include "api/dlc/op.h"
 
 #include "base/mem.h"
@@ -131,10 +132,10 @@ static const struct dlc_op ops[] = {
     DLC("GetSignal", "GET", "jobs/{}/signals/{}", signal_get, 0, TOKEN, ""),
     DLC("ListSignals", "GET", "jobs/{}/signals", signal_list, 0, TOKEN SORTED "Status", ""),
     DLC("TagResources", "POST", "tags", tags_put, W,
-        "ResourceType=Job|job ResourceId ResourceId.N Tag Tag.N.Key Tag.N.Value -RegionId",
+        "ResourceType=Job|job ResourceId ResourceId.N Tag Tag.N.Key Tag.N.Value",
         "ResourceType=Job|job ResourceId Tag Tag.Key Tag.Value -RegionId"),
     DLC("UntagResources", "DELETE", "tags", tags_remove, W,
-        "ResourceType=Job|job ResourceId ResourceId.N TagKey TagKey.N All? -RegionId",
+        "ResourceType=Job|job ResourceId ResourceId.N TagKey TagKey.N All?",
         "ResourceType=Job|job ResourceId TagKey"),
 
     AIW("ListWorkspaces", "GET", "workspaces", space_list, 0,

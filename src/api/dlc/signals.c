@@ -122,24 +122,38 @@ static bool add_tasks(struct creating *c, const struct text_node *tasks, const c
     return false;
 }
 
+/* The list that the scope names: PodNames or Roles, NULL: the whole job is meant. false: answered,
+ * and so when a list is there that is not of the scope. */
+static bool listed_in(struct dlc_call *d, const struct text_node *target, const char **key)
+{
+    static const char *const scopes[][2] = { { "pods", "PodNames" }, { "roles", "Roles" } };
+    const char *scope = dlc_text(target, "Scope");
+    scope = scope ? scope : "job";
+    *key = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(scopes); i++)
+        if (strcasecmp(scope, scopes[i][0]) == 0)
+            *key = scopes[i][1];
+    if (!*key && strcasecmp(scope, "job") != 0) {
+        dlc_fail(d, 400, "InvalidParameter", "Target.Scope is \"%.40s\", not pods or roles", scope);
+        return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(scopes); i++)
+        if (*key != scopes[i][1] && dlc_list(target, scopes[i][1])) {
+            dlc_fail(d, 400, "InvalidParameter", "Target.%s is not of Target.Scope %.40s",
+                     scopes[i][1], scope);
+            return false;
+        }
+    return true;
+}
+
 /* Target: {Scope: pods or roles, PodNames, Roles}; none: every pod. */
 static bool read_target(struct creating *c, const struct text_node *target)
 {
     struct dlc_call *d = c->d;
-    const char *scope = target ? dlc_text(target, "Scope") : NULL;
-    bool pods = scope && strcasecmp(scope, "pods") == 0;
-    const char *key = pods ? "PodNames" : "Roles", *other = pods ? "Roles" : "PodNames";
-    bool all = !scope || strcasecmp(scope, "job") == 0;
-    if (!all && !pods && strcasecmp(scope, "roles") != 0) {
-        dlc_fail(d, 400, "InvalidParameter", "Target.Scope is \"%.40s\", not pods or roles", scope);
+    const char *key = NULL;
+    if (target && !listed_in(d, target, &key))
         return false;
-    }
-    if (target && (dlc_list(target, other) || (all && dlc_list(target, key)))) {
-        dlc_fail(d, 400, "InvalidParameter", "Target.%s is not of Target.Scope %.40s",
-                 dlc_list(target, other) ? other : key, scope ? scope : "job");
-        return false;
-    }
-    if (all)
+    if (!key)
         return true;
     const struct text_node *words = dlc_list(target, key);
     const struct text_node *tree =
@@ -154,6 +168,7 @@ static bool read_target(struct creating *c, const struct text_node *target)
         dlc_fail(d, 404, "NotFound", "Target.%s has more names than the job has pods", key);
         return false;
     }
+    bool pods = strcmp(key, "PodNames") == 0;
     c->order.tasks.at = ARENA_ARRAY(d->arena, most * words->count + 1, const char *);
     for (const struct text_node *one = words->first; one; one = one->next)
         if (!add_tasks(c, tasks, one->str ? one->str : "", pods))

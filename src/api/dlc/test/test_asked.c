@@ -93,6 +93,7 @@ static void queries(void **state)
         { "Tag.1x.Key=k", NULL, "InvalidParameter", "is no parameter" },
         { "Tag.1=k", NULL, "InvalidParameter", "is no parameter" },
         { "7=k", NULL, NULL, NULL },
+        { "RegionId=cn-hangzhou", NULL, NULL, "RegionId has no effect: there is one region" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         check(&rows[i]);
