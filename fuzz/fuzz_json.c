@@ -1,6 +1,6 @@
 /* Fuzz target: any text through the JSON reader, lenient and strict. Every place must lie in the
  * text, every problem must print, and what was read must survive being written as JSON and as YAML.
- */
+ * A member that is picked out of the text is the one of the tree. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -51,6 +51,16 @@ static void again(struct arena *arena, const struct text_node *root)
         BUG("written as YAML it is another tree:\n%s", buf_str(&out));
 }
 
+static void check_pick(struct arena *arena, const char *src, size_t size,
+                       const struct text_node *root, const struct report *report)
+{
+    const struct text_node *last = root && root->kind == TEXT_MAP ? root->last : NULL;
+    const char *const names[] = { last ? last->key : "a", NULL };
+    const struct text_node *map = json_pick(arena, &(struct json_span){ src, size }, names);
+    if (map && root && report_ok(report) && !text_equal(text_get(map, names[0]), last))
+        BUG("picked, \"%s\" is another one", names[0]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *src = (const char *)data;
@@ -68,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         BUG("nothing was read and nothing said");
     if (same && !text_equal(root, same))
         BUG("strict and lenient differ");
+    check_pick(arena, src, size, root, &lenient);
     if (root) {
         check_places(root, size);
         again(arena, root);

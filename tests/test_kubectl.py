@@ -115,8 +115,9 @@ class Kube:
         body: str = "",
         kind: str = "application/json",
         token: str = "",
+        accept: str = "application/json",
     ) -> tuple[int, Any]:
-        headers = {"Content-Type": kind, "User-Agent": "kubectl/v1.32.0"}
+        headers = {"Content-Type": kind, "Accept": accept, "User-Agent": "kubectl/v1.32.0"}
         ask = urllib.request.Request(
             address(self.server) + path,
             body.encode() or None,
@@ -454,6 +455,54 @@ def test_others_jobs(kube: Callable[..., Kube]) -> None:
     wait_for(lambda: k("logs", "from-pai-edljob-worker-0", "-n", "default") == "hi\n")
     k("delete", "elasticjob", "from-pai", "-n", "default")
     assert k.server.state_of(number) == "stopped"
+
+
+def test_rows_are_of_objects(kube: Callable[..., Kube]) -> None:
+    """What a row says without reading its job's document is what the object says, whatever the job
+    was written in; and pages have every name once, with its newest job."""
+    k = kube()
+    more = {"labels": {"team": 'a"b', "x": ""}, "limits": {"pending": "90s"}, "project": "dlrover"}
+    for name in ("plain", "labelled"):
+        k.server.submit(native(name, "sleep 600", suspend=True, **more))
+    k.server.submit(openpai("From_Pai", role(command="sleep 600")))
+    k.server.submit(native("twice", "sleep 600", suspend=True))
+    noted = (
+        "{name: small,",
+        "{name: small, labels: {a: b}, annotations: {pending_timeout: '600'},",
+    )
+    k.server.submit(small(noted))
+    k(
+        "create",
+        "-f",
+        "-",
+        stdin=small(("small", "sent"), ("name: sent", "name: sent, labels: {c: d}")),
+    )
+    k("label", "elasticjob", "sent", "later=1")
+    k("label", "elasticjob", "labelled", "later=2")
+    k.server.run(native("twice", labels={"newest": "yes"}))
+    rows = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    for path in (JOBS.replace("/namespaces/dlrover", ""), "/api/v1/pods"):
+        items = k.http("GET", path)[1]["items"]
+        for what in ("Metadata", "Object"):
+            table = k.http("GET", f"{path}?includeObject={what}", accept=rows)[1]["rows"]
+            assert [row["object"]["metadata"] for row in table] == [i["metadata"] for i in items]
+        assert [row["object"] for row in table] == items
+        table = k.http("GET", f"{path}?includeObject=None", accept=rows)[1]["rows"]
+        assert [row["cells"][0] for row in table] == [item["metadata"]["name"] for item in items]
+        found, rest = [], ""
+        while True:
+            page = k.http("GET", f"{path}?limit=2{rest}", accept=rows)[1]
+            found += [row["object"]["metadata"]["uid"] for row in page["rows"]]
+            if "continue" not in page["metadata"]:
+                break
+            rest = f"&continue={page['metadata']['continue']}"
+        assert sorted(found) == sorted(item["metadata"]["uid"] for item in items)
+    jobs = {i["metadata"]["name"]: i for i in k.http("GET", JOBS)[1]["items"]}
+    assert sorted(jobs) == ["labelled", "plain", "sent", "small"]
+    assert jobs["labelled"]["metadata"]["labels"] == {"team": 'a"b', "x": "", "later": "2"}
+    assert jobs["labelled"]["metadata"]["annotations"]["pending_timeout"] == "90"
+    assert jobs["sent"]["metadata"]["labels"] == {"c": "d", "later": "1"}
+    assert jobs["small"]["metadata"]["annotations"] == {"pending_timeout": "600"}
 
 
 # ---- who ----

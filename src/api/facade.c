@@ -117,7 +117,9 @@ const char *facade_time(struct arena *a, uint64_t unix_ms)
     char text[FMT_MAX];
     if (unix_ms == 0)
         return "";
-    return arena_printf(a, "%.19sZ", fmt_time(text, unix_ms));
+    fmt_time(text, unix_ms);
+    memcpy(text + sizeof "2026-01-02T03:04:05" - 1, "Z", 2);
+    return arena_strdup(a, text);
 }
 
 const char *facade_time_ms(struct arena *a, uint64_t unix_ms)

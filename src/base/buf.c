@@ -55,6 +55,16 @@ void buf_add(struct buf *b, const void *data, size_t n)
     b->data[b->len] = '\0';
 }
 
+char *buf_room(struct buf *b, size_t n)
+{
+    if (!reserve(b, n))
+        return NULL;
+    char *at = b->data + b->len;
+    b->len += n;
+    b->data[b->len] = '\0';
+    return at;
+}
+
 void buf_puts(struct buf *b, const char *s)
 {
     buf_add(b, s, strlen(s));
@@ -62,7 +72,9 @@ void buf_puts(struct buf *b, const char *s)
 
 void buf_putc(struct buf *b, char c)
 {
-    buf_add(b, &c, 1);
+    char *at = buf_room(b, 1);
+    if (at)
+        *at = c;
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

@@ -18,6 +18,8 @@ void buf_init(struct buf *, size_t max);
 void buf_fini(struct buf *);
 void buf_clear(struct buf *); /* keeps the memory, clears overflow */
 void buf_add(struct buf *, const void *data, size_t n);
+/* n bytes at the end, which the caller fills; NULL: they do not fit, and are dropped. */
+char *buf_room(struct buf *, size_t n);
 void buf_puts(struct buf *, const char *s);
 void buf_putc(struct buf *, char c);
 void buf_addf(struct buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -337,15 +337,60 @@ const char *fmt_milli(char out[FMT_MAX], uint64_t milli)
     return out;
 }
 
+static bool is_leap(uint64_t year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+/* Days since 1970 as a day: every row of every list says some, and the C library's way is long. */
+static void civil(uint64_t days, uint64_t *year, unsigned *month, unsigned *day)
+{
+    static const unsigned char lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    const unsigned cycle = 146097; /* days of 400 years */
+    uint64_t y = 1970 + days / cycle * 400;
+    unsigned left = (unsigned)(days % cycle), m = 0, n;
+    while (left >= (n = is_leap(y) ? 366 : 365)) {
+        left -= n;
+        y++;
+    }
+    while (left >= (n = lengths[m] + (m == 1 && is_leap(y) ? 1u : 0u))) {
+        left -= n;
+        m++;
+    }
+    *year = y;
+    *month = m + 1;
+    *day = left + 1;
+}
+
+static char *put_digits(char *to, uint64_t value, unsigned digits)
+{
+    for (unsigned i = digits; i-- > 0; value /= 10)
+        to[i] = (char)('0' + value % 10);
+    return to + digits;
+}
+
 const char *fmt_time(char out[FMT_MAX], uint64_t unix_ms)
 {
-    time_t t = (time_t)(unix_ms / 1000);
-    struct tm tm = { .tm_mday = 1 };
-    char day[FMT_MAX - 8];
-    gmtime_r(&t, &tm);
-    if (strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-        day[0] = '\0';
-    snprintf(out, FMT_MAX, "%s.%03uZ", day, (unsigned)(unix_ms % 1000));
+    uint64_t seconds = unix_ms / 1000, year;
+    unsigned month, day, digits = 4;
+    civil(seconds / 86400, &year, &month, &day);
+    for (uint64_t more = year / 10000; more; more /= 10)
+        digits++;
+    char *to = put_digits(out, year, digits);
+    *to++ = '-';
+    to = put_digits(to, month, 2);
+    *to++ = '-';
+    to = put_digits(to, day, 2);
+    *to++ = 'T';
+    to = put_digits(to, seconds / 3600 % 24, 2);
+    *to++ = ':';
+    to = put_digits(to, seconds / 60 % 60, 2);
+    *to++ = ':';
+    to = put_digits(to, seconds % 60, 2);
+    *to++ = '.';
+    to = put_digits(to, unix_ms % 1000, 3);
+    *to++ = 'Z';
+    *to = '\0';
     return out;
 }
 

@@ -209,10 +209,14 @@ bool ctl_idle_since(const struct ctl *ctl, uint64_t *ms)
     return true;
 }
 
-void ctl_job_events(struct ctl *ctl, uint64_t job, uint64_t *first, uint64_t *last)
+uint64_t ctl_first_of(struct ctl *ctl, uint64_t job)
 {
-    *first = *last = 0;
-    store_job_events(ctl->config.store, job, first, last);
+    return store_first_of(ctl->config.store, job);
+}
+
+uint64_t ctl_last_of(struct ctl *ctl, uint64_t job)
+{
+    return store_last_of(ctl->config.store, job);
 }
 
 uint64_t ctl_last_event(struct ctl *ctl)

@@ -184,15 +184,17 @@ struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node,
 /* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
  * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when
  * several namespaces have it. */
+struct ctl_listed;
 struct pod_ask {
     const char *owner;            /* who asks; NULL: nobody, all is shown */
     const char *namespace, *name; /* NULL: all */
-    uint64_t job;                 /* of this one only, in any format; name then does not matter */
-    bool details, events;         /* of all: labels and requests; events */
+    const struct ctl_listed *job; /* of this one only, in any format; name then does not matter */
+    bool labels, details, events; /* of all: labels; requests and commands as well; events */
 };
 struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
-/* First and last event of a job; 0, 0: none is kept. */
-void ctl_job_events(struct ctl *, uint64_t job, uint64_t *first, uint64_t *last);
+/* First and last event of a job; 0: none is kept. */
+uint64_t ctl_first_of(struct ctl *, uint64_t job);
+uint64_t ctl_last_of(struct ctl *, uint64_t job);
 uint64_t ctl_last_event(struct ctl *);
 const char *ctl_own_user(const struct ctl *); /* whose server it is */
 const struct dialects *ctl_dialects(const struct ctl *);

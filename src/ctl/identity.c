@@ -119,13 +119,14 @@ int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, u
 }
 
 bool ctl_find_in(struct ctl *ctl, const struct identity *who, const char *project, const char *name,
-                 uint64_t *id)
+                 uint64_t from, uint64_t *id)
 {
     const struct user *user = identities_user(ctl, who->name);
     bool all = who->role == ROLE_ADMIN;
     for (size_t i = 0; user && i < user->projects.n; i++)
         all |= strcmp(user->projects.at[i], project) == 0;
-    return store_find_in(ctl->config.store, project, name, all ? NULL : who->name, id) == 1;
+    const char *owner = all ? NULL : who->name;
+    return store_find_in(ctl->config.store, project, name, owner, from, id) == 1;
 }
 
 void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity *who,

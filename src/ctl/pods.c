@@ -4,6 +4,7 @@
  * are the convention's, events of placing and starting come from the attempts, and why a pod waits
  * is asked of the scheduler again (times and counts are those of its looks). */
 #include "ctl/core.h"
+#include "ctl/listed.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
@@ -23,7 +24,7 @@ struct pods {
     struct ctl *ctl;
     struct arena *arena;
     const struct pod_ask *ask;
-    bool details, events; /* of each pod: labels and what it asks for; its events */
+    bool labels, details, events; /* of each pod: labels; what it asks for; its events */
     struct text_node *list;
     /* the job that is being shown */
     const struct job_row *row;
@@ -185,7 +186,7 @@ static void put_master(struct pods *p)
     pod.ready = as == TASK_RUNNING ? "1/1" : "0/1";
     pod.created_ms = pod.started_ms = p->row->submitted_ms;
     pod.ended_ms = p->row->ended_ms;
-    if (p->details)
+    if (p->labels)
         put_labels(p, &pod, NULL);
     if (p->events) {
         struct pod_event_view event = { .type = "Normal",
@@ -246,8 +247,9 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
     struct pod_view pod = pod_of(p, name);
     pod.task = arena_printf(p->arena, "%s/%u", p->spec->roles[role].name, index);
     pod.image = p->spec->roles[role].image;
-    if (p->details) {
+    if (p->labels)
         put_labels(p, &pod, &place);
+    if (p->details) {
         put_requests(p, &pod, &p->spec->roles[role].resources);
         pod.command = command_of(p, &p->spec->roles[role]);
     }
@@ -291,11 +293,11 @@ static struct task_now *tasks_now(struct pods *p)
     return now;
 }
 
-static void put_job(struct pods *p, const struct job_row *listed)
+static void put_job(struct pods *p, uint64_t id)
 {
     struct job_row *row = ARENA_NEW(p->arena, struct job_row);
     struct live_notes notes = { 0 };
-    if (core_row(p->ctl, p->arena, listed->id, row) || !core_reads(p->ctl, p->ask->owner, row))
+    if (core_row(p->ctl, p->arena, id, row) || !core_reads(p->ctl, p->ask->owner, row))
         return;
     p->row = row;
     p->unfits = NULL;
@@ -338,7 +340,7 @@ static void put_jobs(struct pods *p, const char *dialect)
             if (other || smap_get(seen, key))
                 continue;
             smap_set(seen, key, rows);
-            put_job(p, &rows[i]);
+            put_job(p, rows[i].id);
         }
         all += n;
         filter.before_id = n ? rows[n - 1].id : 0;
@@ -347,19 +349,16 @@ static void put_jobs(struct pods *p, const char *dialect)
 }
 
 /* Of a job in any format: in the words of the first convention that has pods, unless its own has.
- */
-static void put_one(struct pods *p, uint64_t id)
+ * An array has none. */
+static void put_one(struct pods *p, const struct ctl_listed *job)
 {
     const struct dialects *all = p->ctl->config.dialects;
-    struct job_row row;
-    if (core_row(p->ctl, p->arena, id, &row))
-        return;
-    const struct convention *own = convention_find(all, row.dialect);
+    const struct convention *own = convention_find(all, job->row.dialect);
     p->words = own ? own->pods : NULL;
     for (size_t i = 0; i < all->n_conventions && !p->words; i++)
         p->words = all->conventions[i]->pods;
-    if (p->words && !row.members)
-        put_job(p, &row);
+    if (p->words && !job->row.members)
+        put_job(p, job->row.id);
 }
 
 static int check_one(const struct pods *p, struct err *err)
@@ -383,6 +382,7 @@ struct text_node *ctl_pods_tree(struct ctl *ctl, struct arena *arena, const stru
     struct pods p = { .ctl = ctl, .arena = arena, .ask = ask };
     p.list = text_list(arena, root, "pods");
     p.details = ask->name || ask->details;
+    p.labels = p.details || ask->labels;
     p.events = ask->name || ask->events;
     const struct dialects *all = ctl->config.dialects;
     if (ask->job) {

@@ -7,7 +7,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/free.h"
-#include "ctl/lines.h"
+#include "ctl/listed.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
@@ -29,7 +29,6 @@ static void fill_array(struct ctl *ctl, const struct job_row *row, struct arena 
                        struct job_view *view)
 {
     uint32_t counts[JOB_STATE_N];
-    char text[JOB_ARRAY_TEXT];
     array_counts(ctl, row, counts);
     view->members = row->members;
     view->member_states = text_map(arena, NULL, NULL);
@@ -37,8 +36,6 @@ static void fill_array(struct ctl *ctl, const struct job_row *row, struct arena 
         if (counts[state])
             text_int(arena, view->member_states, job_state_word((enum job_state)state),
                      counts[state]);
-    if (!job_state_final(row->state))
-        view->reason = arena_strdup(arena, job_array_counts(text, counts));
 }
 
 /* The indices are in the canonical job; a list reads them where it is in memory, and of the others
@@ -59,108 +56,68 @@ static void fill_indices(struct ctl *ctl, uint64_t id, struct arena *arena, stru
     view->at_once = spec->array.at_once;
 }
 
-static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena *arena,
-                     struct job_view *view)
+static void fill_words(struct ctl *ctl, const struct ctl_listed *job, struct job_view *view)
 {
-    const struct live_job *live = live_find(ctl->live, stored->id);
-    const struct job_row *row = live ? &live->row : stored;
-    const struct dialect *dialect = dialect_find(ctl->config.dialects, stored->dialect);
-    const struct convention *words = convention_find(ctl->config.dialects, stored->dialect);
-    const struct live_array *array = array_find(ctl, stored->id);
-    if (array)
-        row = &array->row;
-    char id[JOB_ID_TEXT];
-    *view = (struct job_view){ .id = arena_strdup(arena, job_id_format(id, row->id)),
-                               .name = stored->name,
-                               .owner = stored->owner,
-                               .project = stored->project,
-                               .queue = stored->queue,
-                               .dialect = stored->dialect,
-                               .title = dialect ? dialect->title : NULL,
-                               .state = job_state_word(row->state),
-                               .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
-                               .reason = row->reason,
-                               .number = row->number,
-                               .priority = row->priority,
-                               .generation = row->generation,
-                               .restarts = row->restarts,
-                               .tasks = row->tasks,
-                               .gpu_milli = row->gpu_milli,
-                               .submitted_ms = row->submitted_ms,
-                               .started_ms = row->started_ms,
-                               .ended_ms = row->ended_ms,
-                               .not_before_ms = row->not_before_ms,
-                               .array = array_number(stored),
-                               .has_index = stored->array != 0,
-                               .index = stored->index };
-    if (stored->members)
-        fill_array(ctl, row, arena, view);
+    const struct live_job *live = live_find(ctl->live, job->row.id);
+    const struct dialect *dialect = dialect_find(ctl->config.dialects, job->row.dialect);
+    const struct convention *words = convention_find(ctl->config.dialects, job->row.dialect);
+    view->title = dialect ? dialect->title : NULL;
     if (words && words->job_word)
-        view->word = words->job_word(row->state, live && live->running > 0);
-    if (words && words->held_word && row->state == JOB_STOPPING && live &&
+        view->word = words->job_word(job->row.state, live && live->running > 0);
+    if (words && words->held_word && job->row.state == JOB_STOPPING && live &&
         live->notes.hold_until_ms > 0)
-        view->word = words->held_word(row->outcome);
-    if (!live || !live->tally || !live->spec)
+        view->word = words->held_word(job->row.outcome);
+}
+
+static void fill_live(const struct live_job *live, struct job_view *view)
+{
+    if (live->row.state == JOB_QUEUED && live->waits) {
+        view->expected_ms = live->expected_ms;
+        view->promised_ms = live->notes.promised_ms;
+    }
+    if (!live->tally || !live->spec)
         return;
-    view->tasks_running = live->running;
     for (size_t i = 0; i < live->spec->n_roles; i++) {
         view->tasks_succeeded += live->tally[i].succeeded;
         view->tasks_failed += live->tally[i].failed;
     }
 }
 
-/* A waiting job has its line's reason; what was not looked at, its place in the queue. */
-static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
+/* What a list tells. */
+static void fill_job(struct ctl *ctl, const struct ctl_listed *job, struct arena *arena,
+                     struct job_view *view)
 {
-    struct live_job *live = live_find(ctl->live, id);
-    char text[LIVE_REASON_MAX];
-    if (!live || live->row.state != JOB_QUEUED)
-        return;
-    if (live->notes.has_after && after_blocked(ctl, live, text, sizeof text) != 0)
-        view->reason = arena_strdup(arena, text);
-    const struct live_array *array = live->aside ? array_find(ctl, live->row.array) : NULL;
-    if (array)
-        view->reason =
-            arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
-    if (!live->waits)
-        return;
-    enum wait_why why = live->line ? live->line->why.why : live->why.why;
-    size_t ahead = live_wait_position(ctl->live, live);
-    view->expected_ms = live->expected_ms;
-    view->promised_ms = live->notes.promised_ms;
-    if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
-        view->reason = arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
-    else
-        view->reason = arena_strdup(arena, live_reason(live));
-}
-
-/* Values of variables may be secrets: only the owner sees them. */
-static void mask_env(struct text_node *spec)
-{
-    struct text_node *roles = text_get(spec, "roles");
-    for (struct text_node *role = roles ? roles->first : NULL; role; role = role->next) {
-        struct text_node *env = text_get(role, "env");
-        for (struct text_node *one = env ? env->first : NULL; one; one = one->next) {
-            one->kind = TEXT_STR;
-            one->str = "***";
-        }
-    }
-}
-
-static struct text_node *spec_tree(struct arena *arena, const struct job_row *row, bool may)
-{
-    struct text_node *spec = parse(arena, row->spec);
-    if (spec && !may)
-        mask_env(spec);
-    return spec;
-}
-
-static const char *origin_text(struct ctl *ctl, struct arena *arena, uint64_t id, bool may)
-{
-    struct origin_row origin;
-    if (store_get_origin(ctl->config.store, arena, id, &origin, NULL) != 1)
-        return NULL;
-    return may ? origin.text : origin.masked;
+    const struct job_row *row = &job->row;
+    const struct live_job *live = live_find(ctl->live, row->id);
+    *view = (struct job_view){ .id = job->id,
+                               .name = row->name,
+                               .owner = row->owner,
+                               .project = row->project,
+                               .queue = row->queue,
+                               .dialect = row->dialect,
+                               .state = job_state_word(row->state),
+                               .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
+                               .reason = ctl_listed_reason(ctl, arena, job),
+                               .number = row->number,
+                               .priority = row->priority,
+                               .generation = row->generation,
+                               .restarts = row->restarts,
+                               .tasks = row->tasks,
+                               .tasks_running = job->running,
+                               .gpu_milli = row->gpu_milli,
+                               .submitted_ms = row->submitted_ms,
+                               .started_ms = row->started_ms,
+                               .ended_ms = row->ended_ms,
+                               .not_before_ms = row->not_before_ms,
+                               .array = array_number(row),
+                               .has_index = row->array != 0,
+                               .index = row->index };
+    fill_words(ctl, job, view);
+    if (row->members)
+        fill_array(ctl, row, arena, view);
+    if (live)
+        fill_live(live, view);
+    fill_indices(ctl, row->id, arena, view);
 }
 
 #define TIMELINE_MAX  500
@@ -196,6 +153,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
                                unsigned parts, struct err *err)
 {
     struct job_row row;
+    struct ctl_listed job;
     struct job_view view;
     struct site_notes site;
     if (core_row(ctl, arena, id, &row)) {
@@ -206,10 +164,8 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }
-    bool may = core_may(ctl, owner, &row);
-    fill_job(ctl, &row, arena, &view);
-    fill_wait(ctl, id, arena, &view);
-    fill_indices(ctl, id, arena, &view);
+    listed_fill(ctl, &row, &job);
+    fill_job(ctl, &job, arena, &view);
     notes_read_site(arena, row.site, &site);
     view.file = site.file;
     view.work_dir = site.code_dir ? NULL : site.work_dir;
@@ -220,9 +176,9 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     if ((parts & CTL_TASKS) && !row.members)
         view.task_list = tasks_tree(ctl, arena, &row);
     if (parts & CTL_SPEC)
-        view.spec = spec_tree(arena, &row, may);
+        view.spec = ctl_spec_tree(ctl, arena, &job, owner, NULL);
     if (parts & CTL_ORIGIN)
-        view.origin = origin_text(ctl, arena, id, may);
+        view.origin = ctl_origin(ctl, arena, &job, owner);
     if (parts & CTL_TIMELINE)
         view.timeline = timeline(ctl, arena, id);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);
@@ -231,21 +187,18 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
 struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
                                 const struct job_filter *filter, struct err *err)
 {
-    struct job_row *rows;
+    struct ctl_listed *all;
     size_t n = 0;
-    char id[JOB_ID_TEXT];
-    if (store_list(ctl->config.store, arena, filter, &rows, &n, err))
+    if (ctl_list(ctl, arena, filter, &all, &n, err))
         return NULL;
     struct text_node *root = text_map(arena, NULL, NULL), *jobs = text_list(arena, root, "jobs");
     for (size_t i = 0; i < n; i++) {
         struct job_view view;
-        fill_job(ctl, &rows[i], arena, &view);
-        fill_wait(ctl, rows[i].id, arena, &view);
-        fill_indices(ctl, rows[i].id, arena, &view);
+        fill_job(ctl, &all[i], arena, &view);
         view_put(arena, jobs, NULL, VIEW_JOB, &view);
     }
     if (n == filter->limit && n > 0)
-        text_str(arena, root, "next", job_id_format(id, rows[n - 1].id));
+        text_str(arena, root, "next", all[n - 1].id);
     return root;
 }
 

@@ -103,6 +103,12 @@ struct pod_event_view {
     uint64_t count, first_ms, last_ms;
 };
 
+/* What memory and the row know of a job together (listed.c). */
+struct ctl;
+struct job_row;
+struct ctl_listed;
+void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_listed *);
+
 /* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. */
 struct text_node *view_put(struct arena *, struct text_node *parent, const char *key,
                            enum view_kind kind, const void *view);

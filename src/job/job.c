@@ -153,6 +153,15 @@ struct job_spec *job_decode(struct arena *arena, const struct text_node *root,
     return report_ok(report) ? job : NULL;
 }
 
+struct job_spec *job_decode_some(struct arena *arena, const struct text_node *members)
+{
+    struct report report;
+    struct job_spec *job = job_new(arena);
+    report_init(&report, arena);
+    field_decode(arena, members, job_fields, job, "", &report);
+    return job;
+}
+
 struct text_node *job_encode(struct arena *arena, const struct job_spec *job)
 {
     return field_encode(arena, NULL, NULL, job_fields, job);

@@ -221,18 +221,18 @@ uint32_t job_task_flat(const struct job_spec *, uint32_t role, uint32_t index);
 const struct role *job_role(const struct job_spec *, const char *name,
                             uint32_t *position); /* NULL when unknown */
 
-/* Canonical tree (native format, face.md names) <-> job. Decoding is strict: unknown keys with the
- * nearest known one, types, bounds, cross-field rules (role names unique, gang roles known, min <=
- * replicas ...), all problems in report. Returns NULL when report has errors. The result and its
- * texts live in arena. */
+/* Canonical tree <-> job. Decoding is strict: unknown keys with the nearest known one, types,
+ * bounds, cross-field rules (role names unique, gang roles known ...), all problems in report; then
+ * NULL is returned. The result and its texts live in arena. */
 struct job_spec *job_decode(struct arena *, const struct text_node *, struct report *);
+/* Some members of a job that was decoded before: of what is not there, the default. No roles. */
+struct job_spec *job_decode_some(struct arena *, const struct text_node *);
 /* What runs a role's Python entry point: a program and its arguments, in arena. */
 struct words job_entry(struct arena *, const struct role *);
 /* Full canonical tree; defaults are left out, so decode(encode(j)) == j. */
 struct text_node *job_encode(struct arena *, const struct job_spec *);
 /* A job with every default in place, no roles. Dialects fill it. role_init the same for one role
- * (replicas and min are 1: whoever sets one sets both).
- */
+ * (replicas and min are 1: whoever sets one sets both). */
 struct job_spec *job_new(struct arena *);
 void role_init(struct role *);
 /* Cross-field rules on a job a dialect filled by hand (the same that job_decode applies). */

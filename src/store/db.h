@@ -82,6 +82,7 @@
     X(DELETE_IDEM, "DELETE FROM idem WHERE job = ?1")                                              \
     X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body"                       \
                " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?")             \
+    X(GET_SPEC, "SELECT spec FROM body WHERE job = ?")                                             \
     X(LIVE_JOBS,                                                                                   \
       "SELECT " JOB_COLUMNS                                                                        \
       ", live FROM job INDEXED BY job_by_state WHERE array = 0 AND state" IS_LIVE " ORDER BY id")  \
@@ -97,7 +98,7 @@
     X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND array = 0"                                \
                  " AND (?2 IS NULL OR owner = ?2)"                                                 \
                  " ORDER BY id DESC LIMIT 1")                                                      \
-    X(FIND_IN, "SELECT id FROM job WHERE name = ?1 AND array = 0 AND project = ?2"                 \
+    X(FIND_IN, "SELECT id FROM job WHERE name = ?1 AND id >= ?4 AND array = 0 AND project = ?2"    \
                " AND (?3 IS NULL OR owner = ?3)"                                                   \
                " ORDER BY id DESC LIMIT 1")                                                        \
     X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
@@ -113,8 +114,8 @@
                   " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \
     X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
                   " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
-    X(JOB_EVENTS, "SELECT (SELECT min(seq) FROM event WHERE job = ?1),"                            \
-                  " (SELECT max(seq) FROM event WHERE job = ?1)")                                  \
+    X(FIRST_OF, "SELECT min(seq) FROM event WHERE job = ?")                                        \
+    X(LAST_OF, "SELECT max(seq) FROM event WHERE job = ?")                                         \
     X(LIST_ALL, "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_listed"                            \
                 " WHERE array = 0 AND id < ?1" LIST_REST)                                          \
     X(LIST_STATE,                                                                                  \

@@ -179,6 +179,26 @@ int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row
     return found;
 }
 
+int store_get_spec(struct store *st, struct arena *a, uint64_t id, const char **spec,
+                   struct err *err)
+{
+    struct job_row row;
+    if (st->memory) {
+        int there = memory_get_job(st->memory, id, &row);
+        *spec = there ? row.spec : NULL;
+        return *spec != NULL;
+    }
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_SPEC, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, id);
+    int found = db_step(st, s, err);
+    if (found == 1)
+        *spec = db_get_text(s, 0, a);
+    sqlite3_reset(s);
+    return found;
+}
+
 static int read_id(struct store *st, sqlite3_stmt *s, uint64_t *id)
 {
     struct err err;
@@ -215,7 +235,7 @@ int store_find_name(struct store *st, const char *name, const char *owner, uint6
 }
 
 int store_find_in(struct store *st, const char *project, const char *name, const char *owner,
-                  uint64_t *id)
+                  uint64_t from, uint64_t *id)
 {
     struct err err;
     sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_FIND_IN, &err);
@@ -224,6 +244,7 @@ int store_find_in(struct store *st, const char *project, const char *name, const
     db_text(s, 1, name);
     db_text(s, 2, project);
     db_text(s, 3, owner);
+    db_u64(s, 4, from);
     return read_id(st, s, id);
 }
 

@@ -199,20 +199,25 @@ uint64_t store_last_event(struct store *st)
     return st->committed_event;
 }
 
-int store_job_events(struct store *st, uint64_t job, uint64_t *first, uint64_t *last)
+static uint64_t read_seq(struct store *st, enum stmt_id id, uint64_t job)
 {
-    sqlite3_stmt *s = db_stmt(st, STMT_JOB_EVENTS, NULL);
-    *first = *last = 0;
+    sqlite3_stmt *s = db_stmt(st, id, NULL);
     if (!s)
-        return -1;
+        return 0;
     db_u64(s, 1, job);
-    int more = db_step(st, s, NULL);
-    if (more == 1) {
-        *first = db_get_u64(s, 0);
-        *last = db_get_u64(s, 1);
-        more = db_step(st, s, NULL);
-    }
-    return more;
+    uint64_t seq = db_step(st, s, NULL) == 1 ? db_get_u64(s, 0) : 0;
+    sqlite3_reset(s);
+    return seq;
+}
+
+uint64_t store_first_of(struct store *st, uint64_t job)
+{
+    return read_seq(st, STMT_FIRST_OF, job);
+}
+
+uint64_t store_last_of(struct store *st, uint64_t job)
+{
+    return read_seq(st, STMT_LAST_OF, job);
 }
 
 int store_events(struct store *st, struct arena *a, const struct event_range *range,

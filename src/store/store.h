@@ -165,14 +165,16 @@ int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *
 
 /* ---- queries ---- */
 int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *,
-                  struct err *);                                      /* 1, 0, -1 */
+                  struct err *); /* 1, 0, -1 */
+/* Of a job that is no member of an array: its canonical text. 1, 0, -1. */
+int store_get_spec(struct store *, struct arena *, uint64_t id, const char **spec, struct err *);
 int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
 int store_find_name(struct store *, const char *name, const char *owner /* NULL any */,
                     uint64_t *id); /* newest */
-/* The newest of that name in a project ("": in none), of any owner with NULL. Not of records in
- * memory. */
+/* The newest of that name in a project ("": in none), of any owner with NULL, not older than
+ * `from`. Not of records in memory. */
 int store_find_in(struct store *, const char *project, const char *name, const char *owner,
-                  uint64_t *id);
+                  uint64_t from, uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
 /* Each fills an arena array. */
@@ -198,8 +200,9 @@ struct event_range {
 int store_events(struct store *, struct arena *, const struct event_range *, struct event_row **,
                  size_t *n, struct err *);
 uint64_t store_last_event(struct store *);
-/* First and last event of a job; 0, 0: it has none. */
-int store_job_events(struct store *, uint64_t job, uint64_t *first, uint64_t *last);
+/* First and last event of a job; 0: it has none. */
+uint64_t store_first_of(struct store *, uint64_t job);
+uint64_t store_last_of(struct store *, uint64_t job);
 #define JOB_OFFSET_MAX 100000u
 struct job_filter {
     uint32_t states;                            /* bit 1 << state; 0: all */

@@ -19,6 +19,19 @@ enum json_flags {
 struct text_node *json_parse(struct arena *, const char *src, size_t len, unsigned flags,
                              struct report *);
 
+/* ---- some members of a map, the others unread: for texts that json_parse has accepted ---- */
+#define JSON_PICK_MAX 8 /* members at a time */
+struct json_span {
+    const char *at; /* NULL: there is none */
+    size_t n;
+};
+/* The values of the members of these names (NULL ends the list), as they stand in the text. false:
+ * nothing is known (it is no map, or has comments, or escapes in keys): parse it. */
+bool json_find(const struct json_span *text, const char *const *names, struct json_span *out);
+/* Those that are there as a map, in the order of names, which have to live as long; NULL as above.
+ */
+struct text_node *json_pick(struct arena *, const struct json_span *text, const char *const *names);
+
 /* indent 0: one line; else that many spaces a level. Strict JSON, UTF-8 kept. */
 void json_print(const struct text_node *, int indent, struct buf *out);
 

@@ -10,8 +10,6 @@ static void new_line(int indent, int depth, struct buf *out)
 {
     static const char spaces[WIDE + 1] =
         "                                                                ";
-    if (indent == 0)
-        return;
     buf_putc(out, '\n');
     size_t n = (size_t)indent * (size_t)depth;
     for (; n > WIDE; n -= WIDE)
@@ -21,6 +19,21 @@ static void new_line(int indent, int depth, struct buf *out)
 
 static void put(const struct text_node *node, int indent, int depth, struct buf *out);
 
+/* On one line, as lists of thousands of objects are. */
+static void put_flat(const struct text_node *node, struct buf *out)
+{
+    bool map = node->kind == TEXT_MAP;
+    buf_putc(out, map ? '{' : '[');
+    for (const struct text_node *c = node->first; c; c = c->next) {
+        if (map)
+            print_key(c->key, c != node->first, out);
+        else if (c != node->first)
+            buf_putc(out, ',');
+        put(c, 0, 0, out);
+    }
+    buf_putc(out, map ? '}' : ']');
+}
+
 static void put_children(const struct text_node *node, int indent, int depth, struct buf *out)
 {
     bool map = node->kind == TEXT_MAP;
@@ -29,7 +42,7 @@ static void put_children(const struct text_node *node, int indent, int depth, st
         new_line(indent, depth + 1, out);
         if (map) {
             print_quoted(c->key, false, out);
-            buf_puts(out, indent ? ": " : ":");
+            buf_puts(out, ": ");
         }
         put(c, indent, depth + 1, out);
         if (c->next)
@@ -48,7 +61,12 @@ static void put(const struct text_node *node, int indent, int depth, struct buf 
     case TEXT_REAL: print_number(node, out); break;
     case TEXT_STR: print_quoted(node->str, false, out); break;
     case TEXT_LIST:
-    case TEXT_MAP: put_children(node, indent, depth, out); break;
+    case TEXT_MAP:
+        if (indent)
+            put_children(node, indent, depth, out);
+        else
+            put_flat(node, out);
+        break;
     case TEXT_NULL:
     case TEXT_KIND_N: buf_puts(out, "null"); break;
     }

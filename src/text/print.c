@@ -72,15 +72,40 @@ static bool needs_escape(uint32_t c, bool for_yaml)
     return c < 0x20 || c == '"' || c == '\\' || (for_yaml && print_is_odd(c));
 }
 
+#define LOW_BITS  0x0101010101010101u
+#define HIGH_BITS 0x8080808080808080u
+
 /* Most characters are: they stand for themselves in every quoted text. */
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-void print_quoted(const char *s, bool for_yaml, struct buf *out)
+/* Has w a byte c? */
+static uint64_t has_byte(uint64_t w, unsigned char c)
 {
-    const char *end = s + strlen(s), *done = s, *p = s;
+    w ^= LOW_BITS * c;
+    return (w - LOW_BITS) & ~w & HIGH_BITS;
+}
+
+static bool all_plain(const char *s, size_t n)
+{
+    uint64_t w;
+    for (; n >= sizeof w; s += sizeof w, n -= sizeof w) {
+        memcpy(&w, s, sizeof w);
+        uint64_t odd = ((w - LOW_BITS * 0x20) | (w + LOW_BITS) | w) & HIGH_BITS;
+        if (odd | has_byte(w, '"') | has_byte(w, '\\'))
+            return false;
+    }
+    for (; n; s++, n--)
+        if (!is_plain((unsigned char)*s))
+            return false;
+    return true;
+}
+
+static void put_odd(const char *s, const char *end, bool for_yaml, struct buf *out)
+{
+    const char *done = s, *p = s;
     buf_putc(out, '"');
     while (p < end) {
         const char *at = p;
@@ -101,4 +126,42 @@ void print_quoted(const char *s, bool for_yaml, struct buf *out)
     }
     buf_add(out, done, (size_t)(end - done));
     buf_putc(out, '"');
+}
+
+/* What stands before and behind the quotes. */
+struct around {
+    char before, after; /* NUL: nothing */
+};
+
+static void put_around(const char *s, bool for_yaml, struct around with, struct buf *out)
+{
+    size_t n = strlen(s);
+    if (!all_plain(s, n)) {
+        if (with.before)
+            buf_putc(out, with.before);
+        put_odd(s, s + n, for_yaml, out);
+        if (with.after)
+            buf_putc(out, with.after);
+        return;
+    }
+    char *to = buf_room(out, n + 2 + (with.before != 0) + (with.after != 0));
+    if (!to)
+        return;
+    if (with.before)
+        *to++ = with.before;
+    *to++ = '"';
+    memcpy(to, s, n);
+    to[n] = '"';
+    if (with.after)
+        to[n + 1] = with.after;
+}
+
+void print_quoted(const char *s, bool for_yaml, struct buf *out)
+{
+    put_around(s, for_yaml, (struct around){ 0, 0 }, out);
+}
+
+void print_key(const char *key, bool more, struct buf *out)
+{
+    put_around(key, false, (struct around){ more ? ',' : '\0', ':' }, out);
 }

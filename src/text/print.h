@@ -13,6 +13,8 @@ uint32_t print_next(const char **s, const char *end);
 void print_number(const struct text_node *node, struct buf *out);
 /* s in double quotes. for_yaml: what YAML does not take as it is, is escaped too. */
 void print_quoted(const char *s, bool for_yaml, struct buf *out);
+/* A key of a map on one line: "key": with a comma in front when there is one before it. */
+void print_key(const char *key, bool more, struct buf *out);
 /* Not allowed unescaped in YAML. */
 bool print_is_odd(uint32_t code);
 

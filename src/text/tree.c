@@ -30,63 +30,71 @@ struct text_node *text_get(const struct text_node *map, const char *key)
     return n;
 }
 
-/* A node at the end of parent. */
-static struct text_node *add(struct arena *a, struct text_node *parent, const char *key,
-                             enum text_kind kind)
+static void link_last(struct text_node *parent, struct text_node *n)
 {
-    struct text_node *n = ARENA_NEW(a, struct text_node);
-    n->kind = kind;
-    if (!parent)
-        return n;
-    n->key = arena_strdup(a, key);
     if (parent->last)
         parent->last->next = n;
     else
         parent->first = n;
     parent->last = n;
     parent->count++;
+}
+
+/* A node at the end of parent, with copies of its texts behind it: one allocation. str may be NULL.
+ */
+static struct text_node *add(struct arena *a, struct text_node *parent, const char *key,
+                             enum text_kind kind, const char *str)
+{
+    size_t key_len = parent && key ? strlen(key) + 1 : 0, len = str ? strlen(str) + 1 : 0;
+    struct text_node *n = arena_alloc(a, sizeof *n + key_len + len);
+    char *texts = (char *)(n + 1);
+    n->kind = kind;
+    if (key_len)
+        n->key = memcpy(texts, key, key_len);
+    if (len)
+        n->str = memcpy(texts + key_len, str, len);
+    if (parent)
+        link_last(parent, n);
     return n;
 }
 
 struct text_node *text_map(struct arena *a, struct text_node *parent, const char *key)
 {
-    return add(a, parent, key, TEXT_MAP);
+    return add(a, parent, key, TEXT_MAP, NULL);
 }
 
 struct text_node *text_list(struct arena *a, struct text_node *parent, const char *key)
 {
-    return add(a, parent, key, TEXT_LIST);
+    return add(a, parent, key, TEXT_LIST, NULL);
 }
 
 struct text_node *text_str(struct arena *a, struct text_node *parent, const char *key,
                            const char *value)
 {
-    struct text_node *n = add(a, parent, key, TEXT_STR);
-    n->str = arena_strdup(a, value ? value : "");
-    return n;
+    return add(a, parent, key, TEXT_STR, value ? value : "");
 }
 
 struct text_node *text_int(struct arena *a, struct text_node *parent, const char *key,
                            int64_t value)
 {
-    struct text_node *n = add(a, parent, key, TEXT_INT);
     char text[FMT_MAX];
+    struct text_node *n = add(a, parent, key, TEXT_INT, fmt_int(text, value));
     n->integer = value;
-    n->str = arena_strdup(a, fmt_int(text, value));
     return n;
 }
 
+#define REAL_MAX 40
+
 /* The shortest of three precisions that reads back as value. */
-static const char *write_real(struct arena *a, double value)
+static const char *write_real(char text[REAL_MAX], double value)
 {
-    char text[40];
     int digits = 15;
     do
-        snprintf(text, sizeof text - 2, "%.*g", digits, value);
+        snprintf(text, REAL_MAX - 2, "%.*g", digits, value);
     while (strtod(text, NULL) != value && ++digits <= 17);
     if (!strpbrk(text, ".e"))
         memcpy(text + strlen(text), ".0", sizeof ".0");
-    return arena_strdup(a, text);
+    return text;
 }
 
 struct text_node *text_real(struct arena *a, struct text_node *parent, const char *key,
@@ -94,15 +102,15 @@ struct text_node *text_real(struct arena *a, struct text_node *parent, const cha
 {
     if (!isfinite(value)) /* neither JSON nor our YAML has a word for it */
         return text_null(a, parent, key);
-    struct text_node *n = add(a, parent, key, TEXT_REAL);
+    char text[REAL_MAX];
+    struct text_node *n = add(a, parent, key, TEXT_REAL, write_real(text, value));
     n->real = value;
-    n->str = write_real(a, value);
     return n;
 }
 
 struct text_node *text_bool(struct arena *a, struct text_node *parent, const char *key, bool value)
 {
-    struct text_node *n = add(a, parent, key, TEXT_BOOL);
+    struct text_node *n = add(a, parent, key, TEXT_BOOL, NULL);
     n->boolean = value;
     n->str = value ? "true" : "false";
     return n;
@@ -110,22 +118,32 @@ struct text_node *text_bool(struct arena *a, struct text_node *parent, const cha
 
 struct text_node *text_null(struct arena *a, struct text_node *parent, const char *key)
 {
-    return add(a, parent, key, TEXT_NULL);
+    return add(a, parent, key, TEXT_NULL, NULL);
 }
 
 struct text_node *text_copy(struct arena *a, struct text_node *parent, const char *key,
                             const struct text_node *node)
 {
-    struct text_node *n = add(a, parent, key, node->kind);
+    struct text_node *n = add(a, parent, key, node->kind, node->str);
     n->place = node->place;
     n->key_place = node->key_place;
     n->boolean = node->boolean;
     n->integer = node->integer;
     n->real = node->real;
-    n->str = arena_strdup(a, node->str);
     n->plain = node->plain;
     for (const struct text_node *c = node->first; c; c = c->next)
         text_copy(a, n, c->key, c);
+    return n;
+}
+
+struct text_node *text_share(struct arena *a, struct text_node *parent, const char *key,
+                             const struct text_node *node)
+{
+    struct text_node *n = ARENA_NEW(a, struct text_node);
+    *n = *node;
+    n->key = key;
+    n->next = NULL;
+    link_last(parent, n);
     return n;
 }
 

@@ -61,6 +61,10 @@ struct text_node *text_null(struct arena *, struct text_node *parent, const char
 /* Deep copy of node as a child of parent (or a root), under key. */
 struct text_node *text_copy(struct arena *, struct text_node *parent, const char *key,
                             const struct text_node *node);
+/* The same without copying: the value stands in both places, so neither may be changed from now on.
+ * It and the key have to live as long as parent. */
+struct text_node *text_share(struct arena *, struct text_node *parent, const char *key,
+                             const struct text_node *node);
 bool text_equal(const struct text_node *a,
                 const struct text_node *b); /* values; map order does not matter */
 

@@ -240,6 +240,6 @@ void kube_show(struct kube *k, unsigned status, const struct text_node *object)
     struct text_node *table =
         kube_table(k->arena, k->of->columns, true, kube_in(object, "metadata", "resourceVersion"));
     struct text_node *rows = text_list(k->arena, table, "rows");
-    text_copy(k->arena, rows, NULL, kube_row(k->arena, object, k->of->cells, now, k->include));
+    text_share(k->arena, rows, NULL, kube_row(k->arena, object, k->of->cells, now, k->include));
     kube_answer(k, status, table);
 }

@@ -63,7 +63,7 @@ static void put_node(struct kube *k, const struct text_node *node, struct kube_s
     text_str(a, address, "address", kube_in(node, "address", NULL));
     info = text_map(a, status, "nodeInfo");
     text_str(a, info, "kubeletVersion", arena_printf(a, "muster-%s", k->call->api->config.version));
-    k->subject = k->born = 0;
+    k->subject = 0;
     sink->put(sink, object, meta.version);
 }
 
@@ -94,7 +94,7 @@ static void put_namespace(struct kube *k, const char *name, struct kube_sink *si
     text_str(a, text_map(a, metadata, "labels"), "kubernetes.io/metadata.name", name);
     text_str(a, text_list(a, text_map(a, object, "spec"), "finalizers"), NULL, "kubernetes");
     text_str(a, text_map(a, object, "status"), "phase", "Active");
-    k->subject = k->born = 0;
+    k->subject = 0;
     sink->put(sink, object, meta.version);
     arena_reset(a);
 }

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "job/job.h"
 #include "text/detect.h"
+#include "text/json.h"
 
 #include <string.h>
 
@@ -13,51 +14,37 @@
 #define SCAN_MAX 2000 /* newest jobs among which names are looked for that are others here */
 #define DIALECT  KUBE_DIALECT
 
-static const char *word(const struct text_node *view, const char *key)
+static const char *word(const struct text_node *map, const char *key)
 {
-    return kube_in(view, key, NULL);
+    return kube_in(map, key, NULL);
 }
 
-static uint64_t number(const struct text_node *view, const char *key)
+static struct kube_job job_of(struct kube *k, const struct ctl_listed *listed)
 {
-    const struct text_node *node = text_get(view, key);
-    return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
+    const struct job_row *row = &listed->row;
+    return (struct kube_job){ .listed = listed,
+                              .uid = listed->id,
+                              .id = row->id,
+                              .name = kube_name(k->scratch, row->name),
+                              .ns = *row->project ? kube_name(k->scratch, row->project) : "default",
+                              .shown = row->state != JOB_STOPPED };
 }
 
-static const char *namespace_of(struct arena *arena, const struct text_node *view)
+static int tell(struct kube *k, struct kube_job *job, kube_job_fn *fn, void *arg)
 {
-    const char *project = word(view, "project");
-    return *project ? kube_name(arena, project) : "default";
-}
-
-static void fill(struct kube *k, const struct text_node *view, struct kube_job *job)
-{
-    *job = (struct kube_job){ .view = view };
-    job->uid = word(view, "id");
-    job_id_parse(job->uid, &job->id);
-    ctl_job_events(k->ctl, job->id, &job->first, &job->last);
-    job->name = kube_name(k->scratch, word(view, "name"));
-    job->ns = namespace_of(k->scratch, view);
-    job->shown = strcmp(word(view, "state"), job_state_word(JOB_STOPPED)) != 0;
-}
-
-static int tell(struct kube *k, const struct text_node *view, kube_job_fn *fn, void *arg)
-{
-    struct kube_job job;
-    fill(k, view, &job);
-    k->subject = job.id;
-    k->born = job.first;
-    k->gone = !job.shown;
-    int rc = fn(k, &job, arg);
+    job->last = ctl_last_of(k->ctl, job->id);
+    k->subject = job->id;
+    k->gone = !job->shown;
+    int rc = fn(k, job, arg);
     arena_reset(k->scratch);
     return rc;
 }
 
-static bool of_name(struct kube *k, const struct text_node *view, const struct kube_want *want)
+/* Members of arrays are not shown. */
+static bool is_wanted(const struct kube_job *job, const struct kube_want *want)
 {
-    bool same = strcmp(kube_name(k->scratch, word(view, "name")), want->name) == 0 &&
-                (!want->ns || strcmp(namespace_of(k->scratch, view), want->ns) == 0);
-    return same && !text_get(view, "index");
+    return !job->listed->row.array && (!want->ns || strcmp(job->ns, want->ns) == 0) &&
+           (!want->name || strcmp(job->name, want->name) == 0);
 }
 
 /* ---- one ---- */
@@ -65,29 +52,26 @@ static bool of_name(struct kube *k, const struct text_node *view, const struct k
 static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
 {
     struct arena *arena = arena_create();
-    const struct text_node *view = NULL;
+    struct ctl_listed listed;
     struct err err;
     int rc = 0;
-    if (ctl_may_read(k->ctl, &k->call->who, want->job))
-        view = ctl_job_tree(k->ctl, arena, want->job, k->call->owner, 0, &err);
-    bool wanted = view && !text_get(view, "index");
-    wanted = wanted && (!want->ns || strcmp(namespace_of(k->scratch, view), want->ns) == 0);
-    wanted = wanted && (!want->name || of_name(k, view, want));
-    wanted =
-        wanted && (want->gone || strcmp(word(view, "state"), job_state_word(JOB_STOPPED)) != 0);
-    if (wanted)
-        rc = tell(k, view, fn, arg);
+    if (ctl_may_read(k->ctl, &k->call->who, want->job) &&
+        ctl_listed(k->ctl, arena, want->job, k->call->owner, &listed, &err) == 0) {
+        struct kube_job job = job_of(k, &listed);
+        if (is_wanted(&job, want) && (want->gone || job.shown))
+            rc = tell(k, &job, fn, arg);
+    }
     arena_destroy(arena);
     return rc;
 }
 
-/* The newest job that has exactly this name and namespace; 0: none. */
-static uint64_t newest(struct kube *k, const char *ns, const char *name)
+/* The newest job that has exactly this name and namespace, not older than `from`; 0: none. */
+static uint64_t newest(struct kube *k, const char *ns, const char *name, uint64_t from)
 {
     uint64_t id = 0, other = 0;
-    ctl_find_in(k->ctl, &k->call->who, ns, name, &id);
+    ctl_find_in(k->ctl, &k->call->who, ns, name, from, &id);
     if (strcmp(ns, "default") == 0)
-        ctl_find_in(k->ctl, &k->call->who, "", name, &other);
+        ctl_find_in(k->ctl, &k->call->who, "", name, from, &other);
     return id > other ? id : other;
 }
 
@@ -97,83 +81,104 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
 {
     struct arena *arena = arena_create();
     struct err err;
-    uint64_t id = want->ns ? newest(k, want->ns, want->name) : 0;
-    const struct text_node *list = NULL;
+    uint64_t id = want->ns ? newest(k, want->ns, want->name, 0) : 0;
     struct job_filter filter = { .limit = PAGE };
     ctl_filter_for(k->ctl, arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
-        const struct text_node *page = ctl_list_tree(k->ctl, arena, &filter, &err);
-        list = page ? text_get(page, "jobs") : NULL;
-        for (const struct text_node *v = list ? list->first : NULL; v && !id; v = v->next) {
-            job_id_parse(word(v, "id"), &filter.before_id);
-            id = of_name(k, v, want) ? filter.before_id : 0;
-        }
-        if (!list || list->count < PAGE)
+        struct ctl_listed *jobs;
+        size_t n = 0;
+        if (ctl_list(k->ctl, arena, &filter, &jobs, &n, &err) < 0)
             break;
+        for (size_t i = 0; i < n && !id; i++) {
+            struct kube_job job = job_of(k, &jobs[i]);
+            id = is_wanted(&job, want) ? job.id : 0;
+            arena_reset(k->scratch);
+        }
+        if (n < PAGE)
+            break;
+        filter.before_id = jobs[n - 1].row.id;
     }
     arena_destroy(arena);
-    arena_reset(k->scratch);
     return id;
 }
 
 /* ---- all ---- */
 
 /* Of an earlier page there is a newer job of this name. */
-static bool hidden(struct kube *k, const struct kube_want *want, const struct text_node *view)
+static bool hidden(struct kube *k, const struct kube_want *want, const struct job_row *row)
 {
-    const char *project = *word(view, "project") ? word(view, "project") : "default";
-    return want->before && newest(k, project, word(view, "name")) >= want->before;
+    const char *project = *row->project ? row->project : "default";
+    return want->page && newest(k, project, row->name, want->page);
 }
 
-static bool listed(struct kube *k, struct smap *seen, const struct kube_want *want,
-                   const struct text_node *view)
+static bool is_listed(struct kube *k, const struct kube_want *want, const struct kube_job *job)
 {
-    const char *ns = namespace_of(k->scratch, view);
-    if (want->ns && strcmp(ns, want->ns) != 0)
+    if (!is_wanted(job, want))
         return false;
-    const char *key =
-        arena_printf(k->scratch, "%s/%s", ns, kube_name(k->scratch, word(view, "name")));
-    if (smap_get(seen, key) || hidden(k, want, view))
+    const char *key = kube_key(k->scratch, job->ns, job->name);
+    if (smap_get(want->seen, key) || hidden(k, want, &job->listed->row))
         return false;
-    smap_set(seen, key, seen);
-    return strcmp(word(view, "state"), job_state_word(JOB_STOPPED)) != 0;
+    smap_set(want->seen, key, want->seen);
+    return job->shown;
+}
+
+struct walk {
+    struct kube_want *want;
+    struct job_filter filter;
+    kube_job_fn *fn;
+    void *arg;
+    size_t told;
+    int rc;
+};
+
+static void walk_one(struct kube *k, struct walk *w, const struct ctl_listed *listed)
+{
+    struct kube_want *want = w->want;
+    if (want->limit && w->told == want->limit) {
+        want->next = w->filter.before_id;
+        w->rc = -1;
+        return;
+    }
+    w->filter.before_id = listed->row.id;
+    struct kube_job job = job_of(k, listed);
+    if (is_listed(k, want, &job)) {
+        w->rc = tell(k, &job, w->fn, w->arg);
+        w->told++;
+    }
+    arena_reset(k->scratch);
+}
+
+/* false: these were the last. */
+static bool walk_page(struct kube *k, struct walk *w)
+{
+    struct arena *arena = arena_create();
+    struct ctl_listed *jobs;
+    struct err err;
+    size_t n = 0;
+    if (ctl_list(k->ctl, arena, &w->filter, &jobs, &n, &err) < 0)
+        n = 0;
+    for (size_t i = 0; i < n && w->rc == 0; i++)
+        walk_one(k, w, &jobs[i]);
+    arena_destroy(arena);
+    return n == w->filter.limit;
 }
 
 static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
 {
-    struct smap *seen = smap_create();
-    size_t most =
+    struct arena *arena = arena_create();
+    struct smap *seen = want->seen ? NULL : smap_create();
+    struct walk w = { .want = want, .fn = fn, .arg = arg };
+    w.filter.limit =
         want->limit && want->limit < PAGE ? want->limit + 1 : PAGE; /* one: is there more? */
-    struct job_filter filter = { .limit = most, .before_id = want->before };
-    struct arena *mine = arena_create();
-    size_t told = 0;
-    bool more = true;
-    int rc = 0;
-    ctl_filter_for(k->ctl, mine, &k->call->who, &filter);
-    while (more && rc == 0) {
-        struct arena *arena = arena_create();
-        struct err err;
-        const struct text_node *page = ctl_list_tree(k->ctl, arena, &filter, &err);
-        const struct text_node *list = page ? text_get(page, "jobs") : NULL;
-        more = list && list->count == most;
-        for (const struct text_node *v = list ? list->first : NULL; v && rc == 0; v = v->next) {
-            if (want->limit && told == want->limit) {
-                want->next = filter.before_id;
-                rc = -1;
-                break;
-            }
-            job_id_parse(word(v, "id"), &filter.before_id);
-            if (listed(k, seen, want, v)) {
-                rc = tell(k, v, fn, arg);
-                told++;
-            }
-            arena_reset(k->scratch);
-        }
-        arena_destroy(arena);
-    }
-    arena_destroy(mine);
+    w.filter.before_id = want->before;
+    ctl_filter_for(k->ctl, arena, &k->call->who, &w.filter);
+    want->seen = seen ? seen : want->seen;
+    while (walk_page(k, &w) && w.rc == 0)
+        ;
+    want->seen = seen ? NULL : want->seen;
     smap_destroy(seen);
-    return rc;
+    arena_destroy(arena);
+    return w.rc;
 }
 
 int kube_each_job(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
@@ -203,61 +208,80 @@ static struct text_node *parsed(struct arena *arena, const char *text)
     return NULL;
 }
 
-/* What another front end's job is called in this format. */
-static struct text_node *written(struct kube *k, const struct kube_job *job)
+/* What another front end's job is called in this format; brief: its metadata alone, from the
+ * members that say them. */
+static struct text_node *written(struct kube *k, const struct kube_job *job, bool brief)
 {
-    struct err err;
-    struct report report;
+    static const char *const said[] = { "name", "labels", "limits", "extra", NULL };
     const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
-    struct text_node *tree =
-        ctl_job_tree(k->ctl, k->scratch, job->id, k->call->owner, CTL_SPEC, &err);
-    const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
-    report_init(&report, k->scratch);
-    struct job_spec *read = spec ? job_decode(k->scratch, spec, &report) : NULL;
+    struct arena *a = k->scratch;
+    struct report report;
+    report_init(&report, a);
+    const struct text_node *tree =
+        ctl_spec_tree(k->ctl, a, job->listed, k->call->owner, brief ? said : NULL);
+    struct job_spec *read = !tree   ? NULL
+                            : brief ? job_decode_some(a, tree)
+                                    : job_decode(a, tree, &report);
     if (!read || !dialect || !dialect->write)
         return NULL;
-    struct text_node *out = dialect->write(k->scratch, read, &report);
-    struct text_node *notes =
-        kube_part(k->scratch, kube_part(k->scratch, out, "metadata"), "annotations");
-    text_str(k->scratch, notes, "muster/from", word(job->view, "dialect"));
-    text_str(k->scratch, notes, "muster/number",
-             arena_printf(k->scratch, "%llu", (unsigned long long)number(job->view, "number")));
+    struct text_node *out = dialect->write(a, read, &report);
+    struct text_node *notes = kube_part(a, kube_part(a, out, "metadata"), "annotations");
+    text_str(a, notes, "muster/from", job->listed->row.dialect);
+    text_str(a, notes, "muster/number",
+             arena_printf(a, "%llu", (unsigned long long)job->listed->row.number));
     return out;
 }
 
+static const char *const brief_members[] = { "metadata", NULL };
+
 /* As its client left it, NULL: as it was submitted. */
-static struct text_node *left(struct kube *k, const struct kube_job *job)
+static struct text_node *left(struct kube *k, const struct kube_job *job, bool brief)
 {
     const struct ctl_object of = { KUBE_DOCUMENT, job->uid, DIALECT, NULL };
+    if (brief)
+        return ctl_object_members(k->ctl, k->scratch, &of, brief_members);
     struct text_node *kept = ctl_object_tree(k->ctl, k->scratch, &of);
     return kept ? text_get(kept, "spec") : NULL;
 }
 
-/* Values of variables are for those who may change the job. */
-static struct text_node *document(struct kube *k, const struct kube_job *job)
+/* As it was sent, in this format; NULL: it came in another one. */
+static struct text_node *sent(struct kube *k, const struct kube_job *job, bool brief)
 {
-    struct err err;
-    const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
-    struct text_node *doc = left(k, job);
-    const char *text = NULL;
-    if (doc && dialect && !ctl_may_write(k->ctl, &k->call->who, job->id)) {
-        const char *plain = kube_printed(k->scratch, doc);
-        text = dialect_mask(k->scratch, dialect, doc, plain, strlen(plain));
-    } else if (!doc && strcmp(word(job->view, "dialect"), DIALECT) == 0) {
-        const struct text_node *tree =
-            ctl_job_tree(k->ctl, k->scratch, job->id, k->call->owner, CTL_ORIGIN, &err);
-        const struct text_node *origin = tree ? text_get(tree, "origin") : NULL;
-        text = origin ? origin->str : NULL;
-    }
-    if (text)
-        doc = parsed(k->scratch, text);
-    return doc ? doc : written(k, job);
+    if (strcmp(job->listed->row.dialect, DIALECT) != 0)
+        return NULL;
+    const char *text = ctl_origin(k->ctl, k->scratch, job->listed, k->call->owner);
+    if (!text)
+        return NULL;
+    const struct json_span span = { text, strlen(text) };
+    struct text_node *doc = brief ? json_pick(k->scratch, &span, brief_members) : NULL;
+    return doc ? doc : parsed(k->scratch, text);
 }
 
-static bool is_held(const struct text_node *view)
+/* Values of variables are for those who may change the job; metadata has none. */
+static struct text_node *masked(struct kube *k, const struct kube_job *job, struct text_node *doc)
 {
-    return strcmp(word(view, "state"), job_state_word(JOB_SUSPENDED)) == 0 ||
-           strcmp(word(view, "outcome"), job_outcome_word(OUTCOME_SUSPENDED)) == 0;
+    const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
+    if (!dialect || ctl_may_write(k->ctl, &k->call->who, job->id))
+        return doc;
+    const char *plain = kube_printed(k->scratch, doc);
+    const char *text = dialect_mask(k->scratch, dialect, doc, plain, strlen(plain));
+    return text ? parsed(k->scratch, text) : doc;
+}
+
+/* brief: at least its metadata. */
+static struct text_node *document(struct kube *k, const struct kube_job *job, bool brief)
+{
+    struct text_node *doc = left(k, job, brief);
+    if (doc && !brief)
+        doc = masked(k, job, doc);
+    if (!doc)
+        doc = sent(k, job, brief);
+    return doc ? doc : written(k, job, brief);
+}
+
+static bool is_held(const struct job_row *row)
+{
+    return row->state == JOB_SUSPENDED || row->outcome == OUTCOME_SUSPENDED;
 }
 
 static void put_spec(struct kube *k, struct text_node *object, const struct text_node *doc,
@@ -271,69 +295,78 @@ static void put_spec(struct kube *k, struct text_node *object, const struct text
             text_bool(k->scratch, spec, "suspend", held);
             said = true;
         } else {
-            text_copy(k->scratch, spec, one->key, one);
+            text_share(k->scratch, spec, one->key, one);
         }
     }
     if (held && !said)
         text_bool(k->scratch, spec, "suspend", true);
 }
 
-static const char *phase_of(struct kube *k, const struct text_node *view)
+static const char *phase_of(struct kube *k, const struct job_row *row)
 {
     const struct convention *c = convention_find(ctl_dialects(k->ctl), DIALECT);
-    enum job_state state = job_state_parse(word(view, "state"));
-    return c && c->job_word ? c->job_word(state, true) : word(view, "state");
+    return c && c->job_word ? c->job_word(row->state, true) : job_state_word(row->state);
 }
 
-static void put_status(struct kube *k, struct text_node *object, const struct text_node *view)
+static void put_status(struct kube *k, struct text_node *object, const struct ctl_listed *job,
+                       bool brief)
 {
     struct arena *a = k->scratch;
     struct text_node *status = text_map(a, object, "status");
-    const char *phase = phase_of(k, view);
-    uint64_t submitted = number(view, "submitted_ms"), ended = number(view, "ended_ms");
+    const char *phase = phase_of(k, &job->row);
     text_str(a, status, "phase", phase);
+    if (brief)
+        return;
     struct text_node *inner = text_map(a, status, "status");
     struct text_node *one = text_map(a, text_list(a, inner, "conditions"), NULL);
     text_str(a, one, "type", phase);
     text_str(a, one, "status", "True");
     text_str(a, one, "reason", arena_printf(a, "Job%s", phase));
-    text_str(a, one, "message", word(view, "reason"));
-    text_str(a, inner, "startTime", facade_time(a, submitted));
-    if (ended)
-        text_str(a, inner, "completionTime", facade_time(a, ended));
+    text_str(a, one, "message", ctl_listed_reason(k->ctl, a, job));
+    text_str(a, inner, "startTime", facade_time(a, job->row.submitted_ms));
+    if (job->row.ended_ms)
+        text_str(a, inner, "completionTime", facade_time(a, job->row.ended_ms));
 }
 
-struct text_node *kube_job_object(struct kube *k, const struct kube_job *job)
+static struct text_node *object_of(struct kube *k, const struct kube_job *job, bool brief)
 {
-    const struct text_node *doc = document(k, job);
+    const struct job_row *row = &job->listed->row;
+    const struct text_node *doc = document(k, job, brief);
     const struct text_node *metadata = doc ? text_get(doc, "metadata") : NULL;
-    bool ending = strcmp(word(job->view, "outcome"), job_outcome_word(OUTCOME_STOPPED)) == 0;
-    uint64_t generation = metadata ? number(metadata, "generation") : 0;
+    const struct text_node *generation = metadata ? text_get(metadata, "generation") : NULL;
     struct kube_meta meta = { .name = job->name,
                               .ns = job->ns,
                               .uid = job->uid,
                               .version = job->last,
-                              .created_ms = number(job->view, "submitted_ms"),
-                              .generation = generation ? generation : 1,
+                              .created_ms = row->submitted_ms,
+                              .generation = 1,
                               .from = metadata };
-    if (ending || !job->shown)
-        meta.deleted_ms =
-            number(job->view, "ended_ms") ? number(job->view, "ended_ms") : clock_wall_ms();
+    if (generation && generation->kind == TEXT_INT && generation->integer)
+        meta.generation = (uint64_t)generation->integer;
+    if (row->outcome == OUTCOME_STOPPED || !job->shown)
+        meta.deleted_ms = row->ended_ms ? row->ended_ms : clock_wall_ms();
     struct text_node *object =
         kube_object(k->scratch, kube_resource(KUBE_GROUP, "v1alpha1", "elasticjobs"), &meta);
-    put_spec(k, object, doc, is_held(job->view));
-    put_status(k, object, job->view);
+    if (!brief)
+        put_spec(k, object, doc, is_held(row));
+    put_status(k, object, job->listed, brief);
     return object;
 }
 
+struct putting {
+    struct kube_sink *sink;
+    bool brief;
+};
+
 static int put_job(struct kube *k, const struct kube_job *job, void *arg)
 {
-    struct kube_sink *sink = arg;
-    sink->put(sink, kube_job_object(k, job), job->last);
+    const struct putting *p = arg;
+    p->sink->put(p->sink, object_of(k, job, p->brief), job->last);
     return 0;
 }
 
 int jobs_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 {
-    return kube_each_job(k, want, put_job, sink);
+    struct putting p = { sink, want->brief };
+    return kube_each_job(k, want, put_job, &p);
 }

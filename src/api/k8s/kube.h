@@ -7,6 +7,7 @@
 #include "api/k8s/selector.h"
 #include "api/k8s/shape.h"
 #include "api/k8s/table.h"
+#include "ctl/listed.h"
 #include "ctl/objects.h"
 
 #define KUBE_GROUP       "elastic.iml.github.io"
@@ -38,6 +39,9 @@ struct kube_want {                  /* which objects */
     const char *about;              /* of events: name of what they are about; NULL: all */
     uint64_t job;                   /* of this job only; 0: of all */
     uint64_t before;                /* jobs older than this one; 0: all */
+    uint64_t page;                  /* an earlier page told of this and newer ones; 0: of none */
+    struct smap *seen;              /* names that were told of; NULL: of this walk only */
+    bool brief;                     /* of a job metadata and phase are enough */
     size_t limit;                   /* jobs at most; 0: all */
     uint64_t next;                  /* out: where the rest begins; 0: there is none */
     bool gone;                      /* also a job that is not shown any more */
@@ -85,7 +89,6 @@ struct kube {
     void *pending;          /* of a command on its way */
     uint64_t job;           /* that the command is about */
     uint64_t subject;       /* job of the object in hand; 0: it is of none */
-    uint64_t born;          /* of the object in hand: first event of its job, 0: not known */
     bool gone;              /* the object in hand is not there any more */
     unsigned status;        /* of the good answer */
 };
@@ -119,6 +122,7 @@ void kube_show(struct kube *, unsigned status, const struct text_node *object);
 /* ---- objects ---- */
 const char *kube_name(struct arena *,
                       const char *name); /* with characters that are allowed there */
+const char *kube_key(struct arena *, const char *ns, const char *name);      /* "ns/name" */
 const char *kube_in(const struct text_node *, const char *a, const char *b); /* "" when absent */
 struct text_node *kube_part(struct arena *, struct text_node *map, const char *key);
 const char *kube_printed(struct arena *, const struct text_node *); /* as JSON */
@@ -135,15 +139,14 @@ void kube_owner(struct arena *, struct text_node *object, const char *name, cons
 
 /* ---- jobs.c: the jobs as they are shown there ---- */
 struct kube_job {
-    const struct text_node *view; /* as ctl_job_tree has it */
-    uint64_t id, first, last;     /* its events */
+    const struct ctl_listed *listed;
+    uint64_t id, last; /* last: event */
     const char *name, *ns, *uid;
     bool shown; /* false: it was stopped */
 };
 typedef int kube_job_fn(struct kube *, const struct kube_job *, void *arg);
-/* Of each name the newest; fn returns -1 to end it. Views hold during the call. */
+/* Of each name the newest; fn returns -1 to end it. */
 int kube_each_job(struct kube *, struct kube_want *, kube_job_fn *, void *arg);
-struct text_node *kube_job_object(struct kube *, const struct kube_job *);
 int jobs_each(struct kube *, struct kube_want *, struct kube_sink *);
 
 /* ---- job_write.c ---- */

@@ -33,7 +33,7 @@ static int find_place(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct spot *p = arg;
     struct err err;
-    struct pod_ask ask = { .owner = k->call->owner, .job = job->id };
+    struct pod_ask ask = { .owner = k->call->owner, .job = job->listed };
     const struct text_node *tree = ctl_pods_tree(k->ctl, k->scratch, &ask, &err);
     const struct text_node *list = tree ? text_get(tree, "pods") : NULL;
     for (const struct text_node *pod = list ? list->first : NULL; pod; pod = pod->next) {

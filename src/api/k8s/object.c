@@ -2,6 +2,7 @@
 #include "api/k8s/kube.h"
 
 #include "base/buf.h"
+#include "base/scan.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 
 const char *kube_name(struct arena *arena, const char *name)
 {
-    char *out = ARENA_ARRAY(arena, KUBE_NAME_MAX + 1, char);
+    char *out = ARENA_ARRAY(arena, strnlen(name, KUBE_NAME_MAX) + 1, char);
     size_t n = 0;
     for (const char *c = name; *c && n < KUBE_NAME_MAX; c++) {
         char low = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
@@ -25,6 +26,16 @@ const char *kube_name(struct arena *arena, const char *name)
         n--;
     out[n] = '\0';
     return n ? out : "job";
+}
+
+const char *kube_key(struct arena *arena, const char *ns, const char *name)
+{
+    size_t n = strlen(ns), len = strlen(name);
+    char *key = arena_alloc(arena, n + len + 2);
+    memcpy(key, ns, n);
+    key[n] = '/';
+    memcpy(key + n + 1, name, len);
+    return key;
 }
 
 const char *kube_in(const struct text_node *node, const char *a, const char *b)
@@ -70,6 +81,7 @@ struct text_node *kube_object(struct arena *arena, const struct kube_resource *o
                               const struct kube_meta *meta)
 {
     static const char *const kept[] = { "labels", "annotations", "managedFields" };
+    char version[FMT_MAX];
     struct text_node *object = text_map(arena, NULL, NULL);
     text_str(arena, object, "apiVersion", kube_version(arena, of));
     text_str(arena, object, "kind", of->kind);
@@ -78,8 +90,7 @@ struct text_node *kube_object(struct arena *arena, const struct kube_resource *o
     if (of->namespaced)
         text_str(arena, metadata, "namespace", meta->ns);
     text_str(arena, metadata, "uid", meta->uid);
-    text_str(arena, metadata, "resourceVersion",
-             arena_printf(arena, "%llu", (unsigned long long)meta->version));
+    text_str(arena, metadata, "resourceVersion", fmt_int(version, (int64_t)meta->version));
     if (meta->generation)
         text_int(arena, metadata, "generation", (int64_t)meta->generation);
     text_str(arena, metadata, "creationTimestamp", facade_time(arena, meta->created_ms));
@@ -90,7 +101,7 @@ struct text_node *kube_object(struct arena *arena, const struct kube_resource *o
     for (size_t i = 0; meta->from && i < sizeof kept / sizeof kept[0]; i++) {
         const struct text_node *part = text_get(meta->from, kept[i]);
         if (part && part->kind != TEXT_NULL && part->count)
-            text_copy(arena, metadata, kept[i], part);
+            text_share(arena, metadata, kept[i], part);
     }
     return object;
 }

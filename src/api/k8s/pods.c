@@ -136,9 +136,8 @@ static void put_status(struct arena *a, struct text_node *object, const struct t
     text_str(a, status, "qosClass", "Burstable");
 }
 
-static void put_spec(struct arena *a, struct text_node *object, const struct text_node *pod)
+static void put_containers(struct arena *a, struct text_node *spec, const struct text_node *pod)
 {
-    struct text_node *spec = text_map(a, object, "spec");
     struct text_node *one = text_map(a, text_list(a, spec, "containers"), NULL);
     const struct text_node *requests = text_get(pod, "requests");
     text_str(a, one, "name", "main");
@@ -151,11 +150,19 @@ static void put_spec(struct arena *a, struct text_node *object, const struct tex
     }
     struct text_node *resources = text_map(a, one, "resources");
     if (requests) {
-        text_copy(a, resources, "requests", requests);
+        text_share(a, resources, "requests", requests);
         const struct text_node *gpu = text_get(requests, "nvidia.com/gpu");
         if (gpu)
             text_str(a, text_map(a, resources, "limits"), "nvidia.com/gpu", gpu->str);
     }
+}
+
+static void put_spec(struct arena *a, struct text_node *object, const struct text_node *pod,
+                     bool brief)
+{
+    struct text_node *spec = text_map(a, object, "spec");
+    if (!brief)
+        put_containers(a, spec, pod);
     text_str(a, spec, "restartPolicy", "Never");
     text_str(a, spec, "schedulerName", "default-scheduler");
     if (*word(pod, "node"))
@@ -168,7 +175,7 @@ static const char *uid_of(struct arena *a, const struct kube_job *job, const cha
 }
 
 static struct text_node *pod_object(struct kube *k, const struct kube_job *job,
-                                    const struct text_node *pod)
+                                    const struct text_node *pod, bool brief)
 {
     struct arena *a = k->scratch;
     bool ending = is(word(pod, "status"), "Terminating");
@@ -181,17 +188,18 @@ static struct text_node *pod_object(struct kube *k, const struct kube_job *job,
                               .from = pod };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "pods"), &meta);
     kube_owner(a, object, job->name, job->uid);
-    put_spec(a, object, pod);
+    put_spec(a, object, pod, brief);
     put_status(a, object, pod);
     return object;
 }
 
-static const struct text_node *pods_of(struct kube *k, const struct kube_job *job, bool events)
+static const struct text_node *pods_of(struct kube *k, const struct kube_job *job,
+                                       const struct pod_ask *what)
 {
     struct err err;
-    struct pod_ask ask = {
-        .owner = k->call->owner, .job = job->id, .details = true, .events = events
-    };
+    struct pod_ask ask = *what;
+    ask.owner = k->call->owner;
+    ask.job = job->listed;
     const struct text_node *tree =
         job->shown ? ctl_pods_tree(k->ctl, k->scratch, &ask, &err) : NULL;
     const struct text_node *list = tree ? text_get(tree, "pods") : NULL;
@@ -202,9 +210,11 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct each *e = arg;
     const char *name = e->want->name;
-    for (const struct text_node *pod = pods_of(k, job, false); pod; pod = pod->next)
+    bool brief = e->want->brief;
+    const struct pod_ask what = { .labels = true, .details = !brief };
+    for (const struct text_node *pod = pods_of(k, job, &what); pod; pod = pod->next)
         if (!name || is(name, name_of(k, pod)))
-            e->sink->put(e->sink, pod_object(k, job, pod), job->last);
+            e->sink->put(e->sink, pod_object(k, job, pod, brief), job->last);
     return 0;
 }
 
@@ -316,7 +326,8 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
     const char *about = e->want->about;
     if (!about || is(about, job->name))
         put_job_events(k, job, e->sink);
-    for (const struct text_node *pod = pods_of(k, job, true); pod; pod = pod->next)
+    const struct pod_ask what = { .events = true };
+    for (const struct text_node *pod = pods_of(k, job, &what); pod; pod = pod->next)
         if (!about || is(about, name_of(k, pod)))
             put_pod_events(k, job, pod, e->sink);
     return 0;

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
@@ -15,7 +16,8 @@
 #include <string.h>
 
 #define LIST_MAX ((size_t)512 << 20)
-#define STEP     20u /* jobs */
+#define STEP     25u     /* jobs */
+#define SCRATCH  131072u /* bytes: most jobs of a list and all that is made of them */
 
 /* ---- one ---- */
 
@@ -77,8 +79,8 @@ static void add(struct kube_sink *sink, const struct text_node *object, uint64_t
     if (!selector_fits(&k->selector, object))
         return;
     struct item *item = vec_add(&l->items);
-    item->key = arena_printf(k->arena, "%s/%s", kube_in(object, "metadata", "namespace"),
-                             kube_in(object, "metadata", "name"));
+    item->key = kube_key(k->arena, kube_in(object, "metadata", "namespace"),
+                         kube_in(object, "metadata", "name"));
     item->at = l->text.len;
     if (k->table)
         object = kube_row(k->scratch, object, k->of->cells, l->now, k->include);
@@ -118,6 +120,7 @@ static void lister_free(struct lister *l)
 {
     buf_fini(&l->text);
     vec_fini(&l->items);
+    smap_destroy(l->want.seen);
     free(l);
 }
 
@@ -183,6 +186,11 @@ void kube_list(struct kube *k)
         kube_bad(k, "continue key is not valid: \"%.40s\"", after);
         return;
     }
+    want.page = want.before;
+    want.brief = k->table && k->include != TABLE_OBJECT;
+    want.seen = smap_create();
+    arena_destroy(k->scratch);
+    k->scratch = arena_create_of(SCRATCH); /* used again for each */
     struct lister *l = mem_new(sizeof *l);
     *l = (struct lister){ .sink = { add },
                           .k = k,

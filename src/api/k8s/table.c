@@ -305,14 +305,14 @@ struct text_node *kube_row(struct arena *arena, const struct text_node *object, 
     struct text_node *row = text_map(arena, NULL, NULL);
     fill(arena, object, now_ms, text_list(arena, row, "cells"));
     if (include == TABLE_OBJECT) {
-        text_copy(arena, row, "object", object);
+        text_share(arena, row, "object", object);
     } else if (include == TABLE_METADATA) {
         struct text_node *part = text_map(arena, row, "object");
         text_str(arena, part, "kind", "PartialObjectMetadata");
         text_str(arena, part, "apiVersion", "meta.k8s.io/v1");
         const struct text_node *metadata = text_get(object, "metadata");
         if (metadata)
-            text_copy(arena, part, "metadata", metadata);
+            text_share(arena, part, "metadata", metadata);
     }
     return row;
 }

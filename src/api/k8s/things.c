@@ -41,7 +41,7 @@ static void put_thing(struct kube *k, const struct kube_resource *of, const stru
             text_copy(a, object, one->key, one);
     if (strcmp(of->plural, "persistentvolumeclaims") == 0)
         text_str(a, text_map(a, object, "status"), "phase", "Bound");
-    k->subject = k->born = 0;
+    k->subject = 0;
     sink->put(sink, object, version);
 }
 

@@ -83,8 +83,8 @@ static char *shown(struct watch *w, const struct text_node *object)
     if (k->table) {
         struct text_node *table = kube_table(a, k->of->columns, !w->columns,
                                              kube_in(object, "metadata", "resourceVersion"));
-        text_copy(a, text_list(a, table, "rows"), NULL,
-                  kube_row(a, object, k->of->cells, clock_wall_ms(), k->include));
+        text_share(a, text_list(a, table, "rows"), NULL,
+                   kube_row(a, object, k->of->cells, clock_wall_ms(), k->include));
         object = table;
         w->columns = true;
     }
@@ -144,26 +144,32 @@ static void forget(struct watch *w, struct known *known)
 
 /* ---- looking ---- */
 
+/* Is the job of the object older than what the client has? */
+static bool client_had(const struct watch *w)
+{
+    uint64_t first = w->from && w->k->subject ? ctl_first_of(w->k->ctl, w->k->subject) : 0;
+    return first && first <= w->from;
+}
+
 /* It is there: said when it is new or other than what the client has. */
 static void tell(struct watch *w, const char *key, struct known *known,
                  const struct text_node *object, bool old)
 {
-    const struct kube *k = w->k;
     uint64_t hash = hash_of(w, object);
     if (known && known->hash == hash) {
         known->seen = true;
         return;
     }
     bool silent = !known && w->quiet && old;
-    bool had = known || (w->from && k->born && k->born <= w->from);
+    bool had = known || client_had(w);
     AUTO_FREE char *text = shown(w, object);
     if (!known)
-        known = remember(w, key, k->subject);
+        known = remember(w, key, w->k->subject);
     known->hash = hash;
     known->seen = true;
     if (!silent)
         send(w, had ? "MODIFIED" : "ADDED", text);
-    if (!k->of->is_job) {
+    if (!w->k->of->is_job) {
         free(known->text);
         known->text = text;
         text = NULL;
@@ -189,12 +195,12 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
 {
     struct watch *w = of_sink(sink);
     struct kube *k = w->k;
-    const char *key = arena_printf(k->scratch, "%s/%s", kube_in(object, "metadata", "namespace"),
-                                   kube_in(object, "metadata", "name"));
+    const char *key = kube_key(k->scratch, kube_in(object, "metadata", "namespace"),
+                               kube_in(object, "metadata", "name"));
     struct known *known = smap_get(w->known, key);
     bool old = version <= w->from, fits = selector_fits(&k->selector, object);
     if (k->gone || !fits)
-        tell_gone(w, known, object, k->gone && fits && !old && k->born && k->born <= w->from);
+        tell_gone(w, known, object, k->gone && fits && !old && client_had(w));
     else
         tell(w, key, known, object, old);
 }
@@ -233,7 +239,7 @@ static void forgotten(struct watch *w, const struct text_node *body)
                               .ns = ns,
                               .uid = kube_in(body, "id", NULL),
                               .version = w->seen };
-    struct known *known = smap_get(w->known, arena_printf(k->scratch, "%s/%s", ns, meta.name));
+    struct known *known = smap_get(w->known, kube_key(k->scratch, ns, meta.name));
     const struct text_node *object = kube_object(k->scratch, k->of, &meta);
     bool had = strcmp(kube_in(body, "state", NULL), job_state_word(JOB_STOPPED)) != 0 &&
                (!k->ns || strcmp(k->ns, ns) == 0) && selector_fits(&k->selector, object) &&

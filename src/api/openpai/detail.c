@@ -78,7 +78,7 @@ static void put_end(struct pai *p, struct text_node *out, const struct text_node
     struct arena *a = p->a;
     const struct end end = end_of(p, job, n);
     const char *tail = pai_text(end.attempt, "tail");
-    const char *reason = is(pai_job_word(p->version, job), "WAITING") || end.attempt
+    const char *reason = is(pai_job_word(p->version, &p->row), "WAITING") || end.attempt
                              ? pai_text(job, "reason")
                              : NULL;
     put_code(a, out, "appExitCode", end.known, end.code);
@@ -127,7 +127,7 @@ struct text_node *pai_detail(struct pai *p, const struct text_node *job, uint64_
     }
     struct text_node *status = text_map(a, out, "jobStatus");
     text_str(a, status, "name", frame);
-    pai_put_status(p, status, job);
+    pai_put_status(p, status, &p->row);
     text_str(a, status, "appId", pai_text(job, "id"));
     text_int(a, status, "appProgress", ended);
     text_str(a, status, "appTrackingUrl", "");
@@ -135,7 +135,7 @@ struct text_node *pai_detail(struct pai *p, const struct text_node *job, uint64_
     put_end(p, status, job, n);
     if (p->version == PAI_V2) {
         text_int(a, status, "attemptId", (int64_t)n);
-        text_str(a, status, "attemptState", pai_job_word(p->version, job));
+        text_str(a, status, "attemptState", pai_job_word(p->version, &p->row));
     }
     pai_put_roles(p, out, job, n);
     return out;
@@ -218,8 +218,8 @@ static struct text_node *put_start(struct pai *p, struct text_node *list,
     text_str(a, out, "frameworkName", frame);
     text_str(a, out, "uid", pai_text(job, "id"));
     text_str(a, out, "userName", pai_text(job, "owner"));
-    text_str(a, out, "state", latest ? pai_job_word(p->version, job) : "FAILED");
-    text_str(a, out, "originState", latest ? pai_sub_state(job) : "AttemptCompleted");
+    text_str(a, out, "state", latest ? pai_job_word(p->version, &p->row) : "FAILED");
+    text_str(a, out, "originState", latest ? pai_sub_state(&p->row) : "AttemptCompleted");
     text_int(a, out, "attemptIndex", (int64_t)n);
     pai_put_ms(a, out, "jobStartedTime", pai_number(job, "submitted_ms"));
     pai_put_ms(a, out, "attemptStartedTime", span.started ? span.started : span.placed);

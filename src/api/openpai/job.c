@@ -77,6 +77,8 @@ struct text_node *pai_job_tree(struct pai *p, unsigned parts)
 {
     struct err err;
     struct text_node *tree = ctl_job_tree(p->ctl, p->a, p->id, p->as, parts, &err);
+    if (tree && ctl_listed(p->ctl, p->a, p->id, p->as, &p->row, &err) < 0)
+        tree = NULL;
     if (!tree)
         pai_fail(p, PAI_NO_JOB, "Job %.600s is not found.", p->frame);
     return tree;
@@ -90,37 +92,32 @@ static bool is(const char *text, const char *word)
 }
 
 /* RUNNING while a task runs; STOPPING is known to version 2, of a user's stop only. */
-const char *pai_job_word(unsigned version, const struct text_node *job)
+const char *pai_job_word(unsigned version, const struct ctl_listed *job)
 {
-    static const char *const ends[][2] = { { "succeeded", "SUCCEEDED" },
-                                           { "failed", "FAILED" },
-                                           { "stopped", "STOPPED" } };
-    const char *state = pai_text(job, "state");
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-        if (is(state, ends[i][0]))
-            return ends[i][1];
-    bool stopping = is(state, "stopping"), runs = pai_number(job, "tasks_running") > 0;
-    if (version == PAI_V2 && stopping && is(pai_text(job, "outcome"), "stopped"))
+    enum job_state state = job->row.state;
+    if (state == JOB_SUCCEEDED)
+        return "SUCCEEDED";
+    if (state == JOB_FAILED)
+        return "FAILED";
+    if (state == JOB_STOPPED)
+        return "STOPPED";
+    if (version == PAI_V2 && state == JOB_STOPPING && job->row.outcome == OUTCOME_STOPPED)
         return "STOPPING";
-    if (version == PAI_V2 && (stopping || is(state, "restarting")))
+    if (version == PAI_V2 && (state == JOB_STOPPING || state == JOB_RESTARTING))
         return "RUNNING";
-    return runs ? "RUNNING" : "WAITING";
+    return job->running ? "RUNNING" : "WAITING";
 }
 
 /* What lies behind `state` in the launcher of version 1 and in the controller of version 2. */
-const char *pai_sub_state(const struct text_node *job)
+const char *pai_sub_state(const struct ctl_listed *job)
 {
-    static const struct {
-        const char *state, *sub;
-    } rows[] = {
-        { "suspended", "AttemptCreationPending" }, { "queued", "AttemptCreationPending" },
-        { "starting", "AttemptPreparing" },        { "running", "AttemptRunning" },
-        { "restarting", "AttemptDeleting" },       { "stopping", "AttemptDeleting" },
+    static const char *const words[JOB_STATE_N] = {
+        [JOB_SUSPENDED] = "AttemptCreationPending", [JOB_QUEUED] = "AttemptCreationPending",
+        [JOB_STARTING] = "AttemptPreparing",        [JOB_RUNNING] = "AttemptRunning",
+        [JOB_RESTARTING] = "AttemptDeleting",       [JOB_STOPPING] = "AttemptDeleting",
     };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (is(pai_text(job, "state"), rows[i].state))
-            return rows[i].sub;
-    return "Completed";
+    const char *word = words[job->row.state];
+    return word ? word : "Completed";
 }
 
 /* Of a task, and of an attempt. */
@@ -192,31 +189,34 @@ struct text_node *pai_tags_put(struct arena *a, struct text_node *parent,
 
 /* ---- what is said everywhere ---- */
 
-static const struct pai_field status_fields[] = {
-    { "username", "owner", PAI_TEXT, PAI_BOTH },
-    { "retries", "restarts", PAI_COUNT, PAI_BOTH },
-    { "submissionTime", "submitted_ms", PAI_MS, PAI_V2 },
-    { "createdTime", "submitted_ms", PAI_MS, PAI_BOTH },
-    { "launchedTime", "started_ms", PAI_MS, PAI_V2 },
-    { "completedTime", "ended_ms", PAI_MS, PAI_BOTH },
-    { "virtualCluster", "queue", PAI_TEXT, PAI_BOTH },
-    { "totalGpuNumber", "gpu_milli", PAI_DEVICES, PAI_BOTH },
-    { "totalTaskNumber", "tasks", PAI_COUNT, PAI_BOTH },
-};
+static void put_count(struct arena *a, struct text_node *out, const char *key, uint64_t n)
+{
+    text_int(a, out, key, (int64_t)n);
+}
 
-void pai_put_status(const struct pai *p, struct text_node *out, const struct text_node *job)
+void pai_put_status(const struct pai *p, struct text_node *out, const struct ctl_listed *job)
 {
     struct arena *a = p->a;
-    uint64_t held = pai_number(job, "not_before_ms");
+    const struct job_row *row = &job->row;
+    bool stopped = row->outcome == OUTCOME_STOPPED || row->state == JOB_STOPPED;
     text_str(a, out, "state", pai_job_word(p->version, job));
     text_str(a, out, "subState", pai_sub_state(job));
-    bool stopped = is(pai_text(job, "outcome"), "stopped") || is(pai_text(job, "state"), "stopped");
     text_str(a, out, "executionType", stopped ? "STOP" : "START");
-    pai_put_fields(p, out, status_fields, ARRAY_LEN(status_fields), job);
-    struct text_node *details = text_map(a, out, "retryDetails");
-    text_int(a, details, "user", (int64_t)pai_number(job, "restarts"));
-    text_int(a, details, "platform", 0);
-    text_int(a, details, "resource", 0);
+    text_str(a, out, "username", row->owner);
+    put_count(a, out, "retries", row->restarts);
     if (p->version == PAI_V2)
-        pai_put_ms(a, out, "retryDelayTime", held);
+        pai_put_ms(a, out, "submissionTime", row->submitted_ms);
+    pai_put_ms(a, out, "createdTime", row->submitted_ms);
+    if (p->version == PAI_V2)
+        pai_put_ms(a, out, "launchedTime", row->started_ms);
+    pai_put_ms(a, out, "completedTime", row->ended_ms);
+    pai_put_text(a, out, "virtualCluster", *row->queue ? row->queue : NULL);
+    put_count(a, out, "totalGpuNumber", (row->gpu_milli + 999) / 1000);
+    put_count(a, out, "totalTaskNumber", row->tasks);
+    struct text_node *details = text_map(a, out, "retryDetails");
+    put_count(a, details, "user", row->restarts);
+    put_count(a, details, "platform", 0);
+    put_count(a, details, "resource", 0);
+    if (p->version == PAI_V2)
+        pai_put_ms(a, out, "retryDelayTime", row->not_before_ms);
 }

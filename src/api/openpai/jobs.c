@@ -18,6 +18,7 @@
 #define ANSWER_MAX ((size_t)256 << 20)
 #define V1_MOST    UINT32_MAX
 #define ANY_STATE  0u
+#define SCRATCH    16384u /* bytes of an item's tree, and more */
 
 struct ask {
     struct words users, clusters, states, priorities, with, without;
@@ -27,7 +28,7 @@ struct ask {
     uint64_t offset, limit;
 };
 struct line {
-    const char *text; /* the item */
+    size_t from, len; /* of the item in the text */
     const char *word; /* what it is sorted by */
     uint64_t number;
     uint64_t at; /* place in the records */
@@ -40,6 +41,8 @@ struct list {
     bool exact; /* the core's filter says it all */
     uint64_t seen;
     struct job_filter all, next; /* what is asked of the core: in all, and for the page to come */
+    struct arena *scratch;       /* of one item */
+    struct buf text;             /* items */
     VEC(struct line) lines;
 };
 
@@ -155,15 +158,18 @@ static bool has(const struct text_node *tags, const struct words *words)
     return false;
 }
 
-static bool keyword_in(const struct text_node *job, const char *keyword)
+static bool tagged(const struct list *l, const struct ctl_listed *job)
 {
-    static const char *const members[] = { "owner", "name", "queue" };
-    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
-        const char *text = pai_text(job, members[i]);
-        if (text && strstr(text, keyword))
-            return true;
-    }
-    return false;
+    const struct ask *ask = &l->ask;
+    if (!ask->with.n && !ask->without.n)
+        return true;
+    const struct text_node *tags = pai_tags_put(l->scratch, NULL, &l->tags, job->id);
+    return (!ask->with.n || has(tags, &ask->with)) && !has(tags, &ask->without);
+}
+
+static bool keyword_in(const struct job_row *row, const char *keyword)
+{
+    return strstr(row->owner, keyword) || strstr(row->name, keyword) || strstr(row->queue, keyword);
 }
 
 static bool one_of(const struct words *words, const char *text)
@@ -171,50 +177,47 @@ static bool one_of(const struct words *words, const char *text)
     return !words->n || (text && words_have(words, text));
 }
 
-static bool wanted(const struct list *l, const struct text_node *job, const struct text_node *tags)
+static bool wanted(const struct list *l, const struct ctl_listed *job)
 {
     const struct ask *ask = &l->ask;
-    const char *priority = pai_priority(pai_number(job, "priority"));
+    const char *priority = pai_priority(job->row.priority);
     bool plain =
         priority && strcmp(priority, "test") == 0 && words_have(&ask->priorities, "default");
     if (l->exact)
         return true;
-    return one_of(&ask->users, pai_text(job, "owner")) &&
-           one_of(&ask->clusters, pai_text(job, "queue")) &&
+    return one_of(&ask->users, job->row.owner) && one_of(&ask->clusters, job->row.queue) &&
            one_of(&ask->states, pai_job_word(l->p->version, job)) &&
            (plain || one_of(&ask->priorities, priority)) &&
-           (!ask->keyword || keyword_in(job, ask->keyword)) &&
-           (!ask->with.n || has(tags, &ask->with)) && !has(tags, &ask->without);
+           (!ask->keyword || keyword_in(&job->row, ask->keyword)) && tagged(l, job);
 }
 
 /* ---- items ---- */
 
-static void put_exit(struct pai *p, struct text_node *out, const struct text_node *job)
+static void put_exit(struct pai *p, struct text_node *out, const struct ctl_listed *job)
 {
-    const char *state = pai_text(job, "state");
-    if (strcmp(state, "succeeded") == 0)
+    if (job->row.state == JOB_SUCCEEDED)
         text_int(p->a, out, "appExitCode", 0);
-    else if (strcmp(state, "stopped") == 0)
+    else if (job->row.state == JOB_STOPPED)
         text_int(p->a, out, "appExitCode", pai_stop_code(p->version, true));
     else
         text_null(p->a, out, "appExitCode"); /* the detail knows */
 }
 
-/* An item in the arena of p, which is the page's here. */
-static struct text_node *item_of(const struct list *l, struct pai *p, const struct text_node *job)
+/* An item in the arena of p, which is the item's here. */
+static struct text_node *item_of(const struct list *l, struct pai *p, const struct ctl_listed *job)
 {
     struct arena *a = p->a;
     struct text_node *out = text_map(a, NULL, NULL);
-    const char *name = pai_text(job, "name");
+    const char *name = job->row.name;
     if (p->version == PAI_V2)
         text_str(a, out, "debugId",
-                 pai_debug_id(a, arena_printf(a, "%s~%s", pai_text(job, "owner"), name)));
+                 pai_debug_id(a, arena_printf(a, "%s~%s", job->row.owner, name)));
     text_str(a, out, "name", name);
     pai_put_status(p, out, job);
     put_exit(p, out, job);
     if (p->version == PAI_V2) {
-        pai_put_text(a, out, "jobPriority", pai_priority(pai_number(job, "priority")));
-        pai_tags_put(a, out, &l->tags, pai_text(job, "id"));
+        pai_put_text(a, out, "jobPriority", pai_priority(job->row.priority));
+        pai_tags_put(a, out, &l->tags, job->id);
     }
     return out;
 }
@@ -240,17 +243,15 @@ static void sort_key(const struct list *l, const struct text_node *item, struct 
         line->number = UINT64_MAX;
 }
 
-static void take(struct list *l, struct pai *page, const struct text_node *job)
+static void take(struct list *l, struct pai *page, const struct ctl_listed *job)
 {
-    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
-    struct arena *keep = l->p->a;
-    struct line line = { .at = l->seen++ };
+    struct line line = { .at = l->seen++, .from = l->text.len };
     if (!l->sorts && (line.at < l->ask.offset || l->lines.n >= l->ask.limit))
         return;
     const struct text_node *item = item_of(l, page, job);
-    json_print(item, 0, &text);
+    json_print(item, 0, &l->text);
+    line.len = l->text.len - line.from;
     sort_key(l, item, &line);
-    line.text = arena_strndup(keep, buf_str(&text), text.len);
     vec_push(&l->lines, line);
 }
 
@@ -269,20 +270,20 @@ static bool read_page(struct list *l, struct err *err, bool *failed)
     struct arena *a = arena_create();
     struct pai page = *l->p;
     struct job_filter *f = &l->next;
-    page.a = a;
+    struct ctl_listed *jobs;
+    size_t n = 0;
+    page.a = l->scratch;
     f->limit = page_size(l);
-    struct text_node *tree = ctl_list_tree(l->p->ctl, a, f, err);
-    const struct text_node *jobs = text_get(tree, "jobs");
-    const struct text_node *last = jobs ? jobs->last : NULL;
-    for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
-        struct text_node *tags = pai_tags_put(a, NULL, &l->tags, pai_text(job, "id"));
-        if (wanted(l, job, tags))
-            take(l, &page, job);
+    *failed = ctl_list(l->p->ctl, a, f, &jobs, &n, err) < 0;
+    for (size_t i = 0; i < n; i++) {
+        if (wanted(l, &jobs[i]))
+            take(l, &page, &jobs[i]);
+        arena_reset(l->scratch);
     }
-    bool more =
-        jobs && jobs->count == f->limit && job_id_parse(pai_text(last, "id"), &f->before_id);
+    bool more = n > 0 && n == f->limit;
     bool enough = !l->sorts && l->lines.n >= l->ask.limit && !(l->ask.total && !l->exact);
-    *failed = !tree;
+    if (more)
+        f->before_id = jobs[n - 1].row.id;
     f->offset = 0;
     arena_destroy(a);
     return more && !enough;
@@ -316,6 +317,13 @@ static void sort(struct list *l)
 
 /* ---- the answer ---- */
 
+static void list_free(struct list *l)
+{
+    arena_destroy(l->scratch);
+    buf_fini(&l->text);
+    vec_fini(&l->lines);
+}
+
 static void print(struct list *l, uint64_t total)
 {
     AUTO_BUF struct buf text = BUF_INIT(ANSWER_MAX);
@@ -326,10 +334,10 @@ static void print(struct list *l, uint64_t total)
     for (size_t i = from; i < l->lines.n && n < l->ask.limit; i++, n++) {
         if (n)
             buf_putc(&text, ',');
-        buf_puts(&text, l->lines.at[i].text);
+        buf_add(&text, l->text.data + l->lines.at[i].from, l->lines.at[i].len);
     }
     buf_puts(&text, l->ask.total ? "]}\n" : "]\n");
-    vec_fini(&l->lines);
+    list_free(l);
     call_text(l->p->call, 200, "application/json", buf_str(&text), text.len);
 }
 
@@ -344,7 +352,7 @@ static bool read_on(void *arg)
     if (!failed && l->ask.total && l->exact)
         failed = ctl_list_count(l->p->ctl, &l->all, &total, &err) < 0;
     if (failed) {
-        vec_fini(&l->lines);
+        list_free(l);
         pai_err(l->p, &err, NULL);
         return false;
     }
@@ -356,14 +364,13 @@ static bool read_on(void *arg)
 
 static void on_left(void *arg)
 {
-    struct list *l = arg;
-    vec_fini(&l->lines);
+    list_free(arg);
 }
 
 void pai_jobs(struct pai *p)
 {
     struct list *l = ARENA_NEW(p->a, struct list);
-    *l = (struct list){ .p = p };
+    *l = (struct list){ .p = p, .text = BUF_INIT(ANSWER_MAX) };
     p->call->who.name = p->call->who.name ? p->call->who.name : "";
     if (!read_ask(p, &l->ask))
         return;
@@ -375,5 +382,6 @@ void pai_jobs(struct pai *p)
         l->seen = l->ask.offset;
     }
     l->next = l->all;
+    l->scratch = arena_create_of(SCRATCH);
     facade_work(p->call, &(struct facade_work){ .step = read_on, .left = on_left, .arg = l });
 }

@@ -4,6 +4,7 @@
 #define API_OPENPAI_PAI_H
 
 #include "api/facade.h"
+#include "ctl/listed.h"
 #include "ctl/objects.h"
 
 #include <stdbool.h>
@@ -84,6 +85,7 @@ struct pai {
     const char *user, *job; /* whose job, its name, of both as one */
     const char *frame;
     uint64_t id;
+    struct ctl_listed row; /* of that job, since pai_job_tree */
 };
 
 /* ---- answers (answer.c). Each is the last thing that is done with a request. ---- */
@@ -130,8 +132,8 @@ bool pai_find_job(struct pai *);
 /* The same, and one's own to command: `what` for the refusal, "remove". */
 bool pai_own_job(struct pai *, const char *what);
 struct text_node *pai_job_tree(struct pai *, unsigned parts);
-const char *pai_job_word(unsigned version, const struct text_node *job);
-const char *pai_sub_state(const struct text_node *job);
+const char *pai_job_word(unsigned version, const struct ctl_listed *);
+const char *pai_sub_state(const struct ctl_listed *);
 const char *pai_task_word(const char *state);
 const char *pai_priority(uint64_t priority); /* "prod"; NULL: none of the classes */
 const char *pai_debug_id(struct arena *, const char *frame);
@@ -146,7 +148,7 @@ void pai_tags_load(const struct pai *, const char *job, struct pai_tags *);
 struct text_node *pai_tags_put(struct arena *, struct text_node *parent, const struct pai_tags *,
                                const char *id);
 /* Members that list and detail have in common. */
-void pai_put_status(const struct pai *, struct text_node *out, const struct text_node *job);
+void pai_put_status(const struct pai *, struct text_node *out, const struct ctl_listed *);
 
 /* ---- attempts (attempts.c): a job's start is its attempt n, from 0 ---- */
 uint64_t pai_attempt_of(const struct text_node *job); /* the current one */

@@ -173,6 +173,24 @@ static void formats(void **state)
     assert_string_equal(fmt_time_local(out, 1767319445000), "2026-01-02 03:04:05 +0100");
 }
 
+/* Every day of some centuries and some far ones, as the C library has them. */
+static void times_are_the_c_librarys(void **state)
+{
+    char out[FMT_MAX], expected[FMT_MAX];
+    (void)state;
+    for (uint64_t day = 0; day < 400000; day += day < 150000 ? 1 : 997) {
+        uint64_t ms = day * 86400000 + day * 7919 % 86400000;
+        time_t t = (time_t)(ms / 1000);
+        struct tm tm;
+        gmtime_r(&t, &tm);
+        size_t n = strftime(expected, sizeof expected, "%Y-%m-%dT%H:%M:%S", &tm);
+        snprintf(expected + n, sizeof expected - n, ".%03uZ", (unsigned)(ms % 1000));
+        assert_string_equal(fmt_time(out, ms), expected);
+    }
+    assert_string_equal(fmt_time(out, 253402300800000), "10000-01-01T00:00:00.000Z");
+    assert_string_equal(fmt_time(out, UINT64_MAX), "584556019-04-03T14:25:51.615Z");
+}
+
 static void formats_read_back(void **state)
 {
     (void)state;
@@ -276,6 +294,7 @@ int main(void)
         cmocka_unit_test(sizes),
         cmocka_unit_test(thousandths),
         cmocka_unit_test(formats),
+        cmocka_unit_test(times_are_the_c_librarys),
         cmocka_unit_test(formats_read_back),
         cmocka_unit_test(nearest_names),
         cmocka_unit_test(utf8),

@@ -189,7 +189,8 @@ static void hold_their_job(void **state)
     assert_int_equal(told(w, "job.document", id, OBJECT_HOLD, false), ERR_CONFLICT);
     assert_int_equal(version_of(w, "job.document", id), version);
     assert_int_equal(told(w, "job.document", id, OBJECT_HOLD_NOT, false), ERR_NONE);
-    ctl_job_events(w->ctl, job, &first, &last);
+    first = ctl_first_of(w->ctl, job);
+    last = ctl_last_of(w->ctl, job);
     assert_int_equal(version_of(w, "job.document", id), last);
     assert_true(first < last);
     world_command(w, job, CTL_DELETE);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "job/field_value.h"
 #include "job/job_fields.h"
 #include "text/detect.h"
@@ -218,6 +219,25 @@ static const struct {
     { "{}", "retry={platform: 1", NULL },
 };
 
+static void test_some(void **state)
+{
+    static const char *const some[] = { "labels", "limits", "extra" };
+    struct arena *arena = arena_create();
+    const struct text_node *whole = job_encode(arena, decode(arena, full));
+    struct text_node *part = text_map(arena, NULL, NULL);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(some); i++)
+        if (text_get(whole, some[i]))
+            text_share(arena, part, some[i], text_get(whole, some[i]));
+    const struct job_spec *job = job_decode_some(arena, part);
+    assert_string_equal(pairs_get(&job->labels, "team"), "vision");
+    assert_int_equal(job->limits.run_time_ms.value, 2 * 3600 * 1000);
+    assert_int_equal(job->priority, job_new(arena)->priority);
+    assert_null(job->name);
+    assert_int_equal(job->n_roles, 0);
+    arena_destroy(arena);
+}
+
 static void test_set(void **state)
 {
     (void)state;
@@ -403,11 +423,9 @@ static void test_decode_of_encode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_smallest),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_decode_of_encode),
+        cmocka_unit_test(test_full),     cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_some),
+        cmocka_unit_test(test_set),      cmocka_unit_test(test_decode_of_encode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,32 @@ static void finished_jobs_expire(void **state)
     assert_int_equal(store_find_name(f->store, "ddp", "bob", &id), 0);
 }
 
+static void names_and_texts_are_looked_up(void **state)
+{
+    struct fix *f = *state;
+    const char *spec = NULL;
+    uint64_t id = 0;
+    for (uint64_t i = 3; i <= 5; i++)
+        put_job(f, i, JOB_QUEUED, i == 5 ? "bob" : "ada");
+    assert_int_equal(store_find_in(f->store, "", "ddp", NULL, 0, &id), 1);
+    assert_int_equal(id, 5);
+    assert_int_equal(store_find_in(f->store, "", "ddp", "ada", 0, &id), 1);
+    assert_int_equal(id, 4);
+    assert_int_equal(store_find_in(f->store, "", "ddp", "ada", 4, &id), 1);
+    assert_int_equal(store_find_in(f->store, "", "ddp", "ada", 5, &id), 0);
+    assert_int_equal(store_find_in(f->store, "p", "ddp", NULL, 0, &id), 0);
+    assert_int_equal(store_get_spec(f->store, f->arena, 3, &spec, &f->err), 1);
+    assert_string_equal(spec, "{\"name\":\"ddp\"}");
+    assert_int_equal(store_get_spec(f->store, f->arena, 9, &spec, &f->err), 0);
+    assert_int_equal(store_first_of(f->store, 3), 0);
+    for (int i = 0; i < 3; i++) {
+        struct event_row event = { .job = i == 1 ? 4 : 3, .type = "noted" };
+        assert_int_equal(store_add_event(f->store, &event, &f->err), 0);
+    }
+    assert_int_equal(store_last_of(f->store, 3), store_first_of(f->store, 3) + 2);
+    assert_int_equal(store_last_of(f->store, 4), store_first_of(f->store, 4));
+}
+
 static void agents_and_objects(void **state)
 {
     struct fix *f = *state;
@@ -447,19 +473,13 @@ int main(int argc, char **argv)
     if (argc == 2)
         return second_server(argv[1]);
     const struct CMUnitTest tests[] = {
-        TEST(job_survives_reopening),
-        TEST(turn_without_commit_is_gone),
-        TEST(failed_write_fails_the_commit),
-        TEST(lists_are_filtered_and_paged),
-        TEST(attempts_and_tasks_round_trip),
-        TEST(events_are_numbered_and_never_reused),
-        TEST(idempotency_keys_expire),
-        TEST(finished_jobs_expire),
-        TEST(agents_and_objects),
-        TEST(second_server_is_refused),
-        TEST(newer_version_is_refused),
-        TEST(arrays_and_their_members),
-        TEST(ballast_comes_and_goes),
+        TEST(job_survives_reopening),        TEST(turn_without_commit_is_gone),
+        TEST(failed_write_fails_the_commit), TEST(lists_are_filtered_and_paged),
+        TEST(attempts_and_tasks_round_trip), TEST(events_are_numbered_and_never_reused),
+        TEST(idempotency_keys_expire),       TEST(finished_jobs_expire),
+        TEST(names_and_texts_are_looked_up), TEST(agents_and_objects),
+        TEST(second_server_is_refused),      TEST(newer_version_is_refused),
+        TEST(arrays_and_their_members),      TEST(ballast_comes_and_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -302,6 +302,74 @@ static void what_is_printed_reads_back(void **state)
     }
 }
 
+/* ---- some members ---- */
+
+static const char *const wanted[] = { "a", "metadata", "z", NULL };
+
+/* What was picked, printed; "-": parse it. */
+static const char *picked(struct arena *a, const char *src)
+{
+    const struct text_node *map = json_pick(a, &(struct json_span){ src, strlen(src) }, wanted);
+    AUTO_BUF struct buf out = BUF_INIT(4u << 20);
+    if (!map)
+        return "-";
+    json_print(map, 0, &out);
+    return arena_strdup(a, buf_str(&out));
+}
+
+static void members_are_picked(void **state)
+{
+    static const char *const rows[][2] = {
+        { "{}", "{}" },
+        { " \n{\"b\":1}", "{}" },
+        { "{\"z\":1,\"b\":{\"a\":2},\"a\":[\"}\",{\"z\":3}]}",
+          "{\"a\":[\"}\",{\"z\":3}],\"z\":1}" },
+        { "{\"b\":\"\\\"a\\\\\",\"metadata\" : \"\\\"{\" , \"a\":-1.50}",
+          "{\"a\":-1.50,\"metadata\":\"\\\"{\"}" },
+        { "{\"a\": true ,\"a\":2,}", "{\"a\":true}" },
+        { "{\"meta\":1,\"metadatas\":2,\"z\":null}", "{\"z\":null}" },
+        { "{\"b\":[1, // two\n2],\"a\":1}", "-" },
+        { "{\"\\u0061\":1}", "-" },
+        { "[{\"a\":1}]", "-" },
+        { "a: 1", "-" },
+        { "", "-" },
+        { "{\"b\":\"", "-" },
+        { "{\"b\":[", "-" },
+        { "{\"b\"", "-" },
+        { "{\"b\" 1}", "-" },
+        { "{\"b\":1]", "-" },
+        { "{\"a\":tru}", "-" },
+    };
+    struct arena *a = arena_create();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_string_equal(picked(a, rows[i][0]), rows[i][1]);
+    arena_destroy(a);
+}
+
+/* Of any map: each member as it is in the whole tree. */
+static void picked_is_what_is_parsed(void **state)
+{
+    static const char *const others[] = { "b", "meta", "zz" };
+    struct dice dice = { 7 };
+    (void)state;
+    for (int i = 0; i < 500; i++) {
+        struct arena *a = arena_create();
+        AUTO_BUF struct buf out = BUF_INIT(4u << 20);
+        struct text_node *root = text_map(a, NULL, NULL);
+        for (size_t k = 0; wanted[k]; k++) {
+            text_share(a, root, others[k], sample_tree(a, &dice, 4));
+            text_share(a, root, wanted[k], sample_tree(a, &dice, 4));
+        }
+        json_print(root, i % 3, &out);
+        struct text_node *map = json_pick(a, &(struct json_span){ out.data, out.len }, wanted);
+        assert_non_null(map);
+        for (size_t k = 0; wanted[k]; k++)
+            assert_true(text_equal(text_get(map, wanted[k]), text_get(root, wanted[k])));
+        arena_destroy(a);
+    }
+}
+
 static int end(void **state)
 {
     (void)state;
@@ -324,6 +392,8 @@ int main(void)
         cmocka_unit_test(prints_both_shapes),
         cmocka_unit_test(prints_what_is_no_utf8),
         cmocka_unit_test(what_is_printed_reads_back),
+        cmocka_unit_test(members_are_picked),
+        cmocka_unit_test(picked_is_what_is_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }

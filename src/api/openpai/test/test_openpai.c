@@ -658,34 +658,33 @@ RUN(cluster)
 static void words_of_jobs(void **state)
 {
     static const struct {
-        const char *state, *outcome;
-        int running;
+        enum job_state state;
+        enum job_outcome outcome;
+        uint32_t running;
         const char *v1, *v2;
     } cases[] = {
-        { "suspended", NULL, 0, "WAITING", "WAITING" },
-        { "queued", NULL, 0, "WAITING", "WAITING" },
-        { "starting", NULL, 0, "WAITING", "WAITING" },
-        { "starting", NULL, 1, "RUNNING", "RUNNING" },
-        { "running", NULL, 2, "RUNNING", "RUNNING" },
-        { "running", NULL, 0, "WAITING", "WAITING" },
-        { "restarting", "requeued", 0, "WAITING", "RUNNING" },
-        { "stopping", "stopped", 1, "RUNNING", "STOPPING" },
-        { "stopping", "stopped", 0, "WAITING", "STOPPING" },
-        { "stopping", "failed", 1, "RUNNING", "RUNNING" },
-        { "succeeded", NULL, 0, "SUCCEEDED", "SUCCEEDED" },
-        { "failed", NULL, 0, "FAILED", "FAILED" },
-        { "stopped", NULL, 0, "STOPPED", "STOPPED" },
+        { JOB_SUSPENDED, OUTCOME_NONE, 0, "WAITING", "WAITING" },
+        { JOB_QUEUED, OUTCOME_NONE, 0, "WAITING", "WAITING" },
+        { JOB_STARTING, OUTCOME_NONE, 0, "WAITING", "WAITING" },
+        { JOB_STARTING, OUTCOME_NONE, 1, "RUNNING", "RUNNING" },
+        { JOB_RUNNING, OUTCOME_NONE, 2, "RUNNING", "RUNNING" },
+        { JOB_RUNNING, OUTCOME_NONE, 0, "WAITING", "WAITING" },
+        { JOB_RESTARTING, OUTCOME_REQUEUED, 0, "WAITING", "RUNNING" },
+        { JOB_STOPPING, OUTCOME_STOPPED, 1, "RUNNING", "STOPPING" },
+        { JOB_STOPPING, OUTCOME_STOPPED, 0, "WAITING", "STOPPING" },
+        { JOB_STOPPING, OUTCOME_FAILED, 1, "RUNNING", "RUNNING" },
+        { JOB_SUCCEEDED, OUTCOME_NONE, 0, "SUCCEEDED", "SUCCEEDED" },
+        { JOB_FAILED, OUTCOME_NONE, 0, "FAILED", "FAILED" },
+        { JOB_STOPPED, OUTCOME_NONE, 0, "STOPPED", "STOPPED" },
     };
     struct arena *a = arena_create();
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct text_node *job = text_map(a, NULL, NULL);
-        text_str(a, job, "state", cases[i].state);
-        if (cases[i].outcome)
-            text_str(a, job, "outcome", cases[i].outcome);
-        text_int(a, job, "tasks_running", cases[i].running);
-        assert_string_equal(pai_job_word(PAI_V1, job), cases[i].v1);
-        assert_string_equal(pai_job_word(PAI_V2, job), cases[i].v2);
+        const struct ctl_listed job = { .row = { .state = cases[i].state,
+                                                 .outcome = cases[i].outcome },
+                                        .running = cases[i].running };
+        assert_string_equal(pai_job_word(PAI_V1, &job), cases[i].v1);
+        assert_string_equal(pai_job_word(PAI_V2, &job), cases[i].v2);
     }
     assert_string_equal(pai_task_word("waiting"), "WAITING");
     assert_string_equal(pai_task_word("lost"), "FAILED");

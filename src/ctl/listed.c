@@ -1,0 +1,144 @@
+/* Jobs of lists as plain values. Rows are the truth; what lives in memory is newer. Nothing here
+ * writes. */
+#include "ctl/listed.h"
+
+#include "ctl/after.h"
+#include "ctl/array.h"
+#include "ctl/core.h"
+#include "ctl/lines.h"
+#include "ctl/views.h"
+#include "text/json.h"
+
+#include <string.h>
+
+void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_listed *out)
+{
+    const struct live_job *live = live_find(ctl->live, stored->id);
+    const struct live_array *array = stored->members ? array_find(ctl, stored->id) : NULL;
+    *out = (struct ctl_listed){ .row = array ? array->row : live ? live->row : *stored };
+    struct job_row *row = &out->row;
+    row->name = stored->name;
+    row->owner = stored->owner;
+    row->project = stored->project;
+    row->queue = stored->queue;
+    row->dialect = stored->dialect;
+    row->array = stored->array;
+    row->index = stored->index;
+    row->members = stored->members;
+    job_id_format(out->id, row->id);
+    if (live && live->tally && live->spec)
+        out->running = live->running;
+}
+
+int ctl_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,
+             struct ctl_listed **jobs, size_t *n, struct err *err)
+{
+    struct job_row *rows;
+    size_t count = 0;
+    if (store_list(ctl->config.store, arena, filter, &rows, &count, err))
+        return -1;
+    *jobs = ARENA_ARRAY(arena, count, struct ctl_listed);
+    *n = count;
+    for (size_t i = 0; i < count; i++)
+        listed_fill(ctl, &rows[i], &(*jobs)[i]);
+    return 0;
+}
+
+int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
+               struct ctl_listed *out, struct err *err)
+{
+    struct job_row row;
+    if (core_row(ctl, arena, id, &row) || !core_reads(ctl, owner, &row))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    row.spec = row.site = row.live = NULL;
+    listed_fill(ctl, &row, out);
+    return 0;
+}
+
+/* ---- why ---- */
+
+/* A waiting job has its line's reason; what was not looked at, its place in the queue. */
+static const char *wait_reason(struct ctl *ctl, struct arena *arena, struct live_job *live)
+{
+    char text[LIVE_REASON_MAX];
+    if (live->waits) {
+        enum wait_why why = live->line ? live->line->why.why : live->why.why;
+        size_t ahead = live_wait_position(ctl->live, live);
+        if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
+            return arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
+        return arena_strdup(arena, live_reason(live));
+    }
+    const struct live_array *array = live->aside ? array_find(ctl, live->row.array) : NULL;
+    if (array)
+        return arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
+    if (live->notes.has_after && after_blocked(ctl, live, text, sizeof text) != 0)
+        return arena_strdup(arena, text);
+    return NULL;
+}
+
+const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job)
+{
+    const struct job_row *row = &job->row;
+    struct live_job *live = live_find(ctl->live, row->id);
+    const char *reason = NULL;
+    if (row->members && !job_state_final(row->state)) {
+        uint32_t counts[JOB_STATE_N];
+        char text[JOB_ARRAY_TEXT];
+        array_counts(ctl, row, counts);
+        return arena_strdup(arena, job_array_counts(text, counts));
+    }
+    if (live && live->row.state == JOB_QUEUED)
+        reason = wait_reason(ctl, arena, live);
+    if (!reason)
+        reason = row->reason;
+    return reason ? reason : "";
+}
+
+/* ---- parts of what it says ---- */
+
+/* Members of an array have its body. */
+static uint64_t body_of(const struct ctl_listed *job)
+{
+    return job->row.array ? job->row.array : job->row.id;
+}
+
+/* Values of variables may be secrets: only the owner sees them. */
+static void mask_env(struct text_node *spec)
+{
+    struct text_node *roles = text_get(spec, "roles");
+    for (struct text_node *role = roles ? roles->first : NULL; role; role = role->next) {
+        struct text_node *env = text_get(role, "env");
+        for (struct text_node *one = env ? env->first : NULL; one; one = one->next) {
+            one->kind = TEXT_STR;
+            one->str = "***";
+        }
+    }
+}
+
+struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
+                                const char *owner, const char *const *members)
+{
+    struct report report;
+    struct text_node *tree = NULL;
+    const char *spec = NULL;
+    if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
+        return NULL;
+    size_t len = strlen(spec);
+    report_init(&report, arena);
+    if (members)
+        tree = json_pick(arena, &(struct json_span){ spec, len }, members);
+    if (!tree)
+        tree = json_parse(arena, spec, len, 0, &report);
+    if (tree && !core_may(ctl, owner, &job->row))
+        mask_env(tree);
+    return tree;
+}
+
+const char *ctl_origin(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
+                       const char *owner)
+{
+    struct origin_row origin;
+    if (store_get_origin(ctl->config.store, arena, job->row.id, &origin, NULL) != 1)
+        return NULL;
+    return core_may(ctl, owner, &job->row) ? origin.text : origin.masked;
+}

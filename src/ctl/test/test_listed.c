@@ -1,0 +1,177 @@
+/* Jobs as plain values: the same as their trees, in every state; parts of what they say, for who
+ * may see them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "ctl/listed.h"
+
+#include "base/mem.h"
+#include "ctl/objects.h"
+#include "ctl/test/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+    static struct world w;
+    world_init(&w);
+    *state = &w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_fini(*state);
+    return 0;
+}
+
+/* A job of so many processors, with more members of its tree. */
+static uint64_t submit(struct world *w, const char *name, unsigned cpu, const char *more)
+{
+    char text[500];
+    snprintf(text, sizeof text,
+             "{\"name\":\"%s\",%s%s\"roles\":{\"w\":{\"run\":\"x\",\"env\":{\"A\":\"hush\"},"
+             "\"resources\":{\"cpu\":%u}}}}",
+             name, more, *more ? "," : "", cpu);
+    uint64_t id = world_submit(w, text);
+    if (!id)
+        fail_msg("%s", w->what);
+    return id;
+}
+
+static void is_text(const struct text_node *tree, const char *key, const char *value)
+{
+    const struct text_node *node = text_get(tree, key);
+    assert_string_equal(node ? node->str : "", value ? value : "");
+}
+
+static void is_number(const struct text_node *tree, const char *key, uint64_t value)
+{
+    const struct text_node *node = text_get(tree, key);
+    assert_int_equal(node ? node->integer : 0, value);
+}
+
+static void is_the_same(struct world *w, struct arena *arena, const struct ctl_listed *job,
+                        const struct text_node *tree)
+{
+    const struct job_row *row = &job->row;
+    is_text(tree, "id", job->id);
+    is_number(tree, "number", row->number);
+    is_text(tree, "name", row->name);
+    is_text(tree, "owner", row->owner);
+    is_text(tree, "project", row->project);
+    is_text(tree, "queue", row->queue);
+    is_text(tree, "dialect", row->dialect);
+    is_text(tree, "state", job_state_word(row->state));
+    is_text(tree, "outcome", row->outcome ? job_outcome_word(row->outcome) : NULL);
+    is_text(tree, "reason", ctl_listed_reason(w->ctl, arena, job));
+    is_number(tree, "restarts", row->restarts);
+    is_number(tree, "tasks", row->tasks);
+    is_number(tree, "tasks_running", job->running);
+    is_number(tree, "members", row->members);
+    is_number(tree, "started_ms", row->started_ms);
+    is_number(tree, "ended_ms", row->ended_ms);
+}
+
+static void are_their_trees(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct err err;
+    struct ctl_listed *jobs, one;
+    size_t n = 0;
+    submit(w, "ended", 1, "");
+    world_run(w);
+    w->code_all = FAKE_RUNS;
+    uint64_t first = submit(w, "first", 1, "");
+    submit(w, "sweep", 1, "\"array\":\"0-3%1\"");
+    for (int i = 0; i < 40; i++) /* more than there is room for */
+        submit(w, "many", 2, "");
+    submit(w, "later", 1, "\"after\":[\"first\"]");
+    submit(w, "held", 1, "\"suspend\":true,\"project\":\"p\"");
+    world_run(w);
+    world_command(w, first, CTL_STOP);
+    const struct job_filter filter = { .limit = 100 };
+    assert_int_equal(ctl_list(w->ctl, arena, &filter, &jobs, &n, &err), 0);
+    const struct text_node *tree =
+        text_get(ctl_list_tree(w->ctl, arena, &filter, &err), "jobs")->first;
+    unsigned running = 0, waits = 0;
+    for (size_t i = 0; i < n; i++, tree = tree->next) {
+        is_the_same(w, arena, &jobs[i], tree);
+        assert_int_equal(ctl_listed(w->ctl, arena, jobs[i].row.id, "ada", &one, &err), 0);
+        is_the_same(w, arena, &one, ctl_job_tree(w->ctl, arena, one.row.id, "ada", 0, &err));
+        running += one.running;
+        waits += strncmp(ctl_listed_reason(w->ctl, arena, &one), "cpu: ", 5) == 0;
+    }
+    assert_null(tree);
+    assert_int_equal(n, 45);
+    assert_true(running > 0 && waits > 0);
+    assert_int_equal(ctl_listed(w->ctl, arena, first, "eve", &one, &err), -1);
+    assert_int_equal(ctl_listed(w->ctl, arena, 1, "ada", &one, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    arena_destroy(arena);
+}
+
+static const char *env_of(const struct text_node *spec)
+{
+    return text_get(text_get(text_get(text_get(spec, "roles"), "w"), "env"), "A")->str;
+}
+
+static void parts_are_masked(void **state)
+{
+    static const char *const some[] = { "labels", "limits", NULL };
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct err err;
+    struct ctl_listed job;
+    uint64_t id = submit(w, "a", 1, "\"labels\":{\"x\":\"y\"}");
+    assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
+    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, "ada", NULL)), "hush");
+    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, NULL, NULL)), "***");
+    const struct text_node *spec = ctl_spec_tree(w->ctl, arena, &job, NULL, some);
+    assert_int_equal(spec->count, 1);
+    is_text(text_get(spec, "labels"), "x", "y");
+    assert_non_null(strstr(ctl_origin(w->ctl, arena, &job, "ada"), "hush"));
+    assert_null(strstr(ctl_origin(w->ctl, arena, &job, NULL), "hush"));
+    arena_destroy(arena);
+}
+
+static void done(void *arg, const struct ctl_answer *answer)
+{
+    *(bool *)arg = answer->err == NULL;
+}
+
+static void parts_of_documents(void **state)
+{
+    static const char *const some[] = { "metadata", "none", NULL };
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    bool good = false;
+    struct text_node *spec = text_map(arena, NULL, NULL);
+    text_str(arena, text_map(arena, spec, "spec"), "run", "x");
+    text_str(arena, text_map(arena, spec, "metadata"), "name", "n\"");
+    struct ctl_object object = { "x.y", "p", "n", spec };
+    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = "ada", .at = &object, .n = 1 }, done,
+                    &good);
+    ctl_turn(w->ctl);
+    assert_true(good);
+    const struct text_node *found = ctl_object_members(w->ctl, arena, &object, some);
+    assert_int_equal(found->count, 1);
+    is_text(text_get(found, "metadata"), "name", "n\"");
+    object.name = "m";
+    assert_null(ctl_object_members(w->ctl, arena, &object, some));
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(are_their_trees, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_are_masked, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_documents, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
