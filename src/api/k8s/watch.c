@@ -41,6 +41,7 @@ struct watch {
     uint64_t from;         /* the client has what is as old as that */
     bool quiet;            /* what is not newer than from is only remembered */
     bool columns, bookmarks;
+    bool initial; /* it wants all there is as events, and to be told where they end */
 };
 
 static struct watch *of_follower(struct follower *f)
@@ -292,7 +293,8 @@ static void catch_up(struct watch *w)
     }
 }
 
-static void bookmark(struct watch *w)
+/* end: all there was has been told. */
+static void bookmark(struct watch *w, bool end)
 {
     struct arena *a = arena_create();
     AUTO_BUF struct buf text = BUF_INIT(LINE_MAX_);
@@ -302,6 +304,8 @@ static void bookmark(struct watch *w)
     struct text_node *metadata = text_map(a, object, "metadata");
     text_str(a, metadata, "resourceVersion", arena_printf(a, "%llu", (unsigned long long)w->seen));
     text_null(a, metadata, "creationTimestamp");
+    if (end)
+        text_str(a, text_map(a, metadata, "annotations"), "k8s.io/initial-events-end", "true");
     json_print(object, 0, &text);
     send(w, "BOOKMARK", buf_str(&text));
     arena_destroy(a);
@@ -315,7 +319,7 @@ static void pump(struct follower *f)
         return;
     catch_up(w);
     if (w->bookmarks && w->seen - w->marked >= MARK)
-        bookmark(w);
+        bookmark(w, false);
 }
 
 /* ---- beginning and end ---- */
@@ -360,35 +364,60 @@ static void begin(struct watch *w)
     if (!w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels)
         look_at_all(w);
     if (!w->quiet && w->bookmarks)
-        bookmark(w);
+        bookmark(w, w->initial);
     catch_up(w);
     w->quiet = false;
 }
 
+static bool is_true(const struct kube *k, const char *option)
+{
+    const char *text = http_query(k->call->request, option, 0);
+    return text && strcmp(text, "true") == 0;
+}
+
+/* The rules of sendInitialEvents; false: answered. */
+static bool initial_events(struct kube *k, bool *initial)
+{
+    const char *match = http_query(k->call->request, "resourceVersionMatch", 0);
+    *initial = is_true(k, "sendInitialEvents");
+    if (*initial && (!match || strcmp(match, "NotOlderThan") != 0))
+        kube_invalid(k, "", "resourceVersionMatch",
+                     "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+                     "resourceVersionMatch to NotOlderThan");
+    else if (match && !http_query(k->call->request, "sendInitialEvents", 0))
+        kube_invalid(k, "", "resourceVersionMatch",
+                     "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch "
+                     "unless sendInitialEvents is provided");
+    else
+        return true;
+    return false;
+}
+
 void kube_watch(struct kube *k)
 {
-    struct http_request *r = k->call->request;
-    struct watch *w = mem_new(sizeof *w);
-    const char *version = http_query(r, "resourceVersion", 0);
-    const char *marks = http_query(r, "allowWatchBookmarks", 0);
-    uint64_t last = ctl_last_event(k->ctl);
-    w->sink.put = look;
-    w->k = k;
-    w->seed = hash_seed_random();
-    w->bookmarks = marks && strcmp(marks, "true") == 0;
-    w->follower = (struct follower){ .call = k->call, .pump = pump, .fini = fini };
-    if (version && *version && !scan_u64(version, 0, UINT64_MAX, &w->from)) {
-        free(w);
+    const char *version = http_query(k->call->request, "resourceVersion", 0);
+    uint64_t last = ctl_last_event(k->ctl), from = 0;
+    bool initial;
+    if (version && *version && !scan_u64(version, 0, UINT64_MAX, &from)) {
         kube_bad(k, "resourceVersion is \"%.40s\"", version);
         return;
     }
+    if (!initial_events(k, &initial))
+        return;
+    bool nonsense = from > last || (from && !initial && last - from > WINDOW);
+    struct watch *w = mem_new(sizeof *w);
+    *w = (struct watch){ .follower = { .call = k->call, .pump = pump, .fini = fini },
+                         .sink = { look },
+                         .k = k,
+                         .seed = hash_seed_random(),
+                         .from = initial ? 0 : from,
+                         .initial = initial,
+                         .bookmarks = is_true(k, "allowWatchBookmarks") };
     follow_begin(&w->follower, "application/json");
-    if (w->from > last || last - w->from > WINDOW * (w->from != 0)) {
-        if (w->from) {
-            fail(w, 410, "Expired", "too old resource version: the events since are not told");
-            follow_end(&w->follower);
-            return;
-        }
+    if (nonsense) {
+        fail(w, 410, "Expired", "too old resource version: the events since are not told");
+        follow_end(&w->follower);
+    } else {
+        begin(w);
     }
-    begin(w);
 }
