@@ -345,6 +345,13 @@ def test_kept_objects(kube: Callable[..., Kube]) -> None:
     assert k.server.get("/v1/jobs/1", spec=1)["spec"]["gang"][0]["min"] == 2
     assert k("delete", "cm,secret,pvc,podgroup", "one").count("deleted") == 4
     assert k("get", "cm", "-o", "name") == ""
+    # from 1.32 on these two send protobuf
+    made = ("create", "configmap", "two", "--from-literal=a=b", "--from-literal=text=\u00e4 \n")
+    assert k(*made) == "configmap/two created\n"
+    assert "already exists" in k.refused(*made)
+    assert k.json("cm", "two")["data"] == {"a": "b", "text": "\u00e4 \n"}
+    k("create", "secret", "generic", "two", "--from-literal=key=value")
+    assert k.json("secret", "two")["data"] == {"key": "dmFsdWU="}
 
 
 # ---- watching, deleting, many ----
@@ -557,7 +564,12 @@ def test_bad_requests(kube: Callable[..., Kube]) -> None:
     assert k.http("POST", JOBS, "x" * 5_000_000)[1]["reason"] == "RequestEntityTooLarge"
     assert k.http("GET", f"{JOBS}/a%00b")[1]["reason"] == "BadRequest"
     assert k.http("GET", f"{JOBS}/..%2fx")[0] == k.http("GET", f"{JOBS}/%2e%2e")[0] == 404
-    assert k.http("POST", JOBS, "{}", "application/vnd.kubernetes.protobuf")[0] == 415
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert k.http("POST", JOBS, "{}", protobuf)[0] == 400
+    assert k.http("POST", JOBS, "k8s\0\n\x0c\x12\nElasticJob", protobuf)[0] == 415
+    assert k.http("POST", JOBS, "k8s\0\n\v\x12\tConfigMap", protobuf)[0] == 400  # another kind
+    crowd = ",".join(f'"k{i}":""' for i in range(5000))
+    assert k.http("POST", JOBS, f'{{"metadata":{{"labels":{{{crowd}}}}}}}')[0] == 400
     kept = "/api/v1/namespaces/dlrover/secrets"
     for body in ('"stringData":[1]', '"data":"x"', '"metadata":{"name":"q","labels":[1]}'):
         assert k.http("POST", kept, f'{{"metadata":{{"name":"q"}},{body}}}')[0] == 400, body

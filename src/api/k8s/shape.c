@@ -13,6 +13,16 @@ static bool of_texts(const struct text_node *map)
     return true;
 }
 
+bool kube_crowded(const struct text_node *node)
+{
+    if (node->kind == TEXT_MAP && node->count > KUBE_MEMBERS_MAX)
+        return true;
+    for (const struct text_node *one = node->first; one; one = one->next)
+        if (one->first && kube_crowded(one))
+            return true;
+    return false;
+}
+
 const char *kube_unreadable(const struct text_node *object)
 {
     static const char *const parts[] = { "data", "binaryData", "stringData" };

@@ -4,6 +4,10 @@
 
 #include "text/tree.h"
 
+/* Of one map. What is kept may be compared and patched member by member. */
+#define KUBE_MEMBERS_MAX 4096u
+
+bool kube_crowded(const struct text_node *); /* a map in it has more members */
 /* What in it cannot be read: "metadata.labels", when that is no map of texts; NULL: nothing.
  * Numbers are taken for texts, as the ElasticJob page writes them. */
 const char *kube_unreadable(const struct text_node *object);

@@ -59,6 +59,10 @@ static bool of_kind(struct kube *k, const struct text_node *object)
                  k->of->kind, k->of->version, k->of->kind, bad);
         return false;
     }
+    if (kube_crowded(object)) {
+        kube_bad(k, "the object has a map of more than %u members", KUBE_MEMBERS_MAX);
+        return false;
+    }
     if (object->kind == TEXT_MAP && (!*kind || strcmp(kind, k->of->kind) == 0) &&
         (!*api || strcmp(api, wanted) == 0))
         return true;
