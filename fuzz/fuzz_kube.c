@@ -1,6 +1,6 @@
 /* Fuzz target: a body as the façade of Kubernetes takes it, an object or a patch of one, as JSON or
- * in protobuf. What is not refused for its shape becomes a row of each kind's table and is patched with itself; what
- * comes out prints and reads back. */
+ * in protobuf. What is not refused for its shape becomes a row of each kind's table and is patched
+ * with itself; what comes out prints and reads back. */
 #include "api/k8s/patch.h"
 #include "api/k8s/protobuf.h"
 #include "api/k8s/shape.h"

@@ -154,6 +154,34 @@ def kube(start: Starter) -> Callable[..., Kube]:
     return made
 
 
+def undescribed(value: Any, schema: Any, path: str) -> list[str]:
+    """The fields of an object that its schema does not have, and those it has without a word."""
+    if isinstance(value, list):
+        items = [undescribed(item, schema["items"], f"{path}[]") for item in value]
+        return [found for some in items for found in some]
+    missing = []
+    if isinstance(value, dict) and "additionalProperties" not in schema:
+        fields = schema.get("properties", {})
+        for key in value:
+            if not fields.get(key, {}).get("description"):
+                missing.append(f"{path}.{key}")
+            else:
+                missing += undescribed(value[key], fields[key], f"{path}.{key}")
+    return missing
+
+
+def unexplained(k: Kube, kinds: dict[str, str], group: str = "api/v1") -> set[str]:
+    """What is shown of these kinds (plural: kind) and `explain` does not say."""
+    schemas = k.http("GET", f"/openapi/v3/{group}")[1]["components"]["schemas"]
+    missing = set()
+    for plural, kind in kinds.items():
+        schema = schemas[f"muster.{group.rpartition('/')[2]}.{kind}"]
+        items = k.http("GET", f"/{group}/{plural}")[1]["items"]
+        assert items, plural
+        missing |= {path for item in items for path in undescribed(item, schema, kind)}
+    return missing
+
+
 def masked(text: str) -> list[str]:
     """Lines without their ages and the width of columns."""
     text = re.sub(r"\b\d+(s|m|m\d+s)\b", "AGE", text)
@@ -238,6 +266,13 @@ def test_discovery(kube: Callable[..., Kube]) -> None:
     assert "FIELD: command <[]string>" in k(
         "explain", "elasticjob.spec.replicaSpecs.worker.template.spec.containers.command"
     )
+    assert "phase\t<string>" in k("explain", "pods.status", "--recursive")
+    old = k("explain", "--output=plaintext-openapiv2", "elasticjobs.spec.replicaSpecs")
+    assert re.search(r"worker\t<Object> -required-\n *role `worker`", old)
+    with urllib.request.urlopen(f"{address(k.server)}/openapi/v2", timeout=patience(20)) as answer:
+        tag = {"If-None-Match": answer.headers["ETag"]}
+    with pytest.raises(urllib.error.HTTPError, match="304"):
+        urllib.request.urlopen(urllib.request.Request(answer.url, headers=tag))
     plain = k.http("GET", "/apis")[1]
     assert plain["kind"] == "APIGroupList"
     assert [r["name"] for r in k.http("GET", "/api/v1")[1]["resources"]][0] == "pods"
@@ -337,6 +372,10 @@ def test_kept_objects(kube: Callable[..., Kube]) -> None:
     assert k.json("pvc", "one")["status"]["phase"] == "Bound"
     k("label", "configmap", "one", "x=y")
     assert k("get", "cm", "-l", "x=y", "-o", "name") == "configmap/one\n"
+    kept = {"configmaps": "ConfigMap", "secrets": "Secret",
+            "persistentvolumeclaims": "PersistentVolumeClaim"}  # fmt: skip
+    assert not unexplained(k, kept)
+    assert not unexplained(k, {"podgroups": "PodGroup"}, "apis/scheduling.sigs.k8s.io/v1alpha1")
     changed = text.replace("a: b", "a: c")
     assert "configmap/one configured" in k("apply", "-f", "-", stdin=changed)
     group = small(("template:\n", "template:\n        metadata: {labels: {GROUP: one}}\n"),
@@ -465,6 +504,10 @@ def test_logs(kube: Callable[..., Kube]) -> None:
     text = k("describe", "elasticjob", "small")
     assert re.search(r"Normal +Succeeded", text)
     assert "Scheduled" in k("events")
+    shown = {"pods": "Pod", "events": "Event", "nodes": "Node", "namespaces": "Namespace"}
+    assert not unexplained(k, shown)
+    group = "apis/elastic.iml.github.io/v1alpha1"
+    assert not unexplained(k, {"elasticjobs": "ElasticJob"}, group)
 
 
 def test_others_jobs(kube: Callable[..., Kube]) -> None:

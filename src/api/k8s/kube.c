@@ -208,9 +208,7 @@ static bool parse_body(struct kube *k, const char *type, const char *body, size_
         k->body = text_parse(k->arena, body, len, &report);
     else
         k->body = json_parse(k->arena, body, len, 0, &report);
-    const char *why = err.code   ? err.what
-                      : report.n ? report.at[0].what
-                                 : "it is empty";
+    const char *why = err.code ? err.what : report.n ? report.at[0].what : "it is empty";
     if (err.code == ERR_CANNOT) {
         unsupported(k, arena_strdup(k->arena, err.what));
     } else if (!k->body || !report_ok(&report)) {

@@ -31,6 +31,7 @@ enum kube_verb {
 };
 enum kube_validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 
+struct field;
 struct kube;
 struct kube_want {                  /* which objects */
     const struct kube_resource *of; /* NULL: that of the request */
@@ -57,6 +58,8 @@ struct kube_resource {
     unsigned verbs;
     const struct table_column *columns;
     table_cells *cells;
+    const char *doc;            /* one sentence, for explain */
+    const struct field *fields; /* what it has; of a dialect's kind what is added to its table */
     int (*each)(struct kube *, struct kube_want *, struct kube_sink *);
     /* Each answers. object is what the client sent, with name and namespace. */
     void (*create)(struct kube *, struct text_node *object);
@@ -176,8 +179,12 @@ void kube_delete_all(struct kube *);
 /* The named object, in the arena of the request; NULL: there is none (nothing is answered). */
 struct text_node *kube_find(struct kube *, const struct kube_resource *, const char *name);
 
-/* ---- discovery.c, openapi.c ---- */
+/* ---- discovery.c, openapi.c, openapi_v2.c ---- */
 bool kube_discover(struct kube *, const struct words *path);
 bool kube_openapi(struct kube *, const struct words *path);
+/* Of those resources whose group and version it is, of NULL all; in the words of OpenAPI 3. */
+struct text_node *kube_openapi_tree(struct kube *, const struct kube_resource *like);
+/* The same document as version 2 has it, in the protobuf of gnostic: all that kubectl takes. */
+void kube_openapi_v2(const struct text_node *tree, struct buf *out);
 
 #endif

@@ -176,8 +176,8 @@ static struct text_node *gathered(struct arena *a, struct text_node *map,
 {
     struct text_node *node = text_get(map, row->name);
     if (!node)
-        node = row->type == PROTO_TEXTS ? text_list(a, map, row->name)
-                                        : text_map(a, map, row->name);
+        node =
+            row->type == PROTO_TEXTS ? text_list(a, map, row->name) : text_map(a, map, row->name);
     if (node->count < KUBE_MEMBERS_MAX)
         return node;
     err_set(err, ERR_INPUT, "%s has more than %u members", row->name, KUBE_MEMBERS_MAX);
@@ -200,9 +200,9 @@ static int put_entry(struct arena *a, struct text_node *map, const struct proto_
         parts[f.number - 1] = f.bytes;
     }
     const char *key = node ? text_of(a, parts[0], row->name, err) : NULL;
-    const char *value = !key                             ? NULL
+    const char *value = !key                           ? NULL
                         : row->type == PROTO_BYTES_MAP ? base64_of(a, parts[1])
-                                                         : text_of(a, parts[1], row->name, err);
+                                                       : text_of(a, parts[1], row->name, err);
     if (!value)
         return -1;
     if (text_get(node, key))
@@ -229,8 +229,8 @@ static int put(struct arena *a, struct text_node *map, const struct proto_field 
                const struct one *f, struct err *err)
 {
     bool number = row->type == PROTO_INT || row->type == PROTO_BOOL;
-    bool many = row->type == PROTO_TEXTS || row->type == PROTO_TEXT_MAP ||
-                row->type == PROTO_BYTES_MAP;
+    bool many =
+        row->type == PROTO_TEXTS || row->type == PROTO_TEXT_MAP || row->type == PROTO_BYTES_MAP;
     if (f->wire != (number ? WIRE_VARINT : WIRE_BYTES))
         return err_set(err, ERR_INPUT, "%s is of another type", row->name);
     if (!many && text_get(map, row->name))
@@ -240,8 +240,7 @@ static int put(struct arena *a, struct text_node *map, const struct proto_field 
     case PROTO_TEXTS: return put_text(a, map, row, f->bytes, err);
     case PROTO_INT: text_int(a, map, row->name, (int64_t)f->value); return 0;
     case PROTO_BOOL: text_bool(a, map, row->name, f->value != 0); return 0;
-    case PROTO_MESSAGE:
-        return message(a, f->bytes, row->table, text_map(a, map, row->name), err);
+    case PROTO_MESSAGE: return message(a, f->bytes, row->table, text_map(a, map, row->name), err);
     default: return put_entry(a, map, row, f->bytes, err);
     }
 }
