@@ -222,8 +222,7 @@ static bool parse_body(struct kube *k, const char *type, const char *body, size_
     return false;
 }
 
-/* false: answered. A body may be left out by DELETE only. */
-static bool read_body(struct kube *k, const char *method)
+bool kube_read_body(struct kube *k, const char *method)
 {
     size_t len;
     const char *body = http_body(k->call->request, &len);
@@ -290,9 +289,11 @@ static void run(struct kube *k)
     }
     const struct verb *verb = verb_of(k, method);
     if (!verb) {
-        kube_fail(k, &(struct kube_status){
-                         405, "MethodNotAllowed",
-                         "the server does not allow this method on the requested resource", NULL });
+        const char *why = k->of->instead;
+        const char *text = arena_printf(
+            k->arena, "the server does not allow this method on the requested resource%s%s",
+            why ? ": " : "", why ? why : "");
+        kube_fail(k, &(struct kube_status){ 405, "MethodNotAllowed", text, NULL });
         return;
     }
     if (verb->verb != KUBE_GET && verb->verb != KUBE_LIST && k->call->who.role == ROLE_READER) {
@@ -304,7 +305,7 @@ static void run(struct kube *k)
         kube_problem(k, &err, NULL);
         return;
     }
-    if (verb->body && !read_body(k, method))
+    if (verb->body && !kube_read_body(k, method))
         return;
     if (verb->verb == KUBE_LIST &&
         (flag(k->call, "watch") || http_query(k->call->request, "watch", 0)))
@@ -332,7 +333,7 @@ static void handle(struct call *call)
         run(k);
     else if (apis && find_resource(k, path.at[1], path.at[2], &path, 3))
         run(k);
-    else if (!kube_discover(k, &path) && !kube_openapi(k, &path))
+    else if (!kube_discover(k, &path) && !kube_openapi(k, &path) && !kube_review(k, &path))
         no_path(k);
 }
 

@@ -77,6 +77,32 @@ static const struct proto_field delete_options[] = {
     { 5, PROTO_TEXTS, "dryRun", NULL },
     { 0 },
 };
+static const struct proto_field resource_attributes[] = {
+    { 1, PROTO_TEXT, "namespace", NULL }, { 2, PROTO_TEXT, "verb", NULL },
+    { 3, PROTO_TEXT, "group", NULL },     { 4, PROTO_TEXT, "version", NULL },
+    { 5, PROTO_TEXT, "resource", NULL },  { 6, PROTO_TEXT, "subresource", NULL },
+    { 7, PROTO_TEXT, "name", NULL },      { 0 },
+};
+static const struct proto_field path_attributes[] = {
+    { 1, PROTO_TEXT, "path", NULL },
+    { 2, PROTO_TEXT, "verb", NULL },
+    { 0 },
+};
+static const struct proto_field access_spec[] = {
+    { 1, PROTO_MESSAGE, "resourceAttributes", resource_attributes },
+    { 2, PROTO_MESSAGE, "nonResourceAttributes", path_attributes },
+    { 0 },
+};
+static const struct proto_field access_review[] = {
+    { 2, PROTO_MESSAGE, "spec", access_spec },
+    { 0 },
+};
+static const struct proto_field rules_spec[] = { { 1, PROTO_TEXT, "namespace", NULL }, { 0 } };
+static const struct proto_field rules_review[] = {
+    { 2, PROTO_MESSAGE, "spec", rules_spec },
+    { 0 },
+};
+static const struct proto_field self_review[] = { { 0 } };
 
 static const struct {
     const char *kind;
@@ -86,6 +112,9 @@ static const struct {
     { "Secret", secret },
     { "Namespace", namespace },
     { "DeleteOptions", delete_options },
+    { "SelfSubjectAccessReview", access_review },
+    { "SelfSubjectRulesReview", rules_review },
+    { "SelfSubjectReview", self_review },
 };
 
 /* ---- the wire ---- */

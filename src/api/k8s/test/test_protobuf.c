@@ -70,6 +70,13 @@ static void what_kubectl_sends(void **state)
           BYTES("k8s\0\n\17\n\2v1\22\tNamespace\22\33\n\23\n\3foo\22\0\32\0\"\0*\0002\0008\0B\0"
                 "\22\0\32\2\n\0\32\0\"\0"),
           "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"foo\"}}");
+    reads(*state,
+          BYTES("k8s\0\n2\n\27authorization.k8s.io/v1\22\27SelfSubjectAccessReview\22\77"
+                "\n\20\n\0\22\0\32\0\"\0*\0002\0008\0B\0\22!\n\37\n\7dlrover\22\6create"
+                "\32\0\"\0*\4pods2\0:\0\32\10\10\0\22\0\32\0 \0\32\0\"\0"),
+          "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\","
+          "\"spec\":{\"resourceAttributes\":{\"namespace\":\"dlrover\",\"verb\":\"create\","
+          "\"resource\":\"pods\"}}}");
 }
 
 /* An object of that kind. */
