@@ -308,6 +308,8 @@ def test_validation(kube: Callable[..., Kube]) -> None:
     assert "must be no more than 253 characters" in said
     plan = small(("kind: ElasticJob", "kind: ScalePlan"))
     assert "ScalePlans are retired" in k.refused("create", "-f", "-", stdin=plan)
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n"
+    assert "pods are made by their jobs" in k.refused("create", "-f", "-", stdin=pod)
 
 
 def test_changes(kube: Callable[..., Kube]) -> None:
@@ -319,6 +321,18 @@ def test_changes(kube: Callable[..., Kube]) -> None:
     more = '[{"op":"replace","path":"/spec/replicaSpecs/worker/replicas","value":3}]'
     assert "roles.worker.replicas is 2, not 3" in k.refused(*patch, "--type", "json", "-p", more)
     assert "Forbidden" in k.refused(*patch, "--type", "json", "-p", more, "--dry-run=server")
+    test = '[{"op":"test","path":"/spec/suspend","value":false}]'
+    said = k.refused(*patch, "--type", "json", "-p", test)
+    assert 'The ElasticJob "small" is invalid: patch: Invalid value: testing value' in said
+    merge = "application/merge-patch+json"
+    for part, key in (("labels", "b d"), ("annotations", "a@b")):
+        code, said = k.http(
+            "PATCH", f"{JOBS}/small", f'{{"metadata":{{"{part}":{{"{key}":""}}}}}}', merge
+        )
+        assert code == 422
+        assert f'metadata.{part}: Invalid value: "{key}"' in said["message"]
+    would = k.http("PATCH", f"{JOBS}/small?dryRun=All", '{"spec":{"suspend":false}}', merge)[1]
+    assert (would["metadata"]["generation"], would["spec"]["suspend"]) == (2, False)
     k("label", "elasticjob", "small", "team=vision")
     k("annotate", "elasticjob", "small", "note=hello")
     assert k("get", "elasticjob", "-l", "team=vision", "-o", "name").endswith("/small\n")
@@ -385,12 +399,35 @@ def test_kept_objects(kube: Callable[..., Kube]) -> None:
     assert k("delete", "cm,secret,pvc,podgroup", "one").count("deleted") == 4
     assert k("get", "cm", "-o", "name") == ""
     # from 1.32 on these two send protobuf
-    made = ("create", "configmap", "two", "--from-literal=a=b", "--from-literal=text=\u00e4 \n")
-    assert k(*made) == "configmap/two created\n"
-    assert "already exists" in k.refused(*made)
-    assert k.json("cm", "two")["data"] == {"a": "b", "text": "\u00e4 \n"}
+    k("create", "configmap", "two", "--from-literal=a=b", "--from-literal=text=\u00e4 \n")
     k("create", "secret", "generic", "two", "--from-literal=key=value")
-    assert k.json("secret", "two")["data"] == {"key": "dmFsdWU="}
+    at = "/api/v1/namespaces/dlrover"
+    config, secret = (k.http("GET", f"{at}/{kind}/two")[1] for kind in ("configmaps", "secrets"))
+    assert config["data"] == {"a": "b", "text": "\u00e4 \n"}
+    assert (secret["data"], secret["type"]) == ({"key": "dmFsdWU="}, "Opaque")
+    for plural, body in (("secrets", '{"a":"!"}'), ("configmaps", '{"a":1}')):
+        code, _ = k.http("POST", f"{at}/{plural}", f'{{"metadata":{{"name":"q"}},"data":{body}}}')
+        assert code == 400, body
+    dry, merge = f"{at}/configmaps/two?dryRun=All", "application/merge-patch+json"
+    would = k.http("PATCH", dry, '{"data":{"a":"c"}}', merge)[1]
+    assert would == {**config, "data": {**config["data"], "a": "c"}}
+    # namespaces are there as soon as one is named; one that is made goes when it has no jobs
+    assert k("create", "namespace", "team") == "namespace/team created\n"
+    all_of, jobs = "/api/v1/namespaces", JOBS.replace("dlrover", "team")
+    for name, code in (("team", 409), ("default", 409), ("x_y", 422)):
+        assert k.http("POST", all_of, f'{{"metadata":{{"name":"{name}"}}}}')[0] == code, name
+    k.http("PATCH", f"{all_of}/team", '{"metadata":{"labels":{"a":"b"}}}', merge)
+    found = k.http("GET", f"{all_of}?labelSelector=a%3Db")[1]["items"]
+    assert [one["metadata"]["name"] for one in found] == ["team"]
+    spec = {"replicaSpecs": {"worker": {"replicas": 1, "template": {"spec": {"containers": [
+        {"name": "main", "command": ["true"]}]}}}}, "suspend": True}  # fmt: skip
+    job = {"metadata": {"generateName": "made-"}, "spec": spec}
+    made = k.http("POST", jobs, json.dumps(job))[1]["metadata"]["name"]
+    assert re.fullmatch(r"made-[0-9a-f]{6}", made)
+    assert k.http("DELETE", f"{all_of}/team")[0] == 409
+    assert k.http("DELETE", f"{jobs}/{made}")[0] == 200
+    k("delete", "namespace", "team")
+    assert k.http("DELETE", f"{all_of}/team")[0] == 404
 
 
 # ---- watching, deleting, many ----
@@ -427,6 +464,8 @@ def test_watch_by_version(kube: Callable[..., Kube]) -> None:
     k("create", "-f", "-", stdin=small(command="true"))
     k("create", "-f", "-", stdin=small(("small", "other")))
     version = k.http("GET", JOBS)[1]["metadata"]["resourceVersion"]
+    short = f"{address(k.server)}{JOBS}?watch=true&resourceVersion={version}&timeoutSeconds=1"
+    ending = urllib.request.urlopen(short, timeout=patience(20))
     k("label", "elasticjob", "small", "a=b")
     k("delete", "elasticjob", "other")
 
@@ -459,6 +498,7 @@ def test_watch_by_version(kube: Callable[..., Kube]) -> None:
         ("ADDED", "small"), ("BOOKMARK", "{'k8s.io/initial-events-end': 'true'}"),
     ]  # fmt: skip
     assert k.http("GET", f"{JOBS}?watch=true&{listing}Exact")[0] == 422
+    assert b'"MODIFIED"' in ending.read()
     assert k.http("GET", f"{JOBS}?watch=true&resourceVersionMatch=NotOlderThan")[0] == 422
 
 
@@ -568,6 +608,20 @@ def test_rights(kube: Callable[..., Kube]) -> None:
         k.http("GET", f"{JOBS}/small", token=ada)[1]["metadata"]["uid"]
         != (k.http("GET", f"{JOBS}/small", token=bob)[1]["metadata"]["uid"])
     )
+    # what they are told of it
+    reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    for bearer, verb, sub, may in (
+        (ada, "create", "", True), (rita, "create", "", False), (rita, "watch", "", True),
+        (ada, "get", "scale", False), (ada, "fly", "", False),
+    ):  # fmt: skip
+        asked = {"verb": verb, "group": "elastic.iml.github.io", "resource": "elasticjobs",
+                 "subresource": sub}  # fmt: skip
+        review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+                  "spec": {"resourceAttributes": asked}}  # fmt: skip
+        code, told = k.http("POST", reviews, json.dumps(review), token=bearer)
+        assert (code, told["status"]["allowed"]) == (201, may), (verb, sub)
+    assert re.search(r"pods +\[\] +\[\] +\[get list watch\]", k("auth", "can-i", "--list"))
+    assert "muster:admin" in k("auth", "whoami")
     kept = "/api/v1/namespaces/dlrover/secrets"
     secret = '{"metadata":{"name":"s"},"stringData":{"a":"b"}}'
     assert k.http("POST", kept, secret, token=ada)[0] == 201

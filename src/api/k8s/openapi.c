@@ -94,8 +94,8 @@ static void put_field(struct arena *a, struct text_node *properties, const struc
         text_str(a, text_map(a, one, "additionalProperties"), "type", "string");
 }
 
-/* The rows of the table; where one only says that a server writes the field, what is shown of it,
- * and behind them what else is shown. */
+/* The rows of the table; where one only says that a server writes the field (or that a file cannot
+ * have it), what is shown of it, and behind them what else is shown. */
 static void put_fields(struct arena *a, struct text_node *schema, const struct field *table,
                        const struct field *shown, int depth)
 {
@@ -106,7 +106,7 @@ static void put_fields(struct arena *a, struct text_node *schema, const struct f
     struct text_node *properties = text_map(a, schema, "properties"), *needed = NULL;
     for (const struct field *f = table; f->name; f++) {
         const struct field *also = shown ? field_find(shown, f->name) : NULL;
-        bool silent = strcmp(fate_word(f), "quiet") == 0;
+        bool silent = strcmp(fate_word(f), "quiet") == 0 || strcmp(fate_word(f), "refused") == 0;
         put_field(a, properties, silent && also ? also : f, silent ? NULL : also, depth);
         if (!(f->flags & FIELD_REQUIRED))
             continue;
@@ -161,11 +161,12 @@ static void put_paths(struct arena *a, struct text_node *paths, const struct kub
         put_method(a, many, "post", r);
     struct text_node *one = text_map(a, paths, arena_printf(a, "%s/{name}", all));
     put_method(a, one, "get", r);
-    if (r->verbs & KUBE_PATCH) {
+    put_method(a, one, "patch", r); /* of every kind: from its parameters kubectl learns that the
+                                       server looks for unknown fields */
+    if (r->verbs & KUBE_UPDATE)
         put_method(a, one, "put", r);
-        put_method(a, one, "patch", r);
+    if (r->verbs & KUBE_DELETE)
         put_method(a, one, "delete", r);
-    }
 }
 
 static const struct field *dialect_fields(struct kube *k, const struct kube_resource *r)
