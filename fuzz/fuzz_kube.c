@@ -1,13 +1,15 @@
-/* Fuzz target: a body as the façade of Kubernetes takes it, an object or a patch of one. What is
- * not refused for its shape becomes a row of each kind's table and is patched with itself; what
- * comes out prints and reads back. */
+/* Fuzz target: a body as the façade of Kubernetes takes it, an object or a patch of one, as JSON or
+ * in protobuf. What is not refused for its shape becomes a row of each kind's table and is patched
+ * with itself; what comes out prints and reads back. */
 #include "api/k8s/patch.h"
+#include "api/k8s/protobuf.h"
 #include "api/k8s/shape.h"
 #include "api/k8s/table.h"
 #include "base/buf.h"
 #include "text/json.h"
 
 #include <stdint.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +25,17 @@ static void reads_back(struct arena *arena, const struct text_node *tree)
         BUG("a row does not read back");
 }
 
+static const struct text_node *read(struct arena *arena, const char *data, size_t size)
+{
+    struct report report;
+    struct err err;
+    if (size > 3 && memcmp(data, "k8s", 4) == 0)
+        return kube_protobuf(arena, data, size, &err);
+    report_init(&report, arena);
+    const struct text_node *body = json_parse(arena, data, size, 0, &report);
+    return report_ok(&report) ? body : NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static table_cells *const kinds[] = { table_job_cells,     table_pod_cells,
@@ -30,13 +43,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                           table_data_cells,    table_group_cells,
                                           table_claim_cells,   table_secret_cells,
                                           table_service_cells, table_namespace_cells };
-    struct report report;
     if (size > INPUT_MAX)
         return 0;
     struct arena *arena = arena_create();
-    report_init(&report, arena);
-    const struct text_node *body = json_parse(arena, (const char *)data, size, 0, &report);
-    if (body && report_ok(&report) && !kube_unreadable(body)) {
+    const struct text_node *body = read(arena, (const char *)data, size);
+    if (body && !kube_crowded(body) && !kube_unreadable(body, size % 2)) {
+        if (text_get(body, "metadata"))
+            kube_bad_label(arena, text_get(body, "metadata"), NULL);
         for (size_t i = 0; body->kind == TEXT_MAP && i < sizeof kinds / sizeof kinds[0]; i++)
             reads_back(arena, kube_row(arena, body, kinds[i], NOW_MS, (enum table_include)(i % 3)));
         const struct text_node *merged = kube_merge(arena, body, kube_plain_patch(arena, body));

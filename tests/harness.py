@@ -40,6 +40,11 @@ def program() -> Path:
     return Path(os.environ.get("MUSTER_BIN") or ROOT / "build/release/muster")
 
 
+def kubectl() -> str | None:
+    """The client that tests of kubectl run: MUSTER_KUBECTL, else the one in PATH."""
+    return shutil.which(os.environ.get("MUSTER_KUBECTL") or "kubectl")
+
+
 def sanitized() -> bool:
     return os.environ.get("MUSTER_BUILD") == "asan" or "asan" in program().parts
 

@@ -5,11 +5,10 @@ has no pod here, and its cluster has 13 nodes instead of two."""
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 
-from harness import ROOT, Server, environment, native, patience, wait_for
+from harness import ROOT, Server, environment, kubectl, native, patience, wait_for
 from promise import Example, Skipped, expect
 
 JOBS = ROOT / "tests/golden/elasticjob"
@@ -55,7 +54,7 @@ class Kubectl:
     page = "elasticjob kubectl"
 
     def __init__(self) -> None:
-        self.program = shutil.which("kubectl")
+        self.program = kubectl()
         self.server = Server(nodes=NODES).start()
         home = self.server.state / "kube"
         home.mkdir()

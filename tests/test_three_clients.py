@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import closed
-from harness import ROOT, Server, environment, native, patience, request, wait_for
+from harness import ROOT, Server, environment, kubectl, native, patience, request, wait_for
 
 CLIENTS = Path(__file__).parent / "clients"
 PYTHON = ROOT / "build/clients/dlc/bin/python"
@@ -217,7 +217,7 @@ class Kube(Client):
 
     def run(self, *args: str, stdin: str = "") -> str:
         done = subprocess.run(
-            ["kubectl", *args],
+            [kubectl() or "kubectl", *args],
             env=self.env,
             input=stdin,
             capture_output=True,
@@ -262,7 +262,7 @@ def clients() -> Iterator[list[Client]]:
         made += [Muster(server), Pai(server)]
         if list(PYTHON.parents[1].glob(".muster-*")):
             made.append(Dlc(server))
-        if shutil.which("kubectl"):
+        if kubectl():
             made.append(Kube(server))
         yield made
         for one in made:
@@ -304,7 +304,7 @@ def test_which_clients_were_here() -> None:
         missing.append("the DLC package (tools/setup clients)")
     if not shutil.which("node") or not (MODULES / "@microsoft").is_dir():
         missing.append("the npm package (tools/setup clients): its requests by hand instead")
-    if not shutil.which("kubectl"):
+    if not kubectl():
         missing.append("kubectl")
     if missing:
         pytest.skip("left out: " + ", ".join(missing))

@@ -80,18 +80,33 @@ int nodes_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
     return 0;
 }
 
-/* ---- namespaces: there as soon as one is named ---- */
+/* ---- namespaces: there as soon as one is named; made ones are kept ---- */
 
-static void put_namespace(struct kube *k, const char *name, struct kube_sink *sink)
+#define KEPT_NAMESPACES "k8s.namespaces"
+
+static const char *const always[] = { "default", "kube-system" };
+
+static const struct text_node *kept(struct kube *k, struct arena *arena, const char *name)
+{
+    return ctl_object_tree(k->ctl, arena, &(struct ctl_object){ KEPT_NAMESPACES, "", name, NULL });
+}
+
+static void put_namespace(struct kube *k, const char *name, const struct text_node *row,
+                          struct kube_sink *sink)
 {
     struct arena *a = k->scratch;
+    const struct text_node *doc = row ? text_get(row, "spec") : NULL;
+    uint64_t created = row ? number(row, "created_ms") : 0;
     struct kube_meta meta = { .name = name,
-                              .uid = arena_printf(a, "namespace-%s", name),
-                              .version = 1,
-                              .created_ms = k->call->api->config.started_ms };
+                              .uid = arena_printf(a, "namespace-%s-%llu", name,
+                                                  (unsigned long long)created),
+                              .version = row ? number(row, "version") : 1,
+                              .created_ms = row ? created : k->call->api->config.started_ms,
+                              .from = doc ? text_get(doc, "metadata") : NULL };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "namespaces"), &meta);
-    struct text_node *metadata = text_get(object, "metadata");
-    text_str(a, text_map(a, metadata, "labels"), "kubernetes.io/metadata.name", name);
+    struct text_node *labels = kube_part(a, text_get(object, "metadata"), "labels");
+    kube_drop(labels, "kubernetes.io/metadata.name");
+    text_str(a, labels, "kubernetes.io/metadata.name", name);
     text_str(a, text_list(a, text_map(a, object, "spec"), "finalizers"), NULL, "kubernetes");
     text_str(a, text_map(a, object, "status"), "phase", "Active");
     k->subject = 0;
@@ -102,29 +117,85 @@ static void put_namespace(struct kube *k, const char *name, struct kube_sink *si
 static int note(struct kube *k, const struct kube_job *job, void *arg)
 {
     (void)k;
-    smap_set(arg, job->ns, arg);
+    if (!smap_get(arg, job->ns))
+        smap_set(arg, job->ns, arg);
     return 0;
+}
+
+/* Each name once: with the row of a kept one, else with the map itself. */
+static struct smap *listed(struct kube *k, struct arena *arena)
+{
+    struct smap *names = smap_create();
+    struct kube_want jobs = { 0 };
+    const struct text_node *rows = ctl_objects_tree(k->ctl, arena, KEPT_NAMESPACES, NULL);
+    for (struct text_node *row = rows->first; row; row = row->next)
+        smap_set(names, kube_in(row, "name", NULL), row);
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        if (!smap_get(names, always[i]))
+            smap_set(names, always[i], names);
+    kube_each_job(k, &jobs, note, names);
+    return names;
 }
 
 int namespaces_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 {
-    static const char *const always[] = { "default", "kube-system" };
+    struct arena *arena = arena_create();
     if (want->name) {
-        put_namespace(k, arena_strdup(k->scratch, want->name), sink);
-        return 0;
+        const char *name = arena_strdup(arena, want->name);
+        put_namespace(k, name, kept(k, arena, name), sink);
+    } else {
+        struct smap *names = listed(k, arena);
+        size_t cursor = 0;
+        const char *name;
+        void *row;
+        while (smap_next(names, &cursor, &name, &row))
+            put_namespace(k, name, row == names ? NULL : row, sink);
+        smap_destroy(names);
     }
-    struct smap *seen = smap_create();
-    struct kube_want jobs = { 0 };
-    size_t cursor = 0;
-    const char *name;
-    void *value;
-    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        smap_set(seen, always[i], seen);
-    kube_each_job(k, &jobs, note, seen);
-    while (smap_next(seen, &cursor, &name, &value))
-        put_namespace(k, name, sink);
-    smap_destroy(seen);
+    arena_destroy(arena);
     return 0;
+}
+
+static int has_one(struct kube *k, const struct kube_job *job, void *arg)
+{
+    (void)k;
+    *(bool *)arg |= job->shown;
+    return -1;
+}
+
+static bool has_jobs(struct kube *k, const char *name)
+{
+    bool has = false;
+    struct kube_want want = { .ns = name };
+    kube_each_job(k, &want, has_one, &has);
+    return has;
+}
+
+void namespaces_create(struct kube *k, struct text_node *object)
+{
+    const char *name = kube_in(object, "metadata", "name");
+    bool there = kept(k, k->arena, name) || has_jobs(k, name);
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        there |= strcmp(name, always[i]) == 0;
+    if (there)
+        kube_exists(k, name);
+    else
+        things_create(k, object);
+}
+
+/* Jobs are not ended by it. */
+void namespaces_remove(struct kube *k, const struct text_node *object, ctl_done *done, void *arg)
+{
+    const char *name = kube_in(object, "metadata", "name");
+    struct err err = { 0 };
+    if (has_jobs(k, name))
+        err_set(&err, ERR_CONFLICT, "namespaces \"%.260s\" has jobs: delete them first", name);
+    else if (!kept(k, k->arena, name))
+        err_set(&err, ERR_NOT_FOUND, "namespaces \"%.260s\" not found", name);
+    if (err.code)
+        done(arg, &(struct ctl_answer){ .err = &err });
+    else
+        things_remove(k, object, done, arg);
 }
 
 /* ---- none ---- */

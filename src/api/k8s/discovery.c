@@ -17,7 +17,15 @@ static const struct {
     { KUBE_UPDATE, "update" }, { KUBE_WATCH, "watch" },
 };
 
-static void put_verbs(struct arena *a, struct text_node *parent, unsigned verbs)
+unsigned kube_verb(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(verb_words); i++)
+        if (strcmp(verb_words[i].word, word) == 0)
+            return verb_words[i].bit;
+    return 0;
+}
+
+void kube_put_verbs(struct arena *a, struct text_node *parent, unsigned verbs)
 {
     struct text_node *list = text_list(a, parent, "verbs");
     for (size_t i = 0; i < ARRAY_LEN(verb_words); i++)
@@ -103,7 +111,7 @@ static void put_resource(struct arena *a, struct text_node *list, const struct k
     text_str(a, one, "singularName", r->singular);
     text_bool(a, one, "namespaced", r->namespaced);
     text_str(a, one, "kind", r->kind);
-    put_verbs(a, one, r->verbs);
+    kube_put_verbs(a, one, r->verbs);
     put_list(a, one, "shortNames", r->brief);
     put_list(a, one, "categories", r->all ? "all" : NULL);
     if (r->each != pods_each)
@@ -113,7 +121,7 @@ static void put_resource(struct arena *a, struct text_node *list, const struct k
     text_str(a, one, "singularName", "");
     text_bool(a, one, "namespaced", true);
     text_str(a, one, "kind", "Pod");
-    put_verbs(a, one, KUBE_GET);
+    kube_put_verbs(a, one, KUBE_GET);
 }
 
 static bool resources_of(struct kube *k, const char *name, const char *version)
@@ -148,7 +156,7 @@ static void put_aggregated(struct arena *a, struct text_node *list, const struct
     text_str(a, kind, "kind", r->kind);
     text_str(a, one, "scope", r->namespaced ? "Namespaced" : "Cluster");
     text_str(a, one, "singularResource", r->singular);
-    put_verbs(a, one, r->verbs);
+    kube_put_verbs(a, one, r->verbs);
     put_list(a, one, "shortNames", r->brief);
     put_list(a, one, "categories", r->all ? "all" : NULL);
 }

@@ -165,7 +165,7 @@ static bool refused(struct kube *k, const struct ctl_answer *answer, bool apply,
 /* ---- the answer ---- */
 
 /* What a dry run would have made. */
-static struct text_node *would_be(struct kube *k, const struct text_node *old)
+static struct text_node *would_be(struct kube *k, const struct text_node *old, uint64_t generation)
 {
     struct arena *a = k->arena;
     const struct text_node *metadata = text_get(k->body, "metadata");
@@ -176,12 +176,14 @@ static struct text_node *would_be(struct kube *k, const struct text_node *old)
                               .created_ms =
                                   old ? kube_time(kube_in(old, "metadata", "creationTimestamp"))
                                       : clock_wall_ms(),
-                              .generation = 1,
+                              .generation = generation,
                               .from = metadata };
     struct text_node *object = kube_object(a, k->of, &meta);
     if (old) {
         struct text_node *version = text_get(text_get(object, "metadata"), "resourceVersion");
         version->str = kube_in(old, "metadata", "resourceVersion");
+    } else {
+        kube_drop(text_get(object, "metadata"), "resourceVersion");
     }
     text_copy(a, object, "spec", text_get(k->body, "spec"));
     if (old && text_get(old, "status"))
@@ -223,7 +225,7 @@ static void on_created(void *arg, const struct ctl_answer *answer)
     k->job = answer->job;
     kube_warnings(k, answer->report);
     if (k->dry_run)
-        kube_show(k, k->status, would_be(k, NULL));
+        kube_show(k, k->status, would_be(k, NULL, 1));
     else
         show_job(k);
 }
@@ -242,6 +244,7 @@ struct change {
     const struct text_node *old;
     const char *owner; /* of the job */
     bool spec;         /* more than suspend */
+    uint64_t generation;
 };
 
 static bool suspends(const struct text_node *object)
@@ -276,11 +279,9 @@ static void put_document(struct change *c)
 {
     struct kube *k = c->k;
     struct text_node *metadata = text_get(k->body, "metadata");
-    const struct text_node *node = text_get(text_get(c->old, "metadata"), "generation");
-    int64_t generation = node ? node->integer : 1;
     bool held = suspends(k->body), was = suspends(c->old);
     kube_drop(metadata, "generation");
-    text_int(k->arena, metadata, "generation", generation + (c->spec || held != was));
+    text_int(k->arena, metadata, "generation", (int64_t)c->generation);
     const struct ctl_object document = { KUBE_DOCUMENT, kube_in(c->old, "metadata", "uid"),
                                          KUBE_DIALECT, k->body };
     struct ctl_objects put = { .by = k->call->owner,
@@ -301,7 +302,7 @@ static void on_applied(void *arg, const struct ctl_answer *answer)
         return;
     kube_warnings(k, answer->report);
     if (k->dry_run)
-        kube_show(k, k->status, would_be(k, c->old));
+        kube_show(k, k->status, would_be(k, c->old, c->generation));
     else
         put_document(c);
 }
@@ -335,6 +336,8 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
     k->pending = c;
     c->spec = !same_work(k, old, object);
     bool held = suspends(object) != suspends(old);
+    const struct text_node *node = text_get(text_get(old, "metadata"), "generation");
+    c->generation = (node ? (uint64_t)node->integer : 1) + (c->spec || held);
     if ((c->spec || held) && ended(old)) {
         forbidden(k, "the job has ended; delete it and create it again");
     } else if (c->spec && foreign) {
@@ -343,7 +346,7 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
         call_keep(k->call);
         submit(k, true, c->owner, on_applied);
     } else if (k->dry_run) {
-        kube_show(k, k->status, would_be(k, old));
+        kube_show(k, k->status, would_be(k, old, c->generation));
     } else {
         call_keep(k->call);
         put_document(c);

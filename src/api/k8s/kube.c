@@ -1,6 +1,7 @@
 /* From a request to a resource and a verb: the path, who asks, the options of the query. */
 #include "api/k8s/kube.h"
 #include "api/k8s/k8s.h"
+#include "api/k8s/protobuf.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -190,36 +191,52 @@ static bool is_type(const char *type, const char *word)
     return strncmp(type, word, strlen(word)) == 0 && strchr(" ;", type[strlen(word)]);
 }
 
-static void unsupported(struct kube *k, const char *type, const char *wanted)
+static void unsupported(struct kube *k, const char *text)
 {
-    const char *text = arena_printf(k->arena, "%.120s is not supported; send %s", type, wanted);
     kube_fail(k, &(struct kube_status){ 415, "UnsupportedMediaType", text, NULL });
 }
 
-/* false: answered. A body may be left out by DELETE only. */
-static bool read_body(struct kube *k, const char *method)
+/* false: answered. */
+static bool parse_body(struct kube *k, const char *type, const char *body, size_t len)
+{
+    struct err err = { 0 };
+    struct report report;
+    report_init(&report, k->arena);
+    if (is_type(type, KUBE_PROTOBUF))
+        k->body = kube_protobuf(k->arena, body, len, &err);
+    else if (strstr(type, "yaml"))
+        k->body = text_parse(k->arena, body, len, &report);
+    else
+        k->body = json_parse(k->arena, body, len, 0, &report);
+    const char *why = err.code ? err.what : report.n ? report.at[0].what : "it is empty";
+    if (err.code == ERR_CANNOT) {
+        unsupported(k, arena_strdup(k->arena, err.what));
+    } else if (!k->body || !report_ok(&report)) {
+        k->body = NULL;
+        kube_bad(k, "the body cannot be read: %.300s", why);
+    } else if (kube_crowded(k->body)) {
+        kube_bad(k, "the body has a map of more than %u members", KUBE_MEMBERS_MAX);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+bool kube_read_body(struct kube *k, const char *method)
 {
     size_t len;
     const char *body = http_body(k->call->request, &len);
     const char *type = http_header(k->call->request, "Content-Type");
     bool patch = strcmp(method, "PATCH") == 0, remove = strcmp(method, "DELETE") == 0;
-    struct report report;
     type = type ? type : "application/json";
     if (len == 0 && remove)
         return true;
-    if (!patch && !is_type(type, "application/json") && !is_type(type, "application/yaml") &&
-        !is_type(type, "*/*")) {
-        unsupported(k, type, "application/json or application/yaml");
-        return false;
-    }
-    report_init(&report, k->arena);
-    bool yaml = strstr(type, "yaml") != NULL;
-    k->body = yaml ? text_parse(k->arena, body, len, &report)
-                   : json_parse(k->arena, body, len, 0, &report);
-    if (k->body && report_ok(&report))
-        return true;
-    k->body = NULL;
-    kube_bad(k, "the body cannot be read: %.300s", report.n ? report.at[0].what : "it is empty");
+    if (patch || is_type(type, "application/json") || is_type(type, "application/yaml") ||
+        is_type(type, KUBE_PROTOBUF) || is_type(type, "*/*"))
+        return parse_body(k, type, body, len);
+    unsupported(k, arena_printf(
+                       k->arena,
+                       "%.120s is not supported; send application/json or application/yaml", type));
     return false;
 }
 
@@ -272,9 +289,11 @@ static void run(struct kube *k)
     }
     const struct verb *verb = verb_of(k, method);
     if (!verb) {
-        kube_fail(k, &(struct kube_status){
-                         405, "MethodNotAllowed",
-                         "the server does not allow this method on the requested resource", NULL });
+        const char *why = k->of->instead;
+        const char *text = arena_printf(
+            k->arena, "the server does not allow this method on the requested resource%s%s",
+            why ? ": " : "", why ? why : "");
+        kube_fail(k, &(struct kube_status){ 405, "MethodNotAllowed", text, NULL });
         return;
     }
     if (verb->verb != KUBE_GET && verb->verb != KUBE_LIST && k->call->who.role == ROLE_READER) {
@@ -286,7 +305,7 @@ static void run(struct kube *k)
         kube_problem(k, &err, NULL);
         return;
     }
-    if (verb->body && !read_body(k, method))
+    if (verb->body && !kube_read_body(k, method))
         return;
     if (verb->verb == KUBE_LIST &&
         (flag(k->call, "watch") || http_query(k->call->request, "watch", 0)))
@@ -314,7 +333,7 @@ static void handle(struct call *call)
         run(k);
     else if (apis && find_resource(k, path.at[1], path.at[2], &path, 3))
         run(k);
-    else if (!kube_discover(k, &path) && !kube_openapi(k, &path))
+    else if (!kube_discover(k, &path) && !kube_openapi(k, &path) && !kube_review(k, &path))
         no_path(k);
 }
 

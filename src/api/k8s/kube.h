@@ -32,6 +32,7 @@ enum kube_verb {
 };
 enum kube_validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 
+struct field;
 struct kube;
 struct kube_want {                  /* which objects */
     const struct kube_resource *of; /* NULL: that of the request */
@@ -57,10 +58,15 @@ struct kube_resource {
     bool of_jobs;         /* its objects are of jobs and change with their events */
     bool is_job;          /* one for each job, as long as the job is there */
     bool core;            /* one of Kubernetes' own: takes strategic patches */
-    const char *wakes;    /* of no job: events after which they may be others; NULL: all */
+    bool implied;         /* one is found by any name: making it is no error */
+    const char *wakes;    /* of no job: events after which they may be others, with what they begin,
+                             a blank between; NULL: all */
     unsigned verbs;
     const struct table_column *columns;
     table_cells *cells;
+    const char *doc;            /* one sentence, for explain */
+    const char *instead;        /* said when a verb is not there; may be NULL */
+    const struct field *fields; /* what it has; of a dialect's kind what is added to its table */
     int (*each)(struct kube *, struct kube_want *, struct kube_sink *);
     /* Each answers. object is what the client sent, with name and namespace. */
     void (*create)(struct kube *, struct text_node *object);
@@ -95,6 +101,8 @@ struct kube {
 
 /* ---- kube.c ---- */
 void kube_free(struct kube *);
+/* k->body of the request; false: answered. A body may be left out by DELETE only. */
+bool kube_read_body(struct kube *, const char *method);
 
 /* ---- answer.c ---- */
 struct kube_status {
@@ -160,6 +168,8 @@ int pod_events_each(struct kube *, struct kube_want *, struct kube_sink *);
 void pods_log(struct kube *);
 int nodes_each(struct kube *, struct kube_want *, struct kube_sink *);
 int namespaces_each(struct kube *, struct kube_want *, struct kube_sink *);
+void namespaces_create(struct kube *, struct text_node *object);
+void namespaces_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
 int none_each(struct kube *, struct kube_want *, struct kube_sink *);
 void plans_create(struct kube *, struct text_node *object);
 int things_each(struct kube *, struct kube_want *, struct kube_sink *);
@@ -179,8 +189,16 @@ void kube_delete_all(struct kube *);
 /* The named object, in the arena of the request; NULL: there is none (nothing is answered). */
 struct text_node *kube_find(struct kube *, const struct kube_resource *, const char *name);
 
-/* ---- discovery.c, openapi.c ---- */
+/* ---- discovery.c, openapi.c, openapi_v2.c, review.c: false when the path is none of theirs ----
+ */
+unsigned kube_verb(const char *word); /* 0: there is none of that name */
+void kube_put_verbs(struct arena *, struct text_node *parent, unsigned verbs);
 bool kube_discover(struct kube *, const struct words *path);
+bool kube_review(struct kube *, const struct words *path);
 bool kube_openapi(struct kube *, const struct words *path);
+/* Of those resources whose group and version it is, of NULL all; in the words of OpenAPI 3. */
+struct text_node *kube_openapi_tree(struct kube *, const struct kube_resource *like);
+/* The same document as version 2 has it, in the protobuf of gnostic: all that kubectl takes. */
+void kube_openapi_v2(const struct text_node *tree, struct buf *out);
 
 #endif

@@ -1,17 +1,23 @@
-/* OpenAPI, for validation by the client and `kubectl explain`: version 3 from the dialect's field
- * tables; version 2 is the empty document, in protobuf, which is all that kubectl asks of it. */
+/* OpenAPI, for validation by the client and `kubectl explain`: from the dialect's field tables and
+ * those of the objects that are shown. */
 #include "api/k8s/kube.h"
 
+#include "api/k8s/fields.h"
 #include "base/mem.h"
 #include "job/fate.h"
 
 #include <string.h>
 
 #define V2_TYPE   "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+#define V2_MAX    ((size_t)8 << 20)
 #define DEPTH_MAX 16
 
-static void put_fields(struct arena *, struct text_node *schema, const struct field *, int depth);
+/* ---- schemas ---- */
 
+static void put_fields(struct arena *, struct text_node *schema, const struct field *,
+                       const struct field *shown, int depth);
+
+/* NULL: one that only its decoder knows. */
 static const char *type_of(const struct field *f)
 {
     switch (f->type) {
@@ -36,30 +42,62 @@ static const char *type_of(const struct field *f)
     }
 }
 
+static bool of_texts(const struct field *f)
+{
+    return f->type == FIELD_PAIRS || (f->type == FIELD_CUSTOM && f->hooks && f->hooks->value &&
+                                      strcmp(f->hooks->value, "a map of texts") == 0);
+}
+
+static const char *about(struct arena *a, const struct field *f)
+{
+    static const struct {
+        const char *word, *before;
+    } fates[] = { { "warned", "Has no effect: " },
+                  { "refused", "Is refused: " },
+                  { "quiet", "Makes no difference: " } };
+    const char *doc = f->doc ? f->doc : "", *word = fate_word(f);
+    for (size_t i = 0; i < ARRAY_LEN(fates); i++)
+        if (strcmp(word, fates[i].word) == 0)
+            return arena_printf(a, "%s%s", fates[i].before, doc);
+    return doc;
+}
+
+/* Of a field that nobody decodes. */
+static void put_foreign(struct arena *a, struct text_node *schema, const char *name)
+{
+    const char *type = kube_foreign_type(name);
+    bool many = strncmp(type, "[]", 2) == 0;
+    text_str(a, schema, "type", many ? "array" : type);
+    if (many)
+        text_str(a, text_map(a, schema, "items"), "type", type + 2);
+    text_bool(a, schema, "x-kubernetes-preserve-unknown-fields", true);
+}
+
+/* shown: what the server adds to a part of that name, may be NULL. */
 static void put_field(struct arena *a, struct text_node *properties, const struct field *f,
-                      int depth)
+                      const struct field *shown, int depth)
 {
     struct text_node *one = text_map(a, properties, f->name);
-    const char *type = type_of(f), *word = fate_word(f);
-    bool read = strcmp(word, "honoured") == 0;
-    text_str(a, one, "description",
-             read ? f->doc : arena_printf(a, "%s: %s", word, f->doc ? f->doc : ""));
+    const char *type = type_of(f);
+    text_str(a, one, "description", about(a, f));
     if (type)
         text_str(a, one, "type", type);
     else
-        text_bool(a, one, "x-kubernetes-preserve-unknown-fields", true);
+        put_foreign(a, one, f->name);
     if (f->type == FIELD_OBJECT && f->table)
-        put_fields(a, one, f->table, depth + 1);
+        put_fields(a, one, f->table, shown ? shown->table : NULL, depth + 1);
     else if (f->type == FIELD_LIST && f->table)
-        put_fields(a, text_map(a, one, "items"), f->table, depth + 1);
+        put_fields(a, text_map(a, one, "items"), f->table, NULL, depth + 1);
     else if (f->type == FIELD_WORDS)
         text_str(a, text_map(a, one, "items"), "type", "string");
-    else if (f->type == FIELD_PAIRS)
+    else if (of_texts(f))
         text_str(a, text_map(a, one, "additionalProperties"), "type", "string");
 }
 
+/* The rows of the table; where one only says that a server writes the field (or that a file cannot
+ * have it), what is shown of it, and behind them what else is shown. */
 static void put_fields(struct arena *a, struct text_node *schema, const struct field *table,
-                       int depth)
+                       const struct field *shown, int depth)
 {
     if (!text_get(schema, "type"))
         text_str(a, schema, "type", "object");
@@ -67,13 +105,20 @@ static void put_fields(struct arena *a, struct text_node *schema, const struct f
         return;
     struct text_node *properties = text_map(a, schema, "properties"), *needed = NULL;
     for (const struct field *f = table; f->name; f++) {
-        put_field(a, properties, f, depth);
+        const struct field *also = shown ? field_find(shown, f->name) : NULL;
+        bool silent = strcmp(fate_word(f), "quiet") == 0 || strcmp(fate_word(f), "refused") == 0;
+        put_field(a, properties, silent && also ? also : f, silent ? NULL : also, depth);
         if (!(f->flags & FIELD_REQUIRED))
             continue;
         needed = needed ? needed : text_list(a, schema, "required");
         text_str(a, needed, NULL, f->name);
     }
+    for (const struct field *f = shown; f && f->name; f++)
+        if (!field_find(table, f->name))
+            put_field(a, properties, f, NULL, depth);
 }
+
+/* ---- paths ---- */
 
 static void put_gvk(struct arena *a, struct text_node *map, const struct kube_resource *r)
 {
@@ -116,35 +161,36 @@ static void put_paths(struct arena *a, struct text_node *paths, const struct kub
         put_method(a, many, "post", r);
     struct text_node *one = text_map(a, paths, arena_printf(a, "%s/{name}", all));
     put_method(a, one, "get", r);
-    if (r->verbs & KUBE_PATCH) {
+    put_method(a, one, "patch", r); /* of every kind: from its parameters kubectl learns that the
+                                       server looks for unknown fields */
+    if (r->verbs & KUBE_UPDATE)
         put_method(a, one, "put", r);
-        put_method(a, one, "patch", r);
+    if (r->verbs & KUBE_DELETE)
         put_method(a, one, "delete", r);
-    }
 }
 
-/* The dialect that knows the kind describes it; of the others only the frame is known. */
-static void put_schema(struct kube *k, struct text_node *schemas, const struct kube_resource *r)
+static const struct field *dialect_fields(struct kube *k, const struct kube_resource *r)
 {
-    struct arena *a = k->arena;
     const struct dialects *all = ctl_dialects(k->ctl);
-    const struct field *table = NULL;
     for (size_t i = 0; i < all->n; i++)
         for (const struct dialect_kind *kind = all->at[i]->kinds; kind && kind->kind; kind++)
             if (strcmp(kind->kind, r->kind) == 0)
-                table = kind->fields;
-    struct text_node *one =
-        text_map(a, schemas, arena_printf(a, "muster.%s.%s", r->version, r->kind));
-    text_str(a, one, "description",
-             table ? "What muster reads of it; doc/dialect-elasticjob.md says more." : "");
-    put_gvk(a, text_map(a, text_list(a, one, "x-kubernetes-group-version-kind"), NULL), r);
-    if (table)
-        put_fields(a, one, table, 0);
-    else
-        text_str(a, one, "type", "object");
+                return kind->fields;
+    return NULL;
 }
 
-static void document(struct kube *k, const struct kube_resource *of)
+static void put_schema(struct kube *k, struct text_node *schemas, const struct kube_resource *r)
+{
+    struct arena *a = k->arena;
+    const struct field *table = dialect_fields(k, r);
+    struct text_node *one =
+        text_map(a, schemas, arena_printf(a, "muster.%s.%s", r->version, r->kind));
+    text_str(a, one, "description", r->doc);
+    put_gvk(a, text_map(a, text_list(a, one, "x-kubernetes-group-version-kind"), NULL), r);
+    put_fields(a, one, table ? table : r->fields, table ? r->fields : NULL, 0);
+}
+
+struct text_node *kube_openapi_tree(struct kube *k, const struct kube_resource *like)
 {
     size_t n;
     const struct kube_resource *all = kube_resources(&n);
@@ -155,14 +201,56 @@ static void document(struct kube *k, const struct kube_resource *of)
     text_str(a, info, "title", "muster");
     text_str(a, info, "version", k->call->api->config.version);
     struct text_node *paths = text_map(a, tree, "paths");
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i].group, of->group) == 0)
-            put_paths(a, paths, &all[i]);
     struct text_node *schemas = text_map(a, text_map(a, tree, "components"), "schemas");
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i].group, of->group) == 0)
-            put_schema(k, schemas, &all[i]);
-    kube_answer(k, 200, tree);
+    for (size_t i = 0; i < n; i++) {
+        if (like && strcmp(all[i].group, like->group) != 0)
+            continue;
+        put_paths(a, paths, &all[i]);
+        put_schema(k, schemas, &all[i]);
+    }
+    return tree;
+}
+
+/* ---- answers ---- */
+
+/* What a document is called: the same until another program answers. */
+static const char *edition(struct kube *k)
+{
+    const struct api_config *c = &k->call->api->config;
+    return arena_printf(k->arena, "%s-%llx", c->version, (unsigned long long)c->started_ms);
+}
+
+/* kubectl keeps documents on disk: what it has is not written again. true: answered. */
+static bool unchanged(struct kube *k)
+{
+    struct http_request *r = k->call->request;
+    const char *tag = arena_printf(k->arena, "\"%s\"", edition(k));
+    const char *has = http_header(r, "If-None-Match"), *hash = http_query(r, "hash", 0);
+    struct buf none = BUF_INIT(0);
+    http_add_header(r, "ETag", tag);
+    http_add_header(r, "Vary", "Accept");
+    http_add_header(r, "Cache-Control",
+                    hash && strcmp(hash, edition(k)) == 0 ? "private, max-age=31536000, immutable"
+                                                          : "private, no-cache");
+    if (!has || strcmp(has, tag) != 0)
+        return false;
+    kube_text(k, 304, V2_TYPE, &none);
+    return true;
+}
+
+static void version_2(struct kube *k)
+{
+    AUTO_BUF struct buf text = BUF_INIT(V2_MAX);
+    if (unchanged(k))
+        return;
+    kube_openapi_v2(kube_openapi_tree(k, NULL), &text);
+    kube_text(k, 200, V2_TYPE, &text);
+}
+
+static void version_3(struct kube *k, const struct kube_resource *like)
+{
+    if (!unchanged(k))
+        kube_answer(k, 200, kube_openapi_tree(k, like));
 }
 
 static void index_of(struct kube *k)
@@ -177,7 +265,7 @@ static void index_of(struct kube *k)
             continue;
         struct text_node *one = text_map(a, paths, prefix);
         text_str(a, one, "serverRelativeURL",
-                 arena_printf(a, "/openapi/v3/%s?hash=%s", prefix, k->call->api->config.version));
+                 arena_printf(a, "/openapi/v3/%s?hash=%s", prefix, edition(k)));
     }
     kube_answer(k, 200, tree);
 }
@@ -189,12 +277,7 @@ bool kube_openapi(struct kube *k, const struct words *path)
     if (path->n < 2 || strcmp(path->at[0], "openapi") != 0)
         return false;
     if (path->n == 2 && strcmp(path->at[1], "v2") == 0) {
-        AUTO_BUF struct buf empty = BUF_INIT(16);
-        buf_add(&empty,
-                "\x0a\x03"
-                "2.0",
-                5);
-        kube_text(k, 200, V2_TYPE, &empty);
+        version_2(k);
         return true;
     }
     if (strcmp(path->at[1], "v3") != 0)
@@ -210,7 +293,7 @@ bool kube_openapi(struct kube *k, const struct words *path)
             !(group && strcmp(all[i].group, path->at[3]) == 0 &&
               strcmp(all[i].version, path->at[4]) == 0))
             continue;
-        document(k, &all[i]);
+        version_3(k, &all[i]);
         return true;
     }
     return false;

@@ -4,8 +4,17 @@
 
 #include "text/tree.h"
 
-/* What in it cannot be read: "metadata.labels", when that is no map of texts; NULL: nothing.
- * Numbers are taken for texts, as the ElasticJob page writes them. */
-const char *kube_unreadable(const struct text_node *object);
+/* Of one map. What is kept may be compared and patched member by member. */
+#define KUBE_MEMBERS_MAX 4096u
+
+bool kube_crowded(const struct text_node *); /* a map in it has more members */
+/* What in it cannot be read: "metadata.labels", when that is no map of texts; NULL: nothing. Unless
+ * it is strict (clients decode the kind by its types) numbers are taken for texts, as the
+ * ElasticJob page writes them. */
+const char *kube_unreadable(const struct text_node *object, bool strict);
+/* A label or annotation of the metadata that is none, and was not in old (may be NULL): a message
+ * of the form "metadata.labels: Invalid value: ..." in arena. NULL: all are good. */
+const char *kube_bad_label(struct arena *, const struct text_node *metadata,
+                           const struct text_node *old);
 
 #endif

@@ -1,9 +1,12 @@
-/* Objects that are kept as they were sent: PodGroups, ConfigMaps, Secrets, claims. Jobs name them;
- * Secrets are shown to admins and to who made them. */
+/* Objects that are kept as they were sent: PodGroups, ConfigMaps, Secrets, claims, Namespaces. Jobs
+ * name them; Secrets are shown to admins and to who made them. */
 #include "api/k8s/kube.h"
 
 #include "api/log_text.h"
+#include "base/clock.h"
+#include "base/scan.h"
 
+#include <sodium.h>
 #include <string.h>
 
 static const char *kind_of(struct arena *arena, const struct kube_resource *of)
@@ -11,11 +14,29 @@ static const char *kind_of(struct arena *arena, const struct kube_resource *of)
     return arena_printf(arena, "k8s.%s", of->plural);
 }
 
+static bool is_secret(const struct kube_resource *of)
+{
+    return strcmp(of->plural, "secrets") == 0;
+}
+
 static bool may_see(const struct kube *k, const struct kube_resource *of,
                     const struct text_node *kept)
 {
-    return strcmp(of->plural, "secrets") != 0 || k->call->who.role == ROLE_ADMIN ||
+    return !is_secret(of) || k->call->who.role == ROLE_ADMIN ||
            strcmp(kube_in(kept, "owner", NULL), k->call->owner) == 0;
+}
+
+/* The document as it is shown. */
+static struct text_node *shown(struct arena *a, const struct kube_resource *of,
+                               const struct kube_meta *meta, const struct text_node *doc)
+{
+    struct text_node *object = kube_object(a, of, meta);
+    for (const struct text_node *one = doc->first; one; one = one->next)
+        if (!text_get(object, one->key))
+            text_copy(a, object, one->key, one);
+    if (strcmp(of->plural, "persistentvolumeclaims") == 0)
+        text_str(a, text_map(a, object, "status"), "phase", "Bound");
+    return object;
 }
 
 static void put_thing(struct kube *k, const struct kube_resource *of, const struct text_node *kept,
@@ -35,12 +56,7 @@ static void put_thing(struct kube *k, const struct kube_resource *of, const stru
                               .version = version,
                               .created_ms = created_ms,
                               .from = text_get(doc, "metadata") };
-    struct text_node *object = kube_object(a, of, &meta);
-    for (const struct text_node *one = doc->first; one; one = one->next)
-        if (!text_get(object, one->key))
-            text_copy(a, object, one->key, one);
-    if (strcmp(of->plural, "persistentvolumeclaims") == 0)
-        text_str(a, text_map(a, object, "status"), "phase", "Bound");
+    const struct text_node *object = shown(a, of, &meta, doc);
     k->subject = 0;
     sink->put(sink, object, version);
 }
@@ -93,6 +109,30 @@ static void encode(struct kube *k, struct text_node *object)
     kube_drop(object, "stringData");
 }
 
+static bool is_base64(struct arena *a, const char *text)
+{
+    size_t len = strlen(text), n;
+    return sodium_base642bin(arena_alloc(a, len + 1), len, text, len, "\r\n", &n, NULL,
+                             sodium_base64_VARIANT_ORIGINAL) == 0;
+}
+
+/* What a client could not decode again; false: answered. */
+static bool decodes(struct kube *k, const struct text_node *object)
+{
+    const char *part = is_secret(k->of) ? "data" : "binaryData";
+    const struct text_node *map = text_get(object, part);
+    for (const struct text_node *one = map ? map->first : NULL; one; one = one->next) {
+        if (one->kind == TEXT_STR && is_base64(k->scratch, one->str))
+            continue;
+        kube_bad(k,
+                 "%s in version \"%s\" cannot be handled as a %s: illegal base64 data in %s of "
+                 "\"%.100s\"",
+                 k->of->kind, k->of->version, k->of->kind, part, one->key);
+        return false;
+    }
+    return true;
+}
+
 /* object NULL: it is removed. */
 static void put(struct kube *k, const struct ctl_object *at, bool create, ctl_done *done, void *arg)
 {
@@ -102,30 +142,55 @@ static void put(struct kube *k, const struct ctl_object *at, bool create, ctl_do
                     done, arg);
 }
 
-static void keep(struct kube *k, struct text_node *object, bool create)
+/* What a dry run would have made; old NULL: there was none. */
+static void show_only(struct kube *k, const struct text_node *old, const struct text_node *object)
+{
+    struct kube_meta meta = { .name = kube_in(object, "metadata", "name"),
+                              .ns = k->ns,
+                              .uid = facade_uuid(k->arena),
+                              .created_ms = clock_wall_ms(),
+                              .from = text_get(object, "metadata") };
+    if (old) {
+        meta.uid = kube_in(old, "metadata", "uid");
+        meta.created_ms = kube_time(kube_in(old, "metadata", "creationTimestamp"));
+        scan_u64(kube_in(old, "metadata", "resourceVersion"), 0, UINT64_MAX, &meta.version);
+    }
+    struct text_node *would_be = shown(k->arena, k->of, &meta, object);
+    if (!old)
+        kube_drop(text_get(would_be, "metadata"), "resourceVersion");
+    kube_show(k, k->status, would_be);
+}
+
+/* old NULL: it is made. */
+static void keep(struct kube *k, const struct text_node *old, struct text_node *object)
 {
     k->body = object;
     encode(k, object);
+    if (!decodes(k, object))
+        return;
+    if (is_secret(k->of) && !*kube_in(object, "type", NULL)) {
+        kube_drop(object, "type");
+        text_str(k->arena, object, "type", "Opaque");
+    }
     if (k->dry_run) {
-        kube_show(k, k->status, object);
+        show_only(k, old, object);
         return;
     }
     call_keep(k->call);
     put(k,
-        &(struct ctl_object){ kind_of(k->arena, k->of), k->ns, kube_in(object, "metadata", "name"),
-                              object },
-        create, on_put, k);
+        &(struct ctl_object){ kind_of(k->arena, k->of), k->ns ? k->ns : "",
+                              kube_in(object, "metadata", "name"), object },
+        !old, on_put, k);
 }
 
 void things_create(struct kube *k, struct text_node *object)
 {
-    keep(k, object, true);
+    keep(k, NULL, object);
 }
 
 void things_change(struct kube *k, const struct text_node *old, struct text_node *object)
 {
-    (void)old;
-    keep(k, object, false);
+    keep(k, old, object);
 }
 
 void things_remove(struct kube *k, const struct text_node *object, ctl_done *done, void *arg)

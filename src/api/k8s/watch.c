@@ -16,11 +16,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #define WINDOW    10000 /* events that a client may be behind */
 #define PAGE      1000
 #define LINE_MAX_ ((size_t)8 << 20)
 #define MARK      50 /* events that told it nothing: then a bookmark */
+#define LONGEST_S (365u * 86400u)
 
 struct known {                 /* an object as the client has it */
     struct known *next, *prev; /* of the same job */
@@ -30,8 +32,14 @@ struct known {                 /* an object as the client has it */
     char *text; /* as it was sent; NULL: it is one that can be made again */
 };
 
+struct deadline { /* of a watch: it outlives it by a turn of the loop */
+    uv_timer_t timer;
+    struct follower *follower;
+};
+
 struct watch {
-    struct follower follower; /* first */
+    struct follower follower;  /* first */
+    struct deadline *deadline; /* NULL: it ends when the client leaves */
     struct kube_sink sink;
     struct kube *k;
     struct smap *known;
@@ -41,6 +49,8 @@ struct watch {
     uint64_t from;         /* the client has what is as old as that */
     bool quiet;            /* what is not newer than from is only remembered */
     bool columns, bookmarks;
+    bool over;    /* nothing more is said */
+    bool initial; /* it wants all there is as events, and to be told where they end */
 };
 
 static struct watch *of_follower(struct follower *f)
@@ -55,7 +65,7 @@ static struct watch *of_sink(struct kube_sink *sink)
 
 /* ---- sending ---- */
 
-static void send(struct watch *w, const char *type, const char *object)
+static void put_line(struct watch *w, const char *type, const char *object)
 {
     AUTO_BUF struct buf line = BUF_INIT(LINE_MAX_);
     buf_addf(&line, "{\"type\":\"%s\",\"object\":", type);
@@ -70,7 +80,7 @@ static void fail(struct watch *w, unsigned code, const char *reason, const char 
     struct arena *a = arena_create();
     AUTO_BUF struct buf text = BUF_INIT(LINE_MAX_);
     json_print(kube_status_tree(a, &(struct kube_status){ code, reason, message, NULL }), 0, &text);
-    send(w, "ERROR", buf_str(&text));
+    put_line(w, "ERROR", buf_str(&text));
     arena_destroy(a);
 }
 
@@ -168,7 +178,7 @@ static void tell(struct watch *w, const char *key, struct known *known,
     known->hash = hash;
     known->seen = true;
     if (!silent)
-        send(w, had ? "MODIFIED" : "ADDED", text);
+        put_line(w, had ? "MODIFIED" : "ADDED", text);
     if (!w->k->of->is_job) {
         free(known->text);
         known->text = text;
@@ -182,10 +192,10 @@ static void tell_gone(struct watch *w, struct known *known, const struct text_no
                       bool had)
 {
     if (known && known->text) {
-        send(w, "DELETED", known->text);
+        put_line(w, "DELETED", known->text);
     } else if (known || had) {
         AUTO_FREE char *text = shown(w, object);
-        send(w, "DELETED", text);
+        put_line(w, "DELETED", text);
     }
     if (known)
         forget(w, known);
@@ -211,7 +221,7 @@ static void sweep(struct watch *w, uint64_t job)
     for (struct known *one = map_get(w->of_job, job), *next; one; one = next) {
         next = one->next;
         if (!one->seen && one->text)
-            send(w, "DELETED", one->text);
+            put_line(w, "DELETED", one->text);
         if (!one->seen)
             forget(w, one);
         else
@@ -265,6 +275,18 @@ static void touched_one(struct watch *w, const struct text_node *event, struct m
     refresh(w, job);
 }
 
+static bool wakes(const struct kube_resource *of, const char *type)
+{
+    const char *word = of->wakes ? of->wakes : "";
+    for (; *word; word += strspn(word, " ")) {
+        size_t n = strcspn(word, " ");
+        if (strncmp(type, word, n) == 0)
+            return true;
+        word += n;
+    }
+    return !of->wakes;
+}
+
 /* Jobs that the page's events are about, each once; or what is of no job, when it may be other. */
 static void touched(struct watch *w, const struct text_node *page)
 {
@@ -273,7 +295,7 @@ static void touched(struct watch *w, const struct text_node *page)
     bool woken = false;
     for (const struct text_node *e = page->first; e; e = e->next) {
         const char *type = kube_in(e, "type", NULL);
-        woken |= !of->wakes || strncmp(type, of->wakes, strlen(of->wakes)) == 0;
+        woken |= wakes(of, type);
         if (of->of_jobs)
             touched_one(w, e, done);
     }
@@ -298,7 +320,8 @@ static void catch_up(struct watch *w)
     }
 }
 
-static void bookmark(struct watch *w)
+/* end: all there was has been told. */
+static void bookmark(struct watch *w, bool end)
 {
     struct arena *a = arena_create();
     AUTO_BUF struct buf text = BUF_INIT(LINE_MAX_);
@@ -308,27 +331,59 @@ static void bookmark(struct watch *w)
     struct text_node *metadata = text_map(a, object, "metadata");
     text_str(a, metadata, "resourceVersion", arena_printf(a, "%llu", (unsigned long long)w->seen));
     text_null(a, metadata, "creationTimestamp");
+    if (end)
+        text_str(a, text_map(a, metadata, "annotations"), "k8s.io/initial-events-end", "true");
     json_print(object, 0, &text);
-    send(w, "BOOKMARK", buf_str(&text));
+    put_line(w, "BOOKMARK", buf_str(&text));
     arena_destroy(a);
 }
 
 static void pump(struct follower *f)
 {
     struct watch *w = of_follower(f);
-    if (!w->known || http_stream_room(f->call->request) == 0 ||
+    if (!w->known || w->over || http_stream_room(f->call->request) == 0 ||
         ctl_last_event(w->k->ctl) == w->seen)
         return;
     catch_up(w);
     if (w->bookmarks && w->seen - w->marked >= MARK)
-        bookmark(w);
+        bookmark(w, false);
 }
 
 /* ---- beginning and end ---- */
 
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    struct deadline *d = timer->data;
+    of_follower(d->follower)->over = true;
+    follow_end(d->follower);
+}
+
+/* As long as the client wants, and no longer than what it came with is good for. */
+static void limit(struct watch *w, uint64_t seconds)
+{
+    const struct identity *who = &w->k->call->who;
+    uint64_t now = clock_wall_ms(), ms = seconds * 1000;
+    if (who->expires_ms && (!ms || who->expires_ms < now + ms))
+        ms = who->expires_ms > now ? who->expires_ms - now : 1;
+    if (!ms)
+        return;
+    w->deadline = mem_new(sizeof *w->deadline);
+    w->deadline->follower = &w->follower;
+    uv_timer_init(w->k->call->api->config.loop, &w->deadline->timer);
+    w->deadline->timer.data = w->deadline;
+    uv_timer_start(&w->deadline->timer, on_late, ms, 0);
+}
+
 static void fini(struct follower *f)
 {
     struct watch *w = of_follower(f);
+    if (w->deadline)
+        uv_close((uv_handle_t *)&w->deadline->timer, on_closed);
     size_t cursor = 0;
     const char *key;
     void *value;
@@ -366,35 +421,66 @@ static void begin(struct watch *w)
     if (!w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels)
         look_at_all(w);
     if (!w->quiet && w->bookmarks)
-        bookmark(w);
+        bookmark(w, w->initial);
     catch_up(w);
     w->quiet = false;
 }
 
+static bool is_true(const struct kube *k, const char *option)
+{
+    const char *text = http_query(k->call->request, option, 0);
+    return text && strcmp(text, "true") == 0;
+}
+
+/* The rules of sendInitialEvents; false: answered. */
+static bool initial_events(struct kube *k, bool *initial)
+{
+    const char *match = http_query(k->call->request, "resourceVersionMatch", 0);
+    *initial = is_true(k, "sendInitialEvents");
+    if (*initial && (!match || strcmp(match, "NotOlderThan") != 0))
+        kube_invalid(k, "", "resourceVersionMatch",
+                     "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+                     "resourceVersionMatch to NotOlderThan");
+    else if (match && !http_query(k->call->request, "sendInitialEvents", 0))
+        kube_invalid(k, "", "resourceVersionMatch",
+                     "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch "
+                     "unless sendInitialEvents is provided");
+    else
+        return true;
+    return false;
+}
+
 void kube_watch(struct kube *k)
 {
-    struct http_request *r = k->call->request;
-    struct watch *w = mem_new(sizeof *w);
-    const char *version = http_query(r, "resourceVersion", 0);
-    const char *marks = http_query(r, "allowWatchBookmarks", 0);
-    uint64_t last = ctl_last_event(k->ctl);
-    w->sink.put = look;
-    w->k = k;
-    w->seed = hash_seed_random();
-    w->bookmarks = marks && strcmp(marks, "true") == 0;
-    w->follower = (struct follower){ .call = k->call, .pump = pump, .fini = fini };
-    if (version && *version && !scan_u64(version, 0, UINT64_MAX, &w->from)) {
-        free(w);
+    const char *version = http_query(k->call->request, "resourceVersion", 0);
+    uint64_t last = ctl_last_event(k->ctl), from = 0, seconds = 0;
+    struct err err = { 0 };
+    bool initial;
+    if (version && *version && !scan_u64(version, 0, UINT64_MAX, &from)) {
         kube_bad(k, "resourceVersion is \"%.40s\"", version);
         return;
     }
-    follow_begin(&w->follower, "application/json");
-    if (w->from > last || last - w->from > WINDOW * (w->from != 0)) {
-        if (w->from) {
-            fail(w, 410, "Expired", "too old resource version: the events since are not told");
-            follow_end(&w->follower);
-            return;
-        }
+    if (!initial_events(k, &initial))
+        return;
+    if (!call_u64(k->call, "timeoutSeconds", 0, LONGEST_S, &seconds, &err)) {
+        kube_problem(k, &err, NULL);
+        return;
     }
-    begin(w);
+    bool nonsense = from > last || (from && !initial && last - from > WINDOW);
+    struct watch *w = mem_new(sizeof *w);
+    *w = (struct watch){ .follower = { .call = k->call, .pump = pump, .fini = fini },
+                         .sink = { look },
+                         .k = k,
+                         .seed = hash_seed_random(),
+                         .from = initial ? 0 : from,
+                         .initial = initial,
+                         .bookmarks = is_true(k, "allowWatchBookmarks") };
+    follow_begin(&w->follower, "application/json");
+    if (nonsense) {
+        fail(w, 410, "Expired", "too old resource version: the events since are not told");
+        follow_end(&w->follower);
+    } else {
+        begin(w);
+        limit(w, seconds);
+    }
 }

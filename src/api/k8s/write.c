@@ -16,6 +16,21 @@ static bool good_name(const char *name)
            !strchr("-.", name[n - 1]);
 }
 
+#define GENERATED 6u /* random characters behind generateName */
+
+/* A name for what was sent with the beginning of one only. */
+static const char *generate(struct kube *k, struct text_node *metadata)
+{
+    const char *begin = kube_in(metadata, "generateName", NULL), *uuid = facade_uuid(k->arena);
+    if (!*begin)
+        return "";
+    const char *name = arena_printf(k->arena, "%.*s%s", (int)(KUBE_NAME_MAX - GENERATED), begin,
+                                    uuid + strlen(uuid) - GENERATED);
+    kube_drop(metadata, "name");
+    text_str(k->arena, metadata, "name", name);
+    return name;
+}
+
 /* Answers when there is something wrong. */
 static bool named(struct kube *k, struct text_node *object)
 {
@@ -36,7 +51,11 @@ static bool named(struct kube *k, struct text_node *object)
         name = k->name;
     }
     if (!*name)
-        kube_invalid(k, "", "metadata.name", "metadata.name: Required value: name is required");
+        name = generate(k, metadata);
+    kube_drop(metadata, "generateName");
+    if (!*name)
+        kube_invalid(k, "", "metadata.name",
+                     "metadata.name: Required value: name or generateName is required");
     else if (strlen(name) > KUBE_NAME_MAX)
         kube_invalid(k, name, "metadata.name",
                      "metadata.name: Invalid value: must be no more than 253 characters");
@@ -53,10 +72,14 @@ static bool named(struct kube *k, struct text_node *object)
 static bool of_kind(struct kube *k, const struct text_node *object)
 {
     const char *kind = kube_in(object, "kind", NULL), *api = kube_in(object, "apiVersion", NULL);
-    const char *wanted = kube_version(k->arena, k->of), *bad = kube_unreadable(object);
+    const char *wanted = kube_version(k->arena, k->of), *bad = kube_unreadable(object, k->of->core);
     if (bad) {
         kube_bad(k, "%s in version \"%s\" cannot be handled as a %s: %s is no map of texts",
                  k->of->kind, k->of->version, k->of->kind, bad);
+        return false;
+    }
+    if (kube_crowded(object)) {
+        kube_bad(k, "the object has a map of more than %u members", KUBE_MEMBERS_MAX);
         return false;
     }
     if (object->kind == TEXT_MAP && (!*kind || strcmp(kind, k->of->kind) == 0) &&
@@ -91,15 +114,31 @@ static void strip(struct kube *k, struct text_node *object)
         text_str(k->arena, object, "apiVersion", kube_version(k->arena, k->of));
 }
 
+/* Answers when there is something wrong. Labels that are there already stay as they are: those of
+ * jobs of other front ends may be any text. */
+static bool labelled(struct kube *k, const struct text_node *object, const struct text_node *old)
+{
+    const char *bad = kube_bad_label(k->arena, text_get(object, "metadata"),
+                                     old ? text_get(old, "metadata") : NULL);
+    if (bad)
+        kube_invalid(k, kube_in(object, "metadata", "name"),
+                     strncmp(bad, "metadata.labels", 15) == 0 ? "metadata.labels"
+                                                              : "metadata.annotations",
+                     bad);
+    return !bad;
+}
+
 /* ---- verbs ---- */
 
 static void create(struct kube *k, struct text_node *object)
 {
     const char *name = kube_in(object, "metadata", "name");
+    if (!labelled(k, object, NULL))
+        return;
     kube_drop(text_get(object, "metadata"), "generation");
     strip(k, object);
     k->status = 201;
-    if (kube_find(k, k->of, name))
+    if (!k->of->implied && kube_find(k, k->of, name))
         kube_exists(k, name);
     else
         k->of->create(k, object);
@@ -158,6 +197,8 @@ static void change(struct kube *k, const struct text_node *old, struct text_node
         kube_show(k, 200, old);
         return;
     }
+    if (!labelled(k, object, old))
+        return;
     strip(k, object);
     k->of->change(k, old, object);
 }
@@ -269,10 +310,8 @@ void kube_patch(struct kube *k)
     else if (object)
         kube_bad(k, "the patch leaves no object");
     else if (err.code == ERR_CANNOT)
-        kube_fail(k, &(struct kube_status){
-                         422, "Invalid",
-                         arena_printf(k->arena, "the server rejected our request: %s", err.what),
-                         NULL });
+        kube_invalid(k, k->name, "patch",
+                     arena_printf(k->arena, "patch: Invalid value: %s", err.what));
     else
         kube_bad(k, "%s", err.what);
 }

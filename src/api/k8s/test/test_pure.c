@@ -345,11 +345,43 @@ static void shapes(void **state)
         { "{\"stringData\":{\"a\":[]}}", "stringData" },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const char *part = kube_unreadable(tree(f, all[i].text));
+        const char *part = kube_unreadable(tree(f, all[i].text), false);
         if (all[i].part)
             assert_string_equal(part ? part : "", all[i].part);
         else
             assert_null(part);
+    }
+    struct text_node *number = tree(f, "{\"data\":{\"a\":1}}");
+    assert_null(kube_unreadable(number, false));
+    assert_string_equal(kube_unreadable(number, true), "data");
+}
+
+static void labels_and_annotations(void **state)
+{
+    static const struct {
+        const char *metadata, *bad; /* NULL: good */
+    } rows[] = {
+        { "{\"labels\":{\"a\":\"b\",\"a.b/C_d-1\":\"\",\"n\":5},\"annotations\":{\"x\":\"any text\"}}",
+          NULL },
+        { "{\"labels\":{\"was bad\":\"as before\"}}", NULL },
+        { "{\"labels\":{\"was bad\":\"changed\"}}", "labels: Invalid value: \"was bad\"" },
+        { "{\"labels\":{\"-a\":\"\"}}", "\"-a\"" },
+        { "{\"labels\":{\"\":\"\"}}", "\"\"" },
+        { "{\"labels\":{\"/a\":\"\"}}", "\"/a\"" },
+        { "{\"labels\":{\"a/\":\"\"}}", "\"a/\"" },
+        { "{\"labels\":{\"A.b/c\":\"\"}}", "\"A.b/c\"" },
+        { "{\"labels\":{\"a/b/c\":\"\"}}", "\"a/b/c\"" },
+        { "{\"labels\":{\"a\":\"b \"}}", "\"b \": a value" },
+        { "{\"labels\":{\"a\":\"0123456789012345678901234567890123456789012345678901234567890123\"}}",
+          "a value" },
+        { "{\"annotations\":{\"b d\":\"\"}}", "annotations: Invalid value: \"b d\"" },
+    };
+    struct fix *f = *state;
+    const struct text_node *old = tree(f, "{\"labels\":{\"was bad\":\"as before\"}}");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *bad = kube_bad_label(f->arena, tree(f, rows[i].metadata), old);
+        if (!bad != !rows[i].bad || (bad && !strstr(bad, rows[i].bad)))
+            fail_msg("%s: %s", rows[i].metadata, bad);
     }
 }
 
@@ -381,9 +413,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(labels),       T(fields),     T(no_selectors), T(field_of),   T(merges),
-        T(json_patches), T(no_patches), T(no_bombs),     T(directives), T(ages),
-        T(cells),        T(rows),       T(shapes),       T(widths),
+        T(labels),       T(fields),
+        T(no_selectors), T(field_of),
+        T(merges),       T(json_patches),
+        T(no_patches),   T(no_bombs),
+        T(directives),   T(ages),
+        T(cells),        T(rows),
+        T(shapes),       T(labels_and_annotations),
+        T(widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
