@@ -9,6 +9,7 @@
 #include "ctl/free.h"
 #include "ctl/lines.h"
 #include "ctl/notes.h"
+#include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 #include "text/json.h"
@@ -110,8 +111,10 @@ static void fill_job(struct ctl *ctl, const struct job_row *stored, struct arena
 }
 
 /* A waiting job has its line's reason; what was not looked at, its place in the queue. */
-static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
+static void fill_queued(struct reader *reader, uint64_t id, struct job_view *view)
 {
+    struct ctl *ctl = reader->ctl;
+    struct arena *arena = reader->arena;
     struct live_job *live = live_find(ctl->live, id);
     char text[LIVE_REASON_MAX];
     if (!live || live->row.state != JOB_QUEUED)
@@ -131,7 +134,13 @@ static void fill_wait(struct ctl *ctl, uint64_t id, struct arena *arena, struct 
     if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
         view->reason = arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
     else
-        view->reason = arena_strdup(arena, live_reason(live));
+        view->reason = arena_strdup(arena, reason_of(reader, live));
+}
+
+static void fill_wait(struct reader *reader, uint64_t id, struct job_view *view)
+{
+    fill_queued(reader, id, view);
+    view->reason = reader_text(reader, view->reason);
 }
 
 /* Values of variables may be secrets: only the owner sees them. */
@@ -177,14 +186,15 @@ static bool tells(const struct text_node *event)
            strcmp(type->str, "task.port") == 0;
 }
 
-static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id)
+static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id,
+                                  const char *owner)
 {
     struct text_node *list = text_list(arena, NULL, NULL), *page;
-    uint64_t after = 0;
+    struct ctl_events ask = { .reader = owner, .job = id, .limit = TIMELINE_PAGE };
     do {
-        page = ctl_events_tree(ctl, arena, id, after, TIMELINE_PAGE, NULL);
+        page = ctl_events_tree(ctl, arena, &ask, NULL);
         for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
-            after = (uint64_t)text_get(one, "seq")->integer;
+            ask.after = (uint64_t)text_get(one, "seq")->integer;
             if (tells(one) && list->count < TIMELINE_MAX)
                 text_copy(arena, list, NULL, one);
         }
@@ -207,8 +217,9 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
         return NULL;
     }
     bool may = core_may(ctl, owner, &row);
+    struct reader reader = reader_of(ctl, arena, owner);
     fill_job(ctl, &row, arena, &view);
-    fill_wait(ctl, id, arena, &view);
+    fill_wait(&reader, id, &view);
     fill_indices(ctl, id, arena, &view);
     notes_read_site(arena, row.site, &site);
     view.file = site.file;
@@ -224,7 +235,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     if (parts & CTL_ORIGIN)
         view.origin = origin_text(ctl, arena, id, may);
     if (parts & CTL_TIMELINE)
-        view.timeline = timeline(ctl, arena, id);
+        view.timeline = timeline(ctl, arena, id, owner);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);
 }
 
@@ -234,13 +245,14 @@ struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
     struct job_row *rows;
     size_t n = 0;
     char id[JOB_ID_TEXT];
+    struct reader reader = reader_of(ctl, arena, filter->reader);
     if (store_list(ctl->config.store, arena, filter, &rows, &n, err))
         return NULL;
     struct text_node *root = text_map(arena, NULL, NULL), *jobs = text_list(arena, root, "jobs");
     for (size_t i = 0; i < n; i++) {
         struct job_view view;
         fill_job(ctl, &rows[i], arena, &view);
-        fill_wait(ctl, rows[i].id, arena, &view);
+        fill_wait(&reader, rows[i].id, &view);
         fill_indices(ctl, rows[i].id, arena, &view);
         view_put(arena, jobs, NULL, VIEW_JOB, &view);
     }
@@ -365,21 +377,29 @@ static const char *member(const struct text_node *body, const char *key)
 }
 
 /* What is said beside it is not said twice. */
-static struct text_node *rest_of(struct arena *arena, const struct text_node *body)
+static bool is_rest(struct reader *reader, const struct text_node *one)
 {
-    struct text_node *rest = text_map(arena, NULL, NULL);
+    if (strcmp(one->key, MENTION_NUMBER) == 0)
+        return !reader_hides(reader, (uint64_t)one->integer);
+    return strcmp(one->key, "state") != 0 && strcmp(one->key, "text") != 0;
+}
+
+static struct text_node *rest_of(struct reader *reader, const struct text_node *body)
+{
+    struct text_node *rest = text_map(reader->arena, NULL, NULL);
     for (const struct text_node *one = body ? body->first : NULL; one; one = one->next)
-        if (strcmp(one->key, "state") != 0 && strcmp(one->key, "text") != 0)
-            text_copy(arena, rest, one->key, one);
+        if (is_rest(reader, one))
+            text_copy(reader->arena, rest, one->key, one);
     return rest->count ? rest : NULL;
 }
 
-static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *list,
-                      const struct event_row *row, struct event_names *names)
+static void put_event(struct reader *reader, struct text_node *list, const struct event_row *row,
+                      struct event_names *names)
 {
     char id[JOB_ID_TEXT];
+    struct arena *arena = reader->arena;
     const struct text_node *body = parse(arena, row->body);
-    name_job(ctl, arena, row->job, names);
+    name_job(reader->ctl, arena, row->job, names);
     struct event_view view = { .seq = row->seq,
                                .number = names->number,
                                .job = row->job ? job_id_format(id, row->job) : NULL,
@@ -387,8 +407,8 @@ static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *li
                                .type = row->type,
                                .attempt = row->attempt,
                                .state = member(body, "state"),
-                               .text = member(body, "text"),
-                               .body = rest_of(arena, body) };
+                               .text = reader_text(reader, member(body, "text")),
+                               .body = rest_of(reader, body) };
     if (row->has_task && names->spec && row->task.role < names->spec->n_roles) {
         view.role = names->spec->roles[row->task.role].name;
         view.task = arena_printf(arena, "%s/%u", view.role, row->task.index);
@@ -396,18 +416,19 @@ static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *li
     view_put(arena, list, NULL, VIEW_EVENT, &view);
 }
 
-struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena, uint64_t job,
-                                  uint64_t after, size_t limit, struct err *err)
+struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena,
+                                  const struct ctl_events *ask, struct err *err)
 {
     struct event_row *rows;
     size_t n = 0;
     struct event_names names = { 0 };
-    struct event_range range = { .job = job, .after = after, .limit = limit };
+    struct event_range range = { .job = ask->job, .after = ask->after, .limit = ask->limit };
+    struct reader reader = reader_of(ctl, arena, ask->reader);
     if (store_events(ctl->config.store, arena, &range, &rows, &n, err))
         return NULL;
     struct text_node *list = text_list(arena, NULL, NULL);
     for (size_t i = 0; i < n; i++)
-        put_event(ctl, arena, list, &rows[i], &names);
+        put_event(&reader, list, &rows[i], &names);
     return list;
 }
 
