@@ -48,7 +48,8 @@ void catalogue_remove(struct call *call)
 static void queues(struct call *call, const char *name)
 {
     struct err err;
-    struct text_node *tree = ctl_queues_tree(call->api->config.ctl, call->arena, name, &err);
+    struct text_node *tree =
+        ctl_queues_tree(call->api->config.ctl, call->arena, call->owner, name, &err);
     if (tree)
         call_answer(call, 200, tree);
     else

@@ -68,8 +68,10 @@ static void pump(struct follower *f)
     bool all = false;
     while (!s->done && http_stream_room(f->call->request) > 0 && !all) {
         struct arena *page = arena_create();
-        struct text_node *list =
-            ctl_events_tree(f->call->api->config.ctl, page, f->job, s->after, PAGE, &err);
+        const struct ctl_events ask = {
+            .reader = f->call->owner, .job = f->job, .after = s->after, .limit = PAGE
+        };
+        struct text_node *list = ctl_events_tree(f->call->api->config.ctl, page, &ask, &err);
         all = !list || list->count < PAGE;
         for (struct text_node *e = list ? list->first : NULL; e; e = e->next) {
             if (visible(f->call, f->job, e))
@@ -104,7 +106,10 @@ static void page(struct call *call, uint64_t job, uint64_t after, uint64_t limit
 {
     struct err err;
     struct arena *a = call->arena;
-    struct text_node *list = ctl_events_tree(call->api->config.ctl, a, job, after, limit, &err);
+    const struct ctl_events ask = {
+        .reader = call->owner, .job = job, .after = after, .limit = limit
+    };
+    struct text_node *list = ctl_events_tree(call->api->config.ctl, a, &ask, &err);
     if (!list) {
         call_problem(call, &err, NULL);
         return;

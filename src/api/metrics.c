@@ -77,7 +77,8 @@ static void put_amounts(const struct text_node *queues, const char *metric, cons
 
 static void put_queues(struct call *call, struct buf *out)
 {
-    const struct text_node *tree = ctl_queues_tree(call->api->config.ctl, call->arena, NULL, NULL);
+    const struct text_node *tree =
+        ctl_queues_tree(call->api->config.ctl, call->arena, call->owner, NULL, NULL);
     const struct text_node *queues = text_get(tree, "queues");
     put_depth(queues, out);
     put_amounts(queues, "used", "Cores, bytes and devices held, with the queues below.", out);

@@ -47,20 +47,42 @@ static void begin_line(struct buf *out, const char *key)
     buf_addf(out, "  %-8s ", key);
 }
 
-static void put_names(const struct text_node *list, uint64_t in_all, struct buf *out)
+/* "12 a", or what stands for the name of a job that is not ours to know. */
+static void put_name(const struct text_node *job, struct buf *out)
+{
+    if (answer_has(job, "number"))
+        buf_addf(out, "%llu ", (unsigned long long)answer_number(job, "number", 0));
+    buf_puts(out, answer_text(job, "name", "?"));
+}
+
+static uint64_t count_hidden(const struct text_node *list)
 {
     uint64_t n = 0;
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next, n++) {
-        bool last = !one->next && n + 1 == in_all;
-        buf_addf(out, "%s%llu %s",
-                 n == 0 ? ""
-                 : last ? " and "
-                        : ", ",
-                 (unsigned long long)answer_number(one, "number", 0),
-                 answer_text(one, "name", "?"));
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        n += !answer_has(one, "number");
+    return n;
+}
+
+/* "12 a, 13 b, 2 other users' jobs and 4 more" */
+static void put_names(const struct text_node *list, uint64_t in_all, struct buf *out)
+{
+    uint64_t n = 0, hidden = count_hidden(list), told = list ? list->count : 0;
+    uint64_t parts = told - hidden + (hidden > 0);
+    bool counted = false; /* those that are hidden have been said, in one */
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
+        bool named = answer_has(one, "number");
+        if (!named && counted)
+            continue;
+        bool last = ++n == parts && told == in_all;
+        buf_puts(out, n == 1 ? "" : last ? " and " : ", ");
+        if (!named && hidden > 1)
+            buf_addf(out, "%llu other users' jobs", (unsigned long long)hidden);
+        else
+            put_name(one, out);
+        counted = counted || !named;
     }
-    if (in_all > n)
-        buf_addf(out, " and %llu more", (unsigned long long)(in_all - n));
+    if (in_all > told)
+        buf_addf(out, " and %llu more", (unsigned long long)(in_all - told));
 }
 
 static void put_ahead(const struct text_node *e, struct buf *out)
@@ -233,8 +255,8 @@ static void put_delays(const struct text_node *delays, uint64_t now, struct buf 
     for (const struct text_node *d = delays ? delays->first : NULL; d; d = d->next, key = "") {
         uint64_t then = answer_time(d, "after");
         begin_line(out, key);
-        buf_addf(out, "%llu %s from %s to %s\n", (unsigned long long)answer_number(d, "number", 0),
-                 answer_text(d, "name", "?"), clock_text(before, answer_time(d, "before"), now),
+        put_name(d, out);
+        buf_addf(out, " from %s to %s\n", clock_text(before, answer_time(d, "before"), now),
                  then ? clock_text(after, then, now) : "no time that is known");
     }
 }

@@ -87,7 +87,8 @@ static const char *first(struct cli *cli, const struct text_node *queue)
     if (!job)
         return "";
     const char *reason = answer_text(job, "reason", "");
-    const char *text = arena_printf(cli->arena, "%s %s%s%s", count(cli->arena, job, "number"),
+    const char *number = answer_has(job, "number") ? count(cli->arena, job, "number") : "";
+    const char *text = arena_printf(cli->arena, "%s%s%s%s%s", number, *number ? " " : "",
                                     answer_text(job, "name", ""), *reason ? ": " : "", reason);
     return table_clip(cli->arena, text, cli->tty && !cli->wide ? 60 : 500);
 }

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "ctl/array.h"
+#include "ctl/mention.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,18 +57,6 @@ static bool matched(const struct job_after *after)
     return after->match && strcmp(after->match, "index") == 0;
 }
 
-/* "job 11 (prep)", "array 12 (sweep)", "12[3] (sweep)" */
-static const char *name_of(char out[160], const struct job_row *row)
-{
-    if (row->array)
-        snprintf(out, 160, "%llu[%u] (%.100s)", (unsigned long long)array_number(row), row->index,
-                 row->name);
-    else
-        snprintf(out, 160, "%s %llu (%.100s)", row->members ? "array" : "job",
-                 (unsigned long long)row->number, row->name);
-    return out;
-}
-
 /* "it is running", "3 running, 60 queued" */
 static const char *state_of(struct ctl *ctl, char out[JOB_ARRAY_TEXT], const struct job_row *row)
 {
@@ -104,7 +93,7 @@ struct looked {
 static void look(struct ctl *ctl, const struct live_job *job, const struct job_after *after,
                  struct looked *out)
 {
-    char name[160], state[JOB_ARRAY_TEXT];
+    char said[MENTION_MAX], state[JOB_ARRAY_TEXT];
     const char *wanted = after->ended ? after->ended : "any";
     struct arena *arena = arena_create();
     uint64_t number = after->job;
@@ -119,12 +108,12 @@ static void look(struct ctl *ctl, const struct live_job *job, const struct job_a
     } else if (!job_state_final(row.state)) {
         out->answer = 1;
         out->id = row.id;
-        snprintf(out->text, sizeof out->text, "waits for %s to end%s%s: %s", name_of(name, &row),
+        snprintf(out->text, sizeof out->text, "%s%s%s: %s", mention_say(said, MENTION_WAITS, &row),
                  strcmp(wanted, "any") == 0 ? "" : " ", strcmp(wanted, "any") == 0 ? "" : wanted,
                  state_of(ctl, state, &row));
     } else if (!fits(after->ended, row.state)) {
-        snprintf(out->text, sizeof out->text, "waited for %s to end %s, and it has %s",
-                 name_of(name, &row), wanted, job_state_word(row.state));
+        snprintf(out->text, sizeof out->text, "%s %s, and it has %s",
+                 mention_say(said, MENTION_WAITED, &row), wanted, job_state_word(row.state));
     } else {
         out->answer = 0;
     }
@@ -289,17 +278,38 @@ static void check_twice(const struct job_spec *spec, size_t i, struct report *re
     }
 }
 
-int after_resolve(struct ctl *ctl, struct job_spec *spec, struct report *report)
+/* What belongs to another one is asked for by its rights, which no recording has. */
+static bool may_wait(struct ctl *ctl, const char *owner, const struct job_row *row)
+{
+    if (!owner || strcmp(owner, row->owner) == 0)
+        return true;
+    return taped_right(ctl, core_reads(ctl, owner, row) ? 0 : -1, NULL) == 0;
+}
+
+/* The job that is meant, as its owner may know it; of a name the newest. */
+static bool find_meant(struct ctl *ctl, const char *owner, const struct job_after *after,
+                       struct arena *arena, struct job_row *row)
+{
+    struct store *store = ctl->config.store;
+    uint64_t id = 0;
+    bool found = after->job_name ? ctl_find(ctl, after->job_name, &id, NULL) == 0
+                                 : store_find_number(store, after->job, &id) == 1;
+    if (!found || core_row(ctl, arena, id, row))
+        return false;
+    if (may_wait(ctl, owner, row))
+        return true;
+    return after->job_name && store_find_name(store, after->job_name, owner, &id) == 1 &&
+           core_row(ctl, arena, id, row) == 0;
+}
+
+int after_resolve(struct ctl *ctl, const char *owner, struct job_spec *spec, struct report *report)
 {
     for (size_t i = 0; i < spec->n_after; i++) {
         struct job_after *after = &spec->after[i];
         struct arena *arena = arena_create();
         struct job_row row;
         char what[200];
-        uint64_t id = 0;
-        bool found = after->job_name ? ctl_find(ctl, after->job_name, &id, NULL) == 0
-                                     : store_find_number(ctl->config.store, after->job, &id) == 1;
-        if (found && core_row(ctl, arena, id, &row) == 0) {
+        if (find_meant(ctl, owner, after, arena, &row)) {
             after->job = row.number;
             after->job_name = NULL;
             if (matched(after))

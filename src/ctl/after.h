@@ -9,9 +9,9 @@
 struct afters *afters_create(void);
 void afters_destroy(struct afters *);
 
-/* Numbers for names, and what can never come true: unknown jobs, ends that exclude each other,
- * members matched with jobs that have none of their index. */
-int after_resolve(struct ctl *, struct job_spec *, struct report *);
+/* Numbers for names, and what can never come true: unknown jobs (also those that the owner may not
+ * read), ends that exclude each other, members matched with jobs that have none of their index. */
+int after_resolve(struct ctl *, const char *owner, struct job_spec *, struct report *);
 /* A queued job with notes.has_after: looked at when the turn is settled. */
 void after_ask(struct ctl *, struct live_job *);
 void after_ended(struct ctl *, uint64_t id); /* a job or an array */

@@ -2,6 +2,7 @@
  * gang that has started once is satisfied; a job that comes back starts without the others. */
 #include "ctl/bundle.h"
 #include "ctl/lines.h"
+#include "ctl/mention.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -86,20 +87,21 @@ static enum there look(struct ctl *ctl, const char *name, const char *key, char 
 {
     struct live_job *other = owner_of(ctl, name);
     struct arena *scratch = arena_create();
+    char said[MENTION_MAX];
     enum there answer = THERE;
     if (!other) {
         snprintf(text, size, "starts together with gang %.100s, which no job has", name);
         answer = NOT_THERE;
     } else if (other->row.state == JOB_SUSPENDED) {
-        snprintf(text, size, "starts together with gang %.100s: job %llu is suspended", name,
-                 (unsigned long long)other->row.number);
+        snprintf(text, size, "starts together with gang %.100s%s", name,
+                 mention_say(said, MENTION_HELD, &other->row));
         answer = NOT_THERE;
     } else if (other->row.state == JOB_QUEUED && other->row.generation == 0) {
         const char *its = bundle_key(scratch, other->spec);
         answer = its && strcmp(its, key) == 0 ? WAITS_TOO : NOT_THERE;
         if (answer == NOT_THERE)
-            snprintf(text, size, "starts together with gang %.100s, and job %llu names others",
-                     name, (unsigned long long)other->row.number);
+            snprintf(text, size, "starts together with gang %.100s%s", name,
+                     mention_say(said, MENTION_ELSEWHERE, &other->row));
     }
     arena_destroy(scratch);
     return answer;

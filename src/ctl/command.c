@@ -2,6 +2,7 @@
  * closing), and is answered after the commit. */
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/mention.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -71,9 +72,11 @@ static int suspend(struct command *c, struct err *err)
         return 0;
     if (job->row.state == JOB_QUEUED)
         return event_job(c->ctl, job, JOB_EV_PAUSED, c->text, NULL) ? 0 : -1;
-    if (live_closing(job) && job->row.outcome != OUTCOME_REQUEUED)
+    if (live_closing(job) && job->row.outcome != OUTCOME_REQUEUED) {
+        struct reader reader = reader_of(c->ctl, c->ctl->scratch, c->owner);
         return err_set(err, ERR_CONFLICT, "job %llu is ending: %s",
-                       (unsigned long long)c->row.number, job->reason);
+                       (unsigned long long)c->row.number, reader_text(&reader, job->reason));
+    }
     settle_close(c->ctl, job, OUTCOME_SUSPENDED, BY_USER, c->text);
     return 0;
 }
@@ -201,14 +204,15 @@ static struct text_node *state_tree(const struct command *c, struct arena *arena
     char id[JOB_ID_TEXT], counts[JOB_ARRAY_TEXT];
     const struct live_array *array = array_find(c->ctl, c->row.id);
     const struct job_row *row = c->job ? &c->job->row : array ? &array->row : &c->row;
+    struct reader reader = reader_of(c->ctl, arena, c->owner);
     struct job_view view = { .id = job_id_format(id, row->id),
                              .number = row->number,
                              .name = row->name,
                              .owner = row->owner,
                              .state = job_state_word(row->state),
                              .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
-                             .reason =
-                                 array ? job_array_counts(counts, array->counts) : row->reason,
+                             .reason = array ? job_array_counts(counts, array->counts)
+                                             : reader_text(&reader, row->reason),
                              .array = array_number(row),
                              .has_index = row->array != 0,
                              .index = row->index,

@@ -177,8 +177,10 @@ int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct 
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
                                      enum entry_kind);          /* {datasets: [...]} by name */
 struct text_node *ctl_nodes_tree(struct ctl *, struct arena *); /* {nodes, free} */
-/* {queues: [Queue], total, warnings}; with a name only that one, with its users. */
-struct text_node *ctl_queues_tree(struct ctl *, struct arena *, const char *name, struct err *);
+/* {queues: [Queue], total, warnings}; with a name only that one, with its users. Jobs and users
+ * that are not the reader's to see are there without their names; NULL: all have them. */
+struct text_node *ctl_queues_tree(struct ctl *, struct arena *, const char *reader,
+                                  const char *name, struct err *);
 /* What draining the node would mean: {name, drained, tasks: [{job, task, to or why}]}. */
 struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node, struct err *);
 /* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
@@ -198,8 +200,13 @@ uint64_t ctl_last_of(struct ctl *, uint64_t job);
 uint64_t ctl_last_event(struct ctl *);
 const char *ctl_own_user(const struct ctl *); /* whose server it is */
 const struct dialects *ctl_dialects(const struct ctl *);
-struct text_node *ctl_events_tree(struct ctl *, struct arena *, uint64_t job, uint64_t after,
-                                  size_t limit, struct err *); /* list */
+struct ctl_events {
+    const char *reader;  /* told of other jobs only what it may read; NULL: everything */
+    uint64_t job, after; /* job 0: of all, also of those that the reader may not read */
+    size_t limit;
+};
+struct text_node *ctl_events_tree(struct ctl *, struct arena *, const struct ctl_events *,
+                                  struct err *); /* list */
 /* Why a job waits, until when, what would change it; with changes: what they would do together. */
 struct ctl_explain {
     struct arena *arena;

@@ -12,15 +12,18 @@
 
 /* ---- pieces ---- */
 
-/* {number, name} of a live job, as a member (key) or element (NULL). */
+/* {number, name} of a live job, as a member (key) or element (NULL); without a number of one that
+ * is not the reader's to know. */
 static void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
 {
     const struct live_job *live = live_find(e->ctl->live, job);
     struct text_node *map = text_map(e->arena, parent, key);
     if (!live)
         return;
-    text_int(e->arena, map, "number", (int64_t)live->row.number);
-    text_str(e->arena, map, "name", live->row.name);
+    bool may = reader_may(&e->reader, &live->row);
+    if (may)
+        text_int(e->arena, map, "number", (int64_t)live->row.number);
+    text_str(e->arena, map, "name", may ? live->row.name : MENTION_HIDDEN);
 }
 
 static void put_time(struct arena *arena, struct text_node *map, const char *key, uint64_t ms)
@@ -127,6 +130,10 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
     const char *text = reason_text(e->ctl, e->arena, r);
     view->reason = text ? text : view->reason;
     view->why = reason_word(r->why);
+    if (reason_hidden(&e->reader, r->of)) {
+        view->reason = REASON_HIDDEN;
+        return;
+    }
     view->resource = r->resource;
     view->role = r->role;
     view->level = r->level;
@@ -156,9 +163,10 @@ static const char *behind(struct explain *e)
         return NULL;
     const char *text = arena_printf(e->arena, "behind %u job%s of %s", n, n == 1 ? "" : "s",
                                     w->ahead ? "its queue" : "other queues");
-    return next ? arena_printf(e->arena, "%s, next is %llu %s", text,
-                               (unsigned long long)next->row.number, next->row.name)
-                : text;
+    if (!next || !reader_may(&e->reader, &next->row))
+        return next ? arena_printf(e->arena, "%s, next is %s", text, MENTION_HIDDEN) : text;
+    return arena_printf(e->arena, "%s, next is %llu %s", text, (unsigned long long)next->row.number,
+                        next->row.name);
 }
 
 void explain_when(struct explain *e, struct explain_view *view)
@@ -224,6 +232,7 @@ static void begin(struct explain *e, struct live_job *job)
 {
     *e = (struct explain){ .ctl = e->ctl,
                            .arena = e->arena,
+                           .reader = e->reader,
                            .job = job->row.id,
                            .number = job->row.number,
                            .spec = job->spec,
@@ -255,10 +264,12 @@ static void explain_aside(struct ctl *ctl, struct arena *arena, struct live_job 
     }
 }
 
-static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_job *job,
+static void explain_waiting(const struct reader *reader, struct live_job *job,
                             struct explain_view *view)
 {
-    struct explain e = { .ctl = ctl, .arena = arena };
+    struct ctl *ctl = reader->ctl;
+    struct arena *arena = reader->arena;
+    struct explain e = { .ctl = ctl, .arena = arena, .reader = *reader };
     if (!core_spec(ctl, job))
         return;
     const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
@@ -281,10 +292,12 @@ static void explain_waiting(struct ctl *ctl, struct arena *arena, struct live_jo
 }
 
 /* A job that runs with fewer tasks than it asks for: what keeps the others. */
-static void explain_rest(struct ctl *ctl, struct arena *arena, struct live_job *job,
+static void explain_rest(const struct reader *reader, struct live_job *job,
                          struct explain_view *view)
 {
-    struct explain e = { .ctl = ctl, .arena = arena };
+    struct ctl *ctl = reader->ctl;
+    struct arena *arena = reader->arena;
+    struct explain e = { .ctl = ctl, .arena = arena, .reader = *reader };
     struct sched_more more;
     if (!job->spec || !job->tasks || !planning_left(ctl, arena, job, &more))
         return;
@@ -341,15 +354,18 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, const struct ctl_explain *as
                                  .index = row.index,
                                  .queue = row.queue,
                                  .state = job_state_word(live ? live->row.state : row.state),
-                                 .reason = live ? live_reason(live) : row.reason };
+                                 .reason = row.reason };
     bool waits = live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED);
+    struct reader reader = reader_of(ctl, arena, ask.owner);
+    view.reason = live ? reason_of(&reader, live) : row.reason;
     if (ask.changes.n) {
         if (what_if(ctl, &ask, &view, err))
             return NULL;
     } else if (waits) {
-        explain_waiting(ctl, arena, live, &view);
+        explain_waiting(&reader, live, &view);
     } else if (live) {
-        explain_rest(ctl, arena, live, &view);
+        explain_rest(&reader, live, &view);
     }
+    view.reason = reader_text(&reader, view.reason);
     return view_put(arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

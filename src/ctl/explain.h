@@ -6,12 +6,14 @@
 #include "base/buf.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"
+#include "ctl/mention.h"
 #include "ctl/views.h"
 #include "sched/when.h"
 
 struct explain { /* of one job, on one copy of everything that waits and runs */
     struct ctl *ctl;
     struct arena *arena;
+    struct reader reader;           /* who asks */
     struct sched_snapshot snapshot; /* as it is */
     uint64_t job;                   /* that is asked about; 0: it is not there yet */
     uint64_t number;                /* of it */
@@ -38,8 +40,8 @@ void explain_when(struct explain *, struct explain_view *);
 void shares_put(struct explain *, struct explain_view *);
 /* The view of the job with the changes that are asked about. 0, or -1 with err. */
 int what_if(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
-/* The explanation of a job that would be submitted now: ctl, arena, spec, owner and file are set.
- */
+/* The explanation of a job that would be submitted now: ctl, arena, reader, spec, owner and file
+ * are set. */
 struct text_node *explain_newcomer(struct explain *, bool with_ways);
 
 /* What would start the job now: a list of {what, kind, how, set, gives}, smallest change first;

@@ -6,6 +6,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
+#include "ctl/reasons.h"
 #include "ctl/views.h"
 #include "text/json.h"
 
@@ -58,15 +59,17 @@ int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *ow
 /* ---- why ---- */
 
 /* A waiting job has its line's reason; what was not looked at, its place in the queue. */
-static const char *wait_reason(struct ctl *ctl, struct arena *arena, struct live_job *live)
+static const char *wait_reason(struct reader *reader, struct live_job *live)
 {
+    struct ctl *ctl = reader->ctl;
+    struct arena *arena = reader->arena;
     char text[LIVE_REASON_MAX];
     if (live->waits) {
         enum wait_why why = live->line ? live->line->why.why : live->why.why;
         size_t ahead = live_wait_position(ctl->live, live);
         if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
             return arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
-        return arena_strdup(arena, live_reason(live));
+        return arena_strdup(arena, reason_of(reader, live));
     }
     const struct live_array *array = live->aside ? array_find(ctl, live->row.array) : NULL;
     if (array)
@@ -76,8 +79,10 @@ static const char *wait_reason(struct ctl *ctl, struct arena *arena, struct live
     return NULL;
 }
 
-const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job)
+const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
+                              const char *owner)
 {
+    struct reader reader = reader_of(ctl, arena, owner);
     const struct job_row *row = &job->row;
     struct live_job *live = live_find(ctl->live, row->id);
     const char *reason = NULL;
@@ -88,10 +93,10 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
         return arena_strdup(arena, job_array_counts(text, counts));
     }
     if (live && live->row.state == JOB_QUEUED)
-        reason = wait_reason(ctl, arena, live);
+        reason = wait_reason(&reader, live);
     if (!reason)
         reason = row->reason;
-    return reason ? reason : "";
+    return reason ? reader_text(&reader, reason) : "";
 }
 
 /* ---- parts of what it says ---- */

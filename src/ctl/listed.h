@@ -17,8 +17,9 @@ int ctl_list(struct ctl *, struct arena *, const struct job_filter *, struct ctl
 /* One, that owner may read; ERR_NOT_FOUND. */
 int ctl_listed(struct ctl *, struct arena *, uint64_t job, const char *owner, struct ctl_listed *,
                struct err *);
-/* Why it waits, ends, ended; "" when nothing is to be said. */
-const char *ctl_listed_reason(struct ctl *, struct arena *, const struct ctl_listed *);
+/* Why it waits, ends, ended, as owner may be told; "" when nothing is to be said. */
+const char *ctl_listed_reason(struct ctl *, struct arena *, const struct ctl_listed *,
+                              const char *owner);
 
 /* The canonical job; with members (NULL ends the list) only these are read. Values of variables are
  * masked for who may not change it. NULL: its row cannot be read. */

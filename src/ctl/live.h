@@ -46,6 +46,7 @@ struct live_task {
 struct live_why {
     enum wait_why why;
     uint64_t need, best, short_by, total;
+    uint64_t of; /* as in struct wait_reason */
 };
 
 /* How often the scheduler found no place for the job, or for what is left of it, for one reason;

@@ -111,10 +111,7 @@ static int may_put(struct ctl *ctl, struct arena *arena, const struct ctl_object
     if (of_job(object)) {
         if (core_row(ctl, arena, job_of(object), &job))
             return err_set(err, ERR_NOT_FOUND, "no such job");
-        if (core_may(ctl, ask->by, &job))
-            return 0;
-        return err_set(err, ERR_DENIED, "job %llu belongs to %.100s",
-                       (unsigned long long)job.number, job.owner);
+        return core_check(ctl, ask->by, &job, err);
     }
     if (!*owner || strcmp(owner, ask->by) == 0 || core_admin(ctl, ask->by))
         return 0;

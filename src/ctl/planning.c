@@ -2,6 +2,7 @@
  * hears of it after the commit. */
 #include "ctl/core.h"
 #include "ctl/lines.h"
+#include "ctl/mention.h"
 #include "ctl/reasons.h"
 #include "ctl/snapshot.h"
 
@@ -241,7 +242,8 @@ static void note_why(struct ctl *ctl, struct live_why *why, struct live_refusal 
                               .need = reason->need,
                               .best = reason->best,
                               .short_by = reason->short_by,
-                              .total = reason->total };
+                              .total = reason->total,
+                              .of = reason->of };
 }
 
 /* Of a running job: tasks that found no place. */
@@ -336,15 +338,14 @@ bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *
 /* Another job has more right to its places. */
 static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
-    char text[LIVE_REASON_MAX];
+    char text[LIVE_REASON_MAX], said[MENTION_MAX];
     struct live_job *by = live_find(ctl->live, entry->by);
     if (live_closing(job) || !job_state_holds(job->row.state))
         return;
     if (entry->by && !by)
         return;
     if (by) {
-        snprintf(text, sizeof text, "makes room for job %llu (%.80s)",
-                 (unsigned long long)by->row.number, by->row.name);
+        snprintf(text, sizeof text, "%s", mention_say(said, MENTION_ROOM, &by->row));
         by->notes.claims = true;
         event_job_row(ctl, by);
     } else {

@@ -328,6 +328,9 @@ static void put_jobs(struct pods *p, const char *dialect)
 {
     struct smap *seen = smap_create();
     struct job_filter filter = { .dialect = dialect, .limit = PAGE };
+    const struct identity who = { .name = p->ask->owner, .role = core_role(p->ctl, p->ask->owner) };
+    if (who.name)
+        ctl_filter_for(p->ctl, p->arena, &who, &filter);
     struct job_row *rows;
     size_t n = PAGE, all = 0;
     while (n == PAGE && all < JOBS_MAX) {

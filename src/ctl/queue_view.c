@@ -1,5 +1,6 @@
 /* The queues as an answer: the tree with shares, what is used and borrowed, who waits and why. */
 #include "ctl/core.h"
+#include "ctl/reasons.h"
 #include "ctl/views.h"
 
 #include "base/mem.h"
@@ -17,6 +18,7 @@ struct looking {
     struct arena *arena;
     const struct queue_tree *tree;
     struct sums *sums;
+    struct reader reader;
     bool shared; /* something is guaranteed to somebody: what is not, is borrowed */
 };
 
@@ -108,37 +110,49 @@ static struct text_node *states_tree(struct arena *arena, const struct sums *sum
     return map;
 }
 
-static struct text_node *first_tree(struct arena *arena, const struct live_job *job)
+/* Its reason says what its roles are called. */
+static struct text_node *first_tree(struct looking *l, const struct live_job *job)
 {
     char text[FMT_MAX];
+    struct arena *arena = l->arena;
     struct text_node *map = text_map(arena, NULL, NULL);
-    text_int(arena, map, "number", (int64_t)job->row.number);
-    text_str(arena, map, "name", job->row.name);
-    text_str(arena, map, "owner", job->row.owner);
+    bool may = reader_may(&l->reader, &job->row);
+    if (may)
+        text_int(arena, map, "number", (int64_t)job->row.number);
+    text_str(arena, map, "name", may ? job->row.name : MENTION_HIDDEN);
+    if (may)
+        text_str(arena, map, "owner", job->row.owner);
     text_int(arena, map, "priority", job->row.priority);
     text_str(arena, map, "since", fmt_time(text, job->row.submitted_ms));
     text_int(arena, map, "since_ms", (int64_t)job->row.submitted_ms);
-    text_str(arena, map, "reason", live_reason(job));
+    if (may)
+        text_str(arena, map, "reason", reader_text(&l->reader, reason_of(&l->reader, job)));
     return map;
 }
 
-static void count_users(const struct looking *l, size_t queue, const char *owner,
+/* false: none of the user's jobs there is one that the reader may read. */
+static bool count_users(const struct looking *l, size_t queue, const char *owner,
                         struct queue_user_view *view)
 {
     size_t cursor = 0;
     struct live_job *job;
+    bool known = l->reader.all || strcmp(owner, l->reader.name) == 0;
     while (live_next(l->ctl->live, &cursor, &job)) {
         if (strcmp(job->row.owner, owner) != 0 ||
             queue_tree_position(l->tree, job->row.queue) != queue)
             continue;
+        known = known || reader_may(&l->reader, &job->row);
         view->waiting += waits(job);
         view->running += job_state_holds(job->row.state);
     }
+    return known;
 }
 
 static struct text_node *users_tree(const struct looking *l, size_t queue)
 {
     struct text_node *list = text_list(l->arena, NULL, NULL);
+    struct queue_user_view rest = { .name = "other users" };
+    struct vector rest_held = { 0 };
     uint64_t now = core_now(l->ctl);
     for (size_t i = 0; i < queues_user_count(l->ctl); i++) {
         const struct queue_user user = queues_user_at(l->ctl, (uint32_t)i);
@@ -148,14 +162,22 @@ static struct text_node *users_tree(const struct looking *l, size_t queue)
                                         .usage = queues_usage(l->ctl, (uint32_t)i, now),
                                         .held = amounts(l->arena, &user.held),
                                         .cap = bounds(l->arena, &l->tree->specs[queue].user_most) };
-        count_users(l, queue, user.owner, &view);
-        if (view.usage || view.running || view.waiting)
+        if (!count_users(l, queue, user.owner, &view)) {
+            vector_add(&rest_held, &user.held);
+            rest.usage += view.usage;
+            rest.running += view.running;
+            rest.waiting += view.waiting;
+        } else if (view.usage || view.running || view.waiting) {
             view_put(l->arena, list, NULL, VIEW_QUEUE_USER, &view);
+        }
     }
+    rest.held = amounts(l->arena, &rest_held);
+    if (rest.usage || rest.running || rest.waiting)
+        view_put(l->arena, list, NULL, VIEW_QUEUE_USER, &rest);
     return list;
 }
 
-static void put_queue(const struct looking *l, size_t i, struct text_node *list, bool users)
+static void put_queue(struct looking *l, size_t i, struct text_node *list, bool users)
 {
     const struct queue_spec *spec = &l->tree->specs[i];
     const struct sums *sums = &l->sums[i];
@@ -176,7 +198,7 @@ static void put_queue(const struct looking *l, size_t i, struct text_node *list,
         .used = amounts(l->arena, &sums->used),
         .borrowed = amounts(l->arena, &lent),
         .states = states_tree(l->arena, sums),
-        .first = sums->first ? first_tree(l->arena, sums->first) : NULL,
+        .first = sums->first ? first_tree(l, sums->first) : NULL,
         .users = users ? users_tree(l, i) : NULL,
     };
     view_put(l->arena, list, NULL, VIEW_QUEUE, &view);
@@ -221,10 +243,13 @@ static int find(const struct looking *l, const char *name, uint32_t *at, struct 
     return err_hint(err, "%s", near ? near : "muster queues");
 }
 
-struct text_node *ctl_queues_tree(struct ctl *ctl, struct arena *arena, const char *name,
-                                  struct err *err)
+struct text_node *ctl_queues_tree(struct ctl *ctl, struct arena *arena, const char *reader,
+                                  const char *name, struct err *err)
 {
-    struct looking l = { .ctl = ctl, .arena = arena, .tree = queues_tree(ctl) };
+    struct looking l = { .ctl = ctl,
+                         .arena = arena,
+                         .tree = queues_tree(ctl),
+                         .reader = reader_of(ctl, arena, reader) };
     const struct vector none = { 0 };
     uint32_t only = UINT32_MAX;
     if (name && find(&l, name, &only, err))

@@ -21,6 +21,17 @@ const char *reason_text(struct ctl *ctl, struct arena *arena, const struct wait_
     const struct live_job *job = reason->blocker ? live_find(ctl->live, reason->blocker) : NULL;
     if (reason->why != WAIT_RESERVED || !job)
         return reason->text;
-    return arena_printf(arena, "there is room, and job %llu (%.80s) was promised it",
-                        (unsigned long long)job->row.number, job->row.name);
+    return mention_say(arena_alloc(arena, MENTION_MAX), MENTION_PROMISED, &job->row);
+}
+
+bool reason_hidden(const struct reader *reader, uint64_t of)
+{
+    const struct live_job *other = of ? live_find(reader->ctl->live, of) : NULL;
+    return other && !reader_may(reader, &other->row);
+}
+
+const char *reason_of(const struct reader *reader, const struct live_job *job)
+{
+    bool alone = job->waits && !job->line;
+    return alone && reason_hidden(reader, job->why.of) ? REASON_HIDDEN : live_reason(job);
 }

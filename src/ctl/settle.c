@@ -3,6 +3,7 @@
  * doing it again changes nothing. Reads the clock only through the core. */
 #include "ctl/after.h"
 #include "ctl/core.h"
+#include "ctl/mention.h"
 #include "ctl/words.h"
 
 #include "base/scan.h"
@@ -443,7 +444,7 @@ void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const char
 {
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (by)
-        text_int(ctl->scratch, body, "evicted_for", (int64_t)by);
+        text_int(ctl->scratch, body, MENTION_NUMBER, (int64_t)by);
     job->row.outcome = OUTCOME_REQUEUED;
     job->row.not_before_ms = 0;
     job->notes.end_by = BY_POLICY;

@@ -269,7 +269,7 @@ static int admit(struct submission *s, struct err *err)
     struct report *report = &s->answer->report;
     struct engine *engine = ctl->config.engine;
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
-        after_resolve(ctl, spec, report))
+        after_resolve(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
     if (share_check(ctl, spec, report))
         return refuse(s, err, ERR_CANNOT);
@@ -350,6 +350,7 @@ static void try_out(struct submission *s, struct submitted_view *view)
 {
     struct explain e = { .ctl = s->ctl,
                          .arena = s->arena,
+                         .reader = reader_of(s->ctl, s->arena, s->ask.owner),
                          .spec = s->read.job,
                          .owner = s->ask.owner,
                          .file = s->ask.file };
@@ -389,6 +390,7 @@ static void answer_existing(struct submission *s)
     char id[JOB_ID_TEXT];
     const struct job_row *row = &s->row;
     const struct dialect *dialect = dialect_find(s->ctl->config.dialects, row->dialect);
+    struct reader reader = reader_of(s->ctl, s->arena, s->ask.owner);
     struct site_notes site;
     notes_read_site(s->arena, row->site, &site);
     struct submitted_view view = { .id = job_id_format(id, row->id),
@@ -404,7 +406,7 @@ static void answer_existing(struct submission *s)
                                    .members = row->members,
                                    .existing = !s->updated,
                                    .applied = s->updated,
-                                   .reason = s->updated ? row->reason : NULL,
+                                   .reason = s->updated ? reader_text(&reader, row->reason) : NULL,
                                    .warnings = site.warnings };
     s->answer->job = row->id;
     s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
@@ -597,12 +599,11 @@ static int may_replace(struct submission *s, struct err *err)
 
 static void replace(struct submission *s)
 {
-    char text[LIVE_REASON_MAX];
+    char text[MENTION_MAX];
     struct live_job *job = s->ask.replace ? live_find(s->ctl->live, s->ask.like) : NULL;
     if (!job)
         return;
-    snprintf(text, sizeof text, "replaced by job %llu", (unsigned long long)s->row.number);
-    settle_end(s->ctl, job, JOB_EV_STOP, text);
+    settle_end(s->ctl, job, JOB_EV_STOP, mention_say(text, MENTION_REPLACED, &s->row));
 }
 
 /* 1: the text is about a job or an array that lives, which is as it says now; 0: it is a new one.

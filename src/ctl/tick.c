@@ -2,6 +2,7 @@
  * full disk. */
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/reasons.h"
 
 #include "base/log.h"
 #include "base/scan.h"
@@ -32,11 +33,12 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
     char text[LIVE_REASON_MAX];
+    const struct reader owner = reader_of(ctl, NULL, job->row.owner);
     uint64_t at = job->notes.pending_until_ms;
     if (at == 0 || at > now || job->row.state != JOB_QUEUED || job->row.generation > 0)
         return;
     snprintf(text, sizeof text, "did not start within its pending limit%s%.200s",
-             *live_reason(job) ? ": " : "", live_reason(job));
+             *live_reason(job) ? ": " : "", reason_of(&owner, job));
     settle_end(ctl, job, JOB_EV_FAIL, text);
 }
 

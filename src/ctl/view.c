@@ -9,6 +9,7 @@
 #include "ctl/free.h"
 #include "ctl/listed.h"
 #include "ctl/notes.h"
+#include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 #include "text/json.h"
@@ -84,8 +85,8 @@ static void fill_live(const struct live_job *live, struct job_view *view)
 }
 
 /* What a list tells. */
-static void fill_job(struct ctl *ctl, const struct ctl_listed *job, struct arena *arena,
-                     struct job_view *view)
+static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *owner,
+                     struct arena *arena, struct job_view *view)
 {
     const struct job_row *row = &job->row;
     const struct live_job *live = live_find(ctl->live, row->id);
@@ -97,7 +98,7 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, struct arena
                                .dialect = row->dialect,
                                .state = job_state_word(row->state),
                                .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
-                               .reason = ctl_listed_reason(ctl, arena, job),
+                               .reason = ctl_listed_reason(ctl, arena, job, owner),
                                .number = row->number,
                                .priority = row->priority,
                                .generation = row->generation,
@@ -134,14 +135,15 @@ static bool tells(const struct text_node *event)
            strcmp(type->str, "task.port") == 0;
 }
 
-static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id)
+static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id,
+                                  const char *owner)
 {
     struct text_node *list = text_list(arena, NULL, NULL), *page;
-    uint64_t after = 0;
+    struct ctl_events ask = { .reader = owner, .job = id, .limit = TIMELINE_PAGE };
     do {
-        page = ctl_events_tree(ctl, arena, id, after, TIMELINE_PAGE, NULL);
+        page = ctl_events_tree(ctl, arena, &ask, NULL);
         for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
-            after = (uint64_t)text_get(one, "seq")->integer;
+            ask.after = (uint64_t)text_get(one, "seq")->integer;
             if (tells(one) && list->count < TIMELINE_MAX)
                 text_copy(arena, list, NULL, one);
         }
@@ -165,7 +167,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
         return NULL;
     }
     listed_fill(ctl, &row, &job);
-    fill_job(ctl, &job, arena, &view);
+    fill_job(ctl, &job, owner, arena, &view);
     notes_read_site(arena, row.site, &site);
     view.file = site.file;
     view.work_dir = site.code_dir ? NULL : site.work_dir;
@@ -180,7 +182,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     if (parts & CTL_ORIGIN)
         view.origin = ctl_origin(ctl, arena, &job, owner);
     if (parts & CTL_TIMELINE)
-        view.timeline = timeline(ctl, arena, id);
+        view.timeline = timeline(ctl, arena, id, owner);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);
 }
 
@@ -194,7 +196,7 @@ struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
     struct text_node *root = text_map(arena, NULL, NULL), *jobs = text_list(arena, root, "jobs");
     for (size_t i = 0; i < n; i++) {
         struct job_view view;
-        fill_job(ctl, &all[i], arena, &view);
+        fill_job(ctl, &all[i], filter->reader, arena, &view);
         view_put(arena, jobs, NULL, VIEW_JOB, &view);
     }
     if (n == filter->limit && n > 0)
@@ -318,21 +320,29 @@ static const char *member(const struct text_node *body, const char *key)
 }
 
 /* What is said beside it is not said twice. */
-static struct text_node *rest_of(struct arena *arena, const struct text_node *body)
+static bool is_rest(struct reader *reader, const struct text_node *one)
 {
-    struct text_node *rest = text_map(arena, NULL, NULL);
+    if (strcmp(one->key, MENTION_NUMBER) == 0)
+        return !reader_hides(reader, (uint64_t)one->integer);
+    return strcmp(one->key, "state") != 0 && strcmp(one->key, "text") != 0;
+}
+
+static struct text_node *rest_of(struct reader *reader, const struct text_node *body)
+{
+    struct text_node *rest = text_map(reader->arena, NULL, NULL);
     for (const struct text_node *one = body ? body->first : NULL; one; one = one->next)
-        if (strcmp(one->key, "state") != 0 && strcmp(one->key, "text") != 0)
-            text_copy(arena, rest, one->key, one);
+        if (is_rest(reader, one))
+            text_copy(reader->arena, rest, one->key, one);
     return rest->count ? rest : NULL;
 }
 
-static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *list,
-                      const struct event_row *row, struct event_names *names)
+static void put_event(struct reader *reader, struct text_node *list, const struct event_row *row,
+                      struct event_names *names)
 {
     char id[JOB_ID_TEXT];
+    struct arena *arena = reader->arena;
     const struct text_node *body = parse(arena, row->body);
-    name_job(ctl, arena, row->job, names);
+    name_job(reader->ctl, arena, row->job, names);
     struct event_view view = { .seq = row->seq,
                                .number = names->number,
                                .job = row->job ? job_id_format(id, row->job) : NULL,
@@ -340,8 +350,8 @@ static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *li
                                .type = row->type,
                                .attempt = row->attempt,
                                .state = member(body, "state"),
-                               .text = member(body, "text"),
-                               .body = rest_of(arena, body) };
+                               .text = reader_text(reader, member(body, "text")),
+                               .body = rest_of(reader, body) };
     if (row->has_task && names->spec && row->task.role < names->spec->n_roles) {
         view.role = names->spec->roles[row->task.role].name;
         view.task = arena_printf(arena, "%s/%u", view.role, row->task.index);
@@ -349,18 +359,19 @@ static void put_event(struct ctl *ctl, struct arena *arena, struct text_node *li
     view_put(arena, list, NULL, VIEW_EVENT, &view);
 }
 
-struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena, uint64_t job,
-                                  uint64_t after, size_t limit, struct err *err)
+struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena,
+                                  const struct ctl_events *ask, struct err *err)
 {
     struct event_row *rows;
     size_t n = 0;
     struct event_names names = { 0 };
-    struct event_range range = { .job = job, .after = after, .limit = limit };
+    struct event_range range = { .job = ask->job, .after = ask->after, .limit = ask->limit };
+    struct reader reader = reader_of(ctl, arena, ask->reader);
     if (store_events(ctl->config.store, arena, &range, &rows, &n, err))
         return NULL;
     struct text_node *list = text_list(arena, NULL, NULL);
     for (size_t i = 0; i < n; i++)
-        put_event(ctl, arena, list, &rows[i], &names);
+        put_event(&reader, list, &rows[i], &names);
     return list;
 }
 

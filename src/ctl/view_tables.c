@@ -179,12 +179,16 @@ static const struct row queue_rows[] = {
     ROW(queue_view, running, COUNT, ALWAYS, "its own jobs that hold something"),
     ROW(queue_view, waiting, COUNT, ALWAYS, "its own jobs that wait"),
     NESTED(queue_view, states, NULL, "its own live jobs: state: number"),
-    NESTED(queue_view, first, NULL, "the first that waits: {number, name, owner, since, reason}"),
+    NESTED(
+        queue_view, first, NULL,
+        "the first that waits: {number, name, owner, since, reason}; number, owner and reason are "
+        "left out of a job that the reader may not read"),
     NESTED(queue_view, users, "QueueUser", "of one queue"),
     END
 };
 static const struct row queue_user_rows[] = {
-    ROW(queue_user_view, name, TEXT, 0, ""),
+    ROW(queue_user_view, name, TEXT, 0,
+        "other users: together, those of whose jobs there the reader may read none"),
     ROW(queue_user_view, usage, COUNT, ALWAYS,
         "millionths of the cluster times hours, halved every half-life"),
     NESTED(queue_user_view, held, NULL, "{cpu_milli, memory, gpu_milli}"),
@@ -240,7 +244,9 @@ static const struct row explain_rows[] = {
     ROW(explain_view, short_by, COUNT, 0, "in all"),
     ROW(explain_view, total, COUNT, 0, "of the whole job, or of the share"),
     ROW(explain_view, node, TEXT, 0, "that comes closest"),
-    NESTED(explain_view, blocker, NULL, "{number, name}: whose promise it would delay"),
+    NESTED(explain_view, blocker, NULL,
+           "{number, name}: whose promise it would delay; here and below without a number of a job "
+           "that the reader may not read"),
     NESTED(
         explain_view, unfit, NULL,
         "{nodes, task, counts: [{why, resource, nodes}], said}: of the nodes, on how many its "

@@ -143,7 +143,10 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
 {
     struct arena *arena = asked->arena;
     struct live_job *job = live_find(ctl->live, asked->job);
-    struct explain e = { .ctl = ctl, .arena = arena, .number = view->number };
+    struct explain e = { .ctl = ctl,
+                         .arena = arena,
+                         .reader = reader_of(ctl, arena, asked->owner),
+                         .number = view->number };
     struct ctl_submit submit = { .owner = asked->owner,
                                  .like = asked->job,
                                  .wait_for_nodes = true };
@@ -184,5 +187,6 @@ struct text_node *explain_newcomer(struct explain *e, bool with_ways)
     ask(e, &base, &view);
     if (with_ways)
         view.ways = ways_find(e);
+    view.reason = reader_text(&e->reader, view.reason);
     return view_put(e->arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

@@ -64,6 +64,7 @@ static const struct wait_reason *place(struct bundle *b)
             struct wait_reason reason = reason_now(&b->crews[k], answer);
             reason.text = arena_printf(pass->arena, "%u jobs start together; %s: %s",
                                        (unsigned)b->n, spec->name ? spec->name : "", reason.text);
+            reason.of = id_at(b, k);
             return pass_reason(pass, &reason);
         }
         b->placed[b->n_placed++] =

@@ -32,6 +32,7 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     uint32_t ahead;
     uint32_t queue;   /* QUOTA, USER */
     uint64_t blocker; /* RESERVED, AHEAD: whose turn it is; 0: nobody's */
+    uint64_t of;      /* of jobs that start together: whose tasks do not fit; 0: its own */
     uint64_t until_ms;
     uint64_t at_ms; /* it starts by then as far as limits of run time say; of QUOTA and USER
                        without a RESERVE: its share is free by then; 0: not known */

@@ -506,7 +506,7 @@ struct score *simulation_score(struct simulation *sim)
 const struct text_node *simulation_warnings(struct simulation *sim, struct arena *arena)
 {
     struct err err;
-    const struct text_node *queues = ctl_queues_tree(sim->ctl, arena, NULL, &err);
+    const struct text_node *queues = ctl_queues_tree(sim->ctl, arena, NULL, NULL, &err);
     return queues ? text_get(queues, "warnings") : NULL;
 }
 

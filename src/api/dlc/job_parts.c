@@ -132,11 +132,11 @@ static const char *sentence(struct dlc_call *d, uint64_t job, const struct text_
 static void answer_events(struct dlc_call *d, struct events_ask *ask, struct text_node *out)
 {
     struct text_node *all = text_list(d->arena, NULL, NULL), *page;
-    uint64_t after = 0;
+    struct ctl_events of = { .reader = d->call->owner, .job = ask->job, .limit = EVENTS_PAGE };
     do {
-        page = ctl_events_tree(d->ctl, d->arena, ask->job, after, EVENTS_PAGE, NULL);
+        page = ctl_events_tree(d->ctl, d->arena, &of, NULL);
         for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
-            after = (uint64_t)text_get(one, "seq")->integer;
+            of.after = (uint64_t)text_get(one, "seq")->integer;
             if (wanted(ask, one) && dlc_text(one, "at"))
                 text_str(d->arena, all, NULL, sentence(d, ask->job, one));
         }

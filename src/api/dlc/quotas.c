@@ -34,7 +34,7 @@ static void put_quota(struct dlc_call *d, struct text_node *list, const struct t
 static const struct text_node *queues(struct dlc_call *d)
 {
     struct err err;
-    const struct text_node *tree = ctl_queues_tree(d->ctl, d->arena, NULL, &err);
+    const struct text_node *tree = ctl_queues_tree(d->ctl, d->arena, d->call->owner, NULL, &err);
     return tree ? text_get(tree, "queues") : NULL;
 }
 

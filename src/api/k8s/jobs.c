@@ -322,7 +322,7 @@ static void put_status(struct kube *k, struct text_node *object, const struct ct
     text_str(a, one, "type", phase);
     text_str(a, one, "status", "True");
     text_str(a, one, "reason", arena_printf(a, "Job%s", phase));
-    text_str(a, one, "message", ctl_listed_reason(k->ctl, a, job));
+    text_str(a, one, "message", ctl_listed_reason(k->ctl, a, job, k->call->owner));
     text_str(a, inner, "startTime", facade_time(a, job->row.submitted_ms));
     if (job->row.ended_ms)
         text_str(a, inner, "completionTime", facade_time(a, job->row.ended_ms));

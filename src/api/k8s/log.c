@@ -77,7 +77,8 @@ static void master_log(struct kube *k, const struct spot *p)
 {
     struct err err;
     AUTO_BUF struct buf text = BUF_INIT(EVENTS_BYTES);
-    const struct text_node *list = ctl_events_tree(k->ctl, k->arena, p->job, 0, EVENTS_MAX, &err);
+    const struct ctl_events ask = { .reader = k->call->owner, .job = p->job, .limit = EVENTS_MAX };
+    const struct text_node *list = ctl_events_tree(k->ctl, k->arena, &ask, &err);
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
         buf_addf(&text, "%s %s%s%s %s\n", kube_in(one, "at", NULL), kube_in(one, "type", NULL),
                  *kube_in(one, "task", NULL) ? " " : "", kube_in(one, "task", NULL),

@@ -295,7 +295,8 @@ static void put_job_events(struct kube *k, const struct kube_job *job, struct ku
 {
     struct arena *a = k->scratch;
     struct err err;
-    const struct text_node *list = ctl_events_tree(k->ctl, a, job->id, 0, EVENTS_MAX, &err);
+    const struct ctl_events ask = { .reader = k->call->owner, .job = job->id, .limit = EVENTS_MAX };
+    const struct text_node *list = ctl_events_tree(k->ctl, a, &ask, &err);
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
         const char *type = word(one, "type");
         if (strchr(type, '.') || is(type, "noted"))

@@ -310,7 +310,10 @@ static void catch_up(struct watch *w)
     bool more = true;
     while (more) {
         struct arena *a = arena_create();
-        const struct text_node *page = ctl_events_tree(w->k->ctl, a, 0, w->seen, PAGE, &err);
+        const struct ctl_events ask = { .reader = w->k->call->owner,
+                                        .after = w->seen,
+                                        .limit = PAGE };
+        const struct text_node *page = ctl_events_tree(w->k->ctl, a, &ask, &err);
         more = page && page->count == PAGE;
         if (page && page->last)
             w->seen = (uint64_t)text_get(page->last, "seq")->integer;

@@ -105,7 +105,7 @@ void pai_clusters(struct pai *p)
         node_gpus(p);
         return;
     }
-    const struct text_node *tree = ctl_queues_tree(p->ctl, p->a, NULL, &err);
+    const struct text_node *tree = ctl_queues_tree(p->ctl, p->a, p->me, NULL, &err);
     if (!tree) {
         pai_err(p, &err, NULL);
         return;
@@ -129,7 +129,7 @@ static const struct text_node *find_queue(struct pai *p, const struct text_node 
 
 void pai_cluster(struct pai *p)
 {
-    const struct text_node *tree = ctl_queues_tree(p->ctl, p->a, NULL, NULL);
+    const struct text_node *tree = ctl_queues_tree(p->ctl, p->a, p->me, NULL, NULL);
     const struct text_node *queue = find_queue(p, tree);
     if (!queue)
         return;
@@ -173,7 +173,7 @@ void pai_skus(struct pai *p)
     const char *vc = http_query(p->call->request, "vc", 0);
     struct err err;
     p->param[0] = p->param[0] ? p->param[0] : vc;
-    if (p->param[0] && !find_queue(p, ctl_queues_tree(p->ctl, p->a, NULL, &err)))
+    if (p->param[0] && !find_queue(p, ctl_queues_tree(p->ctl, p->a, p->me, NULL, &err)))
         return;
     struct text_node *out = text_map(p->a, NULL, NULL);
     const struct text_node *nodes = text_get(ctl_nodes_tree(p->ctl, p->a), "nodes");

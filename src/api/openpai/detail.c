@@ -321,13 +321,13 @@ void pai_job_events(struct pai *p)
         return;
     const struct text_node **all = ARENA_ARRAY(p->a, EVENTS_MAX, const struct text_node *);
     struct text_node *page;
-    uint64_t after = 0;
+    struct ctl_events ask = { .reader = p->as, .job = p->id, .limit = EVENTS_PAGE };
     size_t n = 0;
     do { /* oldest first; the newest are kept */
-        page = ctl_events_tree(p->ctl, p->a, p->id, after, EVENTS_PAGE, NULL);
+        page = ctl_events_tree(p->ctl, p->a, &ask, NULL);
         for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
             bool warning = warns(pai_text(one, "type"));
-            after = pai_number(one, "seq");
+            ask.after = pai_number(one, "seq");
             if (!type || (warning ? is(type, "Warning") : is(type, "Normal")))
                 all[n++ % EVENTS_MAX] = one;
         }

@@ -75,7 +75,7 @@ static const char *unknown_cluster(struct pai *p, const struct text *text)
         p->version == PAI_V1 ? text->tree : text_get(text->tree, "defaults");
     const char *name = pai_text(map, "virtualCluster");
     struct err err;
-    if (!name || !*name || ctl_queues_tree(p->ctl, p->a, name, &err))
+    if (!name || !*name || ctl_queues_tree(p->ctl, p->a, p->me, name, &err))
         return NULL;
     return name;
 }

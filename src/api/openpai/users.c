@@ -38,7 +38,7 @@ static void put_groups(struct pai *p, struct text_node *out, const struct text_n
 void pai_put_rights(struct pai *p, struct text_node *out, const char *clusters,
                     const char *storages)
 {
-    const struct text_node *queues = ctl_queues_tree(p->ctl, p->a, NULL, NULL);
+    const struct text_node *queues = ctl_queues_tree(p->ctl, p->a, p->me, NULL, NULL);
     const struct text_node *data = ctl_catalogue_tree(p->ctl, p->a, ENTRY_DATASET);
     put_names(p, out, clusters, text_get(queues, "queues"));
     put_names(p, out, storages, text_get(data, "datasets"));

@@ -428,7 +428,8 @@ static void test_at_rest(void **state)
         assert_int_equal(n, 1);
         buf_puts(&text, rows[0].spec);
     }
-    json_print(ctl_events_tree(ctl_of(f), f->arena, 0, 0, 100, &err), 0, &text);
+    const struct ctl_events all = { .limit = 100 };
+    json_print(ctl_events_tree(ctl_of(f), f->arena, &all, &err), 0, &text);
     assert_non_null(strstr(buf_str(&text), "token.created"));
     assert_non_null(strstr(buf_str(&text), "key.created"));
     assert_non_null(strstr(buf_str(&text), "user.changed"));

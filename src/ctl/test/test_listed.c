@@ -67,7 +67,7 @@ static void is_the_same(struct world *w, struct arena *arena, const struct ctl_l
     is_text(tree, "dialect", row->dialect);
     is_text(tree, "state", job_state_word(row->state));
     is_text(tree, "outcome", row->outcome ? job_outcome_word(row->outcome) : NULL);
-    is_text(tree, "reason", ctl_listed_reason(w->ctl, arena, job));
+    is_text(tree, "reason", ctl_listed_reason(w->ctl, arena, job, NULL));
     is_number(tree, "restarts", row->restarts);
     is_number(tree, "tasks", row->tasks);
     is_number(tree, "tasks_running", job->running);
@@ -104,7 +104,7 @@ static void are_their_trees(void **state)
         assert_int_equal(ctl_listed(w->ctl, arena, jobs[i].row.id, "ada", &one, &err), 0);
         is_the_same(w, arena, &one, ctl_job_tree(w->ctl, arena, one.row.id, "ada", 0, &err));
         running += one.running;
-        waits += strncmp(ctl_listed_reason(w->ctl, arena, &one), "cpu: ", 5) == 0;
+        waits += strncmp(ctl_listed_reason(w->ctl, arena, &one, NULL), "cpu: ", 5) == 0;
     }
     assert_null(tree);
     assert_int_equal(n, 45);

@@ -117,7 +117,7 @@ static void of_jobs(void **state)
     uint64_t job = world_submit(w, "{\"name\":\"a\",\"roles\":{\"w\":{\"run\":\"true\"}}}");
     assert_int_not_equal(job, 0);
     job_id_format(id, job);
-    assert_int_equal(put(w, "stranger", false, "job.tag", id, "1"), ERR_DENIED);
+    assert_int_equal(put(w, "stranger", false, "job.tag", id, "1"), ERR_NOT_FOUND);
     assert_int_equal(put(w, "root", false, "job.tag", id, "1"), ERR_NONE);
     assert_string_equal(value_of(w, arena, "job.tag", id, "value"), "1");
     world_run(w);

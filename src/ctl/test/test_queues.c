@@ -180,7 +180,7 @@ static void lost_nodes_refuse_nothing_that_was_there(void **state)
     assert_int_equal(declare(w, Q "b\n").err.code, 0);
     assert_int_equal(declare(w, Q "b\nguaranteed: {gpu: 1}\n").err.code, ERR_INPUT);
     struct arena *arena = arena_create();
-    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL);
+    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL, NULL);
     const struct text_node *warnings = text_get(tree, "warnings");
     assert_non_null(warnings);
     assert_string_equal(warnings->first->str,
@@ -197,7 +197,7 @@ static void drained_nodes_are_warned_of(void **state)
     ctl_turn(w->ctl);
     struct arena *arena = arena_create();
     const struct text_node *warnings =
-        text_get(ctl_queues_tree(w->ctl, arena, NULL, NULL), "warnings");
+        text_get(ctl_queues_tree(w->ctl, arena, NULL, NULL, NULL), "warnings");
     assert_non_null(warnings);
     assert_non_null(
         strstr(warnings->first->str, "queues are guaranteed 3 gpu, and usable nodes have 2 gpu"));
@@ -513,7 +513,7 @@ static void the_tree_says_who_uses_what(void **state)
     submit(w, "bob", "default", 1);
     uint64_t waits = submit(w, "ada", "a", 2);
     assert_int_equal(world_state(w, waits), JOB_QUEUED);
-    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL);
+    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL, NULL);
     const struct text_node *a = queue_in(tree, "a");
     assert_int_equal(number(queue_in(tree, "p"), "used", "gpu_milli"), 2000);
     assert_int_equal(number(queue_in(tree, "p"), "borrowed", "gpu_milli"), 0);
@@ -525,14 +525,14 @@ static void the_tree_says_who_uses_what(void **state)
     assert_true(*text_get(text_get(a, "first"), "reason")->str != '\0');
     assert_null(text_get(a, "users"));
     world_pass(w, HOUR);
-    a = queue_in(ctl_queues_tree(w->ctl, arena, "a", NULL), "a");
+    a = queue_in(ctl_queues_tree(w->ctl, arena, NULL, "a", NULL), "a");
     const struct text_node *user = text_get(a, "users")->first;
     assert_string_equal(text_get(user, "name")->str, "ada");
     assert_int_equal(number(user, "held", "gpu_milli"), 2000);
     assert_int_equal(number(user, "cap", "gpu_milli"), 3000);
     near((uint64_t)number(user, "usage", NULL), 500000, 2000);
     struct err err;
-    assert_null(ctl_queues_tree(w->ctl, arena, "defautl", &err));
+    assert_null(ctl_queues_tree(w->ctl, arena, NULL, "defautl", &err));
     assert_string_equal(err.hint, "default");
     arena_destroy(arena);
 }
