@@ -14,6 +14,8 @@
 #include <string.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { INPUT_MAX = 1 << 14, REQUESTS_MAX = 16, ID_MAX = 64 };
@@ -249,9 +251,91 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *head = line(&c, &at, end);
         request(&c, head, line(&c, &at, end));
     }
-    list_all(&c);
-    if (c.changed)
+    if (c.changed) {
+        list_all(&c);
         clear();
+    }
     arena_destroy(c.arena);
     return 0;
+}
+
+/* ---- bodies of other shapes: bytes changed at random are hardly ever JSON ---- */
+
+struct change {
+    struct arena *arena;
+    size_t at;                  /* nodes before the one that is changed */
+    const struct text_node *by; /* NULL: left out */
+};
+
+static size_t nodes(const struct text_node *node)
+{
+    size_t n = 1;
+    for (const struct text_node *one = node->first; one; one = one->next)
+        n += nodes(one);
+    return n;
+}
+
+static void changed(struct change *c, struct text_node *into, const struct text_node *node)
+{
+    for (const struct text_node *one = node->first; one; one = one->next) {
+        bool here = c->at-- == 1;
+        if (here && c->by)
+            text_copy(c->arena, into, one->key, c->by);
+        else if (!here && one->kind == TEXT_MAP)
+            changed(c, text_map(c->arena, into, one->key), one);
+        else if (!here && one->kind == TEXT_LIST)
+            changed(c, text_list(c->arena, into, one->key), one);
+        else if (!here)
+            text_copy(c->arena, into, one->key, one);
+    }
+}
+
+/* One value of the body left out, or another in its place. */
+static const char *reshaped(struct arena *a, const char *body)
+{
+    static const char *const shapes[] = { "null", "\"\"", "7",    "-1.5", "true",      "[]",
+                                          "{}",   "[1]",  "[[]]", "[{}]", "{\"a\":1}", "\"@\"" };
+    AUTO_BUF struct buf out = BUF_INIT(INPUT_MAX);
+    struct report report;
+    report_init(&report, a);
+    const struct text_node *root = dlc_parse(a, body);
+    if (!root || !root->count)
+        return body;
+    uint32_t shape = draw() % (ARRAY_LEN(shapes) + 1);
+    struct change c = { .arena = a, .at = 1 + draw() % (nodes(root) - 1) };
+    if (shape < ARRAY_LEN(shapes))
+        c.by = json_parse(a, shapes[shape], strlen(shapes[shape]), 0, &report);
+    struct text_node *fresh = text_map(a, NULL, NULL);
+    changed(&c, fresh, root);
+    json_print(fresh, 0, &out);
+    return arena_strdup(a, buf_str(&out));
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    struct arena *a = arena_create();
+    AUTO_BUF struct buf out = BUF_INIT(INPUT_MAX);
+    const char *text = arena_strndup(a, (const char *)data, size);
+    size_t lines = 0;
+    drawn = seed;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    size_t which = lines > 1 ? draw() % (lines / 2) * 2 + 1 : 0; /* a body */
+    for (size_t i = 0; *text; i++) {
+        size_t len = strcspn(text, "\n");
+        const char *one = arena_strndup(a, text, len);
+        buf_puts(&out, which && i == which ? reshaped(a, one) : one);
+        text += len;
+        if (*text == '\n') {
+            buf_putc(&out, '\n');
+            text++;
+        }
+    }
+    bool same = draw() % 2 || out.overflow || out.len > max || out.len == 0;
+    if (!same) {
+        memcpy(data, out.data, out.len);
+        size = out.len;
+    }
+    arena_destroy(a);
+    return same ? LLVMFuzzerMutate(data, size, max) : size;
 }
