@@ -38,9 +38,8 @@ static const struct field owner_fields[] = {
     FIELD_END,
 };
 #define WRITTEN                                                                                    \
-    TEXT("generateName",                                                                           \
-         "instead of a name, when it is made: six characters are put behind it"),                  \
-    TEXT("uid", "one for each object that ever was"),                                              \
+    TEXT("generateName", "instead of a name, when it is made: six characters are put behind it"),  \
+        TEXT("uid", "one for each object that ever was"),                                          \
         TEXT("resourceVersion",                                                                    \
              "grows with each change; a write that names an older one is refused"),                \
         STAMP("creationTimestamp", "when it was made"),                                            \
