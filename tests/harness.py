@@ -40,9 +40,16 @@ def program() -> Path:
     return Path(os.environ.get("MUSTER_BIN") or ROOT / "build/release/muster")
 
 
+def kubectls() -> list[Path]:
+    """What tools/setup keeps of kubectl, by version: the oldest and the newest."""
+    return sorted(ROOT.glob("build/clients/kubectl/*/kubectl"))
+
+
 def kubectl() -> str | None:
-    """The client that tests of kubectl run: MUSTER_KUBECTL, else the one in PATH."""
-    return shutil.which(os.environ.get("MUSTER_KUBECTL") or "kubectl")
+    """The client that tests of kubectl run: MUSTER_KUBECTL, else the one in PATH, else the newest
+    that is kept."""
+    found = shutil.which(os.environ.get("MUSTER_KUBECTL") or "kubectl")
+    return found or next((str(path) for path in reversed(kubectls())), None)
 
 
 def sanitized() -> bool:

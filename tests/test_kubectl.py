@@ -21,6 +21,7 @@ from harness import (
     Server,
     environment,
     kubectl,
+    kubectls,
     native,
     openpai,
     patience,
@@ -87,17 +88,17 @@ def address(server: Server) -> str:
 
 
 class Kube:
-    def __init__(self, server: Server, config: str) -> None:
+    def __init__(self, server: Server, config: str, program: str = KUBECTL or "") -> None:
         self.server = server
+        self.program = program
         home = server.state / "kube"
         home.mkdir(exist_ok=True)
         (home / "config").write_text(config)
         self.env = environment(KUBECONFIG=str(home / "config"), HOME=str(home))
 
     def run(self, *args: str, stdin: str = "") -> Done:
-        assert KUBECTL
         return subprocess.run(
-            [KUBECTL, *args], env=self.env, input=stdin, capture_output=True, text=True,
+            [self.program, *args], env=self.env, input=stdin, capture_output=True, text=True,
             timeout=patience(60), check=False,
         )  # fmt: skip
 
@@ -112,8 +113,9 @@ class Kube:
         return done.stderr
 
     def popen(self, *args: str) -> subprocess.Popen[str]:
-        assert KUBECTL
-        return subprocess.Popen([KUBECTL, *args], env=self.env, text=True, stdout=subprocess.PIPE)
+        return subprocess.Popen(
+            [self.program, *args], env=self.env, text=True, stdout=subprocess.PIPE
+        )
 
     def json(self, *args: str) -> Any:
         return json.loads(self("get", *args, "-o", "json", "--show-managed-fields"))
@@ -246,6 +248,46 @@ def test_gang_session(kube: Callable[..., Kube]) -> None:
     assert pod["status"]["phase"] == "Pending"
     assert pod["metadata"]["labels"]["elasticjob.dlrover/rank-index"] == "1"
     assert "is waiting to start" in k.refused("logs", f"{gang}-edljob-worker-1")
+
+
+VERSIONS: list[Any] = [pytest.param(str(path), id=path.parent.name) for path in kubectls()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", VERSIONS or [""])
+def test_session_of_a_version(start: Starter, program: str) -> None:
+    """The oldest and the newest kubectl, over TLS as people use it."""
+    if not program:
+        pytest.skip("tools/setup kubectl did not bring any")
+    server = start(nodes=TWO_GPUS)
+    config = server.muster("client-config", "kubectl", "--namespace", "dlrover").stdout
+    k = Kube(server, config, program)
+    job = "elasticjob.elastic.iml.github.io/small"
+    assert k("apply", "-f", "-", stdin=small()) == f"{job} created\n"
+    assert k("apply", "-f", "-", stdin=small()) == f"{job} unchanged\n"
+    assert masked(k("get", "elasticjob"))[1] == "small  Suspended  AGE"
+    odd = small(("replicas: 2", "replicas: 2\n      bogus: 1"))
+    assert 'unknown field "spec.replicaSpecs.worker.bogus"' in k.refused(
+        "apply", "-f", "-", stdin=odd
+    )
+    for output in ("plaintext", "plaintext-openapiv2"):
+        text = k("explain", "pods.status", "--recursive", f"--output={output}")
+        assert re.search(r"restartCount\t<integer>", text), output
+    k.env["KUBE_EDITOR"] = "sed -i s/suspend:.true/suspend:\\ false/"
+    watcher = k.popen("get", "elasticjob", "-w", "--no-headers")
+    assert watcher.stdout
+    assert watcher.stdout.readline().split()[:2] == ["small", "Suspended"]
+    assert k("edit", "elasticjob", "small") == f"{job} edited\n"
+    while watcher.stdout.readline().split()[1] != "Running":
+        pass
+    assert "condition met" in k("wait", "--for=jsonpath={.status.phase}=Running", job)
+    assert "Controlled By:  ElasticJob/small" in k("describe", "pods")
+    k("create", "configmap", "one", "--from-literal=a=b")
+    assert k("get", "cm", "one", "-o", "jsonpath={.data}") == '{"a":"b"}'
+    assert k("delete", "elasticjob", "small", "--timeout=30s").startswith(job.replace("/", ' "'))
+    assert k("auth", "can-i", "create", "elasticjobs") == "yes\n"
+    watcher.terminate()
+    watcher.communicate()
 
 
 # ---- what there is ----

@@ -155,6 +155,9 @@ static void put_paths(struct arena *a, struct text_node *paths, const struct kub
 {
     const char *all = arena_printf(a, "/%s/%s%s", prefix_of(a, r),
                                    r->namespaced ? "namespaces/{namespace}/" : "", r->plural);
+    if (r->namespaced) /* where the first of kubectl 1.27 look for the kind */
+        put_method(a, text_map(a, paths, arena_printf(a, "/%s/%s", prefix_of(a, r), r->plural)),
+                   "get", r);
     struct text_node *many = text_map(a, paths, all);
     put_method(a, many, "get", r);
     if (r->verbs & KUBE_CREATE)
