@@ -395,6 +395,26 @@ def test_changes(kube: Callable[..., Kube]) -> None:
     k.server.wait(1, "running")
 
 
+def test_secrets_of_others(kube: Callable[..., Kube]) -> None:
+    """Who may read a job and not change it sees no values of variables: neither of the job as it
+    was sent, nor of its document as it was changed, nor in what kubectl keeps in an annotation."""
+    k = kube()
+    assert k.server.muster("user", "add", "rita", "--project", "dlrover").returncode == 0
+    rita = k.server.muster("token", "create", "--user", "rita", "-q").stdout.strip()
+    env = ("name: main", "name: main\n              env: [{name: A, value: hush}]")
+    k("apply", "-f", "-", stdin=small(env))
+    rows = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    for _ in ("as it was sent", "as it was changed"):
+        for path, accept in ((f"{JOBS}/small", "application/json"), (JOBS, rows)):
+            mine = json.dumps(k.http("GET", path, accept=accept)[1])
+            seen = json.dumps(k.http("GET", path, token=rita, accept=accept)[1])
+            assert "last-applied" in mine
+            assert "hush" in mine
+            assert "hush" not in seen
+        assert '"***"' in json.dumps(k.http("GET", f"{JOBS}/small", token=rita)[1])
+        k("label", "elasticjob", "small", "a=b")
+
+
 def test_two_clients_at_once(kube: Callable[..., Kube]) -> None:
     """Of ten that replace the same version one comes through."""
     k = kube()

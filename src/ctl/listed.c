@@ -8,7 +8,6 @@
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
 #include "ctl/views.h"
-#include "text/json.h"
 
 #include <string.h>
 
@@ -99,7 +98,7 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
     return reason ? reader_text(&reader, reason) : "";
 }
 
-/* ---- parts of what it says ---- */
+/* ---- what it says ---- */
 
 /* Members of an array have its body. */
 static uint64_t body_of(const struct ctl_listed *job)
@@ -121,29 +120,42 @@ static void mask_env(struct text_node *spec)
 }
 
 struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
-                                const char *owner, const char *const *members)
+                                const char *owner)
 {
     struct report report;
-    struct text_node *tree = NULL;
     const char *spec = NULL;
     if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
         return NULL;
-    size_t len = strlen(spec);
     report_init(&report, arena);
-    if (members)
-        tree = json_pick(arena, &(struct json_span){ spec, len }, members);
-    if (!tree)
-        tree = json_parse(arena, spec, len, 0, &report);
+    struct text_node *tree = json_parse(arena, spec, strlen(spec), 0, &report);
     if (tree && !core_may(ctl, owner, &job->row))
         mask_env(tree);
     return tree;
 }
 
-const char *ctl_origin(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
-                       const char *owner)
+/* The spec of an object as ctl/objects.c keeps it. */
+static struct json_span spec_of(const char *object)
 {
-    struct origin_row origin;
-    if (store_get_origin(ctl->config.store, arena, job->row.id, &origin, NULL) != 1)
-        return NULL;
-    return core_may(ctl, owner, &job->row) ? origin.text : origin.masked;
+    static const char *const spec[] = { "spec", NULL };
+    struct json_span found = { NULL, 0 };
+    if (object && !json_find(&(struct json_span){ object, strlen(object) }, spec, &found))
+        found.at = NULL;
+    return found;
+}
+
+int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
+             const struct ctl_saying *ask, struct ctl_said *said)
+{
+    struct said_row row;
+    bool sent = strcmp(job->row.dialect, ask->dialect) == 0;
+    bool may = core_may(ctl, ask->owner, &job->row);
+    struct said_ask of = { .job = body_of(job), .kind = ask->kind, .name = ask->dialect };
+    if (sent)
+        of.text = may ? SAID_ORIGIN : SAID_MASKED;
+    if (store_get_said(ctl->config.store, arena, &of, &row, NULL) != 1)
+        return -1;
+    *said = (struct ctl_said){ .last = row.last, .may = may, .document = spec_of(row.object) };
+    if (row.text)
+        *(sent ? &said->sent : &said->canonical) = (struct json_span){ row.text, strlen(row.text) };
+    return 0;
 }

@@ -4,6 +4,7 @@
 #define CTL_LISTED_H
 
 #include "ctl/ctl.h"
+#include "text/json.h"
 
 struct ctl_listed {
     /* What memory knows better is in it; spec, site, live and facets are not. */
@@ -21,12 +22,25 @@ int ctl_listed(struct ctl *, struct arena *, uint64_t job, const char *owner, st
 const char *ctl_listed_reason(struct ctl *, struct arena *, const struct ctl_listed *,
                               const char *owner);
 
-/* The canonical job; with members (NULL ends the list) only these are read. Values of variables are
- * masked for who may not change it. NULL: its row cannot be read. */
+/* The canonical job; values of variables are masked for who may not change it. NULL: its row cannot
+ * be read. */
 struct text_node *ctl_spec_tree(struct ctl *, struct arena *, const struct ctl_listed *,
-                                const char *owner, const char *const *members);
-/* The text as it was sent, with its secrets masked for who may not change the job; NULL: there is
- * none. */
-const char *ctl_origin(struct ctl *, struct arena *, const struct ctl_listed *, const char *owner);
+                                const char *owner);
+/* What is shown of a job besides, as text and in one look. */
+struct ctl_saying {
+    const char *owner;   /* who asks */
+    const char *dialect; /* jobs that came in it say what was sent */
+    const char *kind;    /* of the object that may be kept for a job, under the dialect's name */
+};
+struct ctl_said {
+    uint64_t last; /* event */
+    bool may;      /* who asks may change the job */
+    /* at NULL: there is none */
+    struct json_span document;  /* spec of that object */
+    struct json_span sent;      /* secrets masked for who may not; of any format */
+    struct json_span canonical; /* of a job in another dialect, with its secrets */
+};
+int ctl_said(struct ctl *, struct arena *, const struct ctl_listed *, const struct ctl_saying *,
+             struct ctl_said *);
 
 #endif

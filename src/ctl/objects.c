@@ -71,20 +71,6 @@ struct text_node *ctl_object_tree(struct ctl *ctl, struct arena *arena, const st
     return list->first;
 }
 
-struct text_node *ctl_object_members(struct ctl *ctl, struct arena *arena,
-                                     const struct ctl_object *of, const char *const *members)
-{
-    static const char *const spec[] = { "spec", NULL };
-    struct object_row row = { .kind = of->kind, .project = of->project, .name = of->name };
-    struct json_span found;
-    if (store_get_object(ctl->config.store, arena, &row, NULL) != 1)
-        return NULL;
-    const struct json_span text = { row.spec, strlen(row.spec) };
-    if (!json_find(&text, spec, &found) || !found.at)
-        return NULL;
-    return json_pick(arena, &found, members);
-}
-
 /* ---- putting ---- */
 
 static const char *owner_of(const struct text_node *root)

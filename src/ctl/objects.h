@@ -39,8 +39,5 @@ struct text_node *ctl_objects_tree(struct ctl *, struct arena *, const char *kin
                                    const char *project);
 /* One of them; NULL: there is none. */
 struct text_node *ctl_object_tree(struct ctl *, struct arena *, const struct ctl_object *);
-/* Of its spec these members only (NULL ends the list); NULL: there is none. */
-struct text_node *ctl_object_members(struct ctl *, struct arena *, const struct ctl_object *,
-                                     const char *const *members);
 
 #endif

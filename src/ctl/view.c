@@ -121,6 +121,14 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
     fill_indices(ctl, row->id, arena, view);
 }
 
+static const char *origin_text(struct ctl *ctl, struct arena *arena, uint64_t id, bool may)
+{
+    struct origin_row origin;
+    if (store_get_origin(ctl->config.store, arena, id, &origin, NULL) != 1)
+        return NULL;
+    return may ? origin.text : origin.masked;
+}
+
 #define TIMELINE_MAX  500
 #define TIMELINE_PAGE 1000
 
@@ -178,9 +186,9 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     if ((parts & CTL_TASKS) && !row.members)
         view.task_list = tasks_tree(ctl, arena, &row);
     if (parts & CTL_SPEC)
-        view.spec = ctl_spec_tree(ctl, arena, &job, owner, NULL);
+        view.spec = ctl_spec_tree(ctl, arena, &job, owner);
     if (parts & CTL_ORIGIN)
-        view.origin = ctl_origin(ctl, arena, &job, owner);
+        view.origin = origin_text(ctl, arena, id, core_may(ctl, owner, &row));
     if (parts & CTL_TIMELINE)
         view.timeline = timeline(ctl, arena, id, owner);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);

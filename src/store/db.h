@@ -83,6 +83,10 @@
     X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body"                       \
                " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?")             \
     X(GET_SPEC, "SELECT spec FROM body WHERE job = ?")                                             \
+    X(GET_SAID, "SELECT (SELECT max(seq) FROM event WHERE job = ?1),"                              \
+                " (SELECT spec FROM object WHERE kind = ?2 AND project = ?3 AND name = ?4),"       \
+                " CASE ?5 WHEN 0 THEN spec WHEN 1 THEN (SELECT text FROM origin WHERE job = ?1)"   \
+                " ELSE (SELECT masked FROM origin WHERE job = ?1) END FROM body WHERE job = ?1")   \
     X(LIVE_JOBS,                                                                                   \
       "SELECT " JOB_COLUMNS                                                                        \
       ", live FROM job INDEXED BY job_by_state WHERE array = 0 AND state" IS_LIVE " ORDER BY id")  \

@@ -35,6 +35,27 @@ int store_get_origin(struct store *st, struct arena *a, uint64_t id, struct orig
     return found;
 }
 
+int store_get_said(struct store *st, struct arena *a, const struct said_ask *ask,
+                   struct said_row *row, struct err *err)
+{
+    char id[JOB_ID_TEXT];
+    sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_GET_SAID, err);
+    if (!s)
+        return st->memory ? 0 : -1;
+    db_u64(s, 1, ask->job);
+    db_text(s, 2, ask->kind);
+    db_text(s, 3, job_id_format(id, ask->job));
+    db_text(s, 4, ask->name);
+    db_u64(s, 5, ask->text);
+    int found = db_step(st, s, err);
+    if (found == 1)
+        *row = (struct said_row){ .last = db_get_u64(s, 0),
+                                  .object = db_get_text(s, 1, a),
+                                  .text = db_get_text(s, 2, a) };
+    sqlite3_reset(s);
+    return found;
+}
+
 static void bind_task(sqlite3_stmt *s, int at, struct task_ref task)
 {
     db_u64(s, at, task.role);

@@ -177,6 +177,21 @@ int store_find_in(struct store *, const char *project, const char *name, const c
                   uint64_t from, uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
+/* What lists show of a job beside its row, in one look: its last event, what is kept for it as an
+ * object of that kind and name (NULL: nothing), and one of its texts. 1, 0 (no such job), -1. Not
+ * of records in memory, nor of members of arrays. */
+enum said_text { SAID_SPEC, SAID_ORIGIN, SAID_MASKED };
+struct said_ask {
+    uint64_t job;
+    const char *kind, *name;
+    enum said_text text;
+};
+struct said_row {
+    uint64_t last;
+    const char *object, *text; /* text NULL: there is none of that sort */
+};
+int store_get_said(struct store *, struct arena *, const struct said_ask *, struct said_row *,
+                   struct err *);
 /* Each fills an arena array. */
 int store_live_jobs(struct store *, struct arena *, struct job_row **, size_t *n,
                     struct err *); /* not final, by id, arrays before their members; spec and site

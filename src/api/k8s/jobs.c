@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/scan.h"
 #include "job/job.h"
 #include "text/detect.h"
 #include "text/json.h"
@@ -30,9 +31,8 @@ static struct kube_job job_of(struct kube *k, const struct ctl_listed *listed)
                               .shown = row->state != JOB_STOPPED };
 }
 
-static int tell(struct kube *k, struct kube_job *job, kube_job_fn *fn, void *arg)
+static int tell(struct kube *k, const struct kube_job *job, kube_job_fn *fn, void *arg)
 {
-    job->last = ctl_last_of(k->ctl, job->id);
     k->subject = job->id;
     k->gone = !job->shown;
     int rc = fn(k, job, arg);
@@ -194,12 +194,13 @@ int kube_each_job(struct kube *k, struct kube_want *want, kube_job_fn *fn, void 
 
 /* ---- the object ---- */
 
-static struct text_node *parsed(struct arena *arena, const char *text)
+/* A document that came as YAML, or with comments; of several the job. */
+static struct text_node *parsed(struct arena *arena, const struct json_span *text)
 {
     struct report report;
     size_t documents = 0;
     report_init(&report, arena);
-    struct text_node *root = text_parse_documents(arena, text, strlen(text), &documents, &report);
+    struct text_node *root = text_parse_documents(arena, text->at, text->n, &documents, &report);
     if (!root || root->kind != TEXT_LIST)
         return root;
     for (struct text_node *one = root->first; one; one = one->next)
@@ -208,75 +209,71 @@ static struct text_node *parsed(struct arena *arena, const char *text)
     return NULL;
 }
 
-/* What another front end's job is called in this format; brief: its metadata alone, from the
- * members that say them. */
-static struct text_node *written(struct kube *k, const struct kube_job *job, bool brief)
+/* brief: its metadata alone, where that can be told without reading the rest. */
+static struct text_node *document_of(struct kube *k, const struct json_span *text, bool brief)
+{
+    static const char *const metadata[] = { "metadata", NULL };
+    struct text_node *doc = text->at && brief ? json_pick(k->scratch, text, metadata) : NULL;
+    return doc || !text->at ? doc : parsed(k->scratch, text);
+}
+
+/* The document that is kept, with the values of variables for those only who may change the job. */
+static struct text_node *kept(struct kube *k, const struct ctl_said *said, bool brief)
+{
+    const struct json_span *text = &said->document;
+    const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
+    struct text_node *doc = document_of(k, text, brief);
+    if (!doc || brief || said->may || !dialect)
+        return doc;
+    const char *masked = dialect_mask(k->scratch, dialect, doc, text->at, text->n);
+    return parsed(k->scratch, &(struct json_span){ masked, strlen(masked) });
+}
+
+/* A job of another front end; brief: of its members those that become metadata, which hold no
+ * values of variables. */
+static const struct job_spec *canonical(struct kube *k, const struct kube_job *job,
+                                        const struct json_span *text, bool brief)
 {
     static const char *const said[] = { "name", "labels", "limits", "extra", NULL };
+    const struct text_node *some = brief && text->at ? json_pick(k->scratch, text, said) : NULL;
+    struct report report;
+    if (some)
+        return job_decode_some(k->scratch, some);
+    const struct text_node *spec = ctl_spec_tree(k->ctl, k->scratch, job->listed, k->call->owner);
+    report_init(&report, k->scratch);
+    return spec ? job_decode(k->scratch, spec, &report) : NULL;
+}
+
+/* What it is called in this format. */
+static struct text_node *written(struct kube *k, const struct kube_job *job,
+                                 const struct job_spec *spec)
+{
     const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
     struct arena *a = k->scratch;
     struct report report;
+    char number[FMT_MAX];
     report_init(&report, a);
-    const struct text_node *tree =
-        ctl_spec_tree(k->ctl, a, job->listed, k->call->owner, brief ? said : NULL);
-    struct job_spec *read = !tree   ? NULL
-                            : brief ? job_decode_some(a, tree)
-                                    : job_decode(a, tree, &report);
-    if (!read || !dialect || !dialect->write)
+    if (!spec || !dialect || !dialect->write)
         return NULL;
-    struct text_node *out = dialect->write(a, read, &report);
+    struct text_node *out = dialect->write(a, spec, &report);
     struct text_node *notes = kube_part(a, kube_part(a, out, "metadata"), "annotations");
     text_str(a, notes, "muster/from", job->listed->row.dialect);
-    text_str(a, notes, "muster/number",
-             arena_printf(a, "%llu", (unsigned long long)job->listed->row.number));
+    text_str(a, notes, "muster/number", fmt_int(number, (int64_t)job->listed->row.number));
     return out;
 }
 
-static const char *const brief_members[] = { "metadata", NULL };
-
-/* As its client left it, NULL: as it was submitted. */
-static struct text_node *left(struct kube *k, const struct kube_job *job, bool brief)
+/* As its client left it, else as it was submitted; brief: at least its metadata. */
+static struct text_node *document(struct kube *k, const struct kube_job *job,
+                                  const struct ctl_said *said, bool brief)
 {
-    const struct ctl_object of = { KUBE_DOCUMENT, job->uid, DIALECT, NULL };
-    if (brief)
-        return ctl_object_members(k->ctl, k->scratch, &of, brief_members);
-    struct text_node *kept = ctl_object_tree(k->ctl, k->scratch, &of);
-    return kept ? text_get(kept, "spec") : NULL;
-}
-
-/* As it was sent, in this format; NULL: it came in another one. */
-static struct text_node *sent(struct kube *k, const struct kube_job *job, bool brief)
-{
-    if (strcmp(job->listed->row.dialect, DIALECT) != 0)
-        return NULL;
-    const char *text = ctl_origin(k->ctl, k->scratch, job->listed, k->call->owner);
-    if (!text)
-        return NULL;
-    const struct json_span span = { text, strlen(text) };
-    struct text_node *doc = brief ? json_pick(k->scratch, &span, brief_members) : NULL;
-    return doc ? doc : parsed(k->scratch, text);
-}
-
-/* Values of variables are for those who may change the job; metadata has none. */
-static struct text_node *masked(struct kube *k, const struct kube_job *job, struct text_node *doc)
-{
-    const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
-    if (!dialect || ctl_may_write(k->ctl, &k->call->who, job->id))
-        return doc;
-    const char *plain = kube_printed(k->scratch, doc);
-    const char *text = dialect_mask(k->scratch, dialect, doc, plain, strlen(plain));
-    return text ? parsed(k->scratch, text) : doc;
-}
-
-/* brief: at least its metadata. */
-static struct text_node *document(struct kube *k, const struct kube_job *job, bool brief)
-{
-    struct text_node *doc = left(k, job, brief);
-    if (doc && !brief)
-        doc = masked(k, job, doc);
+    struct text_node *doc = kept(k, said, brief);
     if (!doc)
-        doc = sent(k, job, brief);
-    return doc ? doc : written(k, job, brief);
+        doc = document_of(k, &said->sent, brief);
+    if (!doc)
+        doc = written(k, job, canonical(k, job, &said->canonical, brief));
+    if (doc && !said->may) /* it has the whole document, values of variables too */
+        kube_drop(text_get(text_get(doc, "metadata"), "annotations"), KUBE_LAST);
+    return doc;
 }
 
 static bool is_held(const struct job_row *row)
@@ -328,16 +325,17 @@ static void put_status(struct kube *k, struct text_node *object, const struct ct
         text_str(a, inner, "completionTime", facade_time(a, job->row.ended_ms));
 }
 
-static struct text_node *object_of(struct kube *k, const struct kube_job *job, bool brief)
+static struct text_node *object_of(struct kube *k, const struct kube_job *job,
+                                   const struct ctl_said *said, bool brief)
 {
     const struct job_row *row = &job->listed->row;
-    const struct text_node *doc = document(k, job, brief);
+    const struct text_node *doc = document(k, job, said, brief);
     const struct text_node *metadata = doc ? text_get(doc, "metadata") : NULL;
     const struct text_node *generation = metadata ? text_get(metadata, "generation") : NULL;
     struct kube_meta meta = { .name = job->name,
                               .ns = job->ns,
                               .uid = job->uid,
-                              .version = job->last,
+                              .version = said->last,
                               .created_ms = row->submitted_ms,
                               .generation = 1,
                               .from = metadata };
@@ -361,7 +359,10 @@ struct putting {
 static int put_job(struct kube *k, const struct kube_job *job, void *arg)
 {
     const struct putting *p = arg;
-    p->sink->put(p->sink, object_of(k, job, p->brief), job->last);
+    const struct ctl_saying ask = { k->call->owner, DIALECT, KUBE_DOCUMENT };
+    struct ctl_said said = { 0 };
+    ctl_said(k->ctl, k->scratch, job->listed, &ask, &said);
+    p->sink->put(p->sink, object_of(k, job, &said, p->brief), said.last);
     return 0;
 }
 

@@ -148,7 +148,7 @@ void kube_owner(struct arena *, struct text_node *object, const char *name, cons
 /* ---- jobs.c: the jobs as they are shown there ---- */
 struct kube_job {
     const struct ctl_listed *listed;
-    uint64_t id, last; /* last: event */
+    uint64_t id;
     const char *name, *ns, *uid;
     bool shown; /* false: it was stopped */
 };

@@ -15,6 +15,7 @@
 struct each {
     struct kube_want *want;
     struct kube_sink *sink;
+    uint64_t last; /* event of the job in hand */
 };
 
 static const char *word(const struct text_node *map, const char *key)
@@ -174,23 +175,23 @@ static const char *uid_of(struct arena *a, const struct kube_job *job, const cha
     return arena_printf(a, "%s-%s", job->uid, pod);
 }
 
-static struct text_node *pod_object(struct kube *k, const struct kube_job *job,
-                                    const struct text_node *pod, bool brief)
+static void put_pod(struct kube *k, const struct kube_job *job, const struct text_node *pod,
+                    const struct each *e)
 {
     struct arena *a = k->scratch;
     bool ending = is(word(pod, "status"), "Terminating");
     struct kube_meta meta = { .name = name_of(k, pod),
                               .ns = job->ns,
                               .uid = uid_of(a, job, name_of(k, pod)),
-                              .version = job->last,
+                              .version = e->last,
                               .created_ms = number(pod, "created_ms"),
                               .deleted_ms = ending ? number(pod, "created_ms") : 0,
                               .from = pod };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "pods"), &meta);
     kube_owner(a, object, job->name, job->uid);
-    put_spec(a, object, pod, brief);
+    put_spec(a, object, pod, e->want->brief);
     put_status(a, object, pod);
-    return object;
+    e->sink->put(e->sink, object, e->last);
 }
 
 static const struct text_node *pods_of(struct kube *k, const struct kube_job *job,
@@ -210,17 +211,17 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct each *e = arg;
     const char *name = e->want->name;
-    bool brief = e->want->brief;
-    const struct pod_ask what = { .labels = true, .details = !brief };
+    const struct pod_ask what = { .labels = true, .details = !e->want->brief };
+    e->last = ctl_last_of(k->ctl, job->id);
     for (const struct text_node *pod = pods_of(k, job, &what); pod; pod = pod->next)
         if (!name || is(name, name_of(k, pod)))
-            e->sink->put(e->sink, pod_object(k, job, pod, brief), job->last);
+            put_pod(k, job, pod, e);
     return 0;
 }
 
 int pods_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 {
-    struct each e = { want, sink };
+    struct each e = { .want = want, .sink = sink };
     struct kube_want jobs = *want;
     struct arena *arena = arena_create();
     int rc = 0;
@@ -242,13 +243,13 @@ struct happened { /* one event */
 };
 
 static void put_event(struct kube *k, const struct kube_job *job, const struct happened *h,
-                      struct kube_sink *sink)
+                      const struct each *e)
 {
     struct arena *a = k->scratch;
     struct kube_meta meta = { .name = h->name,
                               .ns = job->ns,
                               .uid = arena_printf(a, "event-%s", h->name),
-                              .version = job->last,
+                              .version = e->last,
                               .created_ms = h->first_ms };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "events"), &meta);
     struct text_node *about = text_map(a, object, "involvedObject");
@@ -264,11 +265,11 @@ static void put_event(struct kube *k, const struct kube_job *job, const struct h
     text_str(a, object, "firstTimestamp", facade_time(a, h->first_ms));
     text_str(a, object, "lastTimestamp", facade_time(a, h->last_ms));
     text_int(a, object, "count", (int64_t)h->count);
-    sink->put(sink, object, job->last);
+    e->sink->put(e->sink, object, e->last);
 }
 
 static void put_pod_events(struct kube *k, const struct kube_job *job, const struct text_node *pod,
-                           struct kube_sink *sink)
+                           const struct each *e)
 {
     const struct text_node *list = text_get(pod, "events");
     const char *name = name_of(k, pod);
@@ -286,12 +287,12 @@ static void put_pod_events(struct kube *k, const struct kube_job *job, const str
                               .first_ms = number(one, "first_ms"),
                               .last_ms = number(one, "last_ms"),
                               .count = number(one, "count") };
-        put_event(k, job, &h, sink);
+        put_event(k, job, &h, e);
     }
 }
 
 /* "task.started" is told of its pod; "submitted" becomes "Submitted". */
-static void put_job_events(struct kube *k, const struct kube_job *job, struct kube_sink *sink)
+static void put_job_events(struct kube *k, const struct kube_job *job, const struct each *e)
 {
     struct arena *a = k->scratch;
     struct err err;
@@ -317,7 +318,7 @@ static void put_job_events(struct kube *k, const struct kube_job *job, struct ku
                               .first_ms = number(one, "at_ms"),
                               .last_ms = number(one, "at_ms"),
                               .count = 1 };
-        put_event(k, job, &h, sink);
+        put_event(k, job, &h, e);
     }
 }
 
@@ -325,19 +326,20 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct each *e = arg;
     const char *about = e->want->about;
+    e->last = ctl_last_of(k->ctl, job->id);
     if (!about || is(about, job->name))
-        put_job_events(k, job, e->sink);
+        put_job_events(k, job, e);
     const struct pod_ask what = { .events = true };
     for (const struct text_node *pod = pods_of(k, job, &what); pod; pod = pod->next)
         if (!about || is(about, name_of(k, pod)))
-            put_pod_events(k, job, pod, e->sink);
+            put_pod_events(k, job, pod, e);
     return 0;
 }
 
 /* What an event is about is a job or a pod of one. */
 int pod_events_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 {
-    struct each e = { want, sink };
+    struct each e = { .want = want, .sink = sink };
     struct kube_want jobs = *want;
     struct arena *arena = arena_create();
     const char *pod_job = want->about ? job_of(arena, want->about) : NULL;

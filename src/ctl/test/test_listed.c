@@ -120,22 +120,36 @@ static const char *env_of(const struct text_node *spec)
     return text_get(text_get(text_get(text_get(spec, "roles"), "w"), "env"), "A")->str;
 }
 
-static void parts_are_masked(void **state)
+static bool hushed(const struct json_span *text)
 {
-    static const char *const some[] = { "labels", "limits", NULL };
+    assert_non_null(text->at);
+    return memmem(text->at, text->n, "hush", 4) == NULL;
+}
+
+static void texts_are_masked(void **state)
+{
     struct world *w = *state;
     struct arena *arena = arena_create();
     struct err err;
     struct ctl_listed job;
+    struct ctl_said said;
     uint64_t id = submit(w, "a", 1, "\"labels\":{\"x\":\"y\"}");
     assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
-    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, "ada", NULL)), "hush");
-    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, NULL, NULL)), "***");
-    const struct text_node *spec = ctl_spec_tree(w->ctl, arena, &job, NULL, some);
-    assert_int_equal(spec->count, 1);
-    is_text(text_get(spec, "labels"), "x", "y");
-    assert_non_null(strstr(ctl_origin(w->ctl, arena, &job, "ada"), "hush"));
-    assert_null(strstr(ctl_origin(w->ctl, arena, &job, NULL), "hush"));
+    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, "ada")), "hush");
+    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, NULL)), "***");
+    struct ctl_saying ask = { "ada", "plain", "job.document" };
+    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_false(hushed(&said.sent));
+    assert_null(said.canonical.at);
+    assert_null(said.document.at);
+    assert_int_equal(said.last, ctl_last_of(w->ctl, id));
+    ask.owner = NULL;
+    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_true(hushed(&said.sent));
+    ask.dialect = "other";
+    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_null(said.sent.at);
+    assert_false(hushed(&said.canonical));
     arena_destroy(arena);
 }
 
@@ -144,25 +158,32 @@ static void done(void *arg, const struct ctl_answer *answer)
     *(bool *)arg = answer->err == NULL;
 }
 
-static void parts_of_documents(void **state)
+static void documents_are_their_specs(void **state)
 {
-    static const char *const some[] = { "metadata", "none", NULL };
     struct world *w = *state;
     struct arena *arena = arena_create();
     bool good = false;
+    struct err err;
+    struct ctl_listed job;
+    struct ctl_said said;
+    uint64_t id = submit(w, "a", 1, "");
+    assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
     struct text_node *spec = text_map(arena, NULL, NULL);
-    text_str(arena, text_map(arena, spec, "spec"), "run", "x");
-    text_str(arena, text_map(arena, spec, "metadata"), "name", "n\"");
-    struct ctl_object object = { "x.y", "p", "n", spec };
+    text_str(arena, spec, "spec", "x\"");
+    struct ctl_object object = { "job.document", job.id, "plain", spec };
     ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = "ada", .at = &object, .n = 1 }, done,
                     &good);
     ctl_turn(w->ctl);
     assert_true(good);
-    const struct text_node *found = ctl_object_members(w->ctl, arena, &object, some);
-    assert_int_equal(found->count, 1);
-    is_text(text_get(found, "metadata"), "name", "n\"");
-    object.name = "m";
-    assert_null(ctl_object_members(w->ctl, arena, &object, some));
+    struct ctl_saying ask = { "ada", "plain", "job.document" };
+    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_string_equal(arena_strndup(arena, said.document.at, said.document.n),
+                        "{\"spec\":\"x\\\"\"}");
+    ask.kind = "job.note";
+    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_null(said.document.at);
+    job.row.id = 1;
+    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), -1);
     arena_destroy(arena);
 }
 
@@ -170,8 +191,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(are_their_trees, setup, teardown),
-        cmocka_unit_test_setup_teardown(parts_are_masked, setup, teardown),
-        cmocka_unit_test_setup_teardown(parts_of_documents, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_are_masked, setup, teardown),
+        cmocka_unit_test_setup_teardown(documents_are_their_specs, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
