@@ -121,13 +121,14 @@ struct text_node *pai_detail(struct pai *p, const struct text_node *job, uint64_
     text_str(a, out, "name", pai_text(job, "name"));
     if (p->version == PAI_V2) {
         pai_tags_load(p, pai_text(job, "id"), &tags);
-        pai_tags_put(a, out, &tags, pai_text(job, "id"));
+        const struct words own = pai_tags_of(a, &tags, pai_text(job, "id"));
+        pai_out_words(&(struct pai_out){ .a = a, .tree = out }, "tags", &own);
         pai_put_text(a, out, "jobPriority", pai_priority(pai_number(job, "priority")));
         text_str(a, out, "frameworkName", frame);
     }
     struct text_node *status = text_map(a, out, "jobStatus");
     text_str(a, status, "name", frame);
-    pai_put_status(p, status, &p->row);
+    pai_out_status(&(struct pai_out){ .a = a, .tree = status }, p->version, &p->row);
     text_str(a, status, "appId", pai_text(job, "id"));
     text_int(a, status, "appProgress", ended);
     text_str(a, status, "appTrackingUrl", "");

@@ -170,10 +170,9 @@ void pai_tags_load(const struct pai *p, const char *job, struct pai_tags *tags)
         tags->at[tags->n++] = one;
 }
 
-struct text_node *pai_tags_put(struct arena *a, struct text_node *parent,
-                               const struct pai_tags *tags, const char *id)
+struct words pai_tags_of(struct arena *a, const struct pai_tags *tags, const char *id)
 {
-    struct text_node *list = text_list(a, parent, "tags");
+    struct words found = { 0 };
     size_t low = 0, high = tags->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -182,41 +181,39 @@ struct text_node *pai_tags_put(struct arena *a, struct text_node *parent,
         else
             high = middle;
     }
-    for (; low < tags->n && is(pai_text(tags->at[low], "project"), id); low++)
-        text_str(a, list, NULL, pai_text(tags->at[low], "name"));
-    return list;
+    for (high = low; high < tags->n && is(pai_text(tags->at[high], "project"), id);)
+        high++;
+    found.at = ARENA_ARRAY(a, high - low, const char *);
+    for (; low < high; low++)
+        found.at[found.n++] = pai_text(tags->at[low], "name");
+    return found;
 }
 
 /* ---- what is said everywhere ---- */
 
-static void put_count(struct arena *a, struct text_node *out, const char *key, uint64_t n)
+void pai_out_status(struct pai_out *out, unsigned version, const struct ctl_listed *job)
 {
-    text_int(a, out, key, (int64_t)n);
-}
-
-void pai_put_status(const struct pai *p, struct text_node *out, const struct ctl_listed *job)
-{
-    struct arena *a = p->a;
     const struct job_row *row = &job->row;
     bool stopped = row->outcome == OUTCOME_STOPPED || row->state == JOB_STOPPED;
-    text_str(a, out, "state", pai_job_word(p->version, job));
-    text_str(a, out, "subState", pai_sub_state(job));
-    text_str(a, out, "executionType", stopped ? "STOP" : "START");
-    text_str(a, out, "username", row->owner);
-    put_count(a, out, "retries", row->restarts);
-    if (p->version == PAI_V2)
-        pai_put_ms(a, out, "submissionTime", row->submitted_ms);
-    pai_put_ms(a, out, "createdTime", row->submitted_ms);
-    if (p->version == PAI_V2)
-        pai_put_ms(a, out, "launchedTime", row->started_ms);
-    pai_put_ms(a, out, "completedTime", row->ended_ms);
-    pai_put_text(a, out, "virtualCluster", *row->queue ? row->queue : NULL);
-    put_count(a, out, "totalGpuNumber", (row->gpu_milli + 999) / 1000);
-    put_count(a, out, "totalTaskNumber", row->tasks);
-    struct text_node *details = text_map(a, out, "retryDetails");
-    put_count(a, details, "user", row->restarts);
-    put_count(a, details, "platform", 0);
-    put_count(a, details, "resource", 0);
-    if (p->version == PAI_V2)
-        pai_put_ms(a, out, "retryDelayTime", row->not_before_ms);
+    pai_out_text(out, "state", pai_job_word(version, job));
+    pai_out_text(out, "subState", pai_sub_state(job));
+    pai_out_text(out, "executionType", stopped ? "STOP" : "START");
+    pai_out_text(out, "username", row->owner);
+    pai_out_int(out, "retries", row->restarts);
+    if (version == PAI_V2)
+        pai_out_ms(out, "submissionTime", row->submitted_ms);
+    pai_out_ms(out, "createdTime", row->submitted_ms);
+    if (version == PAI_V2)
+        pai_out_ms(out, "launchedTime", row->started_ms);
+    pai_out_ms(out, "completedTime", row->ended_ms);
+    pai_out_text(out, "virtualCluster", *row->queue ? row->queue : NULL);
+    pai_out_int(out, "totalGpuNumber", (int64_t)((row->gpu_milli + 999) / 1000));
+    pai_out_int(out, "totalTaskNumber", row->tasks);
+    struct pai_out details = pai_out_map(out, "retryDetails");
+    pai_out_int(&details, "user", row->restarts);
+    pai_out_int(&details, "platform", 0);
+    pai_out_int(&details, "resource", 0);
+    pai_out_end(&details);
+    if (version == PAI_V2)
+        pai_out_ms(out, "retryDelayTime", row->not_before_ms);
 }

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
-#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +19,23 @@
 #define ANY_STATE  0u
 #define SCRATCH    16384u /* bytes of an item's tree, and more */
 
+enum order {
+    ORDER_TIME, /* of submission: as the records are */
+    ORDER_NAME,
+    ORDER_USER,
+    ORDER_CLUSTER,
+    ORDER_RETRIES,
+    ORDER_TASKS,
+    ORDER_DEVICES,
+    ORDER_STATE,
+    ORDER_END,
+    ORDER_PRIORITY,
+    ORDER_N
+};
 struct ask {
     struct words users, clusters, states, priorities, with, without;
     const char *keyword;
-    const char *field; /* in order of this member of an item; NULL: as submitted */
+    enum order order;
     bool ascending, total;
     uint64_t offset, limit;
 };
@@ -57,10 +69,12 @@ static bool read_number(struct pai *p, const char *name, uint64_t *out)
     return false;
 }
 
-static const char *const order_fields[] = {
-    "jobName",        "submissionTime",  "username",       "vc",
-    "retries",        "totalTaskNumber", "totalGpuNumber", "state",
-    "completionTime", "jobPriority",
+static const char *const order_fields[ORDER_N] = {
+    [ORDER_TIME] = "submissionTime",    [ORDER_NAME] = "jobName",
+    [ORDER_USER] = "username",          [ORDER_CLUSTER] = "vc",
+    [ORDER_RETRIES] = "retries",        [ORDER_TASKS] = "totalTaskNumber",
+    [ORDER_DEVICES] = "totalGpuNumber", [ORDER_STATE] = "state",
+    [ORDER_END] = "completionTime",     [ORDER_PRIORITY] = "jobPriority",
 };
 
 /* What nobody knows is passed over, as the original does. */
@@ -70,10 +84,10 @@ static void read_order(struct pai *p, struct ask *ask)
     const struct words parts = pai_list(p->a, text);
     if (parts.n != 2 || (strcmp(parts.at[1], "ASC") != 0 && strcmp(parts.at[1], "DESC") != 0))
         return;
-    for (size_t i = 0; i < ARRAY_LEN(order_fields); i++)
+    for (int i = 0; i < ORDER_N; i++)
         if (strcmp(parts.at[0], order_fields[i]) == 0) {
             ask->ascending = strcmp(parts.at[1], "ASC") == 0;
-            ask->field = i == 1 ? NULL : order_fields[i];
+            ask->order = (enum order)i;
         }
 }
 
@@ -144,16 +158,16 @@ static struct job_filter filter_of(struct list *l)
     if (ask->clusters.n == 1)
         f.queue = ask->clusters.at[0];
     ctl_filter_for(l->p->ctl, l->p->a, pai_reader(l->p), &f);
-    l->sorts = ask->field || ask->ascending;
+    l->sorts = ask->order != ORDER_TIME || ask->ascending;
     return f;
 }
 
 /* ---- is it wanted ---- */
 
-static bool has(const struct text_node *tags, const struct words *words)
+static bool has(const struct words *tags, const struct words *words)
 {
-    for (const struct text_node *one = tags->first; one; one = one->next)
-        if (words_have(words, one->str))
+    for (size_t i = 0; i < tags->n; i++)
+        if (words_have(words, tags->at[i]))
             return true;
     return false;
 }
@@ -163,8 +177,8 @@ static bool tagged(const struct list *l, const struct ctl_listed *job)
     const struct ask *ask = &l->ask;
     if (!ask->with.n && !ask->without.n)
         return true;
-    const struct text_node *tags = pai_tags_put(l->scratch, NULL, &l->tags, job->id);
-    return (!ask->with.n || has(tags, &ask->with)) && !has(tags, &ask->without);
+    const struct words tags = pai_tags_of(l->scratch, &l->tags, job->id);
+    return (!ask->with.n || has(&tags, &ask->with)) && !has(&tags, &ask->without);
 }
 
 static bool keyword_in(const struct job_row *row, const char *keyword)
@@ -193,65 +207,65 @@ static bool wanted(const struct list *l, const struct ctl_listed *job)
 
 /* ---- items ---- */
 
-static void put_exit(struct pai *p, struct text_node *out, const struct ctl_listed *job)
+static void put_exit(struct pai_out *out, unsigned version, const struct ctl_listed *job)
 {
     if (job->row.state == JOB_SUCCEEDED)
-        text_int(p->a, out, "appExitCode", 0);
+        pai_out_int(out, "appExitCode", 0);
     else if (job->row.state == JOB_STOPPED)
-        text_int(p->a, out, "appExitCode", pai_stop_code(p->version, true));
+        pai_out_int(out, "appExitCode", pai_stop_code(version, true));
     else
-        text_null(p->a, out, "appExitCode"); /* the detail knows */
+        pai_out_text(out, "appExitCode", NULL); /* the detail knows */
 }
 
-/* An item in the arena of p, which is the item's here. */
-static struct text_node *item_of(const struct list *l, struct pai *p, const struct ctl_listed *job)
+static void put_item(struct list *l, const struct ctl_listed *job)
 {
-    struct arena *a = p->a;
-    struct text_node *out = text_map(a, NULL, NULL);
+    struct arena *a = l->scratch;
+    unsigned version = l->p->version;
     const char *name = job->row.name;
-    if (p->version == PAI_V2)
-        text_str(a, out, "debugId",
-                 pai_debug_id(a, arena_printf(a, "%s~%s", job->row.owner, name)));
-    text_str(a, out, "name", name);
-    pai_put_status(p, out, job);
-    put_exit(p, out, job);
-    if (p->version == PAI_V2) {
-        pai_put_text(a, out, "jobPriority", pai_priority(job->row.priority));
-        pai_tags_put(a, out, &l->tags, job->id);
+    struct pai_out out = { .a = a, .text = &l->text };
+    buf_putc(out.text, '{');
+    if (version == PAI_V2)
+        pai_out_text(&out, "debugId",
+                     pai_debug_id(a, arena_printf(a, "%s~%s", job->row.owner, name)));
+    pai_out_text(&out, "name", name);
+    pai_out_status(&out, version, job);
+    put_exit(&out, version, job);
+    if (version == PAI_V2) {
+        const struct words tags = pai_tags_of(a, &l->tags, job->id);
+        pai_out_text(&out, "jobPriority", pai_priority(job->row.priority));
+        pai_out_words(&out, "tags", &tags);
     }
-    return out;
+    pai_out_end(&out);
 }
 
 /* What the item is sorted by. A job that has not ended counts as the newest. */
-static void sort_key(const struct list *l, const struct text_node *item, struct line *line)
+static void sort_key(const struct list *l, const struct ctl_listed *job, struct line *line)
 {
-    static const struct {
-        const char *field, *member;
-    } names[] = { { "jobName", "name" },
-                  { "vc", "virtualCluster" },
-                  { "completionTime", "completedTime" } };
-    const char *member = l->ask.field;
-    for (size_t i = 0; member && i < ARRAY_LEN(names); i++)
-        if (strcmp(names[i].field, member) == 0)
-            member = names[i].member;
-    const struct text_node *node = member ? text_get(item, member) : NULL;
-    if (node && node->kind == TEXT_STR)
-        line->word = arena_strdup(l->p->a, node->str);
-    else if (node && node->kind == TEXT_INT)
-        line->number = (uint64_t)node->integer;
-    else if (member && strcmp(member, "completedTime") == 0)
-        line->number = UINT64_MAX;
+    const struct job_row *row = &job->row;
+    switch (l->ask.order) {
+    case ORDER_NAME: line->word = row->name; break;
+    case ORDER_USER: line->word = row->owner; break;
+    case ORDER_CLUSTER: line->word = row->queue; break;
+    case ORDER_STATE: line->word = pai_job_word(l->p->version, job); break;
+    case ORDER_PRIORITY: line->word = pai_priority(row->priority); break;
+    case ORDER_RETRIES: line->number = row->restarts; break;
+    case ORDER_TASKS: line->number = row->tasks; break;
+    case ORDER_DEVICES: line->number = (row->gpu_milli + 999) / 1000; break;
+    case ORDER_END: line->number = row->ended_ms ? row->ended_ms : UINT64_MAX; break;
+    case ORDER_TIME:
+    case ORDER_N: break;
+    }
+    line->word = arena_strdup(l->p->a, line->word);
 }
 
-static void take(struct list *l, struct pai *page, const struct ctl_listed *job)
+static void take(struct list *l, const struct ctl_listed *job)
 {
     struct line line = { .at = l->seen++, .from = l->text.len };
     if (!l->sorts && (line.at < l->ask.offset || l->lines.n >= l->ask.limit))
         return;
-    const struct text_node *item = item_of(l, page, job);
-    json_print(item, 0, &l->text);
+    put_item(l, job);
     line.len = l->text.len - line.from;
-    sort_key(l, item, &line);
+    sort_key(l, job, &line);
     vec_push(&l->lines, line);
 }
 
@@ -268,16 +282,14 @@ static uint64_t page_size(const struct list *l)
 static bool read_page(struct list *l, struct err *err, bool *failed)
 {
     struct arena *a = arena_create();
-    struct pai page = *l->p;
     struct job_filter *f = &l->next;
     struct ctl_listed *jobs;
     size_t n = 0;
-    page.a = l->scratch;
     f->limit = page_size(l);
     *failed = ctl_list(l->p->ctl, a, f, &jobs, &n, err) < 0;
     for (size_t i = 0; i < n; i++) {
         if (wanted(l, &jobs[i]))
-            take(l, &page, &jobs[i]);
+            take(l, &jobs[i]);
         arena_reset(l->scratch);
     }
     bool more = n > 0 && n == f->limit;

@@ -4,6 +4,7 @@
 #define API_OPENPAI_PAI_H
 
 #include "api/facade.h"
+#include "api/openpai/out.h"
 #include "ctl/listed.h"
 #include "ctl/objects.h"
 
@@ -144,11 +145,10 @@ struct pai_tags {
     size_t n;
 };
 void pai_tags_load(const struct pai *, const char *job, struct pai_tags *);
-/* A list of those of the job with this id, as a member of parent. */
-struct text_node *pai_tags_put(struct arena *, struct text_node *parent, const struct pai_tags *,
-                               const char *id);
+/* Those of the job with this id, in arena. */
+struct words pai_tags_of(struct arena *, const struct pai_tags *, const char *id);
 /* Members that list and detail have in common. */
-void pai_put_status(const struct pai *, struct text_node *out, const struct ctl_listed *);
+void pai_out_status(struct pai_out *, unsigned version, const struct ctl_listed *);
 
 /* ---- attempts (attempts.c): a job's start is its attempt n, from 0 ---- */
 uint64_t pai_attempt_of(const struct text_node *job); /* the current one */

@@ -1,0 +1,81 @@
+/* Members of answers, as nodes or as text. */
+#include "api/openpai/out.h"
+
+#include "base/scan.h"
+#include "text/print.h"
+
+static void put_key(struct pai_out *o, const char *key)
+{
+    print_key(key, o->more, o->text);
+    o->more = true;
+}
+
+void pai_out_text(struct pai_out *o, const char *key, const char *text)
+{
+    if (o->tree && text) {
+        text_str(o->a, o->tree, key, text);
+    } else if (o->tree) {
+        text_null(o->a, o->tree, key);
+    } else {
+        put_key(o, key);
+        if (text)
+            print_quoted(text, false, o->text);
+        else
+            buf_puts(o->text, "null");
+    }
+}
+
+void pai_out_int(struct pai_out *o, const char *key, int64_t value)
+{
+    char text[FMT_MAX];
+    if (o->tree) {
+        text_int(o->a, o->tree, key, value);
+        return;
+    }
+    put_key(o, key);
+    buf_puts(o->text, fmt_int(text, value));
+}
+
+void pai_out_ms(struct pai_out *o, const char *key, uint64_t ms)
+{
+    if (ms)
+        pai_out_int(o, key, (int64_t)ms);
+    else
+        pai_out_text(o, key, NULL);
+}
+
+void pai_out_words(struct pai_out *o, const char *key, const struct words *words)
+{
+    struct text_node *list = o->tree ? text_list(o->a, o->tree, key) : NULL;
+    if (list) {
+        for (size_t i = 0; i < words->n; i++)
+            text_str(o->a, list, NULL, words->at[i]);
+        return;
+    }
+    put_key(o, key);
+    buf_putc(o->text, '[');
+    for (size_t i = 0; i < words->n; i++) {
+        if (i)
+            buf_putc(o->text, ',');
+        print_quoted(words->at[i], false, o->text);
+    }
+    buf_putc(o->text, ']');
+}
+
+struct pai_out pai_out_map(struct pai_out *o, const char *key)
+{
+    struct pai_out inner = { .a = o->a, .text = o->text };
+    if (o->tree) {
+        inner.tree = text_map(o->a, o->tree, key);
+        return inner;
+    }
+    put_key(o, key);
+    buf_putc(o->text, '{');
+    return inner;
+}
+
+void pai_out_end(struct pai_out *o)
+{
+    if (!o->tree)
+        buf_putc(o->text, '}');
+}
