@@ -3,7 +3,10 @@ terminal in a pod; and what of it is native."""
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import ssl
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -12,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import closed
 from harness import FINAL, Json, Server, native, wait_for
-from test_dlc_client import ask, code, endpoint, key, session
+from test_dlc_client import ask, code, endpoint, key, session, signed
 from websocket import Refused, WebSocket
 
 SESSION = Path(__file__).parent / "clients/dlc_live.py"
@@ -166,6 +169,19 @@ def terminal_url(server: Server, pod: tuple[Json, str]) -> str:
     return str(said["WebTerminalUrl"])
 
 
+@pytest.fixture(params=["ws", "wss"])
+def terminal(server: Server, pod: tuple[Json, str], request: pytest.FixtureRequest) -> WebSocket:
+    """Over plain HTTP, and over TLS as one is told who asks over TLS."""
+    if request.param == "ws":
+        return WebSocket(terminal_url(server, pod))
+    context = ssl.create_default_context(cadata=server.get("/v1/certificate")["authority"])
+    wire = http.client.HTTPSConnection(endpoint(server), context=context, timeout=30)
+    with contextlib.closing(wire):
+        wire.request("GET", pod[1], None, signed(pod[0], "GET", pod[1]))
+        url = json.load(wire.getresponse())["WebTerminalUrl"]
+    return WebSocket(url, context=context)
+
+
 def read_until(terminal: WebSocket, mark: str) -> str:
     text = ""
     while mark not in text[-10000:]:
@@ -181,8 +197,7 @@ def typed(terminal: WebSocket, text: str) -> None:
     terminal.send(json.dumps({"operation": "stdin", "data": text}))
 
 
-def test_a_terminal(server: Server, pod: tuple[Json, str]) -> None:
-    terminal = WebSocket(terminal_url(server, pod))
+def test_a_terminal(terminal: WebSocket) -> None:
     typed(terminal, "\r")
     typed(terminal, "PS1=; stty -echo; printf '%s%s\\n' RE ADY\r")
     read_until(terminal, "READY")
@@ -206,9 +221,8 @@ def test_a_terminal(server: Server, pod: tuple[Json, str]) -> None:
         terminal.receive()
 
 
-def test_much_through_a_terminal(server: Server, pod: tuple[Json, str]) -> None:
+def test_much_through_a_terminal(terminal: WebSocket) -> None:
     """More than any buffer on the way, read by somebody slow."""
-    terminal = WebSocket(terminal_url(server, pod))
     typed(terminal, "stty -echo -onlcr; seq 1 300000; echo E''ND\r")
     time.sleep(0.3)
     said = read_until(terminal, "\nEND")
@@ -255,8 +269,7 @@ def test_frames_that_are_none(
     assert ask(server, pod[0], "GET", pod[1])[0] == 200
 
 
-def test_the_shell_ends_with_its_terminal(server: Server, pod: tuple[Json, str]) -> None:
-    terminal = WebSocket(terminal_url(server, pod))
+def test_the_shell_ends_with_its_terminal(terminal: WebSocket) -> None:
     typed(terminal, "stty -echo; echo PID'='$$'!'\r")
     said = read_until(terminal, "!\r\n")
     pid = int(said[said.index("PID=") + 4 : said.index("!\r\n")])

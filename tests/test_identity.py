@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import Starter
-from harness import Reply, Server, native, request
+from harness import Reply, Server, muster, native, request
 
 
 @pytest.fixture
@@ -142,6 +142,28 @@ def test_https_on_the_same_port(server: Server, tmp_path: Path) -> None:
     )
     assert request(connection, "GET", "/healthz", None, {}).status == 200  # the same authority
     connection.close()
+
+
+def test_exec_over_https(server: Server) -> None:
+    """A command's input and output, more than any buffer on the way holds; its end."""
+    number = server.submit(native("room", "exec sleep 600"))
+    server.wait(number, "running")
+    assert "BEGIN CERTIFICATE" in server.get("/v1/certificate")["authority"]
+    env = {
+        "MUSTER_SERVER": server.info()["address"].replace("http:", "https:"),
+        "MUSTER_TOKEN": (server.state / "token").read_text().strip(),
+        "SSL_CERT_FILE": str(server.state / "tls-ca.pem"),
+    }
+
+    def call(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return muster("exec", number, "worker/0", "--", *args, env=env, stdin=stdin)
+
+    assert call("sh", "-c", "echo here; exit 7").returncode == 7
+    much = "".join(f"{n}\n" for n in range(300_000))
+    done = call("cat", stdin=much)
+    assert done.returncode == 0 and done.stdout == much
+    env.pop("SSL_CERT_FILE")
+    assert "certificate" in call("true").stderr.lower()
 
 
 def test_client_configurations(server: Server, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import socket
+import ssl
 import struct
 from urllib.parse import urlsplit
 
@@ -17,10 +18,15 @@ class Refused(Exception):
 
 
 class WebSocket:
-    def __init__(self, url: str, timeout: float = 20) -> None:
+    def __init__(
+        self, url: str, timeout: float = 20, context: ssl.SSLContext | None = None
+    ) -> None:
         parts = urlsplit(url)
-        assert parts.scheme == "ws"
-        self.socket = socket.create_connection((parts.hostname or "", parts.port or 80), timeout)
+        host = parts.hostname or ""
+        assert parts.scheme == ("wss" if context else "ws")
+        self.socket = socket.create_connection((host, parts.port or 80), timeout)
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_hostname=host)
         key = base64.b64encode(os.urandom(16))
         head = (
             f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nUpgrade: websocket\r\n"

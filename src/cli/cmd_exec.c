@@ -11,14 +11,12 @@
 #include "wire/frame.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <termios.h>
 
 #define PIECE   16384
@@ -39,8 +37,10 @@ static const struct opt opts[] = {
 };
 
 struct session {
-    int fd, resized; /* resized: signalfd of SIGWINCH, -1 without a terminal */
+    struct http_duplex *line;
+    int resized; /* signalfd of SIGWINCH, -1 without a terminal */
     bool tty, input_open, ended;
+    bool more; /* was read last: there may be some that the socket does not show */
     int status;
     struct buf in, out;
 };
@@ -109,8 +109,9 @@ static int take_frames(struct session *s, struct err *err)
 static int read_socket(struct session *s, struct err *err)
 {
     char piece[PIECE];
-    ssize_t n = read(s->fd, piece, sizeof piece);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t n = http_duplex_read(s->line, piece, sizeof piece);
+    s->more = n > 0;
+    if (n < 0 && errno == EAGAIN)
         return 0;
     if (n <= 0)
         return err_set(err, ERR_UNAVAILABLE, "the connection ended before the command did");
@@ -132,7 +133,7 @@ static void read_input(struct session *s)
 
 static void write_socket(struct session *s)
 {
-    ssize_t n = s->out.len ? send(s->fd, s->out.data, s->out.len, MSG_NOSIGNAL) : 0;
+    ssize_t n = s->out.len ? http_duplex_write(s->line, s->out.data, s->out.len) : 0;
     if (n > 0)
         buf_drop(&s->out, (size_t)n);
 }
@@ -149,17 +150,19 @@ static int pump(struct session *s, struct err *err)
     while (!s->ended) {
         bool room = s->out.len < OUT_MAX;
         struct pollfd p[3] = {
-            { .fd = s->fd, .events = (short)(POLLIN | (s->out.len ? POLLOUT : 0)) },
+            { .fd = http_duplex_fd(s->line),
+              .events = (short)(POLLIN | (s->out.len ? POLLOUT : 0)) },
             { .fd = s->input_open && room ? STDIN_FILENO : -1, .events = POLLIN },
             { .fd = s->resized, .events = POLLIN },
         };
-        if (poll(p, ARRAY_LEN(p), -1) < 0 && errno != EINTR)
+        if (poll(p, ARRAY_LEN(p), s->more ? 0 : -1) < 0 && errno != EINTR)
             return err_sys(err, "poll");
         if (p[2].revents)
             on_resize(s);
         if (p[1].revents)
             read_input(s);
-        if (p[0].revents & (POLLIN | POLLHUP | POLLERR) && read_socket(s, err) < 0)
+        bool comes = s->more || p[0].revents & (POLLIN | POLLHUP | POLLERR);
+        if (comes && read_socket(s, err) < 0)
             return -1;
         write_socket(s);
     }
@@ -216,9 +219,9 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
     const struct exec_opts *o = opts_;
     struct task_name task;
     AUTO_BUF struct buf path = BUF_INIT(1 << 20);
-    struct session s = { .fd = -1,
-                         .resized = -1,
+    struct session s = { .resized = -1,
                          .input_open = true,
+                         .more = true,
                          .in = BUF_INIT(2 * WIRE_MAX_FRAME),
                          .out = BUF_INIT(2 * OUT_MAX) };
     if (cmd_operands(&cmd_exec, argc, 2, INT_MAX, err) < 0 ||
@@ -230,13 +233,9 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
     s.tty = !o->no_tty && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
     make_path(&path, answer_text(view, "id", argv[0]), s.tty, argc, argv);
     fflush(NULL);
-    int rc = http_client_upgrade(cli->client, buf_str(&path), "muster-exec/1", &s.fd, &s.in, err);
-    if (rc == 0) {
-        s.in.max = 2 * WIRE_MAX_FRAME;
-        fcntl(s.fd, F_SETFL, fcntl(s.fd, F_GETFL) | O_NONBLOCK);
-        rc = run_session(&s, err);
-        close(s.fd);
-    }
+    s.line = http_client_upgrade(cli->client, buf_str(&path), "muster-exec/1", &s.in, err);
+    int rc = s.line ? run_session(&s, err) : -1;
+    http_duplex_close(s.line);
     buf_fini(&s.in);
     buf_fini(&s.out);
     return rc < 0 ? -1 : s.status;

@@ -5,11 +5,13 @@
 #include "base/mem.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ANSWER_MAX ((size_t)1 << 30)
+#define PIECE      ((size_t)16 << 10) /* of an upgraded connection, at once */
 
 #define UNIX_URL "unix:"
 
@@ -118,6 +120,7 @@ static struct curl_slist *header_list(const struct http_client *c, const struct 
 static void set_target(CURL *curl, const struct http_client *c, const char *path)
 {
     AUTO_FREE char *url = mem_printf("%s%s", c->url, path);
+    const char *trusted = getenv("SSL_CERT_FILE"); /* as OpenSSL and Python have it */
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -126,6 +129,8 @@ static void set_target(CURL *curl, const struct http_client *c, const char *path
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     if (c->socket_path)
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket_path);
+    if (trusted && *trusted)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, trusted);
 }
 
 static void set_body(struct http_client *c, const struct http_ask *ask)
@@ -212,31 +217,35 @@ static int read_head(CURL *curl, int fd, struct buf *head, struct buf *extra)
     return -1;
 }
 
-static int upgrade(CURL *curl, struct http_client *c, const char *request, int *fd,
+struct http_duplex {
+    CURL *curl;
+    curl_socket_t socket;
+    size_t asked; /* bytes of a write that is to be asked for again, 0: none */
+};
+
+static int upgrade(struct http_duplex *d, struct http_client *c, const char *request,
                    struct buf *extra, struct err *err)
 {
     AUTO_BUF struct buf head = BUF_INIT(64 << 10);
-    curl_socket_t sock = CURL_SOCKET_BAD;
-    set_target(curl, c, "");
-    curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L);
-    CURLcode rc = curl_easy_perform(curl);
+    set_target(d->curl, c, "");
+    curl_easy_setopt(d->curl, CURLOPT_CONNECT_ONLY, 1L);
+    CURLcode rc = curl_easy_perform(d->curl);
     if (rc != CURLE_OK)
         return curl_err(c, rc, err);
-    curl_easy_getinfo(curl, CURLINFO_ACTIVESOCKET, &sock);
-    if (send_all(curl, sock, request, strlen(request)) < 0 ||
-        read_head(curl, sock, &head, extra) < 0)
+    curl_easy_getinfo(d->curl, CURLINFO_ACTIVESOCKET, &d->socket);
+    if (send_all(d->curl, d->socket, request, strlen(request)) < 0 ||
+        read_head(d->curl, d->socket, &head, extra) < 0)
         return err_set(err, ERR_UNAVAILABLE, "the server closed the connection");
     if (strncmp(head.data, "HTTP/1.1 101", 12) != 0) {
         head.data[strcspn(head.data, "\r\n")] = '\0';
         return err_set(err, ERR_CANNOT, "the server answered \"%s\"", head.data);
     }
-    *fd = dup(sock);
-    return *fd < 0 ? err_sys(err, "dup") : 0;
+    return 0;
 }
 
-/* A handle of its own: the connection leaves libcurl for good. */
-int http_client_upgrade(struct http_client *c, const char *path, const char *protocol, int *fd,
-                        struct buf *extra, struct err *err)
+/* A handle of its own, which keeps the connection: only libcurl knows what TLS made of it. */
+struct http_duplex *http_client_upgrade(struct http_client *c, const char *path,
+                                        const char *protocol, struct buf *extra, struct err *err)
 {
     AUTO_BUF struct buf request = BUF_INIT(64 << 10);
     buf_addf(&request, "GET %s HTTP/1.1\r\nHost: muster\r\nConnection: Upgrade\r\nUpgrade: %s\r\n",
@@ -244,10 +253,49 @@ int http_client_upgrade(struct http_client *c, const char *path, const char *pro
     if (c->token)
         buf_addf(&request, "Authorization: Bearer %s\r\n", c->token);
     buf_puts(&request, "\r\n");
-    CURL *curl = curl_easy_init();
-    if (!curl)
-        return err_set(err, ERR_SYSTEM, "libcurl does not start");
-    int rc = upgrade(curl, c, buf_str(&request), fd, extra, err);
-    curl_easy_cleanup(curl);
-    return rc;
+    struct http_duplex *d = mem_new(sizeof *d);
+    d->curl = curl_easy_init();
+    if (!d->curl)
+        err_set(err, ERR_SYSTEM, "libcurl does not start");
+    else if (upgrade(d, c, buf_str(&request), extra, err) == 0)
+        return d;
+    http_duplex_close(d);
+    return NULL;
+}
+
+int http_duplex_fd(const struct http_duplex *d)
+{
+    return d->socket;
+}
+
+static ssize_t counted(CURLcode rc, size_t n)
+{
+    if (rc == CURLE_OK)
+        return (ssize_t)n;
+    errno = rc == CURLE_AGAIN ? EAGAIN : EIO;
+    return -1;
+}
+
+ssize_t http_duplex_read(struct http_duplex *d, void *out, size_t size)
+{
+    size_t n = 0;
+    CURLcode rc = curl_easy_recv(d->curl, out, size, &n);
+    return counted(rc, n);
+}
+
+/* TLS may have sealed what it could not send: it wants to be asked for the same bytes again. */
+ssize_t http_duplex_write(struct http_duplex *d, const void *data, size_t len)
+{
+    size_t n = 0, ask = d->asked ? d->asked : len < PIECE ? len : PIECE;
+    CURLcode rc = curl_easy_send(d->curl, data, ask, &n);
+    d->asked = rc == CURLE_AGAIN ? ask : 0;
+    return counted(rc, n);
+}
+
+void http_duplex_close(struct http_duplex *d)
+{
+    if (!d)
+        return;
+    curl_easy_cleanup(d->curl);
+    free(d);
 }

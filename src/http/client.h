@@ -1,4 +1,5 @@
-/* HTTP client behind libcurl, blocking, for the command line: a Unix socket or host:port. */
+/* HTTP client behind libcurl, blocking, for the command line: a Unix socket, or a URL. Over https
+ * the authorities in the file $SSL_CERT_FILE are trusted, without it the system's. */
 #ifndef HTTP_CLIENT_H
 #define HTTP_CLIENT_H
 
@@ -8,11 +9,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct http_client;
 struct http_client_config {
     const char *socket_path; /* or NULL and url */
-    const char *url;         /* "http://127.0.0.1:6878" */
+    const char *url;         /* "http://127.0.0.1:6878", "https://..." */
     const char *token;       /* bearer, NULL none */
     uint64_t timeout_ms;     /* whole call; 0: none (streams) */
 };
@@ -37,10 +39,18 @@ struct http_ask {
 /* 0 whenever an answer came, whatever its status; ERR_UNAVAILABLE when no server answers (any
  * more), ERR_TIMEOUT. */
 int http_call(struct http_client *, const struct http_ask *, struct http_response *, struct err *);
-/* Upgrades a fresh connection; *fd is the connected socket (caller closes), extra bytes already
- * read go to *extra. */
-int http_client_upgrade(struct http_client *, const char *path, const char *protocol, int *fd,
-                        struct buf *extra, struct err *);
+/* Upgrades a fresh connection, which outlives the client; bytes already read go to *extra. NULL:
+ * *err says why not. */
+struct http_duplex;
+struct http_duplex *http_client_upgrade(struct http_client *, const char *path,
+                                        const char *protocol, struct buf *extra, struct err *err);
+int http_duplex_fd(
+    const struct http_duplex *); /* for poll(); then to be read until nothing comes */
+/* As read() and send() without blocking: EAGAIN when there is nothing, or nothing is taken. What
+ * was not taken comes first the next time. */
+ssize_t http_duplex_read(struct http_duplex *, void *, size_t);
+ssize_t http_duplex_write(struct http_duplex *, const void *, size_t);
+void http_duplex_close(struct http_duplex *); /* NULL-safe */
 /* Percent-encodes one query value or path segment. */
 void http_escape(struct buf *out, const char *text);
 

@@ -73,8 +73,10 @@ static int show_in(struct door *door, int fd, const struct peer *peer)
         return 0;
     if (n <= 0)
         close(fd);
+    else if (first == TLS_HANDSHAKE)
+        server_add_tls(door->server, fd, peer);
     else
-        server_add(door->server, first == TLS_HANDSHAKE ? LISTEN_TLS : LISTEN_PLAIN, fd, peer);
+        server_add(door->server, LISTEN_PLAIN, fd, peer);
     return 1;
 }
 

@@ -1,5 +1,5 @@
-/* The TCP port: accepts, looks at a connection's first byte, and gives it to the daemon for plain
- * HTTP or for TLS. Private to http/. */
+/* The TCP port: accepts, looks at a connection's first byte, and gives it to the daemon of plain
+ * HTTP or to who speaks TLS. Private to http/. */
 #ifndef HTTP_DOOR_H
 #define HTTP_DOOR_H
 

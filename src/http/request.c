@@ -292,10 +292,6 @@ static void upgraded_cb(void *cls, struct MHD_Connection *connection, void *slot
 void http_upgrade(struct http_request *r, const char *protocol,
                   void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg)
 {
-    if (http_over_tls(r)) { /* what would be handed over is the daemon's, not the client's */
-        problem(r, 501, "cannot", "no upgrade over TLS; use plain HTTP or the Unix socket");
-        return;
-    }
     r->taken = taken;
     r->taken_arg = arg;
     http_add_header(r, MHD_HTTP_HEADER_UPGRADE, protocol);

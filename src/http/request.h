@@ -15,7 +15,7 @@
 #define DRAIN_MAX                                                                                  \
     ((size_t)256 << 20) /* a refused body is read up to here so that the client sees the answer */
 
-/* A daemon of libmicrohttpd: of the Unix socket, of plain TCP, of TLS. */
+/* A daemon of libmicrohttpd: of the Unix socket, of plain TCP, of what came over TLS. */
 enum listener_kind { LISTEN_UNIX, LISTEN_PLAIN, LISTEN_TLS, LISTEN_KINDS };
 struct listener {
     struct http_server *server;
@@ -24,6 +24,7 @@ struct listener {
     uv_poll_t poll;
 };
 struct door;
+struct tls;
 
 struct http_server {
     struct http_config config;
@@ -31,8 +32,8 @@ struct http_server {
     uv_prepare_t prepare; /* runs the daemons once more after answers were given */
     struct listener at[LISTEN_KINDS];
     struct door *door; /* the TCP port, NULL: none */
-    struct http_certificate certificate;
-    unsigned open; /* handles that must close before freeing */
+    struct tls *tls;   /* NULL: nobody has spoken TLS yet */
+    unsigned open;     /* handles that must close before freeing */
     unsigned connections;
     uint16_t port;
     char *socket_path;
@@ -90,8 +91,10 @@ struct peer { /* of a connection */
     struct sockaddr_storage at;
     socklen_t len;
 };
-/* A connection for that daemon, which is started when it is the first for TLS. Owns fd. */
+/* A connection for that daemon. Owns fd. */
 void server_add(struct http_server *, enum listener_kind, int fd, const struct peer *);
+/* One that begins with a TLS hello. Owns fd. */
+void server_add_tls(struct http_server *, int fd, const struct peer *);
 /* The daemons look at what they were given. */
 void server_run(struct http_server *);
 

@@ -1,13 +1,14 @@
 /* Daemons on the loop: libmicrohttpd gives one epoll descriptor per daemon, we poll it, run it when
  * it is ready, when its own timeout says so, and once more after answers were given in the same
- * turn. The one of the Unix socket listens itself; those of the TCP port, for plain HTTP and for
- * TLS, get their connections from the door. */
+ * turn. The one of the Unix socket listens itself; those of the TCP port get their connections from
+ * the door: plain ones as they are, those over TLS by way of tls.c, which opens what comes. */
 #include "http/server.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/door.h"
 #include "http/request.h"
+#include "http/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include <sys/un.h>
 
 #define CONNECTIONS_SPARE 64u /* over the limit: they are told so */
-#define TLS_PRIORITIES    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 static void run_all(struct http_server *s);
 
@@ -156,21 +156,12 @@ static int tcp_listen(const struct http_config *c, uint16_t *port, struct err *e
 static int start(struct http_server *s, enum listener_kind kind, int fd, struct err *err)
 {
     struct listener *l = &s->at[kind];
-    const bool tls = kind == LISTEN_TLS;
     const struct MHD_OptionItem end = { MHD_OPTION_END, 0, NULL };
-    struct MHD_OptionItem more[] = {
-        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->certificate.chain },
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->certificate.key },
-        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
-        end,
-    };
+    struct MHD_OptionItem more[] = { { MHD_OPTION_LISTEN_SOCKET, fd, NULL }, end };
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_ALLOW_SUSPEND_RESUME;
     flags |= fd < 0 ? MHD_USE_NO_LISTEN_SOCKET : 0;
-    flags |= tls ? MHD_USE_TLS : 0;
-    if (!tls)
-        more[0] = fd < 0 ? end : (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, fd, NULL };
-    if (!tls)
-        more[1] = end;
+    if (fd < 0)
+        more[0] = end;
     l->server = s;
     l->kind = kind;
     l->daemon = MHD_start_daemon(
@@ -191,33 +182,38 @@ static int start(struct http_server *s, enum listener_kind kind, int fd, struct 
 }
 
 /* At the first hello, so that a server nobody speaks TLS to has no certificate to make. */
-static bool tls_ready(struct http_server *s)
+static int start_tls(struct http_server *s, struct err *err)
+{
+    struct http_certificate certificate;
+    if (s->config.certificate(s->config.certificate_arg, &certificate, err) < 0)
+        return -1;
+    if (!s->at[LISTEN_TLS].daemon && start(s, LISTEN_TLS, -1, err) < 0)
+        return -1;
+    s->tls = tls_create(s, &certificate, err);
+    return s->tls ? 0 : -1;
+}
+
+void server_add_tls(struct http_server *s, int fd, const struct peer *peer)
 {
     struct err err = { 0 };
-    if (s->at[LISTEN_TLS].daemon)
-        return true;
-    if (!s->config.certificate)
-        return false;
-    if (s->config.certificate(s->config.certificate_arg, &s->certificate, &err) == 0 &&
-        start(s, LISTEN_TLS, -1, &err) == 0)
-        return true;
-    log_error("http.tls", "%s", err.what);
-    return false;
+    if (!s->tls && s->config.certificate && start_tls(s, &err) < 0)
+        log_error("http.tls", "%s", err.what);
+    if (s->tls)
+        tls_add(s->tls, fd, peer);
+    else
+        close(fd);
 }
 
 void server_add(struct http_server *s, enum listener_kind kind, int fd, const struct peer *peer)
 {
-    if (kind == LISTEN_TLS && !tls_ready(s)) {
-        close(fd);
-        return;
-    }
     /* It closes the descriptor when it does not take it. */
     MHD_add_connection(s->at[kind].daemon, fd, (const struct sockaddr *)&peer->at, peer->len);
 }
 
 bool server_is_full(const struct http_server *s)
 {
-    return s->connections + door_waiting(s->door) >= s->config.max_connections + CONNECTIONS_SPARE;
+    return s->connections + door_waiting(s->door) + tls_waiting(s->tls) >=
+           s->config.max_connections + CONNECTIONS_SPARE;
 }
 
 static int open_all(struct http_server *s, struct err *err)
@@ -297,9 +293,10 @@ void http_server_destroy(struct http_server *s)
         if (!s->at[i].daemon)
             continue;
         uv_poll_stop(&s->at[i].poll);
-        MHD_stop_daemon(s->at[i].daemon);
+        MHD_stop_daemon(TAKE(s->at[i].daemon));
         uv_close((uv_handle_t *)&s->at[i].poll, on_closed);
     }
+    tls_destroy(TAKE(s->tls));
     uv_close((uv_handle_t *)&s->timer, on_closed);
     uv_close((uv_handle_t *)&s->prepare, on_closed);
 }

@@ -16,7 +16,7 @@ struct http_request; /* valid until answered (http_answer, http_stream_end, http
                         `gone` was called */
 
 struct http_certificate {
-    const char *chain, *key; /* PEM, held until the server is destroyed */
+    const char *chain, *key; /* PEM, held during the call */
 };
 struct http_config {
     struct uv_loop_s *loop;
@@ -82,8 +82,8 @@ size_t http_stream_room(const struct http_request *);
 void http_stream_write(struct http_request *, const void *data, size_t len);
 void http_stream_end(struct http_request *);
 
-/* 101 to the named protocol (501 over TLS, and `taken` is never called); then takes over: the
- * connected socket (non-blocking, owned by the callee) and bytes already read. */
+/* 101 to the named protocol; then takes over: the connected socket (non-blocking, owned by the
+ * callee; over TLS one that carries the plain bytes) and bytes already read. */
 void http_upgrade(struct http_request *, const char *protocol,
                   void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg);
 

@@ -100,13 +100,6 @@ void dlc_web_terminal(struct dlc_call *d)
         dlc_fail(d, 403, "Forbidden.RAM", "job \"%.40s\" is not yours", d->param[0]);
         return;
     }
-    if (http_over_tls(d->call->request)) {
-        dlc_fail(
-            d, 400, "NotSupported",
-            "there is no web terminal over TLS: ask over plain HTTP where that is safe, or use "
-            "muster exec");
-        return;
-    }
     const char *token = terminals_seal(
         state->terminals, d->arena,
         (struct terminal_pass){ .owner = d->call->owner,
@@ -115,7 +108,8 @@ void dlc_web_terminal(struct dlc_call *d)
                                 .until_ms = d->now_ms + TERMINAL_LIFE_MS });
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "WebTerminalUrl",
-             arena_printf(d->arena, "ws://%s%s" TERMINAL_PATH "%s", host_of(d), prefix_of(d),
+             arena_printf(d->arena, "%s://%s%s" TERMINAL_PATH "%s",
+                          http_over_tls(d->call->request) ? "wss" : "ws", host_of(d), prefix_of(d),
                           token ? token : ""));
     dlc_ok(d, out);
 }

@@ -435,8 +435,6 @@ bool terminal_begin(struct terminals *all, struct call *call, const struct termi
     if (!lists(http_header(r, "Upgrade"), "websocket") ||
         !lists(http_header(r, "Connection"), "upgrade") || strcmp(http_method(r), "GET") != 0)
         *why = "this address is for a WebSocket: GET with Upgrade: websocket";
-    else if (http_over_tls(r))
-        *why = "no terminal over TLS";
     else if (!version || strcmp(version, "13") != 0)
         *why = "Sec-WebSocket-Version is not 13";
     else if (!key || !websocket_accept(key, accept))

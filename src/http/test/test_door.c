@@ -290,6 +290,7 @@ static void ask_slowly(struct fix *f)
     static const char request[] = "GET /slow" CLOSE;
     char text[4096];
     int silent = dial(f), half = dial(f), left = dial(f), garbage = dial(f), slow = dial(f);
+    int wrong = dial(f);
     close(left); /* says nothing and goes */
     assert_int_equal(file_write_all(half, "\x16\x03\x01\x02\x00\x01\x00", 7), 0);
     poll(NULL, 0, 50); /* the server waits for its first byte meanwhile */
@@ -301,7 +302,12 @@ static void ask_slowly(struct fix *f)
     assert_true(read_all(garbage, text, sizeof text, 10000));
     assert_true(read_all(silent, text, sizeof text, 10000)); /* the idle time is over */
     assert_string_equal(text, "");
-    close(half); /* in the middle of its hello */
+    assert_true(read_all(half, text, sizeof text, 10000)); /* in the middle of its hello */
+    assert_string_equal(text, "");
+    assert_int_equal(file_write_all(wrong, "\x16\x03\x01\x00\x05hello", 10), 0);
+    assert_true(read_all(wrong, text, sizeof text, 10000));
+    close(wrong);
+    close(half);
     close(silent);
     close(garbage);
     close(slow);

@@ -276,19 +276,19 @@ static void upgrade(struct fix *f)
     struct http_client *c = client(f, false);
     AUTO_BUF struct buf extra = BUF_INIT(4096);
     struct err err;
-    int fd = -1;
-    assert_int_equal(http_client_upgrade(c, "/upgrade", "test/1", &fd, &extra, &err), 0);
+    struct http_duplex *line = http_client_upgrade(c, "/upgrade", "test/1", &extra, &err);
+    assert_non_null(line);
     while (extra.len < 5) {
         char piece[16];
-        ssize_t n = recv(fd, piece, sizeof piece, 0);
+        ssize_t n = http_duplex_read(line, piece, sizeof piece);
         if (n < 0)
             continue;
         assert_true(n > 0);
         buf_add(&extra, piece, (size_t)n);
     }
     assert_string_equal(buf_str(&extra), "hello");
-    close(fd);
-    assert_int_equal(http_client_upgrade(c, "/echo", "test/1", &fd, &extra, &err), -1);
+    http_duplex_close(line);
+    assert_null(http_client_upgrade(c, "/echo", "test/1", &extra, &err));
     http_client_destroy(c);
 }
 
