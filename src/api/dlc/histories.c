@@ -3,7 +3,6 @@
  * has no program that shows them as its dashboard would. */
 #include "api/dlc/served.h"
 
-#include "base/mem.h"
 #include "base/scan.h"
 
 #include <string.h>
@@ -21,11 +20,16 @@ static const struct dlc_list_of listed = {
     .descending = true,
     .sorts = { "GmtCreateTime", "GmtModifyTime", "DisplayName", "UserId", "ResourceId", "Status" }
 };
-static const char *const kept[] = { "WorkspaceId",  "DisplayName",       "StoragePath",
-                                    "ResourceId",   "MaxRuntimeMinutes", "EcsSpec",
-                                    "Accessibility" };
+static const char *const kept[] = { "WorkspaceId",       "DisplayName",
+                                    "StoragePath",       "ResourceId",
+                                    "MaxRuntimeMinutes", "EcsSpec",
+                                    "Accessibility",     NULL };
+static const char *const same[] = { "WorkspaceId", "StoragePath",   "Status", "Username",
+                                    "ResourceId",  "Accessibility", NULL };
 
 static struct text_node *job_of(struct dlc_call *, const struct text_node *spec);
+static void more(struct dlc_call *, struct text_node *out);
+static bool wanted(struct dlc_call *, const struct text_node *row);
 static const struct dlc_served history = { .document = "dlc.rayhistory",
                                            .shown = "Ray history server",
                                            .role = "history",
@@ -36,6 +40,11 @@ static const struct dlc_served history = { .document = "dlc.rayhistory",
                                            .done = "Stopped",
                                            .command = COMMAND,
                                            .lacks = "python3 is not installed on the node",
+                                           .list = &listed,
+                                           .kept = kept,
+                                           .same = same,
+                                           .more = more,
+                                           .wanted = wanted,
                                            .job = job_of };
 
 /* A path is read where it is; a data set or an address is mounted. NULL: neither, and answered. */
@@ -96,57 +105,34 @@ void dlc_history_create(struct dlc_call *d)
     if (!dlc_need(d, "DisplayName", &name) || !dlc_need(d, "StoragePath", &path) ||
         !dlc_need(d, "WorkspaceId", &space) || !dlc_space_there(d, space))
         return;
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-        dlc_copy(d->arena, spec, d->body, kept[i]);
+    for (const char *const *key = kept; *key; key++)
+        dlc_copy(d->arena, spec, d->body, *key);
     text_str(d->arena, out, history.id, id);
     served_start(d, &history, id, spec, out);
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct text_node *object)
+static void more(struct dlc_call *d, struct text_node *out)
 {
-    struct text_node *out = served_shown(d, &history, object, kept, ARRAY_LEN(kept));
     dlc_put(d->arena, out, "ResourceName", dlc_text(out, "ResourceId"));
     text_str(d->arena, out, "TenantId", "muster");
-    return out;
-}
-
-void dlc_history_get(struct dlc_call *d)
-{
-    const struct text_node *object = served_find(d, &history);
-    if (object)
-        dlc_ok(d, shown(d, object));
 }
 
 static bool wanted(struct dlc_call *d, const struct text_node *row)
 {
-    static const char *const same[] = { "WorkspaceId", "StoragePath", "Status",
-                                        "Username",    "ResourceId",  "Accessibility" };
     const char *user = dlc_query(d, "UserIdForFilter"), *prefix = dlc_query(d, "IdPrefix");
     if (user && strcmp(dlc_text(row, "UserId"), user) != 0)
         return false;
-    if (prefix && strncmp(dlc_text(row, history.id), prefix, strlen(prefix)) != 0)
-        return false;
-    return served_wanted(d, row, same, ARRAY_LEN(same));
+    return !prefix || strncmp(dlc_text(row, history.id), prefix, strlen(prefix)) == 0;
+}
+
+void dlc_history_get(struct dlc_call *d)
+{
+    served_get(d, &history);
 }
 
 void dlc_history_list(struct dlc_call *d)
 {
-    struct dlc_listing l;
-    uint64_t since = 0, until = 0, modified = 0;
-    if (!dlc_listing_begin(&l, d, &listed) || !dlc_query_time(d, "StartTime", &since) ||
-        !dlc_query_time(d, "EndTime", &until) || !dlc_query_time(d, "ModifiedAfter", &modified))
-        return;
-    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, history.document, NULL);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        uint64_t when = dlc_when(one, "created_ms");
-        if (!served_visible(d, one) || when < since || (until && when >= until) ||
-            dlc_when(one, "changed_ms") < modified)
-            continue;
-        const struct text_node *row = shown(d, one);
-        if (wanted(d, row))
-            dlc_listing_add(&l, row, one);
-    }
-    dlc_ok(d, dlc_listing_end(&l));
+    served_list(d, &history);
 }
 
 void dlc_history_start(struct dlc_call *d)

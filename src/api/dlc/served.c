@@ -116,8 +116,8 @@ static const char *seconds_of(struct dlc_call *d, const struct text_node *job)
                         (unsigned long long)(end > began ? (end - began) / 1000 : 0));
 }
 
-struct text_node *served_shown(struct dlc_call *d, const struct dlc_served *of,
-                               const struct text_node *object, const char *const *kept, size_t n)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
+                               const struct text_node *object)
 {
     struct arena *a = d->arena;
     const struct text_node *spec = dlc_spec(object);
@@ -126,8 +126,8 @@ struct text_node *served_shown(struct dlc_call *d, const struct dlc_served *of,
     const struct text_node *job = job_of(d, object, &id);
     const char *status = status_of(of, job);
     text_str(a, out, of->id, dlc_text(object, "name"));
-    for (size_t i = 0; i < n; i++)
-        dlc_copy(a, out, spec, kept[i]);
+    for (const char *const *key = of->kept; *key; key++)
+        dlc_copy(a, out, spec, *key);
     if (!text_get(out, "Accessibility"))
         text_str(a, out, "Accessibility", "PRIVATE");
     if (!text_get(out, "WorkspaceId"))
@@ -142,6 +142,8 @@ struct text_node *served_shown(struct dlc_call *d, const struct dlc_served *of,
     dlc_put(a, out, "GmtFinishTime", dlc_seconds(a, job ? dlc_text(job, "ended") : NULL));
     text_str(a, out, "UserId", dlc_text(object, "owner"));
     text_str(a, out, "Username", dlc_text(object, "owner"));
+    if (of->more)
+        of->more(d, out);
     return out;
 }
 
@@ -154,12 +156,11 @@ const char *served_url(struct dlc_call *d, const struct dlc_served *of,
     return strcmp(*status, "Running") == 0 ? url_of(d, job) : NULL;
 }
 
-bool served_wanted(struct dlc_call *d, const struct text_node *row, const char *const *same,
-                   size_t n)
+static bool wanted(struct dlc_call *d, const struct dlc_served *of, const struct text_node *row)
 {
     const char *name = dlc_query(d, "DisplayName"), *payment = dlc_query(d, "PaymentType");
-    for (size_t i = 0; i < n; i++) {
-        const char *said = dlc_query(d, same[i]), *is = dlc_text(row, same[i]);
+    for (const char *const *key = of->same; *key; key++) {
+        const char *said = dlc_query(d, *key), *is = dlc_text(row, *key);
         if (said && (!is || strcmp(is, said) != 0))
             return false;
     }
@@ -167,12 +168,14 @@ bool served_wanted(struct dlc_call *d, const struct text_node *row, const char *
         return false;
     if (payment && strcmp(payment, "Free") != 0) /* nothing is paid for here */
         return false;
-    return !name || dlc_within(name, dlc_text(row, "DisplayName"));
+    if (name && !dlc_within(name, dlc_text(row, "DisplayName")))
+        return false;
+    return !of->wanted || of->wanted(d, row);
 }
 
 /* ---- finding ---- */
 
-bool served_visible(struct dlc_call *d, const struct text_node *object)
+static bool visible(struct dlc_call *d, const struct text_node *object)
 {
     const char *runs = dlc_text(dlc_spec(object), "Runs");
     uint64_t id;
@@ -208,7 +211,7 @@ static bool meant(struct dlc_call *d, const struct text_node *object)
 const struct text_node *served_find(struct dlc_call *d, const struct dlc_served *of)
 {
     const struct text_node *object = dlc_object(d, of->document, "", d->param[0]);
-    if (!object || !(served_visible(d, object) || by_token(d, object)) || !meant(d, object))
+    if (!object || !(visible(d, object) || by_token(d, object)) || !meant(d, object))
         dlc_fail(d, 404, "NotFound", "no %s \"%.100s\"", of->shown, d->param[0]);
     else if ((d->op->flags & DLC_WRITES) && !dlc_own(d, object))
         dlc_fail(d, 403, "Forbidden.RAM", "%s \"%.100s\" belongs to %.60s", of->shown, d->param[0],
@@ -216,6 +219,35 @@ const struct text_node *served_find(struct dlc_call *d, const struct dlc_served 
     else
         return object;
     return NULL;
+}
+
+/* ---- reading ---- */
+
+void served_get(struct dlc_call *d, const struct dlc_served *of)
+{
+    const struct text_node *object = served_find(d, of);
+    if (object)
+        dlc_ok(d, shown(d, of, object));
+}
+
+void served_list(struct dlc_call *d, const struct dlc_served *of)
+{
+    struct dlc_listing l;
+    uint64_t since = 0, until = 0, modified = 0;
+    if (!dlc_listing_begin(&l, d, of->list) || !dlc_query_time(d, "StartTime", &since) ||
+        !dlc_query_time(d, "EndTime", &until) || !dlc_query_time(d, "ModifiedAfter", &modified))
+        return;
+    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, of->document, NULL);
+    for (const struct text_node *one = all->first; one; one = one->next) {
+        uint64_t when = dlc_when(one, "created_ms");
+        if (!visible(d, one) || when < since || (until && when >= until) ||
+            dlc_when(one, "changed_ms") < modified)
+            continue;
+        const struct text_node *row = shown(d, of, one);
+        if (wanted(d, of, row))
+            dlc_listing_add(&l, row, one);
+    }
+    dlc_ok(d, dlc_listing_end(&l));
 }
 
 /* ---- commands ---- */

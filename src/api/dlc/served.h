@@ -18,6 +18,12 @@ struct dlc_served {
     const char *done;        /* and when its program ended well */
     const char *command;     /* a shell's; $LOGDIR, $MUSTER_PORT_WEB, $MUSTER_ADDRESS */
     const char *lacks;       /* why it ended with status 127 */
+    const struct dlc_list_of *list;
+    const char *const *kept; /* members of its body that are kept and shown; NULL ends them */
+    const char *const *same; /* members that the list can be asked for by their names; the same */
+    /* More members, and is the row wanted as to the other parameters? NULL: none. */
+    void (*more)(struct dlc_call *, struct text_node *out);
+    bool (*wanted)(struct dlc_call *, const struct text_node *row);
     /* The job's tree of this spec, by served_job_of(); NULL: answered. */
     struct text_node *(*job)(struct dlc_call *, const struct text_node *spec);
 };
@@ -31,18 +37,14 @@ struct served_job {
 struct text_node *served_job_of(struct dlc_call *, const struct dlc_served *,
                                 const struct served_job *);
 
-/* Its id, the members `kept` of its spec, status, address, times, owner. */
-struct text_node *served_shown(struct dlc_call *, const struct dlc_served *,
-                               const struct text_node *object, const char *const *kept, size_t n);
+/* GetX and ListXs: its id, what is kept of its body, status, address, times, owner. */
+void served_get(struct dlc_call *, const struct dlc_served *);
+void served_list(struct dlc_call *, const struct dlc_served *);
 /* Where it answers, NULL: it is not running. */
 const char *served_url(struct dlc_call *, const struct dlc_served *, const struct text_node *object,
                        const char **status);
-bool served_visible(struct dlc_call *, const struct text_node *object);
 /* Of param 0; NULL: answered (not there, or not theirs to change). */
 const struct text_node *served_find(struct dlc_call *, const struct dlc_served *);
-/* A row that no filter of the query leaves out: those of `same` must be as asked for. */
-bool served_wanted(struct dlc_call *, const struct text_node *row, const char *const *same,
-                   size_t n);
 
 /* Starts a job for the spec, which is kept as what `id` is; then answers `ready`. */
 void served_start(struct dlc_call *, const struct dlc_served *, const char *id,

@@ -17,16 +17,29 @@ static const struct dlc_list_of listed = { .key = "Tensorboards",
                                            .descending = true,
                                            .sorts = { "GmtCreateTime", "DisplayName" } };
 static const char *const kept[] = {
-    "WorkspaceId",   "JobId",
-    "DataSourceId",  "DataSourceType",
-    "Uri",           "Options",
-    "SummaryPath",   "SummaryRelativePath",
-    "DisplayName",   "SourceType",
-    "SourceId",      "MaxRunningTimeMinutes",
-    "Cpu",           "Memory",
-    "Priority",      "QuotaId",
-    "Accessibility", "TensorboardDataSources",
+    "WorkspaceId",
+    "JobId",
+    "DataSourceId",
+    "DataSourceType",
+    "Uri",
+    "Options",
+    "SummaryPath",
+    "SummaryRelativePath",
+    "DisplayName",
+    "SourceType",
+    "SourceId",
+    "MaxRunningTimeMinutes",
+    "Cpu",
+    "Memory",
+    "Priority",
+    "QuotaId",
+    "Accessibility",
+    "TensorboardDataSources",
+    NULL,
 };
+static const char *const same[] = { "WorkspaceId",   "SourceType",    "SourceId", "JobId",
+                                    "TensorboardId", "Status",        "UserId",   "Username",
+                                    "QuotaId",       "Accessibility", NULL };
 
 /* ---- its job ---- */
 
@@ -90,6 +103,9 @@ static const struct dlc_served board = { .document = "dlc.tensorboard",
                                          .command = COMMAND,
                                          .lacks = "tensorboard is not installed on the node: pip "
                                                   "install tensorboard there",
+                                         .list = &listed,
+                                         .kept = kept,
+                                         .same = same,
                                          .job = job_of };
 
 static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec)
@@ -117,31 +133,12 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
 
 void dlc_board_get(struct dlc_call *d)
 {
-    const struct text_node *object = served_find(d, &board);
-    if (object)
-        dlc_ok(d, served_shown(d, &board, object, kept, ARRAY_LEN(kept)));
+    served_get(d, &board);
 }
 
 void dlc_board_list(struct dlc_call *d)
 {
-    static const char *const same[] = { "WorkspaceId",   "SourceType",   "SourceId", "JobId",
-                                        "TensorboardId", "Status",       "UserId",   "Username",
-                                        "QuotaId",       "Accessibility" };
-    struct dlc_listing l;
-    uint64_t since = 0, until = 0;
-    if (!dlc_listing_begin(&l, d, &listed) || !dlc_query_time(d, "StartTime", &since) ||
-        !dlc_query_time(d, "EndTime", &until))
-        return;
-    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, board.document, NULL);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        uint64_t when = dlc_when(one, "created_ms");
-        if (!served_visible(d, one) || when < since || (until && when >= until))
-            continue;
-        const struct text_node *row = served_shown(d, &board, one, kept, ARRAY_LEN(kept));
-        if (served_wanted(d, row, same, ARRAY_LEN(same)))
-            dlc_listing_add(&l, row, one);
-    }
-    dlc_ok(d, dlc_listing_end(&l));
+    served_list(d, &board);
 }
 
 /* The address is the task's own: whoever reaches the node sees it, for as long as it runs. */
@@ -173,7 +170,7 @@ static bool one_source(struct dlc_call *d, struct text_node *spec)
     static const char *const flat[] = { "JobId",         "DataSourceId", "Uri",
                                         "SummaryPath",   "SourceType",   "SourceId",
                                         "DataSourceType" };
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+    for (size_t i = 0; kept[i]; i++) {
         bool over = false;
         for (size_t k = 0; one && k < ARRAY_LEN(flat); k++)
             over = over || strcmp(kept[i], flat[k]) == 0;

@@ -827,7 +827,7 @@ static void histories(void **state)
     static const struct row lists[] = {
         LIST("ListRayHistoryServers", "", "a z m"),
         LIST("ListRayHistoryServers", "SortBy=DisplayName&Order=asc", "a m z"),
-        LIST("ListRayHistoryServers", "SortBy=Status&Order=asc", "m z a"),
+        LIST("ListRayHistoryServers", "SortBy=Status&PageSize=1", "a"),
         LIST("ListRayHistoryServers", "WorkspaceId=team", "z"),
         LIST("ListRayHistoryServers", "StoragePath=/tmp", "a m"),
         LIST("ListRayHistoryServers", "Status=Stopped", "a"),
