@@ -118,15 +118,16 @@ int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, u
     return err_hint(err, "muster ls --all shows numbers and names");
 }
 
-bool ctl_find_in(struct ctl *ctl, const struct identity *who, const char *project, const char *name,
-                 uint64_t from, uint64_t *id)
+uint64_t ctl_find_in(struct ctl *ctl, const struct identity *who, const struct job_named *named)
 {
     const struct user *user = identities_user(ctl, who->name);
+    struct job_named theirs = *named;
     bool all = who->role == ROLE_ADMIN;
+    uint64_t id;
     for (size_t i = 0; user && i < user->projects.n; i++)
-        all |= strcmp(user->projects.at[i], project) == 0;
-    const char *owner = all ? NULL : who->name;
-    return store_find_in(ctl->config.store, project, name, owner, from, id) == 1;
+        all |= strcmp(user->projects.at[i], named->project) == 0;
+    theirs.owner = all ? NULL : who->name;
+    return store_find_in(ctl->config.store, &theirs, &id) == 1 ? id : 0;
 }
 
 void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity *who,

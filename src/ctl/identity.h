@@ -63,9 +63,9 @@ bool ctl_may_write(struct ctl *, const struct identity *, uint64_t job);
 /* ctl_find() among the jobs that they may read; the same error for those they may not. */
 int ctl_find_for(struct ctl *, const struct identity *, const char *job, uint64_t *id,
                  struct err *);
-/* The newest of that name in a project ("": in none) that they may read, not older than `from`. */
-bool ctl_find_in(struct ctl *, const struct identity *, const char *project, const char *name,
-                 uint64_t from, uint64_t *id);
+/* store_find_in() among the jobs that they may read, whoever's is said; 0: there is none. */
+struct job_named;
+uint64_t ctl_find_in(struct ctl *, const struct identity *, const struct job_named *);
 /* Restricts a list to what they may read (struct job_filter: reader, projects). */
 void ctl_filter_for(struct ctl *, struct arena *, const struct identity *, struct job_filter *);
 

@@ -104,6 +104,7 @@
                  " ORDER BY id DESC LIMIT 1")                                                      \
     X(FIND_IN, "SELECT id FROM job WHERE name = ?1 AND id >= ?4 AND array = 0 AND project = ?2"    \
                " AND (?3 IS NULL OR owner = ?3)"                                                   \
+               " AND (?5 IS NULL OR instr(?5, ' ' || state || ' ') > 0)"                           \
                " ORDER BY id DESC LIMIT 1")                                                        \
     X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
                   " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")      \

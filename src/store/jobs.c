@@ -234,17 +234,29 @@ int store_find_name(struct store *st, const char *name, const char *owner, uint6
     return read_id(st, s, id);
 }
 
-int store_find_in(struct store *st, const char *project, const char *name, const char *owner,
-                  uint64_t from, uint64_t *id)
+/* " queued running "; NULL: all of them. */
+static const char *join_states(char out[STATES_TEXT], uint32_t states)
+{
+    size_t used = (size_t)snprintf(out, STATES_TEXT, " ");
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (states & 1u << state)
+            used += (size_t)snprintf(out + used, STATES_TEXT - used, "%s ",
+                                     job_state_word((enum job_state)state));
+    return states ? out : NULL;
+}
+
+int store_find_in(struct store *st, const struct job_named *named, uint64_t *id)
 {
     struct err err;
+    char states[STATES_TEXT];
     sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_FIND_IN, &err);
     if (!s)
         return 0;
-    db_text(s, 1, name);
-    db_text(s, 2, project);
-    db_text(s, 3, owner);
-    db_u64(s, 4, from);
+    db_text(s, 1, named->name);
+    db_text(s, 2, named->project);
+    db_text(s, 3, named->owner);
+    db_u64(s, 4, named->from);
+    db_text(s, 5, join_states(states, named->states));
     return read_id(st, s, id);
 }
 
@@ -340,17 +352,6 @@ static int newest_first(const void *a, const void *b)
 {
     const struct job_row *x = a, *y = b;
     return (x->id < y->id) - (x->id > y->id);
-}
-
-/* " queued running "; NULL: all of them. */
-static const char *join_states(char out[STATES_TEXT], uint32_t states)
-{
-    size_t used = (size_t)snprintf(out, STATES_TEXT, " ");
-    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
-        if (states & 1u << state)
-            used += (size_t)snprintf(out + used, STATES_TEXT - used, "%s ",
-                                     job_state_word((enum job_state)state));
-    return states ? out : NULL;
 }
 
 static int list_members(struct store *st, struct arena *a, const struct job_filter *f,

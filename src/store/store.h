@@ -171,10 +171,14 @@ int store_get_spec(struct store *, struct arena *, uint64_t id, const char **spe
 int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
 int store_find_name(struct store *, const char *name, const char *owner /* NULL any */,
                     uint64_t *id); /* newest */
-/* The newest of that name in a project ("": in none), of any owner with NULL, not older than
- * `from`. Not of records in memory. */
-int store_find_in(struct store *, const char *project, const char *name, const char *owner,
-                  uint64_t from, uint64_t *id);
+/* The newest of a name in a project. Not of records in memory. 1, 0. */
+struct job_named {
+    const char *project, *name; /* project "": in none */
+    const char *owner;          /* NULL: any */
+    uint64_t from;              /* not older than this one; 0: all */
+    uint32_t states;            /* bit 1 << state; 0: all */
+};
+int store_find_in(struct store *, const struct job_named *, uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
 /* What lists show of a job beside its row, in one look: its last event, what is kept for it as an

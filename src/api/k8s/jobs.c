@@ -1,5 +1,6 @@
 /* Jobs as ElasticJobs, whatever they were written in: which are shown under which name, and the
- * object of one. A stopped job is gone there; of each name the newest is meant. */
+ * object of one. A stopped job is gone there; of each name the newest is meant, and if that was
+ * stopped, the newest that lives: another user's may have come and gone. */
 #include "api/k8s/kube.h"
 
 #include "base/clock.h"
@@ -14,6 +15,10 @@
 #define PAGE     500
 #define SCAN_MAX 2000 /* newest jobs among which names are looked for that are others here */
 #define DIALECT  KUBE_DIALECT
+#define LIVE                                                                                       \
+    (1u << JOB_SUSPENDED | 1u << JOB_QUEUED | 1u << JOB_STARTING | 1u << JOB_RUNNING |             \
+     1u << JOB_RESTARTING | 1u << JOB_STOPPING)
+#define SHOWN (LIVE | 1u << JOB_SUCCEEDED | 1u << JOB_FAILED)
 
 static const char *word(const struct text_node *map, const char *key)
 {
@@ -65,14 +70,27 @@ static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     return rc;
 }
 
-/* The newest job that has exactly this name and namespace, not older than `from`; 0: none. */
-static uint64_t newest(struct kube *k, const char *ns, const char *name, uint64_t from)
+/* The newest job that has exactly this name and namespace; 0: none. */
+static uint64_t newest(struct kube *k, const struct job_named *named)
 {
-    uint64_t id = 0, other = 0;
-    ctl_find_in(k->ctl, &k->call->who, ns, name, from, &id);
-    if (strcmp(ns, "default") == 0)
-        ctl_find_in(k->ctl, &k->call->who, "", name, from, &other);
+    struct job_named outside = *named;
+    uint64_t id = ctl_find_in(k->ctl, &k->call->who, named), other = 0;
+    outside.project = "";
+    if (strcmp(named->project, "default") == 0)
+        other = ctl_find_in(k->ctl, &k->call->who, &outside);
     return id > other ? id : other;
+}
+
+static uint64_t meant(struct kube *k, const char *ns, const char *name)
+{
+    struct job_named named = { .project = ns, .name = name };
+    uint64_t last = newest(k, &named);
+    named.states = SHOWN;
+    if (!last || newest(k, &named) == last)
+        return last;
+    named.states = LIVE;
+    uint64_t live = newest(k, &named);
+    return live ? live : last;
 }
 
 /* By name as it is, else among the last jobs one whose name has other characters than are allowed
@@ -81,7 +99,7 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
 {
     struct arena *arena = arena_create();
     struct err err;
-    uint64_t id = want->ns ? newest(k, want->ns, want->name, 0) : 0;
+    uint64_t id = want->ns ? meant(k, want->ns, want->name) : 0;
     struct job_filter filter = { .limit = PAGE };
     ctl_filter_for(k->ctl, arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
@@ -104,21 +122,28 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
 
 /* ---- all ---- */
 
-/* Of an earlier page there is a newer job of this name. */
+/* Of an earlier page there is a newer job of this name: one that is shown hides all others, a
+ * stopped one those that have ended. */
 static bool hidden(struct kube *k, const struct kube_want *want, const struct job_row *row)
 {
-    const char *project = *row->project ? row->project : "default";
-    return want->page && newest(k, project, row->name, want->page);
+    const struct job_named named = { .project = *row->project ? row->project : "default",
+                                     .name = row->name,
+                                     .from = want->page,
+                                     .states = job_state_final(row->state) ? 0 : SHOWN };
+    return want->page && newest(k, &named);
 }
 
 static bool is_listed(struct kube *k, const struct kube_want *want, const struct kube_job *job)
 {
     if (!is_wanted(job, want))
         return false;
+    static char is_shown, is_stopped; /* of a name: what the newest was */
     const char *key = kube_key(k->scratch, job->ns, job->name);
-    if (smap_get(want->seen, key) || hidden(k, want, &job->listed->row))
+    bool live = !job_state_final(job->listed->row.state);
+    const void *before = smap_get(want->seen, key);
+    if (before == &is_shown || (before && !live) || hidden(k, want, &job->listed->row))
         return false;
-    smap_set(want->seen, key, want->seen);
+    smap_set(want->seen, key, job->shown ? &is_shown : &is_stopped);
     return job->shown;
 }
 

@@ -295,13 +295,22 @@ static void names_and_texts_are_looked_up(void **state)
     uint64_t id = 0;
     for (uint64_t i = 3; i <= 5; i++)
         put_job(f, i, JOB_QUEUED, i == 5 ? "bob" : "ada");
-    assert_int_equal(store_find_in(f->store, "", "ddp", NULL, 0, &id), 1);
+    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", NULL, 0, 0 }, &id), 1);
     assert_int_equal(id, 5);
-    assert_int_equal(store_find_in(f->store, "", "ddp", "ada", 0, &id), 1);
+    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", "ada", 0, 0 }, &id),
+                     1);
     assert_int_equal(id, 4);
-    assert_int_equal(store_find_in(f->store, "", "ddp", "ada", 4, &id), 1);
-    assert_int_equal(store_find_in(f->store, "", "ddp", "ada", 5, &id), 0);
-    assert_int_equal(store_find_in(f->store, "p", "ddp", NULL, 0, &id), 0);
+    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", "ada", 4, 0 }, &id),
+                     1);
+    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", "ada", 5, 0 }, &id),
+                     0);
+    assert_int_equal(store_find_in(f->store, &(struct job_named){ "p", "ddp", NULL, 0, 0 }, &id),
+                     0);
+    const struct job_named stopped = { "", "ddp", NULL, 0, 1u << JOB_STOPPED };
+    assert_int_equal(store_find_in(f->store, &stopped, &id), 0);
+    put_job(f, 6, JOB_STOPPED, "ada");
+    assert_int_equal(store_find_in(f->store, &stopped, &id), 1);
+    assert_int_equal(id, 6);
     assert_int_equal(store_get_spec(f->store, f->arena, 3, &spec, &f->err), 1);
     assert_string_equal(spec, "{\"name\":\"ddp\"}");
     assert_int_equal(store_get_spec(f->store, f->arena, 9, &spec, &f->err), 0);
