@@ -217,6 +217,8 @@ int db_migrate(struct store *st, struct err *err)
     }
     if (version == STORE_VERSION)
         return 0;
+    if (schema_functions(st->db) != SQLITE_OK)
+        return db_fail(st, err, st->path);
     if (exec(st, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     for (; version < STORE_VERSION; version++)

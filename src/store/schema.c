@@ -3,6 +3,9 @@
  * the numbering of an enum. */
 #include "store/schema.h"
 
+#include "base/scan.h"
+#include "store/find.h"
+
 #include <stddef.h>
 
 static const char version_1[] =
@@ -66,34 +69,34 @@ static const char version_2[] =
     "CREATE INDEX job_counted ON job (state) WHERE members = 0;";
 
 /* What lists of jobs are searched by (find.c): a row for each thing that a job says of itself, so
- * that nobody has to read the JSON of every job; here those of the jobs that are there already
- * (ctl/facets.c has those of new ones). A text is found by its beginning. And what the row of a job
- * says, in the order of lists: what a search has to read of each job it looks at. */
-#define TEXT_FOUND "500" /* characters: FACET_TEXT_MAX has the bytes */
-#define SAID(name, value)                                                                          \
-    " UNION SELECT '" name "', substr(" value ", 1, " TEXT_FOUND "), b.job FROM b WHERE " value    \
-    " IS NOT NULL"
-#define FACETS                                                                                                        \
-    "  SELECT 'type', coalesce(json_extract(b.spec, '$.extra.dlc.JobType'),"                                          \
-    "    json_extract(b.spec, '$.framework'), ''), b.job FROM b" SAID(                                                \
-        "capacity",                                                                                                   \
-        "json_extract(b.spec, '$.capacity')") SAID("access",                                                          \
-                                                   "json_extract(b.spec, '$.extra.dlc.Accessibility')")               \
-        SAID("description", "json_extract(b.spec, '$.description')") SAID(                                            \
-            "spot",                                                                                                   \
-            "json_extract(b.spec, '$.spot_bid')") " UNION SELECT 'label.' || e.key, CAST(e.value AS TEXT), b.job"     \
-                                                  "   FROM b, json_each(b.spec, '$.labels') e"                        \
-                                                  " UNION SELECT e.key, substr(CAST(e.value AS TEXT), 1, " TEXT_FOUND \
-                                                  "), b.job"                                                          \
-                                                  "   FROM b, json_each(b.spec, '$.roles') r, json_each(r.value) e"   \
-                                                  "   WHERE r.type = 'object' AND e.key IN ('run', 'image') AND e.type = 'text'"
+ * that nobody has to read the JSON of every job. Here those of the jobs that are there already, as
+ * ctl/facets.c has those of new ones (main/test/test_facets.c compares them). facet_text(): what is
+ * kept of a text. And what the row of a job says, in the order of lists: what a search has
+ * to read of each job it looks at. */
+#define WORDS " IN ('text', 'integer')"
+#define AT(path)                                                                                   \
+    "CASE WHEN json_type(b.spec, '" path "')" WORDS " THEN facet_text(json_extract(b.spec, '" path \
+    "')) END"
+#define SAID(name, path)                                                                           \
+    " UNION SELECT '" name "', " AT(path) ", b.job FROM b WHERE " AT(path) " IS NOT NULL"
+#define TYPE        AT("$.extra.dlc.JobType") ", " AT("$.framework") ", ''"
+#define ACCESS      SAID("access", "$.extra.dlc.Accessibility")
+#define CAPACITY    SAID("capacity", "$.capacity")
+#define DESCRIPTION SAID("description", "$.description")
 
 static const char version_3[] =
     "CREATE TABLE facet ("
     "  name TEXT NOT NULL, value TEXT NOT NULL, job INTEGER NOT NULL,"
     "  PRIMARY KEY (name, value, job)) STRICT, WITHOUT ROWID;"
     "INSERT OR IGNORE INTO facet WITH b AS (SELECT job,"
-    "  CASE WHEN json_valid(spec) THEN spec ELSE '{}' END AS spec FROM body) " FACETS ";"
+    "  CASE WHEN json_valid(spec) THEN spec ELSE '{}' END AS spec FROM body)"
+    " SELECT 'type', coalesce(" TYPE "), b.job FROM b" ACCESS CAPACITY DESCRIPTION
+    " UNION SELECT 'spot', '', b.job FROM b WHERE json_type(b.spec, '$.spot_bid') IS NOT NULL"
+    " UNION SELECT 'label.' || e.key, facet_text(e.value), b.job"
+    "  FROM b, json_each(b.spec, '$.labels') e WHERE e.type" WORDS
+    " UNION SELECT e.key, facet_text(e.value), b.job"
+    "  FROM b, json_each(b.spec, '$.roles') r, json_each(r.value) e"
+    "  WHERE r.type = 'object' AND e.key IN ('run', 'image') AND e.type" WORDS ";"
     "CREATE INDEX facet_by_job ON facet (job);"
     "CREATE INDEX job_searched ON job"
     "  (id, owner, project, state, queue, dialect, priority, ended, name) WHERE array = 0;";
@@ -103,4 +106,23 @@ const char *schema_step(int version)
     static const char *const steps[] = { version_1, version_2, version_3 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
+}
+
+/* What is kept of a text: its beginning, in whole characters. */
+static void facet_text(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    const char *text = (const char *)sqlite3_value_text(args[0]);
+    size_t len = (size_t)sqlite3_value_bytes(args[0]);
+    (void)n;
+    if (!text)
+        return; /* NULL */
+    if (len > FACET_TEXT_MAX)
+        len = scan_utf8_prefix(text, FACET_TEXT_MAX);
+    sqlite3_result_text(context, text, (int)len, SQLITE_TRANSIENT);
+}
+
+int schema_functions(sqlite3 *db)
+{
+    return sqlite3_create_function(db, "facet_text", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                   facet_text, NULL, NULL);
 }
