@@ -119,18 +119,23 @@ static void mask_env(struct text_node *spec)
     }
 }
 
+struct text_node *listed_spec(struct arena *arena, const char *text, bool may)
+{
+    struct report report;
+    report_init(&report, arena);
+    struct text_node *tree = text ? json_parse(arena, text, strlen(text), 0, &report) : NULL;
+    if (tree && !may)
+        mask_env(tree);
+    return tree;
+}
+
 struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
                                 const char *owner)
 {
-    struct report report;
     const char *spec = NULL;
     if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
         return NULL;
-    report_init(&report, arena);
-    struct text_node *tree = json_parse(arena, spec, strlen(spec), 0, &report);
-    if (tree && !core_may(ctl, owner, &job->row))
-        mask_env(tree);
-    return tree;
+    return listed_spec(arena, spec, core_may(ctl, owner, &job->row));
 }
 
 /* The spec of an object as ctl/objects.c keeps it. */

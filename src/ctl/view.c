@@ -174,6 +174,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }
+    bool may = core_may(ctl, owner, &row);
     listed_fill(ctl, &row, &job);
     fill_job(ctl, &job, owner, arena, &view);
     notes_read_site(arena, row.site, &site);
@@ -186,9 +187,9 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     if ((parts & CTL_TASKS) && !row.members)
         view.task_list = tasks_tree(ctl, arena, &row);
     if (parts & CTL_SPEC)
-        view.spec = ctl_spec_tree(ctl, arena, &job, owner);
+        view.spec = listed_spec(arena, row.spec, may);
     if (parts & CTL_ORIGIN)
-        view.origin = origin_text(ctl, arena, id, core_may(ctl, owner, &row));
+        view.origin = origin_text(ctl, arena, id, may);
     if (parts & CTL_TIMELINE)
         view.timeline = timeline(ctl, arena, id, owner);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);

@@ -406,7 +406,7 @@ static void put_row(struct arena *arena, struct text_node *map, const struct row
     case TREE: {
         const struct text_node *tree = *(struct text_node *const *)at;
         if (tree)
-            text_copy(arena, map, row->name, tree);
+            text_share(arena, map, row->name, tree);
         break;
     }
     }

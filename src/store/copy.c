@@ -25,7 +25,8 @@ static int make_tables(const char *path, struct err *err)
 {
     sqlite3 *db = NULL;
     char version[64];
-    int rc = sqlite3_open(path, &db) == SQLITE_OK ? 0 : -1;
+    bool open = sqlite3_open(path, &db) == SQLITE_OK && schema_functions(db) == SQLITE_OK;
+    int rc = open ? 0 : -1;
     if (rc)
         err_set(err, ERR_SYSTEM, "%s: %s", path, db ? sqlite3_errmsg(db) : "no memory");
     for (int step = 0; rc == 0 && step < STORE_VERSION; step++)

@@ -4,8 +4,6 @@
 #include "store/db.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
-#include "store/find.h"
 #include "store/schema.h"
 
 #include <errno.h>
@@ -207,19 +205,6 @@ static int read_version(struct store *st, int *version, struct err *err)
     return rc == SQLITE_ROW ? 0 : db_fail(st, err, st->path);
 }
 
-/* What is kept of a text: its beginning, in whole characters. */
-static void facet_text(sqlite3_context *context, int n, sqlite3_value **args)
-{
-    const char *text = (const char *)sqlite3_value_text(args[0]);
-    size_t len = (size_t)sqlite3_value_bytes(args[0]);
-    (void)n;
-    if (!text)
-        return; /* NULL */
-    if (len > FACET_TEXT_MAX)
-        len = scan_utf8_prefix(text, FACET_TEXT_MAX);
-    sqlite3_result_text(context, text, (int)len, SQLITE_TRANSIENT);
-}
-
 int db_migrate(struct store *st, struct err *err)
 {
     int version = 0;
@@ -232,8 +217,7 @@ int db_migrate(struct store *st, struct err *err)
     }
     if (version == STORE_VERSION)
         return 0;
-    if (sqlite3_create_function(st->db, "facet_text", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                                facet_text, NULL, NULL) != SQLITE_OK)
+    if (schema_functions(st->db) != SQLITE_OK)
         return db_fail(st, err, st->path);
     if (exec(st, "BEGIN IMMEDIATE", err) < 0)
         return -1;

@@ -3,6 +3,9 @@
  * the numbering of an enum. */
 #include "store/schema.h"
 
+#include "base/scan.h"
+#include "store/find.h"
+
 #include <stddef.h>
 
 static const char version_1[] =
@@ -68,7 +71,7 @@ static const char version_2[] =
 /* What lists of jobs are searched by (find.c): a row for each thing that a job says of itself, so
  * that nobody has to read the JSON of every job. Here those of the jobs that are there already, as
  * ctl/facets.c has those of new ones (main/test/test_facets.c compares them). facet_text(): what is
- * kept of a text (db.c). And what the row of a job says, in the order of lists: what a search has
+ * kept of a text. And what the row of a job says, in the order of lists: what a search has
  * to read of each job it looks at. */
 #define WORDS " IN ('text', 'integer')"
 #define AT(path)                                                                                   \
@@ -103,4 +106,23 @@ const char *schema_step(int version)
     static const char *const steps[] = { version_1, version_2, version_3 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
+}
+
+/* What is kept of a text: its beginning, in whole characters. */
+static void facet_text(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    const char *text = (const char *)sqlite3_value_text(args[0]);
+    size_t len = (size_t)sqlite3_value_bytes(args[0]);
+    (void)n;
+    if (!text)
+        return; /* NULL */
+    if (len > FACET_TEXT_MAX)
+        len = scan_utf8_prefix(text, FACET_TEXT_MAX);
+    sqlite3_result_text(context, text, (int)len, SQLITE_TRANSIENT);
+}
+
+int schema_functions(sqlite3 *db)
+{
+    return sqlite3_create_function(db, "facet_text", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                   facet_text, NULL, NULL);
 }
