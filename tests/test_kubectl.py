@@ -481,7 +481,11 @@ def test_rows_are_of_objects(kube: Callable[..., Kube]) -> None:
     """What a row says without reading its job's document is what the object says, whatever the job
     was written in; and pages have every name once, with its newest job."""
     k = kube()
-    more = {"labels": {"team": 'a"b', "x": ""}, "limits": {"pending": "90s"}, "project": "dlrover"}
+    more: dict[str, Any] = {
+        "labels": {"team": 'a"b', "x": ""},
+        "limits": {"pending": "90s"},
+        "project": "dlrover",
+    }
     for name in ("plain", "labelled"):
         k.server.submit(native(name, "sleep 600", suspend=True, **more))
     k.server.submit(openpai("From_Pai", role(command="sleep 600")))
