@@ -731,18 +731,18 @@ def test_rights(kube: Callable[..., Kube]) -> None:
     # of both the newest is meant, and when it is gone the one that still runs
 
     def uids(path: str) -> list[str]:
-        code, told = k.http("GET", path, token=rita)
-        return [x["metadata"]["uid"] for x in told.get("items", [told] if code == 200 else [])]
+        code, one = k.http("GET", path, token=rita)
+        return [x["metadata"]["uid"] for x in one.get("items", [one] if code == 200 else [])]
 
-    def told() -> tuple[list[str], ...]:
+    def shown() -> tuple[list[str], ...]:
         return uids(JOBS), uids(f"{JOBS}?limit=1"), uids(f"{JOBS}/small")
 
     first, second = (
         k.http("GET", f"{JOBS}/small", token=who)[1]["metadata"]["uid"] for who in (ada, bob)
     )
-    assert told() == ([second],) * 3
+    assert shown() == ([second],) * 3
     assert k.http("DELETE", f"{JOBS}/small", token=bob)[0] == 200
-    wait_for(lambda: told() == ([first],) * 3, what="the other one")
+    wait_for(lambda: shown() == ([first],) * 3, what="the other one")
     # what they are told of it
     reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     for bearer, verb, sub, may in (

@@ -43,8 +43,15 @@ def test_killed_ranks(row: str) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_nodes_that_come_and_go() -> None:
-    survive(join=2, lost=1, lost_leader=1, stopped=1)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"join": 1, "lost": 1},
+        pytest.param({"lost_leader": 1, "stopped": 1}, marks=pytest.mark.slow),
+    ],
+)
+def test_nodes_that_come_and_go(rows: dict[str, int]) -> None:
+    survive(**rows)
 
 
 @pytest.mark.timeout(180)

@@ -111,8 +111,8 @@ void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_li
 /* A canonical text as a tree; may: with the values of variables. */
 struct text_node *listed_spec(struct arena *, const char *text, bool may);
 
-/* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. Trees in it
- * become part of the answer: they have to live as long, and are not changed any more. */
+/* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. Trees in
+ * it become part of the answer: they have to live as long, and are not changed any more. */
 struct text_node *view_put(struct arena *, struct text_node *parent, const char *key,
                            enum view_kind kind, const void *view);
 

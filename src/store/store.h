@@ -60,14 +60,12 @@ bool store_make_ballast(struct store *);
  * the call only) ---- */
 struct job_row {
     uint64_t id, number;
-    const char *owner, *project, *name, *queue;
-    const char *dialect; /* origin dialect name */
+    const char *owner, *project, *name, *queue, *dialect;
     uint32_t priority;
     enum job_state state;
     enum job_outcome outcome; /* while stopping or restarting */
     const char *reason;       /* one sentence: why it waits, ended ... */
-    uint32_t generation, restarts;
-    uint32_t tasks;
+    uint32_t generation, restarts, tasks;
     uint64_t gpu_milli;                                         /* asked for in all, for lists */
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms; /* 0: not yet */
     /* An array is a row of its own; its members' ids and numbers follow its own in the order of
@@ -96,8 +94,7 @@ struct attempt_row {
     struct task_ref ref;
     uint32_t attempt, generation;
     enum attempt_state state;
-    const char *node;
-    const char *place; /* JSON: address, gpus, ports */
+    const char *node, *place; /* place: JSON: address, gpus, ports */
     uint64_t placed_ms, started_ms, ended_ms;
     uint32_t pid;
     struct ending ending; /* valid when final */
@@ -173,10 +170,9 @@ int store_find_name(struct store *, const char *name, const char *owner /* NULL 
                     uint64_t *id); /* newest */
 /* The newest of a name in a project. Not of records in memory. 1, 0. */
 struct job_named {
-    const char *project, *name; /* project "": in none */
-    const char *owner;          /* NULL: any */
-    uint64_t from;              /* not older than this one; 0: all */
-    uint32_t states;            /* bit 1 << state; 0: all */
+    const char *project, *name, *owner; /* project "": in none; owner NULL: any */
+    uint64_t from;                      /* not older than this one; 0: all */
+    uint32_t states;                    /* bit 1 << state; 0: all */
 };
 int store_find_in(struct store *, const struct job_named *, uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,

@@ -150,7 +150,7 @@ static void put_around(const char *s, bool for_yaml, struct around with, struct 
     if (with.before)
         *to++ = with.before;
     *to++ = '"';
-    memcpy(to, s, n);
+    memcpy(to, s, n + 1);
     to[n] = '"';
     if (with.after)
         to[n + 1] = with.after;

@@ -137,13 +137,13 @@ static bool is_listed(struct kube *k, const struct kube_want *want, const struct
 {
     if (!is_wanted(job, want))
         return false;
-    static char is_shown, is_stopped; /* of a name: what the newest was */
     const char *key = kube_key(k->scratch, job->ns, job->name);
     bool live = !job_state_final(job->listed->row.state);
     const void *before = smap_get(want->seen, key);
-    if (before == &is_shown || (before && !live) || hidden(k, want, &job->listed->row))
+    if (before == want->seen || (before && !live) || hidden(k, want, &job->listed->row))
         return false;
-    smap_set(want->seen, key, job->shown ? &is_shown : &is_stopped);
+    /* The map itself: it is shown. */
+    smap_set(want->seen, key, job->shown ? (void *)want->seen : (void *)want);
     return job->shown;
 }
 

@@ -32,9 +32,9 @@ const char *kube_key(struct arena *arena, const char *ns, const char *name)
 {
     size_t n = strlen(ns), len = strlen(name);
     char *key = arena_alloc(arena, n + len + 2);
-    memcpy(key, ns, n);
+    memcpy(key, ns, n + 1);
     key[n] = '/';
-    memcpy(key + n + 1, name, len);
+    memcpy(key + n + 1, name, len + 1);
     return key;
 }
 
