@@ -412,6 +412,9 @@ def test_secrets_of_others(kube: Callable[..., Kube]) -> None:
             assert "hush" in mine
             assert "hush" not in seen
         assert '"***"' in json.dumps(k.http("GET", f"{JOBS}/small", token=rita)[1])
+        number = k.server.get("/v1/jobs")["jobs"][0]["number"]
+        native = json.dumps(k.http("GET", f"/v1/jobs/{number}?origin=1", token=rita)[1])
+        assert "last-applied" in native and "hush" not in native
         k("label", "elasticjob", "small", "a=b")
 
 

@@ -49,8 +49,8 @@ struct dialect {
     bool catalogued; /* projects and one-word images are names of the server's catalogue: unknown
                         ones are refused */
     bool documents;  /* also reads a YAML text of several documents: root is then a list of them */
-    /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*"): masked in the kept text
-     * for others than the owner. */
+    /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*", a."key.with.dots"): masked
+     * in the kept text for others than the owner. */
     const char *const *secrets;
     const struct dialect_kind *kinds; /* may be NULL */
 };

@@ -34,15 +34,19 @@ static bool step_is(const char *step, size_t len, const char *key)
     return key && strlen(key) == len && strncmp(step, key, len) == 0;
 }
 
-/* A step is a key or *, which also goes through the elements of a list. */
+/* A step is a key or *, which also goes through the elements of a list; a key with dots is quoted.
+ */
 static void collect(const struct text_node *node, const char *path, struct spans *spans)
 {
     if (*path == '\0') {
         add_leaves(node, spans);
         return;
     }
-    size_t len = strcspn(path, ".");
-    const char *rest = path[len] == '.' ? path + len + 1 : path + len;
+    bool quoted = *path == '"';
+    path += quoted;
+    size_t len = strcspn(path, quoted ? "\"" : ".");
+    const char *rest = path + len + (quoted && path[len]);
+    rest += *rest == '.';
     if (node->kind != TEXT_MAP && node->kind != TEXT_LIST)
         return;
     for (const struct text_node *child = node->first; child; child = child->next)

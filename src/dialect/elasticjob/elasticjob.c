@@ -9,7 +9,9 @@
 
 /* Values of env in all containers; also below a list of documents. */
 #define ENV_VALUES "spec.replicaSpecs.*.template.spec.containers.*.env.*.value"
-static const char *const secrets[] = { ENV_VALUES, "*." ENV_VALUES, NULL };
+/* What kubectl applied stands in an annotation, whole. */
+#define APPLIED    "metadata.annotations.\"kubectl.kubernetes.io/last-applied-configuration\""
+static const char *const secrets[] = { ENV_VALUES, "*." ENV_VALUES, APPLIED, "*." APPLIED, NULL };
 
 static const struct dialect_kind kinds[] = { { EJ_KIND, ej_job_fields },
                                              { "PodGroup", ej_pod_group_fields },

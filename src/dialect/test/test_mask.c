@@ -12,9 +12,8 @@
 
 #include <string.h>
 
-static const char *const paths[] = {
-    "env.*", "roles.*.env.*", "list.*.key", "token", "env.A", NULL
-};
+static const char *const paths[] = { "env.*", "roles.*.env.*",   "list.*.key", "token",
+                                     "env.A", "notes.\"a.b/c\"", NULL };
 static const struct dialect dialect = { .name = "x", .secrets = paths };
 static const struct dialect open_dialect = { .name = "y" };
 
@@ -33,6 +32,8 @@ static const struct {
     { "env:\n  A: plain text # not this\n  B: 12\nname: x\n",
       "env:\n  A: \"***\" # not this\n  B: \"***\"\nname: x\n" },
     { "env:\n  A: |\n    one\n    two\nname: x\n", "env:\n  A: \"***\"\nname: x\n" },
+    { "{\"notes\": {\"a.b/c\": \"whole\", \"a\": {\"b/c\": \"not\"}}}",
+      "{\"notes\": {\"a.b/c\": \"***\", \"a\": {\"b/c\": \"not\"}}}" },
     { "{}", "{}" },
 };
 
