@@ -168,8 +168,8 @@ def test_job_failover_of_an_elastic_role(cluster: Server) -> None:
     assert last().show()["generation"] == 2
 
 
-def test_role_failover(cluster: Server, tmp_path: Path) -> None:
-    job = builder(mark=str(tmp_path / "m")).role("r").run("work.fails_once").total(2).end()
+def test_role_failover(cluster: Server) -> None:
+    job = builder().role("r").run("work.fails_beside_others").total(2).end()
     job.role("other").run("work.sleep")
     assert job.build().submit("role", failover_exec_strategy=2, job_max_restart=1) == 0
     assert last().show()["generation"] == 1
