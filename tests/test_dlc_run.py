@@ -133,8 +133,9 @@ def test_three_jobs_train_on_one_machine(start: Starter, tmp_path: Path) -> None
         if found == {"23456"}:
             assert not moved
         else:
-            assert len(moved) == 1
-            assert "master/0: port 23456 (master) is taken" in moved[0] and found.pop() in moved[0]
+            # More than once where a test of another server had the port that came next.
+            assert "master/0: port 23456 (master) is taken" in moved[-1]
+            assert found.pop() in moved[-1]
     assert len(ports) == 3 and "23456" in ports
 
 
@@ -401,7 +402,9 @@ def test_remote_shell_reaches_every_pod(server: Server) -> None:
     for host in $(cut -d' ' -f1 /etc/mpi/hostfile); do
         $OMPI_MCA_plm_rsh_agent $host 'echo at $MUSTER_ROLE/$MUSTER_TASK_INDEX;' 'exit 3'
         echo "status $?"
+        $OMPI_MCA_plm_rsh_agent $host 'touch $TMPDIR/x; dirname $TMPDIR'
     done
+    ls $TMPDIR
     $OMPI_MCA_plm_rsh_agent nobody true; echo "status $?"
     """
     gpus = {"CPU": "1", "GPU": "2", "Memory": "1Gi"}
@@ -415,8 +418,10 @@ def test_remote_shell_reaches_every_pod(server: Server) -> None:
         f"{name}-worker-1 slots=2",
         "at worker/0",
         "status 3",
+        "/etc/mpi/tmp",
         "at worker/1",
         "status 3",
+        "/etc/mpi/tmp",
         "status 255",
     ]
 

@@ -16,6 +16,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILES_MAX     8 /* of one convention */
 #define CONFIG_FILE   "config.json"
@@ -231,6 +232,14 @@ static int add_mounts(const struct ctl *ctl, const struct live_job *job, const s
     return 0;
 }
 
+/* For whatever user the tasks run as. */
+static int make_open_folder(const char *path, struct err *err)
+{
+    if (file_mkdirs(path, 0700, err) < 0)
+        return -1;
+    return chmod(path, 01777) == 0 ? 0 : err_sys(err, "%s", path);
+}
+
 /* Files of the job's conventions lie beside the launch and are mounted at their places. */
 static int add_files(const struct ctl *ctl, const struct live_job *job, const struct round *round,
                      struct arena *arena, struct launch *launch, struct err *err)
@@ -248,10 +257,12 @@ static int add_files(const struct ctl *ctl, const struct live_job *job, const st
         const char *name = strrchr(files[i].path, '/') + 1;
         const char *from = arena_printf(arena, "%s/file-%s", launch->dir, name);
         mode_t mode = files[i].program ? 0755 : 0644;
-        if (file_replace(from, files[i].text, strlen(files[i].text), mode, err) < 0)
+        const char *text = files[i].text;
+        if (text ? file_replace(from, text, strlen(text), mode, err) < 0
+                 : make_open_folder(from, err) < 0)
             return -1;
         launch->mounts[launch->n_mounts++] =
-            (struct bind_mount){ .from = from, .at = files[i].path, .read_only = true };
+            (struct bind_mount){ .from = from, .at = files[i].path, .read_only = text != NULL };
     }
     return 0;
 }

@@ -91,8 +91,8 @@ struct dialect_task {
 
 /* A file that the tasks of a job find at a fixed place. */
 struct dialect_file {
-    const char *path, *text;
-    bool program; /* may be executed */
+    const char *path, *text; /* text NULL: a folder that they may write in, gone with the job */
+    bool program;            /* may be executed */
 };
 
 /* Launchers that the tasks' commands find under their usual names. */

@@ -193,7 +193,8 @@ static void tensorflow(struct writer *w)
         put(w, "TF_CONFIG", buf_str(&text));
 }
 
-/* What mpirun is told on the launcher of a job with workers: whom it may start on, and by what. */
+/* What mpirun is told on the launcher of a job with workers: whom it may start on, and by what. Its
+ * daemons keep their state in TMPDIR: see mpi.c. */
 static void mpi(struct writer *w)
 {
     static const struct pair launcher[] = {
@@ -206,7 +207,10 @@ static void mpi(struct writer *w)
         { .name = "HYDRA_LAUNCHER_EXEC", .value = DLC_MPI_AGENT },
         { .name = "HYDRA_HOST_FILE", .value = DLC_MPI_HOSTS },
     };
-    for (size_t i = 0; w->flat == 0 && w->place->n > 1 && i < ARRAY_LEN(launcher); i++)
+    if (w->place->n < 2)
+        return;
+    put(w, "TMPDIR", DLC_MPI_TMP);
+    for (size_t i = 0; w->flat == 0 && i < ARRAY_LEN(launcher); i++)
         put(w, launcher[i].name, launcher[i].value);
 }
 

@@ -1,9 +1,13 @@
-/* The two files that mpirun looks for in an MPIJob: the list of its hosts, and the program that
- * starts a command on one of them (the place of ssh). Hosts are pods; the program goes through
+/* What mpirun looks for in an MPIJob: the list of its hosts, and the program that starts a command
+ * on one of them (the place of ssh). Hosts are pods; the program goes through
  * muster, so that what it starts belongs to the pod: its view, its limits, its end.
  *
  * Source: the vendor's open-source operator (/etc/mpi/hostfile, /etc/mpi/kubexec.sh). There each
- * pod has one slot whatever it holds; here as many as it has GPUs. */
+ * pod has one slot whatever it holds; here as many as it has GPUs.
+ *
+ * There each pod has a /tmp of its own, and a daemon of OpenMPI removes at its start what it finds
+ * in its place of the job: several on one machine took each other's away. So what is started in a
+ * pod has a TMPDIR of its own, and that of the launcher is no other job's. */
 #include "dialect/dlc/create.h"
 
 #include "base/buf.h"
@@ -55,7 +59,9 @@ static const char *agent(struct arena *arena, const struct job_spec *job,
              "    [ $n -lt 300 ] || { echo \"$host did not start\" >&2; exit 255; }\n"
              "    sleep 0.2\n"
              "done\n"
-             "muster /bin/sh -c \"$*\"\n",
+             "muster /bin/sh -c \"TMPDIR=\\$(mktemp -d) && export TMPDIR || exit 255\n"
+             "($*\n)\n"
+             "status=\\$?; rm -rf \\\"\\$TMPDIR\\\"; exit \\$status\"\n",
              site->state_dir, site->program, (unsigned long long)place->number);
     return arena_strdup(arena, buf_str(&text));
 }
@@ -67,11 +73,12 @@ const struct dialect_file *dlc_files(struct arena *arena, const struct job_spec 
     bool mpi = job->framework && strcmp(job->framework, "mpi") == 0;
     if (!mpi || place->n < 2 || !site->program || !site->state_dir)
         return NULL;
-    struct dialect_file *files = ARENA_ARRAY(arena, 2, struct dialect_file);
+    struct dialect_file *files = ARENA_ARRAY(arena, 3, struct dialect_file);
     files[0] = (struct dialect_file){ .path = DLC_MPI_HOSTS, .text = hostfile(arena, job, place) };
     files[1] = (struct dialect_file){ .path = DLC_MPI_AGENT,
                                       .text = agent(arena, job, place, site),
                                       .program = true };
-    *n = 2;
+    files[2] = (struct dialect_file){ .path = DLC_MPI_TMP };
+    *n = 3;
     return files;
 }

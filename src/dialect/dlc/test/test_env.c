@@ -59,6 +59,8 @@ static const struct row rows[] = {
       "/etc/mpi/hostfile" },
     { BODY("MPIJob", SPEC("Worker", "2", "1"), ""), 1, "OMPI_MCA_orte_default_hostfile", NULL },
     { BODY("MPIJob", SPEC("Worker", "1", "1"), ""), 0, "OMPI_MCA_orte_default_hostfile", NULL },
+    { BODY("MPIJob", SPEC("Worker", "2", "1"), ""), 1, "TMPDIR", "/etc/mpi/tmp" },
+    { BODY("MPIJob", SPEC("Worker", "1", "1"), ""), 0, "TMPDIR", NULL },
     { BODY("RayJob", SPEC("Worker", "1", "0") "," SPEC("Head", "1", "0"), ""), 1, "MASTER_PORT",
       "30000" },
     { BODY("RayJob", SPEC("Worker", "1", "0") "," SPEC("Head", "1", "0"), ""), 1,
