@@ -511,7 +511,7 @@ class Server:
         for conf in self.state.glob("runs/*/g*/*/agent.conf"):
             with contextlib.suppress(OSError):
                 words = dict(line.split("=", 1) for line in conf.read_text().splitlines())
-                found.append(f"MUSTER_COOKIE={words['job']}.")
+                found.append(f"MUSTER_COOKIE={words['cookie']}")
         return sorted(set(found))
 
     def survivors(self, cookies: Iterable[str] = ()) -> dict[int, str]:

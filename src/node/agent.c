@@ -24,7 +24,6 @@
 struct agent {
     uv_loop_t loop;
     struct conf conf;
-    char cookie[COOKIE_MAX];
     struct site site;
     struct crew *crew;
     struct outbox *outbox;
@@ -315,10 +314,9 @@ static void find_programs(struct agent *agent)
 
 static void set_up(struct agent *agent, const char *dir, pid_t keeper)
 {
-    conf_cookie(agent->cookie, &agent->conf);
     agent->site = (struct site){ .loop = &agent->loop,
                                  .dir = dir,
-                                 .cookie = agent->cookie,
+                                 .cookie = agent->conf.cookie,
                                  .keeper = keeper,
                                  .view = VIEW_INIT,
                                  .scratch = malloc(OUTPUT_SCRATCH) };

@@ -14,23 +14,6 @@
 
 /* A job id is written as 19 decimal digits or as 13 characters of base 36; the length tells them
  * apart. */
-#define ID_CHARS 13u
-
-static bool scan_job(const char *text, uint64_t *id)
-{
-    if (strlen(text) != ID_CHARS)
-        return scan_u64(text, 1, UINT64_MAX, id);
-    uint64_t value = 0;
-    for (const char *at = text; *at; at++) {
-        const char *digits = "0123456789abcdefghijklmnopqrstuvwxyz";
-        const char *digit = strchr(digits, *at);
-        if (!digit || __builtin_mul_overflow(value, 36u, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(digit - digits), &value))
-            return false;
-    }
-    *id = value;
-    return true;
-}
 
 static const struct key {
     const char *name;
@@ -38,8 +21,8 @@ static const struct key {
 } keys[] = {
     { .name = "socket", .offset = offsetof(struct conf, socket), .size = 1024 },
     { .name = "token", .offset = offsetof(struct conf, token), .size = 160 },
-    { .name = "job", .offset = offsetof(struct conf, job), .size = 40 },
     { .name = "node", .offset = offsetof(struct conf, node), .size = 256 },
+    { .name = "cookie", .offset = offsetof(struct conf, cookie), .size = COOKIE_MAX },
 };
 
 static int take_line(struct conf *conf, char *line, struct err *err)
@@ -55,6 +38,8 @@ static int take_line(struct conf *conf, char *line, struct err *err)
             return err_set(err, ERR_INPUT, "generation=%s is not a number", value);
         conf->generation.number = (uint32_t)number;
     }
+    if (strcmp(line, "job") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->generation.job))
+        return err_set(err, ERR_INPUT, "job=%s is no job", value);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (strcmp(line, keys[i].name) != 0)
             continue;
@@ -80,14 +65,8 @@ int conf_read(const char *dir, struct conf *out, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (*((char *)&conf + keys[i].offset) == '\0')
             return err_set(err, ERR_INPUT, "%s: %s= is missing", path, keys[i].name);
-    if (!scan_job(conf.job, &conf.generation.job) || conf.generation.number == 0)
-        return err_set(err, ERR_INPUT, "%s: job=%s or generation= is not valid", path, conf.job);
+    if (conf.generation.job == 0 || conf.generation.number == 0)
+        return err_set(err, ERR_INPUT, "%s: job= or generation= is missing", path);
     *out = conf;
     return 0;
-}
-
-const char *conf_cookie(char out[COOKIE_MAX], const struct conf *conf)
-{
-    snprintf(out, COOKIE_MAX, "%s.%u.%s", conf->job, conf->generation.number, conf->node);
-    return out;
 }

@@ -89,12 +89,10 @@ static void end_everything(void)
 static size_t clean_up(const char *dir)
 {
     struct conf conf;
-    char cookie[COOKIE_MAX];
     made_undo(dir);
     if (conf_read(dir, &conf, NULL) != 0)
         return 0;
-    conf_cookie(cookie, &conf);
-    AUTO_FREE char *prefix = mem_printf("%s.", cookie);
+    AUTO_FREE char *prefix = mem_printf("%s.", conf.cookie);
     struct cgroup_site site;
     cgroup_find(&site);
     return cgroup_sweep(&site, prefix);

@@ -17,7 +17,7 @@ struct local {
     uv_loop_t *loop;
     struct link_hub *link;
     char *program, *socket;
-    struct smap *runs; /* by cookie */
+    struct smap *runs; /* by key_of() */
     unsigned caps;
 };
 
@@ -26,21 +26,28 @@ static struct local *local_of(struct engine *e)
     return (struct local *)(void *)e;
 }
 
+#define KEY_MAX 320
+static const char *key_of(char out[KEY_MAX], struct generation g, const char *node)
+{
+    snprintf(out, KEY_MAX, "%llu.%u.%s", (unsigned long long)g.job, g.number, node);
+    return out;
+}
+
 static struct run *find(struct local *l, struct generation g, const char *node)
 {
-    char key[320];
-    snprintf(key, sizeof key, "%llu.%u.%s", (unsigned long long)g.job, g.number, node);
-    return smap_get(l->runs, key);
+    char key[KEY_MAX];
+    return smap_get(l->runs, key_of(key, g, node));
 }
 
 static void on_ended(struct run *run)
 {
+    char key[KEY_MAX];
     struct local *l = run->owner;
     struct engine_fact fact = { .kind = FACT_AGENT_GONE,
                                 .generation = run->generation,
                                 .node = run->node,
                                 .reason = "the agent ended" };
-    smap_remove(l->runs, run->cookie);
+    smap_remove(l->runs, key_of(key, run->generation, run->node));
     link_forget(l->link, run->generation, run->node);
     l->base.sink.fact(l->base.sink.arg, &fact);
     run_destroy(run);
@@ -54,12 +61,13 @@ static bool was_released(const struct run *run)
 
 static struct run *add(struct local *l, struct generation g, const char *node, const char *dir)
 {
+    char key[KEY_MAX];
     struct run *run = run_create(l->loop, g, node, dir);
     run->owner = l;
     run->program = l->program;
     run->released = was_released;
     run->ended = on_ended;
-    smap_set(l->runs, run->cookie, run);
+    smap_set(l->runs, key_of(key, g, node), run);
     return run;
 }
 

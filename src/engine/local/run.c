@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -35,8 +36,9 @@ struct run *run_create(uv_loop_t *loop, struct generation g, const char *node, c
     run->node = mem_strdup(node);
     run->dir = mem_strdup(dir);
     run->pidfd = -1;
-    snprintf(run->cookie, sizeof run->cookie, "%llu.%u.%s", (unsigned long long)g.job, g.number,
-             node);
+    /* Another server of this machine may make a job of the same id: ids begin with the time. */
+    run->cookie = mem_printf("%08x.%llu.%u.%s", hash_crc32(dir, strlen(dir)),
+                             (unsigned long long)g.job, g.number, node);
     uv_timer_init(loop, &run->settle);
     run->settle.data = run;
     run->handles = 1;
@@ -52,6 +54,7 @@ static void on_closed(uv_handle_t *handle)
         close(run->pidfd);
     free(run->node);
     free(run->dir);
+    free(run->cookie);
     free(run);
 }
 
@@ -259,8 +262,9 @@ static int run_write_conf(struct run *run, const char *socket, const unsigned ch
     AUTO_FREE char *path = file_join(run->dir, "agent.conf");
     AUTO_BUF struct buf text = BUF_INIT(8192);
     sodium_bin2hex(hex, sizeof hex, token, 32);
-    buf_addf(&text, "socket=%s\ntoken=%s\njob=%llu\ngeneration=%u\nnode=%s\n", socket, hex,
-             (unsigned long long)run->generation.job, run->generation.number, run->node);
+    buf_addf(&text, "socket=%s\ntoken=%s\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\n", socket,
+             hex, (unsigned long long)run->generation.job, run->generation.number, run->node,
+             run->cookie);
     return file_replace(path, text.data, text.len, 0600, err);
 }
 

@@ -14,7 +14,7 @@ struct run {
     void *owner; /* the engine */
     struct generation generation;
     char *node, *dir;
-    char cookie[320];    /* MUSTER_COOKIE of its tasks */
+    char *cookie;        /* MUSTER_COOKIE of its tasks: no other run's on this machine */
     const char *program; /* muster-node, of the owner; NULL: nothing to clean up with */
     pid_t pid;           /* keeper; 0: none was started, or not known yet */
     pid_t cleaner;       /* removes what a keeper that was killed left; 0: not started */

@@ -38,8 +38,8 @@ static void listen_at(struct player *player)
 static void write_conf(const struct player *player)
 {
     AUTO_FREE char *text =
-        mem_printf("socket=%s/sock\ntoken=00ff\njob=%llu\ngeneration=1\nnode=n1\n", player->dir,
-                   (unsigned long long)PLAYER_JOB);
+        mem_printf("socket=%s/sock\ntoken=00ff\njob=%llu\ngeneration=1\nnode=n1\ncookie=%s\n",
+                   player->dir, (unsigned long long)PLAYER_JOB, player->cookie);
     AUTO_FREE char *path = mem_printf("%s/agent.conf", player->agent);
     struct err err;
     assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
@@ -54,6 +54,7 @@ struct player *player_start(void)
     buf_init(&player->in, 64u << 20);
     snprintf(player->dir, sizeof player->dir, "/tmp/muster-node-XXXXXX");
     assert_non_null(mkdtemp(player->dir));
+    player->cookie = strrchr(player->dir, '/') + 1;
     snprintf(player->agent, sizeof player->agent, "%s/agent", player->dir);
     assert_int_equal(file_mkdirs(player->agent, 0700, &err), 0);
     listen_at(player);

@@ -12,7 +12,8 @@
 
 struct player {
     struct arena *arena;
-    char dir[64];   /* of the test */
+    char dir[64]; /* of the test */
+    const char *cookie;
     char agent[80]; /* of the agent, below it */
     int listener, conn;
     pid_t keeper;

@@ -472,9 +472,9 @@ static void another_attempt_of_the_same_task(void **state)
         assert_int_equal(fact.attempt, attempt);
         fact = player_fact(player, WIRE_FACT_ENDED, NULL);
         assert_int_equal(fact.attempt, attempt);
-        assert_string_equal(player_log(player, "worker", 0, attempt, OUT),
-                            arena_printf(player->arena, "%llu.1.n1.worker.0.%u\n",
-                                         (unsigned long long)PLAYER_JOB, attempt));
+        assert_string_equal(
+            player_log(player, "worker", 0, attempt, OUT),
+            arena_printf(player->arena, "%s.worker.0.%u\n", player->cookie, attempt));
     }
     release(player);
 }
@@ -525,8 +525,7 @@ static void launchers_reach_the_server(void **state)
     struct host_name hosts[] = { { .address = "127.0.0.7", .name = "worker-7.test" } };
     struct stat st;
     char got[16] = "";
-    char *own =
-        arena_printf(player->arena, "%llu.1.n1.worker.0.1\nframes", (unsigned long long)PLAYER_JOB);
+    char *own = arena_printf(player->arena, "%s.worker.0.1\nframes", player->cookie);
     player_accept(player, 0);
     player->launch.hosts = hosts;
     player->launch.n_hosts = 1;
@@ -569,8 +568,7 @@ static void launchers_wait_for_the_server(void **state)
 {
     (void)state;
     struct player *player = player_start();
-    char *own =
-        arena_printf(player->arena, "%llu.1.n1.worker.0.1\n", (unsigned long long)PLAYER_JOB);
+    char *own = arena_printf(player->arena, "%s.worker.0.1\n", player->cookie);
     player_accept(player, 0);
     player_task(player, "worker", 0, "sleep 1000");
     player_launch(player);
@@ -593,8 +591,7 @@ static void a_flood_is_cut_off(void **state)
 {
     (void)state;
     struct player *player = player_start();
-    char *own =
-        arena_printf(player->arena, "%llu.1.n1.worker.0.1\n", (unsigned long long)PLAYER_JOB);
+    char *own = arena_printf(player->arena, "%s.worker.0.1\n", player->cookie);
     player_accept(player, 0);
     player_task(player, "worker", 0, "sleep 1000");
     player_launch(player);

@@ -49,28 +49,23 @@ static void configuration(void **state)
 {
     struct conf conf;
     struct err err;
-    char cookie[COOKIE_MAX];
     assert_int_equal(
         try_conf(*state,
                  "socket=/s\ntoken=ab\njob=1234567890123456789\ngeneration=2\nnode=n1\n"
-                 "later=x\n",
+                 "cookie=00c0ffee.1\nlater=x\n",
                  &conf, &err),
         0);
     assert_true(conf.generation.job == 1234567890123456789u && conf.generation.number == 2);
     assert_string_equal(conf.socket, "/s");
-    assert_string_equal(conf_cookie(cookie, &conf), "1234567890123456789.2.n1");
-    assert_int_equal(try_conf(*state,
-                              "socket=/s\ntoken=ab\njob=0000000000010\ngeneration=1\nnode=n\n",
-                              &conf, &err),
-                     0);
-    assert_true(conf.generation.job == 36);
+    assert_string_equal(conf.cookie, "00c0ffee.1");
     const char *bad[] = {
         "",
-        "socket=/s\ntoken=ab\njob=1\ngeneration=1\n",
-        "socket=/s\ntoken=ab\njob=x\ngeneration=1\nnode=n\n",
-        "socket=/s\ntoken=ab\njob=1\ngeneration=-1\nnode=n\n",
-        "socket=/s\ntoken=ab\njob=1\nnode=n\n",
-        "socket=/s\ntoken=ab\njob=00000000000_0\ngeneration=1\nnode=n\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\ncookie=c\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\n",
+        "socket=/s\ntoken=ab\njob=x\ngeneration=1\nnode=n\ncookie=c\n",
+        "socket=/s\ntoken=ab\njob=0\ngeneration=1\nnode=n\ncookie=c\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=-1\nnode=n\ncookie=c\n",
+        "socket=/s\ntoken=ab\njob=1\nnode=n\ncookie=c\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(try_conf(*state, bad[i], &conf, &err), -1);
