@@ -81,6 +81,7 @@ def wheel(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.trains
 def test_packages_are_kept(start: Starter, tmp_path: Path) -> None:
     """What the same words installed is there for the next job, its programs too."""
     server = start(nodes="2x16cpu,8Gi")
@@ -117,6 +118,7 @@ place: {{spread: [w]}}
     assert len(kept) == 1 and not kept[0].startswith("."), kept
 
 
+@pytest.mark.trains
 def test_packages_of_a_file(start: Starter, tmp_path: Path) -> None:
     server = start(nodes="1x16cpu,8Gi")
     code = tmp_path / "code"

@@ -268,7 +268,7 @@ def test_watch(start: Starter) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.trains
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python installs it")
 def test_it_trains(start: Starter, tmp_path: Path) -> None:

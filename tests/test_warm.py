@@ -196,6 +196,7 @@ def test_a_parked_interpreter_that_dies_is_a_cold_start(tmp_path: Path) -> None:
         assert not any(fact["preloaded"] for fact in second)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_preload_of_a_thread_starter_is_a_cold_start(tmp_path: Path) -> None:
     (tmp_path / "starter.py").write_text(

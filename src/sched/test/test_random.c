@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define WORLDS  800u
+#define WORLDS  400u
 #define TURNS   12u
 #define RUNNING 16u
 #define WAITING 5u
