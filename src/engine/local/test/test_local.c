@@ -85,10 +85,10 @@ static void clean_end_is_seen(void **state)
  * shows no cookie) and dies; its end is told. */
 static void leaves_and_ends(struct fix *f, const char *cookie)
 {
-    AUTO_FREE char *script =
-        mem_printf("MUSTER_COOKIE=%s setsid sh -c 'echo >\"$0/child\"; kill -STOP $$' \"$2\" 3>&- &\n"
-                   "until [ -e \"$2/child\" ]; do :; done; kill -9 $$",
-                   cookie);
+    AUTO_FREE char *script = mem_printf(
+        "MUSTER_COOKIE=%s setsid sh -c 'echo >\"$0/child\"; kill -STOP $$' \"$2\" 3>&- &\n"
+        "until [ -e \"$2/child\" ]; do :; done; kill -9 $$",
+        cookie);
     keeper(f, script);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     assert_int_equal(f->ended, 1);
