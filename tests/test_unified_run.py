@@ -200,8 +200,8 @@ def test_late_failover_lets_the_others_finish(cluster: Server, tmp_path: Path) -
 
 
 @pytest.mark.trains
-def test_a_killed_process_of_an_elastic_role(cluster: Server, tmp_path: Path) -> None:
-    job = builder(mark=str(tmp_path / "m")).skip_node_check().no_setup_process_group()
+def test_a_killed_process_of_an_elastic_role(cluster: Server) -> None:
+    job = builder().skip_node_check().no_setup_process_group()
     role = job.train("work.crashes_once").nnodes(2).nproc_per_node(1)
     assert role.end().build().submit("killed") == 0
     assert last().show()["generation"] == 1  # the role came back in place
