@@ -122,9 +122,7 @@ static void local_ack(struct engine *e, struct generation g, const char *node, u
     link_ack(local_of(e)->link, g, node, seq);
 }
 
-/* An agent of an earlier server keeps its token and directory; the file is only rewritten where the
- * socket moved, which needs the raw token: it is read from the file itself by whoever moves a state
- * directory. */
+/* An agent of an earlier server keeps its directory, token and cookie. */
 static int local_recover(struct engine *e, const struct engine_known *known, size_t n,
                          struct err *err)
 {

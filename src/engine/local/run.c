@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 
 #define SETTLE_MS 5
+#define CONF_MAX  8192 /* bytes of agent.conf */
 
 static const uint64_t pid_file_max = 128;
 
@@ -230,8 +231,26 @@ static void on_coming(uv_timer_t *timer)
         run_settle(run);
 }
 
+/* Its processes carry the mark that was made when it was started; the path of the directory may
+ * have been another one then (a link, a directory that moved). */
+static void take_cookie(struct run *run)
+{
+    static const char key[] = "\ncookie=";
+    AUTO_FREE char *path = file_join(run->dir, "agent.conf");
+    AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    char *at = file_read(path, CONF_MAX, &text, &len, NULL) < 0 ? NULL : strstr(text, key);
+    if (!at)
+        return;
+    at += strlen(key);
+    at[strcspn(at, "\n")] = '\0';
+    free(run->cookie);
+    run->cookie = mem_strdup(at);
+}
+
 int run_adopt(struct run *run)
 {
+    take_cookie(run);
     AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
     bool held = file_is_dir(run->dir) && is_held(run);
     if (find_keeper(run))
@@ -254,13 +273,13 @@ bool run_lives(const struct run *run)
 
 /* ---- starting ---- */
 
-/* Tells the directory of a living run the socket of this server (it may have moved). */
+/* What the agent reads of itself and of its server. */
 static int run_write_conf(struct run *run, const char *socket, const unsigned char token[32],
                           struct err *err)
 {
     char hex[65];
     AUTO_FREE char *path = file_join(run->dir, "agent.conf");
-    AUTO_BUF struct buf text = BUF_INIT(8192);
+    AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
     sodium_bin2hex(hex, sizeof hex, token, 32);
     buf_addf(&text, "socket=%s\ntoken=%s\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\n", socket,
              hex, (unsigned long long)run->generation.job, run->generation.number, run->node,

@@ -124,10 +124,15 @@ static void earlier_keeper_is_adopted(void **state)
     AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
     while (access(path, F_OK) < 0)
         uv_run(&f->loop, UV_RUN_NOWAIT);
-    struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    /* By another path: what it started carries the mark of the first one. */
+    AUTO_FREE char *link = file_join(f->dir, "link");
+    assert_int_equal(symlink(f->run_dir, link), 0);
+    struct run *again = run_create(&f->loop, f->run->generation, "n1", link);
     again->owner = f;
     again->ended = on_ended;
+    assert_string_not_equal(again->cookie, f->run->cookie);
     assert_int_equal(run_adopt(again), 1);
+    assert_string_equal(again->cookie, f->run->cookie);
     assert_int_equal(again->pid, f->run->pid);
     kill(again->pid, SIGKILL);
     while (f->ended < 2)
