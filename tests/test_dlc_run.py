@@ -402,7 +402,7 @@ def test_remote_shell_reaches_every_pod(server: Server) -> None:
     for host in $(cut -d' ' -f1 /etc/mpi/hostfile); do
         $OMPI_MCA_plm_rsh_agent $host 'echo at $MUSTER_ROLE/$MUSTER_TASK_INDEX;' 'exit 3'
         echo "status $?"
-        $OMPI_MCA_plm_rsh_agent $host 'touch $TMPDIR/x; dirname $TMPDIR'
+        $OMPI_MCA_plm_rsh_agent $host '(touch $TMPDIR/x); dirname $TMPDIR'
     done
     ls $TMPDIR
     $OMPI_MCA_plm_rsh_agent nobody true; echo "status $?"

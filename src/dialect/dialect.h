@@ -91,7 +91,7 @@ struct dialect_task {
 
 /* A file that the tasks of a job find at a fixed place. */
 struct dialect_file {
-    const char *path, *text; /* text NULL: a folder that they may write in, gone with the job */
+    const char *path, *text; /* text NULL: a folder that they may write in */
     bool program;            /* may be executed */
 };
 

@@ -1,6 +1,6 @@
 /* What mpirun looks for in an MPIJob: the list of its hosts, and the program that starts a command
- * on one of them (the place of ssh). Hosts are pods; the program goes through
- * muster, so that what it starts belongs to the pod: its view, its limits, its end.
+ * on one of them (the place of ssh). Hosts are pods; the program goes through muster, so that what
+ * it starts belongs to the pod: its view, its limits, its end.
  *
  * Source: the vendor's open-source operator (/etc/mpi/hostfile, /etc/mpi/kubexec.sh). There each
  * pod has one slot whatever it holds; here as many as it has GPUs.
@@ -60,7 +60,7 @@ static const char *agent(struct arena *arena, const struct job_spec *job,
              "    sleep 0.2\n"
              "done\n"
              "muster /bin/sh -c \"TMPDIR=\\$(mktemp -d) && export TMPDIR || exit 255\n"
-             "($*\n)\n"
+             "( $*\n)\n"
              "status=\\$?; rm -rf \\\"\\$TMPDIR\\\"; exit \\$status\"\n",
              site->state_dir, site->program, (unsigned long long)place->number);
     return arena_strdup(arena, buf_str(&text));
