@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,57 @@ def test_check_shows_the_job_without_a_server(tmp_path: Path, script: Path) -> N
     wrong = muster("check", "--", "torchrun", "--nnodez=2", script, state=tmp_path)
     assert wrong.returncode == 2
     assert "unknown flag --nnodez" in wrong.stderr and "--nnodes?" in wrong.stderr
+
+
+def test_what_stands_in_front_of_a_line(server: Server, script: Path) -> None:
+    line = ["A=1", "nohup", "env", "LOCAL=2", "nice", "-n", "1", "torchrun", "--nproc-per-node=2"]
+    done = server.muster("run", "--", *line, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [row["RANK"] for row in rows(done.stdout)] == ["0", "1"], done.stdout
+    assert "nohup is left out: " in done.stderr
+    said = server.muster("check", "--json", "--", *line, script)
+    assert json.loads(said.stdout)["job"]["roles"]["worker"]["env"] == {"A": "1", "LOCAL": "2"}
+
+
+def test_torch_distributed_launch_over_two_nodes(server: Server, script: Path) -> None:
+    line = [PYTHON, "-m", "torch.distributed.launch", "--nnodes=2", "--node_rank=7"]
+    line += ["--master_addr=10.9.8.7", "--nproc_per_node=2", "--use_env"]
+    done = server.muster("run", "--", *line, script, "--nnodes", "9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    ranks = rows(done.stdout)
+    assert [row["RANK"] for row in ranks] == ["0", "1", "2", "3"], done.stdout
+    assert {row["MUSTER_TASK_NODE"] for row in ranks} == {"n1", "n2"}
+    assert {row["args"] for row in ranks} == {"--nnodes|9"}
+
+
+def test_srun_tasks_share_nodes_in_blocks(server: Server) -> None:
+    said = 'echo "at $SLURM_PROCID $SLURM_NTASKS $SLURM_NODEID $SLURM_LOCALID $MUSTER_TASK_NODE"'
+    done = server.muster("run", "--", "srun", "-n4", "-N", "2", "sh", "-c", said)
+    assert done.returncode == 0, done.stdout + done.stderr
+    tasks = sorted(re.findall(r"at (\d) 4 (\d) (\d) (n\d)", done.stdout))
+    assert [task[:3] for task in tasks] == [
+        ("0", "0", "0"), ("1", "0", "1"), ("2", "1", "0"), ("3", "1", "1"),
+    ]  # fmt: skip
+    nodes = [task[3] for task in tasks]
+    assert nodes[0] == nodes[1] != nodes[2] == nodes[3]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun: install OpenMPI")
+def test_mpirun_over_two_hosts(server: Server) -> None:
+    said = 'echo "at $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE $MUSTER_TASK_NODE"'
+    line = ["mpirun", "--allow-run-as-root", "-np", "4", "-H", "a:2,b:2", "sh", "-c", said]
+    done = server.muster("run", "--", *line)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ranks = sorted(re.findall(r"at (\d) 4 (n\d)", done.stdout))
+    assert [rank[0] for rank in ranks] == ["0", "1", "2", "3"], done.stdout
+    assert ranks[0][1] == ranks[1][1] != ranks[2][1] == ranks[3][1]
+
+
+def test_several_nodes_are_never_one_task(tmp_path: Path) -> None:
+    line = ["horovodrun", "-np", "8", "-H", "a:4,b:4", "python", "train.py"]
+    done = muster("check", "--", *line, state=tmp_path)
+    assert done.returncode == 2
+    assert "horovodrun over several hosts" in done.stderr and "mpirun -np 8" in done.stderr
 
 
 def test_a_file_has_no_options_of_a_command(tmp_path: Path) -> None:

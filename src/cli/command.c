@@ -6,7 +6,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/launch_line.h"
+#include "cli/line/line.h"
 #include "cli/made_job.h"
 
 bool command_opts_given(const struct command_opts *o)
@@ -27,13 +27,16 @@ static bool nodes_have_devices(struct cli *cli)
     return false;
 }
 
-static void ask_for_ranks(struct cli *cli, const struct launch_line *line, struct made_job *made)
+/* What the verb's options say wins over the line. */
+static void ask_for_ranks(struct cli *cli, const struct line_job *line, struct made_job *made)
 {
-    const struct launcher *l = &line->settings;
-    if (!l->has_ranks_per_node || made->gpu)
+    made->cpu = made->cpu ? made->cpu : line->cpu;
+    made->gpu = made->gpu ? made->gpu : line->gpu;
+    made->memory = made->memory ? made->memory : line->memory;
+    if (!line->ranks || made->gpu)
         return;
-    const char *n = arena_printf(cli->arena, "%u", l->ranks_per_node);
-    if (nodes_have_devices(cli))
+    const char *n = arena_printf(cli->arena, "%u", line->ranks);
+    if (!line->on_cpu && nodes_have_devices(cli))
         made->gpu = n;
     else if (!made->cpu)
         made->cpu = n;
@@ -42,14 +45,13 @@ static void ask_for_ranks(struct cli *cli, const struct launch_line *line, struc
 int command_job(struct cli *cli, const struct command *c, struct command_job *out, struct err *err)
 {
     const struct command_opts *o = c->opts;
+    struct line_job line;
     struct made_job made = { .name = c->name,
                              .image = o->image,
                              .cpu = o->cpu,
                              .memory = o->memory,
                              .gpu = o->gpu,
-                             .argc = c->argc,
-                             .argv = c->argv };
-    struct launch_line line;
+                             .line = &line };
     if (c->from)
         return err_set(err, ERR_INPUT, "--from belongs to a file, \"%.80s\" is a command",
                        c->argv[0]);
@@ -57,14 +59,10 @@ int command_job(struct cli *cli, const struct command *c, struct command_job *ou
         err_set(err, ERR_INPUT, "--replicas: \"%.40s\" is no number of tasks", o->replicas);
         return err_hint(err, "1 to %u", JOB_MAX_TASKS);
     }
-    struct launch_asked asked = { .replicas = made.replicas, .cpu = o->cpu, .gpu = o->gpu };
-    int rc = launch_line_read(cli->arena, c->argc, c->argv, &asked, &line, err);
-    if (rc < 0)
+    struct line_asked asked = { .replicas = made.replicas, .cpu = o->cpu, .gpu = o->gpu };
+    if (line_read(cli->arena, c->argc, c->argv, &asked, &line, err) < 0)
         return -1;
-    if (rc > 0) {
-        made.line = &line;
-        ask_for_ranks(cli, &line, &made);
-    }
+    ask_for_ranks(cli, &line, &made);
     *out = (struct command_job){ .tree = made_job_tree(cli->arena, &made), .said = line.said };
     return 0;
 }

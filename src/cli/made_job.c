@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cli/launch_line.h"
+#include "cli/line/line.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* python -m pkg.train, bash run.sh: the name is in the first thing that is no interpreter and no
  * option. */
-static const char *telling(int argc, char **argv)
+static const char *telling(int argc, const char *const *argv)
 {
     static const char *const runners[] = { "python",   "python3", "bash", "sh",
                                            "torchrun", "env",     "nice", "time" };
@@ -28,11 +28,13 @@ static const char *telling(int argc, char **argv)
         if (!runner && word[0] != '-' && *word)
             return word;
     }
+    if (argc == 0)
+        return "";
     const char *slash = strrchr(argv[0], '/');
     return slash ? slash + 1 : argv[0];
 }
 
-const char *made_job_name(struct arena *a, int argc, char **argv)
+const char *made_job_name(struct arena *a, int argc, const char *const *argv)
 {
     const char *word = telling(argc, argv);
     word += strspn(word, ".-");
@@ -45,15 +47,6 @@ const char *made_job_name(struct arena *a, int argc, char **argv)
     for (char *c = strstr(name, ".."); c; c = strstr(name, ".."))
         *c = '-';
     return *name ? name : "command";
-}
-
-/* For a shell: in single quotes, those inside it outside. */
-static void quote(struct buf *out, const char *word)
-{
-    buf_putc(out, '\'');
-    for (; *word; word++)
-        buf_puts(out, *word == '\'' ? "'\\''" : (char[]){ *word, '\0' });
-    buf_putc(out, '\'');
 }
 
 /* A list of words has no empty ones in the job format; shell text says them. */
@@ -69,25 +62,17 @@ static void put_words(struct arena *a, struct text_node *root, const char *const
         if (argv)
             text_str(a, argv, NULL, words[i]);
         buf_putc(&run, ' ');
-        quote(&run, words[i]);
+        line_quote(words[i], &run);
     }
     if (empty)
         text_str(a, root, "run", buf_str(&run));
 }
 
-static void put_command(struct arena *a, struct text_node *root, const struct made_job *job)
-{
-    const char **words = ARENA_ARRAY(a, (size_t)job->argc, const char *);
-    for (int i = 0; i < job->argc; i++)
-        words[i] = job->argv[i];
-    put_words(a, root, words, (size_t)job->argc);
-}
-
-static void put_resources(struct arena *a, struct text_node *root, const struct made_job *job)
+static void put_resources(struct arena *a, struct text_node *role, const struct made_job *job)
 {
     if (!job->cpu && !job->memory && !job->gpu)
         return;
-    struct text_node *resources = text_map(a, root, "resources");
+    struct text_node *resources = text_map(a, role, "resources");
     if (job->cpu)
         text_str(a, resources, "cpu", job->cpu);
     if (job->memory)
@@ -96,9 +81,20 @@ static void put_resources(struct arena *a, struct text_node *root, const struct 
         text_str(a, resources, "gpu", job->gpu);
 }
 
+static void put_env(struct arena *a, struct text_node *role, const struct line_job *line)
+{
+    if (!line->env.n && !line->python)
+        return;
+    struct text_node *env = text_map(a, role, "env");
+    for (size_t i = 0; i < line->env.n; i++)
+        text_str(a, env, line->env.at[i].name, line->env.at[i].value);
+    if (line->python && !pairs_get(&line->env, "PYTHON_EXEC"))
+        text_str(a, env, "PYTHON_EXEC", line->python);
+}
+
 /* ---- a launcher's line ---- */
 
-static void put_replicas(struct arena *a, struct text_node *root, const struct launch_line *line)
+static void put_replicas(struct arena *a, struct text_node *root, const struct line_job *line)
 {
     if (line->min == line->max) {
         text_int(a, root, "replicas", line->max);
@@ -127,35 +123,79 @@ static void put_launcher(struct arena *a, struct text_node *root, const struct l
 }
 
 /* Tasks stand for the nodes of the line, and so are on different ones where there are enough. */
-static void put_line(struct arena *a, struct text_node *root, const struct launch_line *line)
+static void put_tasks(struct arena *a, struct text_node *root, const struct line_job *line)
 {
     put_replicas(a, root, line);
-    put_words(a, root, line->argv.at, line->argv.n);
+    if (line->run)
+        text_str(a, root, "run", line->run);
+    else
+        put_words(a, root, line->argv.at, line->argv.n);
     put_launcher(a, root, &line->settings);
-    if (line->python)
-        text_str(a, text_map(a, root, "env"), "PYTHON_EXEC", line->python);
+    if (line->per_group)
+        text_int(a, root, "per_group", line->per_group);
     if (line->max > 1)
         text_str(a, text_list(a, text_map(a, root, "place"), "spread"), NULL, ROLE);
-    if (line->convention)
-        text_str(a, text_list(a, root, "conventions"), NULL, line->convention);
+    if (line->meets) /* its label is the one that the variables look for */
+        text_int(a, text_map(a, root, "ports"), "master", 1);
+    if (line->convention || line->meets) {
+        struct text_node *list = text_list(a, root, "conventions");
+        text_str(a, list, NULL, line->convention ? line->convention : "pytorch");
+    }
+}
+
+/* As PAI-DLC's MPIJob, in one role: its first task runs the line, and all are the line's hosts. */
+static void put_mpi(struct arena *a, struct text_node *root, const struct line_job *line)
+{
+    AUTO_BUF struct buf run = BUF_INIT(TEXT_MAX_BYTES);
+    buf_puts(&run, "[ \"$MUSTER_TASK_INDEX\" = 0 ] || exec sleep infinity\nexec");
+    for (size_t i = 0; i < line->argv.n; i++) {
+        buf_putc(&run, ' ');
+        line_quote(line->argv.at[i], &run);
+    }
+    text_int(a, root, "replicas", line->max);
+    text_str(a, root, "run", buf_str(&run));
+    text_int(a, text_map(a, root, "done"), "succeeded", 1);
+    text_str(a, text_map(a, root, "retry"), "scope", "job");
+    text_str(a, text_list(a, text_map(a, root, "place"), "spread"), NULL, ROLE);
+    text_str(a, root, "framework", "mpi");
+    text_str(a, text_list(a, root, "conventions"), NULL, "dlc");
+    struct text_node *dlc = text_map(a, text_map(a, root, "extra"), "dlc");
+    text_str(a, dlc, "JobType", "MPIJob");
+    text_bool(a, dlc, "LauncherWorks", true);
+    text_int(a, dlc, "Slots", line->ranks);
+}
+
+static const char *name_of(struct arena *a, const struct made_job *job)
+{
+    const struct line_job *line = job->line;
+    if (job->name)
+        return job->name;
+    if (line->name)
+        return line->name;
+    return made_job_name(a, (int)line->program.n, line->program.at);
 }
 
 struct text_node *made_job_tree(struct arena *a, const struct made_job *job)
 {
     struct text_node *root = text_map(a, NULL, NULL);
-    const struct launch_line *line = job->line;
-    char *script[] = { line ? arena_strdup(a, line->script) : NULL };
-    const char *name = line ? made_job_name(a, 1, script) : made_job_name(a, job->argc, job->argv);
+    const struct line_job *line = job->line;
     text_int(a, root, "muster", 1);
-    text_str(a, root, "name", job->name ? job->name : name);
-    if (line)
-        put_line(a, root, line);
-    if (!line && job->replicas)
+    text_str(a, root, "name", name_of(a, job));
+    if (line->queue)
+        text_str(a, root, "queue", line->queue);
+    if (line->run_time)
+        text_str(a, text_map(a, root, "limits"), "run_time", line->run_time);
+    if (line->kind == LINE_MPI)
+        put_mpi(a, root, line);
+    if (line->kind == LINE_TASKS)
+        put_tasks(a, root, line);
+    if (line->kind == LINE_PLAIN && job->replicas)
         text_int(a, root, "replicas", (int64_t)job->replicas);
-    if (!line)
-        put_command(a, root, job);
+    if (line->kind == LINE_PLAIN)
+        put_words(a, root, line->argv.at, line->argv.n);
     if (job->image)
         text_str(a, root, "image", job->image);
+    put_env(a, root, line);
     put_resources(a, root, job);
     return root;
 }

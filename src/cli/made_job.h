@@ -8,18 +8,16 @@
 
 #include <stdint.h>
 
-struct launch_line;
+struct line_job;
 struct made_job {
     const char *name; /* NULL: after the program */
     const char *image;
     uint64_t replicas;              /* 0: one */
     const char *cpu, *memory, *gpu; /* as written, NULL: not said */
-    int argc;
-    char **argv;
-    const struct launch_line *line; /* what a launcher's line says; NULL: a plain command */
+    const struct line_job *line;    /* the command, as it was read */
 };
 struct text_node *made_job_tree(struct arena *, const struct made_job *);
 /* "train" of python train.py; letters, digits, . _ ~ - only. */
-const char *made_job_name(struct arena *, int argc, char **argv);
+const char *made_job_name(struct arena *, int argc, const char *const *argv);
 
 #endif

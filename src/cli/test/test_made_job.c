@@ -2,6 +2,7 @@
 #include "cli/made_job.h"
 
 #include "base/buf.h"
+#include "cli/line/line.h"
 #include "job/job.h"
 #include "text/json.h"
 
@@ -14,10 +15,7 @@
 static void check_name(const char *wanted, int argc, const char **words)
 {
     struct arena *a = arena_create();
-    char *argv[8];
-    for (int i = 0; i < argc; i++)
-        argv[i] = arena_strdup(a, words[i]);
-    assert_string_equal(made_job_name(a, argc, argv), wanted);
+    assert_string_equal(made_job_name(a, argc, words), wanted);
     arena_destroy(a);
 }
 
@@ -37,10 +35,10 @@ static void names(void **state)
 static void is_a_native_job(void **state)
 {
     struct arena *a = arena_create();
-    char *argv[] = { arena_strdup(a, "python"), arena_strdup(a, "train.py"),
-                     arena_strdup(a, "a b\"c") };
+    const char *argv[] = { "python", "train.py", "a b\"c" };
+    struct line_job line = { .argv = { .at = argv, .n = 3 }, .program = { .at = argv, .n = 3 } };
     struct made_job made = {
-        .replicas = 4, .cpu = "2", .memory = "4Gi", .gpu = "0.5", .argc = 3, .argv = argv
+        .replicas = 4, .cpu = "2", .memory = "4Gi", .gpu = "0.5", .line = &line
     };
     struct report report;
     (void)state;
@@ -64,8 +62,9 @@ static void empty_words_stay(void **state)
 {
     struct arena *a = arena_create();
     struct buf out = BUF_INIT(4096);
-    char *argv[] = { arena_strdup(a, "printf"), arena_strdup(a, "it's"), arena_strdup(a, "") };
-    struct made_job made = { .name = "n", .argc = 3, .argv = argv };
+    const char *argv[] = { "printf", "it's", "" };
+    struct line_job line = { .argv = { .at = argv, .n = 3 }, .program = { .at = argv, .n = 3 } };
+    struct made_job made = { .name = "n", .line = &line };
     (void)state;
     json_print(made_job_tree(a, &made), 0, &out);
     assert_string_equal(out.data,
@@ -78,8 +77,9 @@ static void says_only_what_was_said(void **state)
 {
     struct arena *a = arena_create();
     struct buf out = BUF_INIT(4096);
-    char *argv[] = { arena_strdup(a, "true") };
-    struct made_job made = { .name = "n", .argc = 1, .argv = argv };
+    const char *argv[] = { "true" };
+    struct line_job line = { .argv = { .at = argv, .n = 1 }, .program = { .at = argv, .n = 1 } };
+    struct made_job made = { .name = "n", .line = &line };
     (void)state;
     json_print(made_job_tree(a, &made), 0, &out);
     assert_string_equal(out.data, "{\"muster\":1,\"name\":\"n\",\"argv\":[\"true\"]}");

@@ -6,7 +6,8 @@
 #include "dialect/dlc/dlc.h"
 #include "job/field.h"
 
-#define DLC_EXTRA          "dlc"           /* our part of job_spec.extra, and the convention */
+#define DLC_EXTRA          "dlc"   /* our part of job_spec.extra, and the convention */
+#define DLC_SLOTS          "Slots" /* in extra.dlc: ranks of each of MPI's hosts, no field of DLC */
 #define DLC_LAUNCHER_WORKS "LauncherWorks" /* in extra.dlc: ranks run on MPI's launcher too */
 #define DLC_MPI_HOSTS      "/etc/mpi/hostfile"
 #define DLC_MPI_AGENT      "/etc/mpi/kubexec.sh"

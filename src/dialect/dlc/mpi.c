@@ -3,7 +3,8 @@
  * it starts belongs to the pod: its view, its limits, its end.
  *
  * Source: the vendor's open-source operator (/etc/mpi/hostfile, /etc/mpi/kubexec.sh). There each
- * pod has one slot whatever it holds; here as many as it has GPUs.
+ * pod has one slot whatever it holds; here as many as it has GPUs, or as
+ * the job says (Slots).
  *
  * There each pod has a /tmp of its own, and a daemon of OpenMPI removes at its start what it finds
  * in its place of the job: several on one machine took each other's away. So what is started in a
@@ -16,11 +17,26 @@
 
 #define FILE_MAX (4u << 20)
 
+static const struct text_node *ours(const struct job_spec *job, const char *key)
+{
+    const struct text_node *extra = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
+    return extra ? text_get(extra, key) : NULL;
+}
+
 bool dlc_launcher_works(const struct job_spec *job)
 {
-    const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
-    const struct text_node *node = ours ? text_get(ours, DLC_LAUNCHER_WORKS) : NULL;
+    const struct text_node *node = ours(job, DLC_LAUNCHER_WORKS);
     return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+/* Ranks that a pod takes. */
+static uint64_t slots_of(const struct job_spec *job, const struct role *role)
+{
+    const struct text_node *node = ours(job, DLC_SLOTS);
+    uint64_t gpus = role->resources.gpu_milli / 1000;
+    if (node && node->kind == TEXT_INT && node->integer > 0)
+        return (uint64_t)node->integer;
+    return gpus ? gpus : 1;
 }
 
 static const char *hostfile(struct arena *arena, const struct job_spec *job,
@@ -28,10 +44,9 @@ static const char *hostfile(struct arena *arena, const struct job_spec *job,
 {
     AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
     for (uint32_t flat = 0; flat < place->n; flat++) {
-        uint64_t gpus = job->roles[place->tasks[flat].role].resources.gpu_milli / 1000;
         if (flat > 0 || dlc_launcher_works(job))
             buf_addf(&text, "%s slots=%llu\n", dlc_pod_name(arena, job, place, flat),
-                     (unsigned long long)(gpus ? gpus : 1));
+                     (unsigned long long)slots_of(job, &job->roles[place->tasks[flat].role]));
     }
     return arena_strdup(arena, buf_str(&text));
 }

@@ -1,5 +1,5 @@
-/* Launchers' lines as jobs. */
-#include "cli/launch_line.h"
+/* Command lines as jobs: the tree that a line becomes. */
+#include "cli/line/line.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -15,27 +15,27 @@
 
 struct tried {
     struct arena *arena;
-    struct launch_line line;
+    struct line_job line;
     struct err err;
     int rc;
     const char *job; /* its tree as JSON */
 };
 
 /* text: words with single blanks between. */
-static struct tried try_with(const char *text, struct launch_asked asked)
+static struct tried try_with(const char *text, struct line_asked asked)
 {
     struct tried t = { .arena = arena_create() };
-    char *argv[32];
+    char *argv[48];
     int argc = 0;
     for (const char *at = text; *at; at += *at == ' ') {
         size_t n = strcspn(at, " ");
         argv[argc++] = arena_strndup(t.arena, at, n);
         at += n;
     }
-    t.rc = launch_line_read(t.arena, argc, argv, &asked, &t.line, &t.err);
-    if (t.rc > 0) {
+    t.rc = line_read(t.arena, argc, argv, &asked, &t.line, &t.err);
+    if (t.rc == 0) {
         AUTO_BUF struct buf out = BUF_INIT(65536);
-        struct made_job made = { .argc = argc, .argv = argv, .line = &t.line };
+        struct made_job made = { .line = &t.line, .replicas = asked.replicas };
         struct text_node *tree = made_job_tree(t.arena, &made);
         struct report report;
         report_init(&report, t.arena);
@@ -48,13 +48,13 @@ static struct tried try_with(const char *text, struct launch_asked asked)
 
 static struct tried try(const char *text)
 {
-    return try_with(text, (struct launch_asked){ .replicas = 0 });
+    return try_with(text, (struct line_asked){ .replicas = 0 });
 }
 
 static void becomes(const char *text, const char *job, size_t said)
 {
     struct tried t = try(text);
-    if (t.rc != 1)
+    if (t.rc != 0)
         fail_msg("%s: %d %s", text, t.rc, t.rc < 0 ? t.err.what : "");
     assert_string_equal(t.job, job);
     if (t.line.said.n != said)
@@ -122,22 +122,22 @@ static void what_stays_and_what_is_left_out(void **state)
 static void what_was_asked_beside_it(void **state)
 {
     struct tried t = try_with("torchrun --nproc-per-node=gpu a.py",
-                              (struct launch_asked){ .replicas = 3, .gpu = "8" });
+                              (struct line_asked){ .replicas = 3, .gpu = "8" });
     (void)state;
-    assert_int_equal(t.rc, 1);
+    assert_int_equal(t.rc, 0);
     assert_int_equal(t.line.max, 3);
     assert_int_equal(t.line.settings.ranks_per_node, 8);
     arena_destroy(t.arena);
-    t = try_with("torchrun --nproc-per-node=cpu a.py", (struct launch_asked){ .cpu = "6" });
+    t = try_with("torchrun --nproc-per-node=cpu a.py", (struct line_asked){ .cpu = "6" });
     assert_int_equal(t.line.settings.ranks_per_node, 6);
     arena_destroy(t.arena);
     t = try_with("dlrover-run --auto-config a.py",
-                 (struct launch_asked){ .replicas = 4, .gpu = "2" });
+                 (struct line_asked){ .replicas = 4, .gpu = "2" });
     assert_int_equal(t.line.settings.ranks_per_node, 2);
     assert_true(t.line.settings.node_check);
     assert_int_equal(t.line.max, 4);
     arena_destroy(t.arena);
-    t = try_with("torchrun --nnodes=2 a.py", (struct launch_asked){ .replicas = 3 });
+    t = try_with("torchrun --nnodes=2 a.py", (struct line_asked){ .replicas = 3 });
     assert_int_equal(t.rc, -1);
     assert_string_equal(t.err.what, "--replicas 3 and --nnodes=2 are not the same");
     arena_destroy(t.arena);
@@ -145,19 +145,62 @@ static void what_was_asked_beside_it(void **state)
 
 static void what_is_no_launcher(void **state)
 {
-    static const char *const plain[] = { "python train.py", "python -m pkg", "bash torchrun",
-                                         "muster ls", "python -c torchrun" };
+    static const char *const plain[] = {
+        "python train.py",    "python -m pkg", "bash torchrun", "muster ls",
+        "python -c torchrun", "A=1",           "nohup"
+    };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
         struct tried t = try(plain[i]);
         assert_int_equal(t.rc, 0);
+        assert_int_equal(t.line.kind, LINE_PLAIN);
         assert_int_equal(t.line.said.n, 0);
         arena_destroy(t.arena);
     }
-    struct tried t = try("python -m torch.distributed.launch --nnodes=2 a.py");
-    assert_int_equal(t.rc, 0);
-    assert_int_equal(t.line.said.n, 1);
-    arena_destroy(t.arena);
+}
+
+static void what_stands_in_front(void **state)
+{
+    (void)state;
+    becomes("A=1 B= torchrun --nproc-per-node=2 a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":1,\"argv\":[\"torchrun\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":2},\"env\":{\"A\":\"1\",\"B\":\"\"}}",
+            0);
+    becomes(
+        "nohup env A=1 nice -n 5 python a.py b",
+        "{\"muster\":1,\"name\":\"a\",\"argv\":[\"nice\",\"-n\",\"5\",\"python\",\"a.py\",\"b\"],"
+        "\"env\":{\"A\":\"1\"}}",
+        1);
+    becomes("env -u B A=1 python a.py",
+            "{\"muster\":1,\"name\":\"a\",\"argv\":[\"env\",\"-u\",\"B\",\"A=1\",\"python\","
+            "\"a.py\"]}",
+            0);
+    becomes("conda run -n t --no-capture-output torchrun --nnodes=2 a.py",
+            "{\"muster\":1,\"name\":\"a\",\"replicas\":2,\"argv\":[\"conda\",\"run\",\"-n\",\"t\","
+            "\"--no-capture-output\",\"muster-launch\",\"a.py\"],"
+            "\"launcher\":{\"ranks_per_node\":1},\"place\":{\"spread\":[\"worker\"]}}",
+            0);
+}
+
+static void what_other_launchers_say(void **state)
+{
+    (void)state;
+    becomes(
+        "accelerate launch --num_machines 2 --num_processes 4 --machine_rank 0 --cpu a.py --x 1",
+        "{\"muster\":1,\"name\":\"a\",\"replicas\":2,\"run\":\"exec 'accelerate' 'launch' "
+        "'--num_machines=2' '--num_processes=4' --machine_rank=\\\"$NODE_RANK\\\" "
+        "--main_process_ip=\\\"$MASTER_ADDR\\\" --main_process_port=\\\"$MASTER_PORT\\\" '--cpu' "
+        "'a.py' '--x' '1'\",\"place\":{\"spread\":[\"worker\"]},\"ports\":{\"master\":1},"
+        "\"conventions\":[\"pytorch\"]}",
+        0);
+    becomes("mpirun -np 8 -H a:4,b:4 -x A -mca btl ^openib ./p",
+            "{\"muster\":1,\"name\":\"p\",\"replicas\":2,"
+            "\"run\":\"[ \\\"$MUSTER_TASK_INDEX\\\" = 0 ] || exec sleep infinity\\nexec 'mpirun' "
+            "'-np' '8' '-x' 'A' '-mca' 'btl' '^openib' './p'\",\"done\":{\"succeeded\":1},"
+            "\"retry\":{\"scope\":\"job\"},\"place\":{\"spread\":[\"worker\"]},"
+            "\"framework\":\"mpi\",\"conventions\":[\"dlc\"],"
+            "\"extra\":{\"dlc\":{\"JobType\":\"MPIJob\",\"LauncherWorks\":true,\"Slots\":4}}}",
+            1);
 }
 
 static void what_is_wrong(void **state)
@@ -194,6 +237,8 @@ int main(void)
         cmocka_unit_test(what_stays_and_what_is_left_out),
         cmocka_unit_test(what_was_asked_beside_it),
         cmocka_unit_test(what_is_no_launcher),
+        cmocka_unit_test(what_stands_in_front),
+        cmocka_unit_test(what_other_launchers_say),
         cmocka_unit_test(what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
