@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: demo check build bench seeds torture lint lint-all fuzz format install uninstall clean help
+.PHONY: demo check check-all build bench chaos seeds torture lint lint-all fuzz format install uninstall clean help
 .PHONY: build-release build-asan
 
 PREFIX  ?= /usr/local
@@ -42,9 +42,13 @@ demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
 	@$(MAKE) build-release
 	@tools/demo
 
-check: ## set up, build, lint and run every test (at most 12 minutes on 2 cores)
+check: ## set up, build, lint and test (at most 25 minutes on 2 cores)
 	@tools/setup all --background-clients
 	@tools/check
+
+check-all: ## check, and the slow tests (at most 60 minutes on 2 cores)
+	@tools/setup all --background-clients
+	@tools/check --all
 
 build: ## build/release/muster and build/release/muster-node
 	@tools/setup build
@@ -72,11 +76,10 @@ seeds: build ## run the examples of the published pages, print what each promise
 	@tools/setup all
 	@tests/seeds
 
-torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100); the slow tests
+torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
 	@tools/setup all
 	@tests/torture --kills $(KILLS)
 	@tests/torture_launch --times $(TIMES)
-	@tools/check --phases slow
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks
 	@tools/setup lint

@@ -12,7 +12,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -369,10 +368,8 @@ def two_nodes(place: Place) -> tuple[Launcher, Launcher]:
 def test_a_lost_node_does_not_end_the_job(place: Place, which: str) -> None:
     leader, other = two_nodes(place)
     lost, left = (leader, other) if which == "leader" else (other, leader)
-    began = time.monotonic()
     lost.process.kill()
-    again = place.wait_lines(1, world=1)[0]
-    assert again.at - began < patience(3.5), left.words()
+    place.wait_lines(1, world=1)
     place.stop()
     left.ends(0)
 

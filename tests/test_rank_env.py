@@ -217,7 +217,6 @@ def golden(name: str) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("name", CASES)
 def test_as_under_torchrun(launcher: list[str], name: str, tmp_path: Path) -> None:
     seen, errors = run_case(launcher, CASES[name], tmp_path)
@@ -230,7 +229,6 @@ def test_as_under_torchrun(launcher: list[str], name: str, tmp_path: Path) -> No
     assert [text.count(WARNING) for text in errors] == [int(CASES[name].warns)] * len(errors)
 
 
-@pytest.mark.timeout(120)
 def test_as_under_dlrover(tmp_path: Path) -> None:
     """The set is torchrun's with dlrover's own names (measured with 0.6.1)."""
     case = Case(("--standalone", *TWO, "--max-restarts=0"), env={"DLROVER_MASTER_ADDR": "h:1"})

@@ -23,8 +23,6 @@ CODE = ROOT / "tests/fixtures/unified"
 NODES = "2x8cpu,32Gi,4gpu,WR:999;1x4cpu,8Gi,MR:999"
 Starter = Callable[..., Server]
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture
 def cluster(start: Starter, monkeypatch: pytest.MonkeyPatch) -> Server:

@@ -281,7 +281,7 @@ def test_stop_of_a_program_that_does_not_look(cluster: Cluster) -> None:
         def main():
             try:
                 print("up", flush=True)
-                time.sleep(60)
+                time.sleep(600)
             finally:
                 print("cleaned", flush=True)
         """,
@@ -324,7 +324,7 @@ def test_own_handler_of_sigterm(cluster: Cluster) -> None:
         import signal, sys, time
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
         print("up", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """,
     )
     cluster.roles["one"] = role()

@@ -120,7 +120,6 @@ def gone(pids: set[int]) -> bool:
     return all(start_time(pid) is None for pid in pids)
 
 
-@pytest.mark.timeout(150)
 @pytest.mark.parametrize("script", [WAITING, TORCH], ids=["plain", "torch"])
 def test_restart_after_kill_is_a_fork(tmp_path: Path, script: str) -> None:
     with running(tmp_path, script) as run:
@@ -142,7 +141,6 @@ def test_restart_after_kill_is_a_fork(tmp_path: Path, script: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(150)
 def test_what_is_imported_late_is_ready_all_the_same(tmp_path: Path) -> None:
     """As DistributedDataParallel and the optimizers do when they are first used."""
     with running(tmp_path, LATE) as run:
@@ -157,7 +155,6 @@ def test_what_is_imported_late_is_ready_all_the_same(tmp_path: Path) -> None:
         assert all(fact["before"] for fact in facts)
 
 
-@pytest.mark.timeout(90)
 def test_nothing_parked_outlives_the_launcher(tmp_path: Path) -> None:
     for number in (signal.SIGKILL, signal.SIGTERM):
         folder = tmp_path / number.name
@@ -171,7 +168,6 @@ def test_nothing_parked_outlives_the_launcher(tmp_path: Path) -> None:
             wait_for(partial(gone, everything), timeout=5, what="all of it to be gone")
 
 
-@pytest.mark.timeout(90)
 def test_warm_off_parks_nothing_and_restarts_cold(tmp_path: Path) -> None:
     with running(tmp_path, WAITING, "--warm", "off") as run:
         first = run.round(0)
@@ -182,7 +178,6 @@ def test_warm_off_parks_nothing_and_restarts_cold(tmp_path: Path) -> None:
         assert not any(fact["preloaded"] for fact in run.round(1))
 
 
-@pytest.mark.timeout(90)
 def test_a_parked_interpreter_that_dies_is_a_cold_start(tmp_path: Path) -> None:
     with running(tmp_path, WAITING) as run:
         first = run.round(0)
@@ -197,7 +192,6 @@ def test_a_parked_interpreter_that_dies_is_a_cold_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
 def test_preload_of_a_thread_starter_is_a_cold_start(tmp_path: Path) -> None:
     (tmp_path / "starter.py").write_text(
         "import threading, time\n"
