@@ -17,20 +17,22 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export MUSTER_BIN := $(CURDIR)/build/release/muster
 
 # $(call compile,FOLDER,CC,OPTIONS,TARGET): configure when new or meant differently, or when a folder of
-# sources came or went; compile; put the programs where people look for them. One at a time per
-# folder.
+# sources or a package that only tests need came or went; compile; put the programs where people look
+# for them. One at a time per folder.
+OPTIONAL := cmocka jansson
 define compile
 @mkdir -p build
 @( flock 9; \
-   folders=$$(find src fuzz -name meson.build 2>/dev/null | sort); \
+   found=$$(find src fuzz -name meson.build 2>/dev/null | sort; \
+            for p in $(OPTIONAL); do echo "$$p $$(pkg-config --modversion $$p 2>/dev/null)"; done); \
    quiet() { "$$@" >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; }; \
    if [ "$$(cat build/$(1)/.meant 2>/dev/null)" != '$(2) $(3)' ]; then rm -rf build/$(1); fi; \
    if [ ! -f build/$(1)/build.ninja ]; then \
      CC=$(2) quiet meson setup build/$(1) $(3); \
-   elif [ "$$folders" != "$$(cat build/$(1)/.folders 2>/dev/null)" ]; then \
+   elif [ "$$found" != "$$(cat build/$(1)/.found 2>/dev/null)" ]; then \
      quiet meson setup --reconfigure build/$(1) $(3); \
    fi; \
-   printf '%s\n' "$$folders" >build/$(1)/.folders; echo '$(2) $(3)' >build/$(1)/.meant; \
+   printf '%s\n' "$$found" >build/$(1)/.found; echo '$(2) $(3)' >build/$(1)/.meant; \
    ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet) $(4); \
    for p in muster muster-node launch torchrun dlc; do \
      if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
@@ -55,7 +57,7 @@ build: ## build/release/muster and build/release/muster-node
 	@$(MAKE) build-release
 
 build-release:
-	$(call compile,release,gcc,--buildtype=debugoptimized,product)
+	$(call compile,release,gcc,--buildtype=debugoptimized --prefix=/,product)
 
 build-asan:
 	$(call compile,asan,clang,$(SANITIZED),all)
@@ -64,20 +66,24 @@ build-asan:
 SANITIZED := --buildtype=debug --optimization=0 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
 	-Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true
 
-bench: build ## every benchmark, as tables (one: bench/NAME --help)
+bench: ## every benchmark, as tables (one: bench/NAME --help)
 	@tools/setup all
+	@$(MAKE) build-release
 	@bench/run
 
-chaos: build ## kill ranks, an agent, a node and the server under a training job; then a rank under PyTorch's torchrun
+chaos: ## kill ranks, an agent, a node and the server under a training job; then a rank under PyTorch's torchrun
 	@tools/setup all
+	@$(MAKE) build-release
 	@tools/chaos
 
-seeds: build ## run the examples of the published pages, print what each promises and what happened
+seeds: ## run the examples of the published pages, print what each promises and what happened
 	@tools/setup all
+	@$(MAKE) build-release
 	@tests/seeds
 
-torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
+torture: ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
 	@tools/setup all
+	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
 	@tests/torture_launch --times $(TIMES)
 
@@ -102,17 +108,10 @@ format: ## rewrite C and Python in the project's format
 
 install: ## programs, man pages, completions, examples (PREFIX=/usr/local DESTDIR=)
 	@$(MAKE) build
-	@meson configure build/release -Dprefix='$(PREFIX)' -Dlibexecdir=libexec -Ddatadir=share
-	@meson install --no-rebuild --quiet -C build/release $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))') \
-	  >build/install.log 2>&1 || { cat build/install.log; exit 1; }
-	@echo "installed $(DESTDIR)$(PREFIX)/bin/muster"
+	@tools/install '$(DESTDIR)' '$(PREFIX)'
 
 uninstall: ## remove what install put there (same PREFIX and DESTDIR)
-	@root='$(DESTDIR)$(PREFIX)'; \
-	rm -f "$$root/bin/muster" "$$root"/share/man/man[1-8]/muster.[1-8] "$$root"/share/man/man[1-8]/muster-*.[1-8] \
-	  "$$root/share/bash-completion/completions/muster" "$$root/share/zsh/site-functions/_muster" \
-	  "$$root/share/fish/vendor_completions.d/muster.fish"; \
-	rm -rf "$$root/libexec/muster" "$$root/share/muster" "$$root/share/doc/muster"
+	@tools/install --remove '$(DESTDIR)' '$(PREFIX)'
 
 clean: ## remove build/ (the Python environment in .venv/ stays)
 	@rm -rf build

@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -570,8 +571,12 @@ class Server:
         return left
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
+def free_port(n: int = 1) -> int:
+    """The first of n that nobody has; none that the kernel gives to a connection meanwhile, or
+    a server to a job."""
+    while True:
+        first = random.SystemRandom().randrange(10000, 20000 - n)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for port in range(first, first + n):
+                held.enter_context(socket.socket()).bind(("0.0.0.0", port))
+            return first

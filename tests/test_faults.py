@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import Server, alive, kill, native, openpai, patience, role, until_there, wait_for
+from harness import (
+    Server,
+    alive,
+    free_port,
+    kill,
+    native,
+    openpai,
+    patience,
+    role,
+    until_there,
+    wait_for,
+)
 
 DECADES = [10**n for n in range(7)]
 
@@ -262,19 +273,20 @@ def test_port_taken_from_outside_leads_to_new_ports(start: Starter) -> None:
     import socket
 
     held = []
-    for port in range(24500, 24504):
+    first = free_port(20)
+    for port in range(first, first + 4):
         s = socket.socket()
         s.bind(("0.0.0.0", port))
         s.listen()
         held.append(s)
     try:
-        server = start(nodes="4cpu,8Gi", flags=("--ports", "24500-24519"))
+        server = start(nodes="4cpu,8Gi", flags=("--ports", f"{first}-{first + 19}"))
         job = server.run(
-            openpai("ports", role(command="echo $PAI_CONTAINER_HOST_PORT"), retryCount=0), 60
+            openpai("ports", role(command="echo $PAI_CONTAINER_HOST_PORT"), retryCount=0)
         )
         assert job["state"] == "succeeded", json.dumps(job)
         port = int(server.log(job["number"]))
-        assert 24504 <= port <= 24519
+        assert first + 4 <= port < first + 20
     finally:
         for s in held:
             s.close()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from harness import ROOT, VENV, alive, kill, patience, processes, sanitized, wait_for
+from harness import ROOT, VENV, alive, free_port, kill, patience, processes, sanitized, wait_for
 
 # Says where and who it is, then does what MODE says. Nothing is imported that takes time.
 PLAIN = """
@@ -51,12 +51,6 @@ while mode not in ("quick", "daemon") and not os.path.exists(f"{out}/stop"):
 
 def node_program() -> Path:
     return Path(os.environ.get("MUSTER_NODE_BIN") or ROOT / "build/release/muster-node")
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 @dataclass

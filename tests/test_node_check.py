@@ -5,25 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import ROOT, VENV, native, patience, program
+from harness import ROOT, VENV, free_port, native, patience, program
 
 LAUNCHER = program().with_name("muster-node")
 SCRIPT = "import os\nprint('trained', os.environ['WORLD_SIZE'])\n"
 FAILS_ONCE = "import os\nassert os.environ['TORCHELASTIC_RESTART_COUNT'] != '0'\n" + SCRIPT
 FIGURES = r"node check: matmul \S+ ms, memory \S+ GB/s, disk \S+ MB/s, loopback .*, partner \d+ us"
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ROOT, VENV, patience
+from harness import ROOT, VENV, free_port, patience
 
 GOLDEN = ROOT / "tests/golden/launch"
 OWN = {"MUSTER_LAUNCH_COOKIE"}  # the only variable of ours that torchrun does not have
@@ -115,12 +115,6 @@ CASES = {
         ("--standalone",), env={"PET_NPROC_PER_NODE": "2", "PET_ROLE": "r", "PET_MAX_RESTARTS": "1"}
     ),
 }
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def in_words(name: str, value: str) -> str:
