@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: demo check build bench seeds torture lint lint-all fuzz format install uninstall clean help
+.PHONY: demo check check-all build bench chaos seeds torture lint lint-all fuzz format install uninstall clean help
 .PHONY: build-release build-asan
 
 PREFIX  ?= /usr/local
@@ -17,20 +17,22 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export MUSTER_BIN := $(CURDIR)/build/release/muster
 
 # $(call compile,FOLDER,CC,OPTIONS,TARGET): configure when new or meant differently, or when a folder of
-# sources came or went; compile; put the programs where people look for them. One at a time per
-# folder.
+# sources or a package that only tests need came or went; compile; put the programs where people look
+# for them. One at a time per folder.
+OPTIONAL := cmocka jansson
 define compile
 @mkdir -p build
 @( flock 9; \
-   folders=$$(find src fuzz -name meson.build 2>/dev/null | sort); \
+   found=$$(find src fuzz -name meson.build 2>/dev/null | sort; \
+            for p in $(OPTIONAL); do echo "$$p $$(pkg-config --modversion $$p 2>/dev/null)"; done); \
    quiet() { "$$@" >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; }; \
    if [ "$$(cat build/$(1)/.meant 2>/dev/null)" != '$(2) $(3)' ]; then rm -rf build/$(1); fi; \
    if [ ! -f build/$(1)/build.ninja ]; then \
      CC=$(2) quiet meson setup build/$(1) $(3); \
-   elif [ "$$folders" != "$$(cat build/$(1)/.folders 2>/dev/null)" ]; then \
+   elif [ "$$found" != "$$(cat build/$(1)/.found 2>/dev/null)" ]; then \
      quiet meson setup --reconfigure build/$(1) $(3); \
    fi; \
-   printf '%s\n' "$$folders" >build/$(1)/.folders; echo '$(2) $(3)' >build/$(1)/.meant; \
+   printf '%s\n' "$$found" >build/$(1)/.found; echo '$(2) $(3)' >build/$(1)/.meant; \
    ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet) $(4); \
    for p in muster muster-node launch torchrun dlc; do \
      if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
@@ -42,16 +44,20 @@ demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
 	@$(MAKE) build-release
 	@tools/demo
 
-check: ## set up, build, lint and run every test (at most 12 minutes on 2 cores)
+check: ## set up, build, lint and test (at most 25 minutes on 2 cores)
 	@tools/setup all --background-clients
 	@tools/check
+
+check-all: ## check, and the slow tests (at most 60 minutes on 2 cores)
+	@tools/setup all --background-clients
+	@tools/check --all
 
 build: ## build/release/muster and build/release/muster-node
 	@tools/setup build
 	@$(MAKE) build-release
 
 build-release:
-	$(call compile,release,gcc,--buildtype=debugoptimized,product)
+	$(call compile,release,gcc,--buildtype=debugoptimized --prefix=/,product)
 
 build-asan:
 	$(call compile,asan,clang,$(SANITIZED),all)
@@ -60,23 +66,26 @@ build-asan:
 SANITIZED := --buildtype=debug --optimization=0 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
 	-Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true
 
-bench: build ## every benchmark, as tables (one: bench/NAME --help)
+bench: ## every benchmark, as tables (one: bench/NAME --help)
 	@tools/setup all
+	@$(MAKE) build-release
 	@bench/run
 
-chaos: build ## kill ranks, an agent, a node and the server under a training job; then a rank under PyTorch's torchrun
+chaos: ## kill ranks, an agent, a node and the server under a training job; then a rank under PyTorch's torchrun
 	@tools/setup all
+	@$(MAKE) build-release
 	@tools/chaos
 
-seeds: build ## run the examples of the published pages, print what each promises and what happened
+seeds: ## run the examples of the published pages, print what each promises and what happened
 	@tools/setup all
+	@$(MAKE) build-release
 	@tests/seeds
 
-torture: build ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100); the slow tests
+torture: ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
 	@tools/setup all
+	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
 	@tests/torture_launch --times $(TIMES)
-	@tools/check --phases slow
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks
 	@tools/setup lint
@@ -99,17 +108,10 @@ format: ## rewrite C and Python in the project's format
 
 install: ## programs, man pages, completions, examples (PREFIX=/usr/local DESTDIR=)
 	@$(MAKE) build
-	@meson configure build/release -Dprefix='$(PREFIX)' -Dlibexecdir=libexec -Ddatadir=share
-	@meson install --no-rebuild --quiet -C build/release $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))') \
-	  >build/install.log 2>&1 || { cat build/install.log; exit 1; }
-	@echo "installed $(DESTDIR)$(PREFIX)/bin/muster"
+	@tools/install '$(DESTDIR)' '$(PREFIX)'
 
 uninstall: ## remove what install put there (same PREFIX and DESTDIR)
-	@root='$(DESTDIR)$(PREFIX)'; \
-	rm -f "$$root/bin/muster" "$$root"/share/man/man[1-8]/muster.[1-8] "$$root"/share/man/man[1-8]/muster-*.[1-8] \
-	  "$$root/share/bash-completion/completions/muster" "$$root/share/zsh/site-functions/_muster" \
-	  "$$root/share/fish/vendor_completions.d/muster.fish"; \
-	rm -rf "$$root/libexec/muster" "$$root/share/muster" "$$root/share/doc/muster"
+	@tools/install --remove '$(DESTDIR)' '$(PREFIX)'
 
 clean: ## remove build/ (the Python environment in .venv/ stays)
 	@rm -rf build

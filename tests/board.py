@@ -56,7 +56,7 @@ class Board(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
                     return None
                 self.changed.wait(left)
 
-    def value(self, key: str, seconds: float = 10) -> Json:
+    def value(self, key: str, seconds: float = 120) -> Json:
         """Of what a worker left there; waits for it."""
         found = self.get(key, 0, seconds)
         assert found, f"nothing under {key}"

@@ -18,7 +18,7 @@ import muster.worker.identity
 import muster.worker.queue
 import muster.worker.remote.process
 from board import Board
-from harness import ROOT, scratch
+from harness import ROOT, patience, scratch
 from muster.worker.remote.registry import registry
 
 Json = dict[str, Any]
@@ -95,7 +95,7 @@ class Cluster:
         """One task of role `one`, to its end."""
         self.roles.setdefault("one", role(**more))
         process = self.start("one/0", entry, env)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=patience())
         return Ended(process.returncode, out, err)
 
     def enter(self) -> None:

@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -22,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,7 @@ FINAL = ("succeeded", "failed", "stopped")
 ON_NODES = "starting,running,restarting,stopping"
 LIVE = f"suspended,queued,{ON_NODES}"
 NODES = "4x16cpu,64Gi,4gpu"
+HANG_S = 120.0
 T = TypeVar("T")
 Json = dict[str, Any]
 
@@ -56,15 +58,16 @@ def sanitized() -> bool:
     return os.environ.get("MUSTER_BUILD") == "asan" or "asan" in program().parts
 
 
-def patience(seconds: float) -> float:
-    """Time limits for waiting; the sanitizer build is slower."""
-    return seconds * (4 if sanitized() else 1)
+def patience(seconds: float = 0) -> float:
+    """Where waiting ends: after as long as only what hangs takes, however busy the machine is.
+    Less is not less; the sanitizer build has more of what is more."""
+    return max(HANG_S, seconds * (4 if sanitized() else 1))
 
 
 def wait_for(
-    condition: Callable[[], T | None], timeout: float = 20, what: str = "", every: float = 0.01
+    condition: Callable[[], T | None], timeout: float = 0, what: str = "", every: float = 0.01
 ) -> T:
-    """The first true value of `condition`."""
+    """The first true value of `condition`. `timeout` only where more than HANG_S is needed."""
     deadline = time.monotonic() + patience(timeout)
     while True:
         value = condition()
@@ -73,6 +76,11 @@ def wait_for(
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {patience(timeout):.0f} s for {what or condition!r}")
         time.sleep(every)
+
+
+def until_there(path: Path | str) -> str:
+    """Shell: goes on when the test has made that file."""
+    return f"until test -e {path}; do sleep 0.02; done"
 
 
 # ---- processes ----
@@ -133,7 +141,7 @@ def alive(pid: int) -> bool:
 
 
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path | str, timeout: float = 30) -> None:
+    def __init__(self, path: Path | str, timeout: float = HANG_S) -> None:
         super().__init__("localhost", timeout=timeout)
         self.path = str(path)
 
@@ -265,7 +273,7 @@ def muster(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
-    timeout: float = 60,
+    timeout: float = 0,
 ) -> Done:
     """One call of the command line."""
     return subprocess.run(
@@ -314,7 +322,7 @@ class Nobody:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=patience(60),
+            timeout=patience(),
             check=False,
         )
 
@@ -366,7 +374,7 @@ class Server:
             os.close(write_end)
         with os.fdopen(read_end, "rb") as ready:
             if ready.read(3) != b"ok\n":
-                status = self.process.wait(30)
+                status = self.process.wait(patience())
                 raise RuntimeError(f"the server ended with {status}:\n{self.said()}")
         return self
 
@@ -393,11 +401,11 @@ class Server:
         """The ordinary end of the server process; jobs go on."""
         assert self.process
         kill(self.process.pid, signal.SIGTERM)
-        return self.process.wait(patience(20))
+        return self.process.wait(patience())
 
     # -- talking to it
 
-    def connection(self, timeout: float = 30) -> UnixConnection:
+    def connection(self, timeout: float = 0) -> UnixConnection:
         return UnixConnection(self.socket, patience(timeout))
 
     def api(
@@ -417,7 +425,7 @@ class Server:
     def get(self, path: str, **query: str | int) -> Any:
         return self.api("GET", path, query=query).good().json()
 
-    def stream(self, path: str, timeout: float = 60, **query: str | int) -> Stream:
+    def stream(self, path: str, timeout: float = 0, **query: str | int) -> Stream:
         connection = self.connection(timeout)
         connection.request("GET", with_query(path, query))
         return Stream(connection)
@@ -429,13 +437,16 @@ class Server:
     def muster(self, *args: str | Path | int, **options: Any) -> Done:
         return muster(*args, state=self.state, **options)
 
-    def popen(self, *args: str | Path | int, **options: Any) -> subprocess.Popen[str]:
+    def popen(
+        self, *args: str | Path | int, to: IO[bytes] | None = None, **options: Any
+    ) -> subprocess.Popen[str]:
+        """What it says goes to two pipes, or all of it to a file."""
         return subprocess.Popen(
             [str(program()), *map(str, args)],
             env={**environment(self.state), **options.pop("env", {})},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=to or subprocess.PIPE,
+            stderr=to or subprocess.PIPE,
             text=True,
             errors="replace",
             **options,
@@ -457,7 +468,7 @@ class Server:
     def state_of(self, job: int | str) -> str:
         return str(self.get(f"/v1/jobs/{job}")["state"])
 
-    def wait(self, job: int | str, *states: str, timeout: float = 30) -> Json:
+    def wait(self, job: int | str, *states: str, timeout: float = 0) -> Json:
         """The job once it is in one of the states (left out: any final one)."""
         wanted = states or FINAL
 
@@ -473,7 +484,7 @@ class Server:
             raise TimeoutError(f"job {job} is not {wanted} but {self.job(job)}") from late
         return self.job(job)
 
-    def run(self, text: str | bytes, timeout: float = 30, **query: str | int) -> Json:
+    def run(self, text: str | bytes, timeout: float = 0, **query: str | int) -> Json:
         return self.wait(self.submit(text, None, **query), timeout=timeout)
 
     def stop(self, job: int | str, now: bool = False) -> Reply:
@@ -542,16 +553,16 @@ class Server:
                 for job in live:
                     self.stop(job["number"], now=True)
                 for job in live:
-                    wait_for(lambda n=job["number"]: self.state_of(n) in FINAL, 20)  # type: ignore[misc]
+                    wait_for(lambda n=job["number"]: self.state_of(n) in FINAL)  # type: ignore[misc]
             kill(self.pid, signal.SIGTERM)
             try:
                 assert self.process
-                self.process.wait(patience(20))
+                self.process.wait(patience())
             except subprocess.TimeoutExpired:
                 self.kill()
         cookies = self.cookies()
         with contextlib.suppress(TimeoutError):
-            wait_for(lambda: not self.survivors(cookies), 5, every=0.05)
+            wait_for(lambda: not self.survivors(cookies), every=0.05)
         left = self.survivors(cookies)
         for pid in left:
             kill(pid)
@@ -560,8 +571,12 @@ class Server:
         return left
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
+def free_port(n: int = 1) -> int:
+    """The first of n that nobody has; none that the kernel gives to a connection meanwhile, or
+    a server to a job."""
+    while True:
+        first = random.SystemRandom().randrange(10000, 20000 - n)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for port in range(first, first + n):
+                held.enter_context(socket.socket()).bind(("0.0.0.0", port))
+            return first

@@ -83,7 +83,7 @@ def test_run_follows_all_of_them(server: Server, tmp_path: Path) -> None:
 
 
 def test_so_many_at_a_time(server: Server) -> None:
-    array = submit(server, "few", "sleep 60", array={"count": 5, "at_once": 2})
+    array = submit(server, "few", "sleep 600", array={"count": 5, "at_once": 2})
     wait_for(lambda: counts(server, array).get("running") == 2)
     assert counts(server, array)["queued"] == 3
     why = server.muster("explain", str(array)).stdout
@@ -98,7 +98,7 @@ def test_so_many_at_a_time(server: Server) -> None:
 
 
 def test_jobs_after_arrays(server: Server) -> None:
-    first = submit(server, "prep", "test $MUSTER_ARRAY_INDEX = 0 || sleep 60", array=2)
+    first = submit(server, "prep", "test $MUSTER_ARRAY_INDEX = 0 || sleep 600", array=2)
     each = submit(
         server, "each", "true", array=2, after=[{"job": first, "match": "index", "ended": "well"}]
     )
@@ -125,7 +125,7 @@ def test_what_is_no_array(server: Server, array: str) -> None:
 
 def test_ten_thousand_through_a_kill(start: Starter) -> None:
     server = start(nodes="2cpu,2Gi")
-    text = native("many", "sleep 60", array="0-9999%2")
+    text = native("many", "sleep 600", array="0-9999%2")
     array = server.submit(text, key="once")
     wait_for(lambda: counts(server, array).get("running") == 2)
     server.kill()

@@ -22,6 +22,7 @@ from harness import (
     muster,
     native,
     openpai,
+    patience,
     program,
     request,
     role,
@@ -525,7 +526,7 @@ def test_a_server_that_is_not_muster(short_path: Path) -> None:
             client_end, _ = other.accept()
             client_end.sendall(b"SSH-2.0-nonsense\r\n")
             client_end.close()
-            _, err = client.communicate(timeout=30)
+            _, err = client.communicate(timeout=patience())
     assert client.returncode not in (0, -6, -11)
     assert err.strip()
 

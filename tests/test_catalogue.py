@@ -141,7 +141,7 @@ def test_a_data_set_that_is_gone_at_the_start_is_said(declared: Server) -> None:
     number = declared.submit(text)
     assert declared.wait(number)["state"] == "succeeded"
     assert declared.log(number).splitlines()[-1] == "from the source"
-    role = {"replicas": 2, "run": "sleep 60", "resources": {"cpu": 16}}
+    role = {"replicas": 2, "run": "sleep 600", "resources": {"cpu": 16}}
     front = declared.submit(json.dumps({"name": "front", "roles": {"w": role}}))
     declared.wait(front, "running")
     number = declared.submit(text)
@@ -192,7 +192,7 @@ def test_kept_changed_and_removed(declared: Server) -> None:
 def test_public_resources_have_a_cap(start: Starter) -> None:
     """Of the page: at most 2 GPUs and 8 cores for each user; in any order that fits."""
     server = start(nodes="2x64cpu,256Gi,8gpu")
-    held = [server.submit(job(spec={"EcsSpec": "ecs.gn6i-c4g1.xlarge"}, UserCommand="sleep 60"))
+    held = [server.submit(job(spec={"EcsSpec": "ecs.gn6i-c4g1.xlarge"}, UserCommand="sleep 600"))
             for _ in range(2)]  # fmt: skip
     for number in held:
         assert server.wait(number, "running")["queue"] == "public"

@@ -41,7 +41,7 @@ def cores_of(server: Server, job: int, task: str) -> set[int]:
 @pytest.mark.skipif(CORES < 2, reason="two cores are needed")
 def test_cores_of_its_own(start: Starter) -> None:
     server, other = start(nodes="1x64cpu,8Gi"), start(nodes="1x64cpu,8Gi")
-    held = server.submit(pinned("held", 1, f"{SHOW}; sleep 60", replicas=CORES - 1))
+    held = server.submit(pinned("held", 1, f"{SHOW}; sleep 600", replicas=CORES - 1))
     tasks = [f"worker/{i}" for i in range(CORES - 1)]
     wait_for(lambda: all("list" in server.log(held, task) for task in tasks), 20, "cores")
     taken = [cores_of(server, held, task) for task in tasks]

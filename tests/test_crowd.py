@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -121,17 +120,22 @@ class Crowd:
     def left(self) -> int:
         return len(self.server.jobs(state="queued,starting,running,restarting,stopping"))
 
-    def watch(self, seconds: float) -> None:
-        deadline, drained = time.monotonic() + seconds, ""
-        while left := self.left():
-            assert time.monotonic() < deadline, self.server.muster("ls").stdout
+    def watch(self) -> None:
+        """To the end of all of them."""
+        drained = ""
+
+        def through() -> bool:
+            nonlocal drained
+            left = self.left()
             self.ask_why()
             if not drained and left < self.count * 2 // 3:
                 drained = "n3"
                 assert self.server.muster("drain", drained).returncode == 0
             elif drained and left < self.count // 3:
                 self.server.muster("drain", "--undo", drained)
-            time.sleep(0.2)
+            return not left
+
+        wait_for(through, 600, "the end of all of them", every=0.2)
 
     def check(self) -> None:
         lines = [line.split() for line in (self.folder / "lines").read_text().splitlines()]
@@ -151,12 +155,12 @@ class Crowd:
             assert last[number][newest] == self.jobs[number], (job, last[number])
 
 
-def crowd(server: Server, folder: Path, count: int, seconds: float) -> Crowd:
+def crowd(server: Server, folder: Path, count: int) -> Crowd:
     assert server.muster("apply", "-f", "-", stdin=QUEUES).returncode == 0
     c = Crowd(server, folder, count)
     c.arrive()
     array = server.submit(native("arr", c.line(0.1), array={"count": 8, "at_once": 3}))
-    c.watch(seconds)
+    c.watch()
     assert server.state_of(array) == "succeeded"
     members = [line for line in (folder / "lines").read_text().splitlines() if " -" not in line]
     assert len({line.split()[1] for line in members}) == 8, members
@@ -172,7 +176,7 @@ def evicted(server: Server) -> int:
 
 def test_sixty(start: Starter, tmp_path: Path) -> None:
     server = start(nodes="16x8cpu,8Gi,1gpu")
-    c = crowd(server, tmp_path, 60, 40)
+    c = crowd(server, tmp_path, 60)
     print(c.reasons, evicted(server))
     assert len(c.reasons) >= 2 and evicted(server) >= 2, (c.reasons, evicted(server))
 
@@ -180,6 +184,6 @@ def test_sixty(start: Starter, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_hundred(start: Starter, tmp_path: Path) -> None:
     server = start(nodes="16x8cpu,8Gi,1gpu")
-    c = crowd(server, tmp_path, 200, 60)
+    c = crowd(server, tmp_path, 200)
     print(c.reasons, evicted(server))
     assert len(c.reasons) >= 3 and evicted(server) >= 5

@@ -16,7 +16,6 @@ MASTER = f"python ddp/train.py --epochs {EPOCHS} --steps-file steps.txt"
 
 pytestmark = [
     pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python installs it"),
-    pytest.mark.timeout(240),
 ]
 
 

@@ -42,7 +42,6 @@ SAVE_EVERY = 8
 
 pytestmark = [
     pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python installs it"),
-    pytest.mark.timeout(240),
 ]
 
 

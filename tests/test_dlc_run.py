@@ -112,7 +112,6 @@ def ended_well(job: Json) -> None:
 
 
 @needs_torch
-@pytest.mark.timeout(240)
 @pytest.mark.usefixtures("first_port")
 def test_three_jobs_train_on_one_machine(start: Starter, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
@@ -140,7 +139,6 @@ def test_three_jobs_train_on_one_machine(start: Starter, tmp_path: Path) -> None
 
 
 @needs_torch
-@pytest.mark.timeout(240)
 @pytest.mark.usefixtures("first_port")
 @pytest.mark.parametrize(
     ("setting", "ranks"),

@@ -194,7 +194,7 @@ def test_overrides(server: Server) -> None:
 
 
 def interrupted(server: Server, name: str) -> subprocess.Popen[str]:
-    run = server.popen("run", "--name", name, "--", "sh", "-c", "echo up; sleep 60")
+    run = server.popen("run", "--name", name, "--", "sh", "-c", "echo up; sleep 600")
     assert run.stdout and run.stderr
     os.set_blocking(run.stderr.fileno(), False)
     wait_for(lambda: server.jobs(name=name, state="running"))
@@ -281,7 +281,7 @@ def test_default_node_offers_sixteen_cpus(short_path: Path) -> None:
 
 
 def test_exec_in_a_task(server: Server) -> None:
-    number = server.submit(native("exec", "export A=1; sleep 60", env={"WORD": "inside"}))
+    number = server.submit(native("exec", "export A=1; sleep 600", env={"WORD": "inside"}))
     server.wait(number, "running")
     done = server.muster("exec", number, "worker/0", "--", "sh", "-c", "echo $WORD; pwd; exit 5")
     assert done.returncode == 5, done.stderr
@@ -294,7 +294,7 @@ def test_exec_in_a_task(server: Server) -> None:
 
 def test_exec_with_a_terminal(server: Server) -> None:
     """Typed in a terminal, the command gets one of the same size."""
-    number = server.submit(native("tty", "sleep 60"))
+    number = server.submit(native("tty", "sleep 600"))
     server.wait(number, "running")
     pid, terminal = pty.fork()
     if pid == 0:

@@ -53,7 +53,7 @@ def names(reply: Reply) -> list[str]:
 
 
 def submit(server: Server, token: str, name: str, project: str) -> Reply:
-    return call(server, token, "POST", "/v1/jobs", native(name, "sleep 60", project=project))
+    return call(server, token, "POST", "/v1/jobs", native(name, "sleep 600", project=project))
 
 
 @pytest.mark.sanitizer

@@ -8,8 +8,6 @@ import pytest
 from conftest import Starter
 from harness import ROOT, Json, Server, alive, kill, native, patience, wait_for
 
-pytestmark = pytest.mark.timeout(240)
-
 # Says once who it is, then lives until its file appears. No torch: what is tested is the launcher.
 RANK = r"""
 import os, sys, time

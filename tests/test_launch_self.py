@@ -7,13 +7,10 @@ import json
 import resource
 from pathlib import Path
 
-import pytest
 from harness import Json, kill, wait_for
 from test_launch import ALONE, Launcher, Place, place
 
 __all__ = ["place"]
-pytestmark = pytest.mark.timeout(120)
-
 # Says which limits it finds, then lives until told to end.
 LIMITS = """
 import os, resource, sys, time

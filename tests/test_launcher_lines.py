@@ -11,8 +11,6 @@ import pytest
 from conftest import Starter
 from harness import ROOT, Server, muster
 
-pytestmark = pytest.mark.timeout(120)
-
 RANK = r"""
 import os, sys
 names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MUSTER_TASK_NODE")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,21 +32,19 @@ def test_stop_kills_after_the_grace(server: Server) -> None:
     )
     number = server.submit(text)
     wait_for(lambda: "up" in server.log(number))
-    started = time.monotonic()
     server.stop(number)
     job = server.wait(number)
     assert job["state"] == "stopped"
-    assert time.monotonic() - started < 8
     assert job["task_list"][0]["attempts"][0]["signal"] == 9
 
 
 def test_stop_now(server: Server) -> None:
-    number = server.submit(native("now", "trap '' TERM; echo up; while :; do sleep 0.05; done"))
+    """Without the grace, which is longer than any test waits."""
+    stays = "trap '' TERM; echo up; while :; do sleep 0.05; done"
+    number = server.submit(native("now", stays, limits={"grace": "1h"}))
     wait_for(lambda: "up" in server.log(number))
-    started = time.monotonic()
     server.stop(number, now=True)
     assert server.wait(number)["state"] == "stopped"
-    assert time.monotonic() - started < 5
 
 
 def test_stop_a_queued_job(server: Server) -> None:
@@ -60,14 +57,14 @@ def test_stop_a_queued_job(server: Server) -> None:
 
 
 def test_run_time_limit(server: Server) -> None:
-    job = server.run(native("limit", "sleep 60", limits={"run_time": "1s", "grace": "1s"}))
+    job = server.run(native("limit", "sleep 600", limits={"run_time": "1s", "grace": "1s"}))
     assert job["state"] == "failed"
     assert "1" in job["reason"]
     assert job["task_list"][0]["attempts"][0]["by"] == "limit"
 
 
 def test_suspend_and_resume(server: Server) -> None:
-    number = server.submit(native("pause", "echo round; sleep 60"))
+    number = server.submit(native("pause", "echo round; sleep 600"))
     server.wait(number, "running")
     wait_for(lambda: "round" in server.log(number))
     assert server.muster("suspend", number).returncode == 0
@@ -84,7 +81,7 @@ def test_suspend_and_resume(server: Server) -> None:
 
 
 def test_rm(server: Server) -> None:
-    number = server.submit(native("gone", "sleep 60"))
+    number = server.submit(native("gone", "sleep 600"))
     server.wait(number, "running")
     busy = server.muster("rm", number)
     assert busy.returncode == 2
@@ -96,11 +93,11 @@ def test_rm(server: Server) -> None:
 
 
 def test_wait_verb(server: Server) -> None:
-    good = server.submit(native("good", "sleep 0.2"))
-    bad = server.submit(native("bad", "sleep 0.2; exit 3"))
+    good = server.submit(native("good"))
+    bad = server.submit(native("bad", "exit 3"))
     assert server.muster("wait", good).returncode == 0
     assert server.muster("wait", bad).returncode == 1
-    stopped = server.submit(native("stopped", "sleep 60"))
+    stopped = server.submit(native("stopped", "sleep 600"))
     server.wait(stopped, "running")
     server.stop(stopped, now=True)
     assert server.muster("wait", stopped).returncode == 3
@@ -124,7 +121,7 @@ def test_idempotency(server: Server) -> None:
 
 
 def test_after(server: Server) -> None:
-    first = server.submit(native("first", "sleep 60"))
+    first = server.submit(native("first", "sleep 600"))
     second = server.submit(native("second", "true", after=[{"job": first, "ended": "any"}]))
     third = server.submit(native("third", "true", after=[{"job": first, "ended": "well"}]))
     server.wait(first, "running")
@@ -148,7 +145,7 @@ def small() -> Iterator[Server]:
         closed(one)
 
 
-def filler(server: Server, run: str = "sleep 60") -> int:
+def filler(server: Server, run: str = "sleep 600") -> int:
     number = server.submit(native("filler", run, resources={"cpu": 4}))
     server.wait(number, "running")
     return number
@@ -190,7 +187,7 @@ def test_reason_names_what_is_short(small: Server) -> None:
 
 
 def test_gang_takes_all_or_nothing(small: Server) -> None:
-    front = small.submit(native("part", "sleep 60", resources={"cpu": 3}))
+    front = small.submit(native("part", "sleep 600", resources={"cpu": 3}))
     small.wait(front, "running")
     gang = small.submit(openpai("gang", role("a", "true", 1), role("b", "true", 2)))
     wait_for(lambda: small.job(gang).get("reason"))
@@ -201,7 +198,7 @@ def test_gang_takes_all_or_nothing(small: Server) -> None:
 
 
 def test_gpu_shares(small: Server) -> None:
-    shared = [small.submit(native("half", "sleep 60", resources={"gpu": 0.5})) for _ in range(2)]
+    shared = [small.submit(native("half", "sleep 600", resources={"gpu": 0.5})) for _ in range(2)]
     for number in shared:
         small.wait(number, "running")
     third = small.submit(native("half", "true", resources={"gpu": 0.5}))
@@ -309,7 +306,6 @@ def test_many_small_jobs_all_end(server: Server) -> None:
     assert all(n["cpu_milli"] == 16000 for n in nodes)
 
 
-@pytest.mark.timeout(120)
 def test_a_job_of_many_tasks(server: Server) -> None:
     tiny = {"cpu": "0.001", "memory": "1Mi"}
     job = server.run(native("wide", "echo $MUSTER_INDEX", 600, resources=tiny), timeout=90)

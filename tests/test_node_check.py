@@ -5,25 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import ROOT, VENV, native, patience, program
+from harness import ROOT, VENV, free_port, native, patience, program
 
 LAUNCHER = program().with_name("muster-node")
 SCRIPT = "import os\nprint('trained', os.environ['WORLD_SIZE'])\n"
 FAILS_ONCE = "import os\nassert os.environ['TORCHELASTIC_RESTART_COUNT'] != '0'\n" + SCRIPT
 FIGURES = r"node check: matmul \S+ ms, memory \S+ GB/s, disk \S+ MB/s, loopback .*, partner \d+ us"
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -85,7 +78,6 @@ def ends(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str, str]]:
     return found
 
 
-@pytest.mark.timeout(90)
 def test_good_nodes_are_checked_once(tmp_path: Path) -> None:
     """Figures of each on its stderr; a restart after a failure needs no other check."""
     with launchers(tmp_path, "2", {}, "--max-restarts=1", script=FAILS_ONCE) as processes:
@@ -95,7 +87,6 @@ def test_good_nodes_are_checked_once(tmp_path: Path) -> None:
             assert len(re.findall(FIGURES, err)) == 1, err
 
 
-@pytest.mark.timeout(90)
 def test_a_straggler_is_named_with_figures(tmp_path: Path) -> None:
     slow = r"\S+ is a straggler: \d+ ms where the median is \d+ ms \(matmul .*\)"
     with launchers(tmp_path, "4", {2: "slow"}) as processes:
@@ -106,7 +97,6 @@ def test_a_straggler_is_named_with_figures(tmp_path: Path) -> None:
             assert re.search(r"node check of this node: " + slow, err) or node != 2, err
 
 
-@pytest.mark.timeout(90)
 def test_a_straggler_is_left_out_when_asked(tmp_path: Path) -> None:
     with launchers(tmp_path, "2:3", {0: "slow"}, "--exclude-straggler") as processes:
         (code, out, err), *others = ends(processes)
@@ -117,7 +107,6 @@ def test_a_straggler_is_left_out_when_asked(tmp_path: Path) -> None:
             assert "trained 2" in out
 
 
-@pytest.mark.timeout(90)
 @pytest.mark.parametrize("fault", ["self", "hang"])
 def test_a_bad_node_of_two_is_blamed_alone(tmp_path: Path, fault: str) -> None:
     why = {"self": "fault injected", "hang": "the check did not end within 4 s"}[fault]
@@ -130,7 +119,6 @@ def test_a_bad_node_of_two_is_blamed_alone(tmp_path: Path, fault: str) -> None:
         assert f"failed the node check: {why}" in good[2], "everybody is told who is out"
 
 
-@pytest.mark.timeout(90)
 def test_the_second_round_finds_the_guilty_one(tmp_path: Path) -> None:
     with launchers(tmp_path, "3:4", {2: "pair"}) as processes:
         found = ends(processes)
@@ -142,7 +130,6 @@ def test_the_second_round_finds_the_guilty_one(tmp_path: Path) -> None:
             assert "trained 3" in out
 
 
-@pytest.mark.timeout(90)
 def test_two_nodes_cannot_tell_whose_link_is_broken(tmp_path: Path) -> None:
     with launchers(tmp_path, "1:2", {1: "pair"}) as processes:
         for code, out, err in ends(processes):
@@ -150,7 +137,6 @@ def test_two_nodes_cannot_tell_whose_link_is_broken(tmp_path: Path) -> None:
             assert "so few nodes cannot tell which one is at fault: 127.0.0.1 port" in err
 
 
-@pytest.mark.timeout(90)
 def test_in_a_job_the_figures_are_events(start: Starter) -> None:
     server = start(nodes="2x4cpu,8Gi", env={"MUSTER_PYTHON": str(VENV / "python")})
     script = server.state / "train.py"
@@ -175,7 +161,6 @@ def test_in_a_job_the_figures_are_events(start: Starter) -> None:
     assert re.search(r" is a straggler: \d+ ms where the other one takes \d+ ms", lagging[0])
 
 
-@pytest.mark.timeout(60)
 def test_program_for_accelerators(tmp_path: Path) -> None:
     """The torch part alone, as the check starts it."""
     port = str(free_port())

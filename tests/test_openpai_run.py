@@ -119,7 +119,7 @@ def test_gpus_are_handed_out(server: Server) -> None:
 
 
 def test_first_failure_fails_the_job(server: Server) -> None:
-    text = openpai("rule1", role("bad", "exit 4"), role("good", "sleep 60", 2))
+    text = openpai("rule1", role("bad", "exit 4"), role("good", "sleep 600", 2))
     job = server.run(text)
     assert job["state"] == "failed"
     tasks = {t["name"]: t for t in job["task_list"]}
@@ -141,7 +141,7 @@ def test_failures_below_the_count_do_not(server: Server) -> None:
 def test_enough_successes_end_the_job(server: Server) -> None:
     text = openpai(
         "rule2",
-        role("ps", "sleep 60", 2),
+        role("ps", "sleep 600", 2),
         role("worker", "true", 2, minSucceededTaskCount=2),
     )
     job = server.run(text)
@@ -281,7 +281,7 @@ def test_storage_roots(start: Starter, tmp_path: Path) -> None:
 
 def test_static_ports_exclude_each_other(server: Server) -> None:
     ports = [{"label": "web", "beginAt": 24100, "portNumber": 2}]
-    number = server.submit(openpai("ports", role("a", "sleep 60", 1, portList=ports)))
+    number = server.submit(openpai("ports", role("a", "sleep 600", 1, portList=ports)))
     server.wait(number, "running")
     second = server.submit(openpai("ports2", role("b", "true", 1, portList=ports)))
     waits = wait_for(lambda: server.job(second).get("reason") and server.job(second))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ROOT, VENV, patience
+from harness import ROOT, VENV, free_port, patience
 
 GOLDEN = ROOT / "tests/golden/launch"
 OWN = {"MUSTER_LAUNCH_COOKIE"}  # the only variable of ours that torchrun does not have
@@ -117,12 +117,6 @@ CASES = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
 def in_words(name: str, value: str) -> str:
     """What differs from run to run, replaced by a word for it."""
     if name == "MASTER_PORT":
@@ -217,7 +211,6 @@ def golden(name: str) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("name", CASES)
 def test_as_under_torchrun(launcher: list[str], name: str, tmp_path: Path) -> None:
     seen, errors = run_case(launcher, CASES[name], tmp_path)
@@ -230,7 +223,6 @@ def test_as_under_torchrun(launcher: list[str], name: str, tmp_path: Path) -> No
     assert [text.count(WARNING) for text in errors] == [int(CASES[name].warns)] * len(errors)
 
 
-@pytest.mark.timeout(120)
 def test_as_under_dlrover(tmp_path: Path) -> None:
     """The set is torchrun's with dlrover's own names (measured with 0.6.1)."""
     case = Case(("--standalone", *TWO, "--max-restarts=0"), env={"DLROVER_MASTER_ADDR": "h:1"})

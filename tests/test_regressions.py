@@ -54,7 +54,7 @@ def test_keeper_dies_daemon_without_environment(start: Starter, tmp_path: Path) 
         pytest.skip("cgroups need root here")
     server = start(nodes="4cpu,8Gi")
     daemon = f"env -i setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 300' >/dev/null 2>&1"
-    run = f"({daemon} &); while ! test -s {tmp_path}/pid; do sleep 0.01; done; echo up; sleep 60"
+    run = f"({daemon} &); while ! test -s {tmp_path}/pid; do sleep 0.01; done; echo up; sleep 600"
     number = server.submit(native("bare", run, retry={"platform": "never"}))
     wait_for(lambda: "up" in server.log(number))
     if any("no cgroup" in r.get("text", "") for r in server.records(number)):

@@ -46,7 +46,6 @@ def test_it_is_the_page_s_own_text() -> None:
     assert EXAMPLE.read_text().rstrip("\n") in page
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not NUMPY, reason="no numpy in .venv: tools/setup python installs it")
 def test_complete_example(start: Starter) -> None:
     python = PYTHON

@@ -41,7 +41,6 @@ OPERATIONS = 600
 pytestmark = [
     pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python installs it"),
     pytest.mark.sanitizer,
-    pytest.mark.timeout(120),
 ]
 
 

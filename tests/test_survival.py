@@ -29,7 +29,6 @@ def survive(**rows: int) -> None:
     assert not any(one.returncode for one in running), "\n".join(said)
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "row",
     [
@@ -42,7 +41,6 @@ def test_killed_ranks(row: str) -> None:
     survive(**{row: 2})
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "rows",
     [
@@ -55,6 +53,5 @@ def test_nodes_that_come_and_go(rows: dict[str, int]) -> None:
     survive(**rows)
 
 
-@pytest.mark.timeout(180)
 def test_without_collectives_and_without_a_launcher() -> None:
     survive(lost_plain=3, gone=3)

@@ -19,17 +19,14 @@ def torture(*args: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.timeout(180)
 def test_kill_the_server() -> None:
     torture("--kills", "20")
 
 
-@pytest.mark.timeout(180)
 def test_kill_the_server_agents_and_keepers() -> None:
     torture("--kills", "12", "--agents")
 
 
 @pytest.mark.sanitizer
-@pytest.mark.timeout(240)
 def test_kill_a_few_times() -> None:
     torture("--kills", "5", "--agents")

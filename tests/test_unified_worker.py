@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from cluster import SERVE, Cluster, Json, leave, role
-from harness import wait_for
+from harness import free_port, patience, wait_for
 from muster.worker import (
     ActorUnavailable,
     DataQueue,
@@ -135,9 +135,9 @@ def test_class_without_run(cluster: Cluster) -> None:
     cluster.roles["idle"] = role(is_driver=False)
     process = cluster.start("idle/0", "served.Idle")
     cluster.enter()
-    assert RoleGroup("idle").call_rank0("double", 4).result(10) == 8
+    assert RoleGroup("idle").call_rank0("double", 4).result(patience()) == 8
     process.terminate()
-    assert process.wait(5) == 0
+    assert process.wait(patience()) == 0
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_environment_and_context(cluster: Cluster) -> None:
         """,
     )
     process = cluster.start("rollout/3", "entry.main")
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=patience())
     assert process.returncode == 0, err
     env, *rest = json.loads(out)
     assert env == {
@@ -281,7 +281,7 @@ def test_stop_of_a_program_that_does_not_look(cluster: Cluster) -> None:
         def main():
             try:
                 print("up", flush=True)
-                time.sleep(60)
+                time.sleep(600)
             finally:
                 print("cleaned", flush=True)
         """,
@@ -290,7 +290,7 @@ def test_stop_of_a_program_that_does_not_look(cluster: Cluster) -> None:
     process = cluster.start("one/0", "entry.main")
     assert process.stdout and process.stdout.readline() == "up\n"
     process.terminate()
-    out, _ = process.communicate(timeout=5)
+    out, _ = process.communicate(timeout=patience())
     assert (process.returncode, out) == (143, "cleaned\n")
 
 
@@ -305,7 +305,6 @@ def test_stop_of_a_program_that_looks(cluster: Cluster) -> None:
             print(worker.stopping, flush=True)
             while not worker.stopping:
                 time.sleep(0.01)
-            time.sleep(0.2)
             print("saved", flush=True)
         """,
     )
@@ -313,7 +312,7 @@ def test_stop_of_a_program_that_looks(cluster: Cluster) -> None:
     process = cluster.start("one/0", "entry.main")
     assert process.stdout and process.stdout.readline() == "False\n"
     process.terminate()
-    out, _ = process.communicate(timeout=5)
+    out, _ = process.communicate(timeout=patience())
     assert (process.returncode, out) == (0, "saved\n")
 
 
@@ -324,14 +323,14 @@ def test_own_handler_of_sigterm(cluster: Cluster) -> None:
         import signal, sys, time
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
         print("up", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """,
     )
     cluster.roles["one"] = role()
     process = cluster.start("one/0", "x.py")
     assert process.stdout and process.stdout.readline() == "up\n"
     process.terminate()
-    assert process.wait(5) == 9
+    assert process.wait(patience()) == 9
 
 
 def test_failed_rank_of_an_elastic_role_restarts_the_job(cluster: Cluster) -> None:
@@ -349,9 +348,9 @@ def test_failed_rank_of_an_elastic_role_restarts_the_job(cluster: Cluster) -> No
     assert process.stderr
     wait_for(lambda: "ValueError: bad" in process.stderr.readline() or None, 10)  # type: ignore[union-attr]
     process.terminate()
-    assert process.wait(5) == 1
+    assert process.wait(patience()) == 1
     other = cluster.start("one/0", "entry.main", env, {"failover": 2})
-    assert other.wait(10) == 1
+    assert other.wait(patience()) == 1
     assert cluster.board.commands == []
 
 
@@ -469,6 +468,15 @@ async def nap(seconds):
         seen.append("cancelled")
         raise
     return seconds
+met = []
+@rpc
+async def meet(n):
+    met.append(asyncio.Event())
+    if len(met) == n:
+        for one in met:
+            one.set()
+    await met[-1].wait()
+    return n
 @rpc
 async def ask_other(rank):
     return await w.RoleGroup("svc")[rank].acall("who")
@@ -507,7 +515,7 @@ def two(cluster: Cluster) -> Cluster:
 def test_role_group(two: Cluster) -> None:
     group = RoleGroup("svc")
     assert [actor.name for actor in group] == ["svc_2-0_1-0", "svc_2-1_1-0"]
-    assert group.call("who").result(10) == [0, 1]
+    assert group.call("who").result(patience()) == [0, 1]
 
     def who() -> int:
         raise NotImplementedError
@@ -580,7 +588,7 @@ def test_proxy(two: Cluster) -> None:
 def test_errors_tell_where(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
     with pytest.raises(RuntimeError) as caught:
-        actor.call("boom").result(10)
+        actor.call("boom").result(patience())
     error = caught.value
     assert isinstance(error, RpcError) and error.remote_type == "KeyError"
     assert str(error).startswith(
@@ -608,9 +616,9 @@ def test_errors_tell_where(two: Cluster) -> None:
 def test_coroutines_on_both_sides(two: Cluster) -> None:
     async def main() -> None:
         group = RoleGroup("svc")
-        started = time.monotonic()
-        naps = await asyncio.gather(*(group[i % 2].call("nap", 0.2) for i in range(100)))
-        assert naps == [0.2] * 100 and time.monotonic() - started < 3
+        # Each returns when the hundredth has begun.
+        naps = await asyncio.gather(*(group[i % 2].call("meet", 50) for i in range(100)))
+        assert naps == [50] * 100
         assert await group.acall("who") == [0, 1]
         assert await group.call("who") == [0, 1]
         assert await group[0].acall("ask_other", 1) == 1
@@ -620,20 +628,18 @@ def test_coroutines_on_both_sides(two: Cluster) -> None:
 
 def test_timeouts_and_cancellation(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
-    actor.call("who").result(10)
-    started = time.monotonic()
+    actor.call("who").result(patience())
     with pytest.raises(concurrent.futures.TimeoutError, match=r"no answer within 0\.2 s"):
-        actor.call("sleep", 1.5, _rpc_timeout=0.2).result()
+        actor.call("sleep", 600, _rpc_timeout=0.2).result()
     with pytest.raises(concurrent.futures.TimeoutError):
-        actor.call("nap", 5).result(timeout=0.1)
+        actor.call("nap", 600).result(timeout=0.1)
 
     async def wait() -> None:
         with pytest.raises(concurrent.futures.TimeoutError):
-            await actor.call("nap", 5, _rpc_timeout=0.2)
+            await actor.call("nap", 600, _rpc_timeout=0.2)
 
     asyncio.run(wait())
-    assert time.monotonic() - started < 1.4
-    future = actor.call("nap", 7)
+    future = actor.call("nap", 600)
     assert actor.call("who").result() == 0
     assert future.cancel() and future.cancelled()
     wait_for(lambda: "cancelled" in actor.call("noted").result() or None, 5)
@@ -704,10 +710,10 @@ def test_messages_have_a_limit(cluster: Cluster) -> None:
     cluster.start("svc/0", "served.serve", {"MUSTER_RPC_MAX_BYTES": "1000000"})
     cluster.enter()
     actor = RoleGroup("svc")[0]
-    assert actor.call("total", numpy.ones(1000)).result(10) == 1000
+    assert actor.call("total", numpy.ones(1000)).result(patience()) == 1000
     most_bytes.cache_clear()
     with pytest.raises(RpcError, match="8,000,1.. bytes was refused: the receiver takes at most"):
-        actor.call("total", numpy.ones(1_000_000)).result(10)
+        actor.call("total", numpy.ones(1_000_000)).result(patience())
     assert actor.call("who").result() == 0, "the connection goes on"
     os.environ["MUSTER_RPC_MAX_BYTES"] = "2000000"
     most_bytes.cache_clear()
@@ -750,7 +756,7 @@ def test_strangers_get_nothing(two: Cluster) -> None:
             while raw.recv(100):
                 pass
     idle = [socket.create_connection((host, int(port)), 5) for _ in range(30)]
-    assert RoleGroup("svc")[0].call("who").result(10) == 0
+    assert RoleGroup("svc")[0].call("who").result(patience()) == 0
     for one in idle:
         one.close()
     assert not path.exists()
@@ -765,33 +771,32 @@ def restart(cluster: Cluster, task: str) -> subprocess.Popen[str]:
 
 def test_calls_to_the_dead_fail_soon(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
-    actor.call("who").result(10)
-    waiting = actor.call("sleep", 60)
+    actor.call("who").result(patience())
+    waiting = actor.call("sleep", 600)
     actor.call("who").result()
     two.processes["svc/0"].kill()
-    started = time.monotonic()
     with pytest.raises(ActorUnavailable, match=r"user_rpc\(sleep\) on svc_2-0_1-0"):
         waiting.result()
     with pytest.raises(ActorUnavailable):
         actor.call("who").result()
-    assert time.monotonic() - started < 1
     with pytest.raises(ActorUnavailable, match=r"on svc_2-0_1-0"):
         RoleGroup("svc").call("who").result()
 
 
 def test_calls_wait_for_the_restart_when_asked(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
-    first = actor.call("pid").result(10)
+    first = actor.call("pid").result(patience())
     on_its_way = actor.call("sleep", 0.3, _rpc_wait=True)
     counted = actor.call("sleep", 0.3, _rpc_retries=1)
     two.processes["svc/0"].kill()
     two.processes["svc/0"].wait()
     late = actor.call("pid", _rpc_wait=True)
-    time.sleep(0.3)
+    with pytest.raises(ActorUnavailable):  # who does not wait is told, who waits is not
+        actor.call("pid").result()
     assert not late.done()
     restart(two, "svc/0")
-    assert late.result(10) not in (first, None)
-    assert (on_its_way.result(5), counted.result(5)) == (0.3, 0.3)
+    assert late.result(patience()) not in (first, None)
+    assert (on_its_way.result(patience()), counted.result(patience())) == (0.3, 0.3)
     assert actor.call("pid").result() == late.result()
 
 
@@ -799,17 +804,14 @@ def test_the_ended_are_not_waited_for(two: Cluster) -> None:
     two.roles["late"] = role(2)
     two.enter()
     two.board.tasks.update({"late/0": "waiting", "late/1": "failed"})
-    started = time.monotonic()
     with pytest.raises(ActorUnavailable, match="it has failed"):
         RoleGroup("late")[1].call("x").result()
-    assert time.monotonic() - started < 2
     call = RoleGroup("late")[0].call("who")
-    time.sleep(0.1)
-    assert not call.done()
     with pytest.raises(concurrent.futures.TimeoutError):
         RoleGroup("late")[0].call("who", _rpc_timeout=0.1).result()
+    assert not call.done()
     two.start("late/0", "served.serve")
-    assert call.result(10) == 0
+    assert call.result(patience()) == 0
 
 
 def test_a_script_serves_what_it_exports(cluster: Cluster) -> None:
@@ -830,7 +832,7 @@ def test_a_script_serves_what_it_exports(cluster: Cluster) -> None:
     cluster.start("svc/0", "script.py")
     cluster.enter()
     actor = RoleGroup("svc")[0]
-    assert actor.call("add", 1, 2).result(10) == 3
+    assert actor.call("add", 1, 2).result(patience()) == 3
     assert actor.call("marked").result() == "marked"
 
 
@@ -854,9 +856,9 @@ def test_an_ended_instance_goes_on_serving_when_nobody_waits_for_it(cluster: Clu
     cluster.write("served.py", MODULE + "\ndef done(): return None\n")
     process = cluster.start("svc/0", "served.done")
     cluster.enter()
-    assert RoleGroup("svc")[0].call("who").result(10) == 0
+    assert RoleGroup("svc")[0].call("who").result(patience()) == 0
     process.terminate()
-    assert process.wait(5) == 0
+    assert process.wait(patience()) == 0
 
 
 def test_the_last_answer_is_sent_before_the_end(cluster: Cluster) -> None:
@@ -876,36 +878,36 @@ def until():
         "svc/0",
         entry="until",
     )
-    assert RoleGroup("svc")[0].call("finish").result(10) == "finished"
-    assert cluster.processes["svc/0"].wait(5) == 0
+    assert RoleGroup("svc")[0].call("finish").result(patience()) == "finished"
+    assert cluster.processes["svc/0"].wait(patience()) == 0
 
 
 def test_callbacks_may_call(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
-    actor.call("who").result(10)
+    actor.call("who").result(patience())
     nested: list[Any] = []
     done = threading.Event()
 
     def then(_: object) -> None:
-        nested.append(actor.call("same", "nested").result(5))
+        nested.append(actor.call("same", "nested").result(patience()))
         done.set()
 
     actor.call("sleep", 0.02).add_done_callback(then)
-    assert done.wait(5) and nested == ["nested"]
+    assert done.wait(patience()) and nested == ["nested"]
     done.clear()
     first = actor.call("sleep", 0.02)
     first.tell(then)
-    assert first.result(5) == 0.02 and done.wait(5) and len(nested) == 2
+    assert first.result(patience()) == 0.02 and done.wait(patience()) and len(nested) == 2
 
 
 def test_a_child_process_calls_too(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
-    assert actor.call("who").result(10) == 0
+    assert actor.call("who").result(patience()) == 0
     pid = os.fork()
     if pid == 0:
         code = 1
         with contextlib.suppress(BaseException):
-            code = 40 + int(RoleGroup("svc")[1].call("who").result(10))
+            code = 40 + int(RoleGroup("svc")[1].call("who").result(patience()))
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 41
     assert actor.call("who").result() == 0, "the parent's connection is its own"
@@ -934,8 +936,8 @@ def test_queue(cluster: Cluster) -> None:
     actor = RoleGroup("svc")[0]
     early = threading.Thread(target=lambda: DataQueue("q").put("early"), daemon=True)
     early.start()
-    actor.call("own", "q", 10).result(10)
-    early.join(10)
+    actor.call("own", "q", 10).result(patience())
+    early.join(patience())
     queue = DataQueue("q", is_master=False)
     assert actor.call("get", "q", 5).result() == ["early"]
     assert queue.qsize() == 0 and queue.get_nowait() == []
@@ -949,12 +951,12 @@ def test_queue(cluster: Cluster) -> None:
     waiting = concurrent.futures.ThreadPoolExecutor(1).submit(queue.get, 3)
     time.sleep(0.1)
     queue.put_async("late")
-    assert waiting.result(5) == ["late"]
+    assert waiting.result(patience()) == ["late"]
 
 
 def test_queue_blocks_when_full_and_many_may_wait(cluster: Cluster) -> None:
     cluster.serve(QUEUES, "svc/0")
-    RoleGroup("svc")[0].call("own", "q", 2).result(10)
+    RoleGroup("svc")[0].call("own", "q", 2).result(patience())
     queue = DataQueue("q")
     puts = [queue.put_async(i) for i in range(100)]
     wait_for(lambda: puts[1].done() or None, 5)
@@ -977,7 +979,7 @@ def test_queue_of_a_dead_owner(cluster: Cluster) -> None:
     numpy = pytest.importorskip("numpy")
     cluster.serve(QUEUES, "svc/0", "svc/1")
     first, second = RoleGroup("svc")
-    first.call("own", "q", 3).result(10)
+    first.call("own", "q", 3).result(patience())
     queue = DataQueue("q")
     queue.put(numpy.arange(100_000))
     (back,) = queue.get()
@@ -985,7 +987,7 @@ def test_queue_of_a_dead_owner(cluster: Cluster) -> None:
     first.call("crash")
     with pytest.raises(ActorUnavailable):
         queue.get()
-    second.call("own", "q", 3).result(10)
+    second.call("own", "q", 3).result(patience())
     queue.put("to the new owner")
     assert second.call("get", "q", 1).result() == ["to the new owner"]
 
@@ -1098,14 +1100,12 @@ def test_process_group(cluster: Cluster) -> None:
         """,
     )
     cluster.roles["actor"] = role(2, backend="elastic", comm_backend="auto", comm_timeout_s=20)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     processes = [
         cluster.start(f"actor/{i}", "group.main", {**common, "RANK": str(i)}) for i in range(2)
     ]
     for i, process in enumerate(processes):
-        out, err = process.communicate(timeout=40)
+        out, err = process.communicate(timeout=patience())
         assert process.returncode == 0, err
         assert out == f"3.0 gloo False {i} cpu\n"
 
@@ -1139,7 +1139,7 @@ def asks():
     assert process.stdout and process.stdout.readline() == "asking\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=5)
+    out, err = process.communicate(timeout=patience())
     assert (process.returncode, out) == (143, "0\n"), err
 
 

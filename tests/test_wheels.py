@@ -35,7 +35,6 @@ def run(*words: str | Path, cwd: Path, **env: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_wheels_and_the_program_are_all(start: Callable[..., Server], tmp_path: Path) -> None:
     server = start(nodes="2x4cpu,8Gi")
     run(sys.executable, "-m", "venv", tmp_path / "env", cwd=tmp_path)

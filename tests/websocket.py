@@ -19,7 +19,7 @@ class Refused(Exception):
 
 class WebSocket:
     def __init__(
-        self, url: str, timeout: float = 20, context: ssl.SSLContext | None = None
+        self, url: str, timeout: float = 120, context: ssl.SSLContext | None = None
     ) -> None:
         parts = urlsplit(url)
         host = parts.hostname or ""

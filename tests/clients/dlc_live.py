@@ -21,7 +21,7 @@ print("ready"); time.sleep(100)'"""
 
 
 def until(what: str, condition: Any) -> Any:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(what)
@@ -150,7 +150,7 @@ def history(jobs: Any, folder: str) -> None:
 
 def reads(url: str) -> str:
     try:
-        with urllib.request.urlopen(url, timeout=5) as page:
+        with urllib.request.urlopen(url, timeout=60) as page:
             return str(page.read().decode())
     except OSError:
         return ""

@@ -89,7 +89,7 @@ JOB: dict[str, Any] = {
 
 
 def finished(jobs: Any, job: str) -> Any:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         body = jobs.get_job(job, m.GetJobRequest()).body
         if body.status in ("Succeeded", "Failed", "Stopped"):
@@ -222,7 +222,7 @@ def boards(jobs: Any) -> None:
     call("GetTensorboardSharedUrl?", jobs, "get_tensorboard_shared_url", board, shared)
     call("GetTensorboardSharedUrl!", jobs, "get_tensorboard_shared_url", "none", shared)
     call("StopTensorboard?", jobs, "stop_tensorboard", board, m.StopTensorboardRequest())
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         status = jobs.get_tensorboard(board, m.GetTensorboardRequest()).body.status
         if status in ("Failed", "Stopped", "Succeeded"):

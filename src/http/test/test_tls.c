@@ -26,7 +26,7 @@
 #include <sys/socket.h>
 
 #define MUCH    ((size_t)2 << 20) /* more than all buffers on the way hold */
-#define WAIT_MS 10000
+#define WAIT_MS 120000
 
 struct fix {
     struct beside beside;

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #define NODES_MAX 3
-#define WAIT_MS   60000u
+#define WAIT_MS   120000u
 
 struct heard {
     unsigned times;

@@ -12,7 +12,7 @@
 #include "launch/leader.h"
 #include "launch/peer.h"
 
-#define PATIENCE_MS 10000u
+#define PATIENCE_MS 120000u
 #define CALLERS     3
 #define OWN         100u
 

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define PATIENCE_MS 10000u
+#define PATIENCE_MS 120000u
 
 struct end {
     struct peer *peer;

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <cmocka.h>
 
-#define PATIENCE_MS 20000u
+#define PATIENCE_MS 120000u
 #define COOKIE      "cookie-of-this-test"
 
 struct told {

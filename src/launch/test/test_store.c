@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_US 20000000u
+#define PATIENCE_US 120000000u
 #define MAGIC       "\0\xce\xf7\x85\x3c"
 #define ALL_OPS     18
 

@@ -620,7 +620,7 @@ static void tails_are_clean_and_short(void **state)
 
 int main(void)
 {
-    alarm(60);
+    alarm(600);
     const struct CMUnitTest tests[] = {
         STREAMS_TEST(nothing_asked_for_nothing_copied),
         STREAMS_TEST(files_lie_where_torchrun_puts_them),

@@ -363,7 +363,7 @@ static void what_is_no_error_file(void **state)
 
 int main(void)
 {
-    alarm(60);
+    alarm(600);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_guilty_one_and_its_exception),
         cmocka_unit_test(equal_tails_are_told_once),

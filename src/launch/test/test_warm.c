@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 
 #define RANKS      2u
-#define WAIT_MS    60000u
+#define WAIT_MS    120000u
 #define OUTPUT_MAX (1u << 20)
 #define COOKIE     "test-warm-cookie"
 

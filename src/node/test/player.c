@@ -23,7 +23,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000u
 
 static void listen_at(struct player *player)
 {
