@@ -64,7 +64,7 @@ class Case:
 
 
 TWO = ("--nproc-per-node=2",)
-# {port}, {node} and {python} are filled in.
+# {port}, {node}, {python} and {role} are filled in.
 CASES = {
     "standalone": Case(("--standalone", *TWO)),
     "no-rendezvous": Case(TWO),
@@ -93,6 +93,17 @@ CASES = {
             "--master-port={port}",
         ),
         nodes=2,
+    ),
+    "roles": Case(
+        (
+            "--nnodes=3",
+            *TWO,
+            "--node-rank={node}",
+            "--master-addr=127.0.0.1",
+            "--master-port={port}",
+            "--role={role}",
+        ),
+        nodes=3,
     ),
     "module": Case(("--standalone", "-m"), ("probe", "--x", "1"), warns=False),
     "no-python": Case(("--standalone", "--no-python"), ("{python}", "probe.py", "a"), warns=False),
@@ -167,7 +178,8 @@ def run_case(launcher: Sequence[str], case: Case, place: Path) -> tuple[dict[str
     started = []
     for node in range(case.nodes):
         words = [
-            word.format(port=port, node=node, python=python) for word in (*case.flags, *case.script)
+            word.format(port=port, node=node, python=python, role="ab"[node % 2])
+            for word in (*case.flags, *case.script)
         ]
         started.append(
             subprocess.Popen(

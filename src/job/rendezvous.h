@@ -17,6 +17,7 @@
 #define RDZV_MAX_RANKS   4096u /* of one member */
 #define RDZV_MAX_DEATHS  64u   /* told per message, first ones first */
 #define RDZV_TEXT_MAX    2048u /* bytes of any text in a message */
+#define RDZV_ROLE        "default"
 
 /* What all members must agree on; the leader takes the first member's and refuses others that
  * differ in min, max, node_unit or check (no silent "first one wins"). Times in ms. */
@@ -82,6 +83,7 @@ struct rdzv_join {
     struct rdzv_terms terms;
     struct rdzv_claim claim;
     struct rdzv_deaths deaths; /* of the round that ended, not told before */
+    const char *role;          /* of its ranks; NULL: RDZV_ROLE */
 };
 enum rdzv_outcome { RDZV_FAILED = 1, RDZV_DONE };
 struct rdzv_report {
@@ -130,6 +132,8 @@ struct rdzv_round {
     uint32_t restarts;   /* of the job: rounds that began because of a failure */
     uint32_t world;      /* ranks in all */
     uint32_t nodes;      /* in the world */
+    uint32_t role_first; /* place of the receiver's first rank among those of its role */
+    uint32_t role_world; /* ranks of that role */
     struct rdzv_place own;
     const struct rdzv_place *places; /* the first of the world, at most RDZV_HEIRS: a message to
                                       * each of n that names all n would grow with the square */

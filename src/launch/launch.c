@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define COOKIE_BYTES 16
@@ -51,6 +52,27 @@ static void raise_files(struct settings *settings)
     (void)setrlimit(RLIMIT_NOFILE, &all);
 }
 
+/* How the terminal was before ranks had it. */
+struct terminal {
+    bool is_one;
+    struct termios modes;
+};
+
+static struct terminal look_at_terminal(void)
+{
+    struct terminal terminal = { .is_one = false };
+    terminal.is_one = tcgetattr(STDIN_FILENO, &terminal.modes) == 0;
+    return terminal;
+}
+
+/* A debugger's prompt that was killed leaves a terminal that shows nothing of what is typed. Not
+ * from the background: there it is another program's. */
+static void restore_terminal(const struct terminal *before)
+{
+    if (before->is_one && tcgetpgrp(STDIN_FILENO) == getpgrp())
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &before->modes);
+}
+
 static int run(const struct settings *settings, struct err *err)
 {
     char cookie[2 * COOKIE_BYTES + 1], preface[RDZV_PREFACE_MAX + 1];
@@ -63,7 +85,9 @@ static int run(const struct settings *settings, struct err *err)
         return err_sys(err, "starting the process that cleans up after this one");
     if (uv_loop_init(&loop) != 0)
         return err_set(err, ERR_SYSTEM, "no event loop: too many open files");
+    struct terminal terminal = look_at_terminal();
     int code = member_run(&loop, settings, cookie);
+    restore_terminal(&terminal);
     (void)uv_loop_close(&loop);
     (void)guard_sweep(cookie, 0);
     close(hold);

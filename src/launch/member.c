@@ -325,6 +325,7 @@ static void send_join(struct member *member)
         .spent = member->spent,
         .terms = settings->terms,
         .claim = make_claim(member),
+        .role = settings->role,
     };
     if (member->phase == PHASE_WAITING) {
         join.deaths = untold(member);

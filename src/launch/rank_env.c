@@ -51,12 +51,12 @@ static void set_places(struct env *env, const struct settings *settings,
     uint32_t rank = own->first_rank + place->local_rank;
     set_number(env, "RANK", rank);
     set_number(env, "GROUP_RANK", round->group_rank);
-    set_number(env, "ROLE_RANK", rank);
+    set_number(env, "ROLE_RANK", round->role_first + place->local_rank);
     set(env, "ROLE_NAME", settings->role);
     set_number(env, "LOCAL_WORLD_SIZE", own->ranks);
     set_number(env, "WORLD_SIZE", round->world);
     set_number(env, "GROUP_WORLD_SIZE", round->nodes);
-    set_number(env, "ROLE_WORLD_SIZE", round->world);
+    set_number(env, "ROLE_WORLD_SIZE", round->role_world);
     set(env, "MASTER_ADDR", round->store_addr);
     set_number(env, "MASTER_PORT", round->store_port);
 }

@@ -14,7 +14,7 @@
 struct rank_spawn {
     const char *program; /* path for exec */
     char *const *argv, *const *env;
-    int in, out, err;
+    int in, out, err;           /* may be the launcher's own 0, 1, 2 */
     const cpu_set_t *cpus;      /* NULL: any */
     const struct rlimit *files; /* RLIMIT_NOFILE; NULL or a rlim_max of 0: as it is */
     int failures;               /* a pipe for struct rank_failure; closed by exec */

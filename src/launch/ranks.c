@@ -501,6 +501,8 @@ static int prepare(struct ranks *ranks, const struct rdzv_round *round, uint32_t
         start->ranks[i] =
             (struct warm_rank){ .argv = rank_argv_make(ranks->arena, ranks->settings, i),
                                 .env = add_cookie(ranks, env),
+                                .in = ranks->settings->kind == PROGRAM_RUN_PATH ? ranks->dev_null
+                                                                                : STDIN_FILENO,
                                 .out = ends.out,
                                 .err = ends.err };
     }
@@ -544,7 +546,7 @@ static int start_cold(struct ranks *ranks, const struct start *start, const char
         struct rank_spawn spawn = { .program = program,
                                     .argv = rank->argv,
                                     .env = rank->env,
-                                    .in = ranks->dev_null,
+                                    .in = rank->in,
                                     .out = rank->out,
                                     .err = rank->err,
                                     .cpus = ranks->cpus ? &ranks->cpus[i] : NULL,

@@ -561,9 +561,9 @@ static int give_orders(struct warm *warm, const struct warm_rank *ranks, size_t 
     for (size_t i = 0; i < n; i++) {
         char index[24];
         AUTO_CLOSE int request = warm_pack_request(ranks[i].cwd, ranks[i].env);
-        int fds[3] = { request, ranks[i].out, ranks[i].err };
+        int fds[4] = { request, ranks[i].in, ranks[i].out, ranks[i].err };
         snprintf(index, sizeof index, "%zu", i);
-        if (request < 0 || warm_send(warm->bench->fd, index, strlen(index), fds, 3) < 0)
+        if (request < 0 || warm_send(warm->bench->fd, index, strlen(index), fds, 4) < 0)
             return -1;
     }
     return 0;

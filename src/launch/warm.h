@@ -25,7 +25,7 @@ bool warm_ready(const struct warm *);
 
 struct warm_rank {
     char *const *argv, *const *env; /* as for exec: interpreter, -u, script ... */
-    int out, err;
+    int in, out, err;
     const char *cwd; /* NULL: the launcher's */
 };
 /* Forks all ranks from the parked interpreter; they become children of this process (which must be

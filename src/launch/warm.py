@@ -13,7 +13,7 @@ The first start of two runs `-c pass` and only proves that this file is met at a
 Messages (SOCK_SEQPACKET). Control: in: command line; modules with the ranks'
 environment; "fill N" with the ranks' socket. Out:
 "hello", "ready KIB", "failed MODULE: WHY", "unsafe WHY". Ranks' socket: out: "parked PID", "begin
-INDEX PID"; in: INDEX with three descriptors (request, stdout, stderr).
+INDEX PID"; in: INDEX with four descriptors (request, stdin, stdout, stderr).
 """
 
 from __future__ import annotations
@@ -169,12 +169,17 @@ def stream(fd: int, old: Any, name: str) -> Any:
 
     if not isinstance(old, io.TextIOWrapper):
         return old
-    raw: Any = io.FileIO(fd, "wb", closefd=False)
+    reads = fd == 0
+    raw: Any = io.FileIO(fd, "rb" if reads else "wb", closefd=False)
     raw.name = name
     text: Any = io.TextIOWrapper(
-        raw, encoding=old.encoding, errors=old.errors, newline="\n", write_through=True
+        io.BufferedReader(raw) if reads else raw,
+        encoding=old.encoding,
+        errors=old.errors,
+        newline="\n",
+        write_through=True,
     )
-    text.mode = "w"
+    text.mode = "r" if reads else "w"
     return text
 
 
@@ -239,17 +244,17 @@ def become_rank(bench: _socket.socket, origin: Origin, intermediate: int) -> byt
         os._exit(1)
     reseed()
     bench.send(f"parked {os.getpid()}".encode())
-    index, fds = receive(bench, 3)
-    request, out, err = fds
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    os.close(out)
-    os.close(err)
+    index, fds = receive(bench, 4)
+    request = fds[0]
+    for number, fd in enumerate(fds[1:]):
+        os.dup2(fd, number)
+        os.close(fd)
     directory, environment = read_request(request)
     if directory:
         os.chdir(directory)
     origin.take(environment)
     interpreter: Any = sys
+    interpreter.stdin = interpreter.__stdin__ = stream(0, sys.__stdin__, "<stdin>")
     interpreter.stdout = interpreter.__stdout__ = stream(1, sys.__stdout__, "<stdout>")
     interpreter.stderr = interpreter.__stderr__ = stream(2, sys.__stderr__, "<stderr>")
     return index

@@ -34,7 +34,7 @@ struct place {
 };
 struct member {
     uint64_t id;
-    char *node, *addr;
+    char *node, *addr, *role;
     uint32_t node_rank, ranks, spent;
     uint16_t store_port, lead_port, check_port;
     enum part part;

@@ -208,6 +208,7 @@ struct member *members_admit(struct rdzv *rdzv, const struct rdzv_join *join, ui
     }
     set_text(&member->node, join->node);
     set_text(&member->addr, join->addr);
+    set_text(&member->role, join->role ? join->role : RDZV_ROLE);
     member->ranks = join->ranks;
     member->store_port = join->store_port;
     member->lead_port = join->lead_port;
@@ -229,5 +230,6 @@ void members_remove(struct rdzv *rdzv, struct member *member)
         }
     free(member->node);
     free(member->addr);
+    free(member->role);
     free(member);
 }

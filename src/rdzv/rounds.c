@@ -87,9 +87,36 @@ static uint32_t make_places(struct rdzv *rdzv, struct member *const *seats, size
     return world;
 }
 
+/* The ranks of one --role, counted in the order of group ranks. */
+struct role {
+    const char *name;
+    uint32_t ranks;
+};
+
+/* roles: room for n, one is filled for each different name. Fills first[i], the place of seat i's
+ * first rank in its role, and of[i], that role. */
+static void count_roles(struct member *const *seats, size_t n, struct role *roles, uint32_t *first,
+                        const struct role **of)
+{
+    size_t n_roles = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < n_roles && strcmp(roles[k].name, seats[i]->role) != 0)
+            k++;
+        if (k == n_roles)
+            roles[n_roles++].name = seats[i]->role;
+        first[i] = roles[k].ranks;
+        roles[k].ranks += seats[i]->ranks;
+        of[i] = &roles[k];
+    }
+}
+
 void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
 {
     struct member **seats = seat(rdzv, chosen, n);
+    uint32_t *role_first = ARENA_ARRAY(rdzv->memory, n, uint32_t);
+    const struct role **role = ARENA_ARRAY(rdzv->memory, n, const struct role *);
+    count_roles(seats, n, ARENA_ARRAY(rdzv->memory, n, struct role), role_first, role);
     struct rdzv_place *told = ARENA_ARRAY(rdzv->memory, n, struct rdzv_place);
     uint32_t world = make_places(rdzv, seats, n, told);
     if (rdzv->by_failure)
@@ -124,6 +151,8 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
         order.to = seats[i]->id;
         order.round.group_rank = (uint32_t)i;
         order.round.own = told[i];
+        order.round.role_first = role_first[i];
+        order.round.role_world = role[i]->ranks;
         orders_put(rdzv, &order);
     }
     orders_news(rdzv, RDZV_NEWS_ROUND, 0, "round %u: %zu nodes, %u ranks (%s)", rdzv->round, n,

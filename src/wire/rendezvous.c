@@ -256,6 +256,8 @@ void rdzv_put_join(struct buf *out, const struct rdzv_join *join)
     put_terms(out, &join->terms);
     put_claim(out, &join->claim);
     put_deaths(out, &join->deaths);
+    if (join->role)
+        put_text(out, join->role);
     wire_end(out, mark);
 }
 
@@ -275,6 +277,8 @@ int rdzv_get_join(const struct rdzv_frame_in *frame, struct arena *arena, struct
     join.terms = get_terms(&from);
     join.claim = get_claim(&from);
     join.deaths = get_deaths(&from, arena);
+    if (!from.bad && from.at != from.end) /* an older launcher says none */
+        join.role = get_text(&from, arena);
     if (finish(&from) != 0)
         return -1;
     *out = join;
@@ -444,6 +448,10 @@ void rdzv_put_round(struct buf *out, const struct rdzv_round *round)
     put_text(out, round->store_addr);
     put_port(out, round->store_port);
     put_text(out, round->cause);
+    if (round->role_first != round->own.first_rank || round->role_world != round->world) {
+        wire_put_u32(out, round->role_first);
+        wire_put_u32(out, round->role_world);
+    }
     wire_end(out, mark);
 }
 
@@ -466,6 +474,12 @@ int rdzv_get_round(const struct rdzv_frame_in *frame, struct arena *arena, struc
     round.store_addr = get_text(&from, arena);
     round.store_port = get_port(&from);
     round.cause = get_text(&from, arena);
+    round.role_first = round.own.first_rank;
+    round.role_world = round.world;
+    if (!from.bad && from.at != from.end) { /* not all have one role */
+        round.role_first = wire_get_u32(&from);
+        round.role_world = wire_get_u32(&from);
+    }
     if (finish(&from) != 0 || round.nodes > RDZV_MAX_MEMBERS || round.group_rank >= round.nodes ||
         round.n_places == 0)
         return -1;

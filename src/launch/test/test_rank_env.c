@@ -20,6 +20,8 @@ static const struct rdzv_round round_of_two = {
     .restarts = 3,
     .world = 4,
     .nodes = 2,
+    .role_first = 2,
+    .role_world = 4,
     .own = { .member = 2, .ranks = 2, .first_rank = 2, .node = "b", .addr = "10.0.0.2" },
     .places = places,
     .n_places = 2,

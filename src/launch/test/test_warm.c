@@ -67,6 +67,7 @@ static const char probe[] =
     "    show('fds', sorted(int(f) for f in os.listdir('/proc/self/fd') if int(f) < 3\n"
     "                       or os.path.exists(f'/proc/self/fd/{f}')))\n"
     "    show('stdin', os.readlink('/proc/self/fd/0'))\n"
+    "    show('input', sys.stdin.read())\n"
     "    show('leads', [os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()])\n"
     "    show('flags', sys.flags)\n"
     "    show('cmdline', open('/proc/self/cmdline').read())\n"
@@ -201,21 +202,30 @@ static char *output_text(struct stage_set *place, const char *name)
     return text;
 }
 
+/* What a rank finds in its stdin. */
+static int input_file(struct stage_set *place)
+{
+    static const char lines[] = "one\r\ntwo";
+    AUTO_FREE char *path = mem_printf("%s/in", place->dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(pwrite(fd, lines, strlen(lines), 0), strlen(lines));
+    return fd;
+}
+
 static pid_t start_cold(struct stage_set *place, char **env, int out, int err)
 {
     char **argv = rank_argv_make(place->arena, &place->settings, 0);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    AUTO_CLOSE int in = input_file(place);
     struct rank_spawn spawn = { .program = rank_spawn_find(place->arena, argv[0], env),
                                 .argv = argv,
                                 .env = env,
-                                .in = null,
+                                .in = in,
                                 .out = out,
                                 .err = err,
                                 .failures = err };
     assert_non_null(spawn.program);
     pid_t pid = rank_spawn(&spawn);
     assert_true(pid > 0);
-    close(null);
     return pid;
 }
 
@@ -304,10 +314,13 @@ static void fork_two(struct stage_set *place, char **env, const int fds[4], pid_
     for (size_t i = 0; i < RANKS; i++)
         ranks[i] = (struct warm_rank){ .argv = rank_argv_make(place->arena, &place->settings, 0),
                                        .env = env,
+                                       .in = input_file(place),
                                        .out = fds[2 * i],
                                        .err = fds[2 * i + 1] };
     uint64_t before = clock_mono_us();
     int rc = warm_fork(place->warm, ranks, RANKS, pids);
+    for (size_t i = 0; i < RANKS; i++)
+        close(ranks[i].in);
     print_message("forked in %llu us\n", (unsigned long long)(clock_mono_us() - before));
     if (rc < 0)
         fail_msg("not forked: %s", place->said);

@@ -20,14 +20,18 @@ struct scene {
     struct rdzv_terms terms;
     uint64_t now_us;
     bool undecided;
-    uint32_t guilty; /* group rank of the first death, of the last END */
-    char text[512];  /* of the last END or NOTE */
+    const char *role; /* of who joins next */
+    struct buf roles; /* "1:0/4 " is member 1: its first rank is the first of 4 of its role */
+    uint32_t guilty;  /* group rank of the first death, of the last END */
+    char text[512];   /* of the last END or NOTE */
 };
 
 static void on_order(void *arg, const struct rdzv_order *order)
 {
     struct scene *scene = arg;
     unsigned to = (unsigned)order->to;
+    if (order->kind == RDZV_ORDER_ROUND)
+        buf_addf(&scene->roles, "%u:%u/%u ", to, order->round.role_first, order->round.role_world);
     if (order->kind == RDZV_ORDER_ROUND)
         buf_addf(&scene->log, "R%u.%u:%u/%zu+%u ", to, order->round.round, order->round.group_rank,
                  (size_t)order->round.nodes, order->round.restarts);
@@ -62,7 +66,7 @@ static void lead(struct scene *scene)
 
 static void open_scene(struct scene *scene, uint32_t min, uint32_t max)
 {
-    *scene = (struct scene){ .log = BUF_INIT(8192), .now_us = MS(1000) };
+    *scene = (struct scene){ .log = BUF_INIT(8192), .roles = BUF_INIT(8192), .now_us = MS(1000) };
     scene->terms = (struct rdzv_terms){ .min = min,
                                         .max = max,
                                         .node_unit = 1,
@@ -77,6 +81,7 @@ static void close_scene(struct scene *scene)
 {
     rdzv_destroy(scene->rdzv);
     buf_fini(&scene->log);
+    buf_fini(&scene->roles);
 }
 
 static void join_with(struct scene *scene, uint64_t id, const struct rdzv_claim *claim)
@@ -87,7 +92,8 @@ static void join_with(struct scene *scene, uint64_t id, const struct rdzv_claim 
                               .addr = "10.0.0.1",
                               .node_rank = RDZV_ANY_RANK,
                               .ranks = 2,
-                              .terms = scene->terms };
+                              .terms = scene->terms,
+                              .role = scene->role };
     if (claim)
         join.claim = *claim;
     rdzv_join(scene->rdzv, &join, scene->now_us);
@@ -151,6 +157,23 @@ static void test_failure_and_budget(void **state)
     join(&scene, 1); /* its connection broke before it heard */
     join(&scene, 7);
     told(&scene, "E1:2 X7:6 ");
+    close_scene(&scene);
+}
+
+/* Ranks are counted for each --role, in the order of group ranks. */
+static void test_roles(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 4, 4);
+    join(&scene, 1);
+    scene.role = "reader";
+    join(&scene, 2);
+    scene.role = RDZV_ROLE;
+    join(&scene, 3);
+    scene.role = "reader";
+    join(&scene, 4);
+    assert_string_equal(buf_str(&scene.roles), "1:0/4 2:0/4 3:2/4 4:2/4 ");
     close_scene(&scene);
 }
 
@@ -468,6 +491,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failure_and_budget),
+        cmocka_unit_test(test_roles),
         cmocka_unit_test(test_newcomer_and_loss),
         cmocka_unit_test(test_a_loss_is_nobodys_failure),
         cmocka_unit_test(test_done_and_barrier),

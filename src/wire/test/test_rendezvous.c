@@ -133,6 +133,13 @@ static void test_join(void **state)
         struct rdzv_frame_in part = { .kind = frame.kind, .body = frame.body, .len = cut };
         assert_int_equal(rdzv_get_join(&part, arena, &back), -1);
     }
+    assert_null(back.role);
+    buf_clear(&out);
+    join.role = "reader";
+    rdzv_put_join(&out, &join);
+    frame = only(&out, RDZV_FRAME_JOIN);
+    assert_int_equal(rdzv_get_join(&frame, arena, &back), 0);
+    assert_string_equal(back.role, "reader");
 }
 
 static void test_round_and_end(void **state)
@@ -153,6 +160,8 @@ static void test_round_and_end(void **state)
                                 .restarts = 4,
                                 .world = 6,
                                 .nodes = 2,
+                                .role_first = 0,
+                                .role_world = 4,
                                 .own = places[1],
                                 .places = places,
                                 .n_places = 2,
@@ -169,6 +178,17 @@ static void test_round_and_end(void **state)
     assert_string_equal(back.places[1].addr, "10.0.0.2");
     assert_int_equal(back.places[0].lead_port, 29500);
     assert_int_equal(back.store_port, 4242);
+    assert_int_equal(back.role_first, 0);
+    assert_int_equal(back.role_world, 4);
+    buf_clear(&out);
+    round.role_first = 2; /* all have one role: not said */
+    round.role_world = 6;
+    rdzv_put_round(&out, &round);
+    struct rdzv_frame_in one_role = only(&out, RDZV_FRAME_ROUND);
+    assert_int_equal(rdzv_get_round(&one_role, arena, &back), 0);
+    assert_int_equal(back.role_first, 2);
+    assert_int_equal(back.role_world, 6);
+    assert_true(one_role.len + 8 == frame.len);
     buf_clear(&out);
     round.group_rank = 2; /* nobody's */
     rdzv_put_round(&out, &round);
