@@ -116,6 +116,42 @@ def test_a_job_uses_names(declared: Server) -> None:
     assert declared.log(number).splitlines() == ["0123456789", "from the source"]
 
 
+def git(at: Path, *args: str) -> str:
+    own = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", "-C", str(at), *own, *args], capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+def test_a_branch_or_commit_is_never_another(declared: Server, tmp_path: Path) -> None:
+    """Nothing is fetched: code that is not at what the job names does not run."""
+
+    def tried(**at: str) -> str:
+        (tmp_path / "job.json").write_text(job(CodeSource={"CodeSourceId": "code-1", **at}))
+        done = declared.muster("run", tmp_path / "job.json")
+        assert done.returncode in (0, 2), done.stderr
+        return done.stdout if done.returncode == 0 else done.stderr
+
+    assert "from the source" in tried()
+    assert 'be at "main", and its directory is no git work tree' in tried(Branch="main")
+    git(tmp_path / "code", "init", "-q", "-b", "main")
+    git(tmp_path / "code", "add", ".")
+    git(tmp_path / "code", "commit", "-q", "-m", "one")
+    commit = git(tmp_path / "code", "rev-parse", "HEAD")
+    for at in ({"Branch": "main"}, {"Commit": commit}, {"Branch": "gone", "Commit": commit[:9]}):
+        assert "from the source" in tried(**at), at
+    ran = len(declared.jobs())
+    for at in ({"Branch": "gone"}, {"Branch": "main", "Commit": "abc1234"}):
+        said = tried(**at)
+        assert f"is at branch main, commit {commit[:12]}; nothing is fetched here" in said
+        assert f"check it out in {tmp_path}/code, or name no branch and no commit" in said
+    (source,) = (s for s in names(declared, "code_sources").values())
+    declare(declared, json.dumps({**source, "kind": "code_source", "at": "v2"}))
+    assert 'be at "v2"' in tried()  # what the source itself says
+    assert len(declared.jobs()) == ran
+    git(tmp_path / "code", "tag", "v2")
+    assert "from the source" in tried()
+
+
 @pytest.mark.parametrize(
     ("changes", "wrong", "near"),
     [

@@ -76,14 +76,10 @@ static void take_source(const struct catalogue *c, struct code *code, struct rep
         refuse(c, ENTRY_CODE_SOURCE, name, "inputs.code", report);
         return;
     }
-    if (code->at)
-        report_warn(report, (struct place){ 0 }, "inputs.code",
-                    "code source \"%.100s\" is a directory, used as it lies: \"%.100s\" is not "
-                    "checked out",
-                    name, code->at);
     code->dir = entry->uri;
+    code->at = code->at ? code->at : entry->at;
     code->path = code->path ? code->path : entry->path;
-    code->git = code->at = NULL;
+    code->git = NULL;
 }
 
 /* An address has a registry or a path; one word is a label of the catalogue. */

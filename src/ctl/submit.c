@@ -6,6 +6,7 @@
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/bundle.h"
+#include "ctl/checkout.h"
 #include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
@@ -212,6 +213,19 @@ static int check_code(struct submission *s, const char *uri, uint64_t limit, str
     return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, uri, limit, err));
 }
 
+/* Nothing is fetched: the directory of a code source has to be at what is asked for already. */
+static int check_at(struct submission *s, const char *at, struct err *err)
+{
+    if (at && s->ask.code_dir)
+        report_warn(&s->answer->report, (struct place){ 0 }, "inputs.code",
+                    "the code is that of %.200s as it lies there, \"%.100s\" or not",
+                    s->ask.code_dir, at);
+    if (!at || s->ask.code_dir)
+        return 0;
+    bool replays = taped_replays(s->ctl);
+    return looked(s, replays ? 0 : checkout_check(s->site.code_dir, at, err));
+}
+
 /* Directories the job names, as directories of this machine. */
 static int map_storage(struct submission *s, struct err *err)
 {
@@ -225,7 +239,7 @@ static int map_storage(struct submission *s, struct err *err)
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
-        if (!s->site.code_dir || check_code(s, uri, code->limit, err))
+        if (!s->site.code_dir || check_code(s, uri, code->limit, err) || check_at(s, code->at, err))
             return -1;
     }
     if (spec->output && *spec->output) {
@@ -280,6 +294,7 @@ static int admit(struct submission *s, struct err *err)
     bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
     if (!numbers && map_storage(s, err))
         return -1;
+    spec->inputs.code.at = NULL; /* looked at; a directory has none */
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
         warn_size(s);
     else if (!s->ask.wait_for_nodes && admit_shape(s))

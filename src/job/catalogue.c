@@ -206,6 +206,8 @@ static const struct field code_fields[] = {
     COMMON,
     FIELD(TEXT, "uri", struct entry, uri, .flags = FIELD_REQUIRED, .min = 1, .max = URI_MAX,
           .doc = "the directory with the code, as it lies there"),
+    FIELD(TEXT, "at", struct entry, at, .min = 1, .max = 255,
+          .doc = "the branch, tag or commit it has to be at"),
     FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"), OWNER,
     FIELD_END
 };
@@ -438,6 +440,7 @@ void catalogue_put(struct catalogue *c, const struct entry *entry)
     own->gpu_type = kept(c, entry->gpu_type);
     own->uri = kept(c, entry->uri);
     own->path = kept(c, entry->path);
+    own->at = kept(c, entry->at);
     own->queue = kept(c, entry->queue);
     own->parent = kept(c, entry->parent);
     own->strategy = kept(c, entry->strategy);

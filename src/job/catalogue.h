@@ -58,6 +58,7 @@ struct entry {
     const char *gpu_type;                      /* of an instance type; NULL without GPUs */
     const char *uri;     /* data set, code source: where the server finds it; image: its address */
     const char *path;    /* data set, code source: where tasks find it; NULL: the job says */
+    const char *at;      /* code source: branch, tag or commit; NULL: as it lies */
     bool read_only;      /* data set */
     struct pairs labels; /* image */
 };

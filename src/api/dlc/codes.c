@@ -61,6 +61,12 @@ void dlc_code_list(struct dlc_call *d)
 
 /* ---- change ---- */
 
+static const char *said_or(const struct text_node *said, const struct dlc_thing *x, const char *key)
+{
+    const char *text = dlc_text(said, key);
+    return text || !x->spec ? text : dlc_text(x->spec, key);
+}
+
 /* What is said, else what it was: x->entry NULL, there was nothing. */
 static void put_source(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *said)
 {
@@ -78,6 +84,8 @@ static void put_source(struct dlc_call *d, const struct dlc_thing *x, const stru
         dlc_put(d->arena, entry, names[i][1],
                 text || !x->entry ? text : dlc_text(x->entry, names[i][1]));
     }
+    const char *commit = said_or(said, x, "CodeCommit");
+    dlc_put(d->arena, entry, "at", commit ? commit : said_or(said, x, "CodeBranch"));
     dlc_put(d->arena, entry, "owner", x->entry ? x->owner : d->call->owner);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         dlc_copy(d->arena, spec, dlc_text(said, fields[i]) || !x->spec ? said : x->spec, fields[i]);
