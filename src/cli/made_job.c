@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/shell_word.h"
 #include "cli/line/line.h"
 
 #include <ctype.h>
@@ -62,7 +63,7 @@ static void put_words(struct arena *a, struct text_node *root, const char *const
         if (argv)
             text_str(a, argv, NULL, words[i]);
         buf_putc(&run, ' ');
-        line_quote(words[i], &run);
+        shell_word(&run, words[i]);
     }
     if (empty)
         text_str(a, root, "run", buf_str(&run));
@@ -150,7 +151,7 @@ static void put_mpi(struct arena *a, struct text_node *root, const struct line_j
     buf_puts(&run, "[ \"$MUSTER_TASK_INDEX\" = 0 ] || exec sleep infinity\nexec");
     for (size_t i = 0; i < line->argv.n; i++) {
         buf_putc(&run, ' ');
-        line_quote(line->argv.at[i], &run);
+        shell_word(&run, line->argv.at[i]);
     }
     text_int(a, root, "replicas", line->max);
     text_str(a, root, "run", buf_str(&run));

@@ -325,7 +325,8 @@ static void send_join(struct member *member)
         .spent = member->spent,
         .terms = settings->terms,
         .claim = make_claim(member),
-        .role = settings->role,
+        /* A server of before roles takes no join that says one. */
+        .role = strcmp(settings->role, RDZV_ROLE) == 0 ? NULL : settings->role,
     };
     if (member->phase == PHASE_WAITING) {
         join.deaths = untold(member);

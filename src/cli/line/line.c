@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/shell_word.h"
 #include "cli/line/reader.h"
 
 #include <stdarg.h>
@@ -82,14 +83,6 @@ void line_keep(struct line_reader *r, const char *const *words, size_t n)
         argv->at[argv->n++] = words[i];
 }
 
-void line_quote(const char *word, struct buf *out)
-{
-    buf_putc(out, '\'');
-    for (; *word; word++)
-        buf_puts(out, *word == '\'' ? "'\\''" : (char[]){ *word, '\0' });
-    buf_putc(out, '\'');
-}
-
 void line_keep_shell(struct line_reader *r, const char *before, const struct words *words)
 {
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
@@ -101,7 +94,7 @@ void line_keep_shell(struct line_reader *r, const char *before, const struct wor
         if (word[0] == LINE_RAW)
             buf_puts(&text, word + 1);
         else
-            line_quote(word, &text);
+            shell_word(&text, word);
     }
     r->out->run = arena_strdup(r->arena, buf_str(&text));
 }

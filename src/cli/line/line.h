@@ -46,8 +46,4 @@ struct line_job {
 int line_read(struct arena *, int argc, char **argv, const struct line_asked *,
               struct line_job *out, struct err *err);
 
-/* Words as text that a shell reads back as these words. */
-struct buf;
-void line_quote(const char *word, struct buf *out);
-
 #endif

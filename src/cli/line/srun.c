@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/shell_word.h"
 
 #include <string.h>
 
@@ -264,7 +265,7 @@ static const char *variables(struct arena *arena, const struct asked *a)
         buf_addf(&text, "export SLURM_CPUS_PER_TASK=%s\n", a->cpus);
     if (a->chdir) {
         buf_puts(&text, "cd ");
-        line_quote(a->chdir, &text);
+        shell_word(&text, a->chdir);
         buf_puts(&text, " || exit\n");
     }
     return arena_strdup(arena, buf_str(&text));

@@ -187,16 +187,16 @@ static void what_other_launchers_say(void **state)
     (void)state;
     becomes(
         "accelerate launch --num_machines 2 --num_processes 4 --machine_rank 0 --cpu a.py --x 1",
-        "{\"muster\":1,\"name\":\"a\",\"replicas\":2,\"run\":\"exec 'accelerate' 'launch' "
-        "'--num_machines=2' '--num_processes=4' --machine_rank=\\\"$NODE_RANK\\\" "
-        "--main_process_ip=\\\"$MASTER_ADDR\\\" --main_process_port=\\\"$MASTER_PORT\\\" '--cpu' "
-        "'a.py' '--x' '1'\",\"place\":{\"spread\":[\"worker\"]},\"ports\":{\"master\":1},"
+        "{\"muster\":1,\"name\":\"a\",\"replicas\":2,\"run\":\"exec accelerate launch "
+        "--num_machines=2 --num_processes=4 --machine_rank=\\\"$NODE_RANK\\\" "
+        "--main_process_ip=\\\"$MASTER_ADDR\\\" --main_process_port=\\\"$MASTER_PORT\\\" --cpu "
+        "a.py --x '1'\",\"place\":{\"spread\":[\"worker\"]},\"ports\":{\"master\":1},"
         "\"conventions\":[\"pytorch\"]}",
         0);
     becomes("mpirun -np 8 -H a:4,b:4 -x A -mca btl ^openib ./p",
             "{\"muster\":1,\"name\":\"p\",\"replicas\":2,"
-            "\"run\":\"[ \\\"$MUSTER_TASK_INDEX\\\" = 0 ] || exec sleep infinity\\nexec 'mpirun' "
-            "'-np' '8' '-x' 'A' '-mca' 'btl' '^openib' './p'\",\"done\":{\"succeeded\":1},"
+            "\"run\":\"[ \\\"$MUSTER_TASK_INDEX\\\" = 0 ] || exec sleep infinity\\nexec mpirun "
+            "-np 8 -x 'A' -mca btl '^openib' ./p\",\"done\":{\"succeeded\":1},"
             "\"retry\":{\"scope\":\"job\"},\"place\":{\"spread\":[\"worker\"]},"
             "\"framework\":\"mpi\",\"conventions\":[\"dlc\"],"
             "\"extra\":{\"dlc\":{\"JobType\":\"MPIJob\",\"LauncherWorks\":true,\"Slots\":4}}}",

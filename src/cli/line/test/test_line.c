@@ -70,26 +70,26 @@ static void lines(void **state)
           "tasks 1x4: python -m torch.distributed.launch --nproc_per_node=4 a.py" },
         { "python -m torch.distributed.launch --nnodes 2 --node_rank 1 --master_addr h "
           "--nproc_per_node=4 --use_env a.py --nnodes 9",
-          "tasks 2x4 master: exec 'python' '-m' 'torch.distributed.launch' '--nnodes=2' "
+          "tasks 2x4 master: exec python -m torch.distributed.launch --nnodes=2 "
           "--node_rank=\"$NODE_RANK\" --master_addr=\"$MASTER_ADDR\" "
-          "--master_port=\"$MASTER_PORT\" '--nproc_per_node=4' '--use_env' 'a.py' '--nnodes' "
-          "'9'" },
+          "--master_port=\"$MASTER_PORT\" --nproc_per_node=4 --use_env a.py --nnodes "
+          "9" },
         { "accelerate launch --num_processes=4 --main_process_port 1 -m pkg.a",
           "tasks 1x4: accelerate launch --num_processes=4 --main_process_port 1 -m pkg.a" },
         { "accelerate launch --use-deepspeed --num-machines=2 --num-processes=16 "
           "--mixed_precision bf16 a.py",
-          "tasks 2x8 master: exec 'accelerate' 'launch' '--num_machines=2' '--num_processes=16' "
+          "tasks 2x8 master: exec accelerate launch --num_machines=2 --num_processes=16 "
           "--machine_rank=\"$NODE_RANK\" --main_process_ip=\"$MASTER_ADDR\" "
-          "--main_process_port=\"$MASTER_PORT\" '--deepspeed_multinode_launcher=standard' "
-          "'--use-deepspeed' '--mixed_precision' 'bf16' 'a.py'" },
+          "--main_process_port=\"$MASTER_PORT\" --deepspeed_multinode_launcher=standard "
+          "--use-deepspeed --mixed_precision bf16 a.py" },
         { "deepspeed --num_gpus 2 --num_nodes=2 --module pkg.a --deepspeed c.json",
           "tasks 2x2 master: ids=${CUDA_VISIBLE_DEVICES:-0,1}\n"
           "ids='[\"'$(printf %s \"$ids\" | sed 's/,/\",\"/g')'\"]'\n"
           "world='{''\"n0\":'\"$ids\"',\"n1\":'\"$ids\"'}'\n"
-          "world=$(printf %s \"$world\" | base64 | tr -d '\\n' | tr '+/' '-_')\n"
-          "exec 'python' '-m' 'deepspeed.launcher.launch' --world_info=\"$world\" "
+          "world=$(printf %s \"$world\" | base64 | tr -d '\\n' | tr +/ -_)\n"
+          "exec python -m deepspeed.launcher.launch --world_info=\"$world\" "
           "--node_rank=\"$NODE_RANK\" --master_addr=\"$MASTER_ADDR\" "
-          "--master_port=\"$MASTER_PORT\" '--module' 'pkg.a' '--deepspeed' 'c.json'" },
+          "--master_port=\"$MASTER_PORT\" --module pkg.a --deepspeed c.json" },
         { "mpirun -np 6 -H a:4,b:4,c:4 ./p", "mpi 2x4: mpirun -np 6 ./p" },
         { "mpirun -H a,a,b,b ./p x", "mpi 2x2: mpirun -np 4 ./p x" },
         { "mpirun --hostfile " HOSTS " -np 3 --bind-to none ./p",
@@ -130,7 +130,7 @@ static void what_srun_says(void **state)
     assert_string_equal(pairs_get(&t.job.env, "A"), "b");
     assert_non_null(strstr(t.job.run, "SLURM_NTASKS=8 "));
     assert_non_null(strstr(t.job.run, "SLURM_NODEID=$((MUSTER_TASK_INDEX / 4)) SLURM_LOCALID=0 "));
-    assert_non_null(strstr(t.job.run, "\nexec 'python' 'a.py'"));
+    assert_non_null(strstr(t.job.run, "\nexec python a.py"));
     arena_destroy(t.arena);
     t = try("srun --mem=0 -t 90 hostname");
     assert_string_equal(t.job.memory, "0");
