@@ -11,6 +11,7 @@ DESTDIR ?=
 KILLS   ?= 200
 TIMES   ?= 100
 SECONDS_PER_TARGET ?= 600
+ONLY    ?=
 
 # Programs of ours that are Python find the project's environment first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -44,13 +45,13 @@ demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
 	@$(MAKE) build-release
 	@tools/demo
 
-check: ## set up, build, lint and test (at most 25 minutes on 2 cores)
+check: ## set up, build, lint and test (at most 25 minutes on 2 cores; ONLY=e2e: one phase)
 	@tools/setup all --background-clients
-	@tools/check
+	@tools/check $(if $(ONLY),--phases '$(ONLY)')
 
 check-all: ## check, and the slow tests (at most 60 minutes on 2 cores)
 	@tools/setup all --background-clients
-	@tools/check --all
+	@tools/check --all $(if $(ONLY),--phases '$(ONLY)')
 
 build: ## build/release/muster and build/release/muster-node
 	@tools/setup build
@@ -66,10 +67,10 @@ build-asan:
 SANITIZED := --buildtype=debug --optimization=0 -Ddebug=false -Dc_args=-gline-tables-only -Dc_link_args=-fuse-ld=gold \
 	-Db_sanitize=address$(,)undefined -Db_lundef=false -Dfuzz=true
 
-bench: ## every benchmark, as tables (one: bench/NAME --help)
+bench: ## every benchmark, as tables (ONLY="sched list": some; one: bench/NAME --help)
 	@tools/setup all
 	@$(MAKE) build-release
-	@bench/run
+	@bench/run $(ONLY)
 
 chaos: ## kill ranks, an agent, a node and the server under a training job; then a rank under PyTorch's torchrun
 	@tools/setup all
@@ -85,17 +86,17 @@ torture: ## kill -9 the server under load (KILLS=200), ranks and nodes of traini
 	@tools/setup all
 	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
-	@tests/torture_launch --times $(TIMES)
+	@tests/torture_launch --times $(TIMES) $(ONLY)
 
-lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks
+lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks (ONLY=ruff: one)
 	@tools/setup lint
 	@$(MAKE) build-release
-	@tools/lint
+	@tools/lint $(if $(ONLY),--only '$(ONLY)')
 
 lint-all: ## lint, and the deep analyzers of gcc and clang
 	@tools/setup lint
 	@$(MAKE) build-release
-	@tools/lint --all
+	@tools/lint --all $(if $(ONLY),--only '$(ONLY)')
 
 fuzz: ## every libFuzzer target for a while (SECONDS_PER_TARGET=600)
 	@tools/setup all

@@ -54,6 +54,16 @@ def kubectl() -> str | None:
     return found or next((str(path) for path in reversed(kubectls())), None)
 
 
+def node() -> str | None:
+    """The machine's, else the one that tools/setup keeps."""
+    return shutil.which("node", path=f"{os.environ['PATH']}:{ROOT}/build/clients/node/bin")
+
+
+def browser() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
 def sanitized() -> bool:
     return os.environ.get("MUSTER_BUILD") == "asan" or "asan" in program().parts
 

@@ -7,7 +7,6 @@ import contextlib
 import http.client
 import json
 import re
-import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -21,8 +20,10 @@ from harness import (
     Reply,
     Server,
     UnixConnection,
+    browser,
     native,
     openpai,
+    patience,
     request,
     role,
     wait_for,
@@ -469,15 +470,14 @@ def test_page(server: Server) -> None:
 
 
 def test_page_in_a_browser(server: Server) -> None:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
-    browser = next(filter(None, map(shutil.which, names)), None)
-    if not browser:
-        pytest.skip("no chromium on this machine")
+    program = browser()
+    if not program:
+        pytest.skip("no chromium on this machine: tools/setup lint installs it")
     server.run(native("seen-in-the-browser"))
     url = server.api("POST", "/v1/login-link").good().json()["url"]
     done = subprocess.run(
         [
-            browser,
+            program,
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
@@ -487,7 +487,7 @@ def test_page_in_a_browser(server: Server) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(),
         check=False,
     )
     assert "seen-in-the-browser" in done.stdout

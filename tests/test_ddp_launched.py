@@ -123,8 +123,10 @@ def launcher(name: str) -> list[str]:
 # ---- alone ----
 
 
-@pytest.mark.slow  # test_survival kills ranks of the same launcher, test_launch runs it alone
-@pytest.mark.parametrize("name", ["torch", "torchrun", "dlrover-run"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) for n in ("torch", "dlrover-run")] + ["torchrun"],
+)
 def test_alone(tmp_path: Path, name: str) -> None:
     training = Training(tmp_path / "out")
     flags = ["--standalone", "--nproc-per-node=2", "--max-restarts=3", str(DDP / "train.py")]

@@ -204,7 +204,7 @@ def test_every_operation_well_and_badly(server: Server, which: str) -> None:
         assert by["ListDatasetVersions"]["body"]["TotalCount"] == 2
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [150, 1000])
 def test_odd_characters(server: Server, count: int) -> None:
     """Both schemes, every second request each; one flipped bit of any is refused."""
     said = session(server, "pinned", "odd", str(count))[0]
@@ -276,7 +276,6 @@ def test_the_programs_of_the_page_in_haste(server: Server, tmp_path: Path) -> No
     assert said.startswith("job status:"), said
 
 
-@pytest.mark.slow
 def test_the_programs_of_the_page(server: Server, tmp_path: Path) -> None:
     programs = page_programs()
     if not programs:

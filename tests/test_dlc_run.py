@@ -140,13 +140,7 @@ def test_three_jobs_train_on_one_machine(start: Starter, tmp_path: Path) -> None
 
 @needs_torch
 @pytest.mark.usefixtures("first_port")
-@pytest.mark.parametrize(
-    ("setting", "ranks"),
-    [
-        pytest.param("never", 1, marks=pytest.mark.slow),
-        pytest.param("always", 2, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("setting", "ranks"), [("never", 1), ("always", 2)])
 def test_torchrun_needs_no_flags(start: Starter, tmp_path: Path, setting: str, ranks: int) -> None:
     """PyTorch's, and muster's, whose nodes are all tasks of the job."""
     script = tmp_path / "train.py"

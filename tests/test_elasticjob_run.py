@@ -267,7 +267,6 @@ def test_watch(start: Starter) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not TORCH, reason="no PyTorch in .venv: tools/setup python installs it")
 def test_it_trains(start: Starter, tmp_path: Path) -> None:
     """The page's command with fewer processes: dlrover-run, the script at its path, the data as a

@@ -34,7 +34,7 @@ GOLDEN = Path(__file__).parent / "golden" / "elasticjob"
 TWO_GPUS = "2x16cpu,64Gi,1gpu"
 JOBS = "/apis/elastic.iml.github.io/v1alpha1/namespaces/dlrover/elasticjobs"
 
-pytestmark = pytest.mark.skipif(not KUBECTL, reason="kubectl is not installed")
+pytestmark = pytest.mark.skipif(not KUBECTL, reason="kubectl is not here: tools/setup clients")
 
 SMALL = """
 apiVersion: elastic.iml.github.io/v1alpha1
@@ -253,12 +253,11 @@ def test_gang_session(kube: Callable[..., Kube]) -> None:
 VERSIONS: list[Any] = [pytest.param(str(path), id=path.parent.name) for path in kubectls()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("program", VERSIONS or [""])
 def test_session_of_a_version(start: Starter, program: str) -> None:
     """The oldest and the newest kubectl, over TLS as people use it."""
     if not program:
-        pytest.skip("tools/setup kubectl did not bring any")
+        pytest.skip("tools/setup clients did not bring any")
     server = start(nodes=TWO_GPUS)
     config = server.muster("client-config", "kubectl", "--namespace", "dlrover").stdout
     k = Kube(server, config, program)
@@ -568,7 +567,6 @@ def test_watch_by_version(kube: Callable[..., Kube]) -> None:
     assert k.http("GET", f"{JOBS}?watch=true&resourceVersionMatch=NotOlderThan")[0] == 422
 
 
-@pytest.mark.slow
 def test_many(kube: Callable[..., Kube]) -> None:
     k = kube()
     text = "\n---\n".join(small(("name: small", f"name: job-{i:03}")) for i in range(200))

@@ -106,19 +106,7 @@ FLAGS = {
 }
 
 
-COVERED = (  # others say most of it
-    "nothing",
-    "redirect",
-    "tee",
-    "tee some",
-    "ranks filter",
-    "filters without a match",
-)
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(c, marks=pytest.mark.slow) if c in COVERED else c for c in FLAGS]
-)
+@pytest.mark.parametrize("case", list(FLAGS))
 def test_same_files_and_lines_as_torchrun(case: str, tmp_path: Path, real: Torchrun) -> None:
     args = ["--nproc-per-node", "2", *FLAGS[case]]
     ours = run(None, tmp_path / "ours", *args)

@@ -9,7 +9,6 @@ import contextlib
 import http.client
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,10 @@ from harness import (
     Server,
     Stream,
     environment,
+    kubectl,
     muster,
     native,
+    node,
     patience,
     request,
     with_query,
@@ -545,10 +546,10 @@ def ran(*args: str | Path, stdin: str = "", **env: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_kubectl(world: World, tmp_path: Path) -> None:
-    if not shutil.which("kubectl"):
-        pytest.skip("kubectl is not here")
+    program = kubectl()
+    if not program:
+        pytest.skip("kubectl is not here: tools/setup clients")
     config = tmp_path / "config"
     config.write_text(world.server.muster("client-config", "kubectl", "--user", ME).stdout)
     for call in (
@@ -559,12 +560,11 @@ def test_kubectl(world: World, tmp_path: Path) -> None:
         "describe nodes",
         "get events -A",
     ):
-        said = ran("kubectl", *call.split(), KUBECONFIG=str(config), HOME=str(tmp_path))
+        said = ran(program, *call.split(), KUBECONFIG=str(config), HOME=str(tmp_path))
         assert "own-elastic" in said or "n1" in said, call
         assert WORD not in said.lower(), (call, said)
 
 
-@pytest.mark.slow
 def test_dlc_package(world: World) -> None:
     python = ROOT / "build/clients/dlc/bin/python"
     if not python.exists():
@@ -587,10 +587,10 @@ def test_dlc_package(world: World) -> None:
     assert WORD not in "".join(said).lower()
 
 
-@pytest.mark.slow
 def test_pai_package(world: World) -> None:
     modules = ROOT / "build/clients/npm/node_modules"
-    if not shutil.which("node") or not (modules / "@microsoft").is_dir():
+    program = node()
+    if not program or not (modules / "@microsoft").is_dir():
         pytest.skip("the package is not here: tools/setup clients")
     cluster = {
         "rest_server_uri": f"{world.address}/rest-server",
@@ -607,7 +607,7 @@ def test_pai_package(world: World) -> None:
     ]
     calls += [["v2", "job.getJob", [OTHER, f"{WORD}-high"]]]
     said = ran(
-        "node",
+        program,
         ROOT / "tests/clients/openpai.js",
         stdin=json.dumps({"cluster": cluster, "calls": calls}),
         NODE_PATH=str(modules),

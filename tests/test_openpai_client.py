@@ -10,7 +10,6 @@ import contextlib
 import http.client
 import json
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -22,14 +21,14 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from conftest import closed
-from harness import ROOT, Reply, Server, native, openpai, patience, request, role, wait_for
+from harness import ROOT, Reply, Server, native, node, openpai, patience, request, role, wait_for
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 YAML = "text/yaml"
 MODULES = Path(os.environ.get("MUSTER_NODE_MODULES") or ROOT / "build/clients/npm/node_modules")
 SDK = MODULES / "@microsoft/openpai-js-sdk"
-NODE = shutil.which("node", path=f"{os.environ['PATH']}:{ROOT}/build/clients/node/bin")
+NODE = node()
 npm = pytest.mark.skipif(
     NODE is None or not SDK.is_dir(),
     reason=f"no node, or no npm package in {MODULES} (tools/setup clients)",
@@ -248,7 +247,6 @@ def test_sdk_v2(pai: Pai) -> None:
 
 
 @npm
-@pytest.mark.slow
 def test_sdk_waits_for_a_job(pai: Pai) -> None:
     """It looks every five seconds until the job does not wait any more."""
     (answer,) = pai.sdk("ada", ("v2", "job.createRunningJob", [protocol("soon", "sleep 1")]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -17,8 +16,8 @@ from typing import Any
 
 import pytest
 from harness import Server, native, patience, wait_for
+from harness import browser as browser_here
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -145,9 +144,9 @@ class Browser:
 
 @pytest.fixture
 def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, NAMES)), None)
+    program = browser_here()
     if not program:
-        pytest.skip("no chromium on this machine")
+        pytest.skip("no chromium on this machine: tools/setup lint installs it")
     with tempfile.TemporaryDirectory(prefix="mu-page-", ignore_cleanup_errors=True) as profile:
         one = Browser(program, Path(profile))
         try:

@@ -32,8 +32,8 @@ def survive(**rows: int) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        pytest.param("ranks_2", marks=pytest.mark.slow),
-        pytest.param("ranks_4", marks=pytest.mark.slow),
+        "ranks_2",
+        "ranks_4",
         "ranks_2x2",
     ],
 )
@@ -45,7 +45,7 @@ def test_killed_ranks(row: str) -> None:
     "rows",
     [
         {"lost": 1},
-        pytest.param({"join": 1}, marks=pytest.mark.slow),
+        {"join": 1},
         pytest.param({"lost_leader": 1, "stopped": 1}, marks=pytest.mark.slow),
     ],
 )

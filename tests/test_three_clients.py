@@ -7,7 +7,6 @@ import contextlib
 import http.client
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import closed
-from harness import ROOT, Server, environment, kubectl, native, patience, request, wait_for
+from harness import ROOT, Server, environment, kubectl, native, node, patience, request, wait_for
 
 CLIENTS = Path(__file__).parent / "clients"
 PYTHON = ROOT / "build/clients/dlc/bin/python"
@@ -135,7 +134,7 @@ class Pai(Client):
         self.address = str(server.info()["address"]).removeprefix("http://")
         self.token = (server.state / "token").read_text().strip()
         self.me = self.rest("GET", "tokens/check")["username"]
-        self.sdk = bool(shutil.which("node")) and (MODULES / "@microsoft").is_dir()
+        self.sdk = bool(node()) and (MODULES / "@microsoft").is_dir()
 
     def rest(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
@@ -152,7 +151,7 @@ class Pai(Client):
             "https": False,
         }
         done = subprocess.run(
-            ["node", CLIENTS / "openpai.js"],
+            [node() or "node", CLIENTS / "openpai.js"],
             input=json.dumps({"cluster": cluster, "calls": [("v2", *one) for one in calls]}),
             env={**os.environ, "NODE_PATH": str(MODULES)},
             capture_output=True,
@@ -302,7 +301,7 @@ def test_which_clients_were_here() -> None:
     missing = []
     if not list(PYTHON.parents[1].glob(".muster-*")):
         missing.append("the DLC package (tools/setup clients)")
-    if not shutil.which("node") or not (MODULES / "@microsoft").is_dir():
+    if not node() or not (MODULES / "@microsoft").is_dir():
         missing.append("the npm package (tools/setup clients): its requests by hand instead")
     if not kubectl():
         missing.append("kubectl")

@@ -330,8 +330,9 @@ def test_a_killed_server_changes_nothing(cluster: Server, tmp_path: Path) -> Non
 
 
 def test_a_killed_worker_restarts_the_job(cluster: Server, tmp_path: Path) -> None:
-    enough = tmp_path / "enough"
-    job = builder(calls=str(tmp_path / "calls"), enough=str(enough))
+    calls, enough = tmp_path / "calls", tmp_path / "enough"
+    calls.touch()
+    job = builder(calls=str(calls), enough=str(enough))
     job.role("server").run("work.serve").not_driver().end()
     job.role("caller").run("work.calls_for_long")
     built = job.build()

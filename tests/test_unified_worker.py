@@ -650,18 +650,18 @@ def test_calls_of_one_caller_begin_in_order(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
     calls = [actor.call("note", i) for i in range(500)]
     for call in calls:
-        call.result(20)
+        call.result(patience())
     assert actor.call("noted").result() == list(range(500))
 
 
 def test_200_calls_at_once(two: Cluster) -> None:
     actor = RoleGroup("svc")[0]
     calls = [actor.call("sleep", 0.05) for _ in range(200)]
-    assert actor.call("nap", 0.01).result(0.15 + 5) == 0.01, "coroutines do not wait in line"
+    assert actor.call("nap", 0.01).result(patience()) == 0.01, "coroutines do not wait in line"
     done = list(concurrent.futures.as_completed(calls, 20))
     assert len(done) == 200 and all(call.result() == 0.05 for call in done)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda i: actor.call("same", i).result(20), range(400)))
+        answers = list(pool.map(lambda i: actor.call("same", i).result(patience()), range(400)))
     assert answers == list(range(400))
 
 
@@ -669,7 +669,7 @@ def test_arrays_are_not_copied_twice(two: Cluster) -> None:
     numpy = pytest.importorskip("numpy")
     actor = RoleGroup("svc")[0]
     array = numpy.arange(32 << 20, dtype=numpy.int64)  # 256 MiB
-    assert actor.call("total", array).result(60) == int(array.sum())
+    assert actor.call("total", array).result(patience()) == int(array.sum())
     array = numpy.ones((4, 1 << 18), dtype=numpy.float32)
     back = actor.call("same", {"a": array, "b": array[:, ::2]}).result()
     back["a"][0] = 3  # writable
@@ -690,7 +690,7 @@ def test_tensors(two: Cluster) -> None:
         "complex": torch.randn(5000, dtype=torch.complex64).conj(),
         "grad": torch.nn.Parameter(torch.ones(50_000)),
     }
-    back = actor.call("same", sent).result(30)
+    back = actor.call("same", sent).result(patience())
     for name, tensor in sent.items():
         assert torch.equal(back[name], tensor), name
         assert back[name].dtype == tensor.dtype
@@ -1084,7 +1084,6 @@ def test_data_loader(cluster: Cluster) -> None:
     wait_for(lambda: not Path(f"/proc/{helper}").exists() or None, 5, "the helper's end")
 
 
-@pytest.mark.slow  # a real job has one in test_unified_run
 @pytest.mark.trains
 def test_process_group(cluster: Cluster) -> None:
     cluster.write(

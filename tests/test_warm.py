@@ -136,7 +136,6 @@ def test_restart_after_kill_is_a_fork(tmp_path: Path, script: str) -> None:
                 assert line[1:5] == [b"-u", b"train.py", b"--lr", b"1e-3"]
 
 
-@pytest.mark.slow
 def test_what_is_imported_late_is_ready_all_the_same(tmp_path: Path) -> None:
     """As DistributedDataParallel and the optimizers do when they are first used."""
     with running(tmp_path, LATE) as run:
@@ -187,7 +186,6 @@ def test_a_parked_interpreter_that_dies_is_a_cold_start(tmp_path: Path) -> None:
         assert not any(fact["preloaded"] for fact in second)
 
 
-@pytest.mark.slow
 def test_preload_of_a_thread_starter_is_a_cold_start(tmp_path: Path) -> None:
     (tmp_path / "starter.py").write_text(
         "import threading, time\n"
