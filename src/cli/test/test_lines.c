@@ -190,7 +190,7 @@ static void what_other_launchers_say(void **state)
         "{\"muster\":1,\"name\":\"a\",\"replicas\":2,\"run\":\"exec accelerate launch "
         "--num_machines=2 --num_processes=4 --machine_rank=\\\"$NODE_RANK\\\" "
         "--main_process_ip=\\\"$MASTER_ADDR\\\" --main_process_port=\\\"$MASTER_PORT\\\" --cpu "
-        "a.py --x '1'\",\"place\":{\"spread\":[\"worker\"]},\"ports\":{\"master\":1},"
+        "a.py --x 1\",\"place\":{\"spread\":[\"worker\"]},\"ports\":{\"master\":1},"
         "\"conventions\":[\"pytorch\"]}",
         0);
     becomes("mpirun -np 8 -H a:4,b:4 -x A -mca btl ^openib ./p",

@@ -68,7 +68,7 @@ static void empty_words_stay(void **state)
     (void)state;
     json_print(made_job_tree(a, &made), 0, &out);
     assert_string_equal(out.data,
-                        "{\"muster\":1,\"name\":\"n\",\"run\":\"exec printf it\\\\''s' ''\"}");
+                        "{\"muster\":1,\"name\":\"n\",\"run\":\"exec printf 'it'\\\\''s' ''\"}");
     buf_fini(&out);
     arena_destroy(a);
 }

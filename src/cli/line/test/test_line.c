@@ -86,7 +86,7 @@ static void lines(void **state)
           "tasks 2x2 master: ids=${CUDA_VISIBLE_DEVICES:-0,1}\n"
           "ids='[\"'$(printf %s \"$ids\" | sed 's/,/\",\"/g')'\"]'\n"
           "world='{''\"n0\":'\"$ids\"',\"n1\":'\"$ids\"'}'\n"
-          "world=$(printf %s \"$world\" | base64 | tr -d '\\n' | tr +/ -_)\n"
+          "world=$(printf %s \"$world\" | base64 | tr -d '\\n' | tr '+/' '-_')\n"
           "exec python -m deepspeed.launcher.launch --world_info=\"$world\" "
           "--node_rank=\"$NODE_RANK\" --master_addr=\"$MASTER_ADDR\" "
           "--master_port=\"$MASTER_PORT\" --module pkg.a --deepspeed c.json" },
