@@ -196,7 +196,7 @@ static void what_other_launchers_say(void **state)
     becomes("mpirun -np 8 -H a:4,b:4 -x A -mca btl ^openib ./p",
             "{\"muster\":1,\"name\":\"p\",\"replicas\":2,"
             "\"run\":\"[ \\\"$MUSTER_TASK_INDEX\\\" = 0 ] || exec sleep infinity\\nexec mpirun "
-            "-np 8 -x 'A' -mca btl '^openib' ./p\",\"done\":{\"succeeded\":1},"
+            "-np 8 -x A -mca btl '^openib' ./p\",\"done\":{\"succeeded\":1},"
             "\"retry\":{\"scope\":\"job\"},\"place\":{\"spread\":[\"worker\"]},"
             "\"framework\":\"mpi\",\"conventions\":[\"dlc\"],"
             "\"extra\":{\"dlc\":{\"JobType\":\"MPIJob\",\"LauncherWorks\":true,\"Slots\":4}}}",
