@@ -13,8 +13,37 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What people type who come from other systems; none of it is a verb here. */
+static const struct {
+    const char *word, *write;
+} foreign_verbs[] = {
+    { "attach", "muster logs -f JOB, or muster exec JOB for a shell in it" },
+    { "cancel", "muster stop JOB" },
+    { "delete", "muster stop JOB ends it, muster rm JOB forgets one that has ended" },
+    { "info", "muster show JOB" },
+    { "jobs", "muster ls" },
+    { "kill", "muster stop JOB" },
+    { "list", "muster ls" },
+    { "ps", "muster ls" },
+    { "sacct", "muster ls -a" },
+    { "sbatch", "muster submit FILE" },
+    { "scancel", "muster stop JOB" },
+    { "sinfo", "muster nodes" },
+    { "squeue", "muster ls" },
+    { "srun", "muster run -- COMMAND" },
+    { "ssh", "muster exec JOB [ROLE/INDEX]" },
+    { "start", "muster run FILE, or muster submit FILE" },
+    { "status", "muster ls, or muster show JOB" },
+    { "top", "muster nodes" },
+};
+
 static int unknown_verb(const char *name, struct err *err)
 {
+    for (size_t i = 0; i < ARRAY_LEN(foreign_verbs); i++)
+        if (strcmp(foreign_verbs[i].word, name) == 0) {
+            err_set(err, ERR_INPUT, "\"%s\" is no verb", name);
+            return err_hint(err, "%s", foreign_verbs[i].write);
+        }
     const char *names[64];
     size_t n, count = 0;
     const struct cmd *const *all = cmd_all(&n);

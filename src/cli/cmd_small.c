@@ -6,10 +6,12 @@
 #include "cli/call.h"
 #include "cli/manual.h"
 #include "cli/out.h"
+#include "cli/shell_word.h"
 #include "cli/table.h"
 #include "job/job.h"
 #include "text/json.h"
 
+#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,28 +115,36 @@ const struct cmd cmd_schema = {
 
 /* ---- env ---- */
 
+/* Where muster-node lies, beside it dlc, and in folders of their own the launchers' names. */
 static int run_env(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
 {
-    char self[4096];
-    (void)cli;
+    static const char *const folders[] = { "", "/torchrun", "/launch" };
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     (void)o;
     (void)argv;
     if (cmd_operands(&cmd_env, argc, 0, 0, err) < 0)
         return -1;
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0)
-        return err_sys(err, "/proc/self/exe");
-    self[n] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(self, '/');
-        *(slash ? slash : self) = '\0';
+    const char *node = cli->host->node_program(cli->arena, err);
+    const char *slash = node ? strrchr(node, '/') : NULL;
+    char real[PATH_MAX];
+    if (!node)
+        return -1;
+    const char *dir = arena_printf(cli->arena, "%.*s", slash ? (int)(slash - node) : 1,
+                                   slash ? node : ".");
+    if (!realpath(dir, real))
+        return err_sys(err, "%s", dir);
+    buf_puts(&out, "export PATH=");
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        shell_word(&out, arena_printf(cli->arena, "%s%s", real, folders[i]));
+        buf_putc(&out, ':');
     }
-    printf("export PATH=\"%s/libexec/muster:$PATH\"\n", self);
+    buf_puts(&out, "\"$PATH\"\n");
+    out_buf(&out);
     return EXIT_OK;
 }
 
 static const char *const env_examples[] = { "eval \"$(muster env)\"",
-                                            "other names of this program on the PATH of this shell",
+                                            "dlc, torchrun and dlrover-run on the PATH of this shell",
                                             NULL };
 const struct cmd cmd_env = {
     .name = "env",
