@@ -177,8 +177,15 @@ static int run_all(const struct trace *trace, const struct options *options, con
 int main(int argc, char **argv)
 {
     static const struct opt table[] = {
-        { "verify", 0, OPT_FLAG, offsetof(struct options, verify), NULL, "look at every drop" },
-        { "permute", 0, OPT_U64, offsetof(struct options, permute), "SEED", "order of nodes" },
+        { .name = "verify",
+          .type = OPT_FLAG,
+          .offset = offsetof(struct options, verify),
+          .help = "look at every drop" },
+        { .name = "permute",
+          .type = OPT_U64,
+          .offset = offsetof(struct options, permute),
+          .arg = "SEED",
+          .help = "order of nodes" },
         OPT_END,
     };
     struct options options = { 0 };

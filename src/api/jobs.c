@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SUBMISSION_TYPE "application/vnd.muster.submission+json" /* also in cli/submit.c */
+
 /* ---- submitting ---- */
 
 static void add_word(struct arena *a, struct words *words, const char *value)
@@ -40,6 +42,60 @@ static bool read_overrides(struct call *call, struct ctl_submit *s, struct err *
     return true;
 }
 
+/* Where the submitter's interpreter was found. */
+static bool read_python(struct call *call, struct ctl_submit *s, struct err *err)
+{
+    static const char *const sources[] = { PYTHON_BY_OPTION, "VIRTUAL_ENV", "CONDA_PREFIX",
+                                           "PATH" };
+    const char *from = http_query(call->request, "python_from", 0);
+    s->python = http_query(call->request, "python", 0);
+    if (!s->python)
+        return true;
+    if (s->python[0] != '/') {
+        err_set(err, ERR_INPUT, "python: \"%.80s\" is no absolute path", s->python);
+        err_hint(err, "/usr/bin/python3");
+        return false;
+    }
+    s->python_from = from ? from : PYTHON_BY_OPTION;
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+        if (strcmp(sources[i], s->python_from) == 0)
+            return true;
+    err_set(err, ERR_INPUT, "python_from: \"%.40s\" is no place of an interpreter", from);
+    err_hint(err, "option, VIRTUAL_ENV, CONDA_PREFIX or PATH");
+    return false;
+}
+
+/* A body that has more than the text: {"text": "...", "env": {"NAME": "value"}}. Values of
+ * variables may be secrets, and an address is written to logs on its way. */
+static bool open_envelope(struct call *call, struct ctl_submit *s, struct err *err)
+{
+    struct report report;
+    report_init(&report, call->arena);
+    const struct text_node *tree = json_parse(call->arena, s->text, s->len, 0, &report);
+    const struct text_node *text = tree && tree->kind == TEXT_MAP ? text_get(tree, "text") : NULL;
+    const struct text_node *env = tree && tree->kind == TEXT_MAP ? text_get(tree, "env") : NULL;
+    bool good = tree && tree->kind == TEXT_MAP && (!text || text->kind == TEXT_STR) &&
+                (!env || env->kind == TEXT_MAP);
+    for (const struct text_node *one = good && env ? env->first : NULL; one; one = one->next) {
+        good = good && one->kind == TEXT_STR && *one->key && !strchr(one->key, '=');
+        if (good)
+            pairs_set(&s->env, call->arena, one->key, one->str);
+    }
+    s->text = text && good ? text->str : "";
+    s->len = strlen(s->text);
+    if (good)
+        return true;
+    err_set(err, ERR_INPUT, "the body is no submission");
+    err_hint(err, "{\"text\": \"...\", \"env\": {\"NAME\": \"value\"}}");
+    return false;
+}
+
+static bool is_envelope(const struct call *call)
+{
+    const char *type = http_header(call->request, "Content-Type");
+    return type && strcmp(type, SUBMISSION_TYPE) == 0;
+}
+
 static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err)
 {
     struct http_request *r = call->request;
@@ -62,6 +118,8 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
         err_hint(err, "1 to 200");
         return false;
     }
+    if (!read_python(call, s, err) || (is_envelope(call) && !open_envelope(call, s, err)))
+        return false;
     if (like && ctl_find_for(call->api->config.ctl, &call->who, like, &s->like, err) < 0)
         return false;
     if (like)

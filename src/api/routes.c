@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SUBMIT "from name queue env set file code cwd wait dry_run like apply replace"
-#define LOGS   "task stream tail since attempt follow"
+#define SUBMIT                                                                                     \
+    "from name queue env set file code cwd wait dry_run like apply replace "                       \
+    "python python_from"
+#define LOGS "task stream tail since attempt follow"
 
 #define ROUTE(m, p, h, f, s, q, a, code)                                                           \
     {                                                                                              \

@@ -14,10 +14,21 @@ struct parsing {
     struct err *err;
 };
 
+/* Is the name one of the words? */
+static bool is_word_of(const char *words, const char *name, size_t n)
+{
+    for (const char *at = words ? words : ""; *at; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == n && strncmp(at, name, n) == 0)
+            return n > 0;
+    }
+    return false;
+}
+
 static const struct opt *by_name(const struct opt *opts, const char *name, size_t n)
 {
     for (const struct opt *o = opts; o->name; o++)
-        if (strlen(o->name) == n && strncmp(o->name, name, n) == 0)
+        if (is_word_of(o->name, name, n) || is_word_of(o->also, name, n))
             return o;
     return NULL;
 }
@@ -128,6 +139,18 @@ static int parse_letters(struct parsing *p, const char *letters)
     return 0;
 }
 
+bool opt_is_script(const char *operand)
+{
+    const char *dot = strrchr(operand, '.');
+    return dot && dot > operand && (strcmp(dot, ".py") == 0 || strcmp(dot, ".sh") == 0);
+}
+
+static bool ends_options(const char *operand, unsigned flags)
+{
+    return (flags & OPT_STOP_AT_OPERAND) ||
+           ((flags & OPT_STOP_AT_SCRIPT) && opt_is_script(operand));
+}
+
 int opt_parse(const struct opt *opts, void *into, int *argc, char **argv, unsigned flags,
               struct err *err)
 {
@@ -139,7 +162,7 @@ int opt_parse(const struct opt *opts, void *into, int *argc, char **argv, unsign
         int rc = 0;
         if (ended || arg[0] != '-' || arg[1] == '\0') {
             argv[operands++] = arg;
-            ended = ended || (flags & OPT_STOP_AT_OPERAND);
+            ended = ended || ends_options(arg, flags);
         } else if (strcmp(arg, "--") == 0) {
             ended = true;
         } else if (arg[1] == '-') {
@@ -182,6 +205,9 @@ void opt_help(const struct opt *opts, struct buf *out)
             buf_addf(out, "      --%s", o->name);
         if (o->arg)
             buf_addf(out, " %s", o->arg);
-        buf_addf(out, "%*s%s\n", (int)(width - left_width(o) + 2), "", o->help ? o->help : "");
+        buf_addf(out, "%*s%s", (int)(width - left_width(o) + 2), "", o->help ? o->help : "");
+        if (o->also)
+            buf_addf(out, " (also --%s)", o->also);
+        buf_putc(out, '\n');
     }
 }

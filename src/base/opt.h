@@ -27,6 +27,7 @@ struct opt {
     size_t offset;   /* in the struct of options */
     const char *arg; /* name of the value in help: "N" */
     const char *help;
+    const char *also; /* other names that mean the same, space-separated: "partition"; or NULL */
 };
 #define OPT_END                                                                                    \
     {                                                                                              \
@@ -36,6 +37,7 @@ struct opt {
 enum opt_flags {
     OPT_STOP_AT_OPERAND =
         1, /* the first operand ends options (`run -- cmd`, `exec`); "--" always does */
+    OPT_STOP_AT_SCRIPT = 2, /* an operand that ends in .py or .sh does: what follows is its own */
 };
 /* argv begins at the first argument (no program name). With OPT_STOP_AT_OPERAND what follows the
  * first operand is kept as it is,
@@ -47,5 +49,7 @@ int opt_parse(const struct opt *opts, void *into, int *argc, char **argv, unsign
               struct err *err);
 void opt_fini(const struct opt *opts, void *into);
 void opt_help(const struct opt *opts, struct buf *out); /* aligned rows */
+/* A file name as of a script that muster runs: x.py, x.sh. */
+bool opt_is_script(const char *operand);
 
 #endif

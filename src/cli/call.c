@@ -222,13 +222,15 @@ struct text_node *call_send(struct cli *cli, const struct call *call, struct err
     struct text_node *tree = NULL;
     if (call->key)
         pairs_set(&headers, cli->arena, "Idempotency-Key", call->key);
+    if (call->type)
+        pairs_set(&headers, cli->arena, "Content-Type", call->type);
     if (call_open(cli, err) < 0)
         return NULL;
     struct http_ask ask = { .method = call->method,
                             .path = call->path,
                             .headers = &headers,
-                            .body = call->body,
-                            .len = call->len };
+                            .body = call->sent ? call->sent : call->body,
+                            .len = call->sent ? call->sent_len : call->len };
     if (http_call(cli->client, &ask, &response, err) < 0) {
         explain_gone(cli, err);
         return NULL;

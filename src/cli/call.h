@@ -9,6 +9,9 @@ struct call {
     const void *body; /* NULL none */
     size_t len;
     const char *key;  /* idempotency key, NULL none */
+    const char *type; /* of what is sent; NULL: not said */
+    const char *sent; /* sent in the place of body, with sent_len; NULL: body is */
+    size_t sent_len;
     const char *file; /* shown in field errors of body; NULL: they are not printed */
 };
 

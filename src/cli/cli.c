@@ -112,6 +112,10 @@ static int run_cmd(struct cli *cli, const struct cmd *cmd, int argc, char **argv
     size_t more = cmd->server_opts ? cli->host->n_server_opts * sizeof(const char *) : 0;
     void *opts = arena_alloc(cli->arena, cmd->size + more);
     cli->dashes = has_dashes(argc, argv);
+    char **words = ARENA_ARRAY(cli->arena, (size_t)argc + 1, char *); /* reading reorders them */
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    cli->words = words;
+    cli->n_words = argc;
     int rc = opt_parse(rows, opts, &argc, argv, cmd->parse, err);
     if (rc == 0)
         rc = run_parsed(cli, cmd, opts, argc, argv, err);

@@ -54,6 +54,8 @@ struct cli {
     struct arena *arena;        /* of the whole call */
     struct http_client *client; /* made at the first call */
     char *state_dir, *url;      /* url: --server or MUSTER_SERVER, else NULL */
+    char *const *words;         /* what stands behind the verb, as it was typed */
+    int n_words;
     bool json, wide, quiet;
     bool dashes;     /* "--" was among the arguments: what follows is a command */
     bool tty, color; /* of stdout */

@@ -8,6 +8,7 @@
 #include "cli/names.h"
 #include "cli/offline.h"
 #include "cli/out.h"
+#include "cli/script.h"
 #include "dialect/losses.h"
 #include "text/json.h"
 #include "text/yaml.h"
@@ -106,7 +107,7 @@ static int read_one(struct cli *cli, const struct check_opts *o, const char *fil
 {
     *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
     if (command_opts_given(&o->command)) {
-        err_set(err, ERR_INPUT, "--replicas, --cpu, --memory, --gpu and --image are a command's");
+        err_set(err, ERR_INPUT, "--replicas, --cpus, --mem, --gpus and --image are a command's");
         return err_hint(err, "-- COMMAND; for a file: --set FIELD=V");
     }
     if (names_read_job_file(file, &c->text, &c->len, err) < 0)
@@ -124,6 +125,10 @@ static int read_command(struct cli *cli, const struct check_opts *o, int argc, c
     };
     struct command_job job;
     *c = (struct checked){ .file = "the command" };
+    if (!cli->dashes) {
+        c->file = argv[0];
+        command.argv = script_command(cli->arena, &command.argc, argv);
+    }
     if (command_job(cli, &command, &job, err) < 0)
         return -1;
     json_print(job.tree, 2, &text);
@@ -417,7 +422,7 @@ static int run_check(struct cli *cli, const void *opts, int argc, char **argv, s
     const struct check_opts *o = opts;
     struct text_node *list = text_list(cli->arena, NULL, NULL);
     int status = EXIT_OK;
-    if (cli->dashes && argc)
+    if (argc && (cli->dashes || script_is(argv[0])))
         return check_command(cli, o, argc, argv, err);
     if (cmd_operands(&cmd_check, argc, 1, o->task ? 1 : INT_MAX, err) < 0)
         return -1;
@@ -450,9 +455,10 @@ static const char *const check_examples[] = {
 const struct cmd cmd_check = {
     .name = "check",
     .summary = "read job files without a server, show every error",
-    .operands = "FILE... | -- COMMAND...",
+    .operands = "FILE... | SCRIPT [ARGS...] | -- COMMAND...",
     .opts = check_rows,
     .size = sizeof(struct check_opts),
+    .parse = OPT_STOP_AT_SCRIPT,
     .examples = check_examples,
     .run = run_check,
 };
@@ -485,7 +491,7 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     const struct dialect *to = target(cli, o->to ? o->to : "native", err);
     if (!to)
         return -1;
-    if (cli->dashes && argc) {
+    if (argc && (cli->dashes || script_is(argv[0]))) {
         if (read_command(cli, o, argc, argv, &c, err) < 0)
             return -1;
     } else if (cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
@@ -522,9 +528,10 @@ static const char *const convert_examples[] = {
 const struct cmd cmd_convert = {
     .name = "convert",
     .summary = "write a job file in another format, without a server",
-    .operands = "FILE | -- COMMAND...",
+    .operands = "FILE | SCRIPT [ARGS...] | -- COMMAND...",
     .opts = convert_rows,
     .size = sizeof(struct check_opts),
+    .parse = OPT_STOP_AT_SCRIPT,
     .examples = convert_examples,
     .run = run_convert,
 };

@@ -358,16 +358,13 @@ static void explain_file(const struct text_node *answer, struct buf *out)
 static struct text_node *ask_file(struct cli *cli, const struct explain_opts *o, struct err *err)
 {
     AUTO_FREE char *text = NULL;
-    AUTO_BUF struct buf path = BUF_INIT(256 << 10);
+    struct call call;
     struct submit_source src = { .route = "/v1/explain", .file = o->file };
     if (names_read_job_file(o->file, &text, &src.len, err) < 0)
         return NULL;
     src.text = text;
-    if (submit_path(cli, &o->submit, &src, &path, err) < 0)
+    if (submit_call(cli, &o->submit, &src, &call, err) < 0)
         return NULL;
-    struct call call = {
-        .method = "POST", .path = buf_str(&path), .body = text, .len = src.len, .file = o->file
-    };
     return call_send(cli, &call, err);
 }
 
@@ -391,7 +388,7 @@ static int run_explain(struct cli *cli, const void *opts_, int argc, char **argv
         err_set(err, ERR_INPUT, "--what-if is asked of a job that was submitted");
         return err_hint(err, "with --file: --set FIELD=V");
     }
-    if (!o->file && (o->submit.set.n || o->submit.env.n || o->submit.queue || o->submit.from)) {
+    if (!o->file && (o->submit.set.n || o->submit.env.env.n || o->submit.queue || o->submit.from)) {
         err_set(err, ERR_INPUT, "--set, --env, --queue and --from go with --file");
         return err_hint(err, "of a job that was submitted: --what-if FIELD=V");
     }

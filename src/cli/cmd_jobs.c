@@ -8,6 +8,7 @@
 #include "cli/catalogue.h"
 #include "cli/follow.h"
 #include "cli/out.h"
+#include "cli/waiting.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -248,14 +249,15 @@ const struct cmd cmd_rm = {
 
 /* ---- wait ---- */
 
-struct waiting {
+struct following {
     const char *job;
     uint64_t last;
+    struct waiting line;
 };
 
 static void want_events(void *arg, struct buf *path, struct buf *body)
 {
-    struct waiting *w = arg;
+    struct following *w = arg;
     (void)body;
     jobs_path(path, w->job, "/events");
     call_query_number(path, "after", w->last);
@@ -264,8 +266,11 @@ static void want_events(void *arg, struct buf *path, struct buf *body)
 
 static bool on_event(void *arg, const struct text_node *event)
 {
-    struct waiting *w = arg;
+    struct following *w = arg;
+    const char *state = answer_text(event, "state", NULL);
     w->last = answer_number(event, "seq", w->last);
+    if (state && !answer_has(event, "task"))
+        waiting_state(&w->line, state);
     return true;
 }
 
@@ -273,14 +278,17 @@ static bool on_event(void *arg, const struct text_node *event)
 static struct text_node *wait_for(struct cli *cli, const char *job, struct err *err)
 {
     struct text_node *view = jobs_view(cli, job, NULL, err);
-    struct waiting w = { .job = view ? arena_printf(
-                                           cli->arena, "%llu",
-                                           (unsigned long long)answer_number(view, "number", 0))
-                                     : "" };
+    struct following w = { .job = view ? arena_printf(
+                                             cli->arena, "%llu",
+                                             (unsigned long long)answer_number(view, "number", 0))
+                                       : "" };
     struct follow follow = { .request = want_events, .record = on_event, .arg = &w };
     if (!view)
         return NULL;
-    if (!out_final(answer_text(view, "state", "")) && follow_run(cli, &follow, err) < 0)
+    w.line = (struct waiting){ .cli = cli, .number = answer_number(view, "number", 0) };
+    int rc = out_final(answer_text(view, "state", "")) ? 0 : follow_run(cli, &follow, err);
+    waiting_end(&w.line);
+    if (rc < 0)
         return NULL;
     return jobs_view(cli, w.job, NULL, err);
 }

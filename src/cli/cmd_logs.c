@@ -9,6 +9,7 @@
 #include "cli/follow.h"
 #include "cli/log_print.h"
 #include "cli/names.h"
+#include "cli/waiting.h"
 
 #include <stdio.h>
 
@@ -55,6 +56,7 @@ struct reading {
     const struct logs_opts *o;
     const char *job, *task, *since;
     struct log_print print;
+    struct waiting waiting;
 };
 
 static void want(void *arg, struct buf *path, struct buf *body)
@@ -75,6 +77,7 @@ static void want(void *arg, struct buf *path, struct buf *body)
 static bool on_record(void *arg, const struct text_node *record)
 {
     struct reading *r = arg;
+    waiting_end(&r->waiting);
     log_print_record(&r->print, record);
     return true;
 }
@@ -131,7 +134,11 @@ static int run_logs(struct cli *cli, const void *opts_, int argc, char **argv, s
     r.print.json = cli->json;
     follow.gone = r.o->follow && !cli->quiet ? follow_say_gone : NULL;
     follow.back = r.o->follow && !cli->quiet ? follow_say_back : NULL;
+    r.waiting = (struct waiting){ .cli = cli, .number = answer_number(view, "number", 0) };
+    if (r.o->follow)
+        waiting_state(&r.waiting, answer_text(view, "state", ""));
     int rc = follow_run(cli, &follow, err);
+    waiting_end(&r.waiting);
     log_print_fini(&r.print);
     return rc < 0 ? -1 : EXIT_OK;
 }

@@ -7,8 +7,10 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/command.h"
+#include "cli/missing_module.h"
 #include "cli/out.h"
 #include "cli/phases.h"
+#include "cli/script.h"
 #include "cli/server_start.h"
 #include "cli/submit.h"
 #include "cli/summary.h"
@@ -20,17 +22,16 @@
 
 struct run_opts {
     struct submit_opts submit;
-    struct command_opts command;
     const char *exit_code;
 };
 static const struct opt opts[] = {
-    COMMAND_OPTS(struct run_opts),
     { .name = "exit-code",
       .type = OPT_STR,
       .offset = offsetof(struct run_opts, exit_code),
       .arg = "job|task",
       .help = "task: end with the first failing task's own code" },
     SUBMIT_OPTS,
+    RUN_OPTS,
     COMMON_OPTS,
     OPT_END,
 };
@@ -64,12 +65,11 @@ static bool is_job_name(const char *path)
 static bool is_command(const struct cli *cli, const struct run_opts *o, int argc, char **argv)
 {
     struct stat st;
-    if (argc != 1 || cli->dashes)
+    (void)o;
+    if (argc != 1 || cli->dashes || script_is(argv[0]))
         return true;
     if (strcmp(argv[0], "-") == 0)
         return false;
-    if (command_opts_given(&o->command))
-        return true;
     return !is_job_name(argv[0]) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode) &&
            (st.st_mode & 0111);
 }
@@ -110,6 +110,7 @@ static void print_end(struct cli *cli, const struct text_node *job)
         return;
     phases_final(&phases, job, &out);
     summary_print(cli->arena, job, &out);
+    missing_module_print(cli, job, &out);
     out_buf(&out);
 }
 
@@ -140,30 +141,39 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
 {
     const struct run_opts *o = opts_;
     const struct text_node *submitted;
-    if (check_run(cli, o, argc, argv, err) < 0 || ensure_server(cli, err) < 0)
+    if (check_run(cli, o, argc, argv, err) < 0 || submit_check(&o->submit, argc, argv, err) < 0 ||
+        ensure_server(cli, err) < 0)
         return -1;
     if (is_command(cli, o, argc, argv))
-        submitted = submit_command(cli, &o->submit, &o->command, argc, argv, err);
+        submitted = submit_command(cli, &o->submit, argc, argv, err);
     else
         submitted = submit_file(cli, &o->submit, argv[0], 0, err);
     if (!submitted)
         return -1;
     if (!cli->json)
         submit_print(cli, submitted);
+    else if (o->submit.detach)
+        out_json(submitted);
+    if (o->submit.detach)
+        return EXIT_OK;
     return follow_to_end(cli, o, submitted, err);
 }
 
 static const char *const examples[] = {
     "muster run job.json",
     "any format muster knows; ends with the job's result",
+    "muster run train.py --epochs 3",
+    "a Python script with its arguments, by the Python of this shell",
     "muster run -- python train.py --epochs 3",
-    "no file at all, in this directory",
+    "any command, in this directory",
     "muster run --replicas 4 --gpu 1 -- python train.py",
     "four of them",
     "muster run -- torchrun --nnodes=2 --nproc-per-node=8 train.py",
     "a launcher's line: two tasks of eight ranks, one world",
     "muster run job.yaml --set roles.worker.replicas=2 --env LR=0.1",
     "with other values",
+    "muster run --python .venv/bin/python --time 2h --gpus 1 --env HF_TOKEN train.py",
+    "by another Python, two hours at most, a device, a variable of this shell",
     "muster run --exit-code task -- ./tests",
     "ends with the task's own code",
     NULL,
@@ -171,9 +181,10 @@ static const char *const examples[] = {
 const struct cmd cmd_run = {
     .name = "run",
     .summary = "submit a job and follow it to its end",
-    .operands = "FILE | -- COMMAND...",
+    .operands = "FILE | SCRIPT [ARGS...] | -- COMMAND...",
     .opts = opts,
     .size = sizeof(struct run_opts),
+    .parse = OPT_STOP_AT_SCRIPT,
     .examples = examples,
     .run = run_run,
 };

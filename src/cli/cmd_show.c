@@ -122,6 +122,7 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
     time_line(out, "ended", job, "ended");
     line(out, "file", answer_text(job, "file", NULL));
     line(out, "work dir", answer_text(job, "work_dir", NULL));
+    line(out, "python", answer_text(job, "python", NULL));
     line(out, "code", answer_text(job, "code_dir", NULL));
     line(out, "output", answer_text(job, "output_dir", answer_text(job, "output", NULL)));
     const struct text_node *warnings = text_get(job, "warnings"),

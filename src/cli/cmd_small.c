@@ -7,6 +7,7 @@
 #include "cli/call.h"
 #include "cli/manual.h"
 #include "cli/out.h"
+#include "cli/shell_word.h"
 #include "cli/table.h"
 #include "job/job.h"
 #include "text/json.h"
@@ -129,8 +130,8 @@ static int run_env(struct cli *cli, const void *o, int argc, char **argv, struct
     char real[PATH_MAX];
     if (!node)
         return -1;
-    const char *dir = arena_printf(cli->arena, "%.*s", slash ? (int)(slash - node) : 1,
-                                   slash ? node : ".");
+    const char *dir =
+        arena_printf(cli->arena, "%.*s", slash ? (int)(slash - node) : 1, slash ? node : ".");
     if (!realpath(dir, real))
         return err_sys(err, "%s", dir);
     buf_puts(&out, "export PATH=");
@@ -143,9 +144,9 @@ static int run_env(struct cli *cli, const void *o, int argc, char **argv, struct
     return EXIT_OK;
 }
 
-static const char *const env_examples[] = { "eval \"$(muster env)\"",
-                                            "dlc, torchrun and dlrover-run on the PATH of this shell",
-                                            NULL };
+static const char *const env_examples[] = {
+    "eval \"$(muster env)\"", "dlc, torchrun and dlrover-run on the PATH of this shell", NULL
+};
 const struct cmd cmd_env = {
     .name = "env",
     .summary = "the line that puts muster's other names on your PATH",

@@ -12,28 +12,34 @@ struct command_opts {
 #define COMMAND_OPTS(holder)                                                                       \
     { .name = "replicas",                                                                          \
       .letter = 'n',                                                                               \
+      .also = "ntasks",                                                                            \
       .type = OPT_STR,                                                                             \
       .offset = offsetof(holder, command.replicas),                                                \
       .arg = "N",                                                                                  \
-      .help = "tasks of a command" },                                                              \
-        { .name = "cpu",                                                                           \
+      .help = "tasks" },                                                                           \
+        { .name = "cpus",                                                                          \
+          .letter = 'c',                                                                           \
+          .also = "cpu cpus-per-task",                                                             \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, command.cpu),                                                 \
           .arg = "N",                                                                              \
-          .help = "cores for each task of a command" },                                            \
-        { .name = "memory",                                                                        \
+          .help = "cores for each task" },                                                         \
+        { .name = "mem",                                                                           \
+          .also = "memory",                                                                        \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, command.memory),                                              \
           .arg = "SIZE",                                                                           \
-          .help = "memory for each task of a command: 4Gi" },                                      \
-        { .name = "gpu",                                                                           \
+          .help = "memory for each task: 4Gi" },                                                   \
+        { .name = "gpus",                                                                          \
+          .letter = 'G',                                                                           \
+          .also = "gpu gpus-per-task",                                                             \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, command.gpu),                                                 \
-          .arg = "N",                                                                              \
-          .help = "devices for each task of a command" },                                          \
+          .arg = "[TYPE:]N",                                                                       \
+          .help = "devices for each task" },                                                       \
     {                                                                                              \
         .name = "image", .type = OPT_STR, .offset = offsetof(holder, command.image),               \
-        .arg = "IMAGE", .help = "container image of a command"                                     \
+        .arg = "IMAGE", .help = "container image"                                                  \
     }
 
 bool command_opts_given(const struct command_opts *);

@@ -13,6 +13,8 @@
 #include "cli/names.h"
 #include "cli/offline.h"
 #include "cli/out.h"
+#include "cli/python_choice.h"
+#include "cli/script.h"
 #include "job/job.h"
 #include "text/json.h"
 
@@ -21,6 +23,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define SUBMISSION_TYPE "application/vnd.muster.submission+json" /* also in api/jobs.c */
 
 /* ---- the code directory ---- */
 
@@ -44,30 +48,28 @@ static bool is_relative(const char *dir)
 
 /* The directory a relative code directory of the file means; "" when it names none or none that
  * exists (the server says so). */
-static void code_beside(struct cli *cli, const struct submit_opts *o,
-                        const struct submit_source *src, char *out)
+static void code_beside(struct cli *cli, const struct submit_source *src,
+                        const struct job_spec *job, char *out)
 {
-    struct offline_request request = { .text = src->text, .len = src->len, .from = o->from };
-    struct offline job;
     struct err err;
     *out = '\0';
-    if (offline_read(cli, &request, &job) < 0 || !is_relative(job.result.job->inputs.code.dir))
+    if (!job || !is_relative(job->inputs.code.dir))
         return;
     const char *slash = src->file ? strrchr(src->file, '/') : NULL;
     const char *dir = arena_printf(cli->arena, "%.*s%s", slash ? (int)(slash - src->file + 1) : 0,
-                                   src->file ? src->file : "", job.result.job->inputs.code.dir);
+                                   src->file ? src->file : "", job->inputs.code.dir);
     if (existing_dir(dir, out, &err) < 0)
         *out = '\0';
 }
 
 static int add_code(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
-                    struct buf *path, struct err *err)
+                    const struct job_spec *job, struct buf *path, struct err *err)
 {
     char dir[PATH_MAX] = "";
     if (o->code && existing_dir(o->code, dir, err) < 0)
         return -1;
-    if (!o->code && src->text)
-        code_beside(cli, o, src, dir);
+    if (!o->code)
+        code_beside(cli, src, job, dir);
     if (*dir)
         call_query(path, "code", dir);
     return 0;
@@ -83,17 +85,51 @@ static const char *shown_file(struct cli *cli, const char *file)
     return realpath(file, full) ? arena_strdup(cli->arena, full) : file;
 }
 
-int submit_path(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
-                struct buf *path, struct err *err)
+/* The job as it is read here, without its server; NULL when it cannot be. */
+static const struct job_spec *read_here(struct cli *cli, const struct submit_opts *o,
+                                        const struct submit_source *src)
+{
+    struct offline_request request = { .text = src->text, .len = src->len, .from = o->from };
+    struct offline job;
+    return src->text && offline_read(cli, &request, &job) == 0 ? job.result.job : NULL;
+}
+
+static int add_shell(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
+                     const struct job_spec *job, struct buf *path, struct err *err)
+{
+    struct command_opts resources = o->command;
+    struct python_choice python;
+    struct words sets;
+    struct job_opts_ask ask = { .opts = &o->job,
+                                .of_file = src->command ? NULL : &resources,
+                                .gpu_type = src->gpu_type,
+                                .job = job,
+                                .file = src->file };
+    if (!src->command && job_opts_devices(cli->arena, &o->job, &resources, &ask.gpu_type, err) < 0)
+        return -1;
+    if (job_opts_sets(cli->arena, &ask, &sets, err) < 0 ||
+        python_choose(cli, o->python, &python, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sets.n; i++)
+        call_query(path, "set", sets.at[i]);
+    call_query(path, "python", python.path);
+    if (python.path)
+        call_query(path, "python_from", python.from);
+    return 0;
+}
+
+static int add_path(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
+                    struct buf *path, struct err *err)
 {
     char here[PATH_MAX];
+    const struct job_spec *job = read_here(cli, o, src);
     call_path(path, src->route, NULL, NULL);
     call_query(path, "from", o->from);
     call_query(path, "name", o->name);
     call_query(path, "queue", o->queue);
     call_query(path, "like", o->like);
-    for (size_t i = 0; i < o->env.n; i++)
-        call_query(path, "env", o->env.at[i]);
+    if (src->shell && add_shell(cli, o, src, job, path, err) < 0)
+        return -1;
     for (size_t i = 0; i < o->set.n; i++)
         call_query(path, "set", o->set.at[i]);
     if (o->wait)
@@ -106,21 +142,54 @@ int submit_path(struct cli *cli, const struct submit_opts *o, const struct submi
         call_query(path, "file", shown_file(cli, src->file));
     if (src->text && getcwd(here, sizeof here))
         call_query(path, "cwd", here);
-    return add_code(cli, o, src, path, err);
+    return add_code(cli, o, src, job, path, err);
+}
+
+/* Variables go in the body: their values may be secrets, and there may be many. */
+static int add_env(struct cli *cli, const struct submit_opts *o, struct call *call, struct err *err)
+{
+    AUTO_BUF struct buf body = BUF_INIT((size_t)4 * TEXT_MAX_BYTES);
+    struct pairs env;
+    if (job_env_read(cli, &o->env, &env, err) < 0)
+        return -1;
+    if (env.n == 0)
+        return 0;
+    struct text_node *root = text_map(cli->arena, NULL, NULL);
+    if (call->body)
+        text_str(cli->arena, root, "text", arena_strndup(cli->arena, call->body, call->len));
+    struct text_node *map = text_map(cli->arena, root, "env");
+    for (size_t i = 0; i < env.n; i++)
+        text_str(cli->arena, map, env.at[i].name, env.at[i].value);
+    json_print(root, 0, &body);
+    if (body.overflow)
+        return err_set(err, ERR_TOO_LARGE, "the job and its variables are too large");
+    call->type = SUBMISSION_TYPE;
+    call->sent = arena_strndup(cli->arena, buf_str(&body), body.len);
+    call->sent_len = body.len;
+    return 0;
+}
+
+int submit_call(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
+                struct call *call, struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT(256 << 10);
+    if (add_path(cli, o, src, &path, err) < 0)
+        return -1;
+    *call = (struct call){ .method = "POST",
+                           .path = arena_strdup(cli->arena, buf_str(&path)),
+                           .body = src->text,
+                           .len = src->len,
+                           .file = src->file };
+    return add_env(cli, o, call, err);
 }
 
 static struct text_node *send(struct cli *cli, const struct submit_opts *o,
                               const struct submit_source *src, const char *key, struct err *err)
 {
-    AUTO_BUF struct buf path = BUF_INIT(256 << 10);
-    if (submit_path(cli, o, src, &path, err) < 0)
+    struct call call;
+    if (submit_call(cli, o, src, &call, err) < 0)
         return NULL;
-    struct call call = { .method = "POST",
-                         .path = buf_str(&path),
-                         .body = src->text,
-                         .len = src->len,
-                         .key = key,
-                         .file = src->file };
+    call.key = key;
     return call_send(cli, &call, err);
 }
 
@@ -128,7 +197,7 @@ struct text_node *submit_file(struct cli *cli, const struct submit_opts *o, cons
                               size_t nth, struct err *err)
 {
     AUTO_FREE char *text = NULL;
-    struct submit_source src = { .file = file };
+    struct submit_source src = { .file = file, .shell = true };
     if (file && names_read_job_file(file, &text, &src.len, err) < 0)
         return NULL;
     src.text = text;
@@ -151,23 +220,40 @@ struct text_node *submit_text(struct cli *cli, const struct submit_opts *o, cons
     return send(cli, o, &src, o->key, err);
 }
 
-struct text_node *submit_command(struct cli *cli, const struct submit_opts *o,
-                                 const struct command_opts *opts, int argc, char **argv,
-                                 struct err *err)
+struct text_node *submit_command(struct cli *cli, const struct submit_opts *o, int argc,
+                                 char **argv, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
-    struct command command = {
-        .opts = opts, .name = o->name, .from = o->from, .argc = argc, .argv = argv
-    };
     struct submit_opts submit = *o;
+    struct submit_source src = { .route = "/v1/jobs", .shell = true, .command = true };
+    struct command command = {
+        .opts = &submit.command, .name = o->name, .from = o->from, .argc = argc, .argv = argv
+    };
     struct command_job job;
+    if (job_opts_devices(cli->arena, &o->job, &submit.command, &src.gpu_type, err) < 0)
+        return NULL;
+    if (o->job.nodes)
+        submit.command.replicas = o->job.nodes;
+    if (!cli->dashes && script_is(argv[0]))
+        command.argv = script_command(cli->arena, &command.argc, argv);
     if (command_job(cli, &command, &job, err) < 0)
         return NULL;
     for (size_t i = 0; i < job.said.n && !cli->quiet; i++)
         out_warning(job.said.at[i], "");
     submit.from = "native";
     json_print(job.tree, 2, &text);
-    return submit_text(cli, &submit, buf_str(&text), text.len, err);
+    src.text = buf_str(&text);
+    src.len = text.len;
+    return send(cli, &submit, &src, o->key, err);
+}
+
+int submit_check(const struct submit_opts *o, int argc, char **argv, struct err *err)
+{
+    if (!o->detach || argc == 0 || strncmp(argv[0], "after", 5) != 0 || !strchr(argv[0], ':'))
+        return 0;
+    err_set(err, ERR_INPUT, "-d is --detach here and takes no value, \"%.80s\" follows it",
+            argv[0]);
+    return err_hint(err, "--dependency %.80s", argv[0]);
 }
 
 /* ---- showing ---- */
@@ -222,13 +308,9 @@ void submit_print(struct cli *cli, const struct text_node *s)
 
 /* ---- the verb ---- */
 
-struct submit_verb_opts {
-    struct submit_opts submit;
-    struct command_opts command;
-};
 static const struct opt opts[] = {
-    COMMAND_OPTS(struct submit_verb_opts),
     SUBMIT_OPTS,
+    RUN_OPTS,
     { .name = "like",
       .type = OPT_STR,
       .offset = offsetof(struct submit_opts, like),
@@ -267,9 +349,10 @@ static int print_many(struct cli *cli, struct text_node *const *at, size_t n)
 
 static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    const struct submit_verb_opts *verb = opts_;
-    const struct submit_opts *o = &verb->submit;
-    bool command = cli->dashes && argc;
+    const struct submit_opts *o = opts_;
+    bool command = argc && (cli->dashes || script_is(argv[0]));
+    if (submit_check(o, argc, argv, err) < 0)
+        return -1;
     if (o->like && argc) {
         err_set(err, ERR_INPUT, "--like and a %s are two jobs", command ? "command" : "file");
         return err_hint(err, "give one of them");
@@ -280,14 +363,10 @@ static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv,
     }
     if (!o->like && cmd_operands(&cmd_submit, argc, 1, INT_MAX, err) < 0)
         return -1;
-    if (!command && command_opts_given(&verb->command)) {
-        err_set(err, ERR_INPUT, "--replicas, --cpu, --memory, --gpu and --image are a command's");
-        return err_hint(err, "muster submit --gpu 1 -- COMMAND; for a file: --set FIELD=V");
-    }
     size_t n = argc && !command ? (size_t)argc : 1, done = 0;
     struct text_node **at = ARENA_ARRAY(cli->arena, n, struct text_node *);
     for (; done < n; done++) {
-        at[done] = command ? submit_command(cli, o, &verb->command, argc, argv, err)
+        at[done] = command ? submit_command(cli, o, argc, argv, err)
                            : submit_file(cli, o, argc ? argv[done] : NULL, done, err);
         if (!at[done])
             break;
@@ -319,9 +398,10 @@ static const char *const examples[] = {
 const struct cmd cmd_submit = {
     .name = "submit",
     .summary = "queue jobs and return at once",
-    .operands = "FILE... | -- COMMAND...",
+    .operands = "FILE... | SCRIPT [ARGS...] | -- COMMAND...",
     .opts = opts,
-    .size = sizeof(struct submit_verb_opts),
+    .size = sizeof(struct submit_opts),
+    .parse = OPT_STOP_AT_SCRIPT,
     .examples = examples,
     .run = run_submit,
 };

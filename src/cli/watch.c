@@ -11,6 +11,7 @@
 #include "cli/log_print.h"
 #include "cli/out.h"
 #include "cli/phases.h"
+#include "cli/waiting.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,6 +32,7 @@ struct screen {
     FILE *to;
     bool tty, held;
     struct phases phases;
+    struct waiting waiting;
     struct log_print log;
 };
 
@@ -49,9 +51,13 @@ static bool on_event(void *arg, const struct text_node *event)
 {
     struct screen *s = arg;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    const char *state = answer_text(event, "state", NULL);
+    waiting_end(&s->waiting);
     phases_event(&s->phases, event, &out);
     fwrite(buf_str(&out), 1, out.len, s->to);
     fflush(s->to);
+    if (state && !answer_has(event, "task"))
+        waiting_state(&s->waiting, state);
     s->held = strcmp(answer_text(event, "type", ""), "closing") == 0 &&
               answer_has(text_get(event, "body"), "hold_until_ms");
     return !s->held;
@@ -80,6 +86,7 @@ static int follow_events(struct screen *s)
     struct follow follow = {
         .request = want_events, .record = on_event, .gone = on_gone, .back = on_back, .arg = s
     };
+    s->waiting = (struct waiting){ .cli = s->cli, .number = s->watch->number };
     s->phases = (struct phases){ .tasks = s->watch->tasks,
                                  .work_dir = s->watch->work_dir,
                                  .color = s->cli->color };

@@ -89,11 +89,12 @@ struct ctl_submit {
     const char *from, *name, *queue;
     struct pairs env;
     struct words sets;
-    const char *file;     /* name shown in problems; NULL "-" */
-    const char *code_dir; /* --code, absolute */
-    const char *work_dir; /* submitter's directory */
-    const char *key;      /* idempotency key or NULL */
-    bool wait_for_nodes;  /* --wait: queue although larger than the cluster */
+    const char *python, *python_from; /* PYTHON_BY_OPTION or the variable that led to it; or NULL */
+    const char *file;                 /* name shown in problems; NULL "-" */
+    const char *code_dir;             /* --code, absolute */
+    const char *work_dir;             /* submitter's directory */
+    const char *key;                  /* idempotency key or NULL */
+    bool wait_for_nodes;              /* --wait: queue although larger than the cluster */
     bool unique;   /* ERR_CONFLICT when this owner has a job of that name, also an ended one */
     bool apply;    /* a live job of this owner, project and name is updated: suspend only */
     bool dry_run;  /* answer what would happen, store nothing */

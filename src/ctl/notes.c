@@ -238,6 +238,10 @@ const char *notes_of_site(struct arena *arena, const struct site_notes *site)
         text_str(arena, map, "output_dir", site->output_dir);
     if (site->file)
         text_str(arena, map, "file", site->file);
+    if (site->python)
+        text_str(arena, map, "python", site->python);
+    if (site->python_from)
+        text_str(arena, map, "python_from", site->python_from);
     if (site->wait_for_nodes)
         text_bool(arena, map, "wait_for_nodes", true);
     if (site->warnings && site->warnings->count)
@@ -254,6 +258,8 @@ void notes_read_site(struct arena *arena, const char *text, struct site_notes *s
                                  .code_dir = word(map, "code_dir"),
                                  .output_dir = word(map, "output_dir"),
                                  .file = word(map, "file"),
+                                 .python = word(map, "python"),
+                                 .python_from = word(map, "python_from"),
                                  .wait_for_nodes = flag(map, "wait_for_nodes"),
                                  .warnings = map ? text_get(map, "warnings") : NULL,
                                  .differs = map ? text_get(map, "differs") : NULL };

@@ -21,6 +21,7 @@ void notes_read_place(struct arena *arena, struct arena *scratch, const char *te
 
 struct site_notes { /* job_row.site */
     const char *work_dir, *code_dir, *output_dir, *file;
+    const char *python, *python_from; /* interpreter of the tasks and how it was chosen, or NULL */
     bool wait_for_nodes;
     struct text_node *warnings; /* list or NULL */
     struct text_node *differs;  /* list of what the command line changed, or NULL */

@@ -56,6 +56,11 @@ static void hash_part(crypto_hash_sha256_state *state, const char *text)
     crypto_hash_sha256_update(state, (const unsigned char *)"", 1);
 }
 
+static bool python_is_chosen(const struct ctl_submit *ask)
+{
+    return ask->python && strcmp(ask->python_from, PYTHON_BY_OPTION) == 0;
+}
+
 static void hash_body(struct submission *s)
 {
     crypto_hash_sha256_state state;
@@ -73,6 +78,8 @@ static void hash_body(struct submission *s)
     }
     for (size_t i = 0; i < ask->sets.n; i++)
         hash_part(&state, ask->sets.at[i]);
+    if (python_is_chosen(ask)) /* what another shell has by chance makes no other submission */
+        hash_part(&state, ask->python);
     crypto_hash_sha256_final(&state, s->hash);
 }
 
@@ -99,6 +106,10 @@ static int take_after(struct submission *s, struct err *err)
     s->ask.file = s->ask.file ? s->ask.file : origin.file;
     s->ask.work_dir = s->ask.work_dir ? s->ask.work_dir : site.work_dir;
     s->ask.code_dir = s->ask.code_dir ? s->ask.code_dir : site.code_dir;
+    if (!python_is_chosen(&s->ask) && site.python_from) {
+        s->ask.python = site.python;
+        s->ask.python_from = site.python_from;
+    }
     return 0;
 }
 
@@ -148,6 +159,8 @@ static int read_text(struct submission *s, struct err *err)
                                        .queue = s->ask.queue,
                                        .env = s->ask.env,
                                        .sets = s->ask.sets,
+                                       .python = s->ask.python,
+                                       .python_chosen = python_is_chosen(&s->ask),
                                        .site = &site };
     s->answer->has_report = true;
     if (dialect_read(ctl->config.dialects, s->arena, &request, &s->read, &s->answer->report))
@@ -224,6 +237,15 @@ static int check_at(struct submission *s, const char *at, struct err *err)
         return 0;
     bool replays = taped_replays(s->ctl);
     return looked(s, replays ? 0 : checkout_check(s->site.code_dir, at, err));
+}
+
+/* Where the job's Python comes from, for who looks at the job later. */
+static void note_python(struct submission *s)
+{
+    const char *python = s->read.job->inputs.interpreter;
+    bool asked = python && s->ask.python && strcmp(python, s->ask.python) == 0;
+    s->site.python = python;
+    s->site.python_from = asked ? s->ask.python_from : python ? PYTHON_OF_JOB : NULL;
 }
 
 /* Directories the job names, as directories of this machine. */
@@ -336,6 +358,8 @@ static struct text_node *differs(struct submission *s)
         text_str(s->arena, list, NULL, arena_printf(s->arena, "queue=%s", ask->queue));
     if (ask->code_dir)
         text_str(s->arena, list, NULL, arena_printf(s->arena, "code=%s", ask->code_dir));
+    if (python_is_chosen(ask))
+        text_str(s->arena, list, NULL, arena_printf(s->arena, "python=%s", ask->python));
     for (size_t i = 0; i < ask->sets.n; i++)
         text_str(s->arena, list, NULL, ask->sets.at[i]);
     for (size_t i = 0; i < ask->env.n; i++)
@@ -561,7 +585,34 @@ static void store_origin(struct submission *s)
     store_put_origin(s->ctl->config.store, &origin, NULL);
 }
 
-/* Rows first, the event last. */
+static const char *python_text(struct submission *s, const char *path, const char *from)
+{
+    struct arena *a = s->ctl->scratch;
+    if (strcmp(from, PYTHON_BY_OPTION) == 0)
+        return arena_printf(a, "%s, named at submission", path);
+    if (strcmp(from, PYTHON_OF_JOB) == 0)
+        return arena_printf(a, "%s, named by the job", path);
+    if (strcmp(from, PYTHON_OF_SERVER) == 0)
+        return arena_printf(a, "%s, the server's", path);
+    return arena_printf(a, "%s, by %s of its submitter", path, from);
+}
+
+/* What was chosen when the submitter's side named an interpreter; others have the server's. */
+static void add_python_event(struct submission *s)
+{
+    struct arena *a = s->ctl->scratch;
+    const char *path = s->site.python ? s->site.python : s->ctl->config.python;
+    const char *from = s->site.python_from ? s->site.python_from : PYTHON_OF_SERVER;
+    if (!s->ask.python || !path)
+        return;
+    struct text_node *body = text_map(a, NULL, NULL);
+    text_str(a, body, "path", path);
+    text_str(a, body, "from", from);
+    text_str(a, body, "text", python_text(s, path, from));
+    event_plain(s->ctl, s->row.id, "interpreter", body);
+}
+
+/* Rows first, the events last. */
 static void store_all(struct submission *s)
 {
     struct ctl *ctl = s->ctl;
@@ -595,6 +646,7 @@ static void store_all(struct submission *s)
         add_members(s, text, body);
     else
         add_live(s, &s->row, text, body);
+    add_python_event(s);
 }
 
 /* The job that this one is like makes way: both are seen in one plan. */
@@ -676,6 +728,7 @@ static int submit(struct submission *s, struct err *err)
     make_row(s);
     if (!s->ask.dry_run)
         keep_auth(s);
+    note_python(s);
     s->site.warnings = warnings(s);
     s->site.differs = differs(s);
     if (!s->ask.dry_run) {

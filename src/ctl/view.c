@@ -182,6 +182,8 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     view.work_dir = site.code_dir ? NULL : site.work_dir;
     view.code_dir = site.code_dir;
     view.output_dir = site.output_dir;
+    view.python = site.python_from ? site.python : ctl->config.python;
+    view.python_from = site.python_from ? site.python_from : view.python ? PYTHON_OF_SERVER : NULL;
     view.warnings = site.warnings;
     view.differs = site.differs;
     if ((parts & CTL_TASKS) && !row.members)

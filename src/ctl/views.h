@@ -19,7 +19,7 @@ struct job_view {
     int64_t index;
     const char *indices;
     struct text_node *member_states;
-    const char *file, *work_dir, *code_dir, *output_dir;
+    const char *file, *work_dir, *code_dir, *output_dir, *python, *python_from;
     struct text_node *warnings, *differs, *task_list, *spec, *timeline;
     const char *origin;
 };

@@ -48,6 +48,7 @@ struct dialect {
     bool queues;     /* a job larger than the cluster waits for one that holds it */
     bool catalogued; /* projects and one-word images are names of the server's catalogue: unknown
                         ones are refused */
+    bool images;     /* its tasks run in images, and a Python comes with those */
     bool documents;  /* also reads a YAML text of several documents: root is then a list of them */
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*", a."key.with.dots"): masked
      * in the kept text for others than the owner. */
@@ -145,6 +146,11 @@ const struct convention *convention_find(const struct dialects *, const char *na
 /* First convention of the job that classes ends (native when none). */
 const struct convention *convention_of(const struct dialects *, const struct job_spec *);
 
+/* Who named a job's interpreter: one of these, or the variable of the submitter that led to it
+ * (VIRTUAL_ENV, CONDA_PREFIX, PATH). */
+#define PYTHON_BY_OPTION "option"
+#define PYTHON_OF_JOB    "job"
+#define PYTHON_OF_SERVER "server"
 struct dialect_request {
     const char *text;
     size_t len;
@@ -152,6 +158,9 @@ struct dialect_request {
     const char *name, *queue; /* overrides or NULL */
     struct pairs env;         /* --env: added to every role, wins */
     struct words sets;        /* --set a.b=c */
+    const char *python;       /* interpreter of the tasks, absolute; NULL: none is known */
+    bool python_chosen; /* the submitter named it; else it is for jobs without images that name none
+                         */
     const struct site *site;
 };
 struct dialect_result {

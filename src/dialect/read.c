@@ -155,6 +155,24 @@ static struct job_spec * override(struct arena *arena, const struct dialect_requ
     return changed;
 }
 
+/* ---- the interpreter ---- */
+
+static bool names_image(const struct job_spec *job)
+{
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (job->roles[i].image)
+            return true;
+    return false;
+}
+
+static void use_interpreter(const struct dialect_request *req, const struct dialect *dialect,
+                            struct job_spec *job)
+{
+    bool own = dialect->images || job->inputs.interpreter || names_image(job);
+    if (req->python && (req->python_chosen || !own))
+        job->inputs.interpreter = req->python;
+}
+
 /* ---- the whole ---- */
 
 static void check_conventions(const struct dialects *all, const struct job_spec *job,
@@ -210,6 +228,7 @@ int dialect_read(const struct dialects *all, struct arena *arena, const struct d
         check_conventions(all, job, report);
     if (!job || !report_ok(report))
         return -1;
+    use_interpreter(req, result->dialect, job);
     result->job = job;
     return 0;
 }

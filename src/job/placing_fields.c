@@ -77,7 +77,9 @@ const struct field inputs_fields[] = {
                .place_offset = offsetof(struct mount, place), .max = 256,
                .doc = "data at paths the job names"),
     FIELD(TEXT, "interpreter", struct inputs, interpreter, .min = 1,
-          .doc = "Python program whose packages the tasks see, absolute; left out: the server's"),
+          .doc =
+              "Python program whose packages the tasks see, absolute; left out: that of the shell "
+              "it is submitted from, where no task has an image, else the server's"),
     FIELD(WORDS, "python", struct inputs, python, .flags = FIELD_ONE, .max = 1024,
           .doc = "Python packages installed for the job before the first task"),
     FIELD(TEXT, "requirements", struct inputs, requirements, .min = 1,

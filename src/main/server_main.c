@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "base/clock.h"
+#include "base/interpreter.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -173,64 +174,16 @@ static int read_nodes(struct server *s, struct err *err)
     return 0;
 }
 
-static size_t read_all(int fd, char *text, size_t size)
-{
-    size_t len = 0;
-    for (ssize_t n = 1; n > 0 && len<size - 1; len += n> 0 ? (size_t)n : 0)
-        n = read(fd, text + len, size - 1 - len);
-    return len;
-}
-
-/* A wrapper script (pyenv's shims, for one) is no interpreter to build environments on: it is asked
- * for the one it runs. NULL when it runs none. */
-static const char *behind_wrapper(struct arena *a, const char *file)
-{
-    char head[2] = "", line[4096] = "";
-    int ends[2], status = -1;
-    AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, head, sizeof head) != 2 || memcmp(head, "#!", 2) != 0 ||
-        pipe2(ends, O_CLOEXEC) != 0)
-        return file;
-    pid_t pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_WRONLY);
-        dup2(ends[1], STDOUT_FILENO);
-        if (null >= 0)
-            dup2(null, STDERR_FILENO);
-        execl(file, file, "-c", "import sys; print(sys.executable)", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    size_t n = pid > 0 ? read_all(ends[0], line, sizeof line) : 0;
-    close(ends[0]);
-    if (pid > 0)
-        waitpid(pid, &status, 0);
-    line[strcspn(line, "\n")] = '\0';
-    return n > 0 && status == 0 && line[0] == '/' ? arena_strdup(a, line) : NULL;
-}
-
-static const char *find_python(struct arena *a)
-{
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : ""; *at;) {
-        size_t n = strcspn(at, ":");
-        const char *file = arena_printf(a, "%.*s/python3", (int)n, at);
-        const char *real = at[0] == '/' && access(file, X_OK) == 0 ? behind_wrapper(a, file) : NULL;
-        if (real)
-            return real;
-        at += n + (at[n] == ':');
-    }
-    return "none";
-}
-
 static void settle(struct server *s)
 {
     struct config *c = &s->config;
     config_settle(c, SETTING_STATE_DIR, s->files.dir);
     if (!*c->at[SETTING_FS_URI].text)
         config_settle(c, SETTING_FS_URI, arena_printf(s->arena, "file://%s", s->files.fs));
-    if (!*c->at[SETTING_PYTHON].text)
-        config_settle(c, SETTING_PYTHON, find_python(s->arena));
+    if (!*c->at[SETTING_PYTHON].text) {
+        const char *python = interpreter_in_path(s->arena, getenv("PATH"), "python3");
+        config_settle(c, SETTING_PYTHON, python ? python : "none");
+    }
 }
 
 static void raise_files(void)

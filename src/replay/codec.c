@@ -170,7 +170,7 @@ bool codec_get_header(const struct frame *frame, struct arena *a, struct recordi
 
 /* ---- inputs ---- */
 
-enum submit_flags { WAIT_FOR_NODES = 1, APPLY = 2, REPLACE = 4, UNIQUE = 8 };
+enum submit_flags { WAIT_FOR_NODES = 1, APPLY = 2, REPLACE = 4, UNIQUE = 8, PYTHON = 16 };
 
 static void put_submit(struct buf *out, const struct ctl_submit *s)
 {
@@ -186,8 +186,13 @@ static void put_submit(struct buf *out, const struct ctl_submit *s)
     wire_put_str(out, s->work_dir);
     wire_put_str(out, s->key);
     wire_put_u8(out, (uint8_t)((s->wait_for_nodes ? WAIT_FOR_NODES : 0) | (s->apply ? APPLY : 0) |
-                               (s->replace ? REPLACE : 0) | (s->unique ? UNIQUE : 0)));
+                               (s->replace ? REPLACE : 0) | (s->unique ? UNIQUE : 0) |
+                               (s->python ? PYTHON : 0)));
     wire_put_u64(out, s->like);
+    if (s->python) { /* recordings of before have none of it */
+        wire_put_str(out, s->python);
+        wire_put_str(out, s->python_from);
+    }
 }
 
 static const struct ctl_submit *get_submit(struct wire_reader *from, struct arena *a)
@@ -210,6 +215,10 @@ static const struct ctl_submit *get_submit(struct wire_reader *from, struct aren
     s->replace = flags & REPLACE;
     s->unique = flags & UNIQUE;
     s->like = wire_get_u64(from);
+    if (flags & PYTHON) {
+        s->python = wire_get_str(from, a);
+        s->python_from = text_or(wire_get_str(from, a), "");
+    }
     from->bad |= !s->text && !s->like;
     return s;
 }

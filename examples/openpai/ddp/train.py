@@ -25,15 +25,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-try:
-    import torch
-    import torch.distributed as dist
-    from torch import Tensor, nn
-    from torch.nn import functional
-    from torch.nn.parallel import DistributedDataParallel
-    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
-except ModuleNotFoundError as error:
-    sys.exit(f"train.py: module {error.name!r} is missing, PyTorch is needed: pip install torch")
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 GLYPHS = """
 .###. ..#.. .###. ##### ...#. ##### ..##. ##### .###. .###.

@@ -32,6 +32,7 @@ static const char *const secrets[] = { "Envs.*",
 const struct dialect dlc_dialect = {
     .name = "dlc",
     .title = "PAI-DLC",
+    .images = true,
     .looks_for = "JobType and JobSpecs, or key=value lines with command",
     .detect = dlc_detect,
     .read = dlc_read,

@@ -20,6 +20,7 @@ static const struct dialect_kind kinds[] = { { EJ_KIND, ej_job_fields },
 const struct dialect elasticjob_dialect = {
     .name = "elasticjob",
     .title = "ElasticJob",
+    .images = true,
     .looks_for = "apiVersion " EJ_API,
     .detect = ej_detect,
     .read = ej_read,

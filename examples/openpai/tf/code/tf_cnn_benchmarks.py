@@ -29,10 +29,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-try:
-    import numpy as np
-except ModuleNotFoundError as error:
-    sys.exit(f"tf_cnn_benchmarks.py: module {error.name!r} is missing: pip install numpy")
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

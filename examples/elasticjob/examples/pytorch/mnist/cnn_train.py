@@ -19,16 +19,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-try:
-    import torch
-    import torch.distributed as dist
-    from torch import Tensor, nn
-    from torch.distributed.elastic.multiprocessing.errors import record
-    from torch.nn import functional
-    from torch.nn.parallel import DistributedDataParallel
-    from torch.utils.data import DataLoader, Dataset, DistributedSampler
-except ModuleNotFoundError as error:
-    sys.exit(f"cnn_train.py: module {error.name!r} is missing, PyTorch is needed")
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.elastic.multiprocessing.errors import record
+from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 PATIENCE = timedelta(minutes=5)  # for peers that are late or gone
 SIDE = 28  # pixels

@@ -1,0 +1,251 @@
+/* Python says what it lacks in words of its own ("ModuleNotFoundError: No module named 'torch'"),
+ * the same in every release and language: the only place a program's death is told by them. Every
+ * Python that is found is asked in a process of its own, all at once, in no directory of the user's
+ * (a folder of that name there is no module). */
+#include "cli/missing_module.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/answer.h"
+#include "cli/python_choice.h"
+#include "cli/shell_word.h"
+#include "cli/summary.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FOUND_MAX  32
+#define SHOWN_MAX  3
+#define LEVELS_UP  4
+#define DEADLINE_S 5
+#define LIST_MAX   65536
+#define MARK       "No module named "
+
+const char *missing_module_name(struct arena *a, const char *output)
+{
+    const char *last = NULL;
+    for (const char *at = output; (at = strstr(at, MARK)); at += strlen(MARK))
+        last = at + strlen(MARK);
+    if (!last)
+        return NULL;
+    last += *last == '\'';
+    size_t n = 0;
+    while (isalnum((unsigned char)last[n]) || last[n] == '_')
+        n++;
+    return n > 0 && n < 128 ? arena_strndup(a, last, n) : NULL;
+}
+
+/* ---- the Pythons of this machine ---- */
+
+struct found {
+    struct arena *arena;
+    const char * not ; /* the one the job had */
+    const char *at[FOUND_MAX];
+    bool has[FOUND_MAX];
+    size_t n;
+};
+
+static void add(struct found *f, const char *path)
+{
+    if (!path || f->n == FOUND_MAX || access(path, X_OK) != 0 || strcmp(path, f->not ) == 0)
+        return;
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->at[i], path) == 0)
+            return;
+    f->at[f->n++] = path;
+}
+
+static void add_dir(struct found *f, const char *dir)
+{
+    if (dir && dir[0] == '/')
+        add(f, python_of_dir(f->arena, dir));
+}
+
+/* Environments of a project lie in its directory, which is this one or above. */
+static void add_project(struct found *f, const char *dir)
+{
+    static const char *const names[] = { ".venv", "venv", "env" };
+    char *at = dir && dir[0] == '/' ? arena_strdup(f->arena, dir) : NULL;
+    for (int up = 0; at && *at && up < LEVELS_UP; up++) {
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+            add_dir(f, arena_printf(f->arena, "%s/%s", at, names[i]));
+        *strrchr(at, '/') = '\0';
+    }
+}
+
+static void add_path(struct found *f)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at; at += *at == ':') {
+        int n = (int)strcspn(at, ":");
+        if (*at == '/') {
+            add(f, arena_printf(f->arena, "%.*s/python3", n, at));
+            add(f, arena_printf(f->arena, "%.*s/python", n, at));
+            for (unsigned minor = 8; minor < 20; minor++)
+                add(f, arena_printf(f->arena, "%.*s/python3.%u", n, at, minor));
+        }
+        at += n;
+    }
+}
+
+/* Conda keeps a list of its environments, pyenv a folder of its versions. */
+static void add_home(struct found *f)
+{
+    const char *home = getenv("HOME");
+    AUTO_FREE char *list = NULL;
+    struct err err;
+    size_t len;
+    if (!home || home[0] != '/')
+        return;
+    if (file_read(arena_printf(f->arena, "%s/.conda/environments.txt", home), LIST_MAX, &list, &len,
+                  &err) == 0)
+        for (char *at = list, *next; at; at = next) {
+            next = strchr(at, '\n');
+            if (next)
+                *next++ = '\0';
+            add_dir(f, arena_strdup(f->arena, at));
+        }
+    const char *versions = arena_printf(f->arena, "%s/.pyenv/versions", home);
+    DIR *dir = opendir(versions);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.')
+            add_dir(f, arena_printf(f->arena, "%s/%s", versions, e->d_name));
+    if (dir)
+        closedir(dir);
+}
+
+static void find_all(struct found *f, const struct text_node *job)
+{
+    char here[4096];
+    add_dir(f, getenv("VIRTUAL_ENV"));
+    add_dir(f, getenv("CONDA_PREFIX"));
+    add_project(f, getcwd(here, sizeof here));
+    add_project(f, answer_text(job, "work_dir", NULL));
+    add_project(f, answer_text(job, "code_dir", NULL));
+    add_project(f, answer_text(job, "file", NULL));
+    add_path(f);
+    add_home(f);
+}
+
+/* ---- asking them ---- */
+
+_Noreturn static void be_asked(const char *python, const char *module)
+{
+    static const char program[] = "import importlib.util as u, sys\n"
+                                  "sys.exit(0 if u.find_spec(sys.argv[1]) else 3)";
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    unsetenv("PYTHONPATH");
+    unsetenv("PYTHONHOME");
+    signal(SIGALRM, SIG_DFL);
+    alarm(DEADLINE_S); /* stays over exec */
+    if (chdir("/") == 0)
+        execl(python, python, "-c", program, module, (char *)NULL);
+    _exit(127);
+}
+
+static size_t ask_all(struct found *f, const char *module)
+{
+    pid_t pids[FOUND_MAX];
+    size_t have = 0;
+    fflush(NULL);
+    for (size_t i = 0; i < f->n; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0)
+            be_asked(f->at[i], module);
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        int status = -1;
+        f->has[i] = pids[i] > 0 && waitpid(pids[i], &status, 0) == pids[i] && status == 0;
+        have += f->has[i];
+    }
+    return have;
+}
+
+/* ---- what is said ---- */
+
+/* As it would be typed here. */
+static const char *short_path(const char *path)
+{
+    char here[4096];
+    size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return n > 1 && strncmp(path, here, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+/* What was typed after "muster run", with this Python instead of any other. */
+static void put_line(const struct cli *cli, const char *python, struct buf *out)
+{
+    bool own = true; /* options of this command, not of the job's */
+    buf_puts(out, "  with it      muster run --python ");
+    shell_word(out, python);
+    for (int i = 0; i < cli->n_words; i++) {
+        const char *word = cli->words[i];
+        own = own && strcmp(word, "--") != 0 && !opt_is_script(word);
+        if (own && strcmp(word, "--python") == 0) {
+            i++;
+            continue;
+        }
+        if (own && strncmp(word, "--python=", 9) == 0)
+            continue;
+        buf_putc(out, ' ');
+        shell_word(out, word);
+    }
+    buf_putc(out, '\n');
+}
+
+static const char *from_words(const char *from)
+{
+    static const struct {
+        const char *from, *words;
+    } rows[] = { { "option", "named at submission" }, { "job", "named by the job" },
+                 { "server", "the server's" },        { "PATH", "the first in PATH" },
+                 { "VIRTUAL_ENV", "of VIRTUAL_ENV" }, { "CONDA_PREFIX", "of CONDA_PREFIX" } };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].from, from) == 0)
+            return rows[i].words;
+    return from;
+}
+
+void missing_module_print(struct cli *cli, const struct text_node *job, struct buf *out)
+{
+    const char *task = "";
+    const struct text_node *first = summary_first_failure(job, &task);
+    const char *had = answer_text(job, "python", NULL);
+    const char *module =
+        first ? missing_module_name(cli->arena, answer_text(first, "tail", "")) : NULL;
+    if (!module || !had)
+        return;
+    buf_addf(out, "  its Python   %s (%s) has no module %s\n", had,
+             from_words(answer_text(job, "python_from", "server")), module);
+    if (!python_is_local(cli))
+        return;
+    struct found *f = ARENA_NEW(cli->arena, struct found);
+    f->arena = cli->arena;
+    f->not = had;
+    find_all(f, job);
+    size_t have = ask_all(f, module), shown = 0;
+    if (!have) {
+        buf_addf(out,
+                 "  others here  none of %zu has it: install it in an environment, then "
+                 "--python DIR\n",
+                 f->n);
+        return;
+    }
+    const char *best = NULL;
+    buf_puts(out, "  has it       ");
+    for (size_t i = 0; i < f->n && shown < SHOWN_MAX; i++) {
+        if (!f->has[i])
+            continue;
+        best = best ? best : short_path(f->at[i]);
+        buf_addf(out, "%s%s", shown++ ? ", " : "", f->at[i]);
+    }
+    buf_addf(out, have > shown ? " and %zu more\n" : "\n", have - shown);
+    put_line(cli, best, out);
+}
