@@ -16,11 +16,26 @@
 
 #define FILE_MAX (4u << 20)
 
-bool dlc_launcher_works(const struct job_spec *job)
+static bool is_marked(const struct job_spec *job, const char *mark)
 {
     const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
-    const struct text_node *node = ours ? text_get(ours, DLC_LAUNCHER_WORKS) : NULL;
+    const struct text_node *node = ours ? text_get(ours, mark) : NULL;
     return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+bool dlc_launcher_works(const struct job_spec *job)
+{
+    return is_marked(job, DLC_LAUNCHER_WORKS);
+}
+
+bool dlc_first_worker(const struct job_spec *job)
+{
+    return is_marked(job, DLC_FIRST_WORKER) || dlc_launcher_works(job);
+}
+
+const char *dlc_first_worker_mark(const struct dlc_type *type)
+{
+    return strcmp(type->framework, "mpi") == 0 ? DLC_LAUNCHER_WORKS : DLC_FIRST_WORKER;
 }
 
 static const char *hostfile(struct arena *arena, const struct job_spec *job,
