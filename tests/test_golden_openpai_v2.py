@@ -35,7 +35,7 @@ pytestmark = pytest.mark.sanitizer
 def lost(path: Path) -> str:
     """What a conversion says on stderr, without places."""
     done = muster("convert", "--to", "openpai-v2", path)
-    found = re.findall(r"^(?:[^ ]*: )?warning: (.*)$", done.stderr, re.M)
+    found = re.findall(r"^(?:[^ ]*: )?(?:warning|note): (.*)$", done.stderr, re.M)
     return "".join(f"# {line}\n" for line in found)
 
 
@@ -135,9 +135,9 @@ inputs:
     )
     said = lost(path)
     for field in (
-        "name", "priority", "labels", "limits", "roles.a-b", "roles.a-b.replicas", "roles.a-b.argv",
-        "roles.a-b.env.BATCH", "roles.a-b.resources.cpu", "roles.a-b.resources.gpu",
-        "roles.a-b.resources.shm", "roles.a-b.ports.web", "roles.a-b.image", "inputs.code",
+        "name", "priority", "labels", "limits", "roles.a-b", "roles.a_b.replicas", "roles.a_b.argv",
+        "roles.a_b.env.BATCH", "roles.a_b.resources.cpu", "roles.a_b.resources.gpu",
+        "roles.a_b.resources.shm", "roles.a_b.ports.web", "roles.a_b.image", "inputs.code",
         "inputs.data[0]",
     ):  # fmt: skip
         assert re.search(rf"^# {re.escape(field)} ", said, re.M), f"{field}: {said}"

@@ -26,10 +26,10 @@ static struct problem *add_slot(struct report *r, enum severity severity)
     /* Most documents have no problems: no memory for them until there is one. */
     if (!r->at)
         r->at = ARENA_ARRAY(r->arena, REPORT_MAX + 1, struct problem);
-    if (severity == SEVERITY_ERROR)
-        r->errors++;
-    else
-        r->warnings++;
+    size_t *count[] = { [SEVERITY_WARNING] = &r->warnings,
+                        [SEVERITY_ERROR] = &r->errors,
+                        [SEVERITY_NOTE] = &r->notes };
+    (*count[severity])++;
     struct problem *p = &r->at[r->n < REPORT_MAX ? r->n++ : REPORT_MAX];
     *p = (struct problem){ .severity = severity, .path = "", .what = "", .hint = "" };
     return p;
@@ -68,33 +68,47 @@ __attribute__((format(printf, 2, 0))) static const char *format(struct arena *ar
     return arena_strdup(arena, text);
 }
 
+__attribute__((format(printf, 5, 0))) static struct problem *add(struct report *r,
+                                                                 enum severity severity,
+                                                                 struct place place,
+                                                                 const char *path, const char *fmt,
+                                                                 va_list ap)
+{
+    struct problem *p = add_slot(r, severity);
+    if (is_scratch(r, p))
+        return p;
+    p->what = format(r->arena, fmt, ap);
+    p->place = place;
+    p->path = arena_strdup(r->arena, path ? path : "");
+    return p;
+}
+
 struct problem *report_error(struct report *r, struct place place, const char *path,
                              const char *fmt, ...)
 {
-    struct problem *p = add_slot(r, SEVERITY_ERROR);
-    if (is_scratch(r, p))
-        return p;
     va_list ap;
     va_start(ap, fmt);
-    p->what = format(r->arena, fmt, ap);
+    struct problem *p = add(r, SEVERITY_ERROR, place, path, fmt, ap);
     va_end(ap);
-    p->place = place;
-    p->path = arena_strdup(r->arena, path ? path : "");
     return p;
 }
 
 struct problem *report_warn(struct report *r, struct place place, const char *path, const char *fmt,
                             ...)
 {
-    struct problem *p = add_slot(r, SEVERITY_WARNING);
-    if (is_scratch(r, p))
-        return p;
     va_list ap;
     va_start(ap, fmt);
-    p->what = format(r->arena, fmt, ap);
+    struct problem *p = add(r, SEVERITY_WARNING, place, path, fmt, ap);
     va_end(ap);
-    p->place = place;
-    p->path = arena_strdup(r->arena, path ? path : "");
+    return p;
+}
+
+struct problem *report_note(struct report *r, const char *path, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    struct problem *p = add(r, SEVERITY_NOTE, (struct place){ 0 }, path, fmt, ap);
+    va_end(ap);
     return p;
 }
 
@@ -247,9 +261,10 @@ static void print_problem(const struct page *g, const struct problem *p)
     if (g->file || p->place.line)
         buf_puts(g->out, ": ");
     paint(g, "0");
-    if (p->severity == SEVERITY_WARNING) {
-        paint(g, "33");
-        buf_puts(g->out, "warning: ");
+    if (p->severity != SEVERITY_ERROR) {
+        bool note = p->severity == SEVERITY_NOTE;
+        paint(g, note ? "36" : "33");
+        buf_puts(g->out, note ? "note: " : "warning: ");
         paint(g, "0");
     }
     buf_addf(g->out, "%s\n", p->what);
@@ -277,7 +292,7 @@ void report_print(const struct report *r, const char *file, const char *src, siz
     }
     for (size_t i = 0; i < r->n; i++)
         print_problem(&g, order[i]);
-    size_t all = r->errors + r->warnings;
+    size_t all = r->errors + r->warnings + r->notes;
     if (all > r->n)
         buf_addf(out, "and %zu more\n", all - r->n);
 }

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum severity { SEVERITY_WARNING, SEVERITY_ERROR };
+/* A note says what was done; nothing is wrong and nothing is lost. */
+enum severity { SEVERITY_WARNING, SEVERITY_ERROR, SEVERITY_NOTE };
 
 /* A place in a source text; line 0 means "no place". Columns count characters from 1. */
 struct place {
@@ -35,7 +36,7 @@ struct report {
     struct arena *arena; /* texts live here; not owned */
     struct problem *at;  /* REPORT_MAX slots */
     size_t n;
-    size_t errors, warnings; /* all of them, also those past the bound */
+    size_t errors, warnings, notes; /* all of them, also those past the bound */
 };
 
 void report_init(struct report *, struct arena *);
@@ -49,6 +50,8 @@ struct problem *report_error(struct report *, struct place, const char *path, co
     __attribute__((format(printf, 4, 5)));
 struct problem *report_warn(struct report *, struct place, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+struct problem *report_note(struct report *, const char *path, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void report_hint(struct report *, struct problem *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool report_ok(const struct report *); /* no errors */

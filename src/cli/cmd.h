@@ -62,7 +62,14 @@ struct cli {
 };
 
 /* Exit statuses that are no errors. */
-enum { EXIT_OK = 0, EXIT_JOB_FAILED = 1, EXIT_USAGE = 2, EXIT_STOPPED = 3, EXIT_INTERRUPTED = 130 };
+enum {
+    EXIT_OK = 0,
+    EXIT_JOB_FAILED = 1,
+    EXIT_LOSSY = 1, /* a conversion that would lose something */
+    EXIT_USAGE = 2,
+    EXIT_STOPPED = 3,
+    EXIT_INTERRUPTED = 130
+};
 
 struct cmd {
     const char *name, *summary;

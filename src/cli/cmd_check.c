@@ -22,7 +22,7 @@ struct check_opts {
     struct common_opts common;
     const char *from, *name, *queue, *task, *to;
     struct opt_list env, set;
-    bool fix;
+    bool fix, lossy, portable;
     struct command_opts command;
 };
 #define READING_OPTS                                                                               \
@@ -68,6 +68,10 @@ static const struct opt convert_rows[] = {
       .offset = offsetof(struct check_opts, to),
       .arg = "FORMAT",
       .help = "native (the default), dlc, elasticjob, openpai-v1 ..." },
+    { .name = "lossy",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct check_opts, lossy),
+      .help = "convert also when something of the job is lost" },
     { .name = "env",
       .letter = 'e',
       .type = OPT_LIST,
@@ -98,7 +102,8 @@ static void read_text(struct cli *cli, const struct check_opts *o, const char *f
                                        .name = o->name,
                                        .queue = o->queue,
                                        .env = &o->env,
-                                       .set = &o->set };
+                                       .set = &o->set,
+                                       .portable = o->portable };
     c->good = offline_read(cli, &request, &c->job) == 0;
 }
 
@@ -267,6 +272,14 @@ struct seen { /* what one task would see */
     struct pairs env;
 };
 
+static bool place_somewhere(struct cli *cli, const struct checked *c, const struct job_spec *job,
+                            struct job_place *place)
+{
+    *place =
+        (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
+    return cli->host->example(job, cli->arena, place);
+}
+
 static int find_task(struct cli *cli, const struct checked *c, const char *text, struct seen *s,
                      struct err *err)
 {
@@ -285,9 +298,7 @@ static int find_task(struct cli *cli, const struct checked *c, const char *text,
                 s->role->replicas, s->role->replicas == 1 ? "" : "s", name.role, name.index);
         return err_hint(err, "%s/0 to %s/%u", name.role, name.role, s->role->replicas - 1);
     }
-    s->place =
-        (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
-    if (!cli->host->example(s->job, cli->arena, &s->place))
+    if (!place_somewhere(cli, c, s->job, &s->place))
         return err_set(err, ERR_CANNOT,
                        "no example can be made: the tasks' ports do not fit one machine");
     s->flat = job_task_flat(s->job, role, name.index);
@@ -483,12 +494,70 @@ static const struct dialect *target(struct cli *cli, const char *name, struct er
     return NULL;
 }
 
+static void print_to_stderr(const struct checked *c, const struct report *report, const char *text)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    report_print(report, c->file, text, c->len, out_color_err(), &out);
+    fputs(buf_str(&out), stderr);
+}
+
+static const struct text_node *not_converted(const struct checked *c, struct err *err)
+{
+    err_set(err, ERR_INPUT, "%s was not converted", c->file);
+    err_hint(err, "mend the errors above");
+    return NULL;
+}
+
+/* What was written, as its reader has it: do the commands still find their variables? */
+static void check_variables(struct cli *cli, const struct dialect *to, const struct checked *c,
+                            const struct text_node *tree, struct report *said)
+{
+    const struct job_spec *job = c->job.result.job;
+    struct report again;
+    struct job_place places[2];
+    report_init(&again, cli->arena);
+    const struct job_spec *back = to->read(cli->arena, tree, &c->job.site, &again);
+    if (!back || !place_somewhere(cli, c, job, &places[0]) ||
+        !place_somewhere(cli, c, back, &places[1]))
+        return;
+    const struct dialect_task was = { .job = job, .place = &places[0], .site = &c->job.site };
+    const struct dialect_task is = { .job = back, .place = &places[1], .site = &c->job.site };
+    dialect_variables_lost(cli->host->dialects, cli->arena, &was, &is, said);
+}
+
+/* NULL with err, or without one when something would be lost: then that has been said. */
+static const struct text_node *convert_job(struct cli *cli, const struct check_opts *o,
+                                           const struct dialect *to, const struct checked *c,
+                                           struct err *err)
+{
+    char losses[48];
+    struct report said;
+    report_init(&said, cli->arena);
+    const struct text_node *tree =
+        dialect_convert(cli->arena, to, c->job.result.job, &c->job.site, &said);
+    if (tree)
+        check_variables(cli, to, c, tree, &said);
+    print_to_stderr(c, &said, NULL);
+    if (!tree)
+        return not_converted(c, err);
+    if (!said.warnings || o->lossy)
+        return tree;
+    struct err lossy;
+    err_set(&lossy, ERR_CANNOT, "%s was not converted: %s would be lost", c->file,
+            out_count(losses, said.warnings, "field"));
+    err_hint(&lossy, "--lossy converts it without them");
+    out_error(&lossy);
+    return NULL;
+}
+
 static int run_convert(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
 {
-    const struct check_opts *o = opts;
+    struct check_opts portable = *(const struct check_opts *)opts, *o = &portable;
     struct checked c = { .text = NULL };
+    const struct text_node *tree;
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     const struct dialect *to = target(cli, o->to ? o->to : "native", err);
+    o->portable = true;
     if (!to)
         return -1;
     if (argc && (cli->dashes || script_is(argv[0]))) {
@@ -497,18 +566,11 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     } else if (cmd_operands(&cmd_convert, argc, 1, 1, err) < 0 ||
                read_one(cli, o, argv[0], &c, err) < 0)
         return -1;
-    const struct job_spec *job = c.job.result.job;
-    const struct text_node *tree = c.good ? to->write(cli->arena, job, &c.job.report) : NULL;
-    if (tree && dialect_losses(cli->arena, to, job, tree, &c.job.site, &c.job.report) < 0)
-        tree = NULL;
-    report_print(&c.job.report, c.file, c.text, c.len, out_color_err(), &out);
-    fputs(buf_str(&out), stderr);
-    buf_clear(&out);
+    print_to_stderr(&c, &c.job.report, c.text);
+    tree = c.good ? convert_job(cli, o, to, &c, err) : not_converted(&c, err);
     free(c.text);
-    if (!tree) {
-        err_set(err, ERR_INPUT, "%s was not converted", c.file);
-        return err_hint(err, "mend the errors above");
-    }
+    if (!tree)
+        return err->code == ERR_NONE ? EXIT_LOSSY : -1;
     if (cli->json || !to->yaml) {
         out_json(tree);
         return EXIT_OK;
@@ -522,7 +584,9 @@ static const char *const convert_examples[] = {
     "muster convert --to native job.json > job.yaml",
     "the same job in muster's own words",
     "muster convert --to dlc job.yaml > job.json",
-    "the same job as a PAI-DLC request; what that cannot say is listed",
+    "the same job as a PAI-DLC request; refused when that cannot say all of it",
+    "muster convert --lossy --to dlc job.yaml > job.json",
+    "without what is listed as lost",
     NULL,
 };
 const struct cmd cmd_convert = {

@@ -1,5 +1,5 @@
 /* The dialects at work without a server: the submitter is who runs this, the storage root is the
- * default one. */
+ * default one, unless the job is for another place. */
 #include "cli/offline.h"
 
 #include <pwd.h>
@@ -33,9 +33,11 @@ static bool add_overrides(struct cli *cli, const struct offline_request *r,
 
 int offline_read(struct cli *cli, const struct offline_request *r, struct offline *out)
 {
-    *out = (struct offline){ .site = { .owner = offline_user(cli),
-                                       .fs_uri = arena_printf(cli->arena, "file://%s/fs",
-                                                              cli->state_dir) } };
+    *out = (struct offline){ .site = { .owner = NULL } };
+    if (!r->portable)
+        out->site =
+            (struct site){ .owner = offline_user(cli),
+                           .fs_uri = arena_printf(cli->arena, "file://%s/fs", cli->state_dir) };
     struct dialect_request request = { .text = r->text,
                                        .len = r->len,
                                        .from = r->from,

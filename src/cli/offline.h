@@ -10,6 +10,7 @@ struct offline_request {
     size_t len;
     const char *from, *name, *queue;
     const struct opt_list *env, *set; /* NULL none */
+    bool portable; /* for another place: what stands for this one's directories and user stays */
 };
 struct offline {
     struct site site;

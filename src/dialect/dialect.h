@@ -40,9 +40,14 @@ struct dialect {
     /* All problems in report (with places); NULL when it has errors. The job lives in arena. */
     struct job_spec *(*read)(struct arena *, const struct text_node *root, const struct site *,
                              struct report *);
-    /* Tree in this dialect's format (YAML or JSON as yaml says). What is said otherwise than the
-     * job has it may be told here, a warning per canonical field in report; dialect_losses() finds
-     * the rest. NULL: this dialect only reads. */
+    /* The job with the roles that this format would have for it: under its names, split or joined
+     * as its reader has them; a note in report for each that changes. Roles without a place stay as
+     * they are. May return the job itself. NULL: roles keep their names. */
+    struct job_spec *(*shape)(struct arena *, const struct job_spec *, struct report *);
+    /* Tree of a shaped job in this dialect's format (YAML or JSON as yaml says). What is said
+     * otherwise than the job has it may be told here for a canonical field: a note in report when
+     * the same is meant, a warning when something is lost; dialect_convert() finds the rest. NULL:
+     * this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
     bool queues;     /* a job larger than the cluster waits for one that holds it */
@@ -172,6 +177,14 @@ struct dialect_result {
  * report filled; when no dialect fits the report says which were tried and what they look for. */
 int dialect_read(const struct dialects *, struct arena *, const struct dialect_request *,
                  struct dialect_result *, struct report *);
+/* text with $PAI_DEFAULT_FS_URI (the first), $PAI_JOB_NAME, $PAI_USER_NAME and $PAI_USERNAME
+ * replaced; the last three only when no word character follows. What the site does not know stays
+ * as written. */
+const char *dialect_substitute(struct arena *, const char *text, const char *job_name,
+                               const struct site *);
+/* The job in the format of a dialect that writes: shaped, then written. */
+struct text_node *dialect_write(struct arena *, const struct dialect *, const struct job_spec *,
+                                struct report *);
 /* The task's complete environment: native's when no convention of the job classes ends, each
  * convention in order, then role env. */
 void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,

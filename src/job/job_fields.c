@@ -175,7 +175,10 @@ const struct field job_fields[] = {
     FIELD(OBJECT, "inputs", struct job_spec, inputs, .table = inputs_fields,
           .doc = "program, data and packages"),
     FIELD(TEXT, "output", struct job_spec, output, .min = 1,
-          .doc = "directory for results (path or file: URI), made before the first task"),
+          .doc =
+              "directory for results (path or file: URI), made before the first task; here and in "
+              "`inputs.code.dir`, `$PAI_DEFAULT_FS_URI` stands for the server's setting "
+              "`fs_uri`, `$PAI_USER_NAME` for the submitter"),
     FIELD(WORD, "framework", struct job_spec, framework, .words = framework_words,
           .doc = "what the tasks are made with"),
     FIELD(OBJECT, "health", struct job_spec, health, .table = health_fields,

@@ -280,7 +280,7 @@ static struct text_node *written(struct kube *k, const struct kube_job *job,
     report_init(&report, a);
     if (!spec || !dialect || !dialect->write)
         return NULL;
-    struct text_node *out = dialect->write(a, spec, &report);
+    struct text_node *out = dialect_write(a, dialect, spec, &report);
     struct text_node *notes = kube_part(a, kube_part(a, out, "metadata"), "annotations");
     text_str(a, notes, "muster/from", job->listed->row.dialect);
     text_str(a, notes, "muster/number", fmt_int(number, (int64_t)job->listed->row.number));

@@ -90,7 +90,7 @@ static void answer_written(struct pai *p, const struct text_node *spec)
     struct report report;
     report_init(&report, p->a);
     const struct job_spec *job = spec ? job_decode(p->a, spec, &report) : NULL;
-    struct text_node *tree = job ? dialect->write(p->a, job, &report) : NULL;
+    struct text_node *tree = job ? dialect_write(p->a, dialect, job, &report) : NULL;
     enum form form = wanted(p);
     if (tree)
         answer_tree(p, tree, form == FORM_AS_SENT ? p->version == PAI_V2 : form == FORM_YAML);

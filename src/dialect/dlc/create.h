@@ -9,6 +9,7 @@
 #define DLC_EXTRA          "dlc"   /* our part of job_spec.extra, and the convention */
 #define DLC_SLOTS          "Slots" /* in extra.dlc: ranks of each of MPI's hosts, no field of DLC */
 #define DLC_LAUNCHER_WORKS "LauncherWorks" /* in extra.dlc: ranks run on MPI's launcher too */
+#define DLC_FIRST_WORKER   "FirstWorker"   /* in extra.dlc: the master was the first Worker */
 #define DLC_MPI_HOSTS      "/etc/mpi/hostfile"
 #define DLC_MPI_AGENT      "/etc/mpi/kubexec.sh"
 #define DLC_MPI_TMP        "/etc/mpi/tmp"
@@ -206,6 +207,7 @@ void dlc_params_report(const struct dlc_names *, const struct report *from, stru
 /* The dialect's functions, see dialect.h. */
 struct job_spec *dlc_read(struct arena *, const struct text_node *root, const struct site *,
                           struct report *);
+struct job_spec *dlc_shape(struct arena *, const struct job_spec *, struct report *);
 struct text_node *dlc_write(struct arena *, const struct job_spec *, struct report *);
 void dlc_environment(struct arena *, const struct job_spec *, const struct job_place *,
                      uint32_t flat, const struct site *, struct pairs *out);
@@ -214,6 +216,9 @@ const struct dialect_file *dlc_files(struct arena *, const struct job_spec *,
                                      const struct job_place *, const struct site *, size_t *n);
 /* An MPI job whose launcher was its first worker, as such jobs are read. */
 bool dlc_launcher_works(const struct job_spec *);
+/* A job of any type whose master was its first worker. */
+bool dlc_first_worker(const struct job_spec *);
+const char *dlc_first_worker_mark(const struct dlc_type *); /* what says so in extra.dlc */
 /* Is name set by the system for jobs of this type (a value of the job's own is not used)? */
 bool dlc_env_reserved(const struct dlc_type *, const char *name);
 struct end_words dlc_classify(const struct job_spec *, const struct ending *);

@@ -36,6 +36,7 @@ const struct dialect dlc_dialect = {
     .looks_for = "JobType and JobSpecs, or key=value lines with command",
     .detect = dlc_detect,
     .read = dlc_read,
+    .shape = dlc_shape,
     .write = dlc_write,
     .catalogued = true,
     .secrets = secrets,

@@ -23,9 +23,9 @@ static const struct text_node *ours(const struct job_spec *job, const char *key)
     return extra ? text_get(extra, key) : NULL;
 }
 
-bool dlc_launcher_works(const struct job_spec *job)
+static bool is_marked(const struct job_spec *job, const char *mark)
 {
-    const struct text_node *node = ours(job, DLC_LAUNCHER_WORKS);
+    const struct text_node *node = ours(job, mark);
     return node && node->kind == TEXT_BOOL && node->boolean;
 }
 
@@ -37,6 +37,21 @@ static uint64_t slots_of(const struct job_spec *job, const struct role *role)
     if (node && node->kind == TEXT_INT && node->integer > 0)
         return (uint64_t)node->integer;
     return gpus ? gpus : 1;
+}
+
+bool dlc_launcher_works(const struct job_spec *job)
+{
+    return is_marked(job, DLC_LAUNCHER_WORKS);
+}
+
+bool dlc_first_worker(const struct job_spec *job)
+{
+    return is_marked(job, DLC_FIRST_WORKER) || dlc_launcher_works(job);
+}
+
+const char *dlc_first_worker_mark(const struct dlc_type *type)
+{
+    return strcmp(type->framework, "mpi") == 0 ? DLC_LAUNCHER_WORKS : DLC_FIRST_WORKER;
 }
 
 static const char *hostfile(struct arena *arena, const struct job_spec *job,

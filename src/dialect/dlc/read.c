@@ -261,8 +261,7 @@ static void read_roles(struct reader *r)
     if ((c->type->flags & DLC_PROMOTES) && spec_of(c, "Master") == SIZE_MAX && worker != SIZE_MAX) {
         r->promoted = true;
         read_role(r, worker, "master", 1);
-        if (strcmp(c->type->framework, "mpi") == 0)
-            text_bool(r->arena, r->ours, DLC_LAUNCHER_WORKS, true);
+        text_bool(r->arena, r->ours, dlc_first_worker_mark(c->type), true);
     }
     for (const struct dlc_role_kind *k = c->type->roles; k->type; k++)
         read_kind(r, k);

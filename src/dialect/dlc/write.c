@@ -1,16 +1,16 @@
 /* A canonical job as a CreateJob body: the way back of read.c.
  *
  * Caveats: writes what CreateJob has words for; what it has none for is found by reading the body
- * again (dialect/losses.h), so nothing is said about it here. */
+ * again (dialect/losses.h); said here is what has other words and means the same. */
 #include "dialect/dlc/create.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "dialect/losses.h"
+#include "dialect/roles.h"
 
 #include <string.h>
-#include <strings.h>
 
 enum { COMMAND_MAX = 1 << 20, MINUTE_MS = 60000, TYPE_MAX_BYTES = 56 };
 
@@ -20,6 +20,7 @@ struct writer {
     const struct text_node *ours; /* extra.dlc, or NULL */
     const struct dlc_type *type;
     struct text_node *out;
+    struct report *report;
 };
 
 static void put(const struct writer *w, struct text_node *map, const char *key, const char *value)
@@ -107,6 +108,30 @@ static const char *own_lines(const struct writer *w, const char *run)
     return end && strcmp(w->type->framework, "ray") == 0 ? end + sizeof last - 1 : run;
 }
 
+static bool same_words(const struct words *a, const struct words *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = strcmp(a->at[i], b->at[i]) == 0;
+    return same;
+}
+
+/* Roles that run the words of the first, which become a text. */
+static void note_words(const struct writer *w, const struct words *argv)
+{
+    for (size_t i = 0; i < w->job->n_roles; i++) {
+        const struct role *role = &w->job->roles[i];
+        const struct words own = role->python ? job_entry(w->arena, role) : role->argv;
+        const char *words =
+            arena_printf(w->arena, "roles.%s.%s", role->name, role->python ? "python" : "argv");
+        const char *run = arena_printf(w->arena, "roles.%s.run", role->name);
+        if (!own.n || !same_words(&own, argv))
+            continue;
+        report_note(w->report, words, "%s is written as shell text", words);
+        report_note(w->report, run, "%s is that text", run);
+    }
+}
+
 static void write_command(const struct writer *w)
 {
     const struct role *first = &w->job->roles[0];
@@ -118,6 +143,8 @@ static void write_command(const struct writer *w)
         buf_puts(&out, i ? " " : "");
         quote(&out, argv.at[i]);
     }
+    if (argv.n)
+        note_words(w, &argv);
     put(w, w->out, "UserCommand", buf_str(&out));
 }
 
@@ -217,42 +244,30 @@ static void write_after(const struct writer *w, struct text_node *spec, const st
     }
 }
 
-static bool taken(const struct text_node *list, const char *type)
+static const char *type_word(const struct writer *w, const struct role *role)
 {
-    for (const struct text_node *spec = list->first; spec; spec = spec->next) {
-        const struct text_node *have = text_get(spec, "Type");
-        if (have && strcasecmp(have->str, type) == 0)
-            return true;
-    }
-    return false;
+    const char *type = type_of_role(w, w->type, role->name);
+    return type ? type : role->name;
 }
 
-/* A role of a name that DLC refuses gets another one. */
-static const char *type_word(const struct writer *w, const struct text_node *list,
-                             const struct role *role)
+/* The master that was the first worker goes back among them, when it still is as they are. */
+static bool first_is_worker(const struct writer *w)
 {
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-    const char *type = type_of_role(w, w->type, role->name);
-    if (type)
-        return type;
-    char *name = arena_strndup(w->arena, role->name, TYPE_MAX_BYTES);
-    for (char *c = name; *c; c++)
-        *c = strchr(allowed, *c) && (c > name || *c != '-') ? *c : '_';
-    type = name;
-    for (unsigned n = 2; taken(list, type); n++)
-        type = arena_printf(w->arena, "%s-%u", name, n);
-    return type;
+    const struct role *roles = w->job->roles;
+    bool alone = w->job->n_roles == 1;
+    if (!dlc_first_worker(w->job) || strcmp(roles[0].name, "master") != 0 ||
+        roles[0].replicas != 1 || (!alone && strcmp(roles[1].name, "worker") != 0))
+        return false;
+    return alone || dlc_launcher_works(w->job) || dialect_same_tasks(&roles[0], &roles[1]);
 }
 
 static void write_role(const struct writer *w, struct text_node *list, const struct role *role,
-                       uint32_t more)
+                       const char *type, uint32_t pods)
 {
     struct arena *a = w->arena;
-    const char *type = type_word(w, list, role);
     struct text_node *spec = text_map(a, list, NULL);
     put(w, spec, "Type", type);
-    text_int(a, spec, "PodCount", role->replicas + more);
+    text_int(a, spec, "PodCount", pods);
     put(w, spec, "Image", role->image);
     write_resources(w, spec, &role->resources);
     put(w, spec, "RestartPolicy", restart_of(&w->job->retry));
@@ -481,7 +496,8 @@ static void restore(const struct writer *w, struct text_node *into, const struct
 
 static void write_kept(const struct writer *w)
 {
-    static const char *const known[] = { "JobType", "createSvcForAllWorkers", DLC_LAUNCHER_WORKS };
+    static const char *const known[] = { "JobType", "createSvcForAllWorkers", DLC_LAUNCHER_WORKS,
+                                         DLC_FIRST_WORKER };
     struct text_node *kept = text_map(w->arena, NULL, NULL);
     for (const struct text_node *node = w->ours ? w->ours->first : NULL; node; node = node->next) {
         bool ours = false;
@@ -493,13 +509,86 @@ static void write_kept(const struct writer *w)
     restore(w, w->out, kept);
 }
 
+/* ---- the roles of a kind of job ---- */
+
+/* Has another role the name, or one of the first n that were named anew? */
+static bool taken(const struct writer *w, const struct role *roles, size_t n, const char *name)
+{
+    for (size_t i = 0; i < w->job->n_roles; i++)
+        if (strcmp(i < n ? roles[i].name : w->job->roles[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* How the n-th role, of a name that DLC refuses, is called there. */
+static const char *allowed_name(const struct writer *w, const struct role *roles, size_t n,
+                                const char *own)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+    char *name = arena_strndup(w->arena, own, TYPE_MAX_BYTES);
+    const char *found = name;
+    for (char *c = name; *c; c++) {
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+        *c = strchr(allowed, *c) && (c > name || *c != '-') ? *c : '_';
+    }
+    for (unsigned more = 2; strcmp(found, own) != 0 && taken(w, roles, n, found); more++)
+        found = arena_printf(w->arena, "%s-%u", name, more);
+    return found;
+}
+
+static struct job_spec *with_names(const struct writer *w, struct report *report)
+{
+    const struct job_spec *job = w->job;
+    struct role *roles = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role);
+    struct role_name *names = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role_name);
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const char *own = job->roles[i].name;
+        const char *path = arena_printf(w->arena, "roles.%s", own);
+        roles[i] = job->roles[i];
+        if (!type_of_role(w, w->type, own))
+            roles[i].name = allowed_name(w, roles, i, own);
+        names[i] = (struct role_name){ own, roles[i].name };
+        if (strcmp(own, roles[i].name) != 0)
+            report_note(report, path, "%s is written as %s", path, roles[i].name);
+    }
+    return dialect_with_roles(w->arena, job, roles, job->n_roles,
+                              &(struct role_names){ .at = names, .n = job->n_roles });
+}
+
+/* Types that make the first worker the master when there is none. */
+static struct job_spec *with_master(const struct writer *w, struct job_spec *job,
+                                    struct report *report)
+{
+    struct arena *a = w->arena;
+    if (!(w->type->flags & DLC_PROMOTES) || job_role(job, "master", NULL) ||
+        !job_role(job, "worker", NULL))
+        return job;
+    struct job_spec *out = dialect_split_role(a, job, "worker", "master");
+    struct text_node *extra =
+        job->extra ? text_copy(a, NULL, NULL, job->extra) : text_map(a, NULL, NULL);
+    text_bool(a, part(w, extra, DLC_EXTRA), dlc_first_worker_mark(w->type), true);
+    out->extra = extra;
+    report_note(report, "roles.worker",
+                "roles.worker: the first of them is the master, as a %s "
+                "has it",
+                w->type->name);
+    return out;
+}
+
+struct job_spec *dlc_shape(struct arena *arena, const struct job_spec *job, struct report *report)
+{
+    struct writer w = { .arena = arena, .job = job };
+    w.type = choose_type(&w);
+    return with_master(&w, with_names(&w, report), report);
+}
+
 struct text_node *dlc_write(struct arena *arena, const struct job_spec *job, struct report *report)
 {
     struct writer w = { .arena = arena,
                         .job = job,
                         .ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL,
-                        .out = text_map(arena, NULL, NULL) };
-    (void)report;
+                        .out = text_map(arena, NULL, NULL),
+                        .report = report };
     w.type = choose_type(&w);
     put(&w, w.out, "DisplayName", job->name);
     put(&w, w.out, "JobType", w.type->name);
@@ -509,10 +598,14 @@ struct text_node *dlc_write(struct arena *arena, const struct job_spec *job, str
     if (quota_of(job))
         text_int(arena, w.out, "Priority", job->priority);
     struct text_node *specs = text_list(arena, w.out, "JobSpecs");
-    /* The first worker became the launcher when the job was read; it goes back among them. */
-    size_t first = dlc_launcher_works(job) && job->n_roles > 1 ? 1 : 0;
-    for (size_t i = first; i < job->n_roles; i++)
-        write_role(&w, specs, &job->roles[i], i == 1 && first ? job->roles[0].replicas : 0);
+    bool folded = first_is_worker(&w);
+    if (folded) {
+        const struct role *last = &job->roles[job->n_roles > 1];
+        write_role(&w, specs, last, "Worker", last->replicas + (job->n_roles > 1));
+    }
+    for (size_t i = folded ? 2 : 0; i < job->n_roles; i++)
+        write_role(&w, specs, &job->roles[i], type_word(&w, &job->roles[i]),
+                   job->roles[i].replicas);
     write_command(&w);
     write_envs(&w);
     write_inputs(&w, specs);

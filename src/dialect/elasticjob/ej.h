@@ -165,6 +165,7 @@ void ej_annotations(struct ej_reader *);
 int ej_detect(const struct text_node *root);
 struct job_spec *ej_read(struct arena *, const struct text_node *root, const struct site *,
                          struct report *);
+struct job_spec *ej_shape(struct arena *, const struct job_spec *, struct report *);
 struct text_node *ej_write(struct arena *, const struct job_spec *, struct report *);
 void ej_env(struct arena *, const struct job_spec *, const struct job_place *, uint32_t flat,
             const struct site *, struct pairs *out);

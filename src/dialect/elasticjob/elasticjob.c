@@ -24,6 +24,7 @@ const struct dialect elasticjob_dialect = {
     .looks_for = "apiVersion " EJ_API,
     .detect = ej_detect,
     .read = ej_read,
+    .shape = ej_shape,
     .write = ej_write,
     .documents = true,
     .queues = true,

@@ -1,7 +1,7 @@
 /* A canonical job as an ElasticJob: the way back of read.c.
  *
  * Caveats: writes what the format has words for; what it has none for is found by reading the
- * document again (dialect/losses.h), so nothing is said about it here. */
+ * document again (dialect/losses.h); said here is what has other words and means the same. */
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
@@ -17,6 +17,7 @@ struct writer {
     const struct job_spec *job;
     bool servers; /* parameter servers */
     struct text_node *out;
+    struct report *report;
 };
 
 static struct text_node *part(const struct writer *w, struct text_node *map, const char *key)
@@ -39,33 +40,19 @@ static const struct role *role_named(const struct job_spec *job, const char *nam
     return job_role(job, name, &position);
 }
 
-/* The workers of a format that must have some: those named so, or the first role that is nothing
- * else there. */
-static const struct role *workers_of(const struct job_spec *job)
-{
-    const struct role *worker = role_named(job, "worker"), *chief = role_named(job, "chief");
-    if (worker || chief)
-        return worker ? worker : chief;
-    for (size_t i = 0; i < job->n_roles; i++)
-        if (strcmp(job->roles[i].name, "ps") != 0 && strcmp(job->roles[i].name, "evaluator") != 0)
-            return &job->roles[i];
-    return &job->roles[0];
-}
-
-/* With chiefIsWorker the chief was the first worker. */
+/* The chief that was the first worker (shape.c, read.c) goes back among them. */
 static const struct role *role_of(const struct writer *w, enum ej_type type, uint32_t *tasks)
 {
-    const struct job_spec *job = w->job;
-    bool folded = ej_extra_flag(job, "chiefIsWorker") && role_named(job, "chief");
-    const struct role *role = role_named(job, ej_type_word(type));
-    *tasks = 0;
-    if (type == EJ_WORKER)
-        role = workers_of(job);
-    else if (role == workers_of(job) || (type == EJ_CHIEF && folded))
+    const struct role *chief = role_named(w->job, ej_type_word(EJ_CHIEF));
+    const struct role *role = role_named(w->job, ej_type_word(type));
+    bool folded = chief && ej_extra_flag(w->job, "chiefIsWorker");
+    if (folded && type == EJ_CHIEF)
         return NULL;
-    if (!role)
-        return NULL;
-    *tasks = role->replicas + (type == EJ_WORKER && folded && role != role_named(job, "chief"));
+    *tasks = role ? role->replicas : 0;
+    if (folded && type == EJ_WORKER) {
+        *tasks += chief->replicas;
+        role = role ? role : chief;
+    }
     return role;
 }
 
@@ -89,6 +76,9 @@ static const char *escaped(const struct writer *w, const char *text, const struc
     AUTO_BUF struct buf out = BUF_INIT(2 * TEXT_MAX);
     if (!replaced(w, text, role))
         return text;
+    const char *path =
+        arena_printf(w->arena, "roles.%s.%s", role->name, role->run ? "run" : "argv");
+    report_note(w->report, path, "%s has its $ doubled, Kubernetes makes one of two", path);
     for (; *text; text++)
         buf_puts(&out, *text == '$' ? "$$" : (char[]){ *text, '\0' });
     return arena_strdup(w->arena, buf_str(&out));
@@ -258,13 +248,16 @@ static void write_template(const struct writer *w, struct text_node *replica,
     write_volumes(w, pod, role);
 }
 
-/* What the type's own rule would not say. */
+/* What the type's own rule would not say. Workers beside a chief that was one of them decide
+ * nothing by that rule. */
 static const char *critical(const struct writer *w, enum ej_type type, const struct role *role)
 {
-    bool silent = w->servers && type == EJ_WORKER && ej_extra_flag(w->job, "chiefIsWorker");
-    if (role->done.failed.kind == COUNT_NEVER)
-        return silent ? NULL : "none";
-    return NULL;
+    bool beside = w->servers && type == EJ_WORKER && ej_extra_flag(w->job, "chiefIsWorker") &&
+                  strcmp(role->name, ej_type_word(EJ_WORKER)) == 0;
+    bool never = role->done.failed.kind == COUNT_NEVER;
+    if (beside)
+        return never && role->done.succeeded.kind == COUNT_NEVER ? NULL : never ? "none" : "all";
+    return never ? "none" : NULL;
 }
 
 static void write_type(const struct writer *w, struct text_node *types, enum ej_type type)
@@ -293,7 +286,7 @@ static void write_type(const struct writer *w, struct text_node *types, enum ej_
 /* ---- the job ---- */
 
 /* Kubernetes takes lower-case letters, digits, - and . in names. */
-static const char *kube_name(const struct writer *w, const char *name)
+static const char *kube_name(const struct writer *w, const char *path, const char *name)
 {
     AUTO_BUF struct buf out = BUF_INIT(TEXT_MAX);
     for (const char *c = name; *c; c++) {
@@ -308,7 +301,13 @@ static const char *kube_name(const struct writer *w, const char *name)
     }
     while (out.len && (out.data[out.len - 1] == '-' || out.data[out.len - 1] == '.'))
         out.data[--out.len] = '\0';
-    return out.len ? arena_strdup(w->arena, buf_str(&out)) : "job";
+    const char *found = out.len ? arena_strdup(w->arena, buf_str(&out)) : "job";
+    if (strcmp(found, name) != 0)
+        report_note(w->report, path,
+                    "%s is written as %s, Kubernetes takes lower-case letters, "
+                    "digits and -",
+                    path, found);
+    return found;
 }
 
 static void write_metadata(const struct writer *w)
@@ -317,9 +316,9 @@ static void write_metadata(const struct writer *w)
     struct text_node *metadata = text_map(w->arena, w->out, "metadata");
     const char *service = ej_extra_text(job, "service"),
                *elastic = ej_extra_text(job, "elasticMode");
-    text_str(w->arena, metadata, "name", kube_name(w, job->name));
+    text_str(w->arena, metadata, "name", kube_name(w, "name", job->name));
     if (job->project)
-        text_str(w->arena, metadata, "namespace", kube_name(w, job->project));
+        text_str(w->arena, metadata, "namespace", kube_name(w, "project", job->project));
     for (size_t i = 0; i < job->labels.n; i++)
         text_str(w->arena, part(w, metadata, "labels"), job->labels.at[i].name,
                  job->labels.at[i].value);
@@ -341,9 +340,10 @@ static bool has_servers(const struct job_spec *job)
 struct text_node *ej_write(struct arena *arena, const struct job_spec *job, struct report *report)
 {
     static const enum ej_type order[EJ_ROLES_N] = { EJ_PS, EJ_CHIEF, EJ_WORKER, EJ_EVALUATOR };
-    struct writer w = { .arena = arena, .job = job, .out = text_map(arena, NULL, NULL) };
+    struct writer w = {
+        .arena = arena, .job = job, .out = text_map(arena, NULL, NULL), .report = report
+    };
     const char *strategy = ej_extra_text(job, "strategy");
-    (void)report;
     if (!strategy)
         strategy = has_servers(job) ? "ParameterServerStrategy" : "AllreduceStrategy";
     w.servers = strcmp(strategy, "ParameterServerStrategy") == 0;

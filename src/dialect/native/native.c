@@ -39,8 +39,15 @@ static int native_detect(const struct text_node *root)
 static struct job_spec *native_read(struct arena *arena, const struct text_node *root,
                                     const struct site *site, struct report *report)
 {
-    (void)site;
-    return job_decode(arena, root, report);
+    struct job_spec *job = job_decode(arena, root, report);
+    if (!job)
+        return NULL;
+    const char **directories[] = { &job->output, &job->inputs.code.dir,
+                                   &job->inputs.registry_auth };
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
+        if (*directories[i])
+            *directories[i] = dialect_substitute(arena, *directories[i], job->name, site);
+    return job;
 }
 
 static struct text_node *native_write(struct arena *arena, const struct job_spec *job,

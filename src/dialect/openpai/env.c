@@ -378,6 +378,13 @@ static const char *host_list_text(struct writer *w, const struct role_view *view
     return keep(w, &text);
 }
 
+/* As read it has its directory; in a native file it may have the word for it. */
+static const char *data_dir(struct writer *w)
+{
+    return dialect_substitute(w->arena, text_or_empty(extra_text(w, "dataDir")), w->job->name,
+                              w->site);
+}
+
 static void value_job(struct writer *w, const char *value[OWN_N])
 {
     const struct job_spec *job = w->job;
@@ -394,7 +401,7 @@ static void value_job(struct writer *w, const char *value[OWN_N])
     value[OWN_ROLE_LIST] = role_list_text(w);
     value[OWN_TASKS] = number(w, w->place->n);
     value[OWN_INSTANCES] = instances_text(w);
-    value[OWN_DATA] = w->v2 ? NULL : text_or_empty(extra_text(w, "dataDir"));
+    value[OWN_DATA] = w->v2 ? NULL : data_dir(w);
     value[OWN_OUTPUT] = w->v2 ? job->output : text_or_empty(job->output);
     value[OWN_CODE] = w->v2 ? job->inputs.code.dir : text_or_empty(job->inputs.code.dir);
     value[OWN_WORK_DIR] = OPENPAI_WORK_DIR;

@@ -148,7 +148,7 @@ static void read_role(struct reader *r, const struct v1_role *v1, struct role *r
 
 static const char *place_text(struct reader *r, const char *text)
 {
-    return v1_substitute(r->arena, text, r->v1->name, r->site);
+    return dialect_substitute(r->arena, text, r->v1->name, r->site);
 }
 
 /* The default has the user in it, as the server had and the page has not: two users' jobs of one

@@ -2,6 +2,7 @@
 #include "dialect/openpai/said.h"
 
 #include "base/buf.h"
+#include "dialect/roles.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -16,6 +17,16 @@ void said_nearly(struct said *w, const char *path, const char *fmt, ...)
     buf_addv(&text, fmt, ap);
     va_end(ap);
     report_warn(w->report, (struct place){ 0 }, path, "%s %s", path, buf_str(&text));
+}
+
+void said_alike(struct said *w, const char *path, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    AUTO_BUF struct buf text = BUF_INIT(1024);
+    buf_addv(&text, fmt, ap);
+    va_end(ap);
+    report_note(w->report, path, "%s %s", path, buf_str(&text));
 }
 
 static bool among(const char *const *words, const char *key)
@@ -51,10 +62,6 @@ void said_unsaid(struct said *w, const struct said_words *words)
         unsaid(w, text_get(role, "resources"), arena_printf(w->arena, "%s.resources", path),
                words->resource);
     }
-    for (size_t i = 0; i < w->job->conventions.n; i++)
-        if (strcmp(w->job->conventions.at[i], words->convention) != 0)
-            said_nearly(w, "conventions", "has %s, which cannot be said in %s",
-                        w->job->conventions.at[i], w->format);
 }
 
 const char *said_name(struct said *w, const char *name, const char *more, const char *path)
@@ -70,9 +77,39 @@ const char *said_name(struct said *w, const char *name, const char *more, const 
         same = false;
     }
     if (!same)
-        said_nearly(w, path, "\"%s\" has characters that %s refuses, written as %s", name,
-                    w->format, out);
+        said_alike(w, path, "\"%s\" has characters that %s refuses, written as %s", name, w->format,
+                   out);
     return out;
+}
+
+static bool role_taken(const struct role *roles, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(roles[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+struct job_spec *said_shape(struct said *w, const char *more, bool digits)
+{
+    const struct job_spec *job = w->job;
+    struct role *roles = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role);
+    struct role_name *names = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role_name);
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const char *own = job->roles[i].name, *path = arena_printf(w->arena, "roles.%s", own);
+        const char *name = said_name(w, own, more, path), *first = name;
+        if (!digits && *name >= '0' && *name <= '9')
+            name = arena_printf(w->arena, "_%s", name);
+        while (role_taken(roles, i, name))
+            name = arena_printf(w->arena, "%s_", name);
+        if (name != first)
+            said_alike(w, path, "is written as %s", name);
+        roles[i] = job->roles[i];
+        roles[i].name = name;
+        names[i] = (struct role_name){ own, name };
+    }
+    return dialect_with_roles(w->arena, job, roles, job->n_roles,
+                              &(struct role_names){ .at = names, .n = job->n_roles });
 }
 
 uint64_t said_units(struct said *w, uint64_t value, uint64_t unit, uint64_t least, const char *path)
@@ -117,6 +154,18 @@ void said_program(struct buf *out, const struct role *role)
         said_quote(out, argv.at[i]);
     }
     arena_destroy(scratch);
+}
+
+void said_command(struct said *w, const struct role *role, const char *path, bool variables)
+{
+    const char *run = arena_printf(w->arena, "%s.run", path);
+    if (!role->run)
+        said_alike(w, arena_printf(w->arena, "%s.%s", path, role->python ? "python" : "argv"),
+                   "is written as shell text");
+    if (variables)
+        said_alike(w, run, "has its variables in front");
+    else if (!role->run)
+        said_alike(w, run, "is that text");
 }
 
 /* ---- retry ---- */

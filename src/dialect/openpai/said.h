@@ -20,14 +20,19 @@ struct said {
 struct said_words {
     const char *const *job, *const *role, *const *resource, *const *inputs, *const *code,
                                                                                 *const *health;
-    const char *convention;
 };
 /* A warning "PATH cannot be said ..." for every field of the job that is not among them. */
 void said_unsaid(struct said *, const struct said_words *);
-/* A warning "PATH ..." */
+/* A warning "PATH ...": something is lost. */
 void said_nearly(struct said *, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* name with what is neither a letter, a digit nor in more written as _, and a warning then. */
+/* A note "PATH ...": the same is meant. */
+void said_alike(struct said *, const char *path, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The job with role names of letters, digits and what is in more, each once; digits: may one begin
+ * with a digit? A note for each that changes. */
+struct job_spec *said_shape(struct said *, const char *more, bool digits);
+/* name with what is neither a letter, a digit nor in more written as _, and a note then. */
 const char *said_name(struct said *, const char *name, const char *more, const char *path);
 /* value in units, rounded up, with a warning when it is not exact or below least. */
 uint64_t said_units(struct said *, uint64_t value, uint64_t unit, uint64_t least, const char *path);
@@ -35,6 +40,8 @@ uint64_t said_units(struct said *, uint64_t value, uint64_t unit, uint64_t least
 void said_export(struct buf *, const struct pair *env); /* "export NAME='value'" */
 /* run as it is, argv quoted, a Python entry point called. */
 void said_program(struct buf *, const struct role *);
+/* Notes for a program that is written as shell text, or with its variables in front. */
+void said_command(struct said *, const struct role *, const char *path, bool variables);
 /* The rules give the same ends the same retries. */
 bool said_same_retry(const struct retry *, const struct retry *);
 

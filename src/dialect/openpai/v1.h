@@ -67,12 +67,6 @@ const char *v1_path(struct arena *, const struct v1_at *, const char *key);
 /* A value as a message shows it: "64", "\"a b\"", "null", "a list". */
 const char *v1_shown(struct arena *, const struct text_node *);
 
-/* text with $PAI_DEFAULT_FS_URI (the first), $PAI_JOB_NAME, $PAI_USER_NAME and $PAI_USERNAME
- * replaced; the last three only when no word character follows. What the site does not know stays
- * as written. */
-const char *v1_substitute(struct arena *, const char *text, const char *job_name,
-                          const struct site *);
-
 /* retryCount as the canonical retry rules (scope and classes; back-off is left as it is). */
 void v1_retry(int64_t retry_count, struct retry *);
 
@@ -80,6 +74,7 @@ void v1_retry(int64_t retry_count, struct retry *);
 int v1_detect(const struct text_node *root);
 struct job_spec *v1_read(struct arena *, const struct text_node *root, const struct site *,
                          struct report *);
+struct job_spec *v1_shape(struct arena *, const struct job_spec *, struct report *);
 struct text_node *v1_write(struct arena *, const struct job_spec *, struct report *);
 void v1_env(struct arena *, const struct job_spec *, const struct job_place *, uint32_t flat,
             const struct site *, struct pairs *out);

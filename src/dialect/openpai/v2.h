@@ -159,6 +159,7 @@ void v2_retry(int64_t n, bool of_tasks, struct retry *);
 int v2_detect(const struct text_node *root);
 struct job_spec *v2_read(struct arena *, const struct text_node *root, const struct site *,
                          struct report *);
+struct job_spec *v2_shape(struct arena *, const struct job_spec *, struct report *);
 struct text_node *v2_write(struct arena *, const struct job_spec *, struct report *);
 void v2_env(struct arena *, const struct job_spec *, const struct job_place *, uint32_t flat,
             const struct site *, struct pairs *out);

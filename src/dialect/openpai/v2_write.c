@@ -16,19 +16,17 @@
 #define MB (1024u * 1024u)
 enum { COMMAND_MAX = 1 << 20 };
 
-static const char *const job_words[] = { "muster", "name",   "description", "queue",
-                                         "retry",  "roles",  "priority",    "gang",
-                                         "inputs", "notify", "conventions", "extra",
-                                         NULL };
+static const char *const job_words[] = { "muster",    "name",   "description", "queue",
+                                         "retry",     "roles",  "priority",    "gang",
+                                         "inputs",    "notify", "conventions", "extra",
+                                         "framework", NULL };
 static const char *const role_words[] = { "replicas",  "run", "argv",  "python", "image",
                                           "resources", "env", "ports", "done",   NULL };
 static const char *const resource_words[] = { "cpu", "memory", "shm", "gpu", "gpu_type", NULL };
 static const char *const input_words[] = { "data", NULL };
-static const struct said_words v2_words = { .job = job_words,
-                                            .role = role_words,
-                                            .resource = resource_words,
-                                            .inputs = input_words,
-                                            .convention = V2_CONVENTION };
+static const struct said_words v2_words = {
+    .job = job_words, .role = role_words, .resource = resource_words, .inputs = input_words
+};
 
 /* ---- trees ---- */
 
@@ -71,7 +69,7 @@ static const char *identifier(struct said *w, const struct text_node *map, const
     while (text_get(map, out))
         out = arena_printf(w->arena, "%s_", out);
     if (out != first)
-        said_nearly(w, path, "is written as %s", out);
+        said_alike(w, path, "is written as %s", out);
     return out;
 }
 
@@ -108,8 +106,8 @@ static void write_prerequisites(struct said *w)
     size_t n = 0;
     for (size_t i = 0; i < w->job->n_roles; i++) {
         if (!w->job->roles[i].image)
-            said_nearly(w, arena_printf(w->arena, "roles.%s.image", w->job->roles[i].name),
-                        "is not given, openpai v2 needs one: written as \"none\"");
+            said_alike(w, arena_printf(w->arena, "roles.%s.image", w->job->roles[i].name),
+                       "is not given, openpai v2 needs one: written as \"none\"");
         if (image_number(w->job, i) < n)
             continue;
         struct text_node *item = text_map(w->arena, list, NULL);
@@ -202,20 +200,24 @@ static void check_template(struct said *w, const char *text, const char *path)
         said_nearly(w, path, "has <%%, which openpai v2 reads as a template");
 }
 
-static void write_env(struct said *w, struct text_node *list, const struct role *role,
+/* Are there any? */
+static bool write_env(struct said *w, struct text_node *list, const struct role *role,
                       const char *path)
 {
+    bool any = false;
     for (size_t i = 0; i < role->env.n; i++) {
         const struct pair *env = &role->env.at[i];
         if (secret_path(w, env->name))
             continue;
+        any = true;
         const char *field = arena_printf(w->arena, "%s.env.%s", path, env->name);
         AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
-        said_nearly(w, field, "is written into the command, openpai v2 has no variables");
+        said_alike(w, field, "is written into the command, openpai v2 has no variables");
         check_template(w, env->value, field);
         said_export(&out, env);
         add_command(w, list, buf_str(&out));
     }
+    return any;
 }
 
 /* Without what reading put in front. */
@@ -239,10 +241,8 @@ static void write_commands(struct said *w, struct text_node *out, const struct r
     size_t strict = strlen(V2_STRICT);
     if (!role->run) {
         AUTO_BUF struct buf text = BUF_INIT(COMMAND_MAX);
-        write_env(w, list, role, path);
+        said_command(w, role, path, write_env(w, list, role, path));
         said_program(&text, role);
-        said_nearly(w, arena_printf(w->arena, "%s.%s", path, role->python ? "python" : "argv"),
-                    "is written as shell text");
         check_template(w, buf_str(&text), path);
         add_command(w, list, buf_str(&text));
         return;
@@ -252,7 +252,7 @@ static void write_commands(struct said *w, struct text_node *out, const struct r
         text += strict;
     else
         add_command(w, list, V2_NOT_STRICT);
-    write_env(w, list, role, path);
+    said_command(w, role, path, write_env(w, list, role, path));
     check_template(w, text, arena_printf(w->arena, "%s.run", path));
     add_command(w, list, own_text(w, role, text));
 }
@@ -313,8 +313,8 @@ static void write_resources(struct said *w, struct text_node *out, const struct 
     struct arena *a = w->arena;
     const struct resources *r = &role->resources;
     if (r->shm == 0)
-        said_nearly(w, arena_printf(a, "%s.resources.shm", path),
-                    "is not given, openpai v2 takes %d MB", V2_SHM_MB);
+        said_alike(w, arena_printf(a, "%s.resources.shm", path),
+                   "is not given, openpai v2 takes %d MB", V2_SHM_MB);
     else if (!default_shm(w, role))
         text_int(a, text_map(a, out, "extraContainerOptions"), "shmMB",
                  units(w, r->shm, MB, path, "shm"));
@@ -355,7 +355,7 @@ static void write_role(struct said *w, struct text_node *roles, size_t i)
 {
     const struct role *role = &w->job->roles[i];
     const char *path = arena_printf(w->arena, "roles.%s", role->name);
-    struct text_node *out = text_map(w->arena, roles, identifier(w, roles, role->name, path));
+    struct text_node *out = text_map(w->arena, roles, role->name);
     text_int(w->arena, out, "instances", role->replicas);
     if (role->min != role->replicas)
         said_nearly(w, arena_printf(w->arena, "%s.replicas", path), "is a range, written as %u",
@@ -468,10 +468,6 @@ static void write_extras(struct said *w)
     write_notify(w, extras);
     if (extras->count)
         text_copy(w->arena, w->out, "extras", extras);
-    for (const struct text_node *other = w->job->extra ? w->job->extra->first : NULL; other;
-         other = other->next)
-        if (!other->key || strcmp(other->key, V2_EXTRA) != 0)
-            said_nearly(w, "extra", "has values of another format, which are left out");
 }
 
 struct text_node *v2_write(struct arena *arena, const struct job_spec *job, struct report *report)
@@ -497,4 +493,10 @@ struct text_node *v2_write(struct arena *arena, const struct job_spec *job, stru
         text_str(arena, text_map(arena, w.out, "defaults"), "virtualCluster", job->queue);
     write_extras(&w);
     return w.out;
+}
+
+struct job_spec *v2_shape(struct arena *arena, const struct job_spec *job, struct report *report)
+{
+    struct said w = { .arena = arena, .job = job, .report = report, .format = "openpai v2" };
+    return said_shape(&w, "_", false);
 }

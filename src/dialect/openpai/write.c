@@ -16,13 +16,13 @@
 #include "dialect/losses.h"
 
 #define MB (1024u * 1024u)
-enum { COMMAND_MAX = 1 << 20 };
+enum { COMMAND_MAX = 1 << 20, V1_MEMORY_MB = 100 };
 
 /* ---- what v1 has words for, by canonical names ---- */
 
-static const char *const job_words[] = { "muster",      "name",   "queue",  "retry",
-                                         "roles",       "inputs", "output", "health",
-                                         "conventions", "extra",  NULL };
+static const char *const job_words[] = { "muster",      "name",   "queue",     "retry",
+                                         "roles",       "inputs", "output",    "health",
+                                         "conventions", "extra",  "framework", NULL };
 static const char *const role_words[] = { "replicas",  "run", "argv",  "python", "image",
                                           "resources", "env", "ports", "done",   NULL };
 static const char *const resource_words[] = { "cpu", "memory", "shm", "gpu", "gpu_type", NULL };
@@ -35,8 +35,7 @@ static const struct said_words v1_words = { .job = job_words,
                                             .resource = resource_words,
                                             .inputs = input_words,
                                             .code = code_words,
-                                            .health = health_words,
-                                            .convention = V1_CONVENTION };
+                                            .health = health_words };
 
 /* ---- environment: v1 has one for all roles ---- */
 
@@ -77,8 +76,8 @@ static void own_env(struct said *w, const struct role *role, const char *path, s
         const struct pair *env = &role->env.at[i];
         if (dialect_everywhere(w->job, env))
             continue;
-        said_nearly(w, arena_printf(w->arena, "%s.env.%s", path, env->name),
-                    "differs from other roles, written into the command");
+        said_alike(w, arena_printf(w->arena, "%s.env.%s", path, env->name),
+                   "differs from other roles, written into the command");
         said_export(out, env);
         buf_puts(out, "; ");
     }
@@ -88,6 +87,7 @@ static const char *write_command(struct said *w, const struct role *role, const 
 {
     AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
     own_env(w, role, path, &out);
+    said_command(w, role, path, out.len > 0);
     said_program(&out, role);
     return arena_strdup(w->arena, buf_str(&out));
 }
@@ -100,13 +100,15 @@ static void write_resources(struct said *w, struct text_node *out, const struct 
         text_int(a, out, "cpuNumber",
                  (int64_t)said_units(w, r->cpu_milli, 1000, 1,
                                      arena_printf(a, "%s.resources.cpu", path)));
-    if (r->memory)
-        text_int(a, out, "memoryMB",
-                 (int64_t)said_units(w, r->memory, MB, 100,
-                                     arena_printf(a, "%s.resources.memory", path)));
-    else
-        said_nearly(w, arena_printf(a, "%s.resources.memory", path),
-                    "is not given, openpai v1 takes 100 MB");
+    const char *memory = arena_printf(a, "%s.resources.memory", path);
+    if (r->memory >= r->shm && r->memory) {
+        text_int(a, out, "memoryMB", (int64_t)said_units(w, r->memory, MB, 100, memory));
+    } else if (r->shm > (uint64_t)V1_MEMORY_MB * MB) {
+        said_nearly(w, memory, "is written as that of shm, which openpai v1 counts as part of it");
+        text_int(a, out, "memoryMB", (int64_t)((r->shm + MB - 1) / MB));
+    } else {
+        said_alike(w, memory, "is not given, openpai v1 takes %d MB", V1_MEMORY_MB);
+    }
     if (r->shm)
         text_int(a, out, "shmMB",
                  (int64_t)said_units(w, r->shm, MB, 0, arena_printf(a, "%s.resources.shm", path)));
@@ -158,7 +160,7 @@ static void write_role(struct said *w, struct text_node *list, const struct role
 {
     const char *path = arena_printf(w->arena, "roles.%s", role->name);
     struct text_node *out = text_map(w->arena, list, NULL);
-    text_str(w->arena, out, "name", said_name(w, role->name, "._~", path));
+    text_str(w->arena, out, "name", role->name);
     text_int(w->arena, out, "taskNumber", role->replicas);
     if (role->min != role->replicas)
         said_nearly(w, arena_printf(w->arena, "%s.replicas", path), "is a range, written as %u",
@@ -183,7 +185,7 @@ static void write_image(struct said *w)
                         "is not %s; openpai v1 has one image for the job", image);
     }
     if (!image)
-        report_warn(w->report, (struct place){ 0 }, "image",
+        report_note(w->report, "image",
                     "no role has an image, openpai v1 needs one: written as \"none\"");
     text_str(w->arena, w->out, "image", image ? image : "none");
 }
@@ -244,10 +246,6 @@ static void write_extra(struct said *w)
         if (node && !text_get(w->out, ours[i]))
             text_copy(w->arena, w->out, ours[i], node);
     }
-    const struct text_node *other = w->job->extra ? w->job->extra->first : NULL;
-    for (; other; other = other->next)
-        if (!other->key || strcmp(other->key, V1_EXTRA) != 0)
-            said_nearly(w, "extra", "has values of another format, which are left out");
 }
 
 struct text_node *v1_write(struct arena *arena, const struct job_spec *job, struct report *report)
@@ -269,4 +267,10 @@ struct text_node *v1_write(struct arena *arena, const struct job_spec *job, stru
     write_envs(&w);
     write_extra(&w);
     return w.out;
+}
+
+struct job_spec *v1_shape(struct arena *arena, const struct job_spec *job, struct report *report)
+{
+    struct said w = { .arena = arena, .job = job, .report = report, .format = "openpai v1" };
+    return said_shape(&w, "._~", true);
 }

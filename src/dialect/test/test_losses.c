@@ -1,6 +1,8 @@
 /* Losses, with a dialect that forgets. */
 #include "dialect/losses.h"
 
+#include "dialect/roles.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,30 +75,92 @@ static void every_field_that_differs(void **state)
     struct report report;
     (void)state;
     report_init(&report, a);
-    assert_int_equal(dialect_losses(a, &d, job, forget(a, job, &report), NULL, &report), 0);
+    assert_non_null(dialect_convert(a, &d, job, NULL, &report));
     assert_int_equal(report.errors, 0);
-    assert_int_equal(report.n, 5);
+    assert_int_equal(report.warnings, 4);
+    assert_int_equal(report.notes, 1);
     assert_true(told(&report, "queue", "queue cannot be said in F and is left out (\"vision\")"));
     assert_true(told(&report, "limits", "left out"));
     assert_true(told(&report, "roles.worker.replicas", "is {\"min\":2,\"max\":4}, in F it is 4"));
     assert_true(told(&report, "roles.worker.env", "left out ({\"LR\":\"0.1\"})"));
-    assert_true(told(&report, "priority", "priority is 9 in F, and is not said here"));
+    assert_true(told(&report, "priority", "F gives the job priority: 9"));
     arena_destroy(a);
+}
+
+static struct text_node *forget_and_tell(struct arena *a, const struct job_spec *job,
+                                         struct report *report)
+{
+    report_warn(report, (struct place){ 0 }, "roles.worker.replicas", "roles.worker is simpler");
+    report_note(report, "roles.worker.env.LR", "roles.worker.env.LR is elsewhere");
+    report_note(report, "que", "que is no part of queue");
+    return forget(a, job, report);
 }
 
 static void what_the_writer_said_is_not_said_again(void **state)
 {
     struct arena *a = arena_create();
-    struct dialect d = { .name = "f", .title = "F", .read = read_native, .write = forget };
-    struct job_spec *job = make_job(a);
+    struct dialect d = { .name = "f", .title = "F", .read = read_native, .write = forget_and_tell };
     struct report report;
     (void)state;
     report_init(&report, a);
-    report_warn(&report, (struct place){ 0 }, "roles.worker", "roles.worker is simpler there");
-    report_warn(&report, (struct place){ 0 }, "que", "que is no part of queue");
-    assert_int_equal(dialect_losses(a, &d, job, forget(a, job, &report), NULL, &report), 0);
-    assert_int_equal(report.n, 2 + 3);
+    assert_non_null(dialect_convert(a, &d, make_job(a), NULL, &report));
+    assert_int_equal(report.warnings, 1 + 2); /* and queue, limits */
+    assert_int_equal(report.notes, 2 + 1);    /* and priority */
     assert_true(told(&report, "queue", "left out"));
+    arena_destroy(a);
+}
+
+static struct job_spec *shape(struct arena *a, const struct job_spec *job, struct report *report)
+{
+    report_note(report, "roles.worker", "roles.worker is written as chief and worker");
+    return dialect_split_role(a, job, "worker", "chief");
+}
+
+/* What the shape has told is no reason to be silent about the roles that come of it. */
+static void a_shaped_job_is_compared(void **state)
+{
+    struct arena *a = arena_create();
+    struct dialect d = {
+        .name = "f", .title = "F", .read = read_native, .shape = shape, .write = forget
+    };
+    struct report report;
+    struct job_spec *job = make_job(a);
+    job->n_gangs = 1;
+    job->gangs = ARENA_ARRAY(a, 1, struct gang);
+    job->gangs[0] = (struct gang){ .roles = { .at = &(const char *){ "worker" }, .n = 1 } };
+    (void)state;
+    report_init(&report, a);
+    const struct text_node *tree = dialect_convert(a, &d, job, NULL, &report);
+    assert_non_null(text_get(text_get(tree, "roles"), "chief"));
+    assert_int_equal(text_get(text_get(text_get(tree, "roles"), "worker"), "replicas")->integer, 3);
+    assert_true(told(&report, "roles.worker.env", "left out"));
+    assert_true(told(&report, "roles.chief.env", "left out"));
+    assert_true(told(&report, "gang", "[\"chief\",\"worker\"]"));
+    arena_destroy(a);
+}
+
+static struct text_node *write_origin(struct arena *a, const struct job_spec *job,
+                                      struct report *report)
+{
+    struct text_node *root = job_encode(a, job);
+    (void)report;
+    text_str(a, root, "conventions", "f");
+    text_str(a, root, "project", "p");
+    return root;
+}
+
+/* Nothing is lost by what every job of a format has. */
+static void the_formats_own_is_no_loss(void **state)
+{
+    struct arena *a = arena_create();
+    struct dialect d = { .name = "f", .title = "F", .read = read_native, .write = write_origin };
+    struct report report;
+    (void)state;
+    report_init(&report, a);
+    assert_non_null(dialect_convert(a, &d, make_job(a), NULL, &report));
+    assert_int_equal(report.warnings, 0);
+    assert_int_equal(report.notes, 1);
+    assert_true(told(&report, "project", "F gives the job project: \"p\""));
     arena_destroy(a);
 }
 
@@ -104,11 +168,10 @@ static void what_is_refused_is_an_error(void **state)
 {
     struct arena *a = arena_create();
     struct dialect d = { .name = "f", .title = "F", .read = read_never, .write = forget };
-    struct job_spec *job = make_job(a);
     struct report report;
     (void)state;
     report_init(&report, a);
-    assert_int_equal(dialect_losses(a, &d, job, forget(a, job, &report), NULL, &report), -1);
+    assert_null(dialect_convert(a, &d, make_job(a), NULL, &report));
     assert_int_equal(report.errors, 1);
     assert_string_equal(report.at[0].what, "in F: name is too short");
     assert_string_equal(report.at[0].hint, "a longer");
@@ -119,6 +182,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_field_that_differs),
                                         cmocka_unit_test(what_the_writer_said_is_not_said_again),
+                                        cmocka_unit_test(a_shaped_job_is_compared),
+                                        cmocka_unit_test(the_formats_own_is_no_loss),
                                         cmocka_unit_test(what_is_refused_is_an_error) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* Canonical jobs as ElasticJobs. */
 #include "dialect/elasticjob/test/sample.h"
 
+#include "base/buf.h"
+
 static struct job_spec *make_job(struct arena *a, const char *name, const char *role)
 {
     struct job_spec *job = job_new(a);
@@ -17,6 +19,7 @@ static struct job_spec *back(struct arena *a, const struct job_spec *job)
 {
     struct report report;
     report_init(&report, a);
+    job = ej_shape(a, job, &report);
     struct job_spec *again = ej_read(a, ej_write(a, job, &report), &sample_site, &report);
     if (!again)
         fail_msg("%s", report.n ? report.at[0].what : "refused");
@@ -39,22 +42,51 @@ static void names_are_those_of_kubernetes(void **state)
     }
 }
 
-static void the_first_role_works(void **state)
+/* Rows: roles as NAME or NAME*N (s: nobody waits for its end), and what they are there. */
+static void roles_become_types(void **state)
 {
-    struct arena *a = arena_create();
-    struct job_spec *job = back(a, make_job(a, "j", "trainer"));
+    static const struct {
+        struct {
+            const char *name;
+            uint32_t n;
+            bool serves;
+        } roles[4];
+        const char *there;
+    } rows[] = {
+        { { { "trainer", 1, false } }, "worker*1 " },
+        { { { "evaluator", 1, false } }, "worker*1 " },
+        { { { "chief", 1, false } }, "worker*1 " },
+        { { { "Worker", 4, false } }, "worker*4 " },
+        { { { "master", 1, false }, { "worker", 3, false } }, "worker*4 " },
+        { { { "server", 2, true }, { "trainer", 4, false } }, "ps*2 chief*1 worker*3 " },
+        { { { "evaluator", 1, false }, { "trainer", 2, false } }, "chief*1 worker*1 evaluator*1 " },
+        { { { "ps", 2, true }, { "chief", 1, false }, { "worker", 2, false } },
+          "ps*2 chief*1 worker*2 " },
+        { { { "ps", 1, true }, { "chief", 1, false } }, "ps*1 chief*1 " },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena *a = arena_create();
+        struct job_spec *job = make_job(a, "j", "x");
+        struct role roles[4];
+        AUTO_BUF struct buf there = BUF_INIT(1024);
+        job->roles = roles;
+        for (job->n_roles = 0; job->n_roles < 4 && rows[i].roles[job->n_roles].name;
+             job->n_roles++) {
+            struct role *role = &roles[job->n_roles];
+            role_init(role);
+            role->name = rows[i].roles[job->n_roles].name;
+            role->run = rows[i].roles[job->n_roles].serves ? "serve" : "true";
+            role->replicas = role->min = rows[i].roles[job->n_roles].n;
+            if (rows[i].roles[job->n_roles].serves)
+                role->done.succeeded.kind = COUNT_NEVER;
+        }
+        const struct job_spec *again = back(a, job);
+        for (size_t k = 0; k < again->n_roles; k++)
+            buf_addf(&there, "%s*%u ", again->roles[k].name, again->roles[k].replicas);
+        assert_string_equal(buf_str(&there), rows[i].there);
+        arena_destroy(a);
+    }
     (void)state;
-    assert_int_equal(job->n_roles, 1);
-    assert_string_equal(job->roles[0].name, "worker");
-    job = make_job(a, "j", "evaluator");
-    struct role both[] = { job->roles[0], job->roles[0] };
-    assert_int_equal(back(a, job)->n_roles, 1);
-    both[1].name = "trainer";
-    job->roles = both;
-    job->n_roles = 2;
-    assert_int_equal(back(a, job)->n_roles, 2);
-    assert_non_null(job_role(back(a, job), "evaluator", NULL));
-    arena_destroy(a);
 }
 
 static void dollars_stay(void **state)
@@ -105,7 +137,7 @@ static void what_a_pod_needs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(names_are_those_of_kubernetes),
-                                        cmocka_unit_test(the_first_role_works),
+                                        cmocka_unit_test(roles_become_types),
                                         cmocka_unit_test(dollars_stay),
                                         cmocka_unit_test(what_a_pod_needs) };
     return cmocka_run_group_tests(tests, NULL, NULL);

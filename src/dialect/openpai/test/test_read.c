@@ -234,8 +234,9 @@ static void test_substitution(void **state)
         { .text = "", .result = "" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(v1_substitute(*state, rows[i].text, "j", &sample_site), rows[i].result);
-    assert_string_equal(v1_substitute(*state, "$PAI_USER_NAME $PAI_JOB_NAME", "j", NULL),
+        assert_string_equal(dialect_substitute(*state, rows[i].text, "j", &sample_site),
+                            rows[i].result);
+    assert_string_equal(dialect_substitute(*state, "$PAI_USER_NAME $PAI_JOB_NAME", "j", NULL),
                         "$PAI_USER_NAME j");
 }
 

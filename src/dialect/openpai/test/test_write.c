@@ -92,19 +92,18 @@ static void test_what_cannot_be_said(void **state)
         "\"run_as\": \"bob\"}}, \"conventions\": [\"pytorch\"]}");
     struct report report;
     report_init(&report, *state);
-    const struct text_node *tree = v1_write(*state, job, &report);
+    const struct text_node *tree = v1_write(*state, v1_shape(*state, job, &report), &report);
     static const char *const paths[] = {
         "priority",
         "limits",
         "roles.ps-0",
-        "roles.ps-0.resources.cpu",
-        "conventions",
+        "roles.ps_0.resources.cpu",
         "roles.w.run_as",
         "retry",
-        "roles.ps-0.resources.disk",
+        "roles.ps_0.resources.disk",
         "image",
         "roles.w.replicas",
-        "roles.ps-0.env.X",
+        "roles.ps_0.env.X",
         "roles.w.resources.memory",
     };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)

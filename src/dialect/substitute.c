@@ -1,11 +1,15 @@
-/* The three substitutions that OpenPAI makes in authFile, dataDir, outputDir and codeDir.
+/* What stands for the place and the submitter in directories: OpenPAI's three words for authFile,
+ * dataDir, outputDir and codeDir, which the native form takes as well, so that a converted job
+ * names no directory of the machine it was converted on.
  *
  * Inputs: a text, the job's name, the site. Effects: none; the result is in the arena.
  *
  * Caveats: one pass, so a replacement is never searched again. */
-#include "dialect/openpai/v1.h"
+#include "dialect/dialect.h"
 
 #include "base/buf.h"
+
+#include <string.h>
 
 enum { SUBSTITUTED_MAX = 1 << 20 };
 
@@ -32,8 +36,8 @@ static struct rule *rule_at(struct rule *rules, const char *text)
     return NULL;
 }
 
-const char *v1_substitute(struct arena *arena, const char *text, const char *job_name,
-                          const struct site *site)
+const char *dialect_substitute(struct arena *arena, const char *text, const char *job_name,
+                               const struct site *site)
 {
     const char *owner = site ? site->owner : NULL;
     struct rule rules[] = {
