@@ -6,7 +6,6 @@
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/bundle.h"
-#include "ctl/checkout.h"
 #include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
@@ -207,23 +206,18 @@ static int use_archive(struct submission *s, const char *archive, struct err *er
     return err_hint(err, "put it first: /v1/archives/");
 }
 
-static int check_code(struct submission *s, const char *uri, uint64_t limit, struct err *err)
+/* Nothing is fetched: the directory of a code source has to be at what is asked for already. One
+ * that the submitter names instead is used as it is. */
+static int check_code(struct submission *s, const char *uri, struct err *err)
 {
+    const struct code *code = &s->read.job->inputs.code;
     bool replays = taped_replays(s->ctl);
-    return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, uri, limit, err));
-}
-
-/* Nothing is fetched: the directory of a code source has to be at what is asked for already. */
-static int check_at(struct submission *s, const char *at, struct err *err)
-{
-    if (at && s->ask.code_dir)
+    if (code->at && s->ask.code_dir)
         report_warn(&s->answer->report, (struct place){ 0 }, "inputs.code",
                     "the code is that of %.200s as it lies there, \"%.100s\" or not",
-                    s->ask.code_dir, at);
-    if (!at || s->ask.code_dir)
-        return 0;
-    bool replays = taped_replays(s->ctl);
-    return looked(s, replays ? 0 : checkout_check(s->site.code_dir, at, err));
+                    s->ask.code_dir, code->at);
+    const struct code_at at = { uri, s->ask.code_dir ? NULL : code->at };
+    return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, &at, code->limit, err));
 }
 
 /* Directories the job names, as directories of this machine. */
@@ -239,7 +233,7 @@ static int map_storage(struct submission *s, struct err *err)
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
-        if (!s->site.code_dir || check_code(s, uri, code->limit, err) || check_at(s, code->at, err))
+        if (!s->site.code_dir || check_code(s, uri, err))
             return -1;
     }
     if (spec->output && *spec->output) {
