@@ -89,6 +89,12 @@ static int take_after(struct submission *s, struct err *err)
     if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
                        (unsigned long long)row.number);
+    if (!origin.text) {
+        err_set(err, ERR_CANNOT, "the text of job %llu is sealed with another key",
+                (unsigned long long)row.number);
+        return err_hint(err,
+                        "the setting seal_key says where the key is; or submit the file again");
+    }
     notes_read_site(s->arena, row.site, &site);
     s->only = row.array != 0;
     s->index = row.index;
@@ -700,11 +706,26 @@ static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err 
     return taped_right(ctl, reader ? -1 : 0, err);
 }
 
+/* A recording has no credentials: nothing is decided by them. */
+static struct taped tell_tape(struct ctl *ctl, const struct ctl_submit *ask)
+{
+    struct ctl_submit told = *ask;
+    struct arena *arena = arena_create();
+    if (ctl->config.tape && !taped_replays(ctl) && ask->text) {
+        told.text = dialect_without_credentials(ctl->config.dialects, arena, ask->from, ask->text,
+                                                ask->len);
+        told.len = strlen(told.text);
+    }
+    struct taped taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &told });
+    arena_destroy(arena);
+    return taped;
+}
+
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
     struct taped AUTO_TAPED taped = { .ctl = NULL };
     if (!ask->dry_run) /* a question changes nothing */
-        taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = ask });
+        taped = tell_tape(ctl, ask);
     struct answer *answer = turn_answer(ctl, done, arg);
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
     struct err err = { 0 };
