@@ -9,6 +9,7 @@
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
+#include "store/seal.h"
 
 #include <pwd.h>
 #include <sodium.h>
@@ -81,21 +82,12 @@ static char *server_user(const char *state_dir)
 
 /* Made once and kept beside the database. When agent.key is lost, running agents keep the tokens
  * they have. */
-int core_key(const struct ctl *ctl, const char *file, unsigned char key[RIGHTS_KEY_LEN],
-             struct err *err)
+static int read_key(struct ctl *ctl, struct err *err)
 {
     if (!ctl->config.state_dir || taped_replays(ctl)) /* nothing of it outlives this process */
         return 0;
-    AUTO_FREE char *path = file_join(ctl->config.state_dir, file);
-    AUTO_FREE char *data = NULL;
-    size_t len = 0;
-    if (file_read(path, RIGHTS_KEY_LEN, &data, &len, NULL) == 0 && len == RIGHTS_KEY_LEN) {
-        memcpy(key, data, RIGHTS_KEY_LEN);
-        sodium_memzero(data, len);
-        return 0;
-    }
-    randombytes_buf(key, RIGHTS_KEY_LEN);
-    return file_replace(path, key, RIGHTS_KEY_LEN, 0600, err);
+    AUTO_FREE char *path = file_join(ctl->config.state_dir, "agent.key");
+    return seal_read_key(path, false, ctl->key, err);
 }
 
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
@@ -106,7 +98,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     struct ctl *ctl = mem_new(sizeof *ctl);
     ctl->config = *config;
-    if (core_key(ctl, "agent.key", ctl->key, err)) {
+    if (read_key(ctl, err)) {
         free(ctl);
         return NULL;
     }
@@ -140,7 +132,8 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->idle_since = now;
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
-    if (identities_create(ctl, err) || catalogue_check_settings(ctl, err)) {
+    identities_create(ctl);
+    if (catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
     }

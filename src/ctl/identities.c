@@ -5,16 +5,14 @@
 
 #include "ctl/notes.h"
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "store/seal.h"
 #include "text/json.h"
 
 #include <sodium.h>
 #include <string.h>
-
-#define SECRET_MAX 256u
 
 /* ---- secrets ---- */
 
@@ -27,34 +25,19 @@ void secret_hash(char out[SECRET_TEXT], const char *text)
 
 const char *secret_seal(struct ctl *ctl, struct arena *arena, const char *text)
 {
-    unsigned char box[crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES + SECRET_MAX];
-    size_t len = strlen(text);
-    if (len > SECRET_MAX)
-        BUG("a secret of %zu bytes", len);
-    randombytes_buf(box, crypto_secretbox_NONCEBYTES);
-    crypto_secretbox_easy(box + crypto_secretbox_NONCEBYTES, (const unsigned char *)text, len, box,
-                          ctl->identities->seal);
-    size_t all = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES + len;
-    size_t room = sodium_base64_encoded_len(all, sodium_base64_VARIANT_ORIGINAL);
-    return sodium_bin2base64(arena_alloc(arena, room), room, box, all,
-                             sodium_base64_VARIANT_ORIGINAL);
+    const struct seal *seal = store_seal(ctl->config.store);
+    AUTO_FREE char *sealed = seal ? seal_text(seal, text, strlen(text)) : NULL;
+    return arena_strdup(arena, sealed ? sealed : text);
 }
 
+/* Keys were sealed before texts were, without a mark. */
 const char *secret_open(struct ctl *ctl, struct arena *arena, const char *sealed)
 {
-    unsigned char box[crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES + SECRET_MAX];
-    const size_t extra = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES;
-    size_t len = 0;
-    if (sodium_base642bin(box, sizeof box, sealed, strlen(sealed), NULL, &len, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
-        len < extra)
-        return NULL;
-    char *text = arena_alloc(arena, len - extra + 1);
-    return crypto_secretbox_open_easy((unsigned char *)text, box + crypto_secretbox_NONCEBYTES,
-                                      len - crypto_secretbox_NONCEBYTES, box,
-                                      ctl->identities->seal) == 0
-               ? text
-               : NULL;
+    const struct seal *seal = store_seal(ctl->config.store);
+    bool marked = strncmp(sealed, SEALED_MARK, strlen(SEALED_MARK)) == 0;
+    if (seal && !marked)
+        sealed = arena_printf(arena, SEALED_MARK "%s", sealed);
+    return seal_reveal(seal, arena, sealed);
 }
 
 /* ---- rows to records ---- */
@@ -220,16 +203,13 @@ static void load(struct ctl *ctl)
     ctl->identities->touched = false;
 }
 
-int identities_create(struct ctl *ctl, struct err *err)
+void identities_create(struct ctl *ctl)
 {
     struct identities *all = mem_new(sizeof *all);
     make_maps(all);
     all->wrong = smap_create();
     ctl->identities = all;
-    if (core_key(ctl, "identity.key", all->seal, err))
-        return -1;
     load(ctl);
-    return 0;
 }
 
 void identities_destroy(struct identities *all)
@@ -238,7 +218,6 @@ void identities_destroy(struct identities *all)
         return;
     drop_maps(all);
     smap_destroy_with(all->wrong, free);
-    sodium_memzero(all->seal, sizeof all->seal);
     free(all);
 }
 

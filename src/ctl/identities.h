@@ -19,7 +19,7 @@ struct user {
 struct key {
     struct arena *arena;
     const char *id, *owner, *label;
-    const char *sealed;  /* base64 of nonce and box */
+    const char *sealed;  /* the secret, as store/seal.h seals texts */
     const char *session; /* hash of the session token, NULL: a key for good */
     uint64_t created_ms, expires_ms, used_day;
     bool disabled;
@@ -35,12 +35,11 @@ struct identities {
     struct smap *users, *keys, *tokens; /* by name, id, hash */
     struct smap *token_ids;
     struct smap *wrong; /* passwords that were wrong, by user: struct wrong */
-    unsigned char seal[RIGHTS_KEY_LEN];
-    bool touched; /* in the open transaction */
+    bool touched;       /* in the open transaction */
 };
 
-/* Loads the rows, makes the key they are sealed with when there is none. 0 or -1. */
-int identities_create(struct ctl *, struct err *);
+/* Loads the rows. */
+void identities_create(struct ctl *);
 void identities_destroy(struct identities *); /* NULL-safe */
 void identities_undone(struct ctl *);         /* the transaction failed: as the rows say */
 

@@ -196,7 +196,8 @@ int ctl_identity_key(struct ctl *ctl, struct arena *arena, const struct identity
     *ask->secret = key->sealed ? secret_open(ctl, arena, key->sealed) : NULL;
     if (!*ask->secret) {
         err_set(err, ERR_UNAUTHENTICATED, "the secret of key %s cannot be read any more", key->id);
-        return err_hint(err, "identity.key is another one; make a new key");
+        return err_hint(err,
+                        "it was sealed with another key (setting seal_key); make a new access key");
     }
     ctl_identity_name(ctl, arena, key->owner, who);
     who->key = arena_strdup(arena, key->id);

@@ -5,8 +5,6 @@
 
 #include "ctl/identity.h"
 
-#define RIGHTS_KEY_LEN 32
-
 enum user_role core_role(const struct ctl *, const char *name);
 bool core_admin(const struct ctl *, const char *owner); /* root, the server's own user, admins */
 /* Its owner (unless a reader), or an admin. */
@@ -15,8 +13,6 @@ bool core_may(const struct ctl *, const char *owner, const struct job_row *);
 bool core_reads(const struct ctl *, const char *owner, const struct job_row *);
 /* May they change it? -1: ERR_DENIED, or ERR_NOT_FOUND when they may not even read it. */
 int core_check(const struct ctl *, const char *owner, const struct job_row *, struct err *);
-/* A key of this server in a file of its state directory, made when it is not there. */
-int core_key(const struct ctl *, const char *file, unsigned char key[RIGHTS_KEY_LEN], struct err *);
 /* An event of no job: what was changed about the server itself. events.c */
 void event_server(struct ctl *, const char *type, const char *text);
 

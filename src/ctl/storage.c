@@ -2,6 +2,7 @@
  * longest prefix wins; file: URIs and plain paths serve themselves. */
 #include "ctl/storage.h"
 
+#include "ctl/checkout.h"
 #include "ctl/resolve.h"
 
 #include "base/file.h"
@@ -95,8 +96,9 @@ const char *storage_map(const struct storage *storage, struct arena *arena, cons
     return NULL;
 }
 
-int storage_check_code(const char *dir, const char *uri, uint64_t limit, struct err *err)
+int storage_check_code(const char *dir, const struct code_at *code, uint64_t limit, struct err *err)
 {
+    const char *uri = code->uri;
     char most[FMT_MAX];
     unsigned long long bytes = 0;
     if (access(dir, F_OK) < 0) {
@@ -111,6 +113,8 @@ int storage_check_code(const char *dir, const char *uri, uint64_t limit, struct 
         err_set(err, ERR_CANNOT, "the code directory %s cannot be read (%s)", uri, dir);
         return err_hint(err, "chmod -R a+rX %s", dir);
     }
+    if (code->at && checkout_check(dir, code->at, err))
+        return -1;
     if (limit == 0)
         return 0;
     if (file_tree_size(dir, limit, &bytes, err))

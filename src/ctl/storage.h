@@ -13,7 +13,11 @@ struct storage {
     const char *work_dir; /* NULL: none */
 };
 const char *storage_map(const struct storage *, struct arena *, const char *uri, struct err *err);
-/* Is dir a readable directory of at most limit bytes (0: any)? uri is for messages. */
-int storage_check_code(const char *dir, const char *uri, uint64_t limit, struct err *err);
+/* Is dir a readable directory of at most limit bytes (0: any), and at that branch, tag or commit
+ * (NULL: any)? uri is for messages. */
+struct code_at {
+    const char *uri, *at;
+};
+int storage_check_code(const char *dir, const struct code_at *, uint64_t limit, struct err *err);
 
 #endif

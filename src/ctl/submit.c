@@ -6,7 +6,6 @@
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/bundle.h"
-#include "ctl/checkout.h"
 #include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
@@ -97,6 +96,12 @@ static int take_after(struct submission *s, struct err *err)
     if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
                        (unsigned long long)row.number);
+    if (!origin.text) {
+        err_set(err, ERR_CANNOT, "the text of job %llu is sealed with another key",
+                (unsigned long long)row.number);
+        return err_hint(err,
+                        "the setting seal_key says where the key is; or submit the file again");
+    }
     notes_read_site(s->arena, row.site, &site);
     s->only = row.array != 0;
     s->index = row.index;
@@ -220,23 +225,18 @@ static int use_archive(struct submission *s, const char *archive, struct err *er
     return err_hint(err, "put it first: /v1/archives/");
 }
 
-static int check_code(struct submission *s, const char *uri, uint64_t limit, struct err *err)
+/* Nothing is fetched: the directory of a code source has to be at what is asked for already. One
+ * that the submitter names instead is used as it is. */
+static int check_code(struct submission *s, const char *uri, struct err *err)
 {
+    const struct code *code = &s->read.job->inputs.code;
     bool replays = taped_replays(s->ctl);
-    return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, uri, limit, err));
-}
-
-/* Nothing is fetched: the directory of a code source has to be at what is asked for already. */
-static int check_at(struct submission *s, const char *at, struct err *err)
-{
-    if (at && s->ask.code_dir)
+    if (code->at && s->ask.code_dir)
         report_warn(&s->answer->report, (struct place){ 0 }, "inputs.code",
                     "the code is that of %.200s as it lies there, \"%.100s\" or not",
-                    s->ask.code_dir, at);
-    if (!at || s->ask.code_dir)
-        return 0;
-    bool replays = taped_replays(s->ctl);
-    return looked(s, replays ? 0 : checkout_check(s->site.code_dir, at, err));
+                    s->ask.code_dir, code->at);
+    const struct code_at at = { uri, s->ask.code_dir ? NULL : code->at };
+    return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, &at, code->limit, err));
 }
 
 /* Where the job's Python comes from, for who looks at the job later. */
@@ -261,7 +261,7 @@ static int map_storage(struct submission *s, struct err *err)
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
-        if (!s->site.code_dir || check_code(s, uri, code->limit, err) || check_at(s, code->at, err))
+        if (!s->site.code_dir || check_code(s, uri, err))
             return -1;
     }
     if (spec->output && *spec->output) {
@@ -759,11 +759,26 @@ static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err 
     return taped_right(ctl, reader ? -1 : 0, err);
 }
 
+/* A recording has no credentials: nothing is decided by them. */
+static struct taped tell_tape(struct ctl *ctl, const struct ctl_submit *ask)
+{
+    struct ctl_submit told = *ask;
+    struct arena *arena = arena_create();
+    if (ctl->config.tape && !taped_replays(ctl) && ask->text) {
+        told.text = dialect_without_credentials(ctl->config.dialects, arena, ask->from, ask->text,
+                                                ask->len);
+        told.len = strlen(told.text);
+    }
+    struct taped taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &told });
+    arena_destroy(arena);
+    return taped;
+}
+
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
     struct taped AUTO_TAPED taped = { .ctl = NULL };
     if (!ask->dry_run) /* a question changes nothing */
-        taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = ask });
+        taped = tell_tape(ctl, ask);
     struct answer *answer = turn_answer(ctl, done, arg);
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = answer, .arena = answer->arena };
     struct err err = { 0 };

@@ -121,12 +121,19 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
     fill_indices(ctl, row->id, arena, view);
 }
 
-static const char *origin_text(struct ctl *ctl, struct arena *arena, uint64_t id, bool may)
+/* Credentials are shown to nobody; others than the owner see no secret. */
+static const char *origin_text(struct ctl *ctl, struct arena *arena, const struct job_row *row,
+                               bool may)
 {
     struct origin_row origin;
-    if (store_get_origin(ctl->config.store, arena, id, &origin, NULL) != 1)
+    if (store_get_origin(ctl->config.store, arena, row->id, &origin, NULL) != 1)
         return NULL;
-    return may ? origin.text : origin.masked;
+    if (!may || !origin.text)
+        return origin.masked;
+    if (origin.masked && strcmp(origin.text, origin.masked) == 0)
+        return origin.text;
+    return dialect_without_credentials(ctl->config.dialects, arena, row->dialect, origin.text,
+                                       strlen(origin.text));
 }
 
 #define TIMELINE_MAX  500
@@ -191,7 +198,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     if (parts & CTL_SPEC)
         view.spec = listed_spec(arena, row.spec, may);
     if (parts & CTL_ORIGIN)
-        view.origin = origin_text(ctl, arena, id, may);
+        view.origin = origin_text(ctl, arena, &row, may);
     if (parts & CTL_TIMELINE)
         view.timeline = timeline(ctl, arena, id, owner);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);

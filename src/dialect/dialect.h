@@ -58,6 +58,9 @@ struct dialect {
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*", a."key.with.dots"): masked
      * in the kept text for others than the owner. */
     const char *const *secrets;
+    /* Those of them that are nobody's to read again, and that no decision about the job depends on:
+     * passwords of registries. May be NULL. */
+    const char *const *credentials;
     const struct dialect_kind *kinds; /* may be NULL */
 };
 
@@ -202,5 +205,9 @@ bool dialect_one_world(const struct dialects *, const struct job_spec *);
  * arena. */
 const char *dialect_mask(struct arena *, const struct dialect *, const struct text_node *root,
                          const char *text, size_t len);
+/* The text with its credentials replaced in the same way: itself when it has none, "" when it is no
+ * text of a dialect. from: dialect name or NULL. */
+const char *dialect_without_credentials(const struct dialects *, struct arena *, const char *from,
+                                        const char *text, size_t len);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "text/detect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +68,13 @@ static void put_masked(struct buf *out, const char *value, size_t len)
         buf_putc(out, '\n');
 }
 
-const char *dialect_mask(struct arena *arena, const struct dialect *dialect,
-                         const struct text_node *root, const char *text, size_t len)
+static const char *mask(struct arena *arena, const char *const *path, const struct text_node *root,
+                        const char *text, size_t len)
 {
     struct spans spans = { 0 };
     AUTO_BUF struct buf out = BUF_INIT(TEXT_MAX_BYTES * 4u);
     size_t done = 0;
-    for (const char *const *path = dialect->secrets; root && path && *path; path++)
+    for (; root && path && *path; path++)
         collect(root, *path, &spans);
     if (spans.n > 0)
         qsort(spans.at, spans.n, sizeof *spans.at, by_place);
@@ -88,4 +89,23 @@ const char *dialect_mask(struct arena *arena, const struct dialect *dialect,
     buf_add(&out, text + done, len - done);
     vec_fini(&spans);
     return arena_strdup(arena, buf_str(&out));
+}
+
+const char *dialect_mask(struct arena *arena, const struct dialect *dialect,
+                         const struct text_node *root, const char *text, size_t len)
+{
+    return mask(arena, dialect->secrets, root, text, len);
+}
+
+const char *dialect_without_credentials(const struct dialects *all, struct arena *arena,
+                                        const char *from, const char *text, size_t len)
+{
+    struct report report;
+    size_t documents;
+    report_init(&report, arena);
+    const struct text_node *root = text_parse_documents(arena, text, len, &documents, &report);
+    const struct dialect *dialect = !root  ? NULL
+                                    : from ? dialect_named(all, from, root)
+                                           : dialect_detect(all, root);
+    return dialect ? mask(arena, dialect->credentials, root, text, len) : "";
 }

@@ -208,7 +208,8 @@ static const struct field code_fields[] = {
           .doc = "the directory with the code, as it lies there"),
     FIELD(TEXT, "at", struct entry, at, .min = 1, .max = 255,
           .doc = "the branch, tag or commit it has to be at"),
-    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"), OWNER,
+    FIELD(TEXT, "path", struct entry, path, .max = URI_MAX, .doc = "where tasks find it"),
+    OWNER,
     FIELD_END
 };
 static const struct field image_fields[] = {

@@ -23,6 +23,7 @@
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
+#include "store/seal.h"
 #include "text/json.h"
 
 #include <errno.h>
@@ -180,6 +181,8 @@ static void settle(struct server *s)
     config_settle(c, SETTING_STATE_DIR, s->files.dir);
     if (!*c->at[SETTING_FS_URI].text)
         config_settle(c, SETTING_FS_URI, arena_printf(s->arena, "file://%s", s->files.fs));
+    if (!*c->at[SETTING_SEAL_KEY].text)
+        config_settle(c, SETTING_SEAL_KEY, arena_printf(s->arena, "%s/identity.key", s->files.dir));
     if (!*c->at[SETTING_PYTHON].text) {
         const char *python = interpreter_in_path(s->arena, getenv("PATH"), "python3");
         config_settle(c, SETTING_PYTHON, python ? python : "none");
@@ -196,11 +199,24 @@ static void raise_files(void)
         log_warn("server.files", "limit=%llu", (unsigned long long)files.rlim_cur);
 }
 
+/* Before anything is copied from the records: what an older server left in clear is sealed here. */
+static int open_seal(struct server *s, struct err *err)
+{
+    const char *path = s->config.at[SETTING_SEAL_KEY].text;
+    bool fits = true;
+    struct seal *seal = seal_open(path, store_has_sealed(s->store), err);
+    if (!seal || store_use_seal(s->store, seal, &fits, err))
+        return -1;
+    if (!fits)
+        log_warn("seal.key", "file=%s note=\"what another key sealed cannot be read\"", path);
+    return 0;
+}
+
 static int open_records(struct server *s, struct err *err)
 {
     s->store = store_open(s->files.db, err);
     if (s->store)
-        return 0;
+        return open_seal(s, err);
     uint64_t other = err->code == ERR_CONFLICT ? server_files_other(&s->files) : 0;
     if (!other)
         return -1;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "replay/deaf.h"
+#include "store/seal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -123,12 +124,25 @@ static void close_core(struct replay *r)
     r->store = NULL;
 }
 
+/* Texts with secrets are sealed in the copy: submitting such a job again is replayed where the
+ * recording server's key is. */
+static int open_seal(struct replay *r, const struct recording_header *h, struct err *err)
+{
+    const char *path = pairs_get(&h->settings, "seal_key");
+    bool fits;
+    struct err none;
+    struct seal *seal = path && access(path, R_OK) == 0 ? seal_open(path, true, &none) : NULL;
+    return seal ? store_use_seal(r->store, seal, &fits, err) : 0;
+}
+
 static int open_core(struct replay *r, const struct recording_header *h, const char *records,
                      struct err *err)
 {
     close_core(r);
     r->store = store_open_copy(records, err);
     if (!r->store)
+        return -1;
+    if (open_seal(r, h, err))
         return -1;
     r->engine = deaf_create(h->caps, on_recover, r);
     r->admin = h->admin;

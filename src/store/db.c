@@ -329,6 +329,7 @@ void store_close(struct store *st)
         sqlite3_finalize(st->stmts[i]);
     sqlite3_close(st->db);
     memory_destroy(st->memory);
+    seal_destroy(st->seal);
     free(st->path);
     free(st->ballast);
     free(st);

@@ -4,6 +4,7 @@
 #define STORE_DB_H
 
 #include "store/memory.h"
+#include "store/seal.h"
 #include "store/store.h"
 
 #include <sqlite3.h>
@@ -143,6 +144,7 @@ enum stmt_id { STATEMENTS(STMT_ENUM) STMT_N };
 
 struct store {
     sqlite3 *db;
+    struct seal *seal;     /* NULL: nothing is sealed */
     struct memory *memory; /* of jobs, when the database is in memory; else NULL */
     struct store_tap tap;
     char *path, *ballast;        /* ballast: NULL in memory */
@@ -180,6 +182,10 @@ struct db_word {
     char text[32];
 };
 struct db_word db_get_word(sqlite3_stmt *, int at);
+
+/* What stands for a secret text in its row: sealed where there is a seal; malloc'ed. */
+char *db_secret(const struct store *, const char *text, size_t len);
+bool db_kind_is_secret(const char *kind); /* of an object */
 
 /* Rows of unknown number into an arena array: doubles as needed. */
 void *db_more(struct arena *, void *at, size_t n, size_t *cap, size_t size);

@@ -2,6 +2,8 @@
  * and secrets. */
 #include "store/db.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 
 int store_put_origin(struct store *st, const struct origin_row *row, struct err *err)
@@ -11,8 +13,11 @@ int store_put_origin(struct store *st, const struct origin_row *row, struct err 
     sqlite3_stmt *s = db_write(st, STMT_PUT_ORIGIN, err);
     if (!s)
         return -1;
+    /* What has no secrets is its own mask. */
+    bool secret = row->text && (!row->masked || strcmp(row->text, row->masked) != 0);
+    AUTO_FREE char *text = secret ? db_secret(st, row->text, strlen(row->text)) : NULL;
     db_u64(s, 1, row->job);
-    db_text(s, 2, row->text);
+    db_text(s, 2, text ? text : row->text);
     db_text(s, 3, row->masked);
     db_text(s, 4, row->file);
     return db_run(st, s, err);
@@ -28,7 +33,7 @@ int store_get_origin(struct store *st, struct arena *a, uint64_t id, struct orig
     int found = db_step(st, s, err);
     if (found == 1)
         *row = (struct origin_row){ .job = id,
-                                    .text = db_get_text(s, 0, a),
+                                    .text = seal_reveal(st->seal, a, db_get_text(s, 0, a)),
                                     .masked = db_get_text(s, 1, a),
                                     .file = db_get_text(s, 2, a) };
     sqlite3_reset(s);
@@ -51,7 +56,7 @@ int store_get_said(struct store *st, struct arena *a, const struct said_ask *ask
     if (found == 1)
         *row = (struct said_row){ .last = db_get_u64(s, 0),
                                   .object = db_get_text(s, 1, a),
-                                  .text = db_get_text(s, 2, a) };
+                                  .text = seal_reveal(st->seal, a, db_get_text(s, 2, a)) };
     sqlite3_reset(s);
     return found;
 }
@@ -382,8 +387,10 @@ int store_put_object(struct store *st, const struct object_row *row, struct err 
         return -1;
     db_text(s, 1, row->kind);
     db_text(s, 2, row->project ? row->project : "");
+    bool secret = row->spec && db_kind_is_secret(row->kind);
+    AUTO_FREE char *spec = secret ? db_secret(st, row->spec, strlen(row->spec)) : NULL;
     db_text(s, 3, row->name);
-    db_text(s, 4, row->spec);
+    db_text(s, 4, spec ? spec : row->spec);
     db_u64(s, 5, row->version);
     return db_run(st, s, err);
 }
@@ -409,6 +416,13 @@ int store_drop_objects(struct store *st, const char *kind, const char *project, 
     return db_run(st, s, err);
 }
 
+/* "": it cannot be opened. */
+static const char *revealed(const struct store *st, struct arena *a, const char *spec)
+{
+    const char *text = seal_reveal(st->seal, a, spec);
+    return text ? text : "";
+}
+
 int store_get_object(struct store *st, struct arena *a, struct object_row *row, struct err *err)
 {
     sqlite3_stmt *s = db_stmt(st, STMT_GET_OBJECT, err);
@@ -419,7 +433,7 @@ int store_get_object(struct store *st, struct arena *a, struct object_row *row, 
     db_text(s, 3, row->name);
     int found = db_step(st, s, err);
     if (found == 1) {
-        row->spec = db_get_text(s, 0, a);
+        row->spec = revealed(st, a, db_get_text(s, 0, a));
         row->version = db_get_u64(s, 1);
     }
     sqlite3_reset(s);
@@ -443,7 +457,7 @@ int store_objects(struct store *st, struct arena *a, const struct object_row *of
         at[count++] = (struct object_row){ .kind = arena_strdup(a, of->kind),
                                            .project = db_get_text(s, 0, a),
                                            .name = db_get_text(s, 1, a),
-                                           .spec = db_get_text(s, 2, a),
+                                           .spec = revealed(st, a, db_get_text(s, 2, a)),
                                            .version = db_get_u64(s, 3) };
     }
     *rows = at;
@@ -457,8 +471,9 @@ int store_put_secret(struct store *st, const char *owner, const char *name, cons
     sqlite3_stmt *s = db_write(st, STMT_PUT_SECRET, err);
     if (!s)
         return -1;
+    AUTO_FREE char *sealed = db_secret(st, value, len);
     db_text(s, 1, owner);
     db_text(s, 2, name);
-    db_blob(s, 3, value, len);
+    db_blob(s, 3, sealed, st->seal ? strlen(sealed) : len);
     return db_run(st, s, err);
 }

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/dlc.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -238,6 +239,18 @@ void dlc_template_list(struct dlc_call *d)
     dlc_ok(d, dlc_listing_end(&l));
 }
 
+/* What is secret in it is its owner's to read. */
+static void put_shown_version(struct dlc_call *d, struct text_node *list,
+                              const struct text_node *version, bool own)
+{
+    const char *content = dlc_text(version, "Content");
+    const struct text_node *root = own || !content ? NULL : dlc_parse(d->arena, content);
+    struct text_node *out = text_copy(d->arena, list, NULL, version);
+    if (root)
+        text_get(out, "Content")->str =
+            dialect_mask(d->arena, &dlc_dialect, root, content, strlen(content));
+}
+
 void dlc_template_get(struct dlc_call *d)
 {
     const char *asked = dlc_query(d, "Version");
@@ -256,7 +269,7 @@ void dlc_template_get(struct dlc_call *d)
     struct text_node *out = shown(d, object), *versions = text_list(d->arena, out, "Versions");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
         if (all || text_get(one, "Version")->integer == asked_for)
-            text_copy(d->arena, versions, NULL, one);
+            put_shown_version(d, versions, one, dlc_own(d, object));
     text_int(d->arena, out, "TotalCount", (int64_t)versions->count);
     dlc_ok(d, out);
 }

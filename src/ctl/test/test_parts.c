@@ -78,12 +78,14 @@ static void code_directories(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(file, sizeof file, "%s/f", dir);
     assert_int_equal(file_replace(file, "0123456789", 10, 0600, &err), 0);
-    assert_int_equal(storage_check_code(dir, "u", 0, &err), 0);
-    assert_int_equal(storage_check_code(dir, "u", 1 << 20, &err), 0);
-    assert_int_equal(storage_check_code(dir, "u", 5, &err), -1);
+    const struct code_at code = { "u", NULL }, old = { "u", "main" };
+    assert_int_equal(storage_check_code(dir, &old, 0, &err), -1);
+    assert_int_equal(storage_check_code(dir, &code, 0, &err), 0);
+    assert_int_equal(storage_check_code(dir, &code, 1 << 20, &err), 0);
+    assert_int_equal(storage_check_code(dir, &code, 5, &err), -1);
     assert_non_null(strstr(err.what, "holds more than"));
-    assert_int_equal(storage_check_code(file, "u", 0, &err), -1);
-    assert_int_equal(storage_check_code("/no/such", "u", 0, &err), -1);
+    assert_int_equal(storage_check_code(file, &code, 0, &err), -1);
+    assert_int_equal(storage_check_code("/no/such", &code, 0, &err), -1);
     assert_int_equal(err.code, ERR_CANNOT);
     assert_int_equal(file_remove_tree(dir, &err), 0);
 }

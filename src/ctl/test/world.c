@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/seal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +101,10 @@ static void open_all(struct world *w)
 {
     struct err err = { 0 };
     w->store = store_open(w->db, &err);
-    if (!w->store)
+    AUTO_FREE char *key = file_join(w->dir, "identity.key");
+    struct seal *seal = w->store ? seal_open(key, store_has_sealed(w->store), &err) : NULL;
+    bool fits;
+    if (!seal || store_use_seal(w->store, seal, &fits, &err))
         BUG("store: %s", err.what);
     struct ctl_config config = { .store = w->store,
                                  .engine = &w->fake.base,

@@ -21,13 +21,10 @@ static int dlc_detect(const struct text_node *root)
     return dlc_is_params(root) ? 90 : 0;
 }
 
-static const char *const secrets[] = { "Envs.*",
-                                       "CustomEnvs.*.Value",
-                                       "JobSpecs.*.ImageConfig.Password",
-                                       "JobSpecs.*.ImageConfig.Auth",
-                                       "envs",
-                                       "image_repo_password",
-                                       NULL };
+#define CREDENTIALS                                                                                \
+    "JobSpecs.*.ImageConfig.Password", "JobSpecs.*.ImageConfig.Auth", "image_repo_password"
+static const char *const secrets[] = { "Envs.*", "CustomEnvs.*.Value", "envs", CREDENTIALS, NULL };
+static const char *const credentials[] = { CREDENTIALS, NULL };
 
 const struct dialect dlc_dialect = {
     .name = "dlc",
@@ -40,6 +37,7 @@ const struct dialect dlc_dialect = {
     .write = dlc_write,
     .catalogued = true,
     .secrets = secrets,
+    .credentials = credentials,
 };
 
 const struct convention dlc_convention = {

@@ -65,6 +65,7 @@ const struct dialect openpai_v2 = {
     .write = v2_write,
     .yaml = true,
     .secrets = v2_secrets,
+    .credentials = v2_secrets,
 };
 
 const struct convention openpai_v2_convention = {

@@ -15,6 +15,11 @@
 static const char *const paths[] = { "env.*", "roles.*.env.*",   "list.*.key", "token",
                                      "env.A", "notes.\"a.b/c\"", NULL };
 static const struct dialect dialect = { .name = "x", .secrets = paths };
+static const char *const credentials[] = { "token", NULL };
+static int is_map(const struct text_node *root)
+{
+    return root && root->kind == TEXT_MAP ? 50 : 0;
+}
 static const struct dialect open_dialect = { .name = "y" };
 
 static const struct {
@@ -76,12 +81,34 @@ static void test_wrong_places(void **state)
     arena_destroy(arena);
 }
 
+/* Only what nobody reads again; and nothing of a text that no dialect knows. */
+static void test_credentials(void **state)
+{
+    static const struct dialect ours = {
+        .name = "ours", .detect = is_map, .secrets = paths, .credentials = credentials
+    };
+    static const struct dialect *const list[] = { &ours };
+    const struct dialects all = { .at = list, .n = 1 };
+    struct arena *arena = arena_create();
+    static const char text[] = "{\"token\": \"t\", \"env\": {\"A\": \"b\"}}";
+    static const char *const names[] = { NULL, "ours" };
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(dialect_without_credentials(&all, arena, names[i], text, strlen(text)),
+                            "{\"token\": \"***\", \"env\": {\"A\": \"b\"}}");
+    assert_string_equal(dialect_without_credentials(&all, arena, "theirs", text, strlen(text)), "");
+    assert_string_equal(dialect_without_credentials(&all, arena, NULL, "{token", 6), "");
+    assert_string_equal(dialect_without_credentials(&all, arena, NULL, "[1]", 3), "");
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_without_tree),
         cmocka_unit_test(test_wrong_places),
+        cmocka_unit_test(test_credentials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
