@@ -22,7 +22,7 @@ for line in sys.stdin:
     ask = json.loads(line)
     pid = os.fork()
     if pid == 0:
-        for number, path in enumerate(["/dev/null", ask["out"], ask["err"]]):
+        for number, path in enumerate([ask["stdin"], ask["out"], ask["err"]]):
             os.dup2(os.open(path, os.O_RDWR), number)
         os.environ.clear()
         os.environ.update(ask["env"])
@@ -43,13 +43,16 @@ class Torchrun:
         assert ready, f"torchrun did not end within {patience(seconds)} s"
         return self.process.stdout.readline().strip()
 
-    def run(self, args: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, args: list[str], env: dict[str, str], stdin: str = "/dev/null"
+    ) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
             out.touch()
             err.touch()
             name = str(VENV / "torchrun")
-            ask = {"name": name, "args": args, "env": env, "out": str(out), "err": str(err)}
+            ask = {"name": name, "args": args, "env": env, "stdin": stdin}
+            ask |= {"out": str(out), "err": str(err)}
             assert self.process.stdin
             print(json.dumps(ask), file=self.process.stdin, flush=True)
             rc = int(self.said(60))

@@ -318,6 +318,42 @@ def test_exec_with_a_terminal(server: Server) -> None:
     server.wait(number, "stopped")
 
 
+def exec_on_a_terminal(server: Server, number: int, *command: str) -> tuple[int, int]:
+    """Its process, and the other end of its terminal."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        line = ["muster", "exec", str(number), "worker/0", "--", *command]
+        os.execve(program(), line, environment(server.state))
+    return pid, terminal
+
+
+def test_exec_puts_the_terminal_back_in_order(server: Server) -> None:
+    """Before it says what went wrong, and when it is told to end."""
+    number = server.submit(native("tty-end", "sleep 600"))
+    server.wait(number, "running")
+    pid, terminal = exec_on_a_terminal(server, number, "no-such-command")
+    said = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(terminal, 4096):
+            said += chunk
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 127, said
+    assert b"no-such-command" in said
+    # A raw terminal would have shown the line feed alone.
+    assert said.endswith(b"\r\n") and b"\n" not in said.replace(b"\r\n", b"")
+
+    pid, terminal = exec_on_a_terminal(server, number, "sh", "-c", "echo begun; cat")
+    while b"begun" not in said:
+        said += os.read(terminal, 4096)
+    os.kill(pid, signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGTERM
+    usual = termios.ICANON | termios.ECHO | termios.ISIG
+    assert termios.tcgetattr(terminal)[3] & usual == usual
+    os.close(terminal)
+    server.stop(number, now=True)
+    server.wait(number, "stopped")
+
+
 def test_tasks_find_their_peers_by_name(server: Server) -> None:
     if not server.muster("doctor").stdout.count("namespaces  ok"):
         pytest.skip("no mount namespaces here: tasks have the host's /etc/hosts")

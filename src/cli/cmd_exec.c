@@ -38,11 +38,12 @@ static const struct opt opts[] = {
 
 struct session {
     struct http_duplex *line;
-    int resized; /* signalfd of SIGWINCH, -1 without a terminal */
+    int signals; /* signalfd, -1 without a terminal */
     bool tty, input_open, ended;
     bool more; /* was read last: there may be some that the socket does not show */
     int status;
     struct buf in, out;
+    struct buf words; /* of muster itself: shown when the terminal is back in order */
 };
 
 static void send_bytes(struct session *s, enum wire_kind kind, const void *data, size_t len)
@@ -79,7 +80,10 @@ static void on_frame(struct session *s, const struct wire_frame *frame)
     wire_get_u32(&r);
     if (r.bad)
         return;
-    if (frame->kind == WIRE_EXIT) {
+    if (frame->kind == WIRE_STDERR && s->tty) {
+        /* A command on a terminal has one stream: this is from whoever could not start it. */
+        buf_add(&s->words, r.at, (size_t)(r.end - r.at));
+    } else if (frame->kind == WIRE_EXIT) {
         s->status = (int)(wire_get_u32(&r) & 0xff);
         s->ended = true;
     } else if (frame->kind == WIRE_STDOUT || frame->kind == WIRE_STDERR) {
@@ -138,11 +142,17 @@ static void write_socket(struct session *s)
         buf_drop(&s->out, (size_t)n);
 }
 
-static void on_resize(struct session *s)
+static void on_signal(struct session *s)
 {
     struct signalfd_siginfo info;
-    if (read(s->resized, &info, sizeof info) > 0)
+    if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (info.ssi_signo == SIGWINCH) {
         send_size(s);
+        return;
+    }
+    s->status = 128 + (int)info.ssi_signo;
+    s->ended = true;
 }
 
 static int pump(struct session *s, struct err *err)
@@ -153,12 +163,12 @@ static int pump(struct session *s, struct err *err)
             { .fd = http_duplex_fd(s->line),
               .events = (short)(POLLIN | (s->out.len ? POLLOUT : 0)) },
             { .fd = s->input_open && room ? STDIN_FILENO : -1, .events = POLLIN },
-            { .fd = s->resized, .events = POLLIN },
+            { .fd = s->signals, .events = POLLIN },
         };
         if (poll(p, ARRAY_LEN(p), s->more ? 0 : -1) < 0 && errno != EINTR)
             return err_sys(err, "poll");
         if (p[2].revents)
-            on_resize(s);
+            on_signal(s);
         if (p[1].revents)
             read_input(s);
         bool comes = s->more || p[0].revents & (POLLIN | POLLHUP | POLLERR);
@@ -171,13 +181,16 @@ static int pump(struct session *s, struct err *err)
 
 /* ---- terminal ---- */
 
-static void watch_size(struct session *s)
+/* Its size, and what would end this program and leave the terminal raw. */
+static void watch_signals(struct session *s)
 {
+    static const int numbers[] = { SIGWINCH, SIGTERM, SIGINT, SIGHUP, SIGQUIT };
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGWINCH);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        sigaddset(&set, numbers[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    s->resized = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int run_session(struct session *s, struct err *err)
@@ -188,15 +201,17 @@ static int run_session(struct session *s, struct err *err)
         struct termios now = before;
         cfmakeraw(&now);
         tcsetattr(STDIN_FILENO, TCSADRAIN, &now);
-        watch_size(s);
+        watch_signals(s);
     }
     int rc = take_frames(s, err);
     if (rc == 0)
         rc = pump(s, err);
     if (raw)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
-    if (s->resized >= 0)
-        close(s->resized);
+    if (s->words.len > 0)
+        fwrite(s->words.data, 1, s->words.len, stderr);
+    if (s->signals >= 0)
+        close(s->signals);
     return rc;
 }
 
@@ -219,11 +234,12 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
     const struct exec_opts *o = opts_;
     struct task_name task;
     AUTO_BUF struct buf path = BUF_INIT(1 << 20);
-    struct session s = { .resized = -1,
+    struct session s = { .signals = -1,
                          .input_open = true,
                          .more = true,
                          .in = BUF_INIT(2 * WIRE_MAX_FRAME),
-                         .out = BUF_INIT(2 * OUT_MAX) };
+                         .out = BUF_INIT(2 * OUT_MAX),
+                         .words = BUF_INIT(WIRE_MAX_FRAME) };
     if (cmd_operands(&cmd_exec, argc, 2, INT_MAX, err) < 0 ||
         names_task(cli->arena, argv[1], &task, err) < 0)
         return -1;
@@ -238,6 +254,7 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
     http_duplex_close(s.line);
     buf_fini(&s.in);
     buf_fini(&s.out);
+    buf_fini(&s.words);
     return rc < 0 ? -1 : s.status;
 }
 

@@ -1,8 +1,7 @@
 /* From a command line to values of flags, by the rules of Python's argparse as torchrun uses it:
  * options end at the first word that is none, "--k v" and "--k=v", "-t3" "-t 3" "-t=3" "-mt3", a
  * value may be a negative number but not look like an option, PET_NAME of the environment lies
- * between the line and the default. Where argparse drops a "--" that directly follows the script
- * (some Python versions), it is kept: what follows the script is the script's. */
+ * between the line and the default. Of what follows the script nothing is looked at here. */
 #include "flags/flags.h"
 
 #include "base/mem.h"
@@ -312,6 +311,13 @@ bool flags_on(const struct flags *flags, const char *name)
 bool flags_given(const struct flags *flags, const char *name)
 {
     return flags->values[row_of(name)] != NULL;
+}
+
+bool flags_is_default(const struct flags *flags, const char *name)
+{
+    unsigned row = row_of(name);
+    const char *fallback = flag_table[row].fallback, *value = flags->values[row];
+    return value && fallback && strcmp(value, fallback) == 0;
 }
 
 const char *flags_source(const struct flags *flags, struct arena *a, const char *name)

@@ -64,6 +64,8 @@ int flags_rest(const struct flags *); /* index of the script in argv; what follo
 const char *flags_text(const struct flags *, const char *name); /* given, PET_*, fallback, NULL */
 bool flags_on(const struct flags *, const char *name);
 bool flags_given(const struct flags *, const char *name); /* on the line or by PET_* */
+/* Given with the value that it has anyhow. */
+bool flags_is_default(const struct flags *, const char *name);
 /* How it was given, for messages: "--nnodes" or "PET_NNODES". */
 const char *flags_source(const struct flags *, struct arena *, const char *name);
 /* --nnodes as the fewest and all of them, 1 <= *least <= *all <= most; ERR_LATE. */

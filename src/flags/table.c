@@ -222,8 +222,10 @@ const struct flag flag_table[] = {
       .names = ALL,
       .fallback = "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
       .arg = "NAMES",
-      .help = "signals forwarded to the ranks before the launcher ends (SIGHUP not under nohup, "
-              "which torchrun overrides)" },
+      .help =
+          "signals forwarded to the ranks before the launcher ends; names that are none are said "
+          "and left out",
+      .why = "not SIGHUP under nohup, which torchrun overrides; SIGCHLD is refused" },
     { .name = "warm",
       .takes_value = true,
       .group = FLAG_RESTARTS,
@@ -322,8 +324,9 @@ const struct flag flag_table[] = {
       .fate = FLAG_REFUSED,
       .group = FLAG_OUTPUT,
       .names = ALL,
+      .fallback = "default",
       .arg = "NAME",
-      .help = "a Python class that says where logs go",
+      .help = "a Python class that says where logs go; torch's own is `default`",
       .why = "the launcher is no Python program and cannot load it; use --log-dir, -r and -t" },
     { .name = "event-log-handler",
       .takes_value = true,

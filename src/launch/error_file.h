@@ -1,8 +1,10 @@
-/* The file that torch's @record writes when the script raises. */
+/* The file that torch's @record writes when the script raises, and the launcher's own one. */
 #ifndef LAUNCH_ERROR_FILE_H
 #define LAUNCH_ERROR_FILE_H
 
 #include "base/arena.h"
+#include "base/err.h"
+#include "job/rendezvous.h"
 
 #include <stdint.h>
 
@@ -14,5 +16,10 @@ struct error_file {
 /* 0; -1 when there is none, or it cannot be read as one (at most 1 MiB is looked at; both the
  * nested and the plain form of "message" are taken). */
 int error_file_read(const char *path, struct arena *, struct error_file *);
+/* $TORCHELASTIC_ERROR_FILE of this process, for whoever started it: what the root failure left in
+ * its own error file with "errorCode" (its exit code, or the negative signal), as torchrun copies
+ * it; without such a file here, the failure in words. Nothing where the variable is not set. */
+int error_file_of_end(const struct rdzv_end *, struct err *);
+int error_file_of_launcher(const char *message, struct err *); /* an end without a failed rank */
 
 #endif

@@ -131,51 +131,57 @@ static const struct {
 #undef ROW
 };
 
-static int no_signal(const char *what, const char *name, struct err *err)
+/* What torchrun would die of, or never hear the end of. */
+static int refuse_signal(const char *what, const char *name, struct err *err)
 {
-    const char *names[ARRAY_LEN(signals_known)];
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        names[i] = signals_known[i].name;
-    const char *near = scan_nearest(name, names, ARRAY_LEN(names));
-    if (strcmp(name, "SIGKILL") == 0 || strcmp(name, "SIGSTOP") == 0) {
-        err_set(err, ERR_LATE, "%s: %s cannot be handled by any program", what, name);
-        return err_hint(err, "leave it away");
-    }
-    if (strcmp(name, "SIGCHLD") == 0) {
+    if (strcmp(name, "SIGCHLD") == 0)
         err_set(err, ERR_LATE, "%s: SIGCHLD tells the launcher of its ranks' ends", what);
-        return err_hint(err, "leave it away");
-    }
-    err_set(err, ERR_LATE, "%s: \"%.40s\" is no signal", what, name);
-    return near ? err_hint(err, "%s?", near) : err_hint(err, "names as SIGTERM,SIGUSR1");
+    else
+        err_set(err, ERR_LATE, "%s: %s cannot be handled by any program", what, name);
+    return err_hint(err, "leave it away");
 }
 
-int signal_list_read(const char *text, const char *what, int *signals, size_t room, size_t *n,
-                     struct err *err)
+static int signal_number(const char *name)
 {
-    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(signals_known); i++)
+        if (strcmp(signals_known[i].name, name) == 0)
+            return signals_known[i].number;
+    return strcmp(name, "SIGRTMIN") == 0 ? SIGRTMIN : strcmp(name, "SIGRTMAX") == 0 ? SIGRTMAX : 0;
+}
+
+static void add_signal(struct settings *settings, int number)
+{
+    for (size_t i = 0; i < settings->n_signals; i++)
+        if (settings->signals[i] == number)
+            return;
+    if (settings->n_signals < ARRAY_LEN(settings->signals))
+        settings->signals[settings->n_signals++] = number;
+}
+
+int signal_list_read(const char *text, const char *what, struct arena *a, struct settings *settings,
+                     struct words *unknown, struct err *err)
+{
+    *unknown = (struct words){ .at = ARENA_ARRAY(a, count_of(text, ',') + 1, const char *) };
+    settings->n_signals = 0;
     for (const char *at = text;; at++) {
-        size_t len = strcspn(at, ","), i = 0;
-        char name[24];
+        size_t len = strcspn(at, ",");
         const char *from = at;
         size_t part = len;
         while (part && isspace((unsigned char)*from))
             from++, part--;
         while (part && isspace((unsigned char)from[part - 1]))
             part--;
-        snprintf(name, sizeof name, "%.*s", (int)(part < sizeof name ? part : sizeof name), from);
-        while (i < ARRAY_LEN(signals_known) && strcmp(signals_known[i].name, name) != 0)
-            i++;
-        if (i == ARRAY_LEN(signals_known))
-            return no_signal(what, name, err);
-        size_t seen = 0;
-        while (seen < count && signals[seen] != signals_known[i].number)
-            seen++;
-        if (seen == count && count < room)
-            signals[count++] = signals_known[i].number;
+        const char *name = arena_strndup(a, from, part);
+        int number = signal_number(name);
+        if (strcmp(name, "SIGKILL") == 0 || strcmp(name, "SIGSTOP") == 0 ||
+            strcmp(name, "SIGCHLD") == 0)
+            return refuse_signal(what, name, err);
+        if (number > 0)
+            add_signal(settings, number);
+        else
+            unknown->at[unknown->n++] = name;
         at += len;
         if (!*at)
-            break;
+            return 0;
     }
-    *n = count;
-    return 0;
 }

@@ -15,8 +15,9 @@ int rank_list_read(const char *text, const char *what, struct arena *, const uin
                    size_t *n, struct err *);
 /* "apple,orange", ",," is a comma; an empty text is no word. */
 void filter_list_read(const char *text, struct arena *, struct words *);
-/* "SIGTERM,SIGINT"; no signal twice. */
-int signal_list_read(const char *text, const char *what, int *signals, size_t room, size_t *n,
-                     struct err *);
+/* "SIGTERM,SIGINT" as signals of the settings, none twice. Names that are no signal are left out,
+ * as by torchrun, and given back. */
+int signal_list_read(const char *text, const char *what, struct arena *, struct settings *,
+                     struct words *unknown, struct err *);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "flags/flags.h"
 #include "launch/door.h"
+#include "launch/error_file.h"
 #include "launch/guard.h"
 #include "launch/member.h"
 #include "launch/settings.h"
@@ -39,7 +40,12 @@ static int say(enum launch_name name, const struct err *err)
     fprintf(stderr, "%s: %s\n", launch_name_word(name), err->what);
     if (err->hint[0])
         fprintf(stderr, "  %s\n", err->hint);
-    return err->code == ERR_INPUT ? 2 : 1;
+    if (err->code == ERR_INPUT)
+        return 2;
+    struct err unwritten;
+    if (error_file_of_launcher(err->what, &unwritten) != 0)
+        fprintf(stderr, "%s: %s\n", launch_name_word(name), unwritten.what);
+    return 1;
 }
 
 /* A leader holds a connection to every launcher, its store one to every rank. */

@@ -111,7 +111,7 @@ static int endpoint_address(struct choice *c, struct err *err)
 
 /* ---- run id ---- */
 
-static const char *random_id(struct arena *a)
+const char *meeting_random_id(struct arena *a)
 {
     unsigned char b[16];
     if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b) {
@@ -131,17 +131,24 @@ static const char *job_name(void)
     return elastic ? elastic : env_text("MUSTER_JOB_NAME");
 }
 
+/* No word about a rendezvous: torchrun makes one up, with an id of its own. */
+static bool by_itself(const struct choice *c)
+{
+    return c->is_static && !c->has_endpoint;
+}
+
 static int decide_run_id(struct choice *c, struct err *err)
 {
     struct settings *s = c->s;
     bool dlrover = s->name == LAUNCH_DLROVER_RUN, given = flags_given(c->flags, "rdzv-id");
+    bool keeps = given && s->name != LAUNCH_TORCHRUN;
     const char *job = job_name(), *flag = flags_text(c->flags, "rdzv-id");
     if (dlrover && (s->meeting == MEET_ALONE || s->meeting == MEET_AGENT))
         s->run_id = job ? job
                         : arena_printf(c->arena, "standalone_%llu",
                                        (unsigned long long)(clock_wall_ms() / 1000));
-    else if (s->meeting == MEET_ALONE && (c->standalone || !given))
-        s->run_id = random_id(c->arena);
+    else if (c->standalone || (s->meeting == MEET_ALONE && by_itself(c) && !keeps))
+        s->run_id = meeting_random_id(c->arena);
     else if (!given && job && (s->meeting == MEET_AGENT || dlrover))
         s->run_id = job;
     else
@@ -154,7 +161,7 @@ static int decide_run_id(struct choice *c, struct err *err)
         }
     if (*s->run_id)
         return 0;
-    s->run_id = random_id(c->arena); /* torchrun does so for an empty one */
+    s->run_id = meeting_random_id(c->arena); /* torchrun does so for an empty one */
     return 0;
 }
 
@@ -298,6 +305,27 @@ static bool elastic(const struct choice *c)
     return c->s->name != LAUNCH_TORCHRUN || !flags_given(c->flags, "node-rank");
 }
 
+/* A number that is not 0 at the end of "HOST:PORT"; port 0 is any free one. */
+static bool names_port(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return colon && strchr(colon, ']') == NULL && colon[1 + strspn(colon + 1, "0")] != '\0';
+}
+
+/* One node with a port of its own: a static rendezvous with itself, so that MASTER_PORT is what was
+ * asked for, as with torchrun. */
+static bool asks_for_port(const struct choice *c)
+{
+    if (!c->is_static || c->s->name == LAUNCH_DLROVER_RUN)
+        return false;
+    if (c->has_endpoint)
+        return (c->s->name == LAUNCH_TORCHRUN || flags_given(c->flags, "rdzv-backend")) &&
+               (!c->in_job || c->conf->meet_endpoint) &&
+               names_port(flags_text(c->flags, "rdzv-endpoint"));
+    const char *port = flags_text(c->flags, "master-port");
+    return port && (!*port || port[strspn(port, "0")] != '\0');
+}
+
 static int decide(struct choice *c, struct err *err)
 {
     struct settings *s = c->s;
@@ -305,15 +333,13 @@ static int decide(struct choice *c, struct err *err)
     bool port = flags_given(c->flags, "master-port");
     if (c->standalone && !(dlrover && c->in_job && !one))
         return alone(c, err);
-    /* One node with a port of its own: a static rendezvous with itself, so that MASTER_PORT is what
-     * was asked for, as with torchrun. */
-    if (one && !(c->is_static && !c->has_endpoint && port && !dlrover))
+    if (one && !asks_for_port(c))
         return alone(c, err);
     if (c->in_job && !one && !(c->conf->meet_endpoint && (c->has_endpoint || c->has_master))) {
         s->meeting = MEET_AGENT;
         return 0;
     }
-    if (elastic(c)) {
+    if (!one && elastic(c)) {
         s->meeting = MEET_ENDPOINT;
         return endpoint_address(c, err);
     }

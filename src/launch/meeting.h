@@ -11,5 +11,6 @@
 int meeting_decide(struct settings *, struct arena *, const struct flags *,
                    const struct rdzv_conf *, void (*say)(void *arg, const char *sentence),
                    struct err *err);
+const char *meeting_random_id(struct arena *); /* a UUID, as uuid.uuid4() of Python */
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "flags/flags.h"
 #include "launch/check.h"
+#include "launch/error_file.h"
 #include "launch/ranks.h"
 #include "launch/seat.h"
 #include "launch/store.h"
@@ -16,6 +17,7 @@
 #include "launch/summary.h"
 #include "launch/trace.h"
 #include "launch/warm.h"
+#include "launch/watchdog.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -54,6 +56,7 @@ struct member {
     struct ranks *ranks;
     struct check *check;
     struct trace *trace;
+    struct watchdog *watchdog;
     struct store_server *store, *next_store; /* of the round; offered for the next one */
     uint16_t next_port;
 
@@ -148,6 +151,14 @@ static void on_alone(void *arg)
         uv_stop(member->loop);
 }
 
+/* For whoever started this launcher and looks at its error file. */
+static void leave_word(struct member *member, const char *text)
+{
+    struct err err;
+    if (error_file_of_launcher(text, &err) != 0)
+        say(member, "%s", err.what);
+}
+
 /* Stops what runs, then ends with 1. */
 static void leave(struct member *member, int number)
 {
@@ -183,6 +194,10 @@ static void on_signal(uv_signal_t *handle, int number)
         say(member, "received %d death signal (SIG%s), shutting down workers", number,
             text + strlen("signal SIG"));
         send_leave(member, RDZV_LEAVES_STOPPED, text);
+        char word[96];
+        snprintf(word, sizeof word, "SignalException: Process %d got signal: %d", (int)getpid(),
+                 number);
+        leave_word(member, word);
     }
     leave(member, number);
 }
@@ -227,7 +242,14 @@ static void on_rank_ended(void *arg, const struct rdzv_death *death)
     if (death->code == 0 && death->signal == 0)
         return;
     uint64_t now = clock_mono_us();
-    vec_push(&member->fallen, ((struct fallen){ .death = *death, .at_us = now - death->age_us }));
+    struct fallen fallen = { .death = *death, .at_us = now - death->age_us };
+    const char *hung = watchdog_reason(member->watchdog, (pid_t)death->pid);
+    if (hung) {
+        fallen.death.message = hung;
+        fallen.death.error_file = "";
+        say(member, "rank %u (pid %u): %s", death->rank, death->pid, hung);
+    }
+    vec_push(&member->fallen, fallen);
     if (member->phase != PHASE_RUNNING)
         return;
     member->down_us = now - death->age_us;
@@ -295,6 +317,7 @@ static struct rdzv_claim make_claim(struct member *member)
 static void give_up(struct member *member, const char *text)
 {
     say(member, "%s", text);
+    leave_word(member, text);
     send_leave(member, RDZV_LEAVES_FAILED, text);
     leave(member, 0);
 }
@@ -408,6 +431,7 @@ static void keep_round(struct member *member, const struct rdzv_frame_in *frame)
     member->term = member->round.term;
     member->reported = member->final = false;
     vec_clear(&member->fallen);
+    watchdog_clear(member->watchdog);
     member->n_told = 0;
     uv_timer_stop(&member->waiting);
     member->waits_for[0] = member->said[0] = '\0';
@@ -513,6 +537,7 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
 {
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
     struct rdzv_end end;
+    struct err err;
     if (rdzv_get_end(frame, member->memory, &end) != 0)
         return -1;
     if (end.term < member->term || member->phase >= PHASE_LEAVING)
@@ -525,6 +550,8 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
     streams_flush(member->streams);
     summary_print(member->settings, &end, isatty(STDERR_FILENO) == 1, &text);
     fputs(buf_str(&text), stderr);
+    if (error_file_of_end(&end, &err) != 0)
+        say(member, "%s", err.what);
     leave(member, 0);
     return 0;
 }
@@ -535,6 +562,7 @@ static int hear_refused(struct member *member, const struct rdzv_frame_in *frame
     if (rdzv_get_refused(frame, member->memory, &refused) != 0)
         return -1;
     say(member, "the leader of the rendezvous refused this node: %s", refused.text);
+    leave_word(member, refused.text);
     leave(member, 0);
     return 0;
 }
@@ -570,6 +598,7 @@ static void on_seat_failed(void *arg, const char *text)
 {
     struct member *member = arg;
     say(member, "%s", text);
+    leave_word(member, text);
     leave(member, 0);
 }
 
@@ -596,6 +625,11 @@ static int open_all(struct member *member, const char *cookie, struct err *err)
     member->streams = streams_create(member->loop, settings, err);
     if (!member->streams)
         return -1;
+    if (settings->timer_file) {
+        member->watchdog = watchdog_create(member->loop, settings->timer_file, cookie, err);
+        if (!member->watchdog)
+            return -1;
+    }
     if (settings->warm)
         member->warm = warm_create(member->loop, settings, cookie, on_warm_says, member);
     member->ranks =
@@ -631,6 +665,7 @@ static void close_all(struct member *member)
     ranks_destroy(member->ranks);
     warm_destroy(member->warm);
     check_destroy(member->check);
+    watchdog_destroy(member->watchdog);
     seat_destroy(member->seat);
     store_close(member->store);
     store_close(member->next_store);

@@ -6,8 +6,10 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/pairs.h"
+#include "launch/run_path_py.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +43,16 @@ static void set_default(struct env *env, const char *name, const char *value)
 bool rank_env_limits_omp(const struct settings *settings)
 {
     return settings->ranks > 1 && !getenv("OMP_NUM_THREADS");
+}
+
+void rank_env_warn_omp(void)
+{
+    fputs("*****************************************\n"
+          "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
+          "avoid your system being overloaded, please further tune the variable for optimal "
+          "performance in your application as needed. \n"
+          "*****************************************\n",
+          stderr);
 }
 
 static void set_places(struct env *env, const struct settings *settings,
@@ -105,23 +117,11 @@ static void set_elastic(struct env *env, const struct settings *settings,
     set(env, "TORCHELASTIC_RUN_ID", settings->run_id);
     set(env, "TORCHELASTIC_USE_AGENT_STORE", "True");
     set(env, "TORCHELASTIC_ERROR_FILE", place->error_file);
+    if (settings->timer_file)
+        set(env, "TORCHELASTIC_TIMER_FILE", settings->timer_file);
     set_default(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (rank_env_limits_omp(settings))
         set(env, "OMP_NUM_THREADS", "1");
-}
-
-static void set_signals(struct env *env, const struct settings *settings)
-{
-    struct buf AUTO_BUF names = BUF_INIT(512);
-    for (size_t i = 0; i < settings->n_signals; i++) {
-        const char *name = sigabbrev_np(settings->signals[i]);
-        buf_puts(&names, i > 0 ? "," : "");
-        if (name)
-            buf_addf(&names, "SIG%s", name);
-        else
-            buf_addf(&names, "%d", settings->signals[i]);
-    }
-    set(env, "TORCHELASTIC_SIGNALS_TO_HANDLE", buf_str(&names));
 }
 
 static void set_dlrover(struct env *env, const struct settings *settings)
@@ -156,7 +156,7 @@ char **rank_env_make(struct arena *arena, const struct settings *settings,
     if (settings->name == LAUNCH_DLROVER_RUN)
         set_dlrover(&env, settings);
     else
-        set_signals(&env, settings);
+        set(&env, "TORCHELASTIC_SIGNALS_TO_HANDLE", settings->signals_said);
     char **list = ARENA_ARRAY(arena, env.pairs.n + 1, char *);
     for (size_t i = 0; i < env.pairs.n; i++)
         list[i] = arena_printf(arena, "%s=%s", env.pairs.at[i].name, env.pairs.at[i].value);
@@ -208,8 +208,6 @@ static const char *expand(struct arena *arena, const char *text, uint32_t local_
 
 char **rank_argv_make(struct arena *arena, const struct settings *settings, uint32_t local_rank)
 {
-    static const char run_path[] = "import runpy, sys; sys.argv = sys.argv[1:]; "
-                                   "runpy.run_path(sys.argv[0], run_name='__main__')";
     struct words_out out = { .at = ARENA_ARRAY(arena, settings->args.n + 8, char *) };
     if (settings->kind != PROGRAM_BARE) {
         add(&out, arena, settings->python);
@@ -219,7 +217,7 @@ char **rank_argv_make(struct arena *arena, const struct settings *settings, uint
         add(&out, arena, "-m");
     if (settings->kind == PROGRAM_RUN_PATH) {
         add(&out, arena, "-c");
-        add(&out, arena, run_path);
+        add(&out, arena, (const char *)launch_run_path_py);
     }
     bool first_is_program = settings->kind == PROGRAM_BARE;
     add(&out, arena,

@@ -17,5 +17,6 @@ char **rank_env_make(struct arena *, const struct settings *, const struct rank_
 char **rank_argv_make(struct arena *, const struct settings *, uint32_t local_rank);
 /* torchrun's rule: several ranks and nothing set means one OpenMP thread each. */
 bool rank_env_limits_omp(const struct settings *);
+void rank_env_warn_omp(void); /* on stderr, in torchrun's words */
 
 #endif

@@ -90,6 +90,8 @@ _Noreturn static void be_rank(const struct rank_spawn *spawn, pid_t launcher)
     (void)setsid();
     if (put_streams(spawn)) {
         (void)syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+        for (size_t i = 0; i < spawn->n_keep; i++)
+            (void)fcntl(spawn->keep[i], F_SETFD, 0);
         if (spawn->cpus)
             (void)sched_setaffinity(0, sizeof *spawn->cpus, spawn->cpus);
         if (spawn->files && spawn->files->rlim_max > 0)

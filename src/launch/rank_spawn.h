@@ -19,6 +19,8 @@ struct rank_spawn {
     const struct rlimit *files; /* RLIMIT_NOFILE; NULL or a rlim_max of 0: as it is */
     int failures;               /* a pipe for struct rank_failure; closed by exec */
     uint32_t local_rank;
+    const int *keep; /* descriptors that stay what they are; NULL: none */
+    size_t n_keep;
 };
 struct rank_failure {
     uint32_t local_rank;

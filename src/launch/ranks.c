@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "launch/exit_gate.h"
 #include "launch/guard.h"
 #include "launch/leftover.h"
 #include "launch/rank_bind.h"
@@ -24,7 +25,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -39,6 +39,7 @@
 #define READY_MAX         64
 #define LOOKS_HIDDEN      4u
 #define DESTROY_MS        2000u
+#define GATE_REPORTS      UINT32_MAX /* in the epoll set, where ranks have their numbers */
 
 struct rank {
     pid_t pid; /* 0: never started */
@@ -74,7 +75,8 @@ struct ranks {
     VEC(pid_t) killed; /* of what was left */
     unsigned looks_hidden;
 
-    int dev_null, ready; /* ready: the epoll set */
+    int dev_null, ready;   /* ready: the epoll set */
+    struct exit_gate gate; /* of PROGRAM_RUN_PATH */
     int failures[2];
     pid_t orphans[ORPHANS_MAX]; /* dead children at the last look */
     size_t n_orphans;
@@ -103,7 +105,8 @@ struct ranks *ranks_create(uv_loop_t *loop, const struct settings *settings,
                              .sink = sink,
                              .lasting = arena_create(),
                              .arena = arena_create(),
-                             .failures = { -1, -1 } };
+                             .failures = { -1, -1 },
+                             .gate = EXIT_GATE_NONE };
     ranks->cookie = arena_strdup(ranks->lasting, cookie);
     ranks->cpus = rank_bind_make(ranks->lasting, settings->binding, settings->ranks, "");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -137,8 +140,9 @@ static void on_closed(uv_handle_t *handle)
     free(ranks);
 }
 
-static void close_failures(struct ranks *ranks)
+static void close_pipes(struct ranks *ranks)
 {
+    exit_gate_close(&ranks->gate);
     for (int i = 0; i < 2; i++)
         if (ranks->failures[i] >= 0)
             (void)close(ranks->failures[i]);
@@ -152,6 +156,7 @@ static void note_end(struct ranks *ranks, uint32_t local_rank)
     ranks->at[local_rank].ended = true;
     ranks->at[local_rank].stopped = ranks->stopping;
     ranks->order[ranks->n_ended++] = local_rank;
+    exit_gate_arrive(&ranks->gate, local_rank);
 }
 
 /* Taken out by name: a process that was forked meanwhile may hold the descriptor a while longer. */
@@ -190,7 +195,10 @@ static void collect(struct ranks *ranks)
         uint32_t before = ranks->n_ended;
         n = epoll_wait(ranks->ready, ready, READY_MAX, 0);
         for (int i = 0; i < n; i++)
-            reap(ranks, ready[i].data.u32);
+            if (ready[i].data.u32 == GATE_REPORTS)
+                exit_gate_read(&ranks->gate);
+            else
+                reap(ranks, ready[i].data.u32);
         if (ranks->n_ended == before)
             return;
     } while (n == READY_MAX);
@@ -336,7 +344,7 @@ static void be_gone(struct ranks *ranks)
     ranks->open = ranks->owed = false;
     uv_timer_stop(&ranks->timers[TIMER_TICK]);
     uv_timer_stop(&ranks->timers[TIMER_GRACE]);
-    close_failures(ranks);
+    close_pipes(ranks);
     ranks->sink.gone(ranks->sink.arg); /* may start the next round */
 }
 
@@ -466,8 +474,9 @@ static int refuse_all(struct ranks *ranks, const char *reason, int code)
     return 0;
 }
 
-/* The mark of an outer launcher stays in front of ours: both find what is theirs. */
-static char **add_cookie(struct ranks *ranks, char **env)
+/* What a rank needs of ours. The mark of an outer launcher stays in front: both find what is
+ * theirs. */
+static char **add_own(struct ranks *ranks, char **env, uint32_t local_rank)
 {
     size_t n = 0, at;
     while (env[n])
@@ -475,17 +484,23 @@ static char **add_cookie(struct ranks *ranks, char **env)
     for (at = 0; at < n; at++)
         if (strncmp(env[at], GUARD_COOKIE "=", strlen(GUARD_COOKIE "=")) == 0)
             break;
-    char **list = ARENA_ARRAY(ranks->arena, n + 2, char *);
+    char **list = ARENA_ARRAY(ranks->arena, n + 3, char *);
     memcpy(list, env, n * sizeof *env);
     list[at] = at < n ? arena_printf(ranks->arena, "%s:%s", env[at], ranks->cookie)
                       : arena_printf(ranks->arena, GUARD_COOKIE "=%s", ranks->cookie);
+    if (exit_gate_reports(&ranks->gate) >= 0)
+        list[at < n ? n : n + 1] =
+            arena_strdup(ranks->arena, exit_gate_variable(&ranks->gate, ranks->arena, local_rank));
     return list;
 }
 
 static int prepare(struct ranks *ranks, const struct rdzv_round *round, uint32_t own_restarts,
                    struct start *start, struct err *err)
 {
+    bool run_path = ranks->settings->kind == PROGRAM_RUN_PATH;
     start->ranks = ARENA_ARRAY(ranks->arena, ranks->n, struct warm_rank);
+    if (run_path && exit_gate_open(&ranks->gate, ranks->arena, ranks->n, err) != 0)
+        return -1;
     streams_round(ranks->streams, ranks->first_rank);
     for (uint32_t i = 0; i < ranks->n; i++) {
         struct rank_ends ends = { .out = -1, .err = -1 };
@@ -500,9 +515,8 @@ static int prepare(struct ranks *ranks, const struct rdzv_round *round, uint32_t
         char **env = rank_env_make(ranks->arena, ranks->settings, &place);
         start->ranks[i] =
             (struct warm_rank){ .argv = rank_argv_make(ranks->arena, ranks->settings, i),
-                                .env = add_cookie(ranks, env),
-                                .in = ranks->settings->kind == PROGRAM_RUN_PATH ? ranks->dev_null
-                                                                                : STDIN_FILENO,
+                                .env = add_own(ranks, env, i),
+                                .in = run_path ? ranks->dev_null : STDIN_FILENO,
                                 .out = ends.out,
                                 .err = ends.err };
     }
@@ -541,6 +555,9 @@ static void undo(struct ranks *ranks)
 static int start_cold(struct ranks *ranks, const struct start *start, const char *program,
                       struct err *err)
 {
+    int ends[2];
+    bool gated = exit_gate_reports(&ranks->gate) >= 0;
+    exit_gate_ends(&ranks->gate, ends);
     for (uint32_t i = 0; i < ranks->n; i++) {
         const struct warm_rank *rank = &start->ranks[i];
         struct rank_spawn spawn = { .program = program,
@@ -552,7 +569,9 @@ static int start_cold(struct ranks *ranks, const struct start *start, const char
                                     .cpus = ranks->cpus ? &ranks->cpus[i] : NULL,
                                     .files = &ranks->settings->files,
                                     .failures = ranks->failures[1],
-                                    .local_rank = i };
+                                    .local_rank = i,
+                                    .keep = ends,
+                                    .n_keep = gated ? ARRAY_LEN(ends) : 0 };
         ranks->at[i].pid = rank_spawn(&spawn);
         if (ranks->at[i].pid < 0) {
             (void)err_sys(err, "starting rank %u", ranks->first_rank + i);
@@ -565,6 +584,9 @@ static int start_cold(struct ranks *ranks, const struct start *start, const char
 
 static void watch(struct ranks *ranks)
 {
+    struct epoll_event reports = { .events = EPOLLIN, .data = { .u32 = GATE_REPORTS } };
+    if (exit_gate_reports(&ranks->gate) >= 0)
+        (void)epoll_ctl(ranks->ready, EPOLL_CTL_ADD, exit_gate_reports(&ranks->gate), &reports);
     for (uint32_t i = 0; i < ranks->n; i++) {
         struct rank *rank = &ranks->at[i];
         struct epoll_event event = { .events = EPOLLIN, .data = { .u32 = i } };
@@ -583,12 +605,7 @@ static void warn_once(struct ranks *ranks)
     if (ranks->warned || !rank_env_limits_omp(ranks->settings))
         return;
     ranks->warned = true;
-    fputs("*****************************************\n"
-          "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
-          "avoid your system being overloaded, please further tune the variable for optimal "
-          "performance in your application as needed. \n"
-          "*****************************************\n",
-          stderr);
+    rank_env_warn_omp();
 }
 
 static int start_all(struct ranks *ranks, const struct start *start, struct err *err)
@@ -607,6 +624,7 @@ static int start_all(struct ranks *ranks, const struct start *start, struct err 
         return err_sys(err, "a pipe for the start of the ranks");
     }
     int outcome = start_cold(ranks, start, program, err);
+    exit_gate_started(&ranks->gate);
     (void)close(ranks->failures[1]);
     ranks->failures[1] = -1;
     return outcome;
@@ -630,7 +648,7 @@ int ranks_start(struct ranks *ranks, const struct rdzv_round *round, uint32_t ow
     for (uint32_t i = 0; i < start.opened; i++)
         streams_started(ranks->streams, i);
     if (outcome) {
-        close_failures(ranks);
+        close_pipes(ranks);
         ranks->n = 0;
         return -1;
     }
@@ -682,6 +700,7 @@ void ranks_stop(struct ranks *ranks, int number, uint64_t grace_ms)
     }
     collect(ranks); /* who was faster ended by itself */
     ranks->stopping = true;
+    exit_gate_release(&ranks->gate);
     if (ranks->n_ended == ranks->n) {
         if (!uv_is_active((uv_handle_t *)&ranks->timers[TIMER_TICK]))
             tell_soon(ranks);
@@ -735,7 +754,7 @@ void ranks_destroy(struct ranks *ranks)
     if (ranks->open)
         kill_all(ranks);
     ranks->doomed = true;
-    close_failures(ranks);
+    close_pipes(ranks);
     uv_close((uv_handle_t *)&ranks->poll, on_closed);
     uv_close((uv_handle_t *)&ranks->child, on_closed);
     for (size_t i = 0; i < TIMERS; i++)

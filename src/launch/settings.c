@@ -199,6 +199,9 @@ static int read_program(struct making *m, int argc, char **argv, struct err *err
         err_set(err, ERR_INPUT, "the script's name is empty");
         return err_hint(err, "is a variable of the command line unset?");
     }
+    /* argparse takes one "--" away. */
+    if (rest + 1 < argc && strcmp(argv[rest + 1], "--") == 0 && strcmp(argv[rest - 1], "--") != 0)
+        rest++;
     s->args.n = (size_t)(argc - rest - 1);
     s->args.at = ARENA_ARRAY(m->arena, s->args.n + 1, const char *);
     for (size_t i = 0; i < s->args.n; i++)
@@ -309,6 +312,32 @@ static int read_beats(struct making *m, struct err *err)
     return 0;
 }
 
+/* TORCHELASTIC_ENABLE_FILE_TIMER and TORCHELASTIC_TIMER_FILE, as torch's agent takes them. */
+static void read_watchdog(struct making *m)
+{
+    const char *on = getenv("TORCHELASTIC_ENABLE_FILE_TIMER");
+    const char *path = getenv("TORCHELASTIC_TIMER_FILE"), *folder = getenv("TMPDIR");
+    if (!on || strcmp(on, "1") != 0)
+        return;
+    m->s->timer_file = path && *path ? path
+                                     : arena_printf(m->arena, "%s/watchdog_timer_%s",
+                                                    folder && *folder ? folder : "/tmp",
+                                                    meeting_random_id(m->arena));
+}
+
+static int read_signals(struct making *m, struct err *err)
+{
+    const char *source = flags_source(m->flags, m->arena, "signals-to-handle");
+    struct words unknown;
+    m->s->signals_said = flags_text(m->flags, "signals-to-handle");
+    if (signal_list_read(m->s->signals_said, source, m->arena, m->s, &unknown, err) < 0)
+        return -1;
+    for (size_t i = 0; i < unknown.n; i++)
+        say(m->s, arena_printf(m->arena, "%s: \"%.40s\" is no signal that can be handled: left out",
+                               source, unknown.at[i]));
+    return 0;
+}
+
 static int read_restarts(struct making *m, struct err *err)
 {
     struct settings *s = m->s;
@@ -321,16 +350,25 @@ static int read_restarts(struct making *m, struct err *err)
     }
     s->warm = strcmp(flags_text(m->flags, "warm"), "on") == 0;
     s->preload = flags_text(m->flags, "preload");
+    read_watchdog(m);
     s->count_per_agent = strcmp(flags_text(m->flags, "restart-count"), "agent") == 0;
-    return read_shutdown(m, err) < 0 || read_beats(m, err) < 0 ||
-                   signal_list_read(flags_text(m->flags, "signals-to-handle"),
-                                    "--signals-to-handle", s->signals, ARRAY_LEN(s->signals),
-                                    &s->n_signals, err) < 0
-               ? -1
-               : 0;
+    return read_shutdown(m, err) < 0 || read_beats(m, err) < 0 || read_signals(m, err) < 0 ? -1 : 0;
 }
 
 /* ---- all of it ---- */
+
+/* Handlers of torch 2.13; that of the rendezvous writes nothing there either. */
+static int check_handler(const struct making *m, struct err *err)
+{
+    static const char *const names[] = { "null", "console", "dynamic_rendezvous" };
+    const char *name = flags_text(m->flags, "event-log-handler");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return 0;
+    err_set(err, ERR_LATE, "%s: there is no handler \"%.60s\"",
+            flags_source(m->flags, m->arena, "event-log-handler"), name);
+    return err_hint(err, "one of: null console dynamic_rendezvous");
+}
 
 /* What was given and will not happen. */
 static int tell_fates(const struct making *m, struct err *err)
@@ -342,11 +380,13 @@ static int tell_fates(const struct making *m, struct err *err)
             continue;
         const char *source = flags_source(m->flags, m->arena, f->name);
         const char *value = f->takes_value ? flags_text(m->flags, f->name) : NULL;
+        if (flags_is_default(m->flags, f->name))
+            continue;
         if (f->fate == FLAG_REFUSED) {
             err_set(err, ERR_LATE, "%s is refused", source);
             return err_hint(err, "%s", f->why);
         }
-        if (!value || !f->fallback || strcmp(value, f->fallback) != 0)
+        if (!value || strcmp(value, "dynamic_rendezvous") != 0)
             say(m->s, arena_printf(m->arena, "%s has no effect: %s", source, f->why));
     }
     return 0;
@@ -380,7 +420,8 @@ int settings_make(struct settings *out, struct arena *a, enum launch_name name, 
         fputs(buf_str(&text), stdout);
         return 1;
     }
-    if (rc < 0 || tell_fates(&m, err) < 0 || read_program(&m, argc, argv, err) < 0 ||
+    if (rc < 0 || tell_fates(&m, err) < 0 || check_handler(&m, err) < 0 ||
+        read_program(&m, argc, argv, err) < 0 ||
         rdzv_conf_read(flags_text(m.flags, "rdzv-conf"), a, &m.conf, say, &s, err) < 0 ||
         read_terms(&m, err) < 0 || read_placing(&m, err) < 0 || read_output(&m, err) < 0 ||
         read_restarts(&m, err) < 0 || read_meeting(&m, err) < 0)

@@ -60,9 +60,11 @@ struct settings {
     size_t n_shown;
     bool no_stderr_tail; /* ranks have the launcher's own stderr; the summary has no last lines */
 
-    int signals[32]; /* forwarded to the ranks, then the launcher ends */
+    const char *signals_said; /* the list as it was given: ranks see it so */
+    int signals[32];          /* forwarded to the ranks, then the launcher ends */
     size_t n_signals;
-    uint64_t shutdown_ms; /* between SIGTERM and SIGKILL */
+    uint64_t shutdown_ms;   /* between SIGTERM and SIGKILL */
+    const char *timer_file; /* pipe of the hang watchdog; NULL: none was asked for */
     bool virtual_local_rank;
     enum binding binding;
     bool warm;

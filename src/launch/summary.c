@@ -243,13 +243,13 @@ static bool add_frame(const char *text, struct buf *out)
 static void add_message(const struct page *page, const struct rdzv_death *death)
 {
     add_lines(death->message, MESSAGE_LINES, "  ", page->out);
-    if (never_ran(death))
+    if (never_ran(death) || (!death->spared && !text_of(death->error_file)[0]))
         return;
     add_subject(page, "where");
     if (add_frame(text_of(death->tail), page->out))
         buf_puts(page->out, ", ");
     buf_puts(page->out, death->spared ? "the interpreter's own words" : "from its error file");
-    if (!death->spared && text_of(death->error_file)[0]) {
+    if (!death->spared) {
         buf_putc(page->out, ' ');
         add_clean(death->error_file, strlen(death->error_file), 1024, page->out);
     }
@@ -367,7 +367,7 @@ static void add_why(const struct page *page)
     else if (death->oom)
         line = "the kernel found no memory for it: a smaller batch, fewer ranks or loader "
                "workers, or more memory";
-    else if (death->signal == SIGKILL)
+    else if (death->signal == SIGKILL && !text_of(death->message)[0])
         line = "not by this launcher, and no sign of the kernel's out-of-memory killer: a person,\n"
                "              a supervisor, or a limit outside of this container (dmesg | tail "
                "tells)";

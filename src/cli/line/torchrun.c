@@ -168,7 +168,8 @@ static int keep_flags(struct reading *r, struct words *argv, struct err *err)
 {
     for (unsigned i = 0; i < flag_table_n; i++) {
         const struct flag *f = &flag_table[i];
-        if (!flags_given(r->flags, f->name))
+        if (!flags_given(r->flags, f->name) ||
+            (f->fate == FLAG_REFUSED && flags_is_default(r->flags, f->name)))
             continue;
         if (f->fate == FLAG_REFUSED) {
             err_set(err, ERR_INPUT, "--%s is refused", f->name);

@@ -39,8 +39,7 @@ static struct settings plain_settings(void)
         .role = "trainer",
         .python = "/usr/bin/python3",
         .script = "train.py",
-        .signals = { SIGTERM, SIGINT, SIGHUP, SIGQUIT },
-        .n_signals = 4,
+        .signals_said = "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
     };
 }
 
@@ -224,9 +223,12 @@ static void test_commands(void **state)
     expect_argv(&settings, "[./run.sh][--lr]");
     settings.kind = PROGRAM_RUN_PATH;
     settings.script = "t.py";
-    expect_argv(&settings, "[/usr/bin/python3][-u][-c]"
-                           "[import runpy, sys; sys.argv = sys.argv[1:]; "
-                           "runpy.run_path(sys.argv[0], run_name='__main__')][t.py][--lr]");
+    char **argv = rank_argv_make(arena, &settings, 3);
+    assert_string_equal(argv[2], "-c");
+    assert_non_null(strstr(argv[3], "runpy.run_path(sys.argv[0], run_name=\"__main__\")"));
+    assert_string_equal(argv[4], "t.py");
+    assert_string_equal(argv[5], "--lr");
+    assert_null(argv[6]);
 }
 
 int main(void)

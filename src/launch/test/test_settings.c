@@ -390,6 +390,13 @@ static void test_fates(void **state)
     assert_null(strstr(m.said, "--start-method")); /* the default: nothing is lost */
     done(&m);
     bad(LAUNCH_TORCHRUN, "--logs-specs=mine s.py", 1, "--logs-specs is refused", "--log-dir");
+    bad(LAUNCH_TORCHRUN, "--event-log-handler=mine s.py", 1, "no handler \"mine\"", "console");
+    good(&m, LAUNCH_TORCHRUN, "--logs-specs=default s.py -- --x");
+    assert_string_equal(m.s.args.at[0], "--x");
+    done(&m);
+    good(&m, LAUNCH_TORCHRUN, "-- s.py -- --x");
+    assert_string_equal(m.s.args.at[0], "--");
+    done(&m);
     good(&m, LAUNCH_DLROVER_RUN, "--save_at_breakpoint --auto_tunning s.py");
     assert_non_null(strstr(m.said, "--save-at-breakpoint has no effect"));
     assert_non_null(strstr(m.said, "--auto-tunning has no effect"));
@@ -462,9 +469,14 @@ static void test_lists(void **state)
     bad(t, "-t 4 s.py", 1, "--tee is \"4\"", "1 stdout");
     bad(t, "-r 0:1,x s.py", 1, "0:1,x", "by local rank");
     bad(t, "--local-ranks-filter=a s.py", 1, "\"a\"", "0,1,2");
-    bad(t, "--signals-to-handle=SIGTERN s.py", 1, "SIGTERN", "SIGTERM?");
     bad(t, "--signals-to-handle=SIGKILL s.py", 1, "SIGKILL", "leave it");
-    bad(t, "--signals-to-handle= s.py", 1, "is no signal", "SIGTERM");
+    good(&m, t, "--signals-to-handle=SIGTERN,SIGTERM,sigint,SIGTERM s.py");
+    assert_int_equal(m.s.n_signals, 1);
+    assert_string_equal(m.s.signals_said, "SIGTERN,SIGTERM,sigint,SIGTERM");
+    done(&m);
+    good(&m, t, "--signals-to-handle= s.py");
+    assert_int_equal(m.s.n_signals, 0);
+    done(&m);
 }
 
 /* ---- devices, names ---- */
