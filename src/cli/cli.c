@@ -96,11 +96,16 @@ static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, 
     return cmd->run(cli, opts, argc, argv, err);
 }
 
-static bool has_dashes(int argc, char **argv)
+/* Was there a "--"? What stands behind a script is the script's own. */
+static bool has_dashes(const struct cli *cli, int argc, char **argv)
 {
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--") == 0)
+    bool script = argc > 0 && opt_is_script(argv[0]);
+    for (int i = 0; i < cli->n_words; i++) {
+        if (script && cli->words[i] == argv[0])
+            return false;
+        if (strcmp(cli->words[i], "--") == 0)
             return true;
+    }
     return false;
 }
 
@@ -111,12 +116,12 @@ static int run_cmd(struct cli *cli, const struct cmd *cmd, int argc, char **argv
     const struct opt *rows = cmd_options(cli, cmd);
     size_t more = cmd->server_opts ? cli->host->n_server_opts * sizeof(const char *) : 0;
     void *opts = arena_alloc(cli->arena, cmd->size + more);
-    cli->dashes = has_dashes(argc, argv);
     char **words = ARENA_ARRAY(cli->arena, (size_t)argc + 1, char *); /* reading reorders them */
     memcpy(words, argv, (size_t)argc * sizeof *words);
     cli->words = words;
     cli->n_words = argc;
     int rc = opt_parse(rows, opts, &argc, argv, cmd->parse, err);
+    cli->dashes = rc == 0 && has_dashes(cli, argc, argv);
     if (rc == 0)
         rc = run_parsed(cli, cmd, opts, argc, argv, err);
     opt_fini(rows, opts);

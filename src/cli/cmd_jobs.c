@@ -269,8 +269,7 @@ static bool on_event(void *arg, const struct text_node *event)
     struct following *w = arg;
     const char *state = answer_text(event, "state", NULL);
     w->last = answer_number(event, "seq", w->last);
-    if (state && !answer_has(event, "task"))
-        waiting_state(&w->line, state);
+    waiting_state(&w->line, answer_has(event, "task") ? NULL : state);
     return true;
 }
 

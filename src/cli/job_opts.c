@@ -220,10 +220,8 @@ static int add_nodes(struct making *m)
 {
     const char *text = m->ask->opts->nodes;
     uint64_t n;
-    if (!text)
+    if (!text || !scan_u64(text, 1, JOB_MAX_TASKS, &n))
         return 0;
-    if (!scan_u64(text, 1, JOB_MAX_TASKS, &n))
-        return wrong(m->err, "nodes", text, "no number of nodes", "--nodes 2");
     if (m->ask->of_file && add_of_role(m, "nodes", "replicas", text) < 0)
         return -1;
     if (n > 1 && m->ask->job)
@@ -268,7 +266,10 @@ int job_opts_devices(struct arena *a, const struct job_opts *o, struct command_o
                      const char **type, struct err *err)
 {
     const char *text = command->gpu;
+    uint64_t n;
     *type = NULL;
+    if (o->nodes && !scan_u64(o->nodes, 1, JOB_MAX_TASKS, &n))
+        return wrong(err, "nodes", o->nodes, "no number of nodes", "for example 2");
     if (o->gres) {
         bool gpu = strncmp(o->gres, "gpu", 3) == 0 && (o->gres[3] == ':' || !o->gres[3]);
         if (!gpu || strchr(o->gres, ','))

@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,12 +121,24 @@ static void add_home(struct found *f)
         closedir(dir);
 }
 
-static void find_all(struct found *f, const struct text_node *job)
+/* Beside the scripts of the command that was typed. */
+static void add_scripts(struct found *f, const struct cli *cli)
+{
+    char real[PATH_MAX];
+    for (int i = 0; i < cli->n_words; i++)
+        if (opt_is_script(cli->words[i]) && realpath(cli->words[i], real)) {
+            *strrchr(real, '/') = '\0';
+            add_project(f, real);
+        }
+}
+
+static void find_all(struct found *f, const struct cli *cli, const struct text_node *job)
 {
     char here[4096];
     add_dir(f, getenv("VIRTUAL_ENV"));
     add_dir(f, getenv("CONDA_PREFIX"));
     add_project(f, getcwd(here, sizeof here));
+    add_scripts(f, cli);
     add_project(f, answer_text(job, "work_dir", NULL));
     add_project(f, answer_text(job, "code_dir", NULL));
     add_project(f, answer_text(job, "file", NULL));
@@ -229,7 +242,7 @@ void missing_module_print(struct cli *cli, const struct text_node *job, struct b
     struct found *f = ARENA_NEW(cli->arena, struct found);
     f->arena = cli->arena;
     f->not = had;
-    find_all(f, job);
+    find_all(f, cli, job);
     size_t have = ask_all(f, module), shown = 0;
     if (!have) {
         buf_addf(out,

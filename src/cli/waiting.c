@@ -109,7 +109,8 @@ _Noreturn static void be_child(const struct waiting *w, pid_t parent)
 
 void waiting_state(struct waiting *w, const char *state)
 {
-    if (!waits(state) || w->cli->json || w->cli->quiet) {
+    w->waits = state ? waits(state) : w->waits;
+    if (!w->waits || w->cli->json || w->cli->quiet) {
         waiting_end(w);
         return;
     }

@@ -12,9 +12,10 @@ struct waiting {
     struct cli *cli;
     uint64_t number; /* of the job */
     pid_t child;     /* looks and writes; 0: none */
+    bool waits;      /* the job does, as far as is known */
 };
-/* Follows the job's state: the line is there while it is one that waits ("queued", "suspended").
- * Says nothing when --quiet or --json was given. */
+/* Follows the job's state: the line is there while it is one that waits ("queued", "suspended");
+ * NULL: the state is the one it had. Says nothing when --quiet or --json was given. */
 void waiting_state(struct waiting *, const char *state);
 /* Ends the line, which is wiped off a terminal. */
 void waiting_end(struct waiting *);

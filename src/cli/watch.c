@@ -56,8 +56,7 @@ static bool on_event(void *arg, const struct text_node *event)
     phases_event(&s->phases, event, &out);
     fwrite(buf_str(&out), 1, out.len, s->to);
     fflush(s->to);
-    if (state && !answer_has(event, "task"))
-        waiting_state(&s->waiting, state);
+    waiting_state(&s->waiting, answer_has(event, "task") ? NULL : state);
     s->held = strcmp(answer_text(event, "type", ""), "closing") == 0 &&
               answer_has(text_get(event, "body"), "hold_until_ms");
     return !s->held;
