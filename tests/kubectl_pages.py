@@ -76,9 +76,11 @@ class Kubectl:
         expect(done.returncode == 0, f"kubectl {line}: {done.stderr[-300:]}")
         return done.stdout
 
-    def create(self, name: str, *changes: tuple[str, str]) -> None:
+    def create(self, name: str, *changes: tuple[str, str], literally: bool = False) -> None:
+        """literally: with the page's own command, else one that waits."""
         text = (JOBS / f"{name}.yaml").read_text().replace("torch-mnist-gang", "torch-mnist")
-        text = re.sub(r'"dlrover-run .*?testing/"', '"sleep 600"', text, flags=re.DOTALL)
+        if not literally:
+            text = re.sub(r'"dlrover-run .*?testing/"', '"sleep 600"', text, flags=re.DOTALL)
         for old, new in changes:
             text = text.replace(old, new)
         said = self.kubectl("apply -f -", text)
@@ -102,14 +104,23 @@ class Kubectl:
         return "the listing as printed; one event (x2)"
 
     def two_run(self) -> str:
-        self.create("gang", ("min-available: 4", "min-available: 2"))
+        self.create("gang", ("min-available: 4", "min-available: 2"), literally=True)
         wait_for(lambda: self.kubectl("get pods -n dlrover").count("Running") == 3, what="two")
         text = self.kubectl("get pods -n dlrover")
         states = sorted(" ".join(line.split()[1:]) for line in masked(text))
         wanted = sorted(" ".join(line.split()[1:]) for line in masked("\n".join(TWO_RUN)))
         expect(states == wanted, text)
+        logs = "logs torch-mnist-edljob-worker-0 -n dlrover"
+        wait_for(
+            lambda: "waiting for nodes: 2 of 3 to 4" in self.kubectl(logs), what="its launcher"
+        )
+        pending = "describe pod torch-mnist-edljob-worker-3 -n dlrover"
+        shown = masked(self.kubectl(pending).partition("Events:\n")[2])[2:]
+        expect(len(shown) == 1 and "Warning FailedScheduling AGE" in shown[0], str(shown))
+        text = self.kubectl("get pods -n dlrover")
+        expect(text.count("Running") == 3 and text.count("Pending") == 2, text)
         self.delete()
-        return "two of the page's rows Running, two Pending"
+        return "two of the page's rows Running, two Pending, with the page's command"
 
     def suspend(self) -> str:
         self.create("suspended")

@@ -137,6 +137,42 @@ def test_case_2_two_run(start: Starter) -> None:
     assert "is running: 2 of 4 tasks; 2 more wait: gpu: 2 short" in explained
 
 
+def test_case_2_with_the_pages_command(start: Starter) -> None:
+    """Two start, three are needed: the launchers wait for the third, which has no room yet."""
+    server = start(nodes=TWO_GPUS)
+    text = (GOLDEN / "gang.yaml").read_text().replace("min-available: 4", "min-available: 2")
+    number = server.submit(text)
+    server.wait(number, "running")
+    wait_for(
+        lambda: all(
+            "waiting for nodes: 2 of 3 to 4 nodes" in server.log(number, f"worker/{i}")
+            for i in (0, 1)
+        ),
+        what="both launchers",
+    )
+    assert sorted(pods(server).values()) == ["0/1 Pending"] * 2 + ["1/1 Running"] * 3
+    waiting = f"{GANG}-edljob-worker-3"
+    ((kind, reason, _, _, message),) = wait_for(lambda: events(server, waiting))
+    assert (kind, reason, message) == ("Warning", "FailedScheduling", FIT)
+    assert server.job(number)["state"] == "running"
+
+
+def test_too_few_become_enough(start: Starter) -> None:
+    """The launchers that wait begin when the third has a place."""
+    server = start(nodes="3x16cpu,64Gi,1gpu")
+    holds = server.submit(native("holds", "sleep 600", resources={"cpu": 1, "gpu": 1}))
+    server.wait(holds, "running")
+    launch = "dlrover-run --nnodes=3:$NODE_NUM --nproc_per_node=1 --no-python -- sleep 600"
+    number = server.submit(page("gang", ("min-available: 4", "min-available: 2"), command=launch))
+    server.wait(number, "running")
+    assert server.job(number)["tasks_running"] == 2
+    server.stop(holds, now=True)
+    wait_for(
+        lambda: any(e["type"] == "launch.round" for e in server.events(number)), what="a round"
+    )
+    assert server.job(number)["tasks_running"] == 3
+
+
 def test_the_rest_comes_one_by_one(start: Starter) -> None:
     server = start(nodes="3x16cpu,64Gi,1gpu")
     holds = server.submit(native("holds", "sleep 600", resources={"cpu": 1, "gpu": 1}))

@@ -38,10 +38,10 @@ struct meeting {
     char *run_id;
     struct rdzv *machine;
     struct map *members;
-    uint64_t due_us; /* the machine's next deadline; UINT64_MAX: none */
-    uint32_t expected;
-    bool failed; /* it is over, and not because all were done */
-    bool again;  /* a launcher has said that this round's ranks were started again */
+    uint64_t due_us;          /* the machine's next deadline; UINT64_MAX: none */
+    uint32_t expected, later; /* as the machine was told */
+    bool failed;              /* it is over, and not because all were done */
+    bool again;               /* a launcher has said that this round's ranks were started again */
 };
 struct member {
     struct meeting *meeting;
@@ -215,15 +215,17 @@ static void on_news(void *arg, const struct rdzv_news *news)
 /* ---- meetings ---- */
 
 /* How many of the role's tasks can take part: those that live, and those that come again. Tasks of
- * an elastic role that found no room are not waited for. */
-static uint32_t count_expected(const struct live_job *job, uint32_t role)
+ * an elastic role that found no room yet come later, and nobody waits for them who has enough. */
+static uint32_t count_expected(const struct live_job *job, uint32_t role, uint32_t *later)
 {
     uint32_t n = 0;
+    *later = 0;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
         bool ours = role == WHOLE_JOB || task->place.role == role;
         bool comes = task->again && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
         n += ours && (live_attempt(task) || comes);
+        *later += ours && task->state == TASK_WAITING && !comes && !job_closes(job);
     }
     return n;
 }
@@ -241,11 +243,12 @@ static void look_ahead(struct meeting *meeting)
 
 static void expect(struct meeting *meeting, const struct live_job *job)
 {
-    uint32_t n = count_expected(job, meeting->role);
-    if (n == meeting->expected)
+    uint32_t later, n = count_expected(job, meeting->role, &later);
+    if (n == meeting->expected && later == meeting->later)
         return;
     meeting->expected = n;
-    rdzv_expect(meeting->machine, n, core_mono_us(meeting->hall->ctl));
+    meeting->later = later;
+    rdzv_expect(meeting->machine, n, later, core_mono_us(meeting->hall->ctl));
 }
 
 static struct meeting *meeting_create(struct hall *hall, const struct live_job *job, uint32_t role,
@@ -656,10 +659,10 @@ void meetings_follow(struct ctl *ctl, struct live_job *job)
         return;
     for (size_t i = 0; i < hall->meetings.n && !job_closes(job); i++) {
         struct meeting *meeting = hall->meetings.at[i];
-        uint32_t before = meeting->expected;
+        uint32_t before = meeting->expected, later = meeting->later;
         lose_ended(meeting, job);
         expect(meeting, job);
-        if (meeting->expected != before)
+        if (meeting->expected != before || meeting->later != later)
             look_ahead(meeting);
     }
     for (size_t i = hall->lines.n; i-- > 0;)

@@ -71,9 +71,9 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
     else if (rdzv->stopped[0] && !known)
         rounds_over(rdzv, RDZV_END_STOPPED, "%s; %u %s, and a round needs %u", rdzv->stopped, here,
                     left, least);
-    else if (known && rdzv->expected < least)
+    else if (known && rdzv->expected + rdzv->later < least)
         rounds_over(rdzv, RDZV_END_LOST, "only %u nodes can take part, and a round needs %u",
-                    rdzv->expected, least);
+                    rdzv->expected + rdzv->later, least);
     else if (now_us >= machine_after(rdzv->gather_us, rdzv->terms.join_ms))
         rounds_over(rdzv, rdzv->has_round ? RDZV_END_LOST : RDZV_END_TIMEOUT,
                     "%u of at least %u nodes were there after %s%s%s", here, least,

@@ -80,7 +80,7 @@ struct rdzv {
     bool settled; /* terms and run id are those of the first member */
     struct rdzv_terms terms;
     char *run_id;
-    uint32_t expected;
+    uint32_t expected, later; /* later: who come when there is room */
 
     VEC(struct member *) members; /* by arrival */
     struct map *by_id, *by_rank;  /* by_rank: key is node rank + 1 */

@@ -212,10 +212,11 @@ void rdzv_beat(struct rdzv *rdzv, uint64_t id, uint64_t now_us)
         members_heard(rdzv, member, now_us);
 }
 
-void rdzv_expect(struct rdzv *rdzv, uint32_t members, uint64_t now_us)
+void rdzv_expect(struct rdzv *rdzv, uint32_t members, uint32_t later, uint64_t now_us)
 {
     orders_open(rdzv);
     rdzv->expected = members;
+    rdzv->later = later;
     move_on(rdzv, now_us);
 }
 

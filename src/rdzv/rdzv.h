@@ -100,8 +100,10 @@ void rdzv_beat(struct rdzv *, uint64_t member, uint64_t now_us);
 void rdzv_lost(struct rdzv *, uint64_t member, const char *why, uint64_t now_us);
 /* While a claim's other members are waited for: that one will not come (it led, and is gone). */
 void rdzv_without(struct rdzv *, uint32_t group_rank, const char *why, uint64_t now_us);
-/* So many members can take part at all from now on (alive and to come); UINT32_MAX: not known. */
-void rdzv_expect(struct rdzv *, uint32_t members, uint64_t now_us);
+/* So many members can take part from now on (alive and to come); UINT32_MAX: not known. A round
+ * does not wait for those of later: they come when there is room for them, maybe never. Without
+ * them being enough, though, too few are waited for until join_ms. */
+void rdzv_expect(struct rdzv *, uint32_t members, uint32_t later, uint64_t now_us);
 /* Deadlines. Returns when it wants to be called next (monotonic us), UINT64_MAX: by events only. */
 uint64_t rdzv_tick(struct rdzv *, uint64_t now_us);
 

@@ -558,7 +558,7 @@ static void run_trace(uint64_t seed)
         world.players[i].node_rank = ranked && i < world.terms.max ? i : RDZV_ANY_RANK;
     lead(&world);
     if (draw(&world, 3) == 0)
-        rdzv_expect(world.rdzv, PLAYERS, world.now_us);
+        rdzv_expect(world.rdzv, PLAYERS, 0, world.now_us);
     for (size_t i = 0; i < 2 + draw(&world, PLAYERS - 2); i++)
         born(&world, &world.players[i]);
     unsigned events = EVENTS / 4 + (unsigned)draw(&world, EVENTS * 2);

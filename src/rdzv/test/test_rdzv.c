@@ -294,7 +294,26 @@ static void test_unit_and_refusals(void **state)
 
     open_scene(&scene, 3, 3);
     join(&scene, 1);
-    rdzv_expect(scene.rdzv, 2, scene.now_us);
+    rdzv_expect(scene.rdzv, 2, 0, scene.now_us);
+    told(&scene, "E1:3 ");
+    close_scene(&scene);
+
+    /* Who comes when there is room is waited for by those who are too few ... */
+    open_scene(&scene, 3, 4);
+    join(&scene, 1);
+    join(&scene, 2);
+    rdzv_expect(scene.rdzv, 2, 2, scene.now_us);
+    told(&scene, "");
+    rdzv_expect(scene.rdzv, 3, 1, scene.now_us);
+    told(&scene, "");
+    join(&scene, 3); /* ... and by nobody else */
+    told(&scene, "R1.0:0/3+0 R2.0:1/3+0 R3.0:2/3+0 ");
+    close_scene(&scene);
+    open_scene(&scene, 3, 4);
+    join(&scene, 1);
+    rdzv_expect(scene.rdzv, 1, 2, scene.now_us);
+    told(&scene, "");
+    rdzv_expect(scene.rdzv, 1, 1, scene.now_us);
     told(&scene, "E1:3 ");
     close_scene(&scene);
     open_scene(&scene, 3, 3);
