@@ -159,6 +159,20 @@ static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t
     return list;
 }
 
+/* Of one that began anew, its reason speaks of the generation before. */
+static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_row *row,
+                       struct job_view *view)
+{
+    const struct live_job *live = live_find(ctl->live, row->id);
+    struct words first = live ? live->notes.first : notes_first(arena, row->live);
+    enum job_outcome outcome = live ? live->row.outcome : row->outcome;
+    if (!first.n || (row->state != JOB_FAILED && outcome != OUTCOME_FAILED))
+        return;
+    view->first = text_list(arena, NULL, NULL);
+    for (size_t i = 0; i < first.n; i++)
+        text_str(arena, view->first, NULL, first.at[i]);
+}
+
 struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
                                unsigned parts, struct err *err)
 {
@@ -177,6 +191,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     bool may = core_may(ctl, owner, &row);
     listed_fill(ctl, &row, &job);
     fill_job(ctl, &job, owner, arena, &view);
+    fill_first(ctl, arena, &row, &view);
     notes_read_site(arena, row.site, &site);
     view.file = site.file;
     view.work_dir = site.code_dir ? NULL : site.work_dir;

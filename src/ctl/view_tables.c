@@ -81,6 +81,10 @@ static const struct row job_rows[] = {
     ROW(job_view, work_dir, TEXT, 0, "where tasks start; absent: a fresh directory for each"),
     ROW(job_view, code_dir, TEXT, 0, "directory staged into the working directory"),
     ROW(job_view, output_dir, TEXT, 0, "where results go"),
+    NESTED(
+        job_view, first, NULL,
+        "of a job that failed: the task that died first, before the others; several when nothing "
+        "tells which of them it was"),
     NESTED(job_view, warnings, NULL, "said at submission"),
     NESTED(job_view, differs, NULL, "what the command line changed of the file"),
     NESTED(job_view, task_list, "Task", "with parts=tasks"),

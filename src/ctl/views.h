@@ -20,7 +20,7 @@ struct job_view {
     const char *indices;
     struct text_node *member_states;
     const char *file, *work_dir, *code_dir, *output_dir;
-    struct text_node *warnings, *differs, *task_list, *spec, *timeline;
+    struct text_node *first, *warnings, *differs, *task_list, *spec, *timeline;
     const char *origin;
 };
 struct attempt_view {
