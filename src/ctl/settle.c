@@ -139,17 +139,43 @@ static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
     ctl->plan_due = true;
 }
 
-static void block_ports(struct ctl *ctl, const struct live_task *task)
+/* A range that every task of the role must have: no other will do. */
+static bool must_have(const struct role *role, const char *label)
 {
+    for (size_t i = 0; i < role->n_ports; i++)
+        if (strcmp(role->ports[i].label, label) == 0)
+            return role->ports[i].first > 0 && !role->ports[i].prefer;
+    return false;
+}
+
+/* How long the next attempt waits after a conflict. */
+static uint64_t conflict_delay(const struct live_job *job, uint32_t flat)
+{
+    bool in_place = restarts_in_place(job, job->tasks[flat].place.role, END_CONFLICT);
+    const struct retry_used used = in_place ? used_so_far(job, flat) : job->notes.used;
+    return retry_decide(&job->spec->retry, &used, END_CONFLICT).delay_ms;
+}
+
+/* Ports that others may be given instead are left alone for a while; those that the task must have
+ * are looked at again when it tries again. */
+static void block_ports(struct ctl *ctl, const struct live_job *job, uint32_t flat)
+{
+    const struct live_task *task = &job->tasks[flat];
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
+    uint64_t later = core_now(ctl) + PACE_MAX_MS, next = later;
     if (node == UINT32_MAX)
         return;
-    uint64_t until = core_now(ctl) + PACE_MAX_MS;
-    for (uint32_t i = 0; i < task->place.n_ports; i++)
-        for (uint32_t k = 0; k < task->place.ports[i].count; k++)
-            cluster_block_port(ctl->cluster, node, task->place.ports[i].numbers[k], until);
-    ctl->replan_at = until;
-    core_wake(ctl, until);
+    for (uint32_t i = 0; i < task->place.n_ports; i++) {
+        const struct placed_port *port = &task->place.ports[i];
+        uint64_t until = must_have(&job->spec->roles[task->place.role], port->label)
+                             ? core_now(ctl) + conflict_delay(job, flat)
+                             : later;
+        next = until < next ? until : next;
+        for (uint32_t k = 0; k < port->count; k++)
+            cluster_block_port(ctl->cluster, node, port->numbers[k], until);
+    }
+    ctl->replan_at = ctl->replan_at && ctl->replan_at < next ? ctl->replan_at : next;
+    core_wake(ctl, ctl->replan_at);
 }
 
 /* The task goes into another attempt: on the same place, ports and devices included, as long as its
@@ -359,7 +385,7 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_
     task->launch_due = task->end_asked = false;
     event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
     if (end.words.class == END_CONFLICT)
-        block_ports(ctl, task);
+        block_ports(ctl, job, at->flat);
     say_end(job, &end, what);
     if (!goes_on(ctl, job, &end, what))
         end_task(ctl, job, &end, what);
