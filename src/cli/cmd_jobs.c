@@ -266,7 +266,7 @@ static bool on_event(void *arg, const struct text_node *event)
 {
     struct waiting *w = arg;
     w->last = answer_number(event, "seq", w->last);
-    return true;
+    return !answer_has(text_get(event, "body"), "hold_until_ms"); /* its result is known */
 }
 
 /* The number stays this job's when its name is taken by a newer one. */
@@ -280,7 +280,8 @@ static struct text_node *wait_for(struct cli *cli, const char *job, struct err *
     struct follow follow = { .request = want_events, .record = on_event, .arg = &w };
     if (!view)
         return NULL;
-    if (!out_final(answer_text(view, "state", "")) && follow_run(cli, &follow, err) < 0)
+    if (!out_final(answer_text(view, "state", "")) && !answer_has(view, "held_until") &&
+        follow_run(cli, &follow, err) < 0)
         return NULL;
     return jobs_view(cli, w.job, NULL, err);
 }
@@ -296,7 +297,7 @@ static int run_wait(struct cli *cli, const void *opts, int argc, char **argv, st
         views[i] = wait_for(cli, argv[i], err);
         if (!views[i])
             return -1;
-        int one = out_job_status(answer_text(views[i], "state", ""));
+        int one = out_result_status(views[i]);
         status = status == EXIT_OK || one == EXIT_JOB_FAILED ? one : status;
         if (!cli->json)
             print_job_line(cli, views[i], NULL);

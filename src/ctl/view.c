@@ -76,6 +76,7 @@ static void fill_live(const struct live_job *live, struct job_view *view)
         view->expected_ms = live->expected_ms;
         view->promised_ms = live->notes.promised_ms;
     }
+    view->held_until_ms = live->notes.hold_until_ms;
     if (!live->tally || !live->spec)
         return;
     for (size_t i = 0; i < live->spec->n_roles; i++) {

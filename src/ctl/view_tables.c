@@ -75,6 +75,7 @@ static const struct row job_rows[] = {
     STAMP(job_view, started, "when all of its tasks last began to run"),
     STAMP(job_view, ended, "when its resources were free again"),
     STAMP(job_view, not_before, "does not start earlier (back-off)"),
+    STAMP(job_view, held_until, "its end is decided, and its resources are kept until then"),
     STAMP(job_view, expected, "it waits, and starts by then as far as is known now"),
     STAMP(job_view, promised, "it waits, and was first told to start by then"),
     ROW(job_view, file, TEXT, 0, "name of the submitted file"),
