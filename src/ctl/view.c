@@ -12,6 +12,7 @@
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
+#include "store/find.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -85,6 +86,17 @@ static void fill_live(const struct live_job *live, struct job_view *view)
     }
 }
 
+/* Of an array: of all its members. Of a job that has ended: as it ended. */
+static void fill_task_counts(struct ctl *ctl, const struct job_row *row, struct job_view *view)
+{
+    struct task_counts counts = { 0 };
+    if (store_task_counts(ctl->config.store, row, &counts, NULL) != 0)
+        return;
+    view->tasks_running = counts.running;
+    view->tasks_succeeded = counts.succeeded;
+    view->tasks_failed = counts.failed;
+}
+
 /* What a list tells. */
 static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *owner,
                      struct arena *arena, struct job_view *view)
@@ -119,6 +131,8 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
         fill_array(ctl, row, arena, view);
     if (live)
         fill_live(live, view);
+    else
+        fill_task_counts(ctl, row, view);
     fill_indices(ctl, row->id, arena, view);
 }
 
