@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import Server, native, wait_for
+from harness import Json, Server, native, wait_for
 
 
 def submit(server: Server, name: str, run: str, **fields: Any) -> int:
@@ -139,3 +139,24 @@ def test_ten_thousand_through_a_kill(start: Starter) -> None:
     assert [j["index"] for j in page["jobs"]] == list(range(100, 200))
     assert server.muster("stop", "--now", str(array)).returncode == 0
     wait_for(lambda: server.state_of(array) == "stopped")
+
+
+def test_tasks_are_counted_while_members_run_and_after_their_end(start: Starter) -> None:
+    """A running array says how many of its tasks run; what has ended, how many ended well."""
+    server = start()
+    go = server.state / "go"
+    run = f"until test -e {go}; do sleep 0.05; done; test $MUSTER_ARRAY_INDEX != 1"
+    number = server.submit(native("counted", run, replicas=2, array="0-2"))
+
+    def counted(view: Json) -> tuple[int, int, int]:
+        return view["tasks_running"], view["tasks_succeeded"], view["tasks_failed"]
+
+    wait_for(lambda: counted(server.job(number)) == (6, 0, 0), 60, "six tasks")
+    go.touch()
+    server.wait(number, "failed", timeout=60)
+    # of the member that fails, the other task may have ended either way
+    running, succeeded, failed = counted(server.job(number))
+    assert running == 0 and succeeded == 4 and failed in (1, 2)
+    assert counted(server.job(f"{number}[0]")) == (0, 2, 0)
+    listed = {job["number"]: job for job in server.jobs(all=1)}
+    assert counted(listed[number]) == (0, 4, failed)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Starter
 from harness import (
+    Json,
     Server,
     alive,
     free_port,
@@ -267,6 +268,30 @@ def test_killed_client_in_the_middle_of_a_log_stream(server: Server) -> None:
     assert server.get("/healthz")
     server.stop(number, now=True)
     assert server.wait(number)["state"] == "stopped"
+
+
+def test_a_port_that_is_free_again_is_taken(start: Starter) -> None:
+    """A task must have this one port: when it tries again, it looks at the port again."""
+    import socket
+
+    held = socket.socket()
+    held.bind(("0.0.0.0", 0))
+    held.listen(1)
+    port = held.getsockname()[1]
+    server = start(nodes="4cpu,8Gi")
+    number = server.submit(native("port", "true", ports={"web": {"count": 1, "first": port}}))
+
+    def conflicts() -> list[Json]:
+        return [e for e in server.events(number) if "; again in " in e.get("text", "")]
+
+    wait_for(conflicts, 60)
+    held.close()
+    job = server.wait(number, "succeeded", timeout=60)
+    said = conflicts()
+    placed = [e["at_ms"] for e in server.events(number) if e["type"] == "task.started"]
+    assert "again in 1s" in said[0]["text"]
+    assert job["state"] == "succeeded" and len(placed) == 1
+    assert len(said) <= 3, said  # it was not found taken for a minute, try after try
 
 
 def test_port_taken_from_outside_leads_to_new_ports(start: Starter) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import closed
+from conftest import Starter, closed
 from harness import FINAL, Server, native, openpai, role, wait_for
+from muster import Client
 
 
 def test_stop_gives_time_to_end(server: Server) -> None:
@@ -313,3 +315,31 @@ def test_a_job_of_many_tasks(server: Server) -> None:
     assert all(len(task["attempts"]) == 1 for task in job["task_list"])
     said = sorted(int(line) for line in server.log(job["number"]).split())
     assert said == list(range(600))
+
+
+def test_a_job_whose_resources_are_kept_has_its_result(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`limits.hold`: whoever follows the job is told its result when it is decided, not when the
+    resources are given back, and not as a failure."""
+    server = start()
+    monkeypatch.setenv("MUSTER_STATE_DIR", str(server.state))
+    monkeypatch.delenv("MUSTER_SERVER", raising=False)
+    for run, state, status in (("echo well", "succeeded", 0), ("echo bad; exit 3", "failed", 1)):
+        file = server.state / "held.json"
+        file.write_text(native("held", run, limits={"hold": "1h"}))
+        screen = server.muster("run", file)
+        assert screen.returncode == status, screen
+        assert re.search(rf"^ \+\S+ +{state} ", screen.stdout, re.MULTILINE), screen.stdout
+        number = server.jobs(all=1)[0]["number"]
+        job = server.job(number)
+        assert (job["state"], job["outcome"]) == ("stopping", state) and "held_until" in job
+        waited = server.muster("wait", number)
+        assert waited.returncode == status, waited
+        follow = server.muster("logs", "-f", number)
+        assert follow.returncode == 0 and run.split(";")[0].split()[1] in follow.stdout
+        held = Client().job(number)
+        assert held.wait(timeout=60) == state
+        assert run.split(";")[0].split()[1] in "".join(p.text for p in held.follow())
+        assert server.stop(number).status < 300
+        server.wait(number, "succeeded", "failed", "stopped")

@@ -104,6 +104,9 @@ void follow_watch(struct api *);                               /* installs the c
 void follow_line(struct follower *, const struct text_node *); /* one NDJSON line */
 /* Was the job's final event committed? *state gets its word. */
 bool follow_final(struct follower *, const char **state);
+/* Or is its end decided, all that it ran is over, and only its resources are kept? Then *state gets
+ * the word of what it becomes. */
+bool follow_silent(struct follower *, const char **state);
 
 void board_news(struct api *); /* board.c: a board has changed */
 

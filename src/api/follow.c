@@ -70,6 +70,19 @@ bool follow_final(struct follower *f, const char **state)
     return now == JOB_NONE || job_state_final(now);
 }
 
+bool follow_silent(struct follower *f, const char **state)
+{
+    struct err err;
+    struct arena *a = arena_create();
+    struct text_node *job =
+        ctl_job_tree(f->call->api->config.ctl, a, f->job, f->call->owner, 0, &err);
+    bool held = job && text_get(job, "held_until") && text_get(job, "tasks_running")->integer == 0;
+    if (held)
+        *state = job_outcome_word(job_outcome_parse(text_get(job, "outcome")->str));
+    arena_destroy(a);
+    return held || follow_final(f, state);
+}
+
 static void on_events(void *arg, uint64_t last_seq)
 {
     struct api *api = arg;

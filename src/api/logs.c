@@ -265,7 +265,7 @@ static void pump(struct follower *f)
     if (s->ended)
         return;
     /* Asked before reading: all output of a final job is on the disk. */
-    bool final = follow_final(f, &state) || !s->follow;
+    bool final = follow_silent(f, &state) || !s->follow;
     /* Of an array members are found when they write, and all of them at its end. */
     if (s->follow && (final || !s->follower.members))
         find_sources(s, f->job);

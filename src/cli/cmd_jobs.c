@@ -270,7 +270,7 @@ static bool on_event(void *arg, const struct text_node *event)
     const char *state = answer_text(event, "state", NULL);
     w->last = answer_number(event, "seq", w->last);
     waiting_state(&w->line, answer_has(event, "task") ? NULL : state);
-    return true;
+    return !answer_has(text_get(event, "body"), "hold_until_ms"); /* its result is known */
 }
 
 /* The number stays this job's when its name is taken by a newer one. */
@@ -285,7 +285,8 @@ static struct text_node *wait_for(struct cli *cli, const char *job, struct err *
     if (!view)
         return NULL;
     w.line = (struct waiting){ .cli = cli, .number = answer_number(view, "number", 0) };
-    int rc = out_final(answer_text(view, "state", "")) ? 0 : follow_run(cli, &follow, err);
+    bool known = out_final(answer_text(view, "state", "")) || answer_has(view, "held_until");
+    int rc = known ? 0 : follow_run(cli, &follow, err);
     waiting_end(&w.line);
     if (rc < 0)
         return NULL;
@@ -303,7 +304,7 @@ static int run_wait(struct cli *cli, const void *opts, int argc, char **argv, st
         views[i] = wait_for(cli, argv[i], err);
         if (!views[i])
             return -1;
-        int one = out_job_status(answer_text(views[i], "state", ""));
+        int one = out_result_status(views[i]);
         status = status == EXIT_OK || one == EXIT_JOB_FAILED ? one : status;
         if (!cli->json)
             print_job_line(cli, views[i], NULL);

@@ -131,8 +131,7 @@ static int follow_to_end(struct cli *cli, const struct run_opts *o,
     if (!job)
         return -1;
     print_end(cli, job);
-    const char *state = answer_text(job, "state", "");
-    int status = end == WATCH_HELD ? EXIT_JOB_FAILED : out_job_status(state);
+    int status = out_result_status(job);
     bool of_task = o->exit_code && strcmp(o->exit_code, "task") == 0;
     return of_task && status == EXIT_JOB_FAILED ? summary_exit_code(job, status) : status;
 }

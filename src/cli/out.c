@@ -2,6 +2,7 @@
 #include "cli/out.h"
 
 #include "base/mem.h"
+#include "cli/answer.h"
 #include "job/state.h"
 #include "text/json.h"
 
@@ -86,6 +87,12 @@ int out_job_status(const char *state)
     case JOB_STOPPED: return EXIT_STOPPED;
     default: return EXIT_JOB_FAILED;
     }
+}
+
+int out_result_status(const struct text_node *job)
+{
+    bool held = answer_has(job, "held_until");
+    return out_job_status(answer_text(job, held ? "outcome" : "state", ""));
 }
 
 bool out_final(const char *state)

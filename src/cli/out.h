@@ -16,6 +16,8 @@ const char *out_count(char out[48], uint64_t n, const char *word);
 /* For people: "1.5GiB". */
 const char *out_size(char out[48], uint64_t bytes);
 int out_job_status(const char *state); /* exit status of a final state */
+/* Of a job that has ended, or whose end is decided while its resources are kept. */
+int out_result_status(const struct text_node *job);
 bool out_final(const char *state);
 
 #endif

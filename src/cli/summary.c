@@ -24,10 +24,28 @@ static bool failed_by_itself(const struct text_node *attempt)
     return strcmp(by, "policy") != 0 && strcmp(by, "user") != 0;
 }
 
+/* The task that the server names, in its last attempt. */
+static const struct text_node *named_first(const struct text_node *job, const char **task)
+{
+    const struct text_node *named = text_get(job, "first"), *list = text_get(job, "task_list");
+    if (!named || named->kind != TEXT_LIST || !named->first || named->first->kind != TEXT_STR)
+        return NULL;
+    for (const struct text_node *t = list ? list->first : NULL; t; t = t->next) {
+        const struct text_node *attempts = text_get(t, "attempts");
+        if (!attempts || strcmp(answer_text(t, "name", ""), named->first->str) != 0)
+            continue;
+        *task = named->first->str;
+        return attempts->last;
+    }
+    return NULL;
+}
+
 const struct text_node *summary_first_failure(const struct text_node *job, const char **task)
 {
-    const struct text_node *list = text_get(job, "task_list"), *first = NULL;
+    const struct text_node *list = text_get(job, "task_list"), *first = named_first(job, task);
     uint64_t earliest = UINT64_MAX;
+    if (first)
+        return first;
     for (const struct text_node *t = list ? list->first : NULL; t; t = t->next) {
         const struct text_node *attempts = text_get(t, "attempts");
         const struct text_node *last = attempts ? attempts->last : NULL;
@@ -45,6 +63,9 @@ int summary_exit_code(const struct text_node *job, int absent)
 {
     const char *task;
     const struct text_node *first = summary_first_failure(job, &task);
+    if (!first ||
+        !failed_by_itself(first)) /* a launcher that was stopped, of the rank that failed */
+        return absent;
     uint64_t code = answer_number(first, "exit_code", 0),
              signal = answer_number(first, "signal", 0);
     if (code)

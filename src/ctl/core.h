@@ -148,9 +148,15 @@ void facts_apply(struct ctl *);                            /* all that were hear
 void facts_committed(struct ctl *);                        /* acknowledges and forgets */
 
 /* ---- settle.c ---- */
+struct attempt_end { /* an attempt that ended, or whose program is gone */
+    uint32_t flat;
+    const struct ending *ending;
+    uint64_t at_ms, wakeup;
+};
 /* An attempt ended: its state, its task's next state, retry or not. */
-void settle_attempt(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
-                    uint64_t at_ms);
+void settle_attempt(struct ctl *, struct live_job *, const struct attempt_end *);
+/* Its program is gone: when it fails for good, that is when it died. */
+void settle_death(struct ctl *, struct live_job *, const struct attempt_end *);
 /* What follows from the job's state now: running, recovered, verdict, restart, end. Idempotent. */
 void settle_job(struct ctl *, struct live_job *);
 /* Running or recovered, when its gang is up. */

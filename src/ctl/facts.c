@@ -94,6 +94,7 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
         settle_running(ctl, job);
 }
 
+/* Or its program is gone, and the rest of it goes. */
 static void task_ended(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     uint32_t flat = live_flat(job, fact->task);
@@ -104,8 +105,17 @@ static void task_ended(struct ctl *ctl, struct live_job *job, const struct engin
         return;
     if (fact->log_end > task->log_end)
         task->log_end = fact->log_end;
-    settle_attempt(ctl, job, flat, &fact->ending, fact->at_ms ? fact->at_ms : core_now(ctl));
+    struct attempt_end end = { .flat = flat,
+                               .ending = &fact->ending,
+                               .at_ms = fact->at_ms ? fact->at_ms : core_now(ctl),
+                               .wakeup = fact->wakeup };
+    if (fact->kind == FACT_DIED)
+        settle_death(ctl, job, &end);
+    else
+        settle_attempt(ctl, job, &end);
 }
+
+#define ALL_AT_ONCE UINT64_MAX /* what an agent took along */
 
 /* The agent is no more: what it ran without a reported end is lost (gone) or was ended on request
  * (released). */
@@ -129,7 +139,11 @@ static void agent_over(struct ctl *ctl, struct live_job *job, const struct engin
         struct live_task *task = &job->tasks[flat];
         if (!live_attempt(task) || strcmp(task->place.node, fact->node) != 0)
             continue;
-        settle_attempt(ctl, job, flat, &ending, fact->at_ms ? fact->at_ms : core_now(ctl));
+        settle_attempt(ctl, job,
+                       &(struct attempt_end){ .flat = flat,
+                                              .ending = &ending,
+                                              .at_ms = fact->at_ms ? fact->at_ms : core_now(ctl),
+                                              .wakeup = ALL_AT_ONCE });
     }
 }
 
@@ -174,6 +188,7 @@ static void apply(struct ctl *ctl, const struct engine_fact *fact)
     switch (fact->kind) {
     case FACT_AGENT_JOINED: agent_joined(ctl, job, fact); break;
     case FACT_STARTED: task_started(ctl, job, fact); break;
+    case FACT_DIED:
     case FACT_ENDED:
     case FACT_REFUSED: task_ended(ctl, job, fact); break;
     case FACT_AGENT_GONE:

@@ -23,6 +23,17 @@ struct live_agent {
     bool changed;  /* row to be written at the end of the turn */
 };
 
+/* The end of an attempt that counts as a death (deaths.c). */
+struct live_death {
+    uint32_t order;  /* in which they were heard, from 1; 0: none */
+    uint32_t flat;   /* its task */
+    uint64_t wakeup; /* of its agent; 0: not known */
+    uint64_t at_ms;  /* when it was heard */
+    enum end_class class;
+    bool of_peer;     /* it says that another was gone */
+    const char *text; /* "worker/2 on n2 exited with 1", in places */
+};
+
 struct live_task {
     enum task_state state;
     enum attempt_state attempt_state; /* ATTEMPT_NONE: none in this generation */
@@ -39,6 +50,7 @@ struct live_task {
     bool wants_place; /* that attempt needs a new place */
     bool turned;      /* this attempt is ended for another one that costs no retry */
     bool end_asked;   /* the engine was told to end this attempt alone */
+    struct live_death death;
     struct task_place place;
 };
 
@@ -76,6 +88,12 @@ struct live_notes {
     uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
     uint64_t shape;            /* want_shape() of its spec; 0: not known */
     struct words met;          /* positions of those in after that have ended as wished */
+    struct words first;     /* who died first in this generation: "worker/1"; several, when nothing
+                             * tells which of them it was */
+    const char *first_text; /* a clause about it; NULL: none died */
+    enum end_class first_class;
+    bool first_decides; /* the job ends because of it, and its reason says so */
+    bool first_is_root; /* launchers have said which it was: ends of tasks change nothing */
 };
 
 struct live_job {
@@ -104,14 +122,12 @@ struct live_job {
     bool wanting;         /* is in the list of those that want places */
     bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
-    bool has_first;       /* first .. first_text are set */
+    bool fails_now;       /* a task failed for good in this turn */
     uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
     struct live_why why;
     struct live_refusal refusal; /* for that reason */
-    /* the failure that decides, within the turn that applied it */
-    uint32_t first; /* flat position */
-    enum end_class first_class;
-    const char *first_text; /* in scratch */
+    uint32_t first;              /* flat position of the first in notes.first */
+    uint32_t deaths;             /* of this generation, so far */
 };
 
 struct live;

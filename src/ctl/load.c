@@ -2,6 +2,7 @@
  * after a restart and after a failed commit. */
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/deaths.h"
 #include "ctl/notes.h"
 
 #include "base/file.h"
@@ -214,6 +215,7 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
         board_load(ctl, job);
         count_states(job);
     }
+    deaths_load(job);
     set_deadlines(ctl, job);
     live_set_active(ctl->live, job, job_state_holds(row->state) && job->tasks);
     core_wants(ctl, job);

@@ -670,6 +670,28 @@ void meetings_follow(struct ctl *ctl, struct live_job *job)
             line_free(hall->lines.at[i]);
 }
 
+const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t flat, uint32_t *of)
+{
+    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
+    if (!hall || hall->generation != job->row.generation)
+        return NULL;
+    for (size_t i = hall->meetings.n; i-- > 0;) { /* the newest of several, one after another */
+        struct meeting *meeting = hall->meetings.at[i];
+        uint64_t id;
+        const char *clause;
+        if (meeting->role != WHOLE_JOB && meeting->role != job->tasks[flat].place.role)
+            continue;
+        if (!rdzv_root(meeting->machine, &id, &clause))
+            continue;
+        const struct member *member = map_get(meeting->members, id);
+        if (!member)
+            return NULL;
+        *of = member->flat;
+        return clause;
+    }
+    return NULL;
+}
+
 /* ---- time ---- */
 
 /* The next time at which one of them has to be back; UINT64_MAX: all are there. */

@@ -23,6 +23,9 @@ void meetings_hear(struct ctl *, const struct engine_fact *);
 /* What follows from the tasks' states: members whose attempt is over are lost, and how many can
  * still come changes. */
 void meetings_follow(struct ctl *, struct live_job *);
+/* Which rank failed first, when the launchers that this task (flat) met ended because of it: a
+ * clause that holds until the next call, and the task that rank was of. NULL: they did not. */
+const char *meetings_root(struct ctl *, const struct live_job *, uint32_t flat, uint32_t *of);
 /* Deadlines that are due; when the next one is, the core is woken. */
 void meetings_tick(struct ctl *);
 

@@ -78,6 +78,52 @@ static void read_used(const struct text_node *map, struct retry_used *used)
     used->success = (uint32_t)number(map, "success");
 }
 
+void notes_put_words(struct arena *arena, struct text_node *map, const char *key,
+                     const struct words *words)
+{
+    struct text_node *list = words->n ? text_list(arena, map, key) : NULL;
+    for (size_t i = 0; i < words->n; i++)
+        text_str(arena, list, NULL, words->at[i]);
+}
+
+static void put_first(struct arena *arena, struct text_node *map, const struct live_notes *notes)
+{
+    if (!notes->first.n)
+        return;
+    notes_put_words(arena, map, "first", &notes->first);
+    text_str(arena, map, "first_text", notes->first_text);
+    text_str(arena, map, "first_class", end_class_word(notes->first_class));
+    if (notes->first_decides)
+        text_bool(arena, map, "first_decides", true);
+    if (notes->first_is_root)
+        text_bool(arena, map, "first_is_root", true);
+}
+
+static enum end_class class_of(const char *text)
+{
+    for (int class = END_NONE + 1; text && class < END_CLASS_N; class ++)
+        if (strcmp(end_class_word((enum end_class) class), text) == 0)
+            return (enum end_class) class;
+    return END_UNKNOWN;
+}
+
+static void read_first(struct arena *keep, const struct text_node *map, struct live_notes *notes)
+{
+    const char *text = word(map, "first_text");
+    notes->first = words_of(keep, map, "first");
+    if (!notes->first.n)
+        return;
+    notes->first_text = text ? arena_strdup(keep, text) : "";
+    notes->first_class = class_of(word(map, "first_class"));
+    notes->first_decides = flag(map, "first_decides");
+    notes->first_is_root = flag(map, "first_is_root");
+}
+
+struct words notes_first(struct arena *arena, const char *text)
+{
+    return words_of(arena, parse(arena, text), "first");
+}
+
 const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
@@ -101,12 +147,9 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "idle", true);
     put(arena, map, "promised", notes->promised_ms);
     put(arena, map, "shape", notes->shape);
-    struct text_node *met = notes->met.n ? text_list(arena, map, "met") : NULL;
-    for (size_t i = 0; i < notes->met.n; i++)
-        text_str(arena, met, NULL, notes->met.at[i]);
-    struct text_node *avoid = notes->avoid.n ? text_list(arena, map, "avoid") : NULL;
-    for (size_t i = 0; i < notes->avoid.n; i++)
-        text_str(arena, avoid, NULL, notes->avoid.at[i]);
+    notes_put_words(arena, map, "met", &notes->met);
+    notes_put_words(arena, map, "avoid", &notes->avoid);
+    put_first(arena, map, notes);
     return map->count ? notes_print(arena, map) : NULL;
 }
 
@@ -130,6 +173,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->shape = number(map, "shape");
     notes->avoid = words_of(keep, map, "avoid");
     notes->met = words_of(keep, map, "met");
+    read_first(keep, map, notes);
 }
 
 const char *notes_of_task(struct arena *arena, const struct live_task *task)

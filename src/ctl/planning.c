@@ -1,6 +1,7 @@
 /* Who starts where: a snapshot of what waits, the scheduler's answer, and its recording. The engine
  * hears of it after the commit. */
 #include "ctl/core.h"
+#include "ctl/deaths.h"
 #include "ctl/lines.h"
 #include "ctl/mention.h"
 #include "ctl/reasons.h"
@@ -65,6 +66,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     task->placed_ms = core_now(ctl);
     task->started_ms = task->log_end = task->not_before_ms = 0;
     task->pid = 0;
+    task->death = (struct live_death){ 0 };
     job->launch_seq = seq;
     struct live_agent *agent = expect_agent(ctl, job, task->place.node);
     agent->launch_seq = seq;
@@ -282,6 +284,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
         return;
     live_make_tasks(job);
     board_clear(ctl, job);
+    deaths_begin(job);
     arena_reset(job->places);
     vec_clear(&job->agents);
     job->row.generation++;

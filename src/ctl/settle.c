@@ -3,7 +3,10 @@
  * doing it again changes nothing. Reads the clock only through the core. */
 #include "ctl/after.h"
 #include "ctl/core.h"
+#include "ctl/deaths.h"
+#include "ctl/meeting.h"
 #include "ctl/mention.h"
+#include "ctl/notes.h"
 #include "ctl/words.h"
 
 #include "base/scan.h"
@@ -24,7 +27,7 @@
 struct ended { /* one end, with everything that is decided about it */
     const struct ending *ending;
     struct end_words words;
-    uint64_t at_ms;
+    uint64_t at_ms, wakeup;
     uint32_t flat;
 };
 
@@ -136,17 +139,43 @@ static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
     ctl->plan_due = true;
 }
 
-static void block_ports(struct ctl *ctl, const struct live_task *task)
+/* A range that every task of the role must have: no other will do. */
+static bool must_have(const struct role *role, const char *label)
 {
+    for (size_t i = 0; i < role->n_ports; i++)
+        if (strcmp(role->ports[i].label, label) == 0)
+            return role->ports[i].first > 0 && !role->ports[i].prefer;
+    return false;
+}
+
+/* How long the next attempt waits after a conflict. */
+static uint64_t conflict_delay(const struct live_job *job, uint32_t flat)
+{
+    bool in_place = restarts_in_place(job, job->tasks[flat].place.role, END_CONFLICT);
+    const struct retry_used used = in_place ? used_so_far(job, flat) : job->notes.used;
+    return retry_decide(&job->spec->retry, &used, END_CONFLICT).delay_ms;
+}
+
+/* Ports that others may be given instead are left alone for a while; those that the task must have
+ * are looked at again when it tries again. */
+static void block_ports(struct ctl *ctl, const struct live_job *job, uint32_t flat)
+{
+    const struct live_task *task = &job->tasks[flat];
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
+    uint64_t later = core_now(ctl) + PACE_MAX_MS, next = later;
     if (node == UINT32_MAX)
         return;
-    uint64_t until = core_now(ctl) + PACE_MAX_MS;
-    for (uint32_t i = 0; i < task->place.n_ports; i++)
-        for (uint32_t k = 0; k < task->place.ports[i].count; k++)
-            cluster_block_port(ctl->cluster, node, task->place.ports[i].numbers[k], until);
-    ctl->replan_at = until;
-    core_wake(ctl, until);
+    for (uint32_t i = 0; i < task->place.n_ports; i++) {
+        const struct placed_port *port = &task->place.ports[i];
+        uint64_t until = must_have(&job->spec->roles[task->place.role], port->label)
+                             ? core_now(ctl) + conflict_delay(job, flat)
+                             : later;
+        next = until < next ? until : next;
+        for (uint32_t k = 0; k < port->count; k++)
+            cluster_block_port(ctl->cluster, node, port->numbers[k], until);
+    }
+    ctl->replan_at = ctl->replan_at && ctl->replan_at < next ? ctl->replan_at : next;
+    core_wake(ctl, ctl->replan_at);
 }
 
 /* The task goes into another attempt: on the same place, ports and devices included, as long as its
@@ -186,6 +215,19 @@ static bool keeps_place(const struct job_spec *spec, enum task_event event)
     return spec->limits.hold_ms > 0 || (spec->health.debug_hold && event == TASK_EV_FAIL);
 }
 
+/* What the reason of a job that failed says. */
+static void first_text(const struct live_job *job, char out[LIVE_REASON_MAX])
+{
+    char who[LIVE_REASON_MAX];
+    deaths_say(job, who);
+    bool several = job->notes.first.n > 1;
+    if (job->row.tasks > 1 && !job->notes.first_is_root)
+        snprintf(out, LIVE_REASON_MAX, "%.290s%s first of %u", who, several ? ":" : ",",
+                 job->row.tasks);
+    else
+        snprintf(out, LIVE_REASON_MAX, "%s", who);
+}
+
 static enum task_event final_event(const struct live_job *job, const struct ended *end,
                                    enum attempt_state state)
 {
@@ -194,6 +236,26 @@ static enum task_event final_event(const struct live_job *job, const struct ende
     if (state == ATTEMPT_STOPPED || (state == ATTEMPT_LOST && live_closing(job)))
         return TASK_EV_STOP;
     return live_closing(job) && end->ending->by == job->notes.end_by ? TASK_EV_STOP : TASK_EV_FAIL;
+}
+
+/* The reason of a job that is being ended is corrected when who died first is known better. */
+static void note_death(struct ctl *ctl, struct live_job *job, const struct ended *end,
+                       const char *what)
+{
+    char text[LIVE_REASON_MAX];
+    bool changed = death_add(ctl, job,
+                             &(struct death){ .flat = end->flat,
+                                              .ending = end->ending,
+                                              .class = end->words.class,
+                                              .wakeup = end->wakeup,
+                                              .text = what });
+    if (!changed)
+        return;
+    if (job->notes.first_decides && job->row.outcome == OUTCOME_FAILED) {
+        first_text(job, text);
+        live_set_reason(job, text);
+    }
+    event_job_row(ctl, job);
 }
 
 static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
@@ -205,11 +267,9 @@ static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *
     event_task_row(ctl, job, end->flat);
     event_task_note(ctl, job, end->flat, task_event_word(event), what,
                     end_body(ctl, end, task->place.node));
-    if (event == TASK_EV_FAIL && !live_closing(job) && !job->has_first) {
-        job->has_first = true;
-        job->first = end->flat;
-        job->first_class = end->words.class;
-        job->first_text = arena_strndup(ctl->scratch, what, strnlen(what, 199));
+    if (event == TASK_EV_FAIL) {
+        job->fails_now = job->fails_now || !live_closing(job);
+        note_death(ctl, job, end, what);
     }
     if (!keeps_place(job->spec, event))
         give(ctl, job, task);
@@ -271,29 +331,62 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
             return false;
         retry_count_one(&task->used, class);
     }
+    death_forget(ctl, job, end->flat);
     retry_task(ctl, job, end, &decision, what);
     if (!asked && class != END_SUCCESS && scope_of(job, task->place.role) == RETRY_SCOPE_ROLE)
         turn_role(ctl, job, task->place.role);
     return true;
 }
 
-void settle_attempt(struct ctl *ctl, struct live_job *job, uint32_t flat,
-                    const struct ending *ending, uint64_t at_ms)
+static struct ended judge(struct ctl *ctl, const struct live_job *job, const struct attempt_end *at)
 {
-    struct live_task *task = &job->tasks[flat];
     const struct convention *convention = convention_of(ctl->config.dialects, job->spec);
-    struct ended end = { .ending = ending,
-                         .words = convention->classify(job->spec, ending),
-                         .at_ms = at_ms,
-                         .flat = flat };
-    char name[160], how[WORDS_MAX], what[LIVE_REASON_MAX];
+    return (struct ended){ .ending = at->ending,
+                           .words = convention->classify(job->spec, at->ending),
+                           .at_ms = at->at_ms,
+                           .wakeup = at->wakeup,
+                           .flat = at->flat };
+}
+
+static void say_end(const struct live_job *job, const struct ended *end, char out[LIVE_REASON_MAX])
+{
+    char name[160], how[WORDS_MAX];
+    snprintf(out, LIVE_REASON_MAX, "%.100s on %.60s %.150s", live_task_name(name, job, end->flat),
+             job->tasks[end->flat].place.node, words_end(how, end->ending));
+}
+
+/* Would such an end lead to another attempt? */
+static bool comes_again(const struct live_job *job, const struct ended *end)
+{
+    const struct live_task *task = &job->tasks[end->flat];
+    if (task->turned || live_closing(job) ||
+        !restarts_in_place(job, task->place.role, end->words.class))
+        return task->turned;
+    const struct retry_used used = used_so_far(job, end->flat);
+    return retry_decide(&job->spec->retry, &used, end->words.class).answer != RETRY_NO;
+}
+
+void settle_death(struct ctl *ctl, struct live_job *job, const struct attempt_end *at)
+{
+    struct ended end = judge(ctl, job, at);
+    char what[LIVE_REASON_MAX];
+    if (comes_again(job, &end))
+        return;
+    say_end(job, &end, what);
+    note_death(ctl, job, &end, what);
+}
+
+void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_end *at)
+{
+    struct live_task *task = &job->tasks[at->flat];
+    struct ended end = judge(ctl, job, at);
+    char what[LIVE_REASON_MAX];
     task->attempt_state = attempt_outcome(&end);
     task->launch_due = task->end_asked = false;
-    event_attempt_row(ctl, job, flat, ending, at_ms);
+    event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
     if (end.words.class == END_CONFLICT)
-        block_ports(ctl, task);
-    snprintf(what, sizeof what, "%.100s on %.60s %.150s", live_task_name(name, job, flat),
-             task->place.node, words_end(how, ending));
+        block_ports(ctl, job, at->flat);
+    say_end(job, &end, what);
     if (!goes_on(ctl, job, &end, what))
         end_task(ctl, job, &end, what);
 }
@@ -363,7 +456,7 @@ static bool all_up(const struct live_job *job)
 void settle_running(struct ctl *ctl, struct live_job *job)
 {
     char text[64];
-    if (job->has_first || !all_up(job))
+    if (job->fails_now || !all_up(job))
         return;
     enum job_event event = job->row.state == JOB_STARTING ? JOB_EV_STARTED : JOB_EV_RECOVERED;
     if (job_next_state(job->row.state, event) == JOB_NONE)
@@ -405,6 +498,8 @@ void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcom
         text_int(ctl->scratch, body, "hold_until_ms", (int64_t)job->notes.hold_until_ms);
     }
     text_str(ctl->scratch, body, "outcome", job_outcome_word(outcome));
+    if (outcome == OUTCOME_FAILED && job->notes.first.n)
+        notes_put_words(ctl->scratch, body, "first", &job->notes.first);
     event_job(ctl, job, JOB_EV_CLOSING, text, body);
 }
 
@@ -414,7 +509,7 @@ static void restart(struct ctl *ctl, struct live_job *job, const struct retry_de
 {
     char text[LIVE_REASON_MAX];
     uint64_t delay = unhurried(ctl, job->row.restarts, job->row.started_ms, decision->delay_ms);
-    if (job->row.started_ms == 0 && job->first_class == END_PLATFORM)
+    if (job->row.started_ms == 0 && job->notes.first_class == END_PLATFORM)
         delay = paced(&(struct live_task){ .started_ms = 0 }, &(struct ending){ .by = BY_PLATFORM },
                       job->notes.used.platform, delay);
     again_text(text, sizeof text, what, decision, delay);
@@ -452,17 +547,28 @@ void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const char
     event_job(ctl, job, JOB_EV_RESTART, text, body);
 }
 
+/* Launchers know which of their ranks it was, and end all at the same time when it is over. */
+static void ask_launchers(struct ctl *ctl, struct live_job *job)
+{
+    uint32_t flat;
+    const char *clause = meetings_root(ctl, job, job->first, &flat);
+    if (clause)
+        deaths_name_root(job, flat, clause);
+    job->notes.first_decides = true;
+}
+
 static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *verdict)
 {
     char text[LIVE_REASON_MAX];
-    bool failed = verdict->outcome == OUTCOME_FAILED;
-    enum end_class class = !failed ? END_SUCCESS : job->has_first ? job->first_class : END_UNKNOWN;
-    if (failed && job->has_first)
-        snprintf(text, sizeof text, job->row.tasks > 1 ? "%s, first of %u" : "%s", job->first_text,
-                 job->row.tasks);
+    bool failed = verdict->outcome == OUTCOME_FAILED, named = failed && job->notes.first.n > 0;
+    enum end_class class = !failed ? END_SUCCESS : named ? job->notes.first_class : END_UNKNOWN;
+    uint32_t role = named ? job->tasks[job->first].place.role : verdict->role;
+    if (named)
+        ask_launchers(ctl, job);
+    if (named)
+        first_text(job, text);
     else
         snprintf(text, sizeof text, "%s", verdict->reason);
-    uint32_t role = job->has_first ? job->tasks[job->first].place.role : verdict->role;
     enum retry_scope scope = failed ? scope_of(job, role) : job->spec->retry.scope;
     bool anew = scope == RETRY_SCOPE_JOB || class == END_CONFLICT;
     if (anew && settle_restart(ctl, job, class, true, text))
@@ -570,12 +676,20 @@ static void write_agents(struct ctl *ctl, struct live_job *job)
     }
 }
 
+/* Tasks died because another was gone, and none has said yet that it went. */
+static bool waits_for_cause(const struct ctl *ctl, const struct live_job *job)
+{
+    return core_now(ctl) < deaths_wait(job);
+}
+
 void settle_job(struct ctl *ctl, struct live_job *job)
 {
     if (job_state_holds(job->row.state) && job->tasks && core_spec(ctl, job)) {
         if (!live_closing(job)) {
             struct verdict verdict = job_verdict(job->spec, job->tally);
-            if (verdict.outcome != OUTCOME_NONE) {
+            if (verdict.outcome == OUTCOME_FAILED && waits_for_cause(ctl, job)) {
+                core_deadline(ctl, job, deaths_wait(job));
+            } else if (verdict.outcome != OUTCOME_NONE) {
                 decide(ctl, job, &verdict);
             } else {
                 settle_again(ctl, job);
@@ -585,7 +699,7 @@ void settle_job(struct ctl *ctl, struct live_job *job)
         if (live_closing(job))
             finish(ctl, job);
     }
-    job->has_first = false;
+    job->fails_now = false;
     core_wants(ctl, job);
     write_agents(ctl, job);
 }

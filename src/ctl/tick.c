@@ -137,7 +137,9 @@ void ctl_tick(struct ctl *ctl)
         ctl->relaunch_at = 0;
     core_wake(ctl, ctl->relaunch_at);
     if (ctl->replan_at && ctl->replan_at <= now) {
-        ctl->replan_at = 0;
+        cluster_expire_blocks(ctl->cluster, now);
+        uint64_t next = cluster_unblocks(ctl->cluster);
+        ctl->replan_at = next == UINT64_MAX ? 0 : next;
         ctl->plan_due = true;
     }
     core_wake(ctl, ctl->replan_at);

@@ -12,6 +12,7 @@
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
+#include "store/find.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -76,12 +77,24 @@ static void fill_live(const struct live_job *live, struct job_view *view)
         view->expected_ms = live->expected_ms;
         view->promised_ms = live->notes.promised_ms;
     }
+    view->held_until_ms = live->notes.hold_until_ms;
     if (!live->tally || !live->spec)
         return;
     for (size_t i = 0; i < live->spec->n_roles; i++) {
         view->tasks_succeeded += live->tally[i].succeeded;
         view->tasks_failed += live->tally[i].failed;
     }
+}
+
+/* Of an array: of all its members. Of a job that has ended: as it ended. */
+static void fill_task_counts(struct ctl *ctl, const struct job_row *row, struct job_view *view)
+{
+    struct task_counts counts = { 0 };
+    if (store_task_counts(ctl->config.store, row, &counts, NULL) != 0)
+        return;
+    view->tasks_running = counts.running;
+    view->tasks_succeeded = counts.succeeded;
+    view->tasks_failed = counts.failed;
 }
 
 /* What a list tells. */
@@ -118,6 +131,8 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
         fill_array(ctl, row, arena, view);
     if (live)
         fill_live(live, view);
+    else
+        fill_task_counts(ctl, row, view);
     fill_indices(ctl, row->id, arena, view);
 }
 
@@ -166,6 +181,20 @@ static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t
     return list;
 }
 
+/* Of one that began anew, its reason speaks of the generation before. */
+static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_row *row,
+                       struct job_view *view)
+{
+    const struct live_job *live = live_find(ctl->live, row->id);
+    struct words first = live ? live->notes.first : notes_first(arena, row->live);
+    enum job_outcome outcome = live ? live->row.outcome : row->outcome;
+    if (!first.n || (row->state != JOB_FAILED && outcome != OUTCOME_FAILED))
+        return;
+    view->first = text_list(arena, NULL, NULL);
+    for (size_t i = 0; i < first.n; i++)
+        text_str(arena, view->first, NULL, first.at[i]);
+}
+
 struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
                                unsigned parts, struct err *err)
 {
@@ -184,6 +213,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     bool may = core_may(ctl, owner, &row);
     listed_fill(ctl, &row, &job);
     fill_job(ctl, &job, owner, arena, &view);
+    fill_first(ctl, arena, &row, &view);
     notes_read_site(arena, row.site, &site);
     view.file = site.file;
     view.work_dir = site.code_dir ? NULL : site.work_dir;

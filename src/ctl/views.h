@@ -13,14 +13,15 @@ struct job_view {
         *reason;
     uint64_t number, priority, generation, restarts, tasks, tasks_running, tasks_succeeded,
         tasks_failed, gpu_milli;
-    uint64_t submitted_ms, started_ms, ended_ms, not_before_ms, expected_ms, promised_ms;
+    uint64_t submitted_ms, started_ms, ended_ms, not_before_ms, held_until_ms, expected_ms,
+        promised_ms;
     uint64_t array, members, at_once;
     bool has_index;
     int64_t index;
     const char *indices;
     struct text_node *member_states;
     const char *file, *work_dir, *code_dir, *output_dir, *python, *python_from;
-    struct text_node *warnings, *differs, *task_list, *spec, *timeline;
+    struct text_node *first, *warnings, *differs, *task_list, *spec, *timeline;
     const char *origin;
 };
 struct attempt_view {

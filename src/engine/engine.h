@@ -27,13 +27,14 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
 
 /* STARTED: the attempt's program runs. ENDED: the attempt is over; ending says how. REFUSED: it
  * could not be started; ending.by says whose fault. LOG: its log reaches log_end (unsequenced, may
- * be skipped). RELEASED: nothing of the generation on this node is left. LAUNCHER: a launcher
- * inside a task said something (unsequenced; its channels are void after the next AGENT_JOINED of
- * the node, AGENT_GONE or RELEASED). */
+ * be skipped). DIED: the attempt's program is gone, what it left is being ended; ENDED follows
+ * (without a DIED before it, when nothing was left). RELEASED: nothing of the generation on this
+ * node is left. LAUNCHER: a launcher inside a task said something (unsequenced; its channels are
+ * void after the next AGENT_JOINED of the node, AGENT_GONE or RELEASED). */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
     X(AGENT_GONE)                                                                                  \
-    X(STARTED) X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER)
+    X(STARTED) X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM
@@ -60,7 +61,9 @@ struct engine_fact {
     uint64_t at_ms;       /* when it happened (wall) */
     uint32_t pid;         /* STARTED */
     uint64_t log_end;     /* LOG, ENDED */
-    struct ending ending; /* ENDED REFUSED */
+    struct ending ending; /* ENDED REFUSED DIED */
+    uint64_t wakeup;      /* ENDED DIED: ends of one node with the same number were seen at the same
+                           * moment; 0: not known */
     const char *reason;   /* NODE_DOWN, AGENT_GONE */
     struct launcher_said launcher;
 };

@@ -37,14 +37,18 @@ struct rdzv_terms {
 struct rdzv_death {
     uint32_t rank, local_rank; /* of the round */
     uint32_t pid;
-    int32_t code;        /* exit code, when signal is 0 */
-    uint32_t signal;     /* 0: exited */
-    bool oom;            /* the kernel killed it for memory */
-    bool victim;         /* ended by us because of another */
-    bool at_exit;        /* its script had ended; it aborted while the interpreter shut down */
-    bool spared;         /* it never started a program (missing, not readable, syntax error) */
-    uint64_t age_us;     /* how long ago, when the message was sent: no clocks are compared */
-    uint64_t at_s;       /* wall clock of its node, for display */
+    int32_t code;    /* exit code, when signal is 0 */
+    uint32_t signal; /* 0: exited */
+    bool oom;        /* the kernel killed it for memory */
+    bool victim;     /* ended by us because of another */
+    bool stopped;    /* it had been told to end; a victim, if that is what it ended by */
+    bool at_exit;    /* its script had ended; it aborted while the interpreter shut down */
+    bool spared;     /* it never started a program (missing, not readable, syntax error) */
+    bool of_peer;    /* it says that another rank had gone (job/peer_error.h) */
+    uint64_t wakeup; /* of its launcher, in which its end was seen: those of one are a tie; 0: not
+                      * known */
+    uint64_t age_us; /* how long ago, when the message was sent: no clocks are compared */
+    uint64_t at_s;   /* wall clock of its node, for display */
     const char *message; /* exception of its error file, or "" */
     const char *error_file;
     const char *tail; /* last lines of its stderr */
@@ -175,7 +179,7 @@ struct rdzv_end {
     const char *text;                 /* one sentence */
     const struct rdzv_victim *deaths; /* the guilty one first, then by time */
     size_t n_deaths;
-    bool undecided; /* the first two, on different nodes, lie within 1 ms */
+    bool undecided; /* the first ones were seen in one wake-up, and nothing else tells them apart */
 };
 enum rdzv_refusal {
     RDZV_REFUSED_RUN = 1, /* another job's run id */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "flags/flags.h"
+#include "job/peer_error.h"
 #include "launch/check.h"
 #include "launch/error_file.h"
 #include "launch/ranks.h"
@@ -72,7 +73,8 @@ struct member {
     VEC(struct fallen) fallen; /* of the round */
     size_t n_told;
 
-    uv_timer_t waiting, linger;
+    uv_timer_t waiting, linger,
+        peer; /* peer: ranks have died of another's end, whose is not known */
     char waits_for[RDZV_TEXT_MAX], said[RDZV_TEXT_MAX];
     uv_signal_t signals[ARRAY_LEN(((struct settings *)0)->signals)];
 };
@@ -235,14 +237,32 @@ static void send_report(struct member *member, enum rdzv_outcome outcome)
     tell_leader(member, &out);
 }
 
-static void on_rank_ended(void *arg, const struct rdzv_death *death)
+/* The round has failed here: says so, and stops what runs. */
+static void fail_round(struct member *member)
 {
-    struct member *member = arg;
-    trace_mark(member->trace, "ended", member->round.round, death->local_rank);
-    if (death->code == 0 && death->signal == 0)
-        return;
-    uint64_t now = clock_mono_us();
-    struct fallen fallen = { .death = *death, .at_us = now - death->age_us };
+    bool spared = false;
+    for (size_t i = 0; i < member->fallen.n; i++)
+        spared = spared || member->fallen.at[i].death.spared;
+    uv_timer_stop(&member->peer);
+    member->down_us = member->fallen.at[0].at_us;
+    member->spent++;
+    member->final = spared || member->spent > member->settings->terms.max_restarts;
+    member->reported = true;
+    member->phase = PHASE_STOPPING;
+    send_report(member, RDZV_FAILED);
+    ranks_stop(member->ranks, 0, member->settings->shutdown_ms);
+}
+
+static void on_peer_waited(uv_timer_t *timer)
+{
+    struct member *member = timer->data;
+    if (member->phase == PHASE_RUNNING && member->fallen.n > 0)
+        fail_round(member);
+}
+
+static void note_death(struct member *member, const struct rdzv_death *death)
+{
+    struct fallen fallen = { .death = *death, .at_us = clock_mono_us() - death->age_us };
     const char *hung = watchdog_reason(member->watchdog, (pid_t)death->pid);
     if (hung) {
         fallen.death.message = hung;
@@ -250,15 +270,25 @@ static void on_rank_ended(void *arg, const struct rdzv_death *death)
         say(member, "rank %u (pid %u): %s", death->rank, death->pid, hung);
     }
     vec_push(&member->fallen, fallen);
-    if (member->phase != PHASE_RUNNING)
+}
+
+/* Who else ended in the same wake-up may have been first as well: they are told together. Those
+ * that died because another was gone wait for that one: here, or told by the leader. */
+static void on_rank_ended(void *arg, const struct rdzv_death *death, bool more)
+{
+    struct member *member = arg;
+    bool own = false;
+    trace_mark(member->trace, "ended", member->round.round, death->local_rank);
+    if (death->code != 0 || death->signal != 0)
+        note_death(member, death);
+    if (more || member->phase != PHASE_RUNNING || member->fallen.n == 0)
         return;
-    member->down_us = now - death->age_us;
-    member->spent++;
-    member->final = death->spared || member->spent > member->settings->terms.max_restarts;
-    member->reported = true;
-    member->phase = PHASE_STOPPING;
-    send_report(member, RDZV_FAILED);
-    ranks_stop(member->ranks, 0, member->settings->shutdown_ms);
+    for (size_t i = 0; i < member->fallen.n; i++)
+        own = own || !member->fallen.at[i].death.of_peer;
+    if (own)
+        fail_round(member);
+    else if (!uv_is_active((uv_handle_t *)&member->peer))
+        uv_timer_start(&member->peer, on_peer_waited, PEER_ERROR_WAIT_MS, 0);
 }
 
 /* ---- joining ---- */
@@ -379,6 +409,12 @@ static void on_ranks_gone(void *arg)
     trace(member, "gone");
     switch (member->phase) {
     case PHASE_RUNNING:
+        if (member->fallen.n > 0 && member->round.nodes > 1)
+            break; /* of an end on another node, which is about to be told */
+        if (member->fallen.n > 0) {
+            fail_round(member);
+            break;
+        }
         member->phase = PHASE_DONE;
         send_report(member, RDZV_DONE);
         break;
@@ -434,6 +470,7 @@ static void keep_round(struct member *member, const struct rdzv_frame_in *frame)
     watchdog_clear(member->watchdog);
     member->n_told = 0;
     uv_timer_stop(&member->waiting);
+    uv_timer_stop(&member->peer);
     member->waits_for[0] = member->said[0] = '\0';
 }
 
@@ -651,7 +688,8 @@ static void open_handles(struct member *member)
     const struct settings *settings = member->settings;
     uv_timer_init(member->loop, &member->waiting);
     uv_timer_init(member->loop, &member->linger);
-    member->waiting.data = member->linger.data = member;
+    uv_timer_init(member->loop, &member->peer);
+    member->waiting.data = member->linger.data = member->peer.data = member;
     for (size_t i = 0; i < settings->n_signals; i++) {
         uv_signal_init(member->loop, &member->signals[i]);
         member->signals[i].data = member;
@@ -674,6 +712,7 @@ static void close_all(struct member *member)
         uv_close((uv_handle_t *)&member->signals[i], NULL);
     uv_close((uv_handle_t *)&member->waiting, NULL);
     uv_close((uv_handle_t *)&member->linger, NULL);
+    uv_close((uv_handle_t *)&member->peer, NULL);
     (void)uv_run(member->loop, UV_RUN_DEFAULT);
     vec_fini(&member->fallen);
     trace_close(member->trace);

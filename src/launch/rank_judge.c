@@ -4,6 +4,7 @@
 #include "launch/rank_judge.h"
 
 #include "base/mem.h"
+#include "job/peer_error.h"
 #include "launch/error_file.h"
 
 #include <errno.h>
@@ -119,6 +120,9 @@ void rank_judge(struct arena *arena, const struct settings *settings, struct rdz
     if (death->error_file && *death->error_file &&
         error_file_read(death->error_file, arena, &file) == 0)
         death->message = file.message;
+    /* A signal is a cause of its own, but for the one that a watchdog of collectives uses. */
+    death->of_peer = (death->signal == 0 || death->signal == SIGABRT) &&
+                     peer_error_in(*death->message ? death->message : death->tail);
     death->at_exit = death->signal == SIGABRT && strstr(death->tail, NO_DESTROY_TEXT);
     const char *last = last_line(arena, death->tail);
     if (!never_compiled(settings, death, last))

@@ -45,6 +45,7 @@ struct rank {
     pid_t pid; /* 0: never started */
     int pidfd; /* -1: none */
     bool ended, stopped;
+    uint64_t wakeup; /* in which its end was seen */
     int status;
     const char *error_file;
     const char *refused; /* why it was never started */
@@ -71,6 +72,7 @@ struct ranks {
     bool owed;     /* it was called when nothing was open */
     bool was_warm, warned;
     uint64_t sent; /* signals we sent, a bit each */
+    uint64_t wakeups;
     uint64_t oom_seen, settle_since;
     VEC(pid_t) killed; /* of what was left */
     unsigned looks_hidden;
@@ -155,6 +157,7 @@ static void note_end(struct ranks *ranks, uint32_t local_rank)
 {
     ranks->at[local_rank].ended = true;
     ranks->at[local_rank].stopped = ranks->stopping;
+    ranks->at[local_rank].wakeup = ranks->wakeups;
     ranks->order[ranks->n_ended++] = local_rank;
     exit_gate_arrive(&ranks->gate, local_rank);
 }
@@ -191,6 +194,7 @@ static void collect(struct ranks *ranks)
 {
     struct epoll_event ready[READY_MAX];
     int n;
+    ranks->wakeups++;
     do {
         uint32_t before = ranks->n_ended;
         n = epoll_wait(ranks->ready, ready, READY_MAX, 0);
@@ -253,6 +257,8 @@ static struct rdzv_death describe(struct ranks *ranks, uint32_t local_rank)
     else
         death.code = WEXITSTATUS(rank->status);
     uint32_t by = death.signal > 0 ? death.signal : (uint32_t)death.code - 128u;
+    death.stopped = rank->stopped;
+    death.wakeup = rank->wakeup;
     death.victim = rank->stopped && by < 64 && (ranks->sent >> by & 1u);
     death.oom = killed_for_memory(ranks, &death);
     char tail[STREAMS_TAIL_MAX];
@@ -271,7 +277,9 @@ static void tell(struct ranks *ranks)
                 read_failures(ranks);
         }
         struct rdzv_death death = describe(ranks, local_rank);
-        ranks->sink.ended(ranks->sink.arg, &death);
+        bool more = ranks->n_told < ranks->n_ended &&
+                    ranks->at[ranks->order[ranks->n_told]].wakeup == death.wakeup;
+        ranks->sink.ended(ranks->sink.arg, &death, more);
     }
 }
 

@@ -13,8 +13,8 @@
 
 struct ranks_sink {
     /* In the order the kernel told; also those that end well (code 0, signal 0). Texts of death
-     * live until the next round starts. */
-    void (*ended)(void *arg, const struct rdzv_death *death);
+     * live until the next round starts. more: of the same wake-up, whose ends are a tie, follow. */
+    void (*ended)(void *arg, const struct rdzv_death *death, bool more);
     /* Nothing of the round runs any more: once per round, after the last `ended`, also when all
      * ended by themselves. A ranks_stop after that has one more as its answer. */
     void (*gone)(void *arg);

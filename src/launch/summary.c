@@ -191,6 +191,27 @@ static bool never_ran(const struct rdzv_death *death)
     return death->spared && death->pid == 0;
 }
 
+/* Those that have the age of the first one: the leader says so. */
+static void add_ties(const struct page *page)
+{
+    const struct rdzv_end *end = page->end;
+    size_t n = 1;
+    while (n < end->n_deaths && !end->deaths[n].death.victim &&
+           end->deaths[n].group_rank == page->first->group_rank &&
+           end->deaths[n].death.age_us == page->first->death.age_us)
+        n++;
+    n = n > 1 ? n : 2; /* an older leader names the second alone */
+    add_subject(page, "first?");
+    buf_puts(page->out, "at the same moment as rank");
+    for (size_t i = 1; i < n && i <= RANKS_NAMED; i++)
+        buf_addf(page->out, "%s %u", i > 1 ? "," : n > 2 ? "s" : "", end->deaths[i].death.rank);
+    if (n > RANKS_NAMED + 1)
+        buf_addf(page->out, " and %zu more", n - RANKS_NAMED - 1);
+    add_place(end->deaths[1].node, page->out);
+    buf_puts(page->out,
+             n > 2 ? ": each of them may have been first\n" : ": either may have been first\n");
+}
+
 static void add_headline(const struct page *page, size_t own)
 {
     struct buf *out = page->out;
@@ -215,13 +236,8 @@ static void add_headline(const struct page *page, size_t own)
     if (own > 1 && !page->end->undecided)
         buf_addf(out, ", first of %zu", own);
     buf_putc(out, '\n');
-    if (page->end->undecided && page->end->n_deaths > 1) {
-        const struct rdzv_victim *other = &page->end->deaths[1];
-        add_subject(page, "first?");
-        buf_addf(out, "within 1 ms of rank %u", other->death.rank);
-        add_place(other->node, out);
-        buf_puts(out, ": either may have been first\n");
-    }
+    if (page->end->undecided && page->end->n_deaths > 1)
+        add_ties(page);
 }
 
 /* "train.py:88" of the innermost frame of a Python traceback in text. */

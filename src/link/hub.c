@@ -224,10 +224,9 @@ static void on_hello(struct agent *a, const struct wire_hello *hello)
 static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
 {
     static const enum engine_fact_kind kinds[WIRE_FACT_N] = {
-        [WIRE_FACT_STARTED] = FACT_STARTED,
-        [WIRE_FACT_ENDED] = FACT_ENDED,
-        [WIRE_FACT_REFUSED] = FACT_REFUSED,
-        [WIRE_FACT_RELEASED] = FACT_RELEASED,
+        [WIRE_FACT_STARTED] = FACT_STARTED, [WIRE_FACT_ENDED] = FACT_ENDED,
+        [WIRE_FACT_REFUSED] = FACT_REFUSED, [WIRE_FACT_RELEASED] = FACT_RELEASED,
+        [WIRE_FACT_DIED] = FACT_DIED,
     };
     if (seq <= a->seen)
         return; /* sent again after a break; already with the core */
@@ -241,7 +240,8 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
                                   .at_ms = f->at_ms,
                                   .pid = f->pid,
                                   .log_end = f->log_end,
-                                  .ending = f->ending });
+                                  .ending = f->ending,
+                                  .wakeup = f->wakeup });
 }
 
 /* What launchers say belongs to nobody before the agent said who it is. */

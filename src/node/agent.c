@@ -23,6 +23,7 @@
 
 struct agent {
     uv_loop_t loop;
+    uv_check_t check;
     struct conf conf;
     struct site site;
     struct crew *crew;
@@ -42,6 +43,7 @@ static void leave(struct agent *agent)
     if (agent->leaving)
         return;
     agent->leaving = true;
+    uv_close((uv_handle_t *)&agent->check, NULL);
     relay_destroy(TAKE(agent->relay));
     shells_destroy(TAKE(agent->shells));
     crew_destroy(TAKE(agent->crew));
@@ -312,9 +314,21 @@ static void find_programs(struct agent *agent)
     agent->site.programs = agent->programs = mem_strdup(self);
 }
 
+/* After everything that one wait for descriptors has found. */
+static void on_waited(uv_check_t *check)
+{
+    struct agent *agent = check->data;
+    agent->site.wakeups++;
+}
+
 static void set_up(struct agent *agent, const char *dir, pid_t keeper)
 {
+    uv_check_init(&agent->loop, &agent->check);
+    uv_unref((uv_handle_t *)&agent->check);
+    agent->check.data = agent;
+    uv_check_start(&agent->check, on_waited);
     agent->site = (struct site){ .loop = &agent->loop,
+                                 .wakeups = 1,
                                  .dir = dir,
                                  .cookie = agent->conf.cookie,
                                  .keeper = keeper,

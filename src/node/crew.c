@@ -95,6 +95,7 @@ static struct wire_fact fact_of(const struct task *task, enum wire_fact_kind kin
         .at_ms = clock_wall_ms(),
         .pid = (uint32_t)task_pid(task),
         .log_end = task_log_end(task),
+        .wakeup = kind == WIRE_FACT_STARTED ? 0 : task_wakeup(task),
     };
 }
 
@@ -112,6 +113,14 @@ static void on_refused(void *arg, struct task *task, const struct ending *ending
     fact.ending = *ending;
     crew->sink.fact(crew->sink.arg, &fact);
     close_if_over(crew);
+}
+
+static void on_died(void *arg, struct task *task, const struct ending *ending)
+{
+    struct crew *crew = arg;
+    struct wire_fact fact = fact_of(task, WIRE_FACT_DIED);
+    fact.ending = *ending;
+    crew->sink.fact(crew->sink.arg, &fact);
 }
 
 static void on_ended(void *arg, struct task *task, const struct ending *ending)
@@ -317,10 +326,11 @@ static void add_members(struct crew *crew, struct batch *batch)
 {
     struct task_sink sink = { .started = on_started,
                               .refused = on_refused,
+                              .died = on_died,
                               .ended = on_ended,
                               .grew = on_grew,
                               .arg = crew };
-    crew->sink.expect(crew->sink.arg, 2 * batch->launch.n_tasks);
+    crew->sink.expect(crew->sink.arg, 3 * batch->launch.n_tasks);
     for (size_t i = 0; i < batch->launch.n_tasks; i++) {
         const struct launch_task *what = &batch->launch.tasks[i];
         struct member *member = member_at(crew, what->ref);

@@ -1,4 +1,4 @@
-/* A list of encoded facts. Slots are reserved at launch (two facts a task), so that reporting an
+/* A list of encoded facts. Slots are reserved at launch (three facts a task), so that reporting an
  * end needs no memory that could be missing then. */
 #include "node/outbox.h"
 

@@ -20,6 +20,7 @@ struct site {
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */
     const char *programs;      /* directory of muster-node; NULL: not known */
     char *scratch;             /* OUTPUT_SCRATCH bytes */
+    uint64_t wakeups;          /* of the loop, from 1: ends that one of them saw are a tie */
     bool told_no_cgroup;
 };
 

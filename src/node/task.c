@@ -59,8 +59,9 @@ struct task {
     bool stopped, killed;
     enum end_by stop_why;
     char stop_reason[160];
+    bool told_death;
     int wait_status;
-    uint64_t memory_peak, oom_before, settle_since;
+    uint64_t memory_peak, oom_before, settle_since, wakeup;
 };
 
 /* ---- making and freeing ---- */
@@ -343,6 +344,17 @@ static void finish(struct task *task)
     task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
 }
 
+/* Ending what it left takes a while, and who died first is not to depend on that. */
+static void tell_death(struct task *task)
+{
+    if (task->told_death || task->failed || task->stopped)
+        return;
+    char tail[ENDING_TAIL_MAX + 1];
+    struct ending ending = judge(task);
+    task->told_death = true;
+    task->sink.died(task->sink.arg, task, fill(task, &ending, tail));
+}
+
 static void on_settle(uv_timer_t *timer)
 {
     struct task *task = timer->data;
@@ -357,6 +369,7 @@ static void on_settle(uv_timer_t *timer)
         finish(task);
         return;
     }
+    tell_death(task);
     uint64_t next = waited < SETTLE_FIRST_MS ? SETTLE_FIRST_MS : waited;
     uv_timer_start(timer, on_settle, next < SETTLE_SLOWEST_MS ? next : SETTLE_SLOWEST_MS, 0);
 }
@@ -379,6 +392,7 @@ static bool reap(struct task *task)
     uv_timer_stop(&task->timers[TIMER_STOP]);
     uv_timer_stop(&task->timers[TIMER_WATCH]);
     task->settle_since = clock_mono_ms();
+    task->wakeup = task->site->wakeups;
     on_settle(&task->timers[TIMER_SETTLE]);
     return true;
 }
@@ -410,6 +424,7 @@ void task_stop(struct task *task, const struct task_stop *stop)
         task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
         return;
     }
+    task->site->wakeups++; /* a look of its own: who was seen before was earlier */
     if (!task->stopped && reap(task))
         return; /* it was faster */
     bool first = !task->stopped;
@@ -629,6 +644,11 @@ pid_t task_pid(const struct task *task)
 uint64_t task_log_end(const struct task *task)
 {
     return task->output ? output_end(task->output) : 0;
+}
+
+uint64_t task_wakeup(const struct task *task)
+{
+    return task->wakeup;
 }
 
 const struct stage *task_stage(const struct task *task)

@@ -16,6 +16,8 @@ struct task_sink { /* each at most once per task, except grew; refused or ended 
     void (*started)(void *arg, struct task *);
     void (*refused)(void *arg, struct task *,
                     const struct ending *); /* ending is valid during the call */
+    /* Its program is gone while others of it live; ended follows. */
+    void (*died)(void *arg, struct task *, const struct ending *);
     void (*ended)(void *arg, struct task *, const struct ending *);
     void (*grew)(void *arg, struct task *); /* its log */
     void *arg;
@@ -49,6 +51,7 @@ uint32_t task_attempt(const struct task *);
 pid_t task_pid(const struct task *);
 const char *task_cookie(const struct task *); /* MUSTER_ATTEMPT_COOKIE of its processes */
 uint64_t task_log_end(const struct task *);
+uint64_t task_wakeup(const struct task *); /* of the agent, that saw its program end; 0: none yet */
 /* How further programs enter the task's view (exec); valid until the task is destroyed. */
 const struct stage *task_stage(const struct task *);
 /* The output of the task; NULL when its log could not be made. */

@@ -158,7 +158,7 @@ static void give_place_up(struct rdzv *rdzv, struct member *member, const struct
     if (failed) /* its report was lost with the connection */
         rounds_failed(rdzv, member, &join->deaths, false, now_us);
     else if (holds || before == PLACE_STOPPING)
-        deaths_add(rdzv, &join->deaths, place, now_us);
+        deaths_add(rdzv, &join->deaths, place);
     (void)snprintf(cause, sizeof cause, "%s came back without its ranks", member->node);
     rounds_leave(rdzv, place, cause, now_us);
 }

@@ -1,14 +1,16 @@
-/* Who died first. Each death carries its age when its message was sent, so the moment is the
- * receipt minus the age: clocks of different nodes are never compared, only the way of the message
- * adds to the error. Deaths are of the last round that ended; a new round forgets them. */
+/* Who died first. Of those that have a cause of their own: on one node that is the order in which
+ * the kernel told its launcher, and what one wake-up of the launcher saw is a tie; between nodes it
+ * is the order in which the leader heard of them, for times of two machines are never compared.
+ * Deaths are of the last round that ended; a new round forgets them. */
 #include "rdzv/machine.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX     (4 * RDZV_MAX_DEATHS)
-#define EPOCH        (UINT64_C(1) << 62)
-#define UNDECIDED_US 1000u
+#define KEPT_MAX (4 * RDZV_MAX_DEATHS)
 
 void deaths_clear(struct rdzv *rdzv)
 {
@@ -24,18 +26,6 @@ bool deaths_guilty(const struct rdzv_deaths *deaths)
     return false;
 }
 
-/* Where one more goes: a new slot, or that of the latest when all are taken; NULL: it is later. */
-static struct victim *slot_for(struct rdzv *rdzv, uint64_t at_us)
-{
-    if (rdzv->deaths.n < KEPT_MAX)
-        return vec_add(&rdzv->deaths);
-    struct victim *latest = &rdzv->deaths.at[0];
-    for (size_t i = 1; i < rdzv->deaths.n; i++)
-        if (rdzv->deaths.at[i].at_us > latest->at_us)
-            latest = &rdzv->deaths.at[i];
-    return latest->at_us > at_us ? latest : NULL;
-}
-
 static bool known(const struct rdzv *rdzv, uint32_t group_rank, const struct rdzv_death *death)
 {
     for (size_t i = 0; i < rdzv->deaths.n; i++) {
@@ -46,21 +36,18 @@ static bool known(const struct rdzv *rdzv, uint32_t group_rank, const struct rdz
     return false;
 }
 
-void deaths_add(struct rdzv *rdzv, const struct rdzv_deaths *deaths, const struct place *place,
-                uint64_t now_us)
+void deaths_add(struct rdzv *rdzv, const struct rdzv_deaths *deaths, const struct place *place)
 {
     uint32_t group_rank = (uint32_t)(place - rdzv->places);
-    for (size_t i = 0; i < deaths->n; i++) {
+    struct arena *memory = rdzv->deaths_memory;
+    for (size_t i = 0; i < deaths->n && rdzv->deaths.n < KEPT_MAX; i++) {
         const struct rdzv_death *death = &deaths->at[i];
-        uint64_t age = death->age_us > EPOCH ? EPOCH : death->age_us;
-        uint64_t at_us = EPOCH + now_us - age;
         /* A report that was sent again after a broken connection tells nothing new. */
-        struct victim *slot = known(rdzv, group_rank, death) ? NULL : slot_for(rdzv, at_us);
-        if (!slot)
+        if (known(rdzv, group_rank, death))
             continue;
-        *slot = (struct victim){ .at_us = at_us };
+        struct victim *slot = vec_add(&rdzv->deaths);
+        *slot = (struct victim){ .order = rdzv->deaths.n };
         slot->what = (struct rdzv_victim){ .death = *death, .group_rank = group_rank };
-        struct arena *memory = rdzv->deaths_memory;
         slot->what.node = arena_strdup(memory, place->node);
         slot->what.death.message = arena_strdup(memory, death->message ? death->message : "");
         slot->what.death.error_file =
@@ -69,19 +56,59 @@ void deaths_add(struct rdzv *rdzv, const struct rdzv_deaths *deaths, const struc
     }
 }
 
-static int guilty_first(const void *a, const void *b)
+/* ---- who was first ---- */
+
+static bool of_one_wakeup(const struct rdzv_victim *a, const struct rdzv_victim *b)
 {
-    const struct victim *x = a;
-    const struct victim *y = b;
-    if (x->what.death.victim != y->what.death.victim)
-        return x->what.death.victim ? 1 : -1;
-    if (x->at_us != y->at_us)
-        return x->at_us < y->at_us ? -1 : 1;
-    if (x->what.group_rank != y->what.group_rank)
-        return x->what.group_rank < y->what.group_rank ? -1 : 1;
-    return x->what.death.local_rank < y->what.death.local_rank   ? -1
-           : x->what.death.local_rank > y->what.death.local_rank ? 1
-                                                                 : 0;
+    return a->group_rank == b->group_rank && a->death.wakeup != 0 &&
+           a->death.wakeup == b->death.wakeup;
+}
+
+/* Died of something of its own, or of another rank's end, or because it was told to. */
+static int weight(const struct rdzv_death *death)
+{
+    return death->victim ? 3 : death->stopped ? 2 : death->of_peer ? 1 : 0;
+}
+
+/* A cause of its own goes before an error that speaks of another's end: who is gone for the others
+ * may take a while yet to end for the kernel. Else in the order in which they were told. */
+static const struct victim *first_of_all(const struct rdzv *rdzv)
+{
+    const struct victim *first = NULL;
+    for (size_t i = 0; i < rdzv->deaths.n; i++) {
+        const struct victim *it = &rdzv->deaths.at[i];
+        int x = weight(&it->what.death), y = first ? weight(&first->what.death) : 0;
+        if (!first || x < y || (x == y && it->order < first->order))
+            first = it;
+    }
+    return first;
+}
+
+/* Could this one have been first as well? */
+static bool tied(const struct victim *it, const struct victim *first)
+{
+    return it != first && of_one_wakeup(&it->what, &first->what) &&
+           weight(&it->what.death) == weight(&first->what.death);
+}
+
+static int by_rank_told(const void *a, const void *b)
+{
+    const struct victim *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* The first one, those that may have been first too, then others by order, victims last. */
+static void sort_deaths(struct rdzv *rdzv)
+{
+    const struct victim *first = first_of_all(rdzv);
+    for (size_t i = 0; i < rdzv->deaths.n; i++) {
+        struct victim *it = &rdzv->deaths.at[i];
+        it->rank = it == first ? 0 : tied(it, first) ? 1 : it->what.death.victim ? 3 : 2;
+    }
+    if (rdzv->deaths.n > 1)
+        qsort(rdzv->deaths.at, rdzv->deaths.n, sizeof *rdzv->deaths.at, by_rank_told);
 }
 
 void deaths_tell(struct rdzv *rdzv, struct rdzv_end *end)
@@ -89,42 +116,66 @@ void deaths_tell(struct rdzv *rdzv, struct rdzv_end *end)
     size_t n = rdzv->deaths.n;
     if (n == 0)
         return;
-    qsort(rdzv->deaths.at, n, sizeof *rdzv->deaths.at, guilty_first);
-    const struct victim *at = rdzv->deaths.at;
-    end->undecided = n > 1 && !at[1].what.death.victim &&
-                     at[0].what.group_rank != at[1].what.group_rank &&
-                     at[1].at_us - at[0].at_us <= UNDECIDED_US;
+    sort_deaths(rdzv);
     end->n_deaths = n < RDZV_MAX_DEATHS ? n : RDZV_MAX_DEATHS;
     struct rdzv_victim *told = ARENA_ARRAY(rdzv->deaths_memory, end->n_deaths, struct rdzv_victim);
-    for (size_t i = 0; i < end->n_deaths; i++)
-        told[i] = at[i].what;
+    for (size_t i = 0; i < end->n_deaths; i++) {
+        told[i] = rdzv->deaths.at[i].what;
+        bool tie = rdzv->deaths.at[i].rank == 1;
+        end->undecided = end->undecided || tie;
+        if (tie) /* which is how the others see it */
+            told[i].death.age_us = told[0].death.age_us;
+    }
     end->deaths = told;
 }
 
-static void describe(const struct rdzv_victim *who, char out[SENTENCE])
+/* ---- in words ---- */
+
+static void describe(const struct rdzv_victim *who, struct buf *out)
 {
     const struct rdzv_death *death = &who->death;
+    buf_addf(out, "rank %u on %s ", death->rank, who->node);
     if (death->spared) {
-        (void)snprintf(out, SENTENCE, "rank %u on %s could not be started", death->rank, who->node);
+        buf_puts(out, "could not be started");
     } else if (death->signal) {
         const char *name = death->signal < 256 ? sigabbrev_np((int)death->signal) : NULL;
-        (void)snprintf(out, SENTENCE, "rank %u on %s was killed (%s%s%s)", death->rank, who->node,
-                       name ? "SIG" : "signal", name ? name : "",
-                       death->oom ? ", out of memory" : "");
+        buf_addf(out, "was killed (%s%s%s)", name ? "SIG" : "signal", name ? name : "",
+                 death->oom ? ", out of memory" : "");
     } else {
-        (void)snprintf(out, SENTENCE, "rank %u on %s exited with %d%s", death->rank, who->node,
-                       (int)death->code, death->oom ? " (out of memory)" : "");
+        buf_addf(out, "exited with %d%s", (int)death->code, death->oom ? " (out of memory)" : "");
     }
 }
 
-void deaths_cause(struct rdzv *rdzv, const char *fallback, char out[SENTENCE])
+const struct rdzv_victim *deaths_first(const struct rdzv *rdzv)
 {
-    const struct victim *guilty = NULL;
-    for (size_t i = 0; i < rdzv->deaths.n; i++)
-        if (!guilty || guilty_first(&rdzv->deaths.at[i], guilty) < 0)
-            guilty = &rdzv->deaths.at[i];
-    if (guilty)
-        describe(&guilty->what, out);
-    else
+    const struct victim *first = first_of_all(rdzv);
+    return first ? &first->what : NULL;
+}
+
+void deaths_cause(const struct rdzv *rdzv, const char *fallback, char out[SENTENCE])
+{
+    AUTO_BUF struct buf text = BUF_INIT(1u << 16);
+    const struct victim *first = first_of_all(rdzv);
+    size_t ties = 0, more = 0;
+    if (!first) {
         (void)snprintf(out, SENTENCE, "%s", fallback);
+        return;
+    }
+    describe(&first->what, &text);
+    for (size_t i = 0; i < rdzv->deaths.n; i++) {
+        const struct victim *it = &rdzv->deaths.at[i];
+        if (!tied(it, first))
+            continue;
+        ties++;
+        more += text.len > SENTENCE / 2;
+        if (text.len > SENTENCE / 2)
+            continue;
+        buf_puts(&text, " and ");
+        describe(&it->what, &text);
+    }
+    if (more)
+        buf_addf(&text, " and %zu more", more);
+    if (ties)
+        buf_puts(&text, ", at the same moment");
+    (void)snprintf(out, SENTENCE, "%s", buf_str(&text));
 }

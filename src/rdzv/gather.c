@@ -131,19 +131,15 @@ static void step_stopping(struct rdzv *rdzv, uint64_t now_us)
     size_t finished = 0;
     for (size_t i = 0; i < rdzv->n_places; i++)
         finished += rdzv->places[i].finished;
-    char cause[SENTENCE];
-    deaths_cause(rdzv, rdzv->cause, cause); /* an earlier death may have been told later */
     rounds_settle(rdzv);
     if (rdzv->final) {
-        rounds_over(rdzv, RDZV_END_FAILED, "%s; %s", cause, rdzv->final_why);
+        rounds_over(rdzv, RDZV_END_FAILED, "%s; %s", rdzv->cause, rdzv->final_why);
         return;
     }
     if (finished == rdzv->n_places) {
         rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->n_places);
         return;
     }
-    if (rdzv->by_failure)
-        (void)snprintf(rdzv->cause, sizeof rdzv->cause, "%s", cause);
     gather_open(rdzv, now_us);
 }
 

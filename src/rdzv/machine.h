@@ -54,7 +54,8 @@ struct told { /* one order or piece of news that waits for the end of the call *
 };
 struct victim {
     struct rdzv_victim what;
-    uint64_t at_us; /* receipt minus age, from DEATH_EPOCH so that it cannot go below 0 */
+    size_t order; /* in which they were told, from 1 */
+    int rank;     /* the first, a tie with it, another, a victim: while they are sorted */
 };
 struct trial_said { /* by one node, texts of the trial's memory */
     const char *figures, *why;
@@ -98,6 +99,7 @@ struct rdzv {
     bool resuming; /* members named by a claim may still come */
     uint64_t resume_us;
     bool by_failure; /* the round that is being stopped ended by one */
+    bool said_who;   /* the news has said who failed */
     char cause[SENTENCE];
     char loss[SENTENCE]; /* the node that the round lost while it ran or was stopped; "" */
     bool final;          /* after the stop comes the end */
@@ -158,13 +160,14 @@ void members_stop_by(struct rdzv *, struct member *, uint64_t now_us); /* starts
 struct member *members_expired(struct rdzv *, uint64_t now_us, const char **why);
 
 /* deaths.c */
-void deaths_add(struct rdzv *, const struct rdzv_deaths *, const struct place *, uint64_t now_us);
+void deaths_add(struct rdzv *, const struct rdzv_deaths *, const struct place *);
 void deaths_clear(struct rdzv *);
 bool deaths_guilty(const struct rdzv_deaths *); /* one that is not a victim */
 /* Sorted, bounded; texts and list live as long as the machine is OVER. */
 void deaths_tell(struct rdzv *, struct rdzv_end *);
-/* "rank 3 on n2 was killed (SIGKILL)" of the guilty one, or fallback. */
-void deaths_cause(struct rdzv *, const char *fallback, char out[SENTENCE]);
+const struct rdzv_victim *deaths_first(const struct rdzv *); /* NULL: nobody died */
+/* "rank 3 on n2 was killed (SIGKILL)" of the first one, with those of a tie; or fallback. */
+void deaths_cause(const struct rdzv *, const char *fallback, char out[SENTENCE]);
 
 /* rounds.c */
 struct place *rounds_place(const struct rdzv *, uint64_t member);
@@ -177,7 +180,7 @@ void rounds_failed(struct rdzv *, struct member *, const struct rdzv_deaths *, b
                    uint64_t now_us);
 /* The member of the place is gone without a word; rounds_leave follows. */
 void rounds_lost(struct rdzv *, const struct place *, const char *cause);
-/* All have stopped: who pays for it, and whether that is the end (final). */
+/* All have stopped: what they stopped for, who pays for it, whether that is the end (final). */
 void rounds_settle(struct rdzv *);
 void rounds_done(struct rdzv *, struct place *, uint64_t now_us);
 /* The member's place, if it has one that still counts, is given up. */

@@ -248,6 +248,16 @@ enum rdzv_phase rdzv_phase(const struct rdzv *rdzv)
     return rdzv->phase;
 }
 
+bool rdzv_root(struct rdzv *rdzv, uint64_t *member, const char **text)
+{
+    const struct rdzv_victim *first = deaths_first(rdzv);
+    if (rdzv->phase != RDZV_OVER || rdzv->end.kind != RDZV_END_FAILED || !first)
+        return false;
+    *member = rdzv->places[first->group_rank].member;
+    *text = rdzv->cause;
+    return true;
+}
+
 uint64_t rdzv_term(const struct rdzv *rdzv)
 {
     return rdzv->term;

@@ -108,6 +108,10 @@ void rdzv_expect(struct rdzv *, uint32_t members, uint32_t later, uint64_t now_u
 uint64_t rdzv_tick(struct rdzv *, uint64_t now_us);
 
 enum rdzv_phase rdzv_phase(const struct rdzv *);
+/* The death that a failed rendezvous ended by: of which member, and one clause about it ("rank 3 on
+ * n2 was killed (SIGKILL)"), valid until the next call. false: it is not over by one. */
+bool rdzv_root(struct rdzv *, uint64_t *member, const char **text);
+
 uint64_t rdzv_term(const struct rdzv *);
 uint32_t rdzv_round_number(const struct rdzv *); /* of the current or last round */
 

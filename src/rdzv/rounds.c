@@ -127,6 +127,7 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
     rdzv->has_round = true;
     rdzv->round_term = rdzv->term;
     rdzv->by_failure = rdzv->has_done = rdzv->barrier_passed = rdzv->gathering = false;
+    rdzv->said_who = false;
     rdzv->stopped[0] = rdzv->loss[0] = '\0';
     rdzv->world_id = hash_u64(rdzv->term) ^ rdzv->round;
     for (size_t i = 0; i < n; i++)
@@ -188,6 +189,13 @@ static bool any_spared(const struct rdzv_deaths *deaths)
     return false;
 }
 
+static void say_who(struct rdzv *rdzv, uint64_t member, const char *cause)
+{
+    if (!rdzv->said_who)
+        orders_news(rdzv, RDZV_NEWS_FAILED, member, "%s", cause);
+    rdzv->said_who = true;
+}
+
 void rounds_failed(struct rdzv *rdzv, struct member *member, const struct rdzv_deaths *deaths,
                    bool final, uint64_t now_us)
 {
@@ -197,10 +205,13 @@ void rounds_failed(struct rdzv *rdzv, struct member *member, const struct rdzv_d
     bool spared = any_spared(deaths);
     char fallback[SENTENCE];
     char cause[SENTENCE];
-    deaths_add(rdzv, deaths, member->place, now_us);
+    deaths_add(rdzv, deaths, member->place);
     (void)snprintf(fallback, sizeof fallback, "a rank on %s failed", member->node);
     deaths_cause(rdzv, fallback, cause);
-    orders_news(rdzv, RDZV_NEWS_FAILED, member->id, "%s", cause);
+    const struct rdzv_victim *first = deaths_first(rdzv);
+    /* An error of a collective speaks of another's end, which is about to be told. */
+    if (!first || !first->death.of_peer)
+        say_who(rdzv, first ? rdzv->places[first->group_rank].member : member->id, cause);
     if (pays && !spared) {
         member->place->failed = true;
         member->place->spent_all = member->place->spent_all || final;
@@ -225,6 +236,12 @@ void rounds_lost(struct rdzv *rdzv, const struct place *place, const char *cause
  * before everybody has answered, and nobody pays when a node was lost meanwhile. */
 void rounds_settle(struct rdzv *rdzv)
 {
+    bool failed = rdzv->by_failure || rdzv->final;
+    const struct rdzv_victim *first = failed ? deaths_first(rdzv) : NULL;
+    if (first) { /* an earlier death may have been told later */
+        deaths_cause(rdzv, rdzv->cause, rdzv->cause);
+        say_who(rdzv, rdzv->places[first->group_rank].member, rdzv->cause);
+    }
     if (rdzv->loss[0] && !rdzv->final) {
         if (rdzv->by_failure)
             (void)snprintf(rdzv->cause, sizeof rdzv->cause, "%s", rdzv->loss);

@@ -310,7 +310,12 @@ static const struct ctl_objects *get_objects(struct wire_reader *from, struct ar
     return o;
 }
 
-enum ending_flags { EXITED = 1, OOM = 2, LOST = 4 };
+enum ending_flags { EXITED = 1, OOM = 2, LOST = 4, WAKEUP = 8 /* its number follows */ };
+
+static bool has_ending(const struct engine_fact *f)
+{
+    return f->kind == FACT_ENDED || f->kind == FACT_REFUSED || f->kind == FACT_DIED;
+}
 
 static void put_fact(struct buf *out, const struct engine_fact *f)
 {
@@ -327,9 +332,11 @@ static void put_fact(struct buf *out, const struct engine_fact *f)
     wire_put_u32(out, f->pid);
     wire_put_u64(out, f->log_end);
     wire_put_str(out, f->reason);
-    if (f->kind == FACT_ENDED || f->kind == FACT_REFUSED) {
-        wire_put_u8(
-            out, (uint8_t)((e->exited ? EXITED : 0) | (e->oom ? OOM : 0) | (e->lost ? LOST : 0)));
+    if (has_ending(f)) {
+        wire_put_u8(out, (uint8_t)((e->exited ? EXITED : 0) | (e->oom ? OOM : 0) |
+                                   (e->lost ? LOST : 0) | (f->wakeup ? WAKEUP : 0)));
+        if (f->wakeup)
+            wire_put_u64(out, f->wakeup);
         wire_put_u32(out, (uint32_t)e->code);
         wire_put_u32(out, (uint32_t)e->signal);
         wire_put_u8(out, (uint8_t)e->by);
@@ -343,9 +350,12 @@ static void put_fact(struct buf *out, const struct engine_fact *f)
     }
 }
 
-static void get_ending(struct wire_reader *from, struct arena *a, struct ending *e)
+static void get_ending(struct wire_reader *from, struct arena *a, struct engine_fact *f)
 {
+    struct ending *e = &f->ending;
     uint8_t flags = wire_get_u8(from);
+    if (flags & WAKEUP)
+        f->wakeup = wire_get_u64(from);
     e->exited = flags & EXITED;
     e->oom = flags & OOM;
     e->lost = flags & LOST;
@@ -376,8 +386,8 @@ static const struct engine_fact *get_fact(struct wire_reader *from, struct arena
     f->pid = wire_get_u32(from);
     f->log_end = wire_get_u64(from);
     f->reason = wire_get_str(from, a);
-    if (f->kind == FACT_ENDED || f->kind == FACT_REFUSED) {
-        get_ending(from, a, &f->ending);
+    if (has_ending(f)) {
+        get_ending(from, a, f);
     } else if (f->kind == FACT_LAUNCHER) {
         f->launcher.channel = wire_get_u32(from);
         uint8_t what = wire_get_u8(from);

@@ -294,6 +294,11 @@ void cluster_expire_blocks(struct cluster *c, uint64_t now_ms)
     }
 }
 
+uint64_t cluster_unblocks(const struct cluster *c)
+{
+    return c->unblocks_ms;
+}
+
 static void unblocks_by(struct cluster *c, uint64_t ms)
 {
     c->unblocks_ms = ms < c->unblocks_ms ? ms : c->unblocks_ms;

@@ -71,5 +71,7 @@ bool cluster_take(struct cluster *, const struct job_spec *, const struct task_p
 void cluster_give(struct cluster *, const struct job_spec *, const struct task_place *);
 /* A port seen taken from outside: not given out on that host until the time passes. */
 void cluster_block_port(struct cluster *, uint32_t node, uint32_t port, uint64_t until_ms);
+void cluster_expire_blocks(struct cluster *, uint64_t now_ms);
+uint64_t cluster_unblocks(const struct cluster *); /* when the next block ends; UINT64_MAX: none */
 
 #endif

@@ -58,7 +58,6 @@ const struct topology *cluster_topology(const struct cluster *); /* good until a
 struct cluster *cluster_clone_empty(const struct cluster *);
 /* All nodes up and undrained, what is taken stays. */
 void cluster_revive(struct cluster *);
-void cluster_expire_blocks(struct cluster *, uint64_t now_ms);
 const struct ports *cluster_ports(const struct cluster *, uint32_t node);
 struct ports *cluster_own_ports(struct cluster *, uint32_t node);
 

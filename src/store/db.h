@@ -110,6 +110,9 @@
     X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
                   " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")      \
     X(TASKS, "SELECT role, idx, state, attempt, live FROM task WHERE job = ?")                     \
+    X(TASK_COUNTS,                                                                                 \
+      "SELECT coalesce(sum(state = 'running'), 0), coalesce(sum(state = 'succeeded'), 0),"         \
+      " coalesce(sum(state = 'failed'), 0) FROM task WHERE job BETWEEN ?1 AND ?2")                 \
     X(ATTEMPTS, "SELECT role, idx, attempt, generation, state, node, place, placed, started,"      \
                 " ended, pid, exited, code, signal, oom, lost, ended_by, reason, memory_peak,"     \
                 " tail, log_end FROM attempt WHERE job = ?")                                       \

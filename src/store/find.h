@@ -58,4 +58,10 @@ struct job_found {
 int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_found *,
                     struct err *);
 
+struct task_counts {
+    uint64_t running, succeeded, failed;
+};
+/* Of a job's tasks as they are stored; of an array, of the tasks of all its members. */
+int store_task_counts(struct store *, const struct job_row *, struct task_counts *, struct err *);
+
 #endif

@@ -1,6 +1,7 @@
 /* Rows that belong to a job: origin, tasks, attempts, events, agents, idempotency keys; and objects
  * and secrets. */
 #include "store/db.h"
+#include "store/find.h"
 
 #include "base/mem.h"
 
@@ -109,6 +110,23 @@ int store_tasks(struct store *st, struct arena *a, uint64_t job, struct task_row
     *rows = at;
     *n = count;
     return more;
+}
+
+int store_task_counts(struct store *st, const struct job_row *job, struct task_counts *counts,
+                      struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_TASK_COUNTS, err);
+    if (!s)
+        return -1;
+    db_u64(s, 1, job->id);
+    db_u64(s, 2, job->id + job->members);
+    int more = db_step(st, s, err);
+    if (more != 1)
+        return -1;
+    *counts = (struct task_counts){ .running = db_get_u64(s, 0),
+                                    .succeeded = db_get_u64(s, 1),
+                                    .failed = db_get_u64(s, 2) };
+    return db_step(st, s, err);
 }
 
 static void bind_ending(sqlite3_stmt *s, int i, const struct ending *end)

@@ -382,6 +382,8 @@ void wire_put_fact(struct buf *out, uint64_t seq, const struct wire_fact *fact)
     wire_put_u32(out, fact->pid);
     wire_put_u64(out, fact->log_end);
     put_ending(out, &fact->ending);
+    if (fact->wakeup)
+        wire_put_u64(out, fact->wakeup);
     wire_end(out, mark);
 }
 
@@ -397,6 +399,8 @@ int wire_get_fact(const struct wire_frame *frame, struct arena *arena, struct wi
     fact.pid = wire_get_u32(&from);
     fact.log_end = wire_get_u64(&from);
     fact.ending = get_ending(&from, arena);
+    if (from.at != from.end)
+        fact.wakeup = wire_get_u64(&from);
     if (finish(&from) != 0)
         return -1;
     *out = fact;

@@ -29,6 +29,7 @@ enum wire_fact_kind {
     WIRE_FACT_ENDED,
     WIRE_FACT_REFUSED,
     WIRE_FACT_RELEASED,
+    WIRE_FACT_DIED, /* its program is gone; ENDED follows when what it left is gone too */
     WIRE_FACT_N
 };
 struct wire_fact {
@@ -39,6 +40,8 @@ struct wire_fact {
     uint32_t pid;
     uint64_t log_end;
     struct ending ending;
+    uint64_t wakeup; /* ENDED DIED: of the agent, in which it saw the program's end; 0: an agent of
+                      * an older version, which does not say */
 };
 struct wire_log {
     struct task_ref task;

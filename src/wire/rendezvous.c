@@ -175,6 +175,30 @@ static void put_deaths(struct buf *out, const struct rdzv_deaths *deaths)
     wire_put_u32(out, more > UINT32_MAX ? UINT32_MAX : (uint32_t)more);
 }
 
+/* What came with a later version stands at the end of a message to the leader, so that a leader
+ * reads launchers of an older one, which say nothing of it. */
+static void put_more_of_deaths(struct buf *out, const struct rdzv_deaths *deaths)
+{
+    uint32_t n = at_most(deaths->n, RDZV_MAX_DEATHS);
+    for (uint32_t i = 0; i < n; i++) {
+        wire_put_u8(out, deaths->at[i].stopped);
+        wire_put_u8(out, deaths->at[i].of_peer);
+        wire_put_u64(out, deaths->at[i].wakeup);
+    }
+}
+
+static void get_more_of_deaths(struct wire_reader *from, const struct rdzv_deaths *deaths)
+{
+    struct rdzv_death *at = (struct rdzv_death *)(uintptr_t)deaths->at;
+    if (from->bad || from->at == from->end)
+        return;
+    for (size_t i = 0; i < deaths->n; i++) {
+        at[i].stopped = get_flag(from);
+        at[i].of_peer = get_flag(from);
+        at[i].wakeup = wire_get_u64(from);
+    }
+}
+
 static struct rdzv_deaths get_deaths(struct wire_reader *from, struct arena *arena)
 {
     uint32_t n = get_count(from, DEATH_MIN, RDZV_MAX_DEATHS);
@@ -256,6 +280,7 @@ void rdzv_put_join(struct buf *out, const struct rdzv_join *join)
     put_terms(out, &join->terms);
     put_claim(out, &join->claim);
     put_deaths(out, &join->deaths);
+    put_more_of_deaths(out, &join->deaths);
     if (join->role)
         put_text(out, join->role);
     wire_end(out, mark);
@@ -277,6 +302,7 @@ int rdzv_get_join(const struct rdzv_frame_in *frame, struct arena *arena, struct
     join.terms = get_terms(&from);
     join.claim = get_claim(&from);
     join.deaths = get_deaths(&from, arena);
+    get_more_of_deaths(&from, &join.deaths);
     if (!from.bad && from.at != from.end) /* an older launcher says none */
         join.role = get_text(&from, arena);
     if (finish(&from) != 0)
@@ -293,6 +319,7 @@ void rdzv_put_report(struct buf *out, const struct rdzv_report *report)
     wire_put_u8(out, (uint8_t)report->outcome);
     wire_put_u8(out, report->final);
     put_deaths(out, &report->deaths);
+    put_more_of_deaths(out, &report->deaths);
     wire_end(out, mark);
 }
 
@@ -304,6 +331,7 @@ int rdzv_get_report(const struct rdzv_frame_in *frame, struct arena *arena, stru
     report.outcome = (enum rdzv_outcome)get_enum(&from, RDZV_DONE);
     report.final = get_flag(&from);
     report.deaths = get_deaths(&from, arena);
+    get_more_of_deaths(&from, &report.deaths);
     if (finish(&from) != 0)
         return -1;
     *out = report;

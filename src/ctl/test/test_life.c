@@ -117,6 +117,51 @@ static void budget_is_spent(void **state)
     assert_non_null(strstr(world_reason(w, job), "exited with 1, first of 2"));
 }
 
+/* An end of one of its tasks, as the engine tells it. */
+static void tell_end(struct world *w, uint64_t job, uint32_t index, int code, uint64_t wakeup,
+                     const char *tail)
+{
+    struct engine_fact fact = { .kind = FACT_ENDED,
+                                .generation = { .job = job, .number = 1 },
+                                .node = w->fake.agents.at[w->fake.agents.n - 1]->node,
+                                .task = { .index = index },
+                                .attempt = 1,
+                                .wakeup = wakeup,
+                                .ending = {
+                                    .exited = true, .code = code, .by = BY_ITSELF, .tail = tail } };
+    w->fake.base.sink.fact(w->fake.base.sink.arg, &fact);
+}
+
+#define FOUR                                                                                       \
+    "{\"name\":\"f\",\"roles\":{\"w\":{\"replicas\":4,\"run\":\"x\",\"resources\":{\"cpu\":\"100m\"}}}}"
+
+/* What one wake-up of the agent saw is a tie: a cause of its own decides, or all are named. */
+static void who_died_first(void **state)
+{
+    static const struct {
+        const char *tails[3];
+        uint64_t wakeups[3];
+        const char *says;
+    } cases[] = {
+        { { "", "", "" }, { 7, 8, 8 }, "w/0 on n" },
+        { { "", "", "EOFError\n" }, { 7, 7, 7 }, ", at the same moment as w/1: first of 4" },
+        { { "EOFError\n", "KeyError: 1\n", "" }, { 7, 7, 8 }, "w/1 on n" },
+        { { "EOFError\n", "", "" }, { 5, 6, 6 }, ", at the same moment as w/2: first of 4" },
+    };
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t job = world_submit(w, FOUR);
+        world_run(w);
+        for (uint32_t index = 0; index < 3; index++)
+            tell_end(w, job, index, 1, cases[i].wakeups[index], cases[i].tails[index]);
+        world_run(w);
+        if (!strstr(world_reason(w, job), cases[i].says))
+            fail_msg("%zu: %s", i, world_reason(w, job));
+        world_pass(w, 60000);
+    }
+}
+
 static void whole_job_comes_back(void **state)
 {
     struct world *w = *state;
@@ -365,6 +410,7 @@ int main(void)
         T(gang_waits_for_all),
         T(task_comes_back_alone),
         T(budget_is_spent),
+        T(who_died_first),
         T(whole_job_comes_back),
         T(crash_loops_are_paced),
         T(lost_agent_is_a_platform_failure),

@@ -45,8 +45,9 @@ struct world {
 
 /* ---- the world ---- */
 
-static void on_ended(void *arg, const struct rdzv_death *death)
+static void on_ended(void *arg, const struct rdzv_death *death, bool more)
 {
+    (void)more;
     struct world *world = arg;
     struct told *told = &world->told[world->n_told++];
     assert_int_equal(death->rank, world->place.first_rank + death->local_rank);

@@ -213,7 +213,7 @@ static void who_was_first_may_be_open(void **state)
     screen->end.undecided = true;
     screen->deaths[1].death.rank = 5;
     print(screen);
-    has(screen, "  first?      within 1 ms of rank 5 on n2: either may have been first\n");
+    has(screen, "  first?      at the same moment as rank 5 on n2: either may have been first\n");
     has_not(screen, "first of");
     drop(screen);
 }

@@ -210,9 +210,12 @@ struct wire_frame player_frame(struct player *player, enum wire_kind kind)
 
 struct wire_fact player_fact(struct player *player, enum wire_fact_kind kind, uint64_t *seq)
 {
-    struct wire_frame frame = player_frame(player, WIRE_FACT);
+    struct wire_frame frame;
     struct wire_fact fact;
-    assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+    do {
+        frame = player_frame(player, WIRE_FACT);
+        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+    } while (fact.kind == WIRE_FACT_DIED && kind != WIRE_FACT_DIED);
     if (fact.kind != kind)
         print_message("fact %d: %s\n%s\n", (int)fact.kind, fact.ending.reason, fact.ending.tail);
     assert_int_equal(fact.kind, kind);

@@ -658,6 +658,28 @@ static uint32_t send_signal(struct player *player, int number, uint32_t attempt)
     return said.heard;
 }
 
+/* Its death is told before what it left is gone, and the wake-up that saw it is the same in both.
+ */
+static void a_death_is_told_before_the_end(void **state)
+{
+    (void)state;
+    struct player *player = player_start();
+    player_accept(player, 0);
+    player_task(player, "worker", 0,
+                "setsid sh -c 'mkfifo gone; exec 3<>gone; : >left; read line <&3' & "
+                "until test -e left; do :; done; kill -SEGV $$");
+    player_launch(player);
+    player_fact(player, WIRE_FACT_STARTED, NULL);
+    struct wire_fact died = player_fact(player, WIRE_FACT_DIED, NULL);
+    assert_int_equal(died.ending.signal, SIGSEGV);
+    assert_int_equal(died.ending.by, BY_ITSELF);
+    assert_true(died.wakeup > 0);
+    struct wire_fact ended = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_int_equal(ended.ending.signal, SIGSEGV);
+    assert_true(ended.wakeup == died.wakeup);
+    release(player);
+}
+
 /* What asks for something reaches those that catch it, each once: the shell around lives. */
 static void signals_reach_who_catches_them(void **state)
 {
@@ -849,6 +871,7 @@ int main(void)
         cmocka_unit_test(launchers_reach_the_server),
         cmocka_unit_test(launchers_wait_for_the_server),
         cmocka_unit_test(a_flood_is_cut_off),
+        cmocka_unit_test(a_death_is_told_before_the_end),
         cmocka_unit_test(signals_reach_who_catches_them),
         cmocka_unit_test(commands_inside_the_view),
         cmocka_unit_test(a_held_failure_can_be_entered),

@@ -48,6 +48,8 @@ static struct rdzv_death a_death(void)
                                 .victim = true,
                                 .at_exit = true,
                                 .spared = true,
+                                .of_peer = true,
+                                .wakeup = 9,
                                 .age_us = 12345678901,
                                 .at_s = 1700000000,
                                 .message = "boom",
@@ -129,9 +131,14 @@ static void test_join(void **state)
     assert_int_equal(back.deaths.n, 1);
     assert_int_equal(back.deaths.more, 4);
     same_death(&back.deaths.at[0], &death);
+    assert_true(back.deaths.at[0].of_peer && !back.deaths.at[0].stopped);
+    assert_int_equal(back.deaths.at[0].wakeup, 9);
+    const size_t older = frame.len - 10; /* a launcher that does not know these */
     for (size_t cut = 0; cut < frame.len; cut++) {
         struct rdzv_frame_in part = { .kind = frame.kind, .body = frame.body, .len = cut };
-        assert_int_equal(rdzv_get_join(&part, arena, &back), -1);
+        assert_int_equal(rdzv_get_join(&part, arena, &back), cut == older ? 0 : -1);
+        if (cut == older)
+            assert_true(!back.deaths.at[0].of_peer && back.deaths.at[0].wakeup == 0);
     }
     assert_null(back.role);
     buf_clear(&out);

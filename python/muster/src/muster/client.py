@@ -306,13 +306,16 @@ class Job:
                 time.sleep(RETRY)
 
     def wait(self, timeout: float | None = None) -> str:
-        """Its final state. Raises TimeoutError."""
+        """Its final state; of a job whose resources are kept for a while after its end, the
+        one that it will have. Raises TimeoutError."""
         deadline = None if timeout is None else time.monotonic() + timeout
         after = 0
         while True:
             tree = self._patient(self.show)
             if tree["state"] in FINAL:
                 return str(tree["state"])
+            if "held_until" in tree:
+                return str(tree["outcome"])
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"job {self.number} is {tree['state']} after {timeout:g} s")
             after = self._next_event(after, deadline)
@@ -327,7 +330,8 @@ class Job:
                 for line in answer:
                     event = json.loads(line) if line.strip() else {}
                     after = int(event.get("seq", after))
-                    if event.get("state") in FINAL:
+                    held = "hold_until_ms" in event.get("body", {})
+                    if event.get("state") in FINAL or held:
                         return after
         except (MusterError, OSError, ValueError, http.client.HTTPException):
             time.sleep(0.05)
