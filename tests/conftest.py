@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server, program, scratch
+from harness import VENV, Server, program, scratch
+from warm_torch import WarmTorch, warm_torch
 
 Starter = Callable[..., Server]
 
@@ -38,6 +39,15 @@ def server() -> Iterator[Server]:
         yield one
     finally:
         closed(one)
+
+
+@pytest.fixture(scope="session")
+def torch() -> Iterator[WarmTorch]:
+    """One import of PyTorch for many tests."""
+    if not (VENV / "torchrun").exists():
+        pytest.skip("no PyTorch in .venv: tools/setup python installs it")
+    with warm_torch() as one:
+        yield one
 
 
 @pytest.fixture

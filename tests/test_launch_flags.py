@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import ROOT, VENV, muster, patience, program
+from harness import ROOT, muster, patience, program
+from warm_torch import WarmTorch
 
 NODE = program().resolve().with_name("muster-node")
 BEGIN = "<!-- flags: written by muster-node launch-flags -->\n"
@@ -47,13 +48,10 @@ def test_the_page_is_the_table() -> None:
     assert shown == table(), "write the output of `muster-node launch-flags` between the markers"
 
 
-def test_every_flag_of_torchrun_is_known() -> None:
-    python = VENV / "python"
-    asked = subprocess.run(
-        [python, "-c", OPTIONS], capture_output=True, text=True, timeout=patience(60), check=False
-    )
-    if asked.returncode != 0:
-        pytest.skip("torch is not installed")
+def test_every_flag_of_torchrun_is_known(tmp_path: Path, torch: WarmTorch) -> None:
+    (tmp_path / "options.py").write_text(OPTIONS)
+    asked = torch.run([str(tmp_path / "options.py")], os.environ)
+    assert asked.returncode == 0, asked.stderr
     rows = [line for line in table().splitlines() if line.startswith("| `") and "torchrun" in line]
     assert len(rows) > 30
     for names, takes_value, default in json.loads(asked.stdout):

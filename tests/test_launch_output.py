@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from harness import VENV, alive, kill, parent, patience, processes, program, wait_for
-from real_torchrun import Torchrun, real_torchrun
+from warm_torch import WarmTorch
 
 OURS = (str(program().resolve().with_name("muster-node")), "torchrun")
 LIMIT = 60.0
@@ -49,7 +49,7 @@ def contents(base: Path) -> dict[str, str]:
     return found
 
 
-def run(torchrun: Torchrun | None, place: Path, *args: str, script: str = SPEAKER) -> Run:
+def run(torch: WarmTorch | None, place: Path, *args: str, script: str = SPEAKER) -> Run:
     """The given torchrun runs the script, or ours when there is none."""
     place.mkdir(parents=True)
     (place / "speak.py").write_text(script)
@@ -57,8 +57,8 @@ def run(torchrun: Torchrun | None, place: Path, *args: str, script: str = SPEAKE
     logs.mkdir()
     words = ["--log-dir", str(logs), *args, str(place / "speak.py")]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{VENV}:{os.environ['PATH']}"}
-    if torchrun:
-        done = torchrun.run(words, env)
+    if torch:
+        done = torch.torchrun(words, env)
     else:
         done = subprocess.run(
             [*OURS, *words],
@@ -70,12 +70,6 @@ def run(torchrun: Torchrun | None, place: Path, *args: str, script: str = SPEAKE
             env=env,
         )
     return Run(done.returncode, done.stdout, done.stderr, contents(logs))
-
-
-@pytest.fixture(scope="module")
-def real() -> Iterator[Torchrun]:
-    with real_torchrun() as torchrun:
-        yield torchrun
 
 
 def lines_of(text: str) -> list[str]:
@@ -107,10 +101,10 @@ FLAGS = {
 
 
 @pytest.mark.parametrize("case", list(FLAGS))
-def test_same_files_and_lines_as_torchrun(case: str, tmp_path: Path, real: Torchrun) -> None:
+def test_same_files_and_lines_as_torchrun(case: str, tmp_path: Path, torch: WarmTorch) -> None:
     args = ["--nproc-per-node", "2", *FLAGS[case]]
     ours = run(None, tmp_path / "ours", *args)
-    theirs = run(real, tmp_path / "theirs", *args)
+    theirs = run(torch, tmp_path / "theirs", *args)
     assert (ours.rc, theirs.rc) == (0, 0), ours.err + theirs.err
     assert copies(ours.files) == copies(theirs.files)
     assert lines_of(ours.out) == lines_of(theirs.out)
@@ -118,22 +112,22 @@ def test_same_files_and_lines_as_torchrun(case: str, tmp_path: Path, real: Torch
 
 
 def test_prefix_template_as_torchrun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: Torchrun
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torch: WarmTorch
 ) -> None:
     monkeypatch.setenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${role_name} $rank>")
     args = ["--nproc-per-node", "2", "-t", "1"]
-    ours, theirs = run(None, tmp_path / "ours", *args), run(real, tmp_path / "theirs", *args)
+    ours, theirs = run(None, tmp_path / "ours", *args), run(torch, tmp_path / "theirs", *args)
     assert lines_of(ours.out) == lines_of(theirs.out)
     assert "<default 1>last line of 1" in ours.out
 
 
-def test_error_file_lies_where_torchrun_puts_it(tmp_path: Path, real: Torchrun) -> None:
+def test_error_file_lies_where_torchrun_puts_it(tmp_path: Path, torch: WarmTorch) -> None:
     script = (
         "from torch.distributed.elastic.multiprocessing.errors import record\n"
         "@record\ndef main():\n    raise ValueError('batch is empty')\nmain()\n"
     )
     ours = run(None, tmp_path / "ours", script=script)
-    theirs = run(real, tmp_path / "theirs", script=script)
+    theirs = run(torch, tmp_path / "theirs", script=script)
     assert (ours.rc, theirs.rc) == (1, 1)
     assert list(ours.files) == list(theirs.files) == ["RUN/attempt_0/0/error.json"]
     assert "ValueError: batch is empty" in ours.err.split("speak.py failed: rank 0")[1]
@@ -157,14 +151,14 @@ def test_summary_has_the_last_lines_of_stderr(tmp_path: Path) -> None:
         assert len(summary.splitlines()) <= 24
 
 
-def test_attempts_have_directories_of_their_own(tmp_path: Path, real: Torchrun) -> None:
+def test_attempts_have_directories_of_their_own(tmp_path: Path, torch: WarmTorch) -> None:
     script = (
         "import os, sys\nn = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
         "print('attempt', n)\nsys.exit(n == '0')\n"
     )
     args = ["--max-restarts", "1", "-r", "1"]
     ours = run(None, tmp_path / "ours", *args, script=script)
-    theirs = run(real, tmp_path / "theirs", *args, script=script)
+    theirs = run(torch, tmp_path / "theirs", *args, script=script)
     assert (ours.rc, theirs.rc) == (0, 0)
     assert ours.files == theirs.files
     assert ours.files["RUN/attempt_1/0/stdout.log"] == "attempt 1\n"
@@ -318,13 +312,13 @@ def test_progress_bars_show_while_they_grow(place: Path) -> None:
         os.close(read_end)
 
 
-def test_no_files_with_dev_null(place: Path, real: Torchrun) -> None:
+def test_no_files_with_dev_null(place: Path, torch: WarmTorch) -> None:
     (place / "speak.py").write_text("import os\nprint(repr(os.environ['TORCHELASTIC_ERROR_FILE']))")
     words = ["--log-dir", "/dev/null", "-t", "3", str(place / "speak.py")]
     ours = subprocess.run(
         [*OURS, *words], capture_output=True, text=True, timeout=patience(LIMIT), check=False
     )
-    for done in (ours, real.run(words, dict(os.environ))):
+    for done in (ours, torch.torchrun(words, os.environ)):
         assert (done.returncode, done.stdout) == (0, "''\n"), done.stderr
 
 

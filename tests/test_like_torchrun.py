@@ -8,16 +8,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import VENV, patience, program
-from real_torchrun import Torchrun, real_torchrun
+from harness import VENV, free_port, patience, program
+from warm_torch import WarmTorch
 
 LAUNCHER = program().resolve().with_name("muster-node")
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -31,7 +29,7 @@ class Launchers:
     """Both of them, in one directory with the same environment."""
 
     folder: Path
-    real: Torchrun | None
+    torch: WarmTorch | None
 
     def env(self, which: str, more: dict[str, str]) -> dict[str, str]:
         own = {"PATH": f"{VENV}:/usr/bin:/bin", "PYTHON_EXEC": str(VENV / "python")}
@@ -52,8 +50,8 @@ class Launchers:
             )
 
     def theirs(self, *args: str, stdin: str = "/dev/null", **more: str) -> Done:
-        assert self.real
-        return self.real.run(list(args), self.env("theirs", more), stdin)
+        assert self.torch
+        return self.torch.torchrun(list(args), self.env("theirs", more), stdin)
 
     def theirs_alone(self, *args: str, stdin: str = "/dev/null", **more: str) -> Done:
         """A torchrun that was not forked: its --run-path starts ranks by multiprocessing."""
@@ -77,21 +75,9 @@ class Launchers:
         return str(path)
 
 
-@pytest.fixture(scope="module")
-def real() -> Iterator[Torchrun]:
-    with real_torchrun() as torchrun:
-        yield torchrun
-
-
 @pytest.fixture
-def launchers(real: Torchrun, tmp_path: Path) -> Launchers:
-    return Launchers(tmp_path, real)
-
-
-def free_port() -> str:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1])
+def launchers(torch: WarmTorch, tmp_path: Path) -> Launchers:
+    return Launchers(tmp_path, torch)
 
 
 def place_of(done: Done, port: str) -> list[str]:
@@ -122,7 +108,7 @@ def place_of(done: Done, port: str) -> list[str]:
 )
 def test_where_one_node_meets_itself(launchers: Launchers, flags: str, seen: str) -> None:
     def place(run: Any) -> list[str]:
-        port = free_port()
+        port = str(free_port())
         line = [word.format(port=port) for word in flags.split()]
         words = place_of(run(*line, "--no-python", "sh", "-c", TELL_PLACE), port)
         return ["PORT" if word == port else word for word in words]

@@ -28,6 +28,7 @@ from typing import Any
 
 import pytest
 from harness import ROOT, VENV, patience, program
+from warm_torch import WarmTorch
 
 SERVER = Path(
     os.environ.get("MUSTER_STORE_SERVER")
@@ -68,33 +69,25 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "tests"), **quick}
 
 
-def part(*args: object, told: str = "", timeout: float = 60) -> None:
+def part(where: WarmTorch, *args: object, told: str = "") -> None:
     """Runs a part of this file where PyTorch is."""
-    done = subprocess.run(
-        [str(VENV / "python"), __file__, *map(str, args)],
-        input=told,
-        capture_output=True,
-        text=True,
-        timeout=patience(timeout),
-        check=False,
-        env=environment(),
-    )
+    done = where.run([__file__, *map(str, args)], environment(), told)
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
 
 
 # ---- real clients ----
 
 
-def torch() -> Any:
+def distributed() -> Any:
     return importlib.import_module("torch.distributed")
 
 
 def own_store(**options: Any) -> Any:
-    return torch().TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, **options)
+    return distributed().TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, **options)
 
 
 def client(port: int, libuv: bool = True) -> Any:
-    return torch().TCPStore("127.0.0.1", port, is_master=False, use_libuv=libuv)
+    return distributed().TCPStore("127.0.0.1", port, is_master=False, use_libuv=libuv)
 
 
 def outcome(call: Call, store: Any) -> object:
@@ -168,7 +161,7 @@ def waiting(dice: random.Random, first: Any) -> tuple[str, Call]:
 
 
 def clones(store: Any) -> list[Any]:
-    prefix = torch().PrefixStore
+    prefix = distributed().PrefixStore
     return [store, store.clone(), prefix("p", store), prefix("x/y", prefix("p", store))]
 
 
@@ -259,12 +252,12 @@ def clients(port: int, seed: int) -> None:
         same_calls(int(sys.stdin.readline()), seed + i)
 
 
-def test_real_clients_get_the_same_answers() -> None:
+def test_real_clients_get_the_same_answers(torch: WarmTorch) -> None:
     seed = random.randrange(10**6)
     with contextlib.ExitStack() as stack:
         ports = [stack.enter_context(serving(SERVER)) for _ in range(4)]
         told = "".join(f"{port}\n" for port in ports[1:])
-        part("clients", ports[0], seed, told=told, timeout=90)
+        part(torch, "clients", ports[0], seed, told=told)
 
 
 # ---- bytes by hand ----
@@ -487,7 +480,7 @@ def test_a_full_store_lets_the_others_go_on() -> None:
 
 
 def rank(port: int, number: int) -> None:
-    dist = torch()
+    dist = distributed()
     os.environ.update(
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT=str(port),
@@ -512,7 +505,7 @@ def ranks(port: int) -> None:
     """Forked after the import, which would otherwise be most of the time."""
     library: Any = importlib.import_module("torch")
     library.set_num_threads(1)
-    torch()
+    distributed()
     pids = []
     for number in range(RANKS):
         pid = os.fork()
@@ -530,9 +523,9 @@ def ranks(port: int) -> None:
         raise SystemExit(f"{len(bad)} of {RANKS} ranks failed")
 
 
-def test_sixteen_ranks_meet() -> None:
+def test_sixteen_ranks_meet(torch: WarmTorch) -> None:
     with serving(SERVER) as port:
-        part("ranks", port)
+        part(torch, "ranks", port)
 
 
 if __name__ == "__main__":
