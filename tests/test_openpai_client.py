@@ -812,7 +812,7 @@ def test_odd_bodies(pai: Pai) -> None:
 
     def raw(text: str, shut: bool) -> bytes:
         place = (str(pai.address.hostname), int(pai.address.port or 0))
-        with contextlib.closing(socket.create_connection(place, 10)) as wire:
+        with contextlib.closing(socket.create_connection(place, patience())) as wire:
             wire.sendall(text.encode())
             return b"" if shut else wire.recv(65536)
 
