@@ -10,7 +10,6 @@ import select
 import signal
 import subprocess
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,9 +52,8 @@ class Terminal:
 
     def read_until(self, text: str, seconds: float = 40) -> None:
         """What comes up to and with text is taken from what was seen."""
-        deadline = time.monotonic() + patience(seconds)
         while text not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], deadline - time.monotonic())
+            ready, _, _ = select.select([self.fd], [], [], patience(seconds))
             assert ready, f"{text!r} did not come: {self.seen!r}"
             with contextlib.suppress(OSError):
                 got = os.read(self.fd, 4096)

@@ -104,6 +104,11 @@ def place_of(done: Done, port: str) -> list[str]:
         ("--rdzv-backend=c10d", "localhost FREE none"),
         ("--rdzv-backend=c10d --rdzv-endpoint=localhost:0", "localhost FREE none"),
         ("--rdzv-backend=c10d --rdzv-id=mine", "localhost FREE mine"),
+        (
+            "--nnodes=1:4 --rdzv-backend=c10d --rdzv-endpoint=localhost:0 "
+            "--rdzv-conf=last_call_timeout=1",
+            "localhost FREE none",
+        ),
     ],
 )
 def test_where_one_node_meets_itself(launchers: Launchers, flags: str, seen: str) -> None:
@@ -148,13 +153,47 @@ def test_port_zero_is_a_free_one(launchers: Launchers) -> None:
         "--signals-to-handle= SCRIPT",
         "--signals-to-handle=SIGKILL SCRIPT",
         "--signals-to-handle=SIGRTMIN SCRIPT",
+        "--log-dir=SCRIPT SCRIPT",
     ],
 )
 def test_lines_that_are_taken_apart_alike(launchers: Launchers, line: str) -> None:
     script = launchers.script(TELL_LINE)
-    words = [script if word == "SCRIPT" else word for word in line.split()]
+    words = [word.replace("SCRIPT", script) for word in line.split()]
     theirs, ours = launchers.both(*words)
     assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout), ours.stderr
+
+
+def events(done: Done) -> list[Any]:
+    """What the console handler wrote, without what is drawn by chance and with all its keys."""
+    found = []
+    for line in done.stderr.splitlines():
+        if not line.startswith("{"):
+            continue
+        event = json.loads(line)
+        said = event["metadata"]
+        more = json.loads(said["metadata"])
+        for key in ("run_id", "hostname"):
+            assert said.pop(key)
+        for key in ("worker_id", "duration_ms", "raw_error"):
+            said[key] = said[key] is not None
+        more["worker_pid"] = [pid is not None for pid in more.get("worker_pid", [])]
+        said["metadata"] = list(more.items())
+        said["total_run_time"] = "seconds"
+        event["metadata"] = sorted(said.items())
+        found.append(list(event.items()))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "n"),
+    [("true", 0, 7), ("test $RANK = 1 && exit 3; exec sleep 600", 1, 11)],
+)
+def test_events_on_the_console(launchers: Launchers, program: str, code: int, n: int) -> None:
+    flags = ("--nproc-per-node=2", "--max-restarts=1", "--event-log-handler=console", "--role=r")
+    theirs, ours = launchers.both(*flags, "--no-python", "sh", "-c", program)
+    assert (theirs.returncode, ours.returncode) == (code, code)
+    assert len(events(theirs)) == n
+    assert events(ours) == events(theirs)
 
 
 STDIN = """
@@ -335,7 +374,7 @@ if os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     ask("later", 600)
     ask("one step", 0.2)
     signal.pause()
-print("ended", path)
+os.write(1, f"ended {path}\\n".encode())  # at once: two ranks write
 """
 WATCHED_BY_TORCH = """
 import os, signal, sys
@@ -347,7 +386,7 @@ with timer.expires(after=600, scope="taken back"):
 if os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
     with timer.expires(after=0.2, scope="one step"):
         signal.pause()
-print("ended", path)
+os.write(1, f"ended {path}\\n".encode())  # at once: two ranks write
 """
 
 

@@ -73,6 +73,16 @@ int error_file_read(const char *path, struct arena *arena, struct error_file *ou
     return root ? take(root, out) : -1;
 }
 
+const char *error_file_text(const char *path, struct arena *arena)
+{
+    AUTO_BUF struct buf out = BUF_INIT(SIZE_MAX_WRITE);
+    const struct text_node *root = read_tree(path, arena);
+    if (!root)
+        return NULL;
+    json_print(root, 0, &out);
+    return out.overflow ? NULL : arena_strdup(arena, buf_str(&out));
+}
+
 /* ---- the launcher's own ---- */
 
 static int write_own(const struct text_node *root, struct err *err)

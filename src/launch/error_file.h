@@ -16,6 +16,8 @@ struct error_file {
 /* 0; -1 when there is none, or it cannot be read as one (at most 1 MiB is looked at; both the
  * nested and the plain form of "message" are taken). */
 int error_file_read(const char *path, struct arena *, struct error_file *);
+/* The whole of it as one line of JSON, in the arena; NULL: none. */
+const char *error_file_text(const char *path, struct arena *);
 /* $TORCHELASTIC_ERROR_FILE of this process, for whoever started it: what the root failure left in
  * its own error file with "errorCode" (its exit code, or the negative signal), as torchrun copies
  * it; without such a file here, the failure in words. Nothing where the variable is not set. */

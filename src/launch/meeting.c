@@ -305,25 +305,38 @@ static bool elastic(const struct choice *c)
     return c->s->name != LAUNCH_TORCHRUN || !flags_given(c->flags, "node-rank");
 }
 
-/* A number that is not 0 at the end of "HOST:PORT"; port 0 is any free one. */
-static bool names_port(const char *text)
+/* What stands for the port in "HOST:PORT"; "" where nothing does. */
+static const char *port_of(const char *endpoint)
 {
-    const char *colon = strrchr(text, ':');
-    return colon && strchr(colon, ']') == NULL && colon[1 + strspn(colon + 1, "0")] != '\0';
+    const char *colon = strrchr(endpoint, ':');
+    return colon && !strchr(colon, ']') ? colon + 1 : "";
+}
+
+/* Port 0 is any free one. */
+static bool is_zero(const char *port)
+{
+    return *port && port[strspn(port, "0")] == '\0';
 }
 
 /* One node with a port of its own: a static rendezvous with itself, so that MASTER_PORT is what was
  * asked for, as with torchrun. */
 static bool asks_for_port(const struct choice *c)
 {
+    const char *endpoint = port_of(flags_text(c->flags, "rdzv-endpoint"));
     if (!c->is_static || c->s->name == LAUNCH_DLROVER_RUN)
         return false;
     if (c->has_endpoint)
         return (c->s->name == LAUNCH_TORCHRUN || flags_given(c->flags, "rdzv-backend")) &&
-               (!c->in_job || c->conf->meet_endpoint) &&
-               names_port(flags_text(c->flags, "rdzv-endpoint"));
+               (!c->in_job || c->conf->meet_endpoint) && *endpoint && !is_zero(endpoint);
     const char *port = flags_text(c->flags, "master-port");
-    return port && (!*port || port[strspn(port, "0")] != '\0');
+    return port && !is_zero(port);
+}
+
+/* One node is enough, and at a free port no other one finds it. */
+static bool goes_alone(const struct choice *c)
+{
+    return c->s->terms.min == 1 && !c->in_job && elastic(c) &&
+           is_zero(port_of(flags_text(c->flags, "rdzv-endpoint")));
 }
 
 static int decide(struct choice *c, struct err *err)
@@ -335,6 +348,10 @@ static int decide(struct choice *c, struct err *err)
         return alone(c, err);
     if (one && !asks_for_port(c))
         return alone(c, err);
+    if (!one && goes_alone(c)) {
+        c->say(s, "--rdzv-endpoint: at port 0 no other node finds this one: it goes alone");
+        return alone(c, err);
+    }
     if (c->in_job && !one && !(c->conf->meet_endpoint && (c->has_endpoint || c->has_master))) {
         s->meeting = MEET_AGENT;
         return 0;

@@ -16,6 +16,7 @@
 #include "launch/store.h"
 #include "launch/streams.h"
 #include "launch/summary.h"
+#include "launch/torch_events.h"
 #include "launch/trace.h"
 #include "launch/warm.h"
 #include "launch/watchdog.h"
@@ -58,6 +59,7 @@ struct member {
     struct check *check;
     struct trace *trace;
     struct watchdog *watchdog;
+    struct torch_events *events;
     struct store_server *store, *next_store; /* of the round; offered for the next one */
     uint16_t next_port;
 
@@ -93,7 +95,15 @@ static void say(const struct member *member, const char *fmt, ...)
     buf_addv(&line, fmt, ap);
     va_end(ap);
     buf_putc(&line, '\n');
-    streams_say(member->streams, buf_str(&line), line.len);
+    if (member->streams)
+        streams_say(member->streams, buf_str(&line), line.len);
+    else
+        fputs(buf_str(&line), stderr); /* they could not be made */
+}
+
+static void say_line(void *streams, const char *line, size_t len)
+{
+    streams_say(streams, line, len);
 }
 
 static void trace(const struct member *member, const char *moment)
@@ -200,6 +210,7 @@ static void on_signal(uv_signal_t *handle, int number)
         snprintf(word, sizeof word, "SignalException: Process %d got signal: %d", (int)getpid(),
                  number);
         leave_word(member, word);
+        torch_events_signal(member->events, word);
     }
     leave(member, number);
 }
@@ -387,6 +398,7 @@ static void send_join(struct member *member)
     }
     rdzv_put_join(&out, &join);
     trace(member, "join");
+    torch_events_join(member->events);
     tell_leader(member, &out);
 }
 
@@ -504,6 +516,24 @@ static void say_started(struct member *member, uint32_t former_restarts)
         say(member, "%s", text);
 }
 
+static void put_start_events(struct member *member)
+{
+    uint32_t n = member->round.own.ranks, *pids = ARENA_ARRAY(member->memory, n, uint32_t);
+    for (uint32_t i = 0; i < n; i++)
+        pids[i] = (uint32_t)ranks_pid(member->ranks, i);
+    torch_events_round(member->events, &member->round, pids, member->spent);
+}
+
+static void put_end_events(struct member *member, enum rdzv_end_kind kind)
+{
+    struct rdzv_death *deaths =
+        ARENA_ARRAY(member->memory, member->fallen.n + 1, struct rdzv_death);
+    for (size_t i = 0; i < member->fallen.n; i++)
+        deaths[i] = member->fallen.at[i].death;
+    torch_events_end(member->events, kind != RDZV_END_DONE,
+                     &(struct rdzv_deaths){ .at = deaths, .n = member->fallen.n });
+}
+
 static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_round round;
@@ -524,6 +554,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
         return 0;
     }
     trace(member, "started");
+    put_start_events(member);
     say_started(member, former_restarts);
     member->down_us = 0;
     return 0;
@@ -580,6 +611,7 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
     if (end.term < member->term || member->phase >= PHASE_LEAVING)
         return 0;
     member->ended = true;
+    put_end_events(member, end.kind);
     if (end.kind == RDZV_END_DONE && member->phase != PHASE_RUNNING) {
         finish(member, 0);
         return 0;
@@ -662,6 +694,7 @@ static int open_all(struct member *member, const char *cookie, struct err *err)
     member->streams = streams_create(member->loop, settings, err);
     if (!member->streams)
         return -1;
+    member->events = torch_events_create(settings, say_line, member->streams);
     if (settings->timer_file) {
         member->watchdog = watchdog_create(member->loop, settings->timer_file, cookie, err);
         if (!member->watchdog)
@@ -704,6 +737,7 @@ static void close_all(struct member *member)
     warm_destroy(member->warm);
     check_destroy(member->check);
     watchdog_destroy(member->watchdog);
+    torch_events_destroy(member->events);
     seat_destroy(member->seat);
     store_close(member->store);
     store_close(member->next_store);
@@ -733,6 +767,7 @@ int member_run(uv_loop_t *loop, const struct settings *settings, const char *coo
     open_handles(&member);
     if (open_all(&member, cookie, &err) != 0) {
         say(&member, "%s", err.what);
+        leave_word(&member, err.what);
     } else {
         seat_start(member.seat);
         if (member.phase != PHASE_OVER)

@@ -362,6 +362,7 @@ static int check_handler(const struct making *m, struct err *err)
 {
     static const char *const names[] = { "null", "console", "dynamic_rendezvous" };
     const char *name = flags_text(m->flags, "event-log-handler");
+    m->s->events_on_console = strcmp(name, "console") == 0;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return 0;
@@ -386,8 +387,7 @@ static int tell_fates(const struct making *m, struct err *err)
             err_set(err, ERR_LATE, "%s is refused", source);
             return err_hint(err, "%s", f->why);
         }
-        if (!value || strcmp(value, "dynamic_rendezvous") != 0)
-            say(m->s, arena_printf(m->arena, "%s has no effect: %s", source, f->why));
+        say(m->s, arena_printf(m->arena, "%s has no effect: %s", source, f->why));
     }
     return 0;
 }

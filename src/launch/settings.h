@@ -58,6 +58,7 @@ struct settings {
     struct words out_filters, err_filters; /* duplicate-std*-filters */
     const uint32_t *shown;                 /* --local-ranks-filter; NULL: all */
     size_t n_shown;
+    bool events_on_console; /* --event-log-handler=console */
     bool no_stderr_tail; /* ranks have the launcher's own stderr; the summary has no last lines */
 
     const char *signals_said; /* the list as it was given: ranks see it so */
