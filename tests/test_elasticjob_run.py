@@ -157,6 +157,18 @@ def test_case_2_with_the_pages_command(start: Starter) -> None:
     assert server.job(number)["state"] == "running"
 
 
+def test_a_script_that_is_not_there_is_started_once(start: Starter) -> None:
+    """The launcher says that again would not help, and the job's retries believe it."""
+    server = start(nodes=TWO_GPUS)
+    launch = "dlrover-run --nnodes=2 --nproc_per_node=1 no_such_script.py"
+    text = page("gang", ("min-available: 4", "min-available: 2"), command=launch)
+    number = server.submit(text.replace("replicas: 4", "replicas: 2"))
+    assert server.wait(number)["state"] == "failed"
+    said = [e["text"] for e in server.events(number) if e["type"] == "launch.over"]
+    assert len(said) == 1 and "starting it again would not help" in said[0]
+    assert [len(task["attempts"]) for task in server.job(number)["task_list"]] == [1, 1]
+
+
 def test_too_few_become_enough(start: Starter) -> None:
     """The launchers that wait begin when the third has a place."""
     server = start(nodes="3x16cpu,64Gi,1gpu")

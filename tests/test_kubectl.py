@@ -157,6 +157,84 @@ def kube(start: Starter) -> Callable[..., Kube]:
     return made
 
 
+LABELLED = """        metadata:
+          labels: {team: vision, tier: "1"}
+          annotations: {owner.example/mail: ada@example.com}
+        spec:"""
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def test_pods_carry_what_the_template_says(kube: Callable[..., Kube]) -> None:
+    """Labels and annotations of the template are the pods', and selectors find them by it."""
+    k = kube()
+    text = small(("        spec:", LABELLED), ("suspend: true", "suspend: false"))
+    k("apply", "-f", "-", stdin=text)
+    workers = [f"pod/small-edljob-worker-{i}" for i in range(2)]
+    find = ("get", "pods", "-o", "name", "-l")
+    assert k(*find, "team=vision").split() == workers
+    assert k(*find, "tier in (1, 2),elasticjob.dlrover/replica-index=1").split() == workers[1:]
+    assert k(*find, "team=speech").split() == []
+    assert k(*find, "elasticjob.dlrover/name=small").split()[-2:] == workers
+    pod = json.loads(k("get", workers[0], "-o", "json"))
+    labels, notes = pod["metadata"]["labels"], pod["metadata"]["annotations"]
+    assert (labels["team"], labels["tier"], labels["app"]) == ("vision", "1", "dlrover")
+    assert notes == {"owner.example/mail": "ada@example.com"}
+    described = k("describe", workers[0])
+    assert re.search(r"^Annotations: +owner.example/mail: ada@example.com$", described, re.M)
+    gang = page("gang")
+    k("apply", "-f", "-", stdin=gang)
+    pod = json.loads(k("get", "pod", "torch-mnist-gang-edljob-worker-0", "-o", "json"))
+    assert pod["metadata"]["annotations"] == {
+        "gang.scheduling.koordinator.sh/name": "torch-mnist-gang",
+        "gang.scheduling.koordinator.sh/min-available": "4",
+    }
+
+
+def test_uids_are_uuids(kube: Callable[..., Kube]) -> None:
+    """Of everything, the same at every look and after a restart, and the pod knows its own."""
+    k = kube()
+    field = "valueFrom: {fieldRef: {fieldPath: metadata.uid}}"
+    echo = "echo job $JOB_UID pod $OWN; sleep 600"
+    k("create", "configmap", "c", "--from-literal=a=b")
+    k(
+        "apply", "-f", "-",
+        stdin=small(
+            ("suspend: true", "suspend: false"),
+            ("command:", f"env: [{{name: OWN, {field}}}]\n              command:"),
+            command=echo,
+        ),
+    )  # fmt: skip
+
+    def uids() -> dict[str, str]:
+        found = {}
+        for what in ("elasticjobs", "pods", "nodes", "namespaces", "configmaps"):
+            for item in json.loads(k("get", what, "-o", "json"))["items"]:
+                found[f"{what}/{item['metadata']['name']}"] = item["metadata"]["uid"]
+                for owner in item["metadata"].get("ownerReferences", []):
+                    assert owner["uid"] == found[f"elasticjobs/{owner['name']}"]
+        return found
+
+    first = uids()
+    assert {name.split("/")[0] for name in first} == {
+        "elasticjobs", "pods", "nodes", "namespaces", "configmaps"
+    }  # fmt: skip
+    assert all(UUID.fullmatch(uid) for uid in first.values()), first
+    assert len(set(first.values())) == len(first)
+    wait_for(lambda: "pod " in k("logs", "small-edljob-worker-1"), what="its output")
+    own = first["pods/small-edljob-worker-1"]
+    line = f"job {first['elasticjobs/small']} pod {own}\n"
+    assert k("logs", "small-edljob-worker-1") == line
+    events = json.loads(k("get", "events", "-o", "json"))["items"]
+    assert events and all(UUID.fullmatch(e["metadata"]["uid"]) for e in events)
+    assert {e["involvedObject"]["uid"] for e in events} <= set(first.values())
+    assert {e["involvedObject"]["name"] for e in events} >= {"small", "small-edljob-worker-1"}
+    k.server.kill()
+    k.server.start()
+    k = Kube(k.server, CONFIG.replace("ADDRESS", address(k.server)))
+    assert uids() == first
+    k("delete", "elasticjob", "small")
+
+
 def undescribed(value: Any, schema: Any, path: str) -> list[str]:
     """The fields of an object that its schema does not have, and those it has without a word."""
     if isinstance(value, list):

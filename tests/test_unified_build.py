@@ -199,6 +199,7 @@ def test_by_line(program: str, flags: str, check: bool) -> None:
     assert (job.node_num, job.device_per_node) == (2, 2)
     assert role.entry_point == f"{SCRIPT} --test 0"
     assert role.comm_pre_check is check
+    assert role.comm_auto_setup_process_group
     assert (job.config, job.env, role.envs) == ({}, {}, {})
 
 
@@ -1231,6 +1232,30 @@ def test_what_has_no_effect_is_named() -> None:
     assert without_effect(config_of(simple().build())) == []
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("master_max_restart", "3"), ("master_cpu", 4), ("master_mem", 512)]
+)
+def test_nothing_acts_on_a_master(option: str, value: Any) -> None:
+    """There is none: what it would be given is accepted and shown for what it is."""
+    (said,) = without_effect(config_of(simple().build(), **{option: value}))
+    assert said.startswith(f"{option} is accepted, nothing acts on it: there is no master process")
+
+
+def test_a_server_that_does_not_start_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """master_create_timeout bounds the start of the server that a submission needs."""
+    slow = tmp_path / "muster"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("MUSTER_BIN", str(slow))
+    monkeypatch.setenv("MUSTER_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("MUSTER_SERVER", raising=False)
+    monkeypatch.setenv("DLROVER_UNIFIED_MASTER_CREATE_TIMEOUT", "0.2")
+    with pytest.raises(MusterError, match="did not start within 0.2 s"):
+        simple().build().submit("x")
+
+
 # ---- submission ----
 
 
@@ -1245,7 +1270,7 @@ class FakeClient:
     def __init__(self) -> None:
         self.trees.clear()
 
-    def ensure_server(self) -> bool:
+    def ensure_server(self, within: float | None = None) -> bool:
         return True
 
     def call(self, method: str, path: str) -> Any:

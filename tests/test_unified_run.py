@@ -93,6 +93,24 @@ def test_a_launcher_line(cluster: Server, launcher: str) -> None:
     assert sorted(heard) == [f"script ['--test', 'a b'] __main__ {rank} 4" for rank in range(4)]
 
 
+@pytest.mark.trains
+def test_a_launcher_line_has_the_process_group(cluster: Server) -> None:
+    """As in the reference: set up before the program starts. A program that asks for it again, as
+    one for torchrun does, has it; another one is refused by torch."""
+    line = f"dlrover-run --nnodes=2 --nproc_per_node=2 {CODE}/group.py"
+    job = DLJobBuilder().device_type("CPU").by_dlrover_run_cmd(line).build()
+    assert job.submit() == 0
+    told = [json.loads(line) for line in lines(last()) if line.startswith("{")]
+    assert sorted(one["world"] for one in told) == [[rank, 4, "gloo"] for rank in range(4)]
+    for one in told:
+        assert one["there"] and one["total"] == 10 and one["master"] is None
+        assert "twice" in one["twice"]
+        wanted = job.workloads["ELASTIC"].model_dump()
+        assert {key: one["spec"][key] for key in wanted} == wanted
+        assert one["resource"] == job.workloads["ELASTIC"].resource.model_dump()
+        assert one["json"] == {"total": 4, "backend": "elastic"}
+
+
 @pytest.mark.parametrize(
     ("end", "code", "says"),
     [("none", 0, ""), ("0", 0, ""), ("3", 1, "exited with 3"), ("text", 1, "exited with 1")],

@@ -120,6 +120,8 @@ static void put_pod(struct cli *cli, const struct text_node *pod, struct buf *ou
     line(out, "Node:", *node ? arena_printf(cli->arena, "%s/%s", node, ip) : "<none>");
     time_line(out, "Start Time:", pod, "started");
     put_pairs(out, "Labels:", text_get(pod, "labels"), "=");
+    if (text_get(pod, "annotations"))
+        put_pairs(out, "Annotations:", text_get(pod, "annotations"), ": ");
     line(out, "Status:", answer_text(pod, "status", ""));
     line(out, "IP:", ip);
     line(out, "Controlled By:", answer_text(pod, "controlled_by", ""));

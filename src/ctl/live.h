@@ -50,6 +50,7 @@ struct live_task {
     bool wants_place; /* that attempt needs a new place */
     bool turned;      /* this attempt is ended for another one that costs no retry */
     bool end_asked;   /* the engine was told to end this attempt alone */
+    bool unstartable; /* its launcher found that the program cannot start: again would not help */
     struct live_death death;
     struct task_place place;
 };

@@ -156,6 +156,18 @@ static void line_send(struct line *line)
 
 /* ---- what a machine says ---- */
 
+/* The program of one of them could not be started: none of their attempts is worth another one. */
+static void mark_unstartable(const struct member *member, const struct rdzv_end *end)
+{
+    const struct hall *hall = member->meeting->hall;
+    struct live_job *job = live_find(hall->ctl->live, hall->job);
+    if (!job || !job->tasks || job->row.generation != hall->generation)
+        return;
+    struct live_task *task = &job->tasks[member->flat];
+    for (size_t i = 0; i < end->n_deaths && task->attempt == member->attempt; i++)
+        task->unstartable = task->unstartable || end->deaths[i].death.spared;
+}
+
 static void on_order(void *arg, const struct rdzv_order *order)
 {
     struct meeting *meeting = arg;
@@ -163,6 +175,8 @@ static void on_order(void *arg, const struct rdzv_order *order)
     struct line *line = member ? member->line : NULL;
     if (order->kind == RDZV_ORDER_END && order->end.kind != RDZV_END_DONE)
         meeting->failed = true;
+    if (order->kind == RDZV_ORDER_END && member)
+        mark_unstartable(member, &order->end);
     if (!line)
         return; /* it asks again when it comes again */
     switch (order->kind) {

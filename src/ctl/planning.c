@@ -159,7 +159,7 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->attempt_state = ATTEMPT_NONE;
         task->used = (struct retry_used){ 0 };
         task->again = task->wants_place = true;
-        task->turned = false;
+        task->turned = task->unstartable = false;
         event_task(ctl, job, flat, TASK_EV_RESET);
     }
     job->again = job->wants_place = job->row.tasks;

@@ -126,13 +126,23 @@ static bool wanted(const struct pods *p, const char *name)
     return p->ask->job || !p->ask->name || strcmp(p->ask->name, name) == 0;
 }
 
+static struct text_node *tree_of(struct pods *p, const struct pairs *pairs)
+{
+    struct text_node *map = text_map(p->arena, NULL, NULL);
+    for (size_t i = 0; i < pairs->n; i++)
+        text_str(p->arena, map, pairs->at[i].name, pairs->at[i].value);
+    return map;
+}
+
 static void put_labels(struct pods *p, struct pod_view *pod, const struct task_place *place)
 {
-    struct pairs labels = { 0 };
+    struct pairs labels = { 0 }, annotations = { 0 };
     p->words->labels(p->arena, p->spec, place, &labels);
-    pod->labels = text_map(p->arena, NULL, NULL);
-    for (size_t i = 0; i < labels.n; i++)
-        text_str(p->arena, pod->labels, labels.at[i].name, labels.at[i].value);
+    pod->labels = tree_of(p, &labels);
+    if (place)
+        p->words->annotations(p->arena, p->spec, place, &annotations);
+    if (annotations.n)
+        pod->annotations = tree_of(p, &annotations);
 }
 
 static void put_requests(struct pods *p, struct pod_view *pod, const struct resources *r)

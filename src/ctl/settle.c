@@ -323,7 +323,7 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
     if (live_closing(job) || (asked && ended_first(end)))
         return false;
     if (!asked) {
-        if (!restarts_in_place(job, task->place.role, class))
+        if (task->unstartable || !restarts_in_place(job, task->place.role, class))
             return false;
         const struct retry_used used = used_so_far(job, end->flat);
         decision = retry_decide(&job->spec->retry, &used, class);
@@ -332,6 +332,7 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
         retry_count_one(&task->used, class);
     }
     death_forget(ctl, job, end->flat);
+    task->unstartable = false;
     retry_task(ctl, job, end, &decision, what);
     if (!asked && class != END_SUCCESS && scope_of(job, task->place.role) == RETRY_SCOPE_ROLE)
         turn_role(ctl, job, task->place.role);
@@ -341,11 +342,14 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
 static struct ended judge(struct ctl *ctl, const struct live_job *job, const struct attempt_end *at)
 {
     const struct convention *convention = convention_of(ctl->config.dialects, job->spec);
-    return (struct ended){ .ending = at->ending,
-                           .words = convention->classify(job->spec, at->ending),
-                           .at_ms = at->at_ms,
-                           .wakeup = at->wakeup,
-                           .flat = at->flat };
+    struct ended end = { .ending = at->ending,
+                         .words = convention->classify(job->spec, at->ending),
+                         .at_ms = at->at_ms,
+                         .wakeup = at->wakeup,
+                         .flat = at->flat };
+    if (job->tasks[at->flat].unstartable && end.words.class == END_UNKNOWN)
+        end.words.class = END_USER; /* sure to fail again */
+    return end;
 }
 
 static void say_end(const struct live_job *job, const struct ended *end, char out[LIVE_REASON_MAX])
@@ -359,7 +363,7 @@ static void say_end(const struct live_job *job, const struct ended *end, char ou
 static bool comes_again(const struct live_job *job, const struct ended *end)
 {
     const struct live_task *task = &job->tasks[end->flat];
-    if (task->turned || live_closing(job) ||
+    if (task->turned || task->unstartable || live_closing(job) ||
         !restarts_in_place(job, task->place.role, end->words.class))
         return task->turned;
     const struct retry_used used = used_so_far(job, end->flat);

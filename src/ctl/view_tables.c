@@ -337,6 +337,7 @@ static const struct row pod_rows[] = {
     ROW(pod_view, command, TEXT, 0, "of one pod"),
     GIVEN(pod_view, exit_code, ""),
     NESTED(pod_view, labels, NULL, "of one pod"),
+    NESTED(pod_view, annotations, NULL, "of one pod"),
     NESTED(pod_view, requests, NULL, "of one pod: name: amount"),
     NESTED(pod_view, events, "PodEvent", "of one pod"),
     END

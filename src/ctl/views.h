@@ -97,7 +97,7 @@ struct pod_view {
     uint64_t job, restarts, created_ms, started_ms, ended_ms;
     bool has_exit_code;
     int64_t exit_code;
-    struct text_node *labels, *requests, *events;
+    struct text_node *labels, *annotations, *requests, *events;
 };
 struct pod_event_view {
     const char *type, *reason, *from, *message;

@@ -75,6 +75,8 @@ struct pod_words {
     void (*labels)(struct arena *, const struct job_spec *,
                    const struct task_place *, /* NULL: of the master */
                    struct pairs *out);
+    void (*annotations)(struct arena *, const struct job_spec *, const struct task_place *,
+                        struct pairs *out);
     const char *(*status)(enum task_state, const char *phrase); /* phrase: of its end, may be "" */
     /* Why no node takes the next pod, in arena. */
     const char *(*unfit)(struct arena *, const struct unfits *);

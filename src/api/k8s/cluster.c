@@ -45,7 +45,7 @@ static void put_node(struct kube *k, const struct text_node *node, struct kube_s
     const char *name = kube_in(node, "name", NULL), *state = kube_in(node, "state", NULL);
     uint64_t since = k->call->api->config.started_ms;
     struct kube_meta meta = { .name = name,
-                              .uid = arena_printf(a, "node-%s", name),
+                              .uid = kube_uid(a, "node", 0, name),
                               .version = ctl_last_event(k->ctl),
                               .created_ms = since,
                               .from = node };
@@ -98,8 +98,7 @@ static void put_namespace(struct kube *k, const char *name, const struct text_no
     const struct text_node *doc = row ? text_get(row, "spec") : NULL;
     uint64_t created = row ? number(row, "created_ms") : 0;
     struct kube_meta meta = { .name = name,
-                              .uid = arena_printf(a, "namespace-%s-%llu", name,
-                                                  (unsigned long long)created),
+                              .uid = kube_uid(a, "namespace", created, name),
                               .version = row ? number(row, "version") : 1,
                               .created_ms = row ? created : k->call->api->config.started_ms,
                               .from = doc ? text_get(doc, "metadata") : NULL };

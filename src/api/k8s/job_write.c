@@ -282,7 +282,8 @@ static void put_document(struct change *c)
     bool held = suspends(k->body), was = suspends(c->old);
     kube_drop(metadata, "generation");
     text_int(k->arena, metadata, "generation", (int64_t)c->generation);
-    const struct ctl_object document = { KUBE_DOCUMENT, kube_in(c->old, "metadata", "uid"),
+    char id[JOB_ID_TEXT];
+    const struct ctl_object document = { KUBE_DOCUMENT, job_id_format(id, kube_uid_job(c->old)),
                                          KUBE_DIALECT, k->body };
     struct ctl_objects put = { .by = k->call->owner,
                                .at = &document,
@@ -324,8 +325,8 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
     struct err err;
     const struct text_node *notes = text_get(text_get(old, "metadata"), "annotations");
     bool foreign = notes && text_get(notes, "muster/from");
-    if (!job_id_parse(kube_in(old, "metadata", "uid"), &k->job) ||
-        !ctl_may_write(k->ctl, &k->call->who, k->job)) {
+    k->job = kube_uid_job(old);
+    if (!k->job || !ctl_may_write(k->ctl, &k->call->who, k->job)) {
         err_set(&err, ERR_DENIED, "the job \"%.100s\" belongs to another user", k->name);
         kube_problem(k, &err, NULL);
         return;
@@ -357,8 +358,7 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
 
 void jobs_remove(struct kube *k, const struct text_node *object, ctl_done *done, void *arg)
 {
-    uint64_t id = 0;
-    job_id_parse(kube_in(object, "metadata", "uid"), &id);
+    uint64_t id = kube_uid_job(object);
     const struct text_node *grace = k->body ? text_get(k->body, "gracePeriodSeconds") : NULL;
     bool now = grace && grace->kind == TEXT_INT && grace->integer == 0;
     ctl_command(k->ctl, k->call->owner, id,

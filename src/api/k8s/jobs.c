@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/scan.h"
 #include "job/job.h"
+#include "job/uuid.h"
 #include "text/detect.h"
 #include "text/json.h"
 
@@ -28,8 +29,9 @@ static const char *word(const struct text_node *map, const char *key)
 static struct kube_job job_of(struct kube *k, const struct ctl_listed *listed)
 {
     const struct job_row *row = &listed->row;
+    char uuid[UUID_TEXT];
     return (struct kube_job){ .listed = listed,
-                              .uid = listed->id,
+                              .uid = arena_strdup(k->scratch, uuid_of_job(uuid, row->id)),
                               .id = row->id,
                               .name = kube_name(k->scratch, row->name),
                               .ns = *row->project ? kube_name(k->scratch, row->project) : "default",

@@ -132,6 +132,8 @@ const char *kube_name(struct arena *,
                       const char *name); /* with characters that are allowed there */
 const char *kube_key(struct arena *, const char *ns, const char *name);      /* "ns/name" */
 const char *kube_in(const struct text_node *, const char *a, const char *b); /* "" when absent */
+const char *kube_uid(struct arena *, const char *kind, uint64_t owner, const char *name);
+uint64_t kube_uid_job(const struct text_node *object); /* 0: no job's */
 struct text_node *kube_part(struct arena *, struct text_node *map, const char *key);
 const char *kube_printed(struct arena *, const struct text_node *); /* as JSON */
 void kube_drop(struct text_node *map, const char *key);

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/scan.h"
+#include "job/uuid.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -75,6 +76,18 @@ void kube_drop(struct text_node *map, const char *key)
         map->count--;
         return;
     }
+}
+
+const char *kube_uid(struct arena *arena, const char *kind, uint64_t owner, const char *name)
+{
+    char uuid[UUID_TEXT];
+    return arena_strdup(arena, uuid_of(uuid, kind, owner, name));
+}
+
+uint64_t kube_uid_job(const struct text_node *object)
+{
+    uint64_t id = 0;
+    return uuid_job(kube_in(object, "metadata", "uid"), &id) ? id : 0;
 }
 
 struct text_node *kube_object(struct arena *arena, const struct kube_resource *of,

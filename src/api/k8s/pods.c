@@ -170,9 +170,10 @@ static void put_spec(struct arena *a, struct text_node *object, const struct tex
         text_str(a, spec, "nodeName", word(pod, "node"));
 }
 
-static const char *uid_of(struct arena *a, const struct kube_job *job, const char *pod)
+/* What the pod itself is told by the downward API (dialect/elasticjob/env.c). */
+static const char *uid_of(struct arena *a, const struct kube_job *job, const struct text_node *pod)
 {
-    return arena_printf(a, "%s-%s", job->uid, pod);
+    return kube_uid(a, "pod", job->id, word(pod, "name"));
 }
 
 static void put_pod(struct kube *k, const struct kube_job *job, const struct text_node *pod,
@@ -182,7 +183,7 @@ static void put_pod(struct kube *k, const struct kube_job *job, const struct tex
     bool ending = is(word(pod, "status"), "Terminating");
     struct kube_meta meta = { .name = name_of(k, pod),
                               .ns = job->ns,
-                              .uid = uid_of(a, job, name_of(k, pod)),
+                              .uid = uid_of(a, job, pod),
                               .version = e->last,
                               .created_ms = number(pod, "created_ms"),
                               .deleted_ms = ending ? number(pod, "created_ms") : 0,
@@ -248,7 +249,7 @@ static void put_event(struct kube *k, const struct kube_job *job, const struct h
     struct arena *a = k->scratch;
     struct kube_meta meta = { .name = h->name,
                               .ns = job->ns,
-                              .uid = arena_printf(a, "event-%s", h->name),
+                              .uid = kube_uid(a, "event", job->id, h->name),
                               .version = e->last,
                               .created_ms = h->first_ms };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "events"), &meta);
@@ -278,7 +279,7 @@ static void put_pod_events(struct kube *k, const struct kube_job *job, const str
         struct happened h = { .name = arena_printf(k->scratch, "%s.%zx", name, n++),
                               .kind = "Pod",
                               .about = name,
-                              .uid = uid_of(k->scratch, job, name),
+                              .uid = uid_of(k->scratch, job, pod),
                               .api = "v1",
                               .type = word(one, "type"),
                               .reason = word(one, "reason"),

@@ -49,10 +49,10 @@ static void put_thing(struct kube *k, const struct kube_resource *of, const stru
     const char *name = kube_in(kept, "name", NULL);
     if (!may_see(k, of, kept))
         return;
+    const char *place_name = kube_key(a, kube_in(kept, "project", NULL), name);
     struct kube_meta meta = { .name = name,
                               .ns = kube_in(kept, "project", NULL),
-                              .uid = arena_printf(a, "%s-%s-%llu", of->singular, name,
-                                                  (unsigned long long)created_ms),
+                              .uid = kube_uid(a, of->singular, created_ms, place_name),
                               .version = version,
                               .created_ms = created_ms,
                               .from = text_get(doc, "metadata") };

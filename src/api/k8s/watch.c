@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "job/ids.h"
+#include "job/uuid.h"
 #include "text/json.h"
 
 #include <stddef.h>
@@ -243,11 +244,14 @@ static void refresh(struct watch *w, uint64_t job)
 static void forgotten(struct watch *w, const struct text_node *body)
 {
     struct kube *k = w->k;
+    char uuid[UUID_TEXT];
+    uint64_t id = 0;
+    job_id_parse(kube_in(body, "id", NULL), &id);
     const char *project = kube_in(body, "project", NULL);
     const char *ns = *project ? kube_name(k->scratch, project) : "default";
     struct kube_meta meta = { .name = kube_name(k->scratch, kube_in(body, "name", NULL)),
                               .ns = ns,
-                              .uid = kube_in(body, "id", NULL),
+                              .uid = uuid_of_job(uuid, id),
                               .version = w->seen };
     struct known *known = smap_get(w->known, kube_key(k->scratch, ns, meta.name));
     const struct text_node *object = kube_object(k->scratch, k->of, &meta);

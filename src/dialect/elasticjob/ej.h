@@ -13,7 +13,10 @@
 #define EJ_KIND       "ElasticJob"
 #define EJ_CONVENTION "elasticjob"
 #define EJ_EXTRA      "elasticjob" /* our part of job_spec.extra */
+#define EJ_PODS       "pods"       /* in it: labels and annotations of the templates, by role */
 #define EJ_MASTER     "dlrover-master"
+#define EJ_GANG       "gang.scheduling.koordinator.sh/"
+#define EJ_POD_GROUP  "pod-group.scheduling.sigs.k8s.io"
 #define EJ_PORT       "service" /* label of the port that other tasks reach a task at */
 
 /* ---- records of the field tables (fields.c) ---- */
@@ -180,6 +183,10 @@ extern const struct pod_words ej_pods; /* pods.c */
 uint32_t ej_pod_id(const struct role *, const struct task_place *);
 const char *ej_pod_name(struct arena *, const struct job_spec *, const struct task_place *);
 
+/* The annotations that say a role's gang and topology, as Koordinator writes them (pods.c). */
+void ej_gang_notes(struct arena *, const struct job_spec *, const struct role *, struct pairs *out);
+/* What the templates of a role had of its own, "labels" or "annotations"; NULL: nothing. */
+const struct text_node *ej_pod_metadata(const struct job_spec *, const char *role, const char *key);
 /* Our part of job->extra: texts and flags by key; NULL or false when absent. */
 const char *ej_extra_text(const struct job_spec *, const char *key);
 bool ej_extra_flag(const struct job_spec *, const char *key);

@@ -9,6 +9,7 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
+#include "job/uuid.h"
 #include "text/json.h"
 
 enum { VALUE_MAX = 131071 };
@@ -91,11 +92,11 @@ static void put_task(struct writer *w)
 
 static void put_job(struct writer *w)
 {
-    char id[JOB_ID_TEXT];
+    char uuid[UUID_TEXT];
     const char *service = ej_extra_text(w->job, "service");
     const char *mode = ej_extra_text(w->job, "elasticMode");
     pairs_set(w->out, w->arena, "ELASTIC_JOB_NAME", text_or_empty(w->job->name));
-    pairs_set(w->out, w->arena, "JOB_UID", job_id_format(id, w->place->id));
+    pairs_set(w->out, w->arena, "JOB_UID", uuid_of_job(uuid, w->place->id));
     pairs_setf(w->out, w->arena, "DLROVER_MASTER_ADDR", "elasticjob-%s-" EJ_MASTER ":50001",
                text_or_empty(w->job->name));
     pairs_set(w->out, w->arena, "DLROVER_MASTER_SERVICE_TYPE", service ? service : "grpc");
@@ -167,14 +168,14 @@ void ej_env(struct arena *arena, const struct job_spec *job, const struct job_pl
 static const char *fact(struct arena *arena, const struct dialect_task *task, const char *name)
 {
     const struct task_place *place = &task->place->tasks[task->flat];
-    char id[JOB_ID_TEXT];
+    char uuid[UUID_TEXT];
     if (strcmp(name, "spec.nodeName") == 0)
         return text_or_empty(place->node);
     if (strcmp(name, "metadata.relaunched") == 0)
         return arena_printf(arena, "%u", place->attempt > 0 ? place->attempt - 1 : 0);
     if (strcmp(name, "metadata.uid") == 0)
-        return arena_printf(arena, "%s-%u-%u-%u", job_id_format(id, task->place->id), place->role,
-                            place->index, place->attempt);
+        return arena_strdup(
+            arena, uuid_of(uuid, "pod", task->place->id, ej_pod_name(arena, task->job, place)));
     return NULL;
 }
 

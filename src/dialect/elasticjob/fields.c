@@ -38,8 +38,11 @@ static const struct field pod_metadata_fields[] = {
     FIELD(TEXT, "name", struct ej_pod, metadata.name, .max = NAME_MAX_BYTES,
           .doc = "not used: tasks are named by role and index, there by type and id"),
     METADATA(struct ej_pod, metadata),
-    FIELD(PAIRS, "labels", struct ej_pod, metadata.labels, .max = 256,
-          .doc = "those of PodGroups are read, see *Gangs*; the others have nothing to select"),
+    FIELD(
+        PAIRS, "labels", struct ej_pod, metadata.labels, .max = 256,
+        .doc =
+            "the role's pods carry them, under those that DLRover gives; those of PodGroups are read "
+            "as well, see *Gangs*"),
     FIELD_END,
 };
 

@@ -12,8 +12,8 @@
 #include "base/scan.h"
 #include "text/json.h"
 
-#define KOORD      "gang.scheduling.koordinator.sh/"
-#define POD_GROUP  "pod-group.scheduling.sigs.k8s.io"
+#define KOORD      EJ_GANG
+#define POD_GROUP  EJ_POD_GROUP
 #define GROUP_NAME POD_GROUP "/name"
 #define GROUP_MIN  POD_GROUP "/min-available"
 

@@ -6,6 +6,7 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 
@@ -36,11 +37,19 @@ static const char *master_name(struct arena *arena, const struct job_spec *job)
     return arena_printf(arena, "elasticjob-%s-" EJ_MASTER "-0", text_or_empty(job->name));
 }
 
+static void add_own(struct arena *arena, const struct text_node *kept, struct pairs *out)
+{
+    for (const struct text_node *one = kept ? kept->first : NULL; one; one = one->next)
+        if (one->kind == TEXT_STR)
+            pairs_set(out, arena, one->key, one->str);
+}
+
+/* The template's own, under those that DLRover gives. */
 static void labels(struct arena *arena, const struct job_spec *job, const struct task_place *task,
                    struct pairs *out)
 {
-    pairs_set(out, arena, LABEL "name", text_or_empty(job->name));
     if (!task) {
+        pairs_set(out, arena, LABEL "name", text_or_empty(job->name));
         for (size_t i = 0; i < job->labels.n; i++)
             pairs_set(out, arena, job->labels.at[i].name, job->labels.at[i].value);
         pairs_set(out, arena, "app.kubernetes.io/name", "elasticjob");
@@ -49,11 +58,55 @@ static void labels(struct arena *arena, const struct job_spec *job, const struct
         return;
     }
     const struct role *role = &job->roles[task->role];
+    add_own(arena, ej_pod_metadata(job, role->name, "labels"), out);
+    pairs_set(out, arena, LABEL "name", text_or_empty(job->name));
     pairs_set(out, arena, "app", "dlrover");
     pairs_set(out, arena, LABEL "replica-type", role->name);
     pairs_setf(out, arena, LABEL "replica-index", "%u", ej_pod_id(role, task));
     pairs_setf(out, arena, LABEL "rank-index", "%u", task->index);
     pairs_setf(out, arena, LABEL "relaunch-count", "%u", task->attempt > 0 ? task->attempt - 1 : 0);
+}
+
+/* The gang itself is among its group, as Koordinator writes it. */
+static const char *groups_of(struct arena *arena, const struct job_spec *job,
+                             const struct gang *gang)
+{
+    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
+    const char *project = job->project ? job->project : "default";
+    struct text_node *list = text_list(arena, NULL, NULL);
+    text_str(arena, list, NULL, arena_printf(arena, "%s/%s", project, gang->name));
+    for (size_t i = 0; i < gang->with.n; i++)
+        text_str(arena, list, NULL, gang->with.at[i]);
+    json_print(list, 0, &text);
+    return arena_strdup(arena, buf_str(&text));
+}
+
+void ej_gang_notes(struct arena *arena, const struct job_spec *job, const struct role *role,
+                   struct pairs *out)
+{
+    const struct placing *p = &job->placing;
+    const struct gang *gang = NULL;
+    for (size_t i = 0; i < job->n_gangs && !gang; i++)
+        if (words_have(&job->gangs[i].roles, role->name))
+            gang = &job->gangs[i];
+    if (gang) {
+        pairs_set(out, arena, EJ_GANG "name", gang->name ? gang->name : text_or_empty(job->name));
+        pairs_setf(out, arena, EJ_GANG "min-available", "%u", gang->min ? gang->min : role->min);
+    }
+    if (gang && gang->name && gang->with.n)
+        pairs_set(out, arena, EJ_GANG "groups", groups_of(arena, job, gang));
+    if (p->within)
+        pairs_setf(out, arena, EJ_GANG "network-topology-spec",
+                   "{\"gatherStrategy\":[{\"layer\":\"%s\",\"strategy\":\"%s\"}]}", p->within,
+                   p->within_required ? "MustGather" : "PreferGather");
+}
+
+static void annotations(struct arena *arena, const struct job_spec *job,
+                        const struct task_place *task, struct pairs *out)
+{
+    const struct role *role = &job->roles[task->role];
+    add_own(arena, ej_pod_metadata(job, role->name, "annotations"), out);
+    ej_gang_notes(arena, job, role, out);
 }
 
 /* As kubectl writes it: not the phase but what is behind it. */
@@ -162,6 +215,7 @@ const struct pod_words ej_pods = {
     .name = ej_pod_name,
     .master = master_name,
     .labels = labels,
+    .annotations = annotations,
     .status = status,
     .unfit = unfit,
     .rejected = rejected,

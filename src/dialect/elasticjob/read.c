@@ -174,6 +174,28 @@ static void add_port(const struct ej_reader *r, enum ej_type type, struct role *
     role->n_ports = 1;
 }
 
+static void keep_pairs(const struct ej_reader *r, struct text_node *into, const char *key,
+                       const struct pairs *pairs)
+{
+    struct text_node *map = text_map(r->arena, NULL, NULL);
+    for (size_t i = 0; i < pairs->n; i++)
+        if (strncmp(pairs->at[i].name, EJ_GANG, strlen(EJ_GANG)) != 0) /* `gang` says these */
+            text_str(r->arena, map, pairs->at[i].name, pairs->at[i].value);
+    if (map->count)
+        text_copy(r->arena, into, key, map);
+}
+
+/* What the pods of a role carry besides what is said elsewhere: the template's own metadata. */
+static void keep_metadata(const struct ej_reader *r, enum ej_type type, const char *role)
+{
+    const struct ej_metadata *metadata = &r->spec->types[type].pod.metadata;
+    struct text_node *kept = text_get(r->extra, EJ_PODS), *own = text_map(r->arena, NULL, NULL);
+    keep_pairs(r, own, "labels", &metadata->labels);
+    keep_pairs(r, own, "annotations", &metadata->annotations);
+    if (own->count)
+        text_copy(r->arena, kept ? kept : text_map(r->arena, r->extra, EJ_PODS), role, own);
+}
+
 struct rolling { /* roles on their way into the job */
     struct ej_reader *r;
     enum ej_type types[EJ_TYPE_N];
@@ -189,6 +211,7 @@ static void add_role(struct rolling *roll, enum ej_type type, const char *name, 
     ej_pod_role(r, type, role);
     set_done(r, type, role);
     add_port(r, type, role);
+    keep_metadata(r, type, name);
     roll->types[r->job->n_roles++] = type;
 }
 

@@ -10,8 +10,6 @@
 
 enum { LEVEL_HIGH = 7, LEVEL_LOW = 3, TEXT_MAX = 1 << 20, KUBE_NAME_MAX = 63 };
 
-#define KOORD "gang.scheduling.koordinator.sh/"
-
 struct writer {
     struct arena *arena;
     const struct job_spec *job;
@@ -179,43 +177,15 @@ static void write_volumes(const struct writer *w, struct pod pod, const struct r
 
 /* ---- the template ---- */
 
-/* The gang itself is among them, as Koordinator writes it. */
-static const char *groups_of(const struct writer *w, const struct gang *gang)
+/* Without the labels of PodGroups: the annotations say the gang, and no PodGroup is written. */
+static void write_pairs(const struct writer *w, struct text_node *metadata, const char *key,
+                        const struct text_node *kept, const struct pairs *more)
 {
-    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
-    const char *project = w->job->project ? w->job->project : "default";
-    struct text_node *list = text_list(w->arena, NULL, NULL);
-    text_str(w->arena, list, NULL, arena_printf(w->arena, "%s/%s", project, gang->name));
-    for (size_t i = 0; i < gang->with.n; i++)
-        text_str(w->arena, list, NULL, gang->with.at[i]);
-    json_print(list, 0, &text);
-    return arena_strdup(w->arena, buf_str(&text));
-}
-
-static void write_gang(const struct writer *w, struct text_node *metadata, const struct role *role)
-{
-    for (size_t i = 0; i < w->job->n_gangs; i++) {
-        const struct gang *gang = &w->job->gangs[i];
-        if (!words_have(&gang->roles, role->name))
-            continue;
-        struct text_node *notes = part(w, metadata, "annotations");
-        uint32_t min = gang->min ? gang->min : role->min;
-        text_str(w->arena, notes, KOORD "name", gang->name ? gang->name : w->job->name);
-        text_str(w->arena, notes, KOORD "min-available", arena_printf(w->arena, "%u", min));
-        if (gang->name && gang->with.n)
-            text_str(w->arena, notes, KOORD "groups", groups_of(w, gang));
-        return;
-    }
-}
-
-static void write_topology(const struct writer *w, struct text_node *metadata)
-{
-    const struct placing *p = &w->job->placing;
-    if (p->within)
-        text_str(w->arena, part(w, metadata, "annotations"), KOORD "network-topology-spec",
-                 arena_printf(w->arena,
-                              "{\"gatherStrategy\":[{\"layer\":\"%s\",\"strategy\":\"%s\"}]}",
-                              p->within, p->within_required ? "MustGather" : "PreferGather"));
+    for (const struct text_node *one = kept ? kept->first : NULL; one; one = one->next)
+        if (one->kind == TEXT_STR && strncmp(one->key, EJ_POD_GROUP, strlen(EJ_POD_GROUP)) != 0)
+            text_str(w->arena, part(w, metadata, key), one->key, one->str);
+    for (size_t i = 0; more && i < more->n; i++)
+        text_str(w->arena, part(w, metadata, key), more->at[i].name, more->at[i].value);
 }
 
 static void write_template(const struct writer *w, struct text_node *replica,
@@ -224,8 +194,11 @@ static void write_template(const struct writer *w, struct text_node *replica,
     const struct placing *placing = &w->job->placing;
     struct text_node *template = text_map(w->arena, replica, "template");
     struct text_node *metadata = text_map(w->arena, NULL, NULL);
-    write_gang(w, metadata, role);
-    write_topology(w, metadata);
+    struct pairs gang = { .n = 0 };
+    ej_gang_notes(w->arena, w->job, role, &gang);
+    write_pairs(w, metadata, "labels", ej_pod_metadata(w->job, role->name, "labels"), NULL);
+    write_pairs(w, metadata, "annotations", ej_pod_metadata(w->job, role->name, "annotations"),
+                &gang);
     if (metadata->count)
         text_copy(w->arena, template, "metadata", metadata);
     struct pod pod = { .spec = text_map(w->arena, template, "spec") };

@@ -176,19 +176,24 @@ class Client:
             return False
         return True
 
-    def ensure_server(self) -> bool:
-        """Starts this user's server when none answers; True when it did."""
+    def ensure_server(self, within: float | None = None) -> bool:
+        """Starts this user's server when none answers; True when it did. Raises MusterError when it
+        does not within so many seconds."""
         if self.answers():
             return False
         if self.url:
             raise Unreachable(f"no server answers at {self.url}")
-        done = subprocess.run(
-            [program(), "server", "start", f"--idle-exit={IDLE_EXIT}"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [program(), "server", "start", f"--idle-exit={IDLE_EXIT}"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=within,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise MusterError(f"the server did not start within {within:g} s") from error
         if done.returncode != 0 and not self.answers():
             raise MusterError(f"the server did not start: {done.stderr.strip()}")
         return True

@@ -168,8 +168,6 @@ class DLJobBuilder:
             note(f"{line.program}: without effect on muster: {names}")
         self.node_num(line.nodes).device_per_node(nproc)
         self._line_device_type(line, devices)
-        self.no_setup_process_group()  # what such a line starts makes its own (the reference does
-        # not think of it, and an unmodified torchrun script fails there)
         if line.program == "dlrover-run" and not line.check:
             self.skip_node_check()
         role = self.train(line.entrypoint)

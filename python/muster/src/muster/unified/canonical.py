@@ -82,13 +82,27 @@ def canonical(
     return tree
 
 
+MASTERS = (
+    "master_cpu",
+    "master_mem",
+    "master_max_restart",
+    "master_isolation_schedule_resource",
+)
+NO_MASTER = "there is no master process, the server keeps the job and may be killed at any time"
+
+
 def without_effect(config: JobConfig) -> list[str]:
     """What the job says that muster accepts and does not act upon."""
-    notes = []
-    if config.master_isolation_schedule_resource:
-        notes.append("master_isolation_schedule_resource has no effect: there is no master process")
+    defaults = {field.name: field.default() for field in JobConfig.FIELDS if field.default}
+    notes = [
+        f"{name} is accepted, nothing acts on it: {NO_MASTER}"
+        for name in MASTERS
+        if getattr(config, name) != defaults[name]
+    ]
     if config.master_state_backend_type is not MasterStateBackendType.RAY_INTERNAL:
-        notes.append("master_state_backend_type has no effect: the server keeps the job's state")
+        notes.append(
+            "master_state_backend_type is accepted, nothing acts on it: the server keeps the state"
+        )
     for name, known in (("exec", (NONE, JOB, ROLE)), ("trigger", (NEVER, LATER, NOW))):
         field = f"failover_{name}_strategy"
         value = getattr(config, field)

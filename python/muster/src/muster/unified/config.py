@@ -178,8 +178,9 @@ def _dl_config(value: Any, spot: Spot) -> Any:
 
 
 class JobConfig(Model):
-    """A job with everything that `submit()` takes. What speaks of a master is accepted and has no
-    effect: there is no such process, the server keeps the job."""
+    """A job with everything that `submit()` takes. There is no master process, the server keeps the
+    job: `master_create_timeout` bounds the start of a server when none answers; what else speaks of
+    a master is accepted, and a warning says that nothing acts on it."""
 
     job_name: str
     dl_config: DLConfig

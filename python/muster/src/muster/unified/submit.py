@@ -138,7 +138,7 @@ def submit_config(config: JobConfig) -> Handle:
     for text in without_effect(config):
         note(text)
     client = Client()
-    if client.ensure_server():
+    if client.ensure_server(config.master_create_timeout):
         print(STARTED, file=sys.stderr)
     choose_device_type(config.dl_config, client)
     cwd = config.dl_config.global_envs.get(WORKING_DIR) or os.getcwd()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from typing import Any
 
 
@@ -30,3 +32,45 @@ def attributes(value: Any) -> Any:
     if isinstance(value, list):
         return [attributes(one) for one in value]
     return value
+
+
+class Description(AttrDict):
+    """A description as its submitter validated it: its fields are attributes, and it dumps as the
+    models of `muster.unified` (and pydantic's) do."""
+
+    def model_dump(
+        self,
+        *,
+        mode: str = "python",
+        include: Collection[str] | None = None,
+        exclude: Collection[str] | None = None,
+        exclude_none: bool = False,
+    ) -> dict[str, Any]:
+        """As plain data, which the caller may change."""
+        del mode  # it is JSON's already
+        return {
+            key: _plain(value)
+            for key, value in self.items()
+            if (include is None or key in include)
+            and key not in (exclude or ())
+            and not (exclude_none and value is None)
+        }
+
+    def model_dump_json(self, *, indent: int | None = None, **chosen: Any) -> str:
+        return json.dumps(self.model_dump(**chosen), indent=indent, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value
+
+
+def description(fields: dict[str, Any]) -> Description:
+    """The fields, each mapping among them a Description too."""
+    return Description(
+        (key, description(value) if isinstance(value, dict) else attributes(value))
+        for key, value in fields.items()
+    )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from muster.worker.attrdict import AttrDict, attributes
+from muster.worker.attrdict import Description, attributes, description
 from muster.worker.identity import Identity, identity
 from muster.worker.stopping import stopping
 
@@ -26,12 +26,13 @@ class JobInfo:
 
 @dataclass(frozen=True)
 class ActorInfo:
-    """The instance. `spec` is the whole description of its role; `sub_master` the name of the one
-    that leads an elastic role, else None."""
+    """The instance. `spec` is the whole description of its role, which dumps as it was validated
+    (`spec.model_dump()`, `spec.resource.model_dump()`); `sub_master` the name of the one that
+    leads an elastic role, else None."""
 
     name: str
     role: str
-    spec: AttrDict
+    spec: Description
     sub_master: str | None
     rank: int
     node_rank: int
@@ -88,7 +89,7 @@ def actor_info(who: Identity, environ: Mapping[str, str]) -> ActorInfo:
     return ActorInfo(
         name=plan.actor(who.instance),
         role=plan.name,
-        spec=attributes(who.spec),
+        spec=description(who.spec),
         sub_master=f"{plan.name}-master" if plan.backend == "elastic" else None,
         rank=rank,
         node_rank=rank // plan.per_group,

@@ -41,8 +41,19 @@ class TorchGroup:
         distributed.init_process_group(backend, init_method="env://", **_timeout(who))
         for name in ("MASTER_ADDR", "MASTER_PORT"):
             os.environ.pop(name, None)
+        self._init = distributed.init_process_group
+        self._group = distributed.group.WORLD
+        distributed.init_process_group = self._init_again
+
+    def _init_again(self, backend: Any = None, *args: Any, **kwargs: Any) -> None:
+        """A program that was written for a launcher asks for this very group: it has it already.
+        Any other request is torch's to answer (it refuses a second default group)."""
+        ours = self._distributed.is_initialized() and (self._distributed.group.WORLD is self._group)
+        if not ours or backend not in (None, self._distributed.get_backend(self._group)):
+            self._init(backend, *args, **kwargs)
 
     def end(self) -> None:
+        self._distributed.init_process_group = self._init
         if self._distributed.is_initialized():
             self._distributed.destroy_process_group()
 
