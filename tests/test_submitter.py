@@ -205,6 +205,36 @@ def test_variables_of_the_shell(server: Server, tmp_path: Path) -> None:
         assert words[0] in done.stderr
 
 
+def test_variables_over_http(server: Server) -> None:
+    kind = {"Content-Type": "application/vnd.muster.submission+json"}
+    text = native("enveloped", "echo [$A][$B]")
+    body = json.dumps({"text": text, "env": {"A": 'a\n"x"', "B": "ü"}})
+    reply = server.api("POST", "/v1/jobs", body, headers=kind, query={"env": "B=last"})
+    number = reply.good().json()["number"]
+    assert server.wait(number)["state"] == "succeeded"
+    assert server.log(number, "worker/0") == '[a "x"][last]\n'
+    again = server.api(
+        "POST", "/v1/jobs", '{"env": {"A": "2"}}', headers=kind, query={"like": number}
+    )
+    number = again.good().json()["number"]
+    assert server.wait(number)["state"] == "succeeded"
+    assert server.log(number, "worker/0") == "[2][]\n"
+    wrong = ["", "[]", "7", '{"text": 7}', '{"text": "x", "env": []}']
+    wrong += ['{"text": "x", "env": {"A": 1}}', '{"text": "x", "env": {"A=B": "c"}}']
+    for one in [*wrong, '{"text": "x", "env": {"": "c"}}', "{}", "\xff"]:
+        reply = server.api("POST", "/v1/jobs", one, headers=kind)
+        assert reply.status == 400, (one, reply.text)
+    done = server.muster("explain", "--file", HELLO, "--env", "A=b")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_array_says_it_once(server: Server, venv: Path) -> None:
+    done = server.muster("submit", "-q", "-a", 3, "--python", venv, "--", "true")
+    number = int(done.stdout)
+    server.wait(number)
+    assert chosen(server, number)["from"] == "option"
+
+
 def test_many_variables(server: Server) -> None:
     """More than fits into the address of a request."""
     shell = {f"MANY_{i}": "v" * 1000 for i in range(100)}
@@ -271,7 +301,12 @@ OF_A_ROLE: list[tuple[list[str], str, Any]] = [
     (["-n", "2"], "replicas", 2),
 ]
 DLC = {"DisplayName": "d", "JobType": "PyTorchJob", "UserCommand": "true"}
-DLC_ROLE = {"Type": "Worker", "PodCount": 1, "Image": "registry.example/i:1", "EcsSpec": "ecs.c6.large"}
+DLC_ROLE = {
+    "Type": "Worker",
+    "PodCount": 1,
+    "Image": "registry.example/i:1",
+    "EcsSpec": "ecs.c6.large",
+}
 
 
 @pytest.fixture(scope="module")
