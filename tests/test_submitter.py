@@ -150,6 +150,16 @@ def test_a_server_that_comes_again_knows_it(start: Starter, venv: Path) -> None:
     assert server.muster("stop", "--now", number).returncode == 0
 
 
+def test_a_task_that_submits(server: Server, venv: Path, tmp_path: Path) -> None:
+    """Its environment goes with its job; the new job has what that one was made from."""
+    script = importing(tmp_path)
+    line = ["sh", "-c", f"exec {program()} submit -q --name inner {script}"]
+    outer = number_of(server.muster("run", "--python", venv, "--name", "outer", "--", *line).stdout)
+    inner = int(server.log(outer, "worker/0").strip())
+    assert server.wait(inner)["state"] == "succeeded"
+    assert chosen(server, inner)["path"].startswith(f"{venv}/bin/python")
+
+
 def test_the_missing_module(server: Server, venv: Path, tmp_path: Path) -> None:
     """The line that is printed is typed as it is, and the program then ends well."""
     project = tmp_path / "project"
@@ -250,8 +260,9 @@ def test_values_are_in_no_listing_and_no_log(start: Starter, tmp_path: Path) -> 
     lines = tmp_path / "vars.env"
     lines.write_text("T2=sesame-two\nT3=sesame three bad\n")
     shell = {"T1": "sesame-one"}
-    args = ["--env", "T1", "--env-file", lines, "--export", "T4=sesame-four"]
-    for file in (["--", "true"], [HELLO]):
+    args: list[str | Path] = ["--env", "T1", "--env-file", lines, "--export", "T4=sesame-four"]
+    files: list[list[str | Path]] = [["--", "true"], [HELLO]]
+    for file in files:
         done = server.muster("submit", "-q", *args, *file, env=shell)
         assert done.returncode == 0, done.stderr
         server.wait(int(done.stdout))
