@@ -163,8 +163,8 @@ def test_several_nodes_are_never_one_task(tmp_path: Path) -> None:
     assert "horovodrun over several hosts" in done.stderr and "mpirun -np 8" in done.stderr
 
 
-def test_a_file_has_no_options_of_a_command(tmp_path: Path) -> None:
+def test_options_are_also_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a\nrun: 'true'\n")
-    for verb in ("check", "submit"):
-        done = muster(verb, "--gpu", "1", tmp_path / "a.yaml", state=tmp_path)
-        assert done.returncode == 2 and "are a command's" in done.stderr, done.stderr
+    done = muster("convert", "--gpus", "1", "--time", "2h", tmp_path / "a.yaml", state=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "gpu: 1" in done.stdout and 'run_time: "2h"' in done.stdout

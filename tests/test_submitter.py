@@ -150,6 +150,16 @@ def test_a_server_that_comes_again_knows_it(start: Starter, venv: Path) -> None:
     assert server.muster("stop", "--now", number).returncode == 0
 
 
+def test_a_task_that_submits(server: Server, venv: Path, tmp_path: Path) -> None:
+    """Its environment goes with its job; the new job has what that one was made from."""
+    script = importing(tmp_path)
+    line = ["sh", "-c", f"exec {program()} submit -q --name inner {script}"]
+    outer = number_of(server.muster("run", "--python", venv, "--name", "outer", "--", *line).stdout)
+    inner = int(server.log(outer, "worker/0").strip())
+    assert server.wait(inner)["state"] == "succeeded"
+    assert chosen(server, inner)["path"].startswith(f"{venv}/bin/python")
+
+
 def test_the_missing_module(server: Server, venv: Path, tmp_path: Path) -> None:
     """The line that is printed is typed as it is, and the program then ends well."""
     project = tmp_path / "project"
@@ -205,6 +215,36 @@ def test_variables_of_the_shell(server: Server, tmp_path: Path) -> None:
         assert words[0] in done.stderr
 
 
+def test_variables_over_http(server: Server) -> None:
+    kind = {"Content-Type": "application/vnd.muster.submission+json"}
+    text = native("enveloped", "echo [$A][$B]")
+    body = json.dumps({"text": text, "env": {"A": 'a\n"x"', "B": "ü"}})
+    reply = server.api("POST", "/v1/jobs", body, headers=kind, query={"env": "B=last"})
+    number = reply.good().json()["number"]
+    assert server.wait(number)["state"] == "succeeded"
+    assert server.log(number, "worker/0") == '[a "x"][last]\n'
+    again = server.api(
+        "POST", "/v1/jobs", '{"env": {"A": "2"}}', headers=kind, query={"like": number}
+    )
+    number = again.good().json()["number"]
+    assert server.wait(number)["state"] == "succeeded"
+    assert server.log(number, "worker/0") == "[2][]\n"
+    wrong = ["", "[]", "7", '{"text": 7}', '{"text": "x", "env": []}']
+    wrong += ['{"text": "x", "env": {"A": 1}}', '{"text": "x", "env": {"A=B": "c"}}']
+    for one in [*wrong, '{"text": "x", "env": {"": "c"}}', "{}", "\xff"]:
+        reply = server.api("POST", "/v1/jobs", one, headers=kind)
+        assert reply.status == 400, (one, reply.text)
+    done = server.muster("explain", "--file", HELLO, "--env", "A=b")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_array_says_it_once(server: Server, venv: Path) -> None:
+    done = server.muster("submit", "-q", "-a", 3, "--python", venv, "--", "true")
+    number = int(done.stdout)
+    server.wait(number)
+    assert chosen(server, number)["from"] == "option"
+
+
 def test_many_variables(server: Server) -> None:
     """More than fits into the address of a request."""
     shell = {f"MANY_{i}": "v" * 1000 for i in range(100)}
@@ -220,8 +260,9 @@ def test_values_are_in_no_listing_and_no_log(start: Starter, tmp_path: Path) -> 
     lines = tmp_path / "vars.env"
     lines.write_text("T2=sesame-two\nT3=sesame three bad\n")
     shell = {"T1": "sesame-one"}
-    args = ["--env", "T1", "--env-file", lines, "--export", "T4=sesame-four"]
-    for file in (["--", "true"], [HELLO]):
+    args: list[str | Path] = ["--env", "T1", "--env-file", lines, "--export", "T4=sesame-four"]
+    files: list[list[str | Path]] = [["--", "true"], [HELLO]]
+    for file in files:
         done = server.muster("submit", "-q", *args, *file, env=shell)
         assert done.returncode == 0, done.stderr
         server.wait(int(done.stdout))
@@ -271,7 +312,12 @@ OF_A_ROLE: list[tuple[list[str], str, Any]] = [
     (["-n", "2"], "replicas", 2),
 ]
 DLC = {"DisplayName": "d", "JobType": "PyTorchJob", "UserCommand": "true"}
-DLC_ROLE = {"Type": "Worker", "PodCount": 1, "Image": "registry.example/i:1", "EcsSpec": "ecs.c6.large"}
+DLC_ROLE = {
+    "Type": "Worker",
+    "PodCount": 1,
+    "Image": "registry.example/i:1",
+    "EcsSpec": "ecs.c6.large",
+}
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,10 @@
 
 #include <stdbool.h>
 
+/* The line of pyvenv.cfg in the environment of a job's tasks that names the interpreter it was made
+ * from; Python knows no such key and leaves it alone. */
+#define PYENV_BASE "muster-base = "
+
 /* Runs the program for a moment and asks where its interpreter is: an absolute path in arena; NULL
  * when it is no Python, or has not answered after ten seconds. */
 const char *interpreter_ask(struct arena *, const char *program);

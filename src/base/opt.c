@@ -206,8 +206,11 @@ void opt_help(const struct opt *opts, struct buf *out)
         if (o->arg)
             buf_addf(out, " %s", o->arg);
         buf_addf(out, "%*s%s", (int)(width - left_width(o) + 2), "", o->help ? o->help : "");
-        if (o->also)
-            buf_addf(out, " (also --%s)", o->also);
-        buf_putc(out, '\n');
+        for (const char *at = o->also ? o->also : ""; *at; at += strspn(at, " ")) {
+            int n = (int)strcspn(at, " ");
+            buf_addf(out, "%s--%.*s", at == o->also ? " (also " : ", ", n, at);
+            at += n;
+        }
+        buf_puts(out, o->also ? ")\n" : "\n");
     }
 }

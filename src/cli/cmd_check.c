@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fix.h"
+#include "cli/job_opts.h"
 #include "cli/names.h"
 #include "cli/offline.h"
 #include "cli/out.h"
@@ -24,6 +25,7 @@ struct check_opts {
     struct opt_list env, set;
     bool fix, lossy, portable;
     struct command_opts command;
+    struct job_opts job;
 };
 #define READING_OPTS                                                                               \
     { .name = "from",                                                                              \
@@ -59,6 +61,7 @@ static const struct opt check_rows[] = {
       .help = "change what is certain, in the file" },
     READING_OPTS,
     COMMAND_OPTS(struct check_opts),
+    JOB_OPTS(struct check_opts),
     COMMON_OPTS,
     OPT_END,
 };
@@ -80,6 +83,7 @@ static const struct opt convert_rows[] = {
       .help = "a variable of every task (again for more)" },
     READING_OPTS,
     COMMAND_OPTS(struct check_opts),
+    JOB_OPTS(struct check_opts),
     COMMON_OPTS,
     OPT_END,
 };
@@ -93,8 +97,8 @@ struct checked {
     const struct text_node *made; /* of a command: the job it makes */
 };
 
-static void read_text(struct cli *cli, const struct check_opts *o, const char *from,
-                      struct checked *c)
+static void read_with(struct cli *cli, const struct check_opts *o, const char *from,
+                      const struct opt_list *sets, struct checked *c)
 {
     struct offline_request request = { .text = c->text,
                                        .len = c->len,
@@ -102,31 +106,53 @@ static void read_text(struct cli *cli, const struct check_opts *o, const char *f
                                        .name = o->name,
                                        .queue = o->queue,
                                        .env = &o->env,
-                                       .set = &o->set,
+                                       .set = sets,
                                        .portable = o->portable };
     c->good = offline_read(cli, &request, &c->job) == 0;
+}
+
+/* Twice where options change the job: which roles it has is known after the first time. of_file:
+ * options for its role; NULL: the text has them. */
+static int read_text(struct cli *cli, const struct check_opts *o, const char *from,
+                     const struct job_opts_ask *options, struct checked *c, struct err *err)
+{
+    struct job_opts_ask ask = *options;
+    struct words sets = { .n = 0 };
+    read_with(cli, o, from, &o->set, c);
+    ask.job = c->good ? c->job.result.job : NULL;
+    if (c->good && job_opts_sets(cli->arena, &ask, &sets, err) < 0)
+        return -1;
+    if (sets.n == 0)
+        return 0;
+    const char **all = ARENA_ARRAY(cli->arena, sets.n + o->set.n, const char *);
+    memcpy(all, sets.at, sets.n * sizeof *all);
+    if (o->set.n)
+        memcpy(all + sets.n, o->set.at, o->set.n * sizeof *all);
+    read_with(cli, o, from, &(struct opt_list){ .at = all, .n = sets.n + o->set.n }, c);
+    return 0;
 }
 
 static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
                     struct checked *c, struct err *err)
 {
+    struct command_opts resources = o->command;
+    struct job_opts_ask ask = { .opts = &o->job, .of_file = &resources, .file = file };
     *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
-    if (command_opts_given(&o->command)) {
-        err_set(err, ERR_INPUT, "--replicas, --cpus, --mem, --gpus and --image are a command's");
-        return err_hint(err, "-- COMMAND; for a file: --set FIELD=V");
-    }
+    if (job_opts_devices(cli->arena, &o->job, &resources, &ask.gpu_type, err) < 0)
+        return -1;
     if (names_read_job_file(file, &c->text, &c->len, err) < 0)
         return -1;
-    read_text(cli, o, o->from, c);
-    return 0;
+    return read_text(cli, o, o->from, &ask, c, err);
 }
 
 static int read_command(struct cli *cli, const struct check_opts *o, int argc, char **argv,
                         struct checked *c, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
+    struct command_opts resources = o->command;
+    struct job_opts_ask ask = { .opts = &o->job };
     struct command command = {
-        .opts = &o->command, .name = o->name, .from = o->from, .argc = argc, .argv = argv
+        .opts = &resources, .name = o->name, .from = o->from, .argc = argc, .argv = argv
     };
     struct command_job job;
     *c = (struct checked){ .file = "the command" };
@@ -134,12 +160,16 @@ static int read_command(struct cli *cli, const struct check_opts *o, int argc, c
         c->file = argv[0];
         command.argv = script_command(cli->arena, &command.argc, argv);
     }
+    if (job_opts_devices(cli->arena, &o->job, &resources, &ask.gpu_type, err) < 0)
+        return -1;
+    resources.replicas = o->job.nodes ? o->job.nodes : resources.replicas;
     if (command_job(cli, &command, &job, err) < 0)
         return -1;
     json_print(job.tree, 2, &text);
     c->len = text.len;
     c->text = buf_take(&text);
-    read_text(cli, o, "native", c);
+    if (read_text(cli, o, "native", &ask, c, err) < 0)
+        return -1;
     for (size_t i = 0; i < job.said.n; i++)
         report_warn(&c->job.report, (struct place){ 0 }, "", "%s", job.said.at[i]);
     c->made = c->good ? job_encode(cli->arena, c->job.result.job) : job.tree;

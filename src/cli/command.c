@@ -9,11 +9,6 @@
 #include "cli/line/line.h"
 #include "cli/made_job.h"
 
-bool command_opts_given(const struct command_opts *o)
-{
-    return o->replicas || o->cpu || o->memory || o->gpu || o->image;
-}
-
 /* Without a server there is nobody to ask, and a core is what every node has. */
 static bool nodes_have_devices(struct cli *cli)
 {

@@ -42,8 +42,6 @@ struct command_opts {
         .arg = "IMAGE", .help = "container image"                                                  \
     }
 
-bool command_opts_given(const struct command_opts *);
-
 struct command {
     const struct command_opts *opts;
     const char *name; /* of the job; NULL: after the program */

@@ -59,7 +59,7 @@ static int set_one(struct cli *cli, const char *of, const char *text, struct pai
     const char *name = arena_strndup(cli->arena, text, n);
     const char *value = text[n] ? text + n + 1 : getenv(name);
     if (n == 0) {
-        err_set(err, ERR_INPUT, "%s: \"%.20s\" names no variable", of, text);
+        err_set(err, ERR_INPUT, "%s: a value without a name", of);
         return err_hint(err, "NAME=VALUE, or NAME for the value it has here");
     }
     if (!value) {

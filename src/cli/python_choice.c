@@ -2,7 +2,9 @@
  * link, and is known by where it lies. */
 #include "cli/python_choice.h"
 
+#include "base/file.h"
 #include "base/interpreter.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define CONFIG_MAX 4096
 
 bool python_is_local(const struct cli *cli)
 {
@@ -71,9 +75,26 @@ static int choose_named(struct cli *cli, const char *option, struct python_choic
     return 0;
 }
 
+/* In a task of a job the environment is the task's, which goes with that job: what is submitted
+ * there gets the interpreter it was made from. NULL: no such environment. */
+static const char *base_of_task(struct arena *a, const char *dir)
+{
+    AUTO_FREE char *text = NULL;
+    struct err err;
+    size_t len;
+    if (file_read(arena_printf(a, "%s/pyvenv.cfg", dir), CONFIG_MAX, &text, &len, &err) < 0)
+        return NULL;
+    const char *line = strstr(text, "\n" PYENV_BASE);
+    line = line ? line + strlen("\n" PYENV_BASE) : NULL;
+    return line ? arena_strndup(a, line, strcspn(line, "\n")) : NULL;
+}
+
 static const char *of_variable(struct cli *cli, const char *name)
 {
     const char *dir = getenv(name);
+    const char *base = dir && dir[0] == '/' ? base_of_task(cli->arena, dir) : NULL;
+    if (base)
+        return is_program(base) ? base : NULL;
     const char *path = dir && dir[0] == '/' ? python_of_dir(cli->arena, dir) : NULL;
     return path ? interpreter_behind(cli->arena, path) : NULL;
 }

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/interpreter.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -278,7 +279,8 @@ static int write_packages(const struct base *base, const char *dir, struct err *
     return write_small(list, buf_str(&pth), 0644, err);
 }
 
-static int write_programs(const struct base *base, const char *dir, struct err *err)
+static int write_programs(const struct base *base, const char *dir, const char *interpreter,
+                          struct err *err)
 {
     struct arena *arena = base->arena;
     if (file_mkdirs(arena_printf(arena, "%s/bin", dir), 0755, err) != 0)
@@ -297,8 +299,8 @@ static int write_programs(const struct base *base, const char *dir, struct err *
     return write_small(arena_printf(arena, "%s/pyvenv.cfg", dir),
                        arena_printf(arena,
                                     "home = %s\ninclude-system-site-packages = false\n"
-                                    "version = %s\n",
-                                    base->home, base->version),
+                                    "version = %s\n" PYENV_BASE "%s\n",
+                                    base->home, base->version, interpreter),
                        0644, err);
 }
 
@@ -309,7 +311,7 @@ int pyenv_make(const char *dir, const char *interpreter, struct err *err)
     if (rc == 0)
         rc = write_packages(&base, dir, err);
     if (rc == 0)
-        rc = write_programs(&base, dir, err);
+        rc = write_programs(&base, dir, interpreter, err);
     arena_destroy(base.arena);
     return rc;
 }

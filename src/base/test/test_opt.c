@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
 #include <cmocka.h>
 
 struct options {
@@ -24,6 +26,7 @@ static const struct opt table[] = {
       .letter = 'n',
       .type = OPT_STR,
       .offset = AT(name),
+      .also = "job-name label",
       .arg = "NAME",
       .help = "its name" },
     { .name = "tail", .type = OPT_U64, .offset = AT(tail), .arg = "N", .help = "last lines" },
@@ -73,6 +76,39 @@ static void every_spelling(void **state)
     assert_null(w[ARRAY_LEN(operands)]);
     opt_fini(table, &o);
     assert_int_equal(o.env.n, 0);
+}
+
+static void other_names(void **state)
+{
+    (void)state;
+    struct err err;
+    struct options o = { .name = NULL };
+    assert_int_equal(parse(&o, WORDS("--job-name=a"), 0, &err), 0);
+    assert_string_equal(o.name, "a");
+    assert_int_equal(parse(&o, WORDS("--label", "b"), 0, &err), 0);
+    assert_string_equal(o.name, "b");
+    static const char *const unknown[] = { "--job", "--job-name label", "--lab", "--label " };
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+        assert_int_equal(parse(&o, WORDS(unknown[i]), 0, &err), -1);
+    AUTO_BUF struct buf help = BUF_INIT(4096);
+    opt_help(table, &help);
+    assert_non_null(strstr(buf_str(&help), "its name (also --job-name, --label)\n"));
+}
+
+static void stops_at_a_script(void **state)
+{
+    (void)state;
+    struct err err;
+    struct options o = { .follow = false };
+    char **w = WORDS("-n", "a.sh", "x.yaml", "-w", "train.py", "-f", "--", "--unknown");
+    assert_int_equal(parse(&o, w, OPT_STOP_AT_SCRIPT, &err), 0);
+    assert_true(o.wide && !o.follow);
+    assert_string_equal(o.name, "a.sh");
+    static const char *const operands[] = { "x.yaml", "train.py", "-f", "--", "--unknown" };
+    for (size_t i = 0; i < ARRAY_LEN(operands); i++)
+        assert_string_equal(w[i], operands[i]);
+    assert_true(opt_is_script("a/b.py") && opt_is_script("b.sh"));
+    assert_false(opt_is_script(".py") || opt_is_script("py") || opt_is_script("a.pyc"));
 }
 
 static void stops_at_the_first_operand(void **state)
@@ -128,7 +164,7 @@ static void help_is_aligned(void **state)
     opt_help(table, &out);
     assert_string_equal(buf_str(&out), "  -f, --follow      go on\n"
                                        "  -w, --wide        more columns\n"
-                                       "  -n, --name NAME   its name\n"
+                                       "  -n, --name NAME   its name (also --job-name, --label)\n"
                                        "      --tail N      last lines\n"
                                        "      --since TIME  age\n"
                                        "  -e, --env K=V     add\n");
@@ -137,10 +173,9 @@ static void help_is_aligned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_spelling),
-        cmocka_unit_test(stops_at_the_first_operand),
-        cmocka_unit_test(wrong_ones),
-        cmocka_unit_test(help_is_aligned),
+        cmocka_unit_test(every_spelling), cmocka_unit_test(stops_at_the_first_operand),
+        cmocka_unit_test(other_names),    cmocka_unit_test(stops_at_a_script),
+        cmocka_unit_test(wrong_ones),     cmocka_unit_test(help_is_aligned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

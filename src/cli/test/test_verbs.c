@@ -48,6 +48,27 @@ static void verbs_are_whole(void **state)
     arena_destroy(cli.arena);
 }
 
+/* Every name of a row, its other names too, once in a table. */
+static void names_are_unique(struct arena *a, const char *verb, const struct opt *rows)
+{
+    const char *names[128];
+    size_t n = 0;
+    for (const struct opt *o = rows; o->name; o++) {
+        names[n++] = o->name;
+        for (const char *at = o->also ? o->also : ""; *at; at += strspn(at, " ")) {
+            size_t len = strcspn(at, " ");
+            assert_true(n < ARRAY_LEN(names));
+            names[n++] = arena_strndup(a, at, len);
+            at += len;
+        }
+        assert_true(n < ARRAY_LEN(names));
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (strcmp(names[i], names[k]) == 0)
+                fail_msg("%s: --%s twice", verb, names[i]);
+}
+
 static void options_are_unique(void **state)
 {
     struct cli cli;
@@ -57,6 +78,7 @@ static void options_are_unique(void **state)
     begin(&cli);
     for (size_t i = 0; i < n; i++) {
         const struct opt *rows = cmd_options(&cli, all[i]);
+        names_are_unique(cli.arena, all[i]->name, rows);
         for (const struct opt *x = rows; x->name; x++) {
             assert_non_null(x->help);
             assert_true(x->type == OPT_FLAG || x->arg);
@@ -93,7 +115,8 @@ static void help_shows_everything(void **state)
     (void)state;
     begin(&cli);
     cmd_help(&cli, &cmd_run, &out);
-    assert_non_null(strstr(out.data, "muster run [options] FILE | -- COMMAND..."));
+    assert_non_null(
+        strstr(out.data, "muster run [options] FILE | SCRIPT [ARGS...] | -- COMMAND..."));
     assert_non_null(strstr(out.data, "--exit-code job|task"));
     assert_non_null(strstr(out.data, "Examples:\n"));
     buf_clear(&out);
