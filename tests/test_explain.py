@@ -227,6 +227,59 @@ def test_other_reasons(crowded: Server) -> None:
     assert unfit["drained"] == 1
 
 
+def test_a_promise_without_nodes_is_none(crowded: Server) -> None:
+    """It was told a time; since then no node has what it asks for."""
+    big = waits(crowded, gpus("big", 3, 4))
+    assert "not_later_ms" in explain(crowded, big)
+    for node in ("n1", "n2", "n3", "n4"):
+        crowded.api("POST", f"/v1/nodes/{node}/drain").good()
+    wait_for(lambda: "not_later_ms" not in explain(crowded, big))
+    e = explain(crowded, big)
+    assert "not_later_ms" not in e and "expected_ms" not in e
+    assert "starts" not in said(crowded, big)
+    assert "promised_ms" not in crowded.job(big)
+
+
+def test_by_what_jobs_ran_before(start: Starter) -> None:
+    """Five of its owner and name ran, the sixth waits for one like them; after a restart, too."""
+    server = start(nodes="1x4cpu,4Gi,1gpu")
+    for _ in range(5):
+        assert server.run(native("quick", "true", resources={"gpu": 1}))["state"] == "succeeded"
+    runs(server, gpus("quick", 1, 1, "2h"))
+    number = waits(server, gpus("quick", 1, 1, "2h"))
+    for _ in range(2):
+        e = explain(server, number)
+        assert (e["run_time"]["source"], e["run_time"]["of"]) == ("learnt", "name")
+        assert (e["run_time"]["jobs"], e["run_time"]["limit_ms"]) == (5, 2 * 3600 * 1000)
+        assert e["run_time"]["low_ms"] <= e["run_time"]["median_ms"] <= e["run_time"]["high_ms"]
+        limit, learnt = e["estimates"]
+        assert (limit["source"], learnt["source"]) == ("limit", "learnt")
+        assert limit["at_ms"] == e["expected_ms"] > learnt["at_ms"]
+        assert learnt["earliest_ms"] <= learnt["at_ms"] <= learnt["latest_ms"]
+        assert (e["ahead"], e["ahead_known"], e["promised"]) == (0, True, True)
+        text = said(server, number)
+        assert "by run times of the past (known of 1 of 1 jobs)" in text
+        assert "by limits of run time about" in text
+        assert "as the last 5 jobs of its owner and name did" in text
+        server.kill()
+        server.start()
+        wait_for(lambda: server.job(number).get("reason"))
+
+
+def test_not_before(start: Starter) -> None:
+    """The bound names its condition."""
+    server = start(nodes="1x4cpu,4Gi,1gpu")
+    runs(server, gpus("a", 1, 1, "1h"))
+    numbers = [server.submit(gpus(f"b{i}", 1, 1, "1h")) for i in range(3)]
+    wait_for(lambda: server.job(numbers[-1]).get("reason"))
+    e = explain(server, numbers[-1])
+    assert (e["ahead"], e["ahead_known"], e.get("at_least")) == (2, True, None)
+    assert [one["name"] for one in e["ahead_jobs"]] == ["b0", "b1"]
+    assert 0 < e["not_before_ms"] < e["expected_ms"]
+    assert [end["name"] for end in e["ends"]] == ["b1", "b0", "a"]
+    assert [end["waits"] for end in e["ends"]] == [True, True, False]
+
+
 BAD = [
     (("foo",), "not FIELD=VALUE"),
     (("replica=2",), 'unknown field "replica"'),

@@ -93,7 +93,8 @@ static void put_ahead(const struct text_node *e, struct buf *out)
         return;
     begin_line(out, "ahead");
     if (ahead)
-        buf_addf(out, "%s in %s: ", out_count(text, ahead, "job"), answer_text(e, "queue", "?"));
+        buf_addf(out, "%s in %s%s: ", out_count(text, ahead, "job"), answer_text(e, "queue", "?"),
+                 answer_flag(e, "ahead_known") ? "" : " by rank");
     else
         buf_addf(out, "nobody in %s", answer_text(e, "queue", "?"));
     put_names(text_get(e, "ahead_jobs"), ahead, out);
@@ -121,21 +122,84 @@ static void put_ends(const struct text_node *e, struct buf *out)
         buf_addf(out, " reach%s", n == 1 ? "es its limit" : " their limits");
 }
 
-static void put_starts(const struct text_node *e, uint64_t now, struct buf *out)
+static const struct text_node *estimate_of(const struct text_node *e, const char *source)
+{
+    const struct text_node *list = text_get(e, "estimates");
+    const struct text_node *one = list ? list->first : NULL;
+    while (one && strcmp(answer_text(one, "source", ""), source) != 0)
+        one = one->next;
+    return one;
+}
+
+/* "about 14:05 (22m, 18m to 31m) as such jobs ran before (9 of 12 known); by limits " */
+static void put_learnt(const struct text_node *learnt, uint64_t now, struct buf *out)
+{
+    static const char *const keys[] = { "at", "earliest", "latest" };
+    char text[CLOCK_TEXT_MAX], ages[ARRAY_LEN(keys)][FMT_MAX];
+    uint64_t at = answer_time(learnt, "at");
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        uint64_t ms = answer_time(learnt, keys[i]);
+        fmt_age(ages[i], ms > now ? ms - now : 0);
+    }
+    buf_addf(out, "about %s (%s", clock_text(text, at, now), ages[0]);
+    if (strcmp(ages[1], ages[2]) != 0)
+        buf_addf(out, ", %s to %s", ages[1], ages[2]);
+    buf_addf(out, ") by run times of the past (known of %llu of %llu jobs)",
+             (unsigned long long)answer_number(learnt, "known", 0),
+             (unsigned long long)answer_number(learnt, "jobs", 0));
+}
+
+static void put_limit(const struct text_node *e, uint64_t now, struct buf *out)
 {
     char text[CLOCK_TEXT_MAX], age[FMT_MAX];
+    uint64_t at = answer_time(e, "expected");
+    bool bound = answer_flag(e, "at_least");
+    buf_addf(out, "%s %s (%s)", bound ? "not before" : "about", clock_text(text, at, now),
+             fmt_age(age, at > now ? at - now : 0));
+    if (bound)
+        buf_puts(out, " unless a job ends before its limit, a node comes or a priority changes");
+    else
+        put_ends(e, out);
+}
+
+static void put_starts(const struct text_node *e, uint64_t now, struct buf *out)
+{
+    char text[CLOCK_TEXT_MAX];
+    const struct text_node *learnt = estimate_of(e, "learnt");
     uint64_t at = answer_time(e, "expected"), latest = answer_time(e, "not_later");
-    if (!at && !latest)
+    if (!at && !latest && !learnt)
         return;
     begin_line(out, "starts");
-    if (at) {
-        buf_addf(out, "%s %s (%s)", answer_flag(e, "at_least") ? "not before" : "about",
-                 clock_text(text, at, now), fmt_age(age, at > now ? at - now : 0));
-        put_ends(e, out);
+    if (learnt)
+        put_learnt(learnt, now, out);
+    if (learnt && at) {
+        buf_putc(out, '\n');
+        begin_line(out, "");
+        if (!answer_flag(e, "at_least"))
+            buf_puts(out, "by limits of run time ");
     }
+    if (at)
+        put_limit(e, now, out);
     if (latest)
-        buf_addf(out, "%snot later than %s", at ? "; " : "", clock_text(text, latest, now));
+        buf_addf(out, "%snot later than %s", at || learnt ? "; " : "",
+                 clock_text(text, latest, now));
     buf_putc(out, '\n');
+}
+
+static void put_run_time(const struct text_node *e, struct buf *out)
+{
+    char median[FMT_MAX], low[FMT_MAX], high[FMT_MAX], count[48];
+    const struct text_node *run = text_get(e, "run_time");
+    if (!run || !answer_has(run, "median_ms"))
+        return;
+    bool of_queue = strcmp(answer_text(run, "of", ""), "queue") == 0;
+    begin_line(out, "runs");
+    buf_addf(out, "about %s (%s to %s), as the last %s of its %s did\n",
+             fmt_age(median, answer_number(run, "median_ms", 0)),
+             fmt_age(low, answer_number(run, "low_ms", 0)),
+             fmt_age(high, answer_number(run, "high_ms", 0)),
+             out_count(count, answer_number(run, "jobs", 0), "job"),
+             of_queue ? "queue" : "owner and name");
 }
 
 static void put_ways(const struct text_node *ways, struct buf *out)
@@ -285,6 +349,7 @@ static void put_details(const struct text_node *e, struct buf *out)
         buf_addf(out, "%s\n", fmt_time_local(text, until));
     }
     put_starts(e, now, out);
+    put_run_time(e, out);
     put_ways(text_get(e, "ways"), out);
     put_delays(text_get(e, "delays"), now, out);
     if (!answer_flag(e, "would_start")) {

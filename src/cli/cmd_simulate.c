@@ -8,7 +8,7 @@ struct simulate_opts {
     struct common_opts common;
     const char *cluster, *workload, *json, *html;
     struct opt_list policies;
-    uint64_t seed;
+    uint64_t seed, explain;
     bool compare;
 };
 static const struct opt opts[] = {
@@ -35,6 +35,12 @@ static const struct opt opts[] = {
       .offset = offsetof(struct simulate_opts, seed),
       .arg = "N",
       .help = "of drawn failures; the same seed gives the same result" },
+    { .name = "explain",
+      .type = OPT_U64,
+      .offset = offsetof(struct simulate_opts, explain),
+      .arg = "N",
+      .help = "hold what muster explain would say of every Nth job that waits against what happens "
+              "then" },
     { .name = "json",
       .type = OPT_STR,
       .offset = offsetof(struct simulate_opts, json),
@@ -83,6 +89,7 @@ static int run_simulate(struct cli *cli, const void *opts_, int argc, char **arg
                                   .a = o->compare ? argv[0] : NULL,
                                   .b = o->compare ? argv[1] : NULL,
                                   .seed = o->seed,
+                                  .explain = o->explain,
                                   .json = o->json     ? o->json
                                           : cli->json ? "-"
                                                       : NULL,

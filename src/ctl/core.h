@@ -53,6 +53,7 @@ struct counters {
 
 struct arrays;
 struct packing;
+struct run_times;
 struct afters;
 
 struct ctl {
@@ -80,6 +81,7 @@ struct ctl {
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
+    struct run_times *run_times;
     struct identities *identities;
     uint32_t noted; /* version of the queues for which live_running() is up to date */
     struct counters counters;

@@ -9,6 +9,7 @@
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
+#include "ctl/run_times.h"
 #include "store/seal.h"
 
 #include <pwd.h>
@@ -118,6 +119,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         return NULL;
     }
     ctl->packing = packing_create(ctl);
+    ctl->run_times = run_times_create();
     ctl->queues = queues_create();
     ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
     ctl->live = live_create();
@@ -168,6 +170,7 @@ void ctl_destroy(struct ctl *ctl)
     arrays_destroy(ctl->arrays); /* after their members */
     afters_destroy(ctl->afters);
     cluster_destroy(ctl->cluster);
+    run_times_destroy(ctl->run_times);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

@@ -4,11 +4,14 @@
 
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/foretold.h"
 #include "ctl/reasons.h"
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
+
+#include <string.h>
 
 /* ---- pieces ---- */
 
@@ -46,6 +49,22 @@ struct text_node *explain_places(struct arena *arena, const struct job_spec *spe
 
 /* ---- when ---- */
 
+/* What ends when it starts, as the forecast has it: the pass alone did not come so far. */
+static struct text_node *ended_tree(struct explain *e)
+{
+    struct text_node *list = text_list(e->arena, NULL, NULL);
+    const struct forecast *f = &e->told.by_limit;
+    for (size_t i = 0; i < f->n_ended && i < WHEN_NAMED; i++) {
+        struct live_job *job = live_find(e->ctl->live, f->ended[i]);
+        explain_name(e, list, NULL, f->ended[i]);
+        put_time(e->arena, list->last, "at", f->at_ms);
+        text_bool(e->arena, list->last, "assumed",
+                  job && core_spec(e->ctl, job) && !job->spec->limits.run_time_ms.has);
+        text_bool(e->arena, list->last, "waits", job && job->row.state == JOB_QUEUED);
+    }
+    return list->count ? list : NULL;
+}
+
 static struct text_node *ends_tree(struct explain *e)
 {
     struct text_node *list = text_list(e->arena, NULL, NULL);
@@ -62,9 +81,86 @@ static struct text_node *ends_tree(struct explain *e)
 static struct text_node *ahead_tree(struct explain *e)
 {
     struct text_node *list = text_list(e->arena, NULL, NULL);
-    for (uint32_t i = 0; i < e->when.ahead && i < WHEN_NAMED; i++)
-        explain_name(e, list, NULL, e->when.first[i]);
+    for (uint32_t i = 0; i < e->ahead && i < WHEN_NAMED; i++)
+        explain_name(e, list, NULL, e->first[i]);
     return list->count ? list : NULL;
+}
+
+/* Of the jobs that the forecast lets start before it; where there is none, by rank. */
+static void find_ahead(struct explain *e)
+{
+    const struct forecast *f = &e->told.by_limit;
+    e->ahead_known = f->found && !f->rough;
+    e->ahead = e->ahead_elsewhere = 0;
+    if (!f->found) {
+        e->ahead = e->when.ahead;
+        e->ahead_elsewhere = e->when.ahead_elsewhere;
+        memcpy(e->first, e->when.first, sizeof e->first);
+        return;
+    }
+    for (size_t i = 0; i < f->n_ahead; i++) {
+        struct live_job *job = live_find(e->ctl->live, f->ahead[i]);
+        if (job)
+            queues_locate(e->ctl, job);
+        if (!job || job->queue_at != e->as.queue)
+            e->ahead_elsewhere++;
+        else if (e->ahead++ < WHEN_NAMED)
+            e->first[e->ahead - 1] = f->ahead[i];
+    }
+}
+
+static void tell(struct explain *e, const struct sched_snapshot *s)
+{
+    const struct job_row row = { .owner = e->owner,
+                                 .name = e->spec->name,
+                                 .queue = e->as.queue < e->snapshot.n_queues
+                                              ? e->snapshot.queues[e->as.queue].name
+                                              : "" };
+    const struct foretell_ask ask = {
+        .ctl = e->ctl, .arena = e->arena, .snapshot = s, .job = e->as.id, .as = &row
+    };
+    foretell(&ask, &e->told);
+    find_ahead(e);
+}
+
+/* {source, at, ...}: by limits of run time; by what jobs like those ran before. */
+static struct text_node *estimates_tree(struct explain *e, uint64_t by_limit_ms)
+{
+    const struct foretold *t = &e->told;
+    struct text_node *list = text_list(e->arena, NULL, NULL);
+    if (by_limit_ms) {
+        struct text_node *one = text_map(e->arena, list, NULL);
+        text_str(e->arena, one, "source", "limit");
+        put_time(e->arena, one, "at", by_limit_ms);
+    }
+    if (t->learnt) {
+        struct text_node *one = text_map(e->arena, list, NULL);
+        text_str(e->arena, one, "source", "learnt");
+        put_time(e->arena, one, "at", t->at_ms);
+        put_time(e->arena, one, "earliest", t->early_ms);
+        put_time(e->arena, one, "latest", t->late_ms);
+        text_int(e->arena, one, "known", t->known);
+        text_int(e->arena, one, "jobs", t->asked);
+    }
+    return list->count ? list : NULL;
+}
+
+static struct text_node *run_time_tree(struct explain *e)
+{
+    const struct run_samples *own = &e->told.own;
+    const struct opt_u64 *limit = &e->spec->limits.run_time_ms;
+    struct text_node *map = text_map(e->arena, NULL, NULL);
+    if (limit->has)
+        text_int(e->arena, map, "limit_ms", (int64_t)limit->value);
+    if (own->n) {
+        text_str(e->arena, map, "of", own->of_queue ? "queue" : "name");
+        text_int(e->arena, map, "jobs", own->n);
+        text_int(e->arena, map, "median_ms", (int64_t)run_samples_at(own, 500));
+        text_int(e->arena, map, "low_ms", (int64_t)run_samples_at(own, 250));
+        text_int(e->arena, map, "high_ms", (int64_t)run_samples_at(own, 750));
+    }
+    text_str(e->arena, map, "source", own->n ? "learnt" : "limit");
+    return own->n || limit->has ? map : NULL;
 }
 
 static struct text_node *rank_tree(struct explain *e)
@@ -156,22 +252,47 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
 /* Of a job that was not looked at because others come first: how many, and which is next. */
 static const char *behind(struct explain *e)
 {
-    const struct when *w = &e->when;
-    const struct live_job *next = w->ahead ? live_find(e->ctl->live, w->first[0]) : NULL;
-    uint32_t n = w->ahead ? w->ahead : w->ahead_elsewhere;
+    const struct live_job *next = e->ahead ? live_find(e->ctl->live, e->first[0]) : NULL;
+    uint32_t n = e->ahead ? e->ahead : e->ahead_elsewhere;
     if (n == 0)
         return NULL;
     const char *text = arena_printf(e->arena, "behind %u job%s of %s", n, n == 1 ? "" : "s",
-                                    w->ahead ? "its queue" : "other queues");
+                                    e->ahead ? "its queue" : "other queues");
     if (!next || !reader_may(&e->reader, &next->row))
         return next ? arena_printf(e->arena, "%s, next is %s", text, MENTION_HIDDEN) : text;
     return arena_printf(e->arena, "%s, next is %llu %s", text, (unsigned long long)next->row.number,
                         next->row.name);
 }
 
-void explain_when(struct explain *e, struct explain_view *view)
+/* An estimate where there is one, else what it cannot start before. */
+static void put_times(struct explain *e, struct explain_view *view)
 {
     const struct when *w = &e->when;
+    const struct forecast *f = &e->told.by_limit;
+    view->promised = w->promised;
+    view->not_before_ms = w->not_before_ms;
+    view->expected_ms = f->found ? f->at_ms : w->at_ms;
+    view->estimates = estimates_tree(e, view->expected_ms);
+    if (view->expected_ms == w->at_ms) {
+        view->ends = ends_tree(e);
+        view->n_ends = w->n_ends;
+    } else if (f->found) {
+        view->ends = ended_tree(e);
+        view->n_ends = f->n_ended;
+    }
+    view->at_least = !view->expected_ms && w->not_before_ms > core_now(e->ctl);
+    if (view->at_least)
+        view->expected_ms = w->not_before_ms;
+    /* A promise is one as long as the pass gives it again, and rests on limits alone. */
+    if (!w->promised || w->assumed || w->at_ms > view->not_later_ms)
+        view->not_later_ms = 0;
+}
+
+void explain_when(struct explain *e, const struct sched_snapshot *s, struct explain_view *view)
+{
+    const struct when *w = &e->when;
+    if (!w->starts)
+        tell(e, s);
     const char *others = w->reason.why == WAIT_AHEAD ? behind(e) : NULL;
     view->would_start = w->starts;
     if (w->starts) {
@@ -182,14 +303,12 @@ void explain_when(struct explain *e, struct explain_view *view)
         add_reason(e, &w->reason, view);
         view->reason = others ? others : view->reason;
     }
-    view->ahead = w->ahead;
-    view->ahead_elsewhere = w->ahead_elsewhere;
+    view->ahead = e->ahead;
+    view->ahead_elsewhere = e->ahead_elsewhere;
+    view->ahead_known = e->ahead_known;
     view->ahead_jobs = ahead_tree(e);
-    view->expected_ms = w->at_ms;
-    view->promised = w->promised;
-    view->at_least = w->at_least;
-    view->ends = ends_tree(e);
-    view->n_ends = w->n_ends;
+    view->run_time = run_time_tree(e);
+    put_times(e, view);
     if (w->has_turn)
         view->rank = rank_tree(e);
     shares_put(e, view);
@@ -284,11 +403,35 @@ static void explain_waiting(const struct reader *reader, struct live_job *job,
         return;
     }
     if (!sched_when(&e.snapshot, job->row.id, core_now(ctl), arena, &e.when)) {
+        view->not_later_ms = 0;
         explain_aside(ctl, arena, job, view);
         return;
     }
-    explain_when(&e, view);
+    e.as.id = job->row.id;
+    explain_when(&e, &e.snapshot, view);
     view->ways = ways_find(&e);
+}
+
+bool ctl_foretell(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_foretold *out)
+{
+    struct live_job *job = live_find(ctl->live, id);
+    struct explain e = { .ctl = ctl, .arena = arena };
+    *out = (struct ctl_foretold){ .job = id };
+    if (!job || job->row.state != JOB_QUEUED || !core_spec(ctl, job))
+        return false;
+    begin(&e, job);
+    e.as.id = id;
+    if (!sched_when(&e.snapshot, id, core_now(ctl), arena, &e.when) || !e.when.has_turn)
+        return false;
+    tell(&e, &e.snapshot);
+    const struct forecast *f = &e.told.by_limit;
+    out->not_before_ms = e.when.not_before_ms;
+    out->limit_ms = f->found ? f->at_ms : e.when.at_ms;
+    out->learnt_ms = e.told.learnt ? e.told.at_ms : 0;
+    out->ahead_known = e.ahead_known;
+    out->ahead = f->ahead;
+    out->n_ahead = f->found ? f->n_ahead : 0;
+    return true;
 }
 
 /* A job that runs with fewer tasks than it asks for: what keeps the others. */

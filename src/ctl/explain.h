@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "ctl/ctl.h"
+#include "ctl/foretell.h"
 #include "ctl/live.h"
 #include "ctl/mention.h"
 #include "ctl/views.h"
@@ -21,6 +22,12 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     const char *owner, *file; /* file: for commands, of a job that is not there yet; may be NULL */
     struct sched_job as;      /* how the scheduler sees it */
     struct when when;
+    struct foretold told;
+    /* Who starts before it: ahead_known: and nobody else, when nothing changes; otherwise those
+     * whose turn comes before. */
+    bool ahead_known;
+    uint32_t ahead, ahead_elsewhere; /* of its queue, of others */
+    uint64_t first[WHEN_NAMED];      /* of its queue */
 };
 
 /* {"worker/0": "n1"} */
@@ -33,8 +40,8 @@ struct text_node *explain_moves(struct explain *, const struct plan *is, const s
 void explain_put_set(struct buf *, const char *set);
 /* On how many nodes the job's next task finds what in the way. */
 struct unfits explain_unfits(struct explain *);
-/* Fills reason, numbers and times of the view from e->when. */
-void explain_when(struct explain *, struct explain_view *);
+/* Fills reason, numbers and times of the view from e->when, and from forecasts on that snapshot. */
+void explain_when(struct explain *, const struct sched_snapshot *, struct explain_view *);
 
 /* Shares of its queues and its user, and the checks that PAI-DLC answers with. */
 void shares_put(struct explain *, struct explain_view *);

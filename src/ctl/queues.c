@@ -218,6 +218,47 @@ struct queue_user queues_user_at(const struct ctl *ctl, uint32_t user)
                                 .held = u->held };
 }
 
+/* ---- what users would have ---- */
+
+struct queues_ahead {
+    const struct ctl *ctl;
+    struct user *users;
+    size_t n;
+};
+
+struct queues_ahead *queues_ahead(const struct ctl *ctl, struct arena *arena)
+{
+    const struct queues *q = ctl->queues;
+    struct queues_ahead *ahead = ARENA_NEW(arena, struct queues_ahead);
+    *ahead = (struct queues_ahead){ .ctl = ctl,
+                                    .users = ARENA_ARRAY(arena, q->users.n, struct user),
+                                    .n = q->users.n };
+    if (ahead->n)
+        memcpy(ahead->users, q->users.at, ahead->n * sizeof *ahead->users);
+    return ahead;
+}
+
+uint64_t queues_ahead_at(void *arg, uint32_t user, uint64_t at_ms)
+{
+    const struct queues_ahead *ahead = arg;
+    return user < ahead->n ? usage_at(ahead->ctl, &ahead->users[user], at_ms) >> FINE_BITS : 0;
+}
+
+void queues_ahead_hold(void *arg, uint32_t user, const struct vector *held, bool more,
+                       uint64_t at_ms)
+{
+    struct queues_ahead *ahead = arg;
+    if (user >= ahead->n)
+        return;
+    struct user *u = &ahead->users[user];
+    u->usage = usage_at(ahead->ctl, u, at_ms);
+    u->at_ms = at_ms > u->at_ms ? at_ms : u->at_ms;
+    if (more)
+        vector_add(&u->held, held);
+    else
+        vector_take(&u->held, held);
+}
+
 /* ---- charging ---- */
 
 static struct vector held_by(const struct live_job *job)

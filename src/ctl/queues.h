@@ -38,6 +38,14 @@ void queues_locate(struct ctl *, struct live_job *);
 const struct sched_user *queues_users(const struct ctl *, struct arena *,
                                       const struct sched_snapshot *);
 
+/* What users would have if others ran: a copy, for forecasts (sched/forecast.h: struct
+ * forecast_usage). In arena. */
+struct queues_ahead;
+struct queues_ahead *queues_ahead(const struct ctl *, struct arena *);
+uint64_t queues_ahead_at(void *ahead, uint32_t user, uint64_t at_ms);
+void queues_ahead_hold(void *ahead, uint32_t user, const struct vector *, bool more,
+                       uint64_t at_ms);
+
 /* ---- charging ---- */
 /* Before the commit: charges the users of all touched jobs for what these hold now instead of what
  * was charged before, and writes the rows of users whose charge changed. So nobody has to call

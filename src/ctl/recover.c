@@ -3,6 +3,7 @@
  * tested. */
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/run_times.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -64,6 +65,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     size_t n = 0;
     load_nodes(ctl);
     queues_load(ctl);
+    run_times_load(ctl);
     int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (rows[i].members) {

@@ -7,6 +7,7 @@
 #include "ctl/meeting.h"
 #include "ctl/mention.h"
 #include "ctl/notes.h"
+#include "ctl/run_times.h"
 #include "ctl/words.h"
 
 #include "base/scan.h"
@@ -611,6 +612,7 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
     event_job(ctl, job, event, text, NULL);
     board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
+        run_times_ended(ctl, &job->row);
         if (job->notes.drop)
             drop_soon(ctl, job, now);
         else if (!job->row.array) /* members are kept as long as their array */

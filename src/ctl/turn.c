@@ -8,6 +8,7 @@
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
+#include "ctl/run_times.h"
 #include "ctl/snapshot.h"
 
 #include "base/file.h"
@@ -92,6 +93,7 @@ static void failed(struct ctl *ctl, const struct err *err)
     arrays_undone(ctl);
     queues_undone(ctl);
     packing_undone(ctl);
+    run_times_undone(ctl);
     if (ctl->nodes_touched)
         load_nodes(ctl);
     if (ctl->catalogue_touched)
@@ -199,6 +201,7 @@ static bool commit(struct ctl *ctl)
     ctl->nodes_touched = ctl->catalogue_touched = ctl->board_touched = false;
     meetings_committed(ctl);
     facts_committed(ctl);
+    run_times_committed(ctl);
     answer_all(ctl);
     drop_doomed(ctl);
     uint64_t last = store_last_event(ctl->config.store);

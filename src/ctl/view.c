@@ -75,7 +75,9 @@ static void fill_live(const struct live_job *live, struct job_view *view)
 {
     if (live->row.state == JOB_QUEUED && live->waits) {
         view->expected_ms = live->expected_ms;
-        view->promised_ms = live->notes.promised_ms;
+        /* Since then a node went, say: it is no promise any more. */
+        if (live->expected_ms && live->expected_ms <= live->notes.promised_ms)
+            view->promised_ms = live->notes.promised_ms;
     }
     view->held_until_ms = live->notes.hold_until_ms;
     if (!live->tally || !live->spec)

@@ -259,8 +259,11 @@ static const struct row explain_rows[] = {
         explain_view, unfit, NULL,
         "{nodes, task, counts: [{why, resource, nodes}], said}: of the nodes, on how many its "
         "next task finds what in the way; said: where its format has pods, in Kubernetes' words"),
-    ROW(explain_view, ahead, COUNT, ALWAYS, "waiting jobs of its queue whose turn comes before"),
+    ROW(explain_view, ahead, COUNT, ALWAYS, "waiting jobs of its queue that start before it"),
     ROW(explain_view, ahead_elsewhere, COUNT, 0, "the same of other queues"),
+    ROW(explain_view, ahead_known, FLAG, 0,
+        "these and no others start before it when nothing changes: no job comes or is stopped, each "
+        "runs to its limit, no node comes or goes; absent: those whose turn comes before"),
     NESTED(explain_view, ahead_jobs, NULL, "[{number, name}]: the first of its queue"),
     NESTED(explain_view, rank, NULL,
            "what its turn is made of, in this order: claims (others were ended for it), sure (its "
@@ -269,12 +272,24 @@ static const struct row explain_rows[] = {
     STAMP(explain_view, until, "does not start earlier"),
     STAMP(explain_view, expected, "starts by then as far as limits of run time say"),
     ROW(explain_view, promised, FLAG, 0, "room is kept for it from then on"),
-    ROW(explain_view, at_least, FLAG, 0, "not sooner: more jobs come before it than were counted"),
+    ROW(explain_view, at_least, FLAG, 0, "expected is not_before: no more is known"),
+    STAMP(explain_view, not_before,
+          "starts no sooner, unless a job ends or is stopped before its limit, a node comes, or a "
+          "priority changes"),
+    NESTED(
+        explain_view, estimates, NULL,
+        "[{source, at, earliest, latest, known, jobs}]: source limit: each job runs to its limit "
+        "of run time, or as long as is assumed of those without; source learnt: as long as jobs "
+        "like it ran before; known: of so many of the jobs that matter"),
+    NESTED(explain_view, run_time, NULL,
+           "{source, limit_ms, of, jobs, median_ms, low_ms, high_ms}: how long it runs: learnt of "
+           "jobs of its owner and name, or of its queue, with the middle half of them"),
     NESTED(explain_view, ends, NULL,
            "[{number, name, at, assumed, waits}]: whose ends that rests on, latest first; assumed: "
            "it has no limit of run time"),
     ROW(explain_view, n_ends, COUNT, 0, "how many in all"),
-    STAMP(explain_view, not_later, "what it was told first"),
+    STAMP(explain_view, not_later,
+          "what it was told first, while that holds and rests on limits alone"),
     ROW(explain_view, would_start, FLAG, ALWAYS, "starts now"),
     NESTED(explain_view, changes, NULL, "what-if: the assignments"),
     ROW(explain_view, how, TEXT, 0, "what-if: the command that does it"),

@@ -76,10 +76,10 @@ struct explain_view {
     bool has_index;
     int64_t index;
     uint64_t number, need, best, short_by, total, ahead, ahead_elsewhere, until_ms, expected_ms,
-        not_later_ms, n_ends;
-    bool would_start, promised, at_least;
+        not_before_ms, not_later_ms, n_ends;
+    bool would_start, promised, at_least, ahead_known;
     struct text_node *ahead_jobs, *blocker, *unfit, *ends, *rank, *quota, *checks, *changes,
-        *delays, *ways, *places;
+        *delays, *ways, *places, *estimates, *run_time;
 };
 struct stats_view {
     struct text_node *jobs;

@@ -114,7 +114,7 @@ static void ask(struct explain *e, const struct plan *base, struct explain_view 
     snapshot_add(e->ctl, e->arena, &with, &e->as);
     sched_when(&with, e->as.id, core_now(e->ctl), e->arena, &e->when);
     view->delays = explain_moves(e, base, &e->when.plan);
-    explain_when(e, view);
+    explain_when(e, &with, view);
 }
 
 /* What is larger than the cluster is taken only when it is to wait for nodes. */

@@ -33,6 +33,7 @@ struct run {
     struct workload workload;
     struct sim_settings settings;
     uint64_t violations;
+    uint64_t untrue; /* answers of explain that did not come true although nothing changed */
     uint64_t began_us, told_us;
     bool told;
 };
@@ -265,6 +266,7 @@ static const struct text_node *result_of(struct run *run, const struct sim_setti
                                         .n_nodes = run->nodes.n,
                                         .workload = &run->workload,
                                         .settings = *settings,
+                                        .explain_every = run->ask->explain,
                                         .progress = isatty(STDERR_FILENO) ? on_progress : NULL,
                                         .progress_arg = run };
     if (world_make(run->arena, &run->workload.says, &run->workload.queues, settings, &config.world,
@@ -277,6 +279,10 @@ static const struct text_node *result_of(struct run *run, const struct sim_setti
     simulation_run(sim);
     say_speed(run, sim);
     const struct text_node *result = result_make(run->arena, &config, sim);
+    if (simulation_explained(sim)) {
+        const struct explained_figures f = explained_figures(simulation_explained(sim));
+        run->untrue += f.beaten + f.wrong;
+    }
     run->violations += promises_counts(simulation_promises(sim)).late[BREAK_NONE];
     simulation_destroy(sim);
     return result;
@@ -314,6 +320,9 @@ static int simulate(struct run *run, struct err *err)
     if (ask->a ? simulate_both(run, err)
                : !(result = result_of(run, &run->settings, err)) || write_all(run, result, err))
         return -1;
+    if (run->violations == 0 && run->untrue)
+        return err_set(err, ERR_SYSTEM, "%llu answers of explain did not come true",
+                       (unsigned long long)run->untrue);
     if (run->violations == 0)
         return 0;
     err_set(err, ERR_SYSTEM, "%llu promises were broken while all that they rest on was true",

@@ -21,8 +21,6 @@ struct watch {
     size_t at; /* its position */
     struct turn *before;
     size_t n_before;
-    bool more_before; /* than could be given a time */
-    uint32_t chain;   /* so many of them were given a time */
 };
 
 /* ---- the job alone ---- */
@@ -168,19 +166,14 @@ static uint32_t without_time(const struct watch *w)
     return n;
 }
 
-/* Those of a turn, one by one, as long as the chain is not full. */
-static void give_times(struct watch *w, const struct turn *turn, uint32_t chain)
+/* Those of a turn, one by one. */
+static void give_times(struct watch *w, const struct turn *turn)
 {
     const struct wait_reason why = { .why = WAIT_QUOTA };
     for (uint32_t k = 0; k < turn->n; k++) {
         uint64_t id = id_of(w, turn, k);
-        if (has_time(w, id))
-            continue;
-        if (w->chain++ == chain) {
-            w->more_before = true;
-            return;
-        }
-        give_time(w, turn->job, id, &why);
+        if (!has_time(w, id))
+            give_time(w, turn->job, id, &why);
     }
 }
 
@@ -210,6 +203,7 @@ static void add_end(struct when *out, const struct when_end *end)
 {
     uint32_t at = out->n_ends < WHEN_NAMED ? out->n_ends : WHEN_NAMED;
     out->n_ends++;
+    out->assumed = out->assumed || end->assumed;
     while (at > 0 && out->ends[at - 1].at_ms < end->at_ms) {
         if (at < WHEN_NAMED)
             out->ends[at] = out->ends[at - 1];
@@ -267,21 +261,66 @@ static void estimate(struct watch *w, uint64_t id)
     struct when *out = w->out;
     const struct wait_reason why = { .why = WAIT_QUOTA };
     out->promised = promise_of(w, id) != NULL;
-    uint32_t chain = without_time(w) > WHEN_CHAIN ? WHEN_BOUND : WHEN_CHAIN;
-    for (size_t k = 0; !out->promised && k < w->n_before && !w->more_before; k++)
-        give_times(w, &w->before[k], chain);
-    uint64_t at_ms = out->reason.at_ms; /* of a share, without room */
-    if (!at_ms && !out->promised)
-        at_ms = give_time(w, w->at, id, &why);
+    if (!out->promised && without_time(w) > WHEN_CHAIN)
+        return;
+    for (size_t k = 0; !out->promised && k < w->n_before; k++)
+        give_times(w, &w->before[k]);
+    if (!out->promised && !out->reason.at_ms)
+        give_time(w, w->at, id, &why);
     const struct promise *p = promise_of(w, id);
-    out->at_ms = p ? p->at_ms : at_ms;
-    out->at_least = out->at_ms && (w->more_before || !p);
-    if (p) {
-        out->places = p->places;
-        out->n_places = p->n_places;
+    if (!p) /* of a share alone, without room */
+        return;
+    out->at_ms = p->at_ms;
+    out->places = p->places;
+    out->n_places = p->n_places;
+    find_ends(w);
+}
+
+/* ---- not before ---- */
+
+/* The same of what its queues and its user may have. */
+static uint64_t earliest_share(struct watch *w)
+{
+    struct pass *pass = &w->pass;
+    const struct sched_snapshot *s = pass->snapshot;
+    struct holds *alone = hold_create(pass->arena, s->queues, s->n_queues, pass->now_ms);
+    if (start_idle(pass, w->at))
+        return pass->now_ms;
+    for (size_t i = 0; i < s->n_running; i++) {
+        const struct sched_running *r = &s->running[i];
+        const struct hold_ask runs = {
+            .job = r->id, .queue = r->queue, .user = r->user, .demand = r->demand
+        };
+        if (!r->idle)
+            hold_runs(alone, &runs, pass->ends[i].at_ms);
     }
-    if (out->at_ms)
-        find_ends(w);
+    const struct hold_ask ask = start_ask(pass, w->at, job_at(pass, w->at)->id);
+    return hold_earliest(alone, &ask, pass->now_ms);
+}
+
+/* What runs goes on to its counted end, and nothing that waits takes any room: whoever is let in
+ * meanwhile can only make it later. */
+static uint64_t earliest_room(struct watch *w)
+{
+    struct pass *pass = &w->pass;
+    size_t n = pass->snapshot->n_running, begun = pass->begun.n;
+    struct arena *scratch = arena_create();
+    struct future_release *ends = ARENA_ARRAY(scratch, n + begun, struct future_release);
+    struct promise promise;
+    if (n)
+        memcpy(ends, pass->ends, n * sizeof *ends);
+    if (begun)
+        memcpy(ends + n, pass->begun.at, begun * sizeof *ends);
+    struct future *alone = future_create(pass->cluster, pass->now_ms, ends, n + begun, scratch);
+    const struct sched_job *job = job_at(pass, w->at);
+    const struct future_ask ask = { .job = job->id,
+                                    .spec = job->spec,
+                                    .lasts_ms = pass_lasts(pass, job->spec) };
+    uint64_t at_ms = future_earliest(alone, &ask, &promise) ? promise.at_ms : 0;
+    uint64_t share_ms = at_ms ? earliest_share(w) : 0;
+    future_destroy(alone);
+    arena_destroy(scratch);
+    return share_ms > at_ms && share_ms != HOLD_NEVER ? share_ms : at_ms;
 }
 
 static void read_shares(struct watch *w)
@@ -311,6 +350,8 @@ bool sched_when(const struct sched_snapshot *s, uint64_t job, uint64_t now_ms, s
     const struct sched_job *own = &w.snapshot.jobs[w.at];
     if (!out->starts && out->has_turn && !own->bundle && out->reason.why != WAIT_LABELS)
         estimate(&w, job);
+    if (!out->starts && out->has_turn && !own->bundle)
+        out->not_before_ms = earliest_room(&w);
     pass_close(&w.pass);
     return true;
 }

@@ -8,7 +8,6 @@
 
 #define WHEN_NAMED 5u /* so many of a list are given one by one */
 #define WHEN_CHAIN 6u /* jobs before it that are given a time, so that its own can be told */
-#define WHEN_BOUND 2u /* the same when there are more: what is told is a bound then */
 
 struct when_end { /* a job that has to end, or to have had its turn, for this one */
     uint64_t job, at_ms;
@@ -27,8 +26,10 @@ struct when {
     uint64_t first[WHEN_NAMED]; /* of its queue */
     uint64_t at_ms;             /* 0: not known */
     bool promised;              /* room is kept for it from then on */
-    bool at_least;              /* not sooner: more jobs come before it than were given a time */
+    uint64_t not_before_ms;     /* as long as nothing that runs ends sooner than it is counted with,
+                                   and no node comes; 0: not known */
     uint32_t n_ends;
+    bool assumed;                     /* one of them has no limit of run time */
     struct when_end ends[WHEN_NAMED]; /* the last ones, latest first */
     const struct vector *used;        /* per queue of the snapshot, by what runs */
     struct vector user_used;

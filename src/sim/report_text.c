@@ -122,6 +122,25 @@ static void put_promises(const struct text_node *result, struct buf *out)
     }
 }
 
+static void put_explained(const struct text_node *result, struct buf *out)
+{
+    const struct text_node *e = text_get(result, "explained");
+    if (!e)
+        return;
+    buf_addf(out,
+             "explained      %llu answers: %llu of %llu bounds beaten, %llu of %llu sets wrong\n",
+             (unsigned long long)number(e, "asked"), (unsigned long long)number(e, "bounds_beaten"),
+             (unsigned long long)number(e, "bounds"), (unsigned long long)number(e, "ahead_wrong"),
+             (unsigned long long)number(e, "ahead_told"));
+    buf_addf(
+        out,
+        "  %llu estimates off by (median, p90): by limits %.1f %%, %.1f %%; by learnt run times "
+        "%.1f %%, %.1f %%\n",
+        (unsigned long long)number(e, "estimates"), 100 * share(e, "error_by_limit.p50"),
+        100 * share(e, "error_by_limit.p90"), 100 * share(e, "error_by_learnt.p50"),
+        100 * share(e, "error_by_learnt.p90"));
+}
+
 void report_text(const struct text_node *result, struct buf *out)
 {
     char text[FMT_MAX];
@@ -145,6 +164,7 @@ void report_text(const struct text_node *result, struct buf *out)
              (unsigned long long)number(result, "attempts_lost"));
     put_preempted(result, out);
     put_promises(result, out);
+    put_explained(result, out);
 }
 
 /* ---- two results ---- */

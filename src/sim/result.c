@@ -57,19 +57,31 @@ static void put_inputs(struct arena *a, struct text_node *root, const struct sim
     put(a, workload, "last_arrival_ms", last);
 }
 
+static void put_wait(struct arena *a, struct text_node *one, const struct wait_figures *f)
+{
+    put(a, one, "jobs", f->jobs);
+    put(a, one, "mean_ms", f->mean_ms);
+    put(a, one, "p50_ms", f->p50_ms);
+    put(a, one, "p95_ms", f->p95_ms);
+    put(a, one, "p99_ms", f->p99_ms);
+    put(a, one, "max_ms", f->max_ms);
+}
+
 static void put_waits(struct arena *a, struct text_node *root, struct score *t)
 {
     struct text_node *list = text_list(a, root, "waits");
     for (int i = 0; i <= SIZE_N; i++) {
-        struct wait_figures f = score_waits(t, (enum size_class)i);
+        const struct wait_figures f = score_waits(t, (enum size_class)i);
         struct text_node *one = text_map(a, list, NULL);
         text_str(a, one, "size", size_class_word((enum size_class)i));
-        put(a, one, "jobs", f.jobs);
-        put(a, one, "mean_ms", f.mean_ms);
-        put(a, one, "p50_ms", f.p50_ms);
-        put(a, one, "p95_ms", f.p95_ms);
-        put(a, one, "p99_ms", f.p99_ms);
-        put(a, one, "max_ms", f.max_ms);
+        put_wait(a, one, &f);
+    }
+    list = text_list(a, root, "waits_by_gpus");
+    for (int i = 0; i < GPUS_N; i++) {
+        const struct wait_figures f = score_waits_by_gpus(t, (enum gpu_class)i);
+        struct text_node *one = text_map(a, list, NULL);
+        text_str(a, one, "gpus", gpu_class_word((enum gpu_class)i));
+        put_wait(a, one, &f);
     }
 }
 
@@ -161,6 +173,40 @@ static void put_promises(struct arena *a, struct text_node *root,
     put_violations(a, root, config->workload, violations, n, simulation_score(sim)->from_ms);
 }
 
+/* What explain said, and what came of it. */
+static void put_explained(struct arena *a, struct text_node *root, struct simulation *sim)
+{
+    struct explained *e = simulation_explained(sim);
+    if (!e)
+        return;
+    const struct explained_figures f = explained_figures(e);
+    const struct explained_wrong *wrong = explained_wrong(e);
+    const uint64_t from_ms = simulation_score(sim)->from_ms;
+    struct text_node *map = text_map(a, root, "explained");
+    put(a, map, "asked", f.asked);
+    put(a, map, "bounds", f.bounds);
+    put(a, map, "bounds_beaten", f.beaten);
+    put(a, map, "ahead_told", f.sets);
+    put(a, map, "ahead_excused", f.excused);
+    put(a, map, "ahead_wrong", f.wrong);
+    put(a, map, "estimates", f.estimates);
+    put(a, map, "estimates_learnt", f.learnt);
+    struct text_node *limit = text_map(a, map, "error_by_limit");
+    struct text_node *best = text_map(a, map, "error_by_learnt");
+    text_real(a, limit, "p50", f.limit_p50);
+    text_real(a, limit, "p90", f.limit_p90);
+    text_real(a, best, "p50", f.best_p50);
+    text_real(a, best, "p90", f.best_p90);
+    if (!wrong)
+        return;
+    struct text_node *first = text_map(a, map, "first_wrong");
+    text_str(a, first, "what", wrong->of_set ? "ahead" : "bound");
+    put(a, first, "job", wrong->job);
+    put(a, first, "asked_ms", wrong->asked_ms - from_ms);
+    put(a, first, "told_ms", wrong->told_ms > from_ms ? wrong->told_ms - from_ms : 0);
+    put(a, first, "started_ms", wrong->started_ms - from_ms);
+}
+
 static void put_counts(struct arena *a, struct text_node *root, struct simulation *sim)
 {
     const struct score *t = simulation_score(sim);
@@ -211,6 +257,7 @@ struct text_node *result_make(struct arena *a, const struct simulation_config *c
     put_figures(a, root, t);
     put_takings(a, root, t);
     put_promises(a, root, config, sim);
+    put_explained(a, root, sim);
     put_counts(a, root, sim);
     put_series(a, root, t);
     return root;

@@ -16,13 +16,38 @@ const char *size_class_word(enum size_class size)
     return size < SIZE_N ? words[size] : "all";
 }
 
+static const char *const gpu_words[GPUS_N] = { "0", "<1", "1", "2", "3-4", "5-8", ">8" };
+
+const char *gpu_class_word(enum gpu_class gpus)
+{
+    return gpu_words[gpus];
+}
+
+static uint64_t gpu_milli_of(const struct job_spec *spec)
+{
+    uint64_t gpu_milli = 0;
+    for (size_t i = 0; i < spec->n_roles; i++)
+        gpu_milli += spec->roles[i].replicas * spec->roles[i].resources.gpu_milli;
+    return gpu_milli;
+}
+
+enum gpu_class gpu_class_of(const struct job_spec *spec)
+{
+    uint64_t milli = gpu_milli_of(spec);
+    if (milli < WHOLE)
+        return milli ? GPUS_SHARE : GPUS_NONE;
+    return milli <= WHOLE       ? GPUS_1
+           : milli <= 2 * WHOLE ? GPUS_2
+           : milli <= 4 * WHOLE ? GPUS_4
+           : milli <= 8 * WHOLE ? GPUS_8
+                                : GPUS_MORE;
+}
+
 enum size_class size_class_of(const struct job_spec *spec)
 {
-    uint64_t gpu_milli = 0, tasks = 0;
-    for (size_t i = 0; i < spec->n_roles; i++) {
-        gpu_milli += spec->roles[i].replicas * spec->roles[i].resources.gpu_milli;
+    uint64_t gpu_milli = gpu_milli_of(spec), tasks = 0;
+    for (size_t i = 0; i < spec->n_roles; i++)
         tasks += spec->roles[i].replicas;
-    }
     uint64_t size = gpu_milli ? (gpu_milli + WHOLE - 1) / WHOLE : tasks;
     return size <= 1 ? SIZE_1 : size <= 8 ? SIZE_8 : size <= 64 ? SIZE_64 : SIZE_MORE;
 }
@@ -41,6 +66,8 @@ void score_fini(struct score *t)
 {
     for (int i = 0; i < SIZE_N; i++)
         vec_fini(&t->waits[i]);
+    for (int i = 0; i < GPUS_N; i++)
+        vec_fini(&t->waits_by_gpus[i]);
     vec_fini(&t->series);
     vec_fini(&t->takings);
 }
@@ -103,8 +130,9 @@ void score_end(struct score *t)
     add_point(t, t->now_ms);
 }
 
-void score_wait(struct score *t, enum size_class size, uint64_t ms)
+void score_wait(struct score *t, enum size_class size, enum gpu_class gpus, uint64_t ms)
 {
+    vec_push(&t->waits_by_gpus[gpus], ms);
     vec_push(&t->waits[size], ms);
 }
 
@@ -163,6 +191,11 @@ static struct wait_figures figures(uint64_t *at, size_t n)
     f.p99_ms = percentile(at, n, 99);
     f.max_ms = at[n - 1];
     return f;
+}
+
+struct wait_figures score_waits_by_gpus(struct score *t, enum gpu_class gpus)
+{
+    return figures(t->waits_by_gpus[gpus].at, t->waits_by_gpus[gpus].n);
 }
 
 struct wait_figures score_waits(struct score *t, enum size_class size)

@@ -11,6 +11,11 @@ enum size_class { SIZE_1, SIZE_8, SIZE_64, SIZE_MORE, SIZE_N };
 const char *size_class_word(enum size_class); /* "1", "2-8" ...: GPUs, or tasks of jobs without */
 enum size_class size_class_of(const struct job_spec *);
 
+/* The same finer, by the GPUs of the whole job. */
+enum gpu_class { GPUS_NONE, GPUS_SHARE, GPUS_1, GPUS_2, GPUS_4, GPUS_8, GPUS_MORE, GPUS_N };
+const char *gpu_class_word(enum gpu_class); /* "0", "<1", "1", "2", "3-4" ... */
+enum gpu_class gpu_class_of(const struct job_spec *);
+
 #define SERIES_MOST 1024u /* points; when there are more, every second one goes */
 
 struct point { /* how it was at a moment */
@@ -35,6 +40,7 @@ struct score {
     struct use use, use_arriving;
     uint64_t waiting, running;
     VEC(uint64_t) waits[SIZE_N];
+    VEC(uint64_t) waits_by_gpus[GPUS_N];
     VEC(struct point) series;
     uint64_t submitted, refused, succeeded, failed, stopped;
     uint64_t starts, ends, node_changes; /* of attempts and nodes */
@@ -49,7 +55,8 @@ void score_init(struct score *, struct books *, uint64_t now_ms);
 void score_fini(struct score *);
 /* Time goes on to now: how it was until then is counted. */
 void score_time(struct score *, uint64_t now_ms);
-void score_wait(struct score *, enum size_class, uint64_t ms); /* a job got its first places */
+/* A job got its first places. */
+void score_wait(struct score *, enum size_class, enum gpu_class, uint64_t ms);
 /* A job gives way. Returns its row of takings; texts have to stay. */
 size_t score_evicted(struct score *, const char *from, const char *to);
 /* An attempt did not end by itself. taking: the row + 1 when its job gave way, else 0. */
@@ -62,5 +69,6 @@ struct wait_figures {
 };
 /* Sorts the waits. SIZE_N: of all jobs. */
 struct wait_figures score_waits(struct score *, enum size_class);
+struct wait_figures score_waits_by_gpus(struct score *, enum gpu_class);
 
 #endif

@@ -15,11 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEGIN_MS   1000000000000ull /* of the clock: a fixed moment, so that job ids repeat */
-#define DAY_MS     86400000ull
-#define QUIET_MS   (7ull * 24 * 3600 * 1000) /* nothing happens for so long: nothing will */
-#define TOLD_APART 1024u                     /* inputs between two words of progress */
-#define DIRECTORY  "/nowhere"                /* no launch has one */
+#define BEGIN_MS       1000000000000ull /* of the clock: a fixed moment, so that job ids repeat */
+#define DAY_MS         86400000ull
+#define QUIET_MS       (7ull * 24 * 3600 * 1000) /* nothing happens for so long: nothing will */
+#define TOLD_APART     1024u                     /* inputs between two words of progress */
+#define EXPLAINED_LAST 256u                      /* jobs that are asked of when the last one came */
+#define DIRECTORY      "/nowhere"                /* no launch has one */
 
 /* ---- the simulation ---- */
 
@@ -31,6 +32,11 @@ struct change { /* of a node */
 struct record { /* of a job: of an arrival, or of a member of its array */
     uint32_t arrival, member;
     bool waiting, begun, running;
+    uint64_t counted_ms; /* since it last began: it is counted to be gone by then */
+};
+struct size { /* of a pattern's jobs */
+    enum size_class size;
+    enum gpu_class gpus;
 };
 struct simulation {
     struct simulation_config config;
@@ -41,10 +47,14 @@ struct simulation {
     struct score score;
     struct record *records;
     size_t n_records;
-    enum size_class *sizes; /* of patterns */
-    struct map *jobs;       /* ids to positions + 1 */
-    struct map *evicted;    /* jobs that give way: ids to rows of the score + 1 */
+    struct size *sizes;  /* of patterns */
+    struct map *jobs;    /* ids to positions + 1 */
+    struct map *evicted; /* jobs that give way: ids to rows of the score + 1 */
     struct promises *promises;
+    struct explained *explained; /* NULL: nobody asks */
+    struct explained_changes so_far;
+    VEC(uint64_t) to_explain;   /* jobs that came in this moment */
+    bool asked_last;            /* of all that waited when the last job came */
     size_t next;                /* arrival */
     size_t submitting;          /* the one that is being told, + 1 */
     uint32_t told_of;           /* so many jobs of it, the array itself too */
@@ -114,6 +124,9 @@ static void begin_record(struct simulation *sim, uint64_t job)
         return;
     sim->records[sim->n_records++] = (struct record){ .arrival = (uint32_t)arrival, .member = nth };
     map_set(sim->jobs, job, (void *)(uintptr_t)sim->n_records);
+    sim->so_far.came++;
+    if (sim->explained && sim->n_records % sim->config.explain_every == 0)
+        vec_push(&sim->to_explain, job);
 }
 
 static void on_job_event(struct simulation *sim, const struct event_row *row, enum job_event event)
@@ -193,6 +206,17 @@ static void on_evict(struct simulation *sim, const struct plan_entry *entry)
     map_set(sim->evicted, entry->job, (void *)(uintptr_t)(at + 1));
 }
 
+static void count_start(struct simulation *sim, const struct plan_entry *entry)
+{
+    struct record *record = record_of(sim, entry->job);
+    if (!record)
+        return;
+    record->counted_ms = sim->now + lasts(sim, spec_of(sim, entry->job));
+    if (sim->explained)
+        explained_start(sim->explained, entry->job, sim->now,
+                        sim->config.workload->arrivals[record->arrival].run_ms, &sim->so_far);
+}
+
 static void on_planned(void *arg, const struct plan_entry *entry)
 {
     struct simulation *sim = arg;
@@ -200,6 +224,7 @@ static void on_planned(void *arg, const struct plan_entry *entry)
     happens(sim);
     switch (entry->kind) {
     case PLAN_ADMIT:
+        count_start(sim, entry);
         promises_start(sim->promises, entry, lasts(sim, spec_of(sim, entry->job)));
         break;
     case PLAN_MORE: promises_more(sim->promises, entry); break;
@@ -251,11 +276,19 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
     run.code = arrival->code;
     if (sim->config.workload->fail_ppm)
         draw_failure(sim, record, task, &run);
+    const struct size *size = &sim->sizes[arrival->pattern];
     if (!record->begun)
-        score_wait(&sim->score, sim->sizes[arrival->pattern],
-                   sim->now - (BEGIN_MS + arrival->at_ms));
+        score_wait(&sim->score, size->size, size->gpus, sim->now - (BEGIN_MS + arrival->at_ms));
     record->begun = true;
     return run;
+}
+
+/* An attempt of it is over: when it was counted to be, or at another time? */
+static void count_end(struct simulation *sim, uint64_t job)
+{
+    const struct record *record = record_of(sim, job);
+    sim->so_far.early += record && sim->now < record->counted_ms;
+    sim->so_far.late += record && record->counted_ms && sim->now > record->counted_ms;
 }
 
 static void on_over(void *arg, const struct engine_fact *fact, const struct sim_run *run,
@@ -265,6 +298,7 @@ static void on_over(void *arg, const struct engine_fact *fact, const struct sim_
     happens(sim);
     sim->score.starts += started_ms > 0;
     sim->score.ends++;
+    count_end(sim, fact->generation.job);
     if (!run->held)
         return;
     if (started_ms && (fact->ending.by != BY_ITSELF || fact->ending.lost))
@@ -317,7 +351,7 @@ static void make_books(struct simulation *sim)
     sim->sizes = mem_new((w->n_patterns ? w->n_patterns : 1) * sizeof *sim->sizes);
     for (size_t i = 0; i < w->n_patterns; i++) {
         const struct job_spec *spec = w->patterns[i].spec;
-        sim->sizes[i] = size_class_of(spec);
+        sim->sizes[i] = (struct size){ size_class_of(spec), gpu_class_of(spec) };
         for (size_t k = 0; k < spec->n_roles; k++) {
             const struct resources *r = &spec->roles[k].resources;
             vec_push(&asks,
@@ -376,6 +410,7 @@ struct simulation *simulation_create(const struct simulation_config *config, str
     sim->jobs = map_create();
     sim->evicted = map_create();
     sim->promises = promises_create(sim->now);
+    sim->explained = config->explain_every ? explained_create() : NULL;
     make_changes(sim);
     make_books(sim);
     score_init(&sim->score, sim->books, sim->now);
@@ -399,6 +434,8 @@ void simulation_destroy(struct simulation *sim)
     map_destroy(sim->jobs);
     map_destroy(sim->evicted);
     promises_destroy(sim->promises);
+    explained_destroy(sim->explained);
+    vec_fini(&sim->to_explain);
     vec_fini(&sim->changes);
     free(sim->records);
     free(sim->sizes);
@@ -457,7 +494,39 @@ static void change_nodes(struct simulation *sim)
         books_set_up(sim->books, change->node, change->up);
         if (!change->up)
             promises_node_lost(sim->promises);
+        sim->so_far.nodes_came += change->up;
+        sim->so_far.nodes_went += !change->up;
         sim->score.node_changes++;
+    }
+}
+
+static void ask_one(struct simulation *sim, uint64_t job, bool first)
+{
+    struct arena *arena = arena_create();
+    struct ctl_foretold told;
+    if (ctl_foretell(sim->ctl, arena, job, &told))
+        explained_ask(sim->explained, &told, sim->now, &sim->so_far, first);
+    arena_destroy(arena);
+}
+
+/* At the end of a moment, when nothing of it is open. */
+static void ask_explain(struct simulation *sim)
+{
+    for (size_t i = 0; i < sim->to_explain.n; i++)
+        ask_one(sim, sim->to_explain.at[i], true);
+    vec_clear(&sim->to_explain);
+    if (sim->asked_last || sim->next < sim->config.workload->n_arrivals)
+        return;
+    sim->asked_last = true;
+    size_t cursor = 0, asked = 0;
+    uint64_t job;
+    void *at;
+    while (map_next(sim->jobs, &cursor, &job, &at) && asked < EXPLAINED_LAST) {
+        const struct record *record = &sim->records[(uintptr_t)at - 1];
+        if (!record->waiting)
+            continue;
+        ask_one(sim, job, false);
+        asked++;
     }
 }
 
@@ -473,6 +542,8 @@ static void tell_progress(struct simulation *sim)
 static void moment(struct simulation *sim, uint64_t at_ms)
 {
     const struct workload *w = sim->config.workload;
+    if (at_ms > sim->now && sim->explained)
+        ask_explain(sim);
     sim->now = at_ms > sim->now ? at_ms : sim->now;
     promises_time(sim->promises, sim->now);
     sim_advance(sim->engine, sim->now);
@@ -513,6 +584,11 @@ const struct text_node *simulation_warnings(struct simulation *sim, struct arena
 const struct promises *simulation_promises(const struct simulation *sim)
 {
     return sim->promises;
+}
+
+struct explained *simulation_explained(const struct simulation *sim)
+{
+    return sim->explained;
 }
 
 uint64_t simulation_inputs(const struct simulation *sim)

@@ -4,6 +4,7 @@
 #define SIM_SIMULATION_H
 
 #include "ctl/ctl.h"
+#include "sim/explained.h"
 #include "sim/promises.h"
 #include "sim/score.h"
 #include "sim/settings.h"
@@ -21,6 +22,9 @@ struct simulation_config {
     const struct workload *workload;
     struct sim_settings settings;
     struct world world; /* world_make() of the settings */
+    /* Of every so manieth job that has to wait, and of all that wait when the last one came, it is
+     * asked what explain says; 0: of none. */
+    uint64_t explain_every;
     /* Now and then while it runs: inputs so far and all jobs that came of those that will. NULL:
      * not wanted. */
     void (*progress)(void *arg, uint64_t inputs, size_t came);
@@ -38,6 +42,8 @@ struct score *simulation_score(struct simulation *);
 const struct text_node *simulation_warnings(struct simulation *, struct arena *);
 /* What was promised, and what came of it. */
 const struct promises *simulation_promises(const struct simulation *);
+/* What explain said, and what came of it; NULL: nobody asked. */
+struct explained *simulation_explained(const struct simulation *);
 /* What the core was told: submissions, starts and ends of attempts, nodes lost and back. */
 uint64_t simulation_inputs(const struct simulation *);
 /* Jobs that were not taken, by the reason of the first; NULL: all were. */

@@ -162,7 +162,6 @@ static void test_in_line(void **state)
     assert_int_equal(w.ahead, 4);
     assert_int_equal(w.first[3], 13);
     assert_int_equal(w.at_ms, NOW + 60 * MIN);
-    assert_false(w.at_least);
     assert_int_equal(s->jobs[0].n_alike, 3); /* the snapshot is as it was */
 }
 
@@ -177,8 +176,20 @@ static void test_more_before_than_are_looked_at(void **state)
     line->n_alike = ARRAY_LEN(alike);
     struct when w = ask(s, 50);
     assert_int_equal(w.ahead, 40);
-    assert_true(w.at_least);
-    assert_true(w.at_ms >= NOW + 50 * MIN); /* with two of them before it */
+    assert_int_equal(w.at_ms, 0); /* what those before it get is not known */
+    assert_int_equal(w.not_before_ms, NOW + 30 * MIN);
+}
+
+/* Room is there at once, and only what was promised is in the way: that is no bound. */
+static void test_not_before(void **state)
+{
+    struct scene *s = *state;
+    waits(s, 10, gpus(s, 1, 4, 10 * MIN));
+    waits(s, 11, gpus(s, 1, 2, 60 * MIN));
+    waits(s, 12, gpus(s, 2, 4, 10 * MIN));
+    assert_int_equal(ask(s, 10).not_before_ms, NOW + 30 * MIN);
+    assert_int_equal(ask(s, 11).not_before_ms, NOW);
+    assert_int_equal(ask(s, 12).not_before_ms, NOW + 50 * MIN);
 }
 
 /* The room of 10 is kept: 11 would be done too late, and the reason names 10. */
@@ -256,6 +267,7 @@ int main(void)
         IN_SCENE(test_no_limit_is_a_day),
         IN_SCENE(test_in_line),
         IN_SCENE(test_more_before_than_are_looked_at),
+        IN_SCENE(test_not_before),
         IN_SCENE(test_who_is_in_the_way),
         IN_SCENE(test_quota_and_its_end),
         IN_SCENE(test_without_a_turn),

@@ -181,8 +181,8 @@ static void test_waits(void **state)
     struct books *books = books_create(two, 2, NULL, 0);
     score_init(&t, books, 0);
     for (uint64_t i = 100; i > 0; i--)
-        score_wait(&t, SIZE_8, i * 10);
-    score_wait(&t, SIZE_1, 7);
+        score_wait(&t, SIZE_8, GPUS_1, i * 10);
+    score_wait(&t, SIZE_1, GPUS_1, 7);
     struct wait_figures f = score_waits(&t, SIZE_8);
     assert_int_equal(f.jobs, 100);
     assert_int_equal(f.mean_ms, 505);

@@ -1,0 +1,37 @@
+/* What `muster explain` would say of waiting jobs, held against what happens then. */
+#ifndef SIM_EXPLAINED_H
+#define SIM_EXPLAINED_H
+
+#include "ctl/foretold.h"
+
+struct explained_changes { /* since the beginning: what answers name as their conditions */
+    uint64_t early;        /* jobs that ended, or were stopped, before they were counted to */
+    uint64_t late;         /* jobs that ran longer than they were counted with */
+    uint64_t nodes_came, nodes_went, came; /* came: jobs */
+};
+struct explained_figures {
+    uint64_t asked;
+    uint64_t bounds, beaten;       /* of those that a change excuses, none is beaten */
+    uint64_t sets, wrong, excused; /* of who starts before: told, not so, not so after a change */
+    uint64_t estimates, learnt; /* jobs of which the rest is; estimated by learnt run times too */
+    double limit_p50, limit_p90, best_p50, best_p90; /* see explained_ran() */
+};
+struct explained_wrong { /* the first answer that was not so */
+    uint64_t job, asked_ms, told_ms, started_ms;
+    bool of_set;
+};
+
+struct explained;
+struct explained *explained_create(void);
+void explained_destroy(struct explained *); /* NULL-safe */
+/* The answer of now. first: it came just now, and its estimate counts. */
+void explained_ask(struct explained *, const struct ctl_foretold *, uint64_t now_ms,
+                   const struct explained_changes *, bool first);
+/* A job gets places, for the first time or anew. run_ms: as long as it will run. */
+void explained_start(struct explained *, uint64_t job, uint64_t now_ms, uint64_t run_ms,
+                     const struct explained_changes *);
+/* Sorts. Errors are |estimated - real start| / (real wait + real run). */
+struct explained_figures explained_figures(struct explained *);
+const struct explained_wrong *explained_wrong(const struct explained *); /* NULL: none was */
+
+#endif
