@@ -267,6 +267,7 @@ static void note_death(struct member *member, const struct rdzv_death *death)
     if (hung) {
         fallen.death.message = hung;
         fallen.death.error_file = "";
+        fallen.death.of_peer = false;
         say(member, "rank %u (pid %u): %s", death->rank, death->pid, hung);
     }
     vec_push(&member->fallen, fallen);
