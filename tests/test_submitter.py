@@ -271,7 +271,12 @@ OF_A_ROLE: list[tuple[list[str], str, Any]] = [
     (["-n", "2"], "replicas", 2),
 ]
 DLC = {"DisplayName": "d", "JobType": "PyTorchJob", "UserCommand": "true"}
-DLC_ROLE = {"Type": "Worker", "PodCount": 1, "Image": "registry.example/i:1", "EcsSpec": "ecs.c6.large"}
+DLC_ROLE = {
+    "Type": "Worker",
+    "PodCount": 1,
+    "Image": "registry.example/i:1",
+    "EcsSpec": "ecs.c6.large",
+}
 
 
 @pytest.fixture(scope="module")

@@ -581,6 +581,8 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
     if (end.term < member->term || member->phase >= PHASE_LEAVING)
         return 0;
     member->ended = true;
+    if (end.kind == RDZV_END_DONE && !member->has_round)
+        say(member, "the others had ended well before this node came: there is nothing to do");
     if (end.kind == RDZV_END_DONE && member->phase != PHASE_RUNNING) {
         finish(member, 0);
         return 0;
