@@ -32,9 +32,8 @@ class Job:
         text = native(
             "ranks",
             f"torchrun {script} {self.end}",
-            replicas=2,
             resources={"cpu": 3, "memory": "512Mi"},
-            **{"launcher": {"ranks_per_node": 2, "max_restarts": 3}, **fields},
+            **{"replicas": 2, "launcher": {"ranks_per_node": 2, "max_restarts": 3}, **fields},
         )
         self.number = server.submit(text)
 
@@ -142,3 +141,15 @@ def test_nodes_check_each_other(server: Server) -> None:
     assert {text.split(" ")[0].rstrip(":") for text in said} == {"n1", "n2"}, said
     assert all("partner " in text and "failed" not in text for text in said), said
     job.finish()
+
+
+def test_an_elastic_worker_that_comes_after_the_end_ends_well(server: Server) -> None:
+    """Two of two to three have a place. When they have ended, there is room for the third, and
+    nothing left for it to do."""
+    job = Job(server, replicas={"min": 2, "max": 3})
+    job.wait_world(4, 60)
+    ended = job.finish()
+    attempts = {task["name"]: task["attempts"] for task in ended["task_list"]}
+    assert [a["exit_code"] for a in attempts["worker/2"]] == [0], attempts
+    kinds = [e["type"] for e in server.events(job.number)]
+    assert "task.retry" not in kinds and "task.failed" not in kinds

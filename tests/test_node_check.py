@@ -177,3 +177,24 @@ def test_program_for_accelerators(tmp_path: Path) -> None:
     for process in processes:
         out, _ = process.communicate(timeout=patience(50))
         assert re.fullmatch(r"ok \d+ .*matmul .* ms, all-reduce \d+ us, .* GB/s\n", out), out
+
+
+def test_tasks_that_share_a_node_are_not_compared(start: Starter) -> None:
+    """They take time from each other: that one is slower says nothing of a machine."""
+    server = start(nodes="1x8cpu,8Gi", env={"MUSTER_PYTHON": str(VENV / "python")})
+    script = server.state / "train.py"
+    script.write_text(SCRIPT)
+    slow = 'if [ "$MUSTER_TASK_INDEX" = 1 ]; then export MUSTER_CHECK_FAULT=slow; fi; '
+    number = server.submit(
+        native(
+            "shared",
+            f"{slow}exec torchrun {script}",
+            replicas=2,
+            resources={"cpu": 3, "memory": "512Mi"},
+            launcher={"node_check": True},
+        )
+    )
+    server.wait(number, "succeeded", timeout=120)
+    told = [e["text"] for e in server.events(number) if e["type"] == "launch.check"]
+    assert len(told) == 2 and all(text.startswith("n1: ") for text in told), told
+    assert "straggler" not in server.log(number)

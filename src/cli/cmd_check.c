@@ -10,7 +10,10 @@
 #include "cli/offline.h"
 #include "cli/out.h"
 #include "cli/script.h"
+#include "cli/state_dir.h"
 #include "dialect/losses.h"
+#include "dialect/task_env.h"
+#include "dialect/variables.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -307,6 +310,10 @@ static bool place_somewhere(struct cli *cli, const struct checked *c, const stru
 {
     *place =
         (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
+    if (job->array.count > 0) {
+        place->array = 1;
+        place->array_index = job->array.first;
+    }
     return cli->host->example(job, cli->arena, place);
 }
 
@@ -343,6 +350,20 @@ static const char *ports_text(struct cli *cli, const struct placed_port *port)
     return arena_strdup(cli->arena, buf_str(&text));
 }
 
+/* Where this user's server would be reached; NULL: another machine's. */
+static const char *socket_of(struct cli *cli)
+{
+    AUTO_FREE char *socket = cli->url || !cli->state_dir ? NULL : state_dir_socket(cli->state_dir);
+    return socket ? arena_strdup(cli->arena, socket) : NULL;
+}
+
+/* Is it one whose value only a start makes? */
+static bool comes_later(const struct seen *s, const struct variable *v)
+{
+    return v->of == VARIABLE_STARTED && !pairs_get(&s->role->env, v->name) &&
+           (s->job->config || strcmp(v->name, "MUSTER_CONFIG") != 0);
+}
+
 static void env_json(struct cli *cli, const struct seen *s)
 {
     struct arena *a = cli->arena;
@@ -352,6 +373,10 @@ static void env_json(struct cli *cli, const struct seen *s)
     struct text_node *env = text_map(a, root, "env");
     for (size_t i = 0; i < s->env.n; i++)
         text_str(a, env, s->env.at[i].name, s->env.at[i].value);
+    struct text_node *later = text_list(a, root, "made_when_it_starts");
+    for (const struct variable *v = variables; v->name; v++)
+        if (comes_later(s, v))
+            text_str(a, later, NULL, v->name);
     struct text_node *ports = text_map(a, root, "ports");
     for (uint32_t i = 0; i < task->n_ports; i++) {
         struct text_node *list = text_list(a, ports, task->ports[i].label);
@@ -376,6 +401,9 @@ static void env_text(struct cli *cli, const struct seen *s, struct buf *out)
              s->role->name, task->index, s->job->name ? s->job->name : "the job");
     for (size_t i = 0; i < s->env.n; i++)
         buf_addf(out, "%s=%s\n", s->env.at[i].name, s->env.at[i].value);
+    for (const struct variable *v = variables; v->name; v++)
+        if (comes_later(s, v))
+            buf_addf(out, "# %s: made when it starts\n", v->name);
     for (uint32_t i = 0; i < task->n_ports; i++)
         buf_addf(out, "# port %s: %s (example)\n", task->ports[i].label,
                  ports_text(cli, &task->ports[i]));
@@ -398,7 +426,9 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
     struct dialect_task one = {
         .job = s.job, .place = &s.place, .flat = s.flat, .site = &c->job.site
     };
+    const struct task_host host = { .dialects = cli->host->dialects, .socket = socket_of(cli) };
     dialect_env(cli->host->dialects, cli->arena, &one, &s.env);
+    task_env(&host, cli->arena, &one, &s.env);
     if (s.env.n)
         qsort(s.env.at, s.env.n, sizeof *s.env.at, compare_pairs);
     if (cli->json) {

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/report.h"
 #include "dialect/dialect.h"
+#include "dialect/task_env.h"
 #include "engine/engine.h"
 #include "sched/plan.h"
 #include "store/store.h"
@@ -18,9 +19,6 @@ struct ctl;
 struct uri_root {
     const char *prefix, *dir;
 };
-
-/* When `torchrun` in a task's command is muster's own: when the job says so, always, never. */
-enum torchrun { TORCHRUN_JOB, TORCHRUN_ALWAYS, TORCHRUN_NEVER };
 
 struct ctl_config {
     struct store *store;

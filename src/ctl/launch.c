@@ -5,7 +5,6 @@
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
-#include "ctl/task_env.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -18,10 +17,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FILES_MAX     8 /* of one convention */
-#define CONFIG_FILE   "config.json"
-#define CONFIG_MAX    (16u << 20)
-#define ANY_GPU_NAMES "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"
+#define FILES_MAX   8 /* of one convention */
+#define CONFIG_FILE "config.json"
+#define CONFIG_MAX  (16u << 20)
 
 /* ---- identity ---- */
 
@@ -135,22 +133,6 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
 
 /* ---- one task ---- */
 
-/* The devices it was given, unless the job says itself which it wants to see. */
-static void gpu_env(struct arena *arena, const struct role *role, const struct task_place *place,
-                    struct pairs *env)
-{
-    static const char *const names[] = { ANY_GPU_NAMES };
-    static const char *const nothing[] = { "", "none" };
-    char list[1024] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < place->n_gpus && used < sizeof list - 12; i++)
-        used +=
-            (size_t)snprintf(list + used, sizeof list - used, "%s%u", i ? "," : "", place->gpus[i]);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (!pairs_get(&role->env, names[i]))
-            pairs_set(env, arena, names[i], place->n_gpus ? list : nothing[i]);
-}
-
 /* What only tasks of this generation know: they tell each other by it. */
 static void secret_env(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
                        struct pairs *env)
@@ -200,8 +182,10 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .job = spec, .place = &round->place, .flat = flat, .site = &round->site
     };
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
-    task_env(&ctl->config, arena, &as_placed, &task.env);
-    gpu_env(arena, role, place, &task.env);
+    const struct task_host host = { .dialects = ctl->config.dialects,
+                                    .socket = ctl->config.socket,
+                                    .torchrun = ctl->config.torchrun };
+    task_env(&host, arena, &as_placed, &task.env);
     secret_env(ctl, job, arena, &task.env);
     if (spec->config)
         pairs_setf(&task.env, arena, "MUSTER_CONFIG", "%s/%s", round->dir, CONFIG_FILE);

@@ -268,9 +268,11 @@ static void expect(struct meeting *meeting, const struct live_job *job)
 static struct meeting *meeting_create(struct hall *hall, const struct live_job *job, uint32_t role,
                                       const char *run_id)
 {
-    static const struct rdzv_limits limits = {
-        .beat_ms = BEAT_MS, .silence_ms = 0, .resume_ms = RESUME_MS, .stop_ms = STOP_MS
-    };
+    static const struct rdzv_limits limits = { .beat_ms = BEAT_MS,
+                                               .silence_ms = 0,
+                                               .resume_ms = RESUME_MS,
+                                               .share_nodes = true,
+                                               .stop_ms = STOP_MS };
     struct meeting *meeting = mem_new(sizeof *meeting);
     meeting->hall = hall;
     meeting->role = role;

@@ -278,6 +278,7 @@ static void note_death(struct member *member, const struct rdzv_death *death)
     if (hung) {
         fallen.death.message = hung;
         fallen.death.error_file = "";
+        fallen.death.of_peer = false;
         say(member, "rank %u (pid %u): %s", death->rank, death->pid, hung);
     }
     vec_push(&member->fallen, fallen);
@@ -612,6 +613,8 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
         return 0;
     member->ended = true;
     put_end_events(member, end.kind);
+    if (end.kind == RDZV_END_DONE && !member->has_round)
+        say(member, "the others had ended well before this node came: there is nothing to do");
     if (end.kind == RDZV_END_DONE && member->phase != PHASE_RUNNING) {
         finish(member, 0);
         return 0;

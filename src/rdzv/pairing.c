@@ -109,14 +109,50 @@ static bool least_time(const struct pairing_node *node, uint64_t *out)
     return any;
 }
 
+static bool share_host(const struct pairing_node *a, const struct pairing_node *b)
+{
+    return a == b || (a->host > 0 && a->host == b->host);
+}
+
+static bool compared(enum pairing_verdict verdict)
+{
+    return verdict == PAIRING_GOOD || verdict == PAIRING_STRAGGLER;
+}
+
+/* The least time of a host, by the first node on it that is compared; 0: by another. */
+static uint64_t host_time(const struct pairing_node *nodes, size_t n,
+                          const enum pairing_verdict *out, size_t self)
+{
+    uint64_t least = 0, took = 0;
+    size_t from = nodes[self].host > 0 ? 0 : self, to = nodes[self].host > 0 ? n : self + 1;
+    for (size_t i = from; i < to; i++) {
+        if (!share_host(&nodes[i], &nodes[self]) || !compared(out[i]) ||
+            !least_time(&nodes[i], &took))
+            continue;
+        if (i < self)
+            return 0;
+        least = !least || took < least ? took : least;
+    }
+    return least;
+}
+
+size_t pairing_hosts(const struct pairing_node *nodes, size_t n, const enum pairing_verdict *out)
+{
+    size_t hosts = 0;
+    for (size_t i = 0; i < n; i++)
+        hosts += host_time(nodes, n, out, i) > 0;
+    return hosts;
+}
+
 static uint64_t find_stragglers(const struct pairing_node *nodes, size_t n,
                                 enum pairing_verdict *out)
 {
+    AUTO_FREE uint64_t *of = mem_new(n * sizeof *of);
     AUTO_FREE uint64_t *least = mem_new(n * sizeof *least);
     size_t known = 0;
     for (size_t i = 0; i < n; i++)
-        if (out[i] == PAIRING_GOOD && least_time(&nodes[i], &least[known]))
-            known++;
+        if ((of[i] = host_time(nodes, n, out, i)) > 0)
+            least[known++] = of[i];
     if (known < 2)
         return 0;
     qsort(least, known, sizeof *least, by_value);
@@ -124,12 +160,10 @@ static uint64_t find_stragglers(const struct pairing_node *nodes, size_t n,
     uint64_t high = least[known / 2];
     /* The mean of two is never exceeded twice by one of them. */
     uint64_t median = known == 2 ? low : low + (high - low) / 2;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t took;
-        if (out[i] == PAIRING_GOOD && least_time(&nodes[i], &took) && took > median &&
-            took - median > median)
-            out[i] = PAIRING_STRAGGLER;
-    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i; of[i] > median && of[i] - median > median && k < n; k++)
+            if (share_host(&nodes[k], &nodes[i]) && out[k] == PAIRING_GOOD)
+                out[k] = PAIRING_STRAGGLER;
     return median;
 }
 

@@ -53,13 +53,19 @@ static void move_on(struct rdzv *rdzv, uint64_t now_us)
 }
 
 /* Who took part and missed the end (its connection broke) is told it again. */
-static void answer_late(struct rdzv *rdzv, uint64_t member)
+static void answer_late(struct rdzv *rdzv, const struct rdzv_join *join)
 {
+    uint64_t member = join->member;
     for (size_t i = 0; i < rdzv->ended.n; i++)
         if (rdzv->ended.at[i] == member) {
             orders_end(rdzv, member, &rdzv->end);
             return;
         }
+    /* One that need not take part: the others have done it without it. */
+    if (rdzv->end.kind == RDZV_END_DONE && join->terms.min < join->terms.max) {
+        orders_end(rdzv, member, &rdzv->end);
+        return;
+    }
     orders_refuse(rdzv, member, RDZV_REFUSED_OVER, "the job has ended: %s", rdzv->end.text);
 }
 
@@ -92,7 +98,7 @@ void rdzv_join(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
 {
     orders_open(rdzv);
     if (rdzv->phase == RDZV_OVER)
-        answer_late(rdzv, join->member);
+        answer_late(rdzv, join);
     else
         take_in(rdzv, join, now_us);
     move_on(rdzv, now_us);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ANSWER_MS 330000u /* a check takes at most 300 s (launch/check.h), plus the way */
 #define NOTES_MAX 8u      /* n bad nodes told to n members would be n * n messages */
@@ -100,6 +101,10 @@ void trial_begin(struct rdzv *rdzv, struct member *const *chosen, size_t n, uint
     for (size_t i = 0; i < n; i++) {
         trial->members[i] = chosen[i]->id;
         trial->said[i] = (struct trial_said){ .figures = "", .why = "" };
+        size_t k = 0;
+        while (rdzv->limits.share_nodes && strcmp(chosen[k]->node, chosen[i]->node) != 0)
+            k++;
+        trial->nodes[i].host = rdzv->limits.share_nodes ? k + 1 : 0;
     }
     rdzv->phase = RDZV_CHECK;
     order_all(rdzv, 0, now_us);
@@ -172,13 +177,12 @@ static double least_ms(const struct pairing_node *node)
 static const char *straggler_text(struct rdzv *rdzv, const struct judged *judged, size_t i)
 {
     const struct trial *trial = &judged->trial;
-    size_t compared = 0;
-    for (size_t k = 0; k < trial->n; k++)
-        compared += judged->out[k] == PAIRING_GOOD || judged->out[k] == PAIRING_STRAGGLER;
     return arena_printf(rdzv->memory, "is a straggler%s: %.0f ms where %s %.0f ms (%.400s)",
                         rdzv->terms.exclude_straggler ? " and left out (--exclude-straggler)" : "",
                         least_ms(&trial->nodes[i]),
-                        compared == 2 ? "the other one takes" : "the median is",
+                        pairing_hosts(trial->nodes, trial->n, judged->out) == 2
+                            ? "the other one takes"
+                            : "the median is",
                         (double)judged->median_us / 1000.0, trial->said[i].figures);
 }
 

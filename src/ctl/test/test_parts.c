@@ -7,8 +7,8 @@
 #include "ctl/live.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
-#include "ctl/task_env.h"
 #include "ctl/words.h"
+#include "dialect/task_env.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -190,9 +190,9 @@ static struct pairs env_of(struct arena *arena, const struct role *role, enum to
     };
     struct job_place place = { .number = 12, .tasks = tasks, .n = 2 };
     struct dialect_task task = { .job = &job, .place = &place, .flat = 1 };
-    struct ctl_config config = { .dialects = &words_known, .torchrun = choice };
+    struct task_host host = { .dialects = &words_known, .torchrun = choice };
     struct pairs env = { .at = NULL };
-    task_env(&config, arena, &task, &env);
+    task_env(&host, arena, &task, &env);
     return env;
 }
 

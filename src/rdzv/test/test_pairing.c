@@ -218,6 +218,42 @@ static void test_exactly_twice_is_no_straggler(void **state)
     assert_int_equal(out[2], PAIRING_STRAGGLER);
 }
 
+/* Two hosts with two each: what shares a host is not compared, hosts are by the best of each. */
+static void test_hosts_are_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t took[4];
+        size_t host[4];
+        enum pairing_verdict out[4];
+        size_t hosts;
+    } cases[] = {
+        { { 10, 90, 12, 70 }, { 1, 1, 3, 3 }, { 0 }, 2 },
+        { { 10, 90, 12, 70 }, { 1, 1, 1, 1 }, { 0 }, 1 },
+        { { 10, 15, 40, 70 },
+          { 1, 1, 3, 3 },
+          { PAIRING_GOOD, PAIRING_GOOD, PAIRING_STRAGGLER, PAIRING_STRAGGLER },
+          2 },
+        { { 10, 11, 12, 70 },
+          { 0, 0, 0, 0 },
+          { PAIRING_GOOD, PAIRING_GOOD, PAIRING_GOOD, PAIRING_STRAGGLER },
+          4 },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct pairing_node nodes[4] = { 0 };
+        enum pairing_verdict out[4];
+        for (size_t i = 0; i < 4; i++)
+            nodes[i] = (struct pairing_node){ .ran[0] = true,
+                                              .ok[0] = true,
+                                              .took_us[0] = cases[c].took[i],
+                                              .host = cases[c].host[i] };
+        pairing_judge(nodes, 4, out);
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(out[i], cases[c].out[i]);
+        assert_int_equal(pairing_hosts(nodes, 4, out), cases[c].hosts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_broken_later),
         cmocka_unit_test(test_slow_one_of_two),
         cmocka_unit_test(test_exactly_twice_is_no_straggler),
+        cmocka_unit_test(test_hosts_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

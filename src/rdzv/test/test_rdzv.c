@@ -333,6 +333,26 @@ static void test_done_and_barrier(void **state)
     close_scene(&scene);
 }
 
+/* Of two to three nodes the third comes when the two have ended well: that is its end too. One that
+ * must take part is refused. */
+static void test_too_late(void **state)
+{
+    (void)state;
+    struct scene scene;
+    for (uint32_t min = 2; min <= 3; min++) {
+        open_scene(&scene, min, 3);
+        for (uint64_t id = 1; id <= min; id++)
+            join(&scene, id);
+        pass(&scene, 500);
+        for (uint64_t id = 1; id <= min; id++)
+            report(&scene, id, 0, RDZV_DONE, 0);
+        buf_clear(&scene.log);
+        join(&scene, 4);
+        told(&scene, min == 2 ? "E4:1 " : "X4:6 ");
+        close_scene(&scene);
+    }
+}
+
 static void test_unit_and_refusals(void **state)
 {
     (void)state;
@@ -574,6 +594,7 @@ int main(void)
         cmocka_unit_test(test_newcomer_and_loss),
         cmocka_unit_test(test_a_loss_is_nobodys_failure),
         cmocka_unit_test(test_done_and_barrier),
+        cmocka_unit_test(test_too_late),
         cmocka_unit_test(test_unit_and_refusals),
         cmocka_unit_test(test_take_over),
         cmocka_unit_test(test_check_blames_alone),

@@ -1,5 +1,7 @@
 /* What every task is told of itself, and the launcher's part of its environment. Pure. */
-#include "ctl/task_env.h"
+#include "dialect/task_env.h"
+
+#include "base/mem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,21 +25,20 @@ __attribute__((format(printf, 3, 4))) static void put(const struct making *m, co
     pairs_set(m->env, m->arena, name, value);
 }
 
-static unsigned launchers_of(const struct ctl_config *config, const struct job_spec *job,
+static unsigned launchers_of(const struct task_host *host, const struct job_spec *job,
                              const struct role *role)
 {
-    unsigned found = dialect_launchers(config->dialects, job);
+    unsigned found = dialect_launchers(host->dialects, job);
     if (job_launcher_set(&role->launcher))
         found |= LAUNCHER_TORCHRUN | LAUNCHER_DLROVER;
     return found;
 }
 
-static void put_launchers(const struct making *m, const struct ctl_config *config,
-                          unsigned promised)
+static void put_launchers(const struct making *m, const struct task_host *host, unsigned promised)
 {
     bool torchrun = promised & LAUNCHER_TORCHRUN, dlrover = promised & LAUNCHER_DLROVER;
-    if (config->torchrun != TORCHRUN_JOB)
-        torchrun = config->torchrun == TORCHRUN_ALWAYS;
+    if (host->torchrun != TORCHRUN_JOB)
+        torchrun = host->torchrun == TORCHRUN_ALWAYS;
     if (torchrun || dlrover)
         put(m, "MUSTER_LAUNCHERS", "%s%s%s", dlrover ? "dlrover" : "",
             dlrover && torchrun ? " " : "", torchrun ? "torchrun" : "");
@@ -80,13 +81,28 @@ static void put_array(const struct making *m, const struct job_place *place,
     put(m, "MUSTER_ARRAY_STEP", "%u", array->step);
 }
 
-void task_env(const struct ctl_config *config, struct arena *arena, const struct dialect_task *task,
+/* The devices it was given, unless the job says itself which it wants to see. */
+static void put_gpus(const struct making *m, const struct task_place *place)
+{
+    static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" };
+    static const char *const nothing[] = { "", "none" };
+    char list[1024] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < place->n_gpus && used < sizeof list - 12; i++)
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%u", i ? "," : "", place->gpus[i]);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!pairs_get(&m->role->env, names[i]))
+            pairs_set(m->env, m->arena, names[i], place->n_gpus ? list : nothing[i]);
+}
+
+void task_env(const struct task_host *host, struct arena *arena, const struct dialect_task *task,
               struct pairs *env)
 {
     const struct job_spec *job = task->job;
     const struct task_place *place = &task->place->tasks[task->flat];
     const struct making m = { .arena = arena, .role = &job->roles[place->role], .env = env };
-    unsigned promised = launchers_of(config, job, m.role);
+    unsigned promised = launchers_of(host, job, m.role);
     put(&m, "MUSTER_JOB_NAME", "%s", job->name ? job->name : "");
     put(&m, "MUSTER_JOB_NUMBER", "%llu", (unsigned long long)task->place->number);
     put(&m, "MUSTER_ROLE", "%s", m.role->name);
@@ -95,9 +111,10 @@ void task_env(const struct ctl_config *config, struct arena *arena, const struct
     put(&m, "MUSTER_TASK_ADDRESS", "%s", place->address ? place->address : "");
     put(&m, "MUSTER_RESTART_COUNT", "%u", place->attempt ? place->attempt - 1 : 0);
     put_array(&m, task->place, &job->array);
-    if (config->socket)
-        put(&m, "MUSTER_SERVER", "unix:%s", config->socket);
-    put_launchers(&m, config, promised);
+    if (host->socket)
+        put(&m, "MUSTER_SERVER", "unix:%s", host->socket);
+    put_launchers(&m, host, promised);
     if (promised)
         put_defaults(&m, place);
+    put_gpus(&m, place);
 }

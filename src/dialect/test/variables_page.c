@@ -1,0 +1,11 @@
+/* Prints doc/environment.md. */
+#include "dialect/variables.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    variables_page(&out);
+    return fputs(buf_str(&out), stdout) < 0;
+}
