@@ -94,8 +94,8 @@ CODES = {  # of the calls that are meant to fail, where it is not NotFound
     "MissingParameter": "GetJobSanityCheckResult CreateTensorboard CreateJobTemplate "
     "ListJobTemplates CreateDatasetLabels DeleteDatasetLabels CreateDatasetVersion "
     "CreateCodeSource AddImageLabels TagResources UntagResources",
-    "NotSupported": "UpdateJob AddMemberRole RemoveMemberRole ListModels GetModel",
-    "BadRequest": "GetWebTerminal StopJob DeleteJob StopTensorboard DeleteDatasetVersion",
+    "NotSupported": "AddMemberRole RemoveMemberRole ListModels GetModel",
+    "BadRequest": "UpdateJob GetWebTerminal StopJob DeleteJob StopTensorboard DeleteDatasetVersion",
     "Conflict": "CreateWorkspace",
     "SignatureDoesNotMatch": "secret",
     "InvalidAccessKeyId.NotFound": "key",
@@ -395,6 +395,44 @@ def test_nonsense_is_answered_in_the_same_shape(server: Server) -> None:
         )[0]
         == 200
     )
+
+
+def test_the_priority_of_a_job_that_waits(server: Server) -> None:
+    made, kind = key(server), "application/json"
+
+    def update(job: str, priority: int) -> tuple[int, Json]:
+        body = json.dumps({"Priority": priority, "Description": f"at {priority}"}).encode()
+        return ask(server, made, "PUT", f"/api/v1/jobs/{job}", body=body, type=kind)
+
+    size = {"CPU": "1", "Memory": "1Gi"}
+    spec = {"Type": "Worker", "Image": "x/y", "PodCount": 1, "ResourceConfig": size}
+    job = {"DisplayName": "turn", "JobType": "PyTorchJob", "UserCommand": "sleep 600"}
+    public = {**job, "JobSpecs": [{**spec, "ResourceConfig": None, "EcsSpec": "ecs.c6.large"}]}
+    numbers = {}
+    for name, text in (
+        ("quota", {**job, "ResourceId": "default", "Priority": 3, "JobSpecs": [spec]}),
+        ("public", public),
+    ):
+        status, said = ask(
+            server, made, "POST", "/api/v1/jobs", body=json.dumps(text).encode(), type=kind
+        )
+        assert status == 200, said
+        numbers[name] = said["JobId"]
+    waits = numbers["quota"]
+    server.wait(waits, "running")
+    status, said = update(waits, 8)
+    assert (status, said["Code"]) == (400, "BadRequest")
+    assert said["Message"] == "the job is Running: Priority counts while it is Queuing"
+    server.api("POST", f"/v1/jobs/{waits}/suspend").good()
+    server.wait(waits, "suspended")
+    assert code(update(waits, 0)) == (400, "InvalidParameter")
+    assert update(waits, 8)[0] == 200
+    told = ask(server, made, "GET", f"/api/v1/jobs/{waits}")[1]
+    assert (told["Priority"], told["Description"], told["Status"]) == (8, "at 8", "Queuing")
+    assert code(update(numbers["public"], 8)) == (400, "NotSupported")
+    for one in numbers.values():
+        server.stop(one, now=True)
+        server.wait(one)
 
 
 def test_others_jobs_and_readers(server: Server) -> None:

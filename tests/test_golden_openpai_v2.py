@@ -204,6 +204,49 @@ def test_secrets_of_the_wrong_kind_are_not_shown(tmp_path: Path) -> None:
     assert "hunter2" not in shown + done.stderr
 
 
+def test_storages_of_the_plugin(tmp_path: Path) -> None:
+    """teamwise_storage, with a storage that extras.storages has too."""
+    path = tmp_path / "job.yaml"
+    plugin = "com.microsoft.pai.runtimeplugin"
+    text = HEAD + f"taskRoles: {{w: {{{ROLE}, commands: ['true']}}}}\nextras:\n"
+    mounts = "  storages: [{name: nfs, mountPath: /data}]\n"
+    named = "{plugin: teamwise_storage, parameters: {storageConfigNames: %s}}"
+    path.write_text(text + mounts + f"  {plugin}: [{named % '[nfs, team, team]'}]\n")
+    told = convert(path)
+    mounted = re.findall(r"from: (.*)\n +at: (.*)", told)
+    assert mounted == [("storage://nfs", "/data"), ("storage://team", "/mnt/team")]
+    for names, said in (
+        ("[]", "names no storage"),
+        ("nfs", "is no list of at most 256 names"),
+        ("[{a: b}]", "storageConfigNames[0] is no name of a storage"),
+    ):
+        path.write_text(text + f"  {plugin}: [{named % names}]\n")
+        code, told = messages(path)
+        assert said in told and (code == 0) == (names == "[]"), told
+
+
+def test_dashes_in_names_of_roles(tmp_path: Path) -> None:
+    """Taken as the releases did that had them; --fix makes what later ones take."""
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        HEAD + f"taskRoles: {{my-role: {{{ROLE}, commands: ['true']}}}}\n"
+        "deployments: [{name: d, taskRoles: {my-role: {preCommands: [x]}}}]\n"
+        "defaults: {deployment: d}\n"
+        "extras:\n  hivedScheduler: {taskRoles: {my-role: {skuNum: 1}}}\n"
+        "  com.microsoft.pai.runtimeplugin:\n"
+        '    [{plugin: cmd, parameters: {preCommands: [y]}, taskroles: ["my-role"]}]\n'
+    )
+    code, said = messages(path)
+    assert code == 0 and said.count("later releases take no - in names") == 4, said
+    assert "my-role:" in convert(path)
+    assert muster("check", "--fix", path).returncode == 0
+    assert "my-role" not in path.read_text() and path.read_text().count("my_role") == 4
+    code, said = messages(path)
+    assert code == 0 and "no - in names" not in said
+    path.write_text(HEAD + f"taskRoles: {{-x: {{{ROLE}, commands: ['true']}}}}\n")
+    assert messages(path)[0] == 2
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the published examples are not beside the clone")
 def test_published_cases(tmp_path: Path) -> None:
     cases = sorted(SHARED.glob("*.yaml"))

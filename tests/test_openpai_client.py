@@ -776,10 +776,21 @@ def test_bad_jobs(pai: Pai) -> None:
     ]
     none = json.dumps(protocol("x", defaults={"virtualCluster": "none"}))
     rows.append((v2, none, YAML, 404, "NoVirtualClusterError"))
+    both = json.dumps(protocol("x", jobRetryCount="x", defaults={"virtualCluster": "none"}))
+    rows.append((v2, both, YAML, 400, "InvalidProtocolError"))  # the protocol first
     for path, body, kind, status, code in rows:
         reply = pai.call("POST", path, body, kind, pai.ada)
         assert (reply.status, reply.json().get("code")) == (status, code), (body[:99], reply.text)
         assert reply.json()["message"]
+    wrong = protocol("a b", type="jobs", jobRetryCount="x")
+    said = pai.call("POST", v2, json.dumps(wrong), YAML, pai.ada).json()["message"]
+    assert all(f"{name} is " in said for name in ("name", "type", "jobRetryCount")), said
+    said = pai.call("POST", "/api/v2/user", '{"password":"x","admin":1}', JSON).json()["message"]
+    assert said.splitlines() == [
+        '"admin" must be a boolean',
+        '"password" length must be at least 6 characters long',
+        '"username" is required',
+    ]
     pai.submit("twice", token=pai.ada)
     again = pai.call("POST", v2, json.dumps(protocol("twice")), YAML, pai.ada)
     refused(again, 409, "ConflictJobError", "Job ada~twice already exists.")

@@ -3,6 +3,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/mention.h"
+#include "ctl/minutes.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -158,6 +159,37 @@ static int drop(struct command *c, struct err *err)
     return stop_now(c, err);
 }
 
+/* Planning looks at it from the next pass on; a promise that was made to another stays. */
+static int set_priority(struct command *c, uint32_t priority, struct err *err)
+{
+    struct live_job *job = c->job;
+    struct ctl *ctl = c->ctl;
+    if (!job)
+        return ended(c, err);
+    if (array_refuse(&c->row, err))
+        return -1;
+    if (job->row.state != JOB_QUEUED && job->row.state != JOB_SUSPENDED) {
+        err_set(err, ERR_CONFLICT, "job %llu is %s", (unsigned long long)c->row.number,
+                job_state_word(job->row.state));
+        return err_hint(err, "the priority of a job can be changed while it waits");
+    }
+    if (job->row.priority == priority)
+        return 0;
+    bool waits = job->waits;
+    if (waits)
+        live_wait_remove(ctl->live, job);
+    job->row.priority = priority;
+    if (job->spec)
+        job->spec->priority = priority;
+    if (waits)
+        planning_join(ctl, job);
+    ctl->plan_due = true;
+    event_job_row(ctl, job);
+    snprintf(c->text, sizeof c->text, "priority %u, by %.100s", priority, c->owner);
+    event_note(ctl, &(struct minute){ .job = job->row.id, .text = c->text }, "priority");
+    return 0;
+}
+
 static verb_run *const verbs[] = {
     [CTL_STOP] = stop,     [CTL_STOP_NOW] = stop_now, [CTL_SUSPEND] = suspend,
     [CTL_RESUME] = resume, [CTL_DELETE] = delete,     [CTL_DROP] = drop,
@@ -195,6 +227,8 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
         return -1;
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
+    if ((int)verb > CTL_PRIORITY)
+        return set_priority(c, (uint32_t)verb - CTL_PRIORITY, err);
     return c->row.members && verb != CTL_DELETE && verb != CTL_DROP ? run_members(c, verb, err)
                                                                     : verbs[verb](c, err);
 }

@@ -69,6 +69,12 @@ struct storage core_storage(const struct ctl *ctl, const char *work_dir)
                              .work_dir = work_dir };
 }
 
+const char *ctl_storage_dir(struct ctl *ctl, struct arena *arena, const char *uri, struct err *err)
+{
+    const struct storage storage = core_storage(ctl, NULL);
+    return storage_map(&storage, arena, uri, err);
+}
+
 /* The user who owns the state directory runs the server: they may do everything. */
 static char *server_user(const char *state_dir)
 {

@@ -101,8 +101,10 @@ struct ctl_submit {
     uint64_t like; /* text NULL: submit that job's original again with its overrides */
 };
 void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
-/* DROP is DELETE, for a job that lives once it has been ended. */
+/* DROP is DELETE, for a job that lives once it has been ended. PRIORITY + 1 to 9: of one that waits
+ * (else ERR_CONFLICT). */
 enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE, CTL_DROP };
+enum { CTL_PRIORITY = CTL_DROP + 1, CTL_PRIORITY_LAST = CTL_PRIORITY + JOB_PRIORITY };
 void ctl_command(struct ctl *, const char *owner, uint64_t job, enum ctl_verb, ctl_done *,
                  void *arg);
 /* Starts a running job anew, or only some of its tasks in their places. */

@@ -68,6 +68,15 @@ bool core_reads(const struct ctl *ctl, const char *owner, const struct job_row *
     return user && row->project && *row->project && words_have(&user->projects, row->project);
 }
 
+bool core_member(const struct ctl *ctl, const char *owner, const char *project)
+{
+    const struct user *user = owner ? identities_user(ctl, owner) : NULL;
+    if (!project || !*project || strcmp(project, "default") == 0 || !owner ||
+        core_admin(ctl, owner))
+        return true;
+    return user && words_have(&user->projects, project);
+}
+
 int core_check(const struct ctl *ctl, const char *owner, const struct job_row *row, struct err *err)
 {
     if (core_may(ctl, owner, row))

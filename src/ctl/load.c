@@ -67,6 +67,8 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
         job->spec = NULL;
     if (job->spec)
         avoid_apply(job);
+    if (job->spec) /* it may have been changed since */
+        job->spec->priority = job->row.priority;
     if (!job->spec)
         log_error("job.unreadable", "job=%llu", (unsigned long long)job->row.number);
     arena_destroy(scratch);

@@ -13,6 +13,8 @@ bool core_may(const struct ctl *, const char *owner, const struct job_row *);
 bool core_reads(const struct ctl *, const char *owner, const struct job_row *);
 /* May they change it? -1: ERR_DENIED, or ERR_NOT_FOUND when they may not even read it. */
 int core_check(const struct ctl *, const char *owner, const struct job_row *, struct err *);
+/* May they put something into that project (NULL or "default": everybody's)? */
+bool core_member(const struct ctl *, const char *owner, const char *project);
 /* An event of no job: what was changed about the server itself. events.c */
 void event_server(struct ctl *, const char *type, const char *text);
 

@@ -13,6 +13,8 @@ struct storage {
     const char *work_dir; /* NULL: none */
 };
 const char *storage_map(const struct storage *, struct arena *, const char *uri, struct err *err);
+/* The directory that a URI of a job means on this server, as storage_map has it. */
+const char *ctl_storage_dir(struct ctl *, struct arena *, const char *uri, struct err *err);
 /* Is dir a readable directory of at most limit bytes (0: any), and at that branch, tag or commit
  * (NULL: any)? uri is for messages. */
 struct code_at {

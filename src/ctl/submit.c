@@ -197,16 +197,25 @@ static int looked(struct submission *s, int rc)
     return taped_outside(s->ctl, OUTSIDE_STORAGE, rc, NULL);
 }
 
+/* What err says, as a problem of that field. */
+static int refuse_field(struct submission *s, const char *path, struct err *err)
+{
+    report_add(&s->answer->report, SEVERITY_ERROR, (struct place){ 0 }, path, err->what, err->hint);
+    return -1;
+}
+
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
         const char *from = spec->inputs.data[i].from;
         const char *path = map_uri(s, from, err);
+        if (path && looked(s, taped_replays(s->ctl) ? 0 : access(path, R_OK))) {
+            err_sys(err, "%s (%s)", from, path);
+            err->code = ERR_CANNOT;
+            path = NULL;
+        }
         if (!path)
-            return err_in(err, "inputs.data[%zu]", i);
-        if (looked(s, taped_replays(s->ctl) ? 0 : access(path, R_OK)))
-            return err_sys(err, "inputs.data[%zu]: %s (%s)", i, from, path), err->code = ERR_CANNOT,
-                                                                             -1;
+            return refuse_field(s, arena_printf(s->arena, "inputs.data[%zu]", i), err);
     }
     return 0;
 }
@@ -262,12 +271,12 @@ static int map_storage(struct submission *s, struct err *err)
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
         if (!s->site.code_dir || check_code(s, uri, err))
-            return -1;
+            return refuse_field(s, "inputs.code", err);
     }
     if (spec->output && *spec->output) {
         s->site.output_dir = map_uri(s, spec->output, err);
         if (!s->site.output_dir)
-            return err_in(err, "output");
+            return refuse_field(s, "output", err);
     }
     return check_data(s, spec, err);
 }
@@ -298,6 +307,21 @@ static int admit_shape(struct submission *s)
     return 0;
 }
 
+/* A workspace that one is no member of is not there for one. */
+static int check_member(struct submission *s, struct err *err)
+{
+    const char *project = s->read.job->project;
+    bool asked = s->read.dialect->catalogued;
+    bool may = !asked || core_member(s->ctl, s->ask.owner, project);
+    if (taped_right(s->ctl, may ? 0 : -1, NULL) == 0)
+        return 0;
+    err_set(err, ERR_DENIED, "%.60s is no member of workspace \"%.100s\"", s->ask.owner,
+            project ? project : "");
+    err_hint(err, "an admin: muster user set %.60s --projects %.60s", s->ask.owner,
+             project ? project : "");
+    return refuse_field(s, "project", err);
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -307,6 +331,8 @@ static int admit(struct submission *s, struct err *err)
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
         after_resolve(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
+    if (check_member(s, err))
+        return -1;
     if (share_check(ctl, spec, report))
         return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))

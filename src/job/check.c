@@ -141,7 +141,7 @@ static void check_rules(const struct checker *c)
     else if (!job_name_chars.ok(job->name) || strlen(job->name) > JOB_NAME_MAX)
         check_fail(c, "name", job_name_chars.wanted, "is \"%.*s\", which is no name of a job",
                    (int)JOB_NAME_MAX, job->name);
-    if (job->priority < 1 || job->priority > 9)
+    if (job->priority < 1 || job->priority > JOB_PRIORITY)
         check_fail(c, "priority", "1 to 9, 9 first", "is %u, not 1 to 9", job->priority);
     for (size_t i = 0; i < job->n_gangs; i++)
         if (job->array.count && job->gangs[i].with.n)

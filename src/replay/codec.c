@@ -437,7 +437,7 @@ static void get_command(struct wire_reader *from, struct arena *a, struct ctl_in
     in->owner = text_or(wire_get_str(from, a), "");
     in->job = wire_get_u64(from);
     in->what = wire_get_u8(from);
-    from->bad |= in->what > CTL_DROP;
+    from->bad |= in->what == CTL_PRIORITY || in->what > CTL_PRIORITY_LAST;
 }
 
 static void get_undeclare(struct wire_reader *from, struct arena *a, struct ctl_input *in)

@@ -34,8 +34,8 @@
     X(DELETE_FACETS, "DELETE FROM facet WHERE job = ?1")                                           \
     X(PUT_BODY, "INSERT INTO body (job, spec, site) VALUES (?,?,?)")                               \
     X(UPDATE_JOB, "UPDATE job SET state = ?2, outcome = ?3, reason = ?4, generation = ?5,"         \
-                  " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10"          \
-                  " WHERE id = ?1")                                                                \
+                  " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10,"         \
+                  " priority = ?11 WHERE id = ?1")                                                 \
     X(KEEP_JOB, "UPDATE job SET keep_until = ?2 WHERE id = ?1")                                    \
     X(PUT_ORIGIN, "INSERT OR REPLACE INTO origin (job, text, masked, file) VALUES (?,?,?,?)")      \
     X(PUT_TASK, "INSERT OR REPLACE INTO task (job, role, idx, state, attempt, live)"               \

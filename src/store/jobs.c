@@ -112,6 +112,7 @@ int store_update_job(struct store *st, const struct job_row *job, struct err *er
     db_u64(s, 8, job->ended_ms);
     db_u64(s, 9, job->not_before_ms);
     db_text(s, 10, job->live);
+    db_u64(s, 11, job->priority);
     return db_run(st, s, err);
 }
 

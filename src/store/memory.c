@@ -104,6 +104,7 @@ void memory_update_job(struct memory *m, const struct job_row *row)
     struct job_row *to = &entry->row;
     to->state = row->state;
     to->outcome = row->outcome;
+    to->priority = row->priority;
     to->generation = row->generation;
     to->restarts = row->restarts;
     to->started_ms = row->started_ms;

@@ -129,8 +129,8 @@ struct object_row {
 uint64_t store_next_number(struct store *); /* job number: server-wide, from 1 */
 uint64_t store_last_job_id(struct store *);
 int store_put_job(struct store *, const struct job_row *, struct err *); /* insert */
-/* Only what changes in a job's life: state outcome reason generation restarts started ended
- * not_before live. */
+/* Only what changes in a job's life: state outcome reason generation restarts priority started
+ * ended not_before live. */
 int store_update_job(struct store *, const struct job_row *, struct err *);
 int store_put_origin(struct store *, const struct origin_row *, struct err *);
 int store_put_task(struct store *, const struct task_row *, struct err *); /* insert or replace */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,66 @@ static const struct {
     { ERR_TIMEOUT, 503, "ServiceUnavailable" }, { ERR_FULL, 503, "ServiceUnavailable" },
 };
 
+/* Where the body says what the canonical job has there. */
+static const struct {
+    const char *path, *field;
+} request_fields[] = {
+    { "project", "WorkspaceId" },
+    { "queue", "ResourceId" },
+    { "priority", "Priority" },
+    { "name", "DisplayName" },
+    { "inputs.code", "CodeSource" },
+    { "inputs.python", "ThirdpartyLibs" },
+    { "inputs.requirements", "ThirdpartyLibDir" },
+    { "inputs.data", "DataSources" },
+    { "limits.run_time", "JobMaxRunningTimeMinutes" },
+    { "limits.hold", "Settings.JobReservedMinutes" },
+    { "place.nodes", "JobSpecs.AssignNodeSpec" },
+    { "roles", "JobSpecs" },
+    { "resources", "JobSpecs" },
+};
+
+/* The n-th mount of the job is the n-th data source; those that follow are of JobSpecs. */
+static const char *data_field(struct dlc_call *d, const char *path)
+{
+    const struct text_node *sources = dlc_list(d->body, "DataSources");
+    const struct text_node *one = sources ? sources->first : NULL;
+    uint64_t index = 0;
+    if (sscanf(path, "inputs.data[%" SCNu64 "]", &index) != 1)
+        return "DataSources";
+    for (uint64_t i = 0; one && i < index; i++)
+        one = one->next;
+    if (!one)
+        return "JobSpecs.LocalMountSpecs";
+    return arena_printf(d->arena, "DataSources[%llu].%s", (unsigned long long)index,
+                        text_get(one, "DataSourceId") ? "DataSourceId" : "Uri");
+}
+
+static const char *request_field(struct dlc_call *d, const char *path)
+{
+    for (size_t i = 0; i < ARRAY_LEN(request_fields); i++) {
+        size_t len = strlen(request_fields[i].path);
+        if (strncmp(path, request_fields[i].path, len) != 0 ||
+            (path[len] && !strchr(".[", path[len])))
+            continue;
+        return strcmp(request_fields[i].field, "DataSources") == 0 ? data_field(d, path)
+                                                                   : request_fields[i].field;
+    }
+    return NULL;
+}
+
+/* What the dialect says is in the body's words, whose names begin with capitals; what the core says
+ * is about the job that became of it, and its hints are about the command line. */
+static void put_problem(struct dlc_call *d, const struct problem *p, const char *before,
+                        struct buf *out)
+{
+    bool own = !*p->path || (*p->path >= 'A' && *p->path <= 'Z');
+    const char *field = own ? NULL : request_field(d, p->path);
+    bool hint = own && p->hint && *p->hint;
+    buf_addf(out, "%s%s%s%s%s%s", before, field ? field : "", field ? ": " : "", p->what,
+             hint ? ": " : "", hint ? p->hint : "");
+}
+
 void dlc_err(struct dlc_call *d, const struct err *err, const struct report *report)
 {
     AUTO_BUF struct buf text = BUF_INIT(16384);
@@ -94,8 +155,7 @@ void dlc_err(struct dlc_call *d, const struct err *err, const struct report *rep
         const struct problem *p = &report->at[i];
         if (p->severity != SEVERITY_ERROR)
             continue;
-        buf_addf(&text, "%s%s%s%s", said++ ? "; " : "", p->what, p->hint && *p->hint ? ": " : "",
-                 p->hint ? p->hint : "");
+        put_problem(d, p, said++ ? "; " : "", &text);
     }
     if (!said)
         buf_addf(&text, "%s%s%s", err->what, *err->hint ? ": " : "", err->hint);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/storage.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -185,6 +186,20 @@ static bool good_name(struct dlc_call *d, const char *name)
     return good;
 }
 
+/* Where CreateJob would not find it; false: answered. A directory may still be made. */
+static bool good_uri(struct dlc_call *d, const char *uri)
+{
+    struct err err = { 0 };
+    const char *dir = NULL;
+    if (*uri != '/' && !strstr(uri, "://"))
+        dlc_fail(d, 400, "InvalidParameter", "Uri is \"%.80s\", which has no scheme", uri);
+    else if (!(dir = ctl_storage_dir(d->ctl, d->arena, uri, &err)))
+        dlc_fail(d, 400, "InvalidParameter", "Uri: %s", err.what);
+    else if (access(dir, R_OK) != 0)
+        dlc_note(d, "Uri is %.200s, which is not there yet: jobs that mount it are refused", uri);
+    return dir != NULL;
+}
+
 struct writing {
     const char *id, *uri, *path, *about, *owner;
     const struct text_node *spec; /* of the document of the data set `of` */
@@ -222,7 +237,7 @@ void dlc_data_create(struct dlc_call *d)
                          .ready = dlc_map(d) };
     if (!dlc_need(d, "Name", &name) || !good_name(d, name) || !dlc_need(d, "Property", &property) ||
         !dlc_need(d, "DataSourceType", &type) || !dlc_need(d, "Uri", &w.uri) ||
-        !mount_path(d, dlc_text(d->body, "Options"), &path) ||
+        !mount_path(d, dlc_text(d->body, "Options"), &path) || !good_uri(d, w.uri) ||
         (space && !dlc_space_there(d, space)))
         return;
     struct text_node *spec = dlc_map(d);
@@ -492,7 +507,7 @@ void dlc_version_create(struct dlc_call *d)
 {
     struct dlc_thing x;
     const char *uri;
-    if (!dlc_thing_find(d, &dataset, &x) || !dlc_need(d, "Uri", &uri))
+    if (!dlc_thing_find(d, &dataset, &x) || !dlc_need(d, "Uri", &uri) || !good_uri(d, uri))
         return;
     struct text_node *version = text_map(d->arena, NULL, NULL);
     const char *now = facade_time_ms(d->arena, d->now_ms);

@@ -356,24 +356,11 @@ void dlc_delete_job(struct dlc_call *d)
     command(d, CTL_DELETE);
 }
 
-/* What a job was submitted with stays; who may look at it and what is said of it may change. */
-void dlc_update_job(struct dlc_call *d)
+/* What is said of a job beside what it was submitted with. */
+static void put_note(struct dlc_call *d, uint64_t id)
 {
     static const char *const keys[] = { "Accessibility", "Description" };
-    uint64_t id, wanted = 0;
     char text[JOB_ID_TEXT];
-    if (!dlc_job(d, d->param[0], &id))
-        return;
-    const struct text_node *tree = ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
-    const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
-    const char *priority = dlc_text(d->body, "Priority");
-    if (priority && scan_u64(priority, 0, UINT32_MAX, &wanted) &&
-        (!is || (int64_t)wanted != is->integer)) {
-        dlc_fail(
-            d, 400, "NotSupported",
-            "the priority of a job that exists cannot be changed: stop it and create it again");
-        return;
-    }
     struct text_node *note = dlc_map(d);
     const struct text_node *was =
         dlc_spec(dlc_object(d, "job.note", job_id_format(text, id), "dlc"));
@@ -385,4 +372,53 @@ void dlc_update_job(struct dlc_call *d)
     }
     struct ctl_object object = { "job.note", arena_strdup(d->arena, text), "dlc", note };
     dlc_store(d, &object, false, job_answer(d, id));
+}
+
+static void prioritized(void *arg, const struct ctl_answer *answer)
+{
+    struct dlc_call *d = arg;
+    if (dlc_done(d, answer))
+        put_note(d, answer->job);
+}
+
+/* Only a job of a quota that waits has a use for one; of others the service says 200 and does
+ * nothing. false: answered. */
+static bool may_prioritize(struct dlc_call *d, const struct text_node *job, uint64_t priority)
+{
+    const char *word = dlc_text(job, "word"), *queue = dlc_text(job, "queue");
+    enum job_state state = job_state_parse(dlc_text(job, "state"));
+    if (priority < 1 || priority > JOB_PRIORITY)
+        dlc_fail(d, 400, "InvalidParameter", "Priority is %llu, not 1 to %u",
+                 (unsigned long long)priority, JOB_PRIORITY);
+    else if (queue && strcmp(queue, DLC_PUBLIC_QUEUE) == 0)
+        dlc_fail(d, 400, "NotSupported",
+                 "Priority has no effect on public resources: it orders the jobs of a quota "
+                 "(ResourceId)");
+    else if (state != JOB_QUEUED && state != JOB_SUSPENDED)
+        dlc_fail(d, 400, "BadRequest", "the job is %s: Priority counts while it is Queuing",
+                 word ? word : "");
+    else
+        return true;
+    return false;
+}
+
+/* What a job was submitted with stays; its turn, who may look at it and what is said of it may
+ * change. */
+void dlc_update_job(struct dlc_call *d)
+{
+    uint64_t id, wanted = 0;
+    if (!dlc_job(d, d->param[0], &id))
+        return;
+    const struct text_node *tree = ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
+    const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
+    const char *priority = dlc_text(d->body, "Priority");
+    bool said = priority && scan_u64(priority, 0, UINT32_MAX, &wanted);
+    if (!said || (is && (int64_t)wanted == is->integer)) {
+        put_note(d, id);
+        return;
+    }
+    if (!may_prioritize(d, tree, wanted))
+        return;
+    call_keep(d->call);
+    ctl_command(d->ctl, d->call->owner, id, (enum ctl_verb)(CTL_PRIORITY + wanted), prioritized, d);
 }

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define PRIORITY_MAX 9
 #define COMMAND                                                                                    \
     "command -v tensorboard >/dev/null || { echo 'tensorboard is not installed on this node' "     \
     ">&2; exit 127; }; exec tensorboard --logdir \"$LOGDIR\" --bind_all --port "                   \
@@ -123,7 +122,7 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
         return NULL;
     copy_mounts(d, dlc_text(spec, "JobId"), data);
     if (priority)
-        scan_u64(priority, 1, PRIORITY_MAX, &job.priority);
+        scan_u64(priority, 1, JOB_PRIORITY, &job.priority);
     if (minutes)
         scan_u64(minutes, 1, SERVED_MINUTES, &job.minutes);
     return served_job_of(d, &board, &job);
@@ -211,9 +210,9 @@ static bool good_source(struct dlc_call *d, const struct text_node *spec, bool j
     else if (minutes && !scan_u64(minutes, 1, SERVED_MINUTES, &n))
         dlc_fail(d, 400, "InvalidParameter", "MaxRunningTimeMinutes is %.20s, not 1 to %d", minutes,
                  SERVED_MINUTES);
-    else if (priority && !scan_u64(priority, 1, PRIORITY_MAX, &n))
-        dlc_fail(d, 400, "InvalidParameter", "Priority is %.20s, not 1 to %d", priority,
-                 PRIORITY_MAX);
+    else if (priority && !scan_u64(priority, 1, JOB_PRIORITY, &n))
+        dlc_fail(d, 400, "InvalidParameter", "Priority is %.20s, not 1 to %u", priority,
+                 JOB_PRIORITY);
     else
         return true;
     return false;
@@ -251,7 +250,7 @@ void dlc_board_update(struct dlc_call *d)
     const struct text_node *object = served_find(d, &board);
     uint64_t minutes = 0, priority = 0;
     if (!object || !dlc_query_u64(d, "MaxRunningTimeMinutes", 1, SERVED_MINUTES, &minutes) ||
-        !dlc_query_u64(d, "Priority", 1, PRIORITY_MAX, &priority))
+        !dlc_query_u64(d, "Priority", 1, JOB_PRIORITY, &priority))
         return;
     struct text_node *spec = text_map(d->arena, NULL, NULL);
     for (const struct text_node *one = dlc_spec(object)->first; one; one = one->next) {

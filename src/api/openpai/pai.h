@@ -85,6 +85,7 @@ struct pai {
     const char *said;
     const char *user, *job; /* whose job, its name, of both as one */
     const char *frame;
+    const char *cluster; /* that a submitted text names; NULL: none */
     uint64_t id;
     struct ctl_listed row; /* of that job, since pai_job_tree */
 };

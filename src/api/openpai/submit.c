@@ -68,23 +68,35 @@ static bool read_text(struct pai *p, struct text *text)
     return true;
 }
 
-/* The virtual cluster that the text names, when there is none of that name. */
-static const char *unknown_cluster(struct pai *p, const struct text *text)
+/* The virtual cluster that the text names. */
+static const char *cluster_of(const struct pai *p, const struct text *text)
 {
     const struct text_node *map =
         p->version == PAI_V1 ? text->tree : text_get(text->tree, "defaults");
-    const char *name = pai_text(map, "virtualCluster");
-    struct err err;
-    if (!name || !*name || ctl_queues_tree(p->ctl, p->a, p->me, name, &err))
-        return NULL;
-    return name;
+    return pai_text(map, "virtualCluster");
 }
 
 /* ---- the answer ---- */
 
+/* Nothing but the queue is wrong. */
+static bool is_unknown_cluster(const struct report *report)
+{
+    bool any = false;
+    for (size_t i = 0; report && i < report->n; i++) {
+        if (report->at[i].severity != SEVERITY_ERROR)
+            continue;
+        if (strcmp(report->at[i].path, "queue") != 0)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 static void on_refused(struct pai *p, const struct ctl_answer *answer)
 {
-    if (answer->err->code == ERR_CONFLICT && p->version == PAI_V1)
+    if (p->cluster && is_unknown_cluster(answer->report))
+        pai_fail(p, PAI_NO_VC, "Virtual cluster %.200s is not found.", p->cluster);
+    else if (answer->err->code == ERR_CONFLICT && p->version == PAI_V1)
         pai_fail(p, PAI_CONFLICT_JOB, "Job name %.600s already exists", p->job);
     else if (answer->err->code == ERR_CONFLICT)
         pai_fail(p, PAI_CONFLICT_JOB, "Job %.600s already exists.", p->frame);
@@ -124,11 +136,7 @@ static void submit(struct pai *p, const char *name)
     struct text text;
     if (!read_text(p, &text))
         return;
-    const char *cluster = unknown_cluster(p, &text);
-    if (cluster) {
-        pai_fail(p, PAI_NO_VC, "Virtual cluster %.200s is not found.", cluster);
-        return;
-    }
+    p->cluster = cluster_of(p, &text);
     p->job = name ? name : pai_text(text.tree, p->version == PAI_V1 ? "jobName" : "name");
     p->job = p->job ? p->job : "";
     p->frame = arena_printf(p->a, "%s~%s", p->me, p->job);

@@ -150,6 +150,12 @@ static bool names_admin(const struct text_node *list)
     return false;
 }
 
+/* One more thing that is wrong: all are said together, a line each. */
+static void add_wrong(struct pai *p, const char **wrong, const char *what)
+{
+    *wrong = *wrong ? arena_printf(p->a, "%s\n%s", *wrong, what) : what;
+}
+
 /* What a map says of a user, of an admin's members too. NULL, or what is wrong. */
 static const char *read_user(struct pai *p, const struct text_node *data, bool admin,
                              struct ctl_user *ask)
@@ -157,25 +163,25 @@ static const char *read_user(struct pai *p, const struct text_node *data, bool a
     const struct text_node *extension = text_get(data, "extension");
     const struct text_node *role = admin ? text_get(data, "admin") : NULL;
     const struct text_node *groups = admin ? text_get(data, "grouplist") : NULL;
-    const char *password = pai_text(data, admin ? "password" : "newPassword");
+    const char *password = pai_text(data, admin ? "password" : "newPassword"), *wrong = NULL;
     ask->by = p->me;
     ask->email = pai_text(data, "email");
     if (extension && extension->kind != TEXT_MAP)
-        return "\"extension\" must be an object";
+        add_wrong(p, &wrong, "\"extension\" must be an object");
     ask->extension = extension;
     if (role && role->kind != TEXT_BOOL && role->kind != TEXT_STR)
-        return "\"admin\" must be a boolean";
+        add_wrong(p, &wrong, "\"admin\" must be a boolean");
     if (groups && groups->kind != TEXT_LIST)
-        return "\"grouplist\" must be an array";
+        add_wrong(p, &wrong, "\"grouplist\" must be an array");
     ask->set_projects = groups != NULL;
     ask->projects = read_groups(p->a, groups);
     ask->set_role = role != NULL || names_admin(groups);
     ask->role = pai_true(data, "admin") || names_admin(groups) ? ROLE_ADMIN : ROLE_USER;
     if (password && strlen(password) < PASSWORD_LEAST)
-        return "\"password\" length must be at least 6 characters long";
+        add_wrong(p, &wrong, "\"password\" length must be at least 6 characters long");
     ask->set_password = password != NULL;
     ask->password = password;
-    return NULL;
+    return wrong;
 }
 
 void pai_user_create(struct pai *p)
@@ -185,8 +191,10 @@ void pai_user_create(struct pai *p)
     const char *wrong = body ? read_user(p, body, true, &ask) : NULL;
     if (!body)
         return;
-    if (!wrong && (!ask.name || !ask.password))
-        wrong = ask.name ? "\"password\" is required" : "\"username\" is required";
+    if (!ask.name)
+        add_wrong(p, &wrong, "\"username\" is required");
+    if (!ask.password)
+        add_wrong(p, &wrong, "\"password\" is required");
     if (wrong)
         pai_fail(p, PAI_PARAMETERS, "%s", wrong);
     else
@@ -204,9 +212,9 @@ void pai_user_update(struct pai *p)
         return;
     for (size_t i = 0; i < ARRAY_LEN(needed) && !pai_true(body, "patch"); i++)
         if (!text_get(data, needed[i]))
-            wrong = arena_printf(p->a, "\"%s\" is required without patch", needed[i]);
+            add_wrong(p, &wrong, arena_printf(p->a, "\"%s\" is required without patch", needed[i]));
     if (!ask.name)
-        wrong = "\"data.username\" is required";
+        add_wrong(p, &wrong, "\"data.username\" is required");
     p->said = "update user information successfully";
     if (wrong)
         pai_fail(p, PAI_PARAMETERS, "%s", wrong);

@@ -290,6 +290,37 @@ static void rights_and_wrong_moments(void **state)
     assert_int_equal(w->code, ERR_NOT_FOUND);
 }
 
+/* A job that waits goes before others by it, also after a restart; one that runs has none to
+ * change.
+ */
+static void priority_changes_the_turn(void **state)
+{
+    static const char all[] = "{\"name\":\"j\",\"roles\":{\"w\":{\"replicas\":2,\"run\":\"x\","
+                              "\"resources\":{\"cpu\":4}}}}";
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t runs = world_submit(w, all), first = world_submit(w, all);
+    uint64_t second = world_submit(w, all), third = world_submit(w, all);
+    world_run(w);
+    world_command(w, runs, CTL_PRIORITY + 9);
+    assert_int_equal(w->code, ERR_CONFLICT);
+    world_command_as(w, "bob", third, CTL_PRIORITY + 9);
+    assert_int_equal(w->code, ERR_NOT_FOUND);
+    world_command(w, third, CTL_PRIORITY + 9);
+    assert_int_equal(w->code, ERR_NONE);
+    world_command(w, first, CTL_PRIORITY + 1);
+    assert_string_equal(world_events(w, third), "submitted priority");
+    world_crash(w);
+    const uint64_t order[] = { runs, third, second, first };
+    for (size_t i = 0; i < 4; i++) {
+        world_run(w);
+        assert_int_equal(world_state(w, order[i]), JOB_RUNNING);
+        world_command(w, order[i], CTL_STOP);
+    }
+    world_run(w);
+    assert_over(w, first, JOB_STOPPED);
+}
+
 /* Of a job that lives: it ends at once and is gone; what a restarted server finds ends so too. */
 static void dropping_ends_and_removes(void **state)
 {
@@ -418,6 +449,7 @@ int main(void)
         T(engine_refuses_and_is_asked_again),
         T(suspend_and_resume),
         T(rights_and_wrong_moments),
+        T(priority_changes_the_turn),
         T(dropping_ends_and_removes),
         T(repeated_facts_count_once),
         T(limits_end_jobs),

@@ -26,6 +26,7 @@ enum v1_flags {
     V1_NULL_DEFAULT = 4, /* V1_COUNT: null when left out */
     V1_TILDE = 8,        /* name characters are letters, digits, '.', '_', '~' */
     V1_DASH = 16,        /* and '-' */
+    V1_OLD_DASH = 32,    /* '-' in the earliest releases: a warning */
 };
 
 struct v1_field {
@@ -64,8 +65,8 @@ static const struct v1_field port_fields[] = {
 };
 
 static const struct v1_field role_fields[] = {
-    TEXT_FIELD(struct v1_role, name, "name", .flags = V1_REQUIRED | V1_TILDE, .max = JOB_NAME_MAX,
-               .example = "\"name\": \"worker\""),
+    TEXT_FIELD(struct v1_role, name, "name", .flags = V1_REQUIRED | V1_TILDE | V1_OLD_DASH,
+               .max = JOB_NAME_MAX, .example = "\"name\": \"worker\""),
     INT_FIELD(struct v1_role, tasks, "taskNumber", .def = 1, .min = 1, .max = JOB_MAX_TASKS,
               .about = "tasks of this role"),
     INT_FIELD(struct v1_role, cpu, "cpuNumber", .def = 1, .min = 1, .max = 1000000,
@@ -206,7 +207,22 @@ static bool name_char(unsigned flags, char c)
 {
     if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))
         return true;
-    return c == '.' || c == '_' || c == '~' || (c == '-' && (flags & V1_DASH));
+    return c == '.' || c == '_' || c == '~' || (c == '-' && (flags & (V1_DASH | V1_OLD_DASH)));
+}
+
+static void warn_dash(struct decoder *d, const struct text_node *node, const char *path)
+{
+    char *other = arena_strdup(d->arena, node->str);
+    for (char *c = other; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    struct problem *p =
+        report_warn(d->report, node->place, path, "%s is %s: releases from 0.5 on take no - there",
+                    path, v1_shown(d->arena, node));
+    report_hint(d->report, p, "%s", other);
+    if (node->place.len == strlen(other))
+        p->fix = other;
+    else if (node->place.len == strlen(other) + 2)
+        p->fix = arena_printf(d->arena, "\"%s\"", other);
 }
 
 static bool check_name(struct decoder *d, const struct v1_field *f, const struct text_node *node,
@@ -226,6 +242,8 @@ static bool check_name(struct decoder *d, const struct v1_field *f, const struct
     else if (node->str[0] == '-')
         p = report_error(d->report, node->place, path, "%s is %s, which reads as an option", path,
                          v1_shown(d->arena, node));
+    if (!p && (f->flags & V1_OLD_DASH) && strchr(node->str, '-'))
+        warn_dash(d, node, path);
     if (!p)
         return true;
     report_hint(d->report, p, "letters, digits and . _ ~%s, at most %u of them, without ..",

@@ -60,6 +60,8 @@ struct v2_plugin {
     struct words roles;
     struct place place;
 };
+#define V2_PLUGINS "com.microsoft.pai.runtimeplugin"
+const char *v2_plugin_name(const char *full); /* without V2_PLUGINS in front */
 struct v2_hived_role {
     const char *name, *sku_type;
     struct place place;

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
+#include <string.h>
+
 static struct spot at(const struct v2_reader *r, const char *key)
 {
     return spot_in(r->arena, r->root, key);
@@ -165,6 +167,58 @@ static void check_role_name(struct v2_reader *r, struct spot spot, const char *n
             "a name of taskRoles");
 }
 
+/* "my-role" as later releases take it; NULL: as it is, or taken by another. */
+static const char *renamed(const struct v2_reader *r, const char *name)
+{
+    if (!strchr(name, '-') || !is_role(r, name))
+        return NULL;
+    char *other = arena_strdup(r->arena, name);
+    for (char *c = other; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    return is_role(r, other) ? NULL : other;
+}
+
+/* place: of the name, in quotes or not. */
+static void rename_at(struct v2_reader *r, struct place place, const char *path, const char *name)
+{
+    const char *other = renamed(r, name);
+    if (!other)
+        return;
+    struct problem *p = report_warn(r->report, place, path,
+                                    "role \"%.60s\": later releases take no - in names", name);
+    report_hint(r->report, p, "%s", other);
+    if (place.len == strlen(name))
+        p->fix = other;
+    else if (place.len == strlen(name) + 2)
+        p->fix = arena_printf(r->arena, "\"%s\"", other);
+}
+
+static void rename_keys(struct v2_reader *r, struct spot map)
+{
+    bool is_map = map.node && map.node->kind == TEXT_MAP;
+    for (const struct text_node *one = is_map ? map.node->first : NULL; one; one = one->next)
+        rename_at(r, one->key_place, spot_in(r->arena, map, one->key).path, one->key);
+}
+
+/* Everywhere a role is named but in the texts of commands. */
+static void rename_roles(struct v2_reader *r)
+{
+    struct arena *a = r->arena;
+    struct spot extras = at(r, "extras");
+    struct spot plugins = spot_in(a, extras, V2_PLUGINS);
+    rename_keys(r, at(r, "taskRoles"));
+    rename_keys(r, spot_in(a, spot_in(a, extras, "hivedScheduler"), "taskRoles"));
+    for (size_t i = 0; i < r->doc->n_deployments; i++)
+        rename_keys(r, spot_in(a, spot_item(a, at(r, "deployments"), i), "taskRoles"));
+    for (size_t i = 0; i < r->doc->extras.n_plugins; i++) {
+        struct spot list = spot_in(a, spot_item(a, plugins, i), "taskroles");
+        bool is_list = list.node && list.node->kind == TEXT_LIST;
+        for (const struct text_node *one = is_list ? list.node->first : NULL; one; one = one->next)
+            if (one->kind == TEXT_STR)
+                rename_at(r, one->place, list.path, one->str);
+    }
+}
+
 /* ---- deployments ---- */
 
 static const struct v2_deployment *deployment_of(const struct v2_reader *r, const char *name)
@@ -278,6 +332,7 @@ void v2_check(struct v2_reader *r)
     check_prerequisites(r);
     for (size_t i = 0; i < r->doc->n_roles; i++)
         check_role(r, &r->doc->roles[i]);
+    rename_roles(r);
     check_deployments(r);
     check_extras(r);
     check_stray(r, r->root);

@@ -11,8 +11,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
-#define PLUGIN_LIST   "com.microsoft.pai.runtimeplugin"
-#define PLUGIN_PREFIX PLUGIN_LIST "."
+#define PLUGIN_PREFIX V2_PLUGINS "."
 enum { COMMAND_BYTES = 131071, WITH_REQUIRED = 64 };
 
 struct command {
@@ -112,11 +111,11 @@ static void add_prerequisite(struct command *c, const char *name, const char *ev
 
 static struct spot plugin_spot(const struct v2_reader *r, size_t i)
 {
-    struct spot list = at(r, at(r, r->root, "extras"), PLUGIN_LIST);
+    struct spot list = at(r, at(r, r->root, "extras"), V2_PLUGINS);
     return spot_item(r->arena, list, i);
 }
 
-static const char *plugin_name(const char *name)
+const char *v2_plugin_name(const char *name)
 {
     size_t n = strlen(PLUGIN_PREFIX);
     return strncmp(name, PLUGIN_PREFIX, n) == 0 ? name + n : name;
@@ -127,7 +126,7 @@ static void add_plugins(struct command *c, const char *key, const char *event)
     const struct v2_extras *extras = &c->r->doc->extras;
     for (size_t i = 0; i < extras->n_plugins; i++) {
         const struct v2_plugin *plugin = &extras->plugins[i];
-        if (!plugin->plugin || strcmp(plugin_name(plugin->plugin), "cmd") != 0 ||
+        if (!plugin->plugin || strcmp(v2_plugin_name(plugin->plugin), "cmd") != 0 ||
             (plugin->roles.n > 0 && !words_have(&plugin->roles, c->scope.role->name)))
             continue;
         struct spot parameters = at(c->r, plugin_spot(c->r, i), "parameters");
@@ -150,7 +149,7 @@ static const struct {
       .warn = true,
       .hint = "none is started; run it as a role, or look at the directory from outside" },
     { .name = "git", .hint = "git clone in the commands" },
-    { .name = "teamwise_storage", .hint = "name the storages under extras.storages" },
+    { .name = "teamwise_storage" },
 };
 
 static const char *unknown_hint(struct arena *arena, const char *name)
@@ -164,7 +163,7 @@ static const char *unknown_hint(struct arena *arena, const char *name)
 
 static void check_plugin(struct v2_reader *r, struct spot spot, const char *full, bool ignore)
 {
-    const char *name = plugin_name(full), *hint = NULL;
+    const char *name = v2_plugin_name(full), *hint = NULL;
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (strcmp(known[i].name, name) != 0)
             continue;

@@ -34,6 +34,16 @@ static const struct field_chars identifier_chars = {
     .ok = identifier_ok, .wanted = "letters, digits and _, no digit in front"
 };
 
+/* Early releases took '-' too: v2_check() warns. */
+static bool role_name_ok(const char *s)
+{
+    return *s && strlen(s) <= JOB_NAME_MAX && !strchr(DIGITS "-", *s) &&
+           s[strspn(s, LETTERS DIGITS "_-")] == '\0';
+}
+static const struct field_chars role_chars = { .ok = role_name_ok,
+                                               .wanted =
+                                                   "letters, digits and _, no digit in front" };
+
 /* ---- values in forms that plain rows do not take ---- */
 
 static int decode_constant(const struct field_in *in, const struct text_node *node, void *base)
@@ -283,7 +293,6 @@ static const struct field notification_fields[] = {
     FIELD(BOOL, "retried", struct v2_extras, retried, .doc = "`notify`"),
     FIELD_END,
 };
-#define V2_PLUGINS "com.microsoft.pai.runtimeplugin"
 static const struct field extra_fields[] = {
     FIELD(BOOL, "gangAllocation", struct v2_extras, gang, .def = true,
           .doc = "true: all tasks start together; `false`: as room appears (`gang` with `min: 1`), "
@@ -324,14 +333,16 @@ const struct field v2_job_fields[] = {
                .doc = "what roles name; the servers did not require it"),
     FIELD_SAME(CUSTOM, "parameters", .hooks = &any_map, .doc = "values for templates; kept"),
     FIELD_SAME(CUSTOM, "secrets", .hooks = &any_map,
-               .doc = "values for templates of commands and of `auth`; others than the owner see "
-                      "`***`, see *Secrets*"),
+               .doc = "values for templates of commands and of `auth`; nobody reads them again "
+                      "(`***`), see *Secrets*"),
     FIELD(U32, "jobRetryCount", struct v2_job, retry, .max = 1000000, .unit = "retries of the job",
           .doc = "`retry`, see *Retry*; 0"),
     FIELD_MANY(MAP, "taskRoles", struct v2_job, roles, n_roles, .flags = FIELD_REQUIRED,
                .table = role_table, .key_offset = offsetof(struct v2_role, name),
-               .place_offset = offsetof(struct v2_role, place), .chars = &identifier_chars,
-               .max = JOB_MAX_ROLES, .doc = "`roles`; names of letters, digits and `_`"),
+               .place_offset = offsetof(struct v2_role, place), .chars = &role_chars,
+               .max = JOB_MAX_ROLES,
+               .doc = "`roles`; names of letters, digits and `_`; `-`, which early releases took, "
+                      "with a warning (`--fix` renames)"),
     FIELD_MANY(LIST, "deployments", struct v2_job, deployments, n_deployments,
                .table = deployment_fields, .place_offset = offsetof(struct v2_deployment, place),
                .max = 256, .doc = "commands around those of the roles"),

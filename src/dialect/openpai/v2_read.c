@@ -217,6 +217,62 @@ static void read_gang(struct v2_reader *r)
 
 /* ---- extras ---- */
 
+enum { STORAGES_MAX = 256 };
+
+static bool mounts(const struct inputs *inputs, const char *from)
+{
+    for (size_t i = 0; i < inputs->n_data; i++)
+        if (strcmp(inputs->data[i].from, from) == 0)
+            return true;
+    return false;
+}
+
+/* The plugin of before `storages`: names of storages, each at /mnt/NAME. All tasks see them. */
+static void read_teamwise(struct v2_reader *r, struct spot names)
+{
+    struct inputs *inputs = &r->job->inputs;
+    bool is_list = names.node && names.node->kind == TEXT_LIST;
+    if (!names.node || (is_list && names.node->count == 0)) {
+        report_hint(r->report, spot_warn(r->report, names, "names no storage"),
+                    "there it meant the user's default storages, here there are none");
+        return;
+    }
+    if (!is_list || names.node->count > STORAGES_MAX) {
+        report_hint(r->report,
+                    spot_fail(r->report, names, "is no list of at most %d names", STORAGES_MAX),
+                    "storageConfigNames: [nfs]");
+        return;
+    }
+    struct mount *more = ARENA_ARRAY(r->arena, inputs->n_data + names.node->count, struct mount);
+    if (inputs->n_data)
+        memcpy(more, inputs->data, inputs->n_data * sizeof *more);
+    inputs->data = more;
+    size_t i = 0;
+    for (const struct text_node *one = names.node->first; one; one = one->next, i++) {
+        struct spot spot = spot_item(r->arena, names, i);
+        bool named = one->kind == TEXT_STR && *one->str && !strchr(one->str, '/');
+        const char *from = named ? arena_printf(r->arena, V2_STORAGE "%s", one->str) : NULL;
+        if (!named)
+            report_hint(r->report, spot_fail(r->report, spot, "is no name of a storage"), "nfs");
+        else if (!mounts(inputs, from))
+            inputs->data[inputs->n_data++] = (struct mount){
+                .from = from, .at = arena_printf(r->arena, "/mnt/%s", one->str), .place = one->place
+            };
+    }
+}
+
+static void read_teamwise_plugins(struct v2_reader *r)
+{
+    const struct v2_extras *extras = &r->doc->extras;
+    struct spot plugins = spot_in(r->arena, spot_in(r->arena, r->root, "extras"), V2_PLUGINS);
+    for (size_t i = 0; i < extras->n_plugins; i++) {
+        const char *name = extras->plugins[i].plugin;
+        struct spot parameters = spot_in(r->arena, spot_item(r->arena, plugins, i), "parameters");
+        if (name && strcmp(v2_plugin_name(name), "teamwise_storage") == 0)
+            read_teamwise(r, spot_in(r->arena, parameters, "storageConfigNames"));
+    }
+}
+
 static void read_storages(struct v2_reader *r)
 {
     const struct v2_extras *extras = &r->doc->extras;
@@ -230,6 +286,7 @@ static void read_storages(struct v2_reader *r)
             .place = s->place,
         };
     }
+    read_teamwise_plugins(r);
 }
 
 static void read_notify(struct v2_reader *r)

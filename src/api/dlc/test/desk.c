@@ -40,6 +40,8 @@ static const struct entry shipped[] = {
     { .kind = ENTRY_INSTANCE_TYPE, .name = "ecs.a", .cpu_milli = 8000, .memory = 8ull << 30 },
 };
 
+static const struct uri_root roots[] = { { .prefix = "nas://x/", .dir = "/tmp" } };
+
 static void before(struct world *w, struct ctl_config *config)
 {
     (void)w;
@@ -47,6 +49,8 @@ static void before(struct world *w, struct ctl_config *config)
     config->admin = "root";
     config->shipped = shipped;
     config->n_shipped = ARRAY_LEN(shipped);
+    config->roots = roots;
+    config->n_roots = ARRAY_LEN(roots);
 }
 
 static void made(void *arg, const struct ctl_answer *answer)

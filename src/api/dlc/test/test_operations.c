@@ -221,6 +221,12 @@ static void data_sets(void **state)
         ADA("CreateDataset", NULL, NULL, DATA_WITH("x", OPTIONS("relative")), 400, "mountPath"),
         ADA("CreateDataset", NULL, NULL, DATA_WITH("x", ",\"Options\":\"{\""), 400, "mountPath"),
         ADA("CreateDataset", NULL, NULL, DATA_WITH("x", ",\"Options\":\"[]\""), 400, "mountPath"),
+        ADA("CreateDataset", NULL, NULL,
+            "{\"Name\":\"x\",\"Property\":\"FILE\",\"DataSourceType\":\"NAS\",\"Uri\":\"nas://y/\"}",
+            400, "Uri: no storage root serves nas://y/\""),
+        ADA("CreateDataset", NULL, NULL,
+            "{\"Name\":\"x\",\"Property\":\"FILE\",\"DataSourceType\":\"NAS\",\"Uri\":\"a/b\"}",
+            400, "Uri is \\\"a/b\\\", which has no scheme"),
         ADA("CreateDataset", NULL, NULL, DATA_WITH("x", ",\"DryRun\":true"), 400,
             "DryRun cannot be asked of CreateDataset here: what is asked for is done"),
         ADA("CreateDataset", NULL, NULL, DATA_WITH("x", ",\"Edition\":\"LOGICAL\""), 400, "BASIC"),
@@ -611,6 +617,10 @@ static void templates(void **state)
     "{\"DisplayName\":\"" name "\",\"JobType\":\"PyTorchJob\",\"UserCommand\":\"sleep 9\","        \
     "\"ResourceId\":\"default\"" more "," SPEC("r/i:1") "}"
 
+#define DATA_SOURCES                                                                               \
+    ",\"DataSources\":[{\"Uri\":\"file:///tmp\",\"MountPath\":\"/mnt/a\"},"                        \
+    "{\"DataSourceId\":\"d-nope\",\"MountPath\":\"/mnt/b\"}]"
+
 static void jobs(void **state)
 {
     static const struct row rows[] = {
@@ -629,7 +639,16 @@ static void jobs(void **state)
             "Accessibility has no effect: who sees it goes by its workspace"),
         ADA("GetJob", "@0", "NeedDetail=False", NULL, 200, "\"Accessibility\":\"PUBLIC\""),
         ADA("UpdateJob", "@0", NULL, "{\"JobSpecs\":[{\"PodCount\":2}]}", 400, NOT_SUPPORTED),
-        ADA("UpdateJob", "@0", NULL, "{\"Priority\":9}", 400, NOT_SUPPORTED),
+        ADA("CreateJob", NULL, NULL, JOB("w", ",\"WorkspaceId\":\"nowhere\""), 400,
+            "\"Message\":\"WorkspaceId: workspace \\\"nowhere\\\" is not known here\""),
+        BOB("CreateJob", NULL, NULL, JOB("w", ",\"WorkspaceId\":\"team\""), 403,
+            "WorkspaceId: bob is no member of workspace \\\"team\\\"\""),
+        ADA("CreateJob", NULL, NULL, JOB("d", DATA_SOURCES), 400,
+            "\"Message\":\"DataSources[1].DataSourceId: data set \\\"d-nope\\\" is not known here\""),
+        ADA("UpdateJob", "@0", NULL, "{\"Priority\":9}", 400,
+            "the job is Running: Priority counts"),
+        ADA("UpdateJob", "@0", NULL, "{\"Priority\":10}", 400, "Priority is 10, not 1 to 9"),
+        ADA("UpdateJob", "@0", NULL, "{\"Priority\":1}", 200, NULL),
         ADA("UpdateJob", "@0", NULL, "{\"Priority\":\"high\"}", 400, INVALID),
         BOB("UpdateJob", "@0", NULL, "{\"Description\":\"his\"}", 404, NOT_FOUND),
         ADA("TagResources", NULL, NULL,

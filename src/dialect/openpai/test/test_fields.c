@@ -147,10 +147,6 @@ static const struct refusal refusals[] = {
       .path = "taskRoles[0].portList",
       .what = "taskRoles[0].portList is a map, not a list" },
     /* names */
-    { .text = JOB("", "{\"name\": \"ps-server\", \"command\": \"true\"}"),
-      .path = "taskRoles[0].name",
-      .what = "taskRoles[0].name is \"ps-server\", which has a character that is not allowed",
-      .hint = "letters, digits and . _ ~, at most 128 of them, without .." },
     { .text = "{\"jobName\": \"../x\", \"image\": \"i\", \"taskRoles\": [" ROLE("") "]}",
       .path = "jobName",
       .what = "jobName is \"../x\", which has a character that is not allowed" },
@@ -284,7 +280,7 @@ static void test_all_problems_at_once(void **state)
     struct report report;
     decode(*state,
            "{\"jobName\": \"a b\", \"image\": \"\", \"retryCount\": -9,\n"
-           " \"taskRoles\": [{\"name\": \"a-b\", \"taskNumber\": \"two\", \"comand\": \"x\"}]}",
+           " \"taskRoles\": [{\"name\": \"a/b\", \"taskNumber\": \"two\", \"comand\": \"x\"}]}",
            &report);
     /* name, image, retry, role name, number, unknown; not that command is missing: it is there,
      * misspelt */
@@ -334,6 +330,19 @@ static void test_warnings(void **state)
     assert_non_null(find(&report, SEVERITY_WARNING, "jobEnvs.paiAzRDMA"));
     assert_string_equal(find(&report, SEVERITY_WARNING, "jobEnvs.o")->what,
                         "jobEnvs.o is a map, its JSON text is used");
+}
+
+/* The earliest releases took it in names of roles. */
+static void test_dash(void **state)
+{
+    struct report report;
+    decode(*state, JOB("", "{\"name\": \"ps-server\", \"command\": \"true\"}"), &report);
+    const struct problem *p = find(&report, SEVERITY_WARNING, "taskRoles[0].name");
+    assert_true(report_ok(&report));
+    assert_non_null(p);
+    assert_string_equal(p->fix, "\"ps_server\"");
+    decode(*state, JOB("", "{\"name\": \"-x\", \"command\": \"true\"}"), &report);
+    assert_non_null(find(&report, SEVERITY_ERROR, "taskRoles[0].name"));
 }
 
 static void test_tilde(void **state)
@@ -408,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_a_wrong_field_does_not_cascade),
         cmocka_unit_test(test_fix),
         cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_dash),
         cmocka_unit_test(test_tilde),
         cmocka_unit_test(test_many_ports),
         cmocka_unit_test(test_detect),
