@@ -380,7 +380,6 @@ static int tell_fates(const struct making *m, struct err *err)
             !flags_given(m->flags, f->name))
             continue;
         const char *source = flags_source(m->flags, m->arena, f->name);
-        const char *value = f->takes_value ? flags_text(m->flags, f->name) : NULL;
         if (flags_is_default(m->flags, f->name))
             continue;
         if (f->fate == FLAG_REFUSED) {
