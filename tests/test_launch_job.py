@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from conftest import Starter
@@ -24,17 +25,17 @@ UP = re.compile(r"^.*?up (RANK=\S+ .* pid=\d+)$", re.MULTILINE)
 class Job:
     """A job of two tasks with two ranks each, on two virtual nodes."""
 
-    def __init__(self, server: Server, **fields: object) -> None:
+    def __init__(self, server: Server, **fields: Any) -> None:
         self.server = server
         self.end = server.state / "end"
         script = server.state / "rank.py"
         script.write_text(RANK)
-        text = native(
-            "ranks",
-            f"torchrun {script} {self.end}",
-            resources={"cpu": 3, "memory": "512Mi"},
-            **{"replicas": 2, "launcher": {"ranks_per_node": 2, "max_restarts": 3}, **fields},
-        )
+        shape: dict[str, Any] = {
+            "replicas": 2,
+            "resources": {"cpu": 3, "memory": "512Mi"},
+            "launcher": {"ranks_per_node": 2, "max_restarts": 3},
+        }
+        text = native("ranks", f"torchrun {script} {self.end}", **{**shape, **fields})
         self.number = server.submit(text)
 
     def lives(self) -> list[dict[str, str]]:
