@@ -103,6 +103,16 @@ def test_many(tmp_path: Path) -> None:
     all_true(tmp_path, range(1000, 1800))
 
 
+def test_promises_of_one_time(tmp_path: Path) -> None:
+    """Two jobs are promised the same time, one after the other: the first keeps its places."""
+    cluster, workload = world(1300, False)
+    (tmp_path / "nodes.json").write_text(json.dumps(cluster))
+    (tmp_path / "jobs.json").write_text(json.dumps(workload))
+    files = ("--cluster", tmp_path / "nodes.json", "--workload", tmp_path / "jobs.json")
+    done = muster("simulate", *files, "--json", "-", state=tmp_path / "state")
+    assert json.loads(done.stdout)["bound_violations"] == 0, done.stderr
+
+
 def test_who_comes_later_is_not_ahead(tmp_path: Path) -> None:
     """Equal jobs of one user, one after the other: as many are ahead as came before."""
     (tmp_path / "nodes.json").write_text('{"nodes": [{"cpus": 8, "memory": "8Gi", "gpus": 1}]}')

@@ -203,13 +203,24 @@ static bool find_time(struct pass *pass, struct future_ask *ask, const struct ho
     return false;
 }
 
+/* Promises of one time would come in another order in the next pass, when ranks below the promise
+ * have changed, and the earlier one could lose its places: each is told a millisecond more. */
+static uint64_t told_time(const struct pass *pass, const struct promise *promise)
+{
+    uint64_t same = 0;
+    for (size_t i = 0; i < pass->promises.n; i++)
+        same += pass->promises.at[i].at_ms == promise->at_ms;
+    return later(promise->at_ms, same);
+}
+
 static void add_promise(struct pass *pass, const struct promise *promise)
 {
+    uint64_t told_ms = told_time(pass, promise);
     pass->promised_to = pass->promised_to ? pass->promised_to : promise->job;
     vec_push(&pass->promises, *promise);
     *pass_later(pass) = (struct plan_entry){ .kind = PLAN_RESERVE,
                                              .job = promise->job,
-                                             .at_ms = promise->at_ms,
+                                             .at_ms = told_ms,
                                              .by = promise->after_job,
                                              .right = pass->right,
                                              .tasks = promise->places,

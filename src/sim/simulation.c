@@ -19,7 +19,7 @@
 #define DAY_MS         86400000ull
 #define QUIET_MS       (7ull * 24 * 3600 * 1000) /* nothing happens for so long: nothing will */
 #define TOLD_APART     1024u                     /* inputs between two words of progress */
-#define EXPLAINED_LAST 256u                      /* jobs that are asked of when the last one came */
+#define EXPLAINED_LAST 64u                       /* jobs that are asked of when the last one came */
 #define DIRECTORY      "/nowhere"                /* no launch has one */
 
 /* ---- the simulation ---- */
