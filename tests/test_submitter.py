@@ -162,7 +162,7 @@ def test_the_missing_module(server: Server, venv: Path, tmp_path: Path) -> None:
     assert (
         f"its Python   {VENV}/python (named at submission) has no module only_mine" in done.stdout
     )
-    line = re.search(r"  with it      (muster run .*)", done.stdout)
+    line = re.search(r"  with it      (\S*muster run .*)", done.stdout)
     assert line, done.stdout
     assert str(project / ".venv/bin/python") in line[1]
     assert str(VENV) not in line[1]
@@ -271,7 +271,12 @@ OF_A_ROLE: list[tuple[list[str], str, Any]] = [
     (["-n", "2"], "replicas", 2),
 ]
 DLC = {"DisplayName": "d", "JobType": "PyTorchJob", "UserCommand": "true"}
-DLC_ROLE = {"Type": "Worker", "PodCount": 1, "Image": "registry.example/i:1", "EcsSpec": "ecs.c6.large"}
+DLC_ROLE = {
+    "Type": "Worker",
+    "PodCount": 1,
+    "Image": "registry.example/i:1",
+    "EcsSpec": "ecs.c6.large",
+}
 
 
 @pytest.fixture(scope="module")

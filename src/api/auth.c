@@ -106,7 +106,7 @@ void auth_login_link(struct call *call)
     char key[65];
     if (!api->address) {
         err_set(&err, ERR_CANNOT, "this server listens on no TCP port, a browser cannot reach it");
-        err_hint(&err, "start it with a port: muster server start --port 6878");
+        err_remedy_of(&err, REMEDY_SERVER_LISTEN, "127.0.0.1:6878");
         call_problem(call, &err, NULL);
         return;
     }
@@ -139,7 +139,7 @@ void auth_login(struct call *call)
     }
     if (!api->has_login_key || sodium_memcmp(hash, api->login_key, sizeof hash) != 0) {
         err_set(&err, ERR_DENIED, "this link was used already or is not of this server");
-        err_hint(&err, "muster open makes a new one");
+        err_remedy(&err, REMEDY_OPEN_PAGE);
         call_problem(call, &err, NULL);
         return;
     }

@@ -69,7 +69,8 @@ void call_free(struct call *); /* without answering: the client left or a stream
 void call_keep(struct call *); /* the answer comes later: NULLs request when the client leaves */
 
 /* The problem document of an error with its field errors, also for lines of a batch. */
-struct text_node *problem_tree(struct arena *, const struct err *, const struct report *);
+struct text_node *problem_tree(struct arena *, const struct err *, const struct report *,
+                               const struct refused *);
 
 /* Query helpers: false with *err set when the value is not of the kind. Absent leaves *out. */
 bool call_u64(struct call *, const char *name, uint64_t min, uint64_t max, uint64_t *out,

@@ -204,8 +204,8 @@ static bool admitted(struct call *call, const struct route *route)
     }
     err_set(&err, ERR_UNAUTHENTICATED, "this needs a token of this server");
     err_hint(&err,
-             "send \"Authorization: Bearer\" with the text of %s/token, or with what muster token "
-             "create gives",
+             "send \"Authorization: Bearer\" with the text of %s/token, or with a token that its "
+             "user made (the verb token)",
              call->api->config.state_dir);
     http_add_header(call->request, "WWW-Authenticate", "Bearer");
     call_problem(call, &err, NULL);

@@ -99,8 +99,8 @@ static int curl_err(struct http_client *c, CURLcode rc, struct err *err)
         err_set(err, ERR_TIMEOUT, "the server at %s did not answer in time", where);
     else
         err_set(err, ERR_SYSTEM, "talking to %s: %s", where, curl_easy_strerror(rc));
-    return err_hint(
-        err, "\"muster server status\" shows whether one runs, \"muster server start\" starts one");
+    err_remedy(err, REMEDY_SERVER_STATUS);
+    return err_remedy(err, REMEDY_SERVER_START);
 }
 
 static struct curl_slist *header_list(const struct http_client *c, const struct pairs *headers)

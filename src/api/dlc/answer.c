@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "text/remedies.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -94,11 +95,12 @@ void dlc_err(struct dlc_call *d, const struct err *err, const struct report *rep
         const struct problem *p = &report->at[i];
         if (p->severity != SEVERITY_ERROR)
             continue;
-        buf_addf(&text, "%s%s%s%s", said++ ? "; " : "", p->what, p->hint && *p->hint ? ": " : "",
-                 p->hint ? p->hint : "");
+        const char *hint = remedies_line(d->arena, p->hint, p->remedies);
+        buf_addf(&text, "%s%s%s%s", said++ ? "; " : "", p->what, *hint ? ": " : "", hint);
     }
+    const char *hint = remedies_line(d->arena, err->hint, &err->remedies);
     if (!said)
-        buf_addf(&text, "%s%s%s", err->what, *err->hint ? ": " : "", err->hint);
+        buf_addf(&text, "%s%s%s", err->what, *hint ? ": " : "", hint);
     size_t len = scan_utf8_prefix(buf_str(&text), text.len);
     fail(d, status, word, arena_strndup(d->arena, buf_str(&text), len));
 }
