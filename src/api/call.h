@@ -3,6 +3,7 @@
 #define API_CALL_H
 
 #include "api/api.h"
+#include "api/page_session.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/report.h"
@@ -19,9 +20,8 @@ struct api {
     struct http_server *server;
     char *address;
     unsigned char token_hash[32];
-    unsigned char login_key[32], cookie_hash[32]; /* one-time link of the page; session cookie */
-    bool has_login_key, has_cookie;
-    struct follower *followers; /* open streams of events and logs */
+    struct page_sessions *sessions; /* of the page */
+    struct follower *followers;     /* open streams of events and logs */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
     unsigned works;       /* long answers under way (facade_work.c) */

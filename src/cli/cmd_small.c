@@ -268,6 +268,14 @@ static int browse(const char *url)
     return -1;
 }
 
+/* "http://host:6878" of "http://host:6878/". */
+static size_t origin_length(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    return (size_t)(host - url) + strcspn(host, "/");
+}
+
 static int run_open(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
 {
     (void)o;
@@ -287,6 +295,9 @@ static int run_open(struct cli *cli, const void *o, int argc, char **argv, struc
         out_json(link);
         return EXIT_OK;
     }
+    const char *path = strstr(url, "/login");
+    if (path && cli->url && strncmp(cli->url, "http", 4) == 0) /* as it is reached from here */
+        url = arena_printf(cli->arena, "%.*s%s", (int)origin_length(cli->url), cli->url, path);
     printf("%s\n", url);
     if (!cli->quiet)
         fputs("(works once, for this browser)\n", stderr);

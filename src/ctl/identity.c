@@ -160,6 +160,12 @@ static bool over(const struct ctl *ctl, uint64_t expires_ms)
     return expires_ms && expires_ms <= core_now(ctl);
 }
 
+bool ctl_identity_token_lives(struct ctl *ctl, const char *id)
+{
+    const struct token *token = identities_token_named(ctl, id);
+    return token && !over(ctl, token->expires_ms);
+}
+
 int ctl_identity_bearer(struct ctl *ctl, struct arena *arena, const char *token,
                         struct identity *who, struct err *err)
 {

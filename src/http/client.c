@@ -91,6 +91,13 @@ static size_t on_data(char *piece, size_t size, size_t n, void *arg)
 static int curl_err(struct http_client *c, CURLcode rc, struct err *err)
 {
     const char *where = c->socket_path ? c->socket_path : c->url;
+    long number = 0;
+    curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &number);
+    if (rc == CURLE_COULDNT_CONNECT && c->socket_path && (number == EACCES || number == EPERM)) {
+        err_set(err, ERR_DENIED, "the server at %s is not yours: you may not use its socket",
+                where);
+        return err_hint(err, "ask its owner for a token: --server URL, and MUSTER_TOKEN");
+    }
     if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR ||
         rc == CURLE_SEND_ERROR || rc == CURLE_PARTIAL_FILE || rc == CURLE_COULDNT_RESOLVE_HOST)
         err_set(err, ERR_UNAVAILABLE, "no server answers at %s (%s)", where,
