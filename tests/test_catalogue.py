@@ -290,6 +290,6 @@ def test_bad_declarations_say_all_at_once_and_declare_nothing(start: Starter) ->
     )
     assert done.returncode == 2 and "a second document begins here" in done.stderr
     done = server.muster("submit", "-", stdin="kind: dataset\nname: x\nuri: /d\n")
-    assert done.returncode == 2 and "muster apply -f FILE" in done.stderr
+    assert done.returncode == 2 and "the verb apply declares them" in done.stderr
     done = server.muster("get", "datasets", "-w")
     assert done.returncode == 2 and "muster get datasets" in done.stderr

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import Starter
-from harness import Reply, Server, muster, native, request
+from harness import Nobody, Reply, Server, muster, native, request
 
 
 @pytest.fixture
@@ -79,7 +79,6 @@ def test_roles_over_http(server: Server, tmp_path: Path) -> None:
     assert submit(server, token["rita"], "not", "vision").status == 403
     for name in ("alice", "rita"):  # what is the server's is for admins
         assert call(server, token[name], "POST", "/v1/server/stop").status == 403
-        assert call(server, token[name], "POST", "/v1/login-link").status == 403
         assert call(server, token[name], "POST", "/v1/nodes/x/drain").status == 403
     assert call(server, token["ada"], "POST", f"{job}/stop?now=1").status == 202
     # A user's own: keys and tokens, nobody else's; a new role counts at once.
@@ -94,6 +93,76 @@ def test_roles_over_http(server: Server, tmp_path: Path) -> None:
     assert names(call(server, token["eve"], "GET", "/v1/jobs")) == ["hers"]
     said(server, "user", "rm", "eve")
     assert call(server, token["eve"], "GET", "/v1/jobs").status == 401
+
+
+def browse(server: Server, path: str, **headers: str) -> Reply:
+    """As a browser, over TCP: the socket would say who it is by itself."""
+    address = urlsplit(server.info()["address"])
+    assert address.hostname is not None
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    try:
+        return request(connection, "GET", path, None, headers)
+    finally:
+        connection.close()
+
+
+def opened(server: Server, url: str) -> str:
+    """The cookie of a browser that followed the link."""
+    parts = urlsplit(url)
+    reply = browse(server, f"{parts.path}?{parts.query}")
+    assert reply.status == 303, reply.text
+    return reply.headers["set-cookie"].split(";")[0]
+
+
+def test_page_is_everybodys_own(server: Server) -> None:
+    """Each opens the page with their token and sees their jobs; nobody ends another's page."""
+    address = server.info()["address"]
+    for user in ("alice", "bob", "rita"):
+        role = ["--role", "reader"] if user == "rita" else []
+        said(server, "user", "add", user, *role)
+    token = {user: token_of(server, user) for user in ("alice", "bob", "rita")}
+    for user in ("alice", "bob"):
+        job = native(f"of-{user}", "true", project=user)
+        assert call(server, token[user], "POST", "/v1/jobs", job).status == 201
+    pages = {"root": opened(server, said(server, "open", "-q"))}
+    for user in token:
+        url = said(server, "open", "--server", address, "-q", MUSTER_TOKEN=token[user])
+        assert url.startswith(f"{address}/login?key=")
+        pages[user] = opened(server, url)
+        parts = urlsplit(url)
+        assert browse(server, f"{parts.path}?{parts.query}").status == 403, "it works once"
+    seen = {"alice": ["of-alice"], "bob": ["of-bob"], "rita": [], "root": ["of-alice", "of-bob"]}
+    for user, jobs in seen.items():
+        assert sorted(names(browse(server, "/v1/jobs", Cookie=pages[user]))) == jobs, user
+        other = browse(server, "/v1/jobs", Cookie=pages[user], Host="evil.example")
+        assert other.status == 401, "a cookie is good where its link was opened"
+    for _ in range(9):  # many links of one end only their own pages
+        said(server, "open", "--server", address, "-q", MUSTER_TOKEN=token["bob"])
+    assert browse(server, "/v1/jobs", Cookie=pages["bob"]).status == 401
+    assert browse(server, "/v1/jobs", Cookie=pages["alice"]).status == 200
+    tokens = json.loads(said(server, "token", "ls", "--json"))["tokens"]
+    (of_alice,) = [row["id"] for row in tokens if row["owner"] == "alice"]
+    said(server, "token", "rm", of_alice)  # and its page with it
+    assert browse(server, "/v1/jobs", Cookie=pages["alice"]).status == 401
+
+
+def test_socket_of_another_is_said_to_be_theirs(short_path: Path, server: Server) -> None:
+    """A server that is there and may not be used is no missing server: exit 5, and what to do."""
+    nobody = Nobody(short_path)
+    if nobody.why_not:
+        pytest.skip(nobody.why_not)
+    server.state.chmod(0o700)
+    for verb in (
+        ["ls"],
+        ["open"],
+        ["run", "--", "true"],
+        ["server", "status"],
+        ["server", "start"],
+    ):
+        done = nobody.muster(verb[0], "--state-dir", server.state, *verb[1:])
+        assert done.returncode == 5, (verb, done.stdout, done.stderr)
+        assert "you may not use its socket" in done.stderr
+        assert "MUSTER_TOKEN" in done.stderr
 
 
 def test_tokens_outlive_a_killed_server(server: Server) -> None:

@@ -172,7 +172,7 @@ def test_the_missing_module(server: Server, venv: Path, tmp_path: Path) -> None:
     assert (
         f"its Python   {VENV}/python (named at submission) has no module only_mine" in done.stdout
     )
-    line = re.search(r"  with it      (muster run .*)", done.stdout)
+    line = re.search(r"  with it      (\S*muster run .*)", done.stdout)
     assert line, done.stdout
     assert str(project / ".venv/bin/python") in line[1]
     assert str(VENV) not in line[1]

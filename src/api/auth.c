@@ -39,21 +39,16 @@ static bool own_token(const struct api *api, const char *token)
     return sodium_memcmp(hash, api->token_hash, sizeof hash) == 0;
 }
 
-/* The cookie only reads, and only from a page of this very address: another site's form or script
- * gets nothing. */
-static bool cookie_fits(struct api *api, struct http_request *r)
+/* The cookie only reads, and only from a page of the address where its link was opened: another
+ * site's form or script gets nothing. NULL: it is nobody's. */
+static const struct page_session *cookie_session(const struct api *api, struct http_request *r)
 {
-    const char *cookie = http_header(r, "Cookie"), *host = http_header(r, "Host");
-    const char *at = cookie ? strstr(cookie, "muster=") : NULL;
-    unsigned char hash[32];
-    char value[65];
-    if (!api->has_cookie || !at || strlen(at + 7) < 64 || strcmp(http_method(r), "GET") != 0)
-        return false;
-    if (!host || !api->address || strcmp(host, api->address + strlen("http://")) != 0)
-        return false;
-    snprintf(value, sizeof value, "%.64s", at + 7);
-    hash_of(hash, value);
-    return sodium_memcmp(hash, api->cookie_hash, sizeof hash) == 0;
+    const char *cookie = http_header(r, "Cookie"), *at = cookie ? strstr(cookie, "muster=") : NULL;
+    char value[PAGE_SECRET];
+    if (!at || strlen(at + 7) < PAGE_SECRET - 1 || strcmp(http_method(r), "GET") != 0)
+        return NULL;
+    snprintf(value, sizeof value, "%s", at + 7);
+    return page_session_find(api->sessions, value, http_header(r, "Host"));
 }
 
 static void admit(struct call *call, uid_t uid, struct identity *who)
@@ -83,36 +78,33 @@ bool auth_identity(struct call *call, struct identity *who)
     struct err err;
     if (auth_bearer(call, who, &err) == 0)
         return true;
-    if (!cookie_fits(call->api, call->request))
+    const struct page_session *session = cookie_session(call->api, call->request);
+    if (!session ||
+        (session->token && !ctl_identity_token_lives(call->api->config.ctl, session->token)))
         return false;
-    admit(call, getuid(), who);
+    ctl_identity_name(call->api->config.ctl, call->arena, session->owner, who);
     return true;
 }
 
 /* ---- the page's one-time link ---- */
 
-static void random_hex(char out[65])
-{
-    unsigned char raw[32];
-    randombytes_buf(raw, sizeof raw);
-    sodium_bin2hex(out, 65, raw, sizeof raw);
-    sodium_memzero(raw, sizeof raw);
-}
-
 void auth_login_link(struct call *call)
 {
     struct api *api = call->api;
     struct err err;
-    char key[65];
-    if (!api->address) {
-        err_set(&err, ERR_CANNOT, "this server listens on no TCP port, a browser cannot reach it");
-        err_hint(&err, "start it with a port: muster server start --port 6878");
+    char key[PAGE_SECRET];
+    if (call->who.application) {
+        err_set(&err, ERR_DENIED, "this token is a program's, the page is for people");
         call_problem(call, &err, NULL);
         return;
     }
-    random_hex(key);
-    hash_of(api->login_key, key);
-    api->has_login_key = true;
+    if (!*api->address) {
+        err_set(&err, ERR_CANNOT, "this server listens on no TCP port, a browser cannot reach it");
+        err_remedy_of(&err, REMEDY_SERVER_LISTEN, "127.0.0.1:6878");
+        call_problem(call, &err, NULL);
+        return;
+    }
+    page_session_offer(api->sessions, call->who.name, call->who.token, key);
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_str(call->arena, tree, "url",
              arena_printf(call->arena, "%s/login?key=%s", api->address, key));
@@ -129,26 +121,21 @@ void auth_login(struct call *call)
 {
     struct api *api = call->api;
     const char *key = http_query(call->request, "key", 0);
-    unsigned char hash[32];
-    char value[65];
+    char cookie[PAGE_SECRET];
     struct err err;
-    hash_of(hash, key ? key : "");
-    if (cookie_fits(api, call->request)) { /* the link again, in the browser that used it */
+    if (cookie_session(api, call->request)) { /* the link again, in the browser that used it */
         to_page(call);
         return;
     }
-    if (!api->has_login_key || sodium_memcmp(hash, api->login_key, sizeof hash) != 0) {
+    if (!page_session_open(api->sessions, key ? key : "", http_header(call->request, "Host"),
+                           cookie)) {
         err_set(&err, ERR_DENIED, "this link was used already or is not of this server");
-        err_hint(&err, "muster open makes a new one");
+        err_remedy(&err, REMEDY_OPEN_PAGE);
         call_problem(call, &err, NULL);
         return;
     }
-    api->has_login_key = false;
-    random_hex(value);
-    hash_of(api->cookie_hash, value);
-    api->has_cookie = true;
     http_add_header(
         call->request, "Set-Cookie",
-        arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict", value));
+        arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict", cookie));
     to_page(call);
 }

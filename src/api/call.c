@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <string.h>
 
@@ -58,7 +59,7 @@ static void put_text(struct arena *a, struct text_node *map, const char *key, co
 }
 
 static struct text_node *problems_tree(struct arena *a, struct text_node *parent, const char *key,
-                                       const struct report *report)
+                                       const struct report *report, const struct refused *refused)
 {
     struct text_node *list = text_list(a, parent, key);
     for (size_t i = 0; report && i < report->n; i++) {
@@ -73,13 +74,14 @@ static struct text_node *problems_tree(struct arena *a, struct text_node *parent
         }
         put_text(a, item, "path", p->path);
         text_str(a, item, "what", p->what);
-        put_text(a, item, "hint", p->hint);
+        remedies_write(a, item, p->hint, p->remedies, refused);
         put_text(a, item, "fix", p->fix);
     }
     return list;
 }
 
-struct text_node *problem_tree(struct arena *a, const struct err *err, const struct report *report)
+struct text_node *problem_tree(struct arena *a, const struct err *err, const struct report *report,
+                               const struct refused *refused)
 {
     struct text_node *map = text_map(a, NULL, NULL);
     text_str(a, map, "type", "about:blank");
@@ -87,15 +89,22 @@ struct text_node *problem_tree(struct arena *a, const struct err *err, const str
     text_int(a, map, "status", err_http_status(err->code));
     text_str(a, map, "code", err_word(err->code));
     text_str(a, map, "detail", err->what);
-    put_text(a, map, "hint", err->hint);
+    remedies_write(a, map, err->hint, &err->remedies, refused);
     if (report && report->n)
-        problems_tree(a, map, "errors", report);
+        problems_tree(a, map, "errors", report, refused);
     return map;
+}
+
+/* The document of a submission, as its submitter names it. */
+static const char *call_file(struct call *call)
+{
+    return call->request ? http_query(call->request, "file", 0) : NULL;
 }
 
 void call_problem(struct call *call, const struct err *err, const struct report *report)
 {
-    struct text_node *tree = problem_tree(call->arena, err, report);
+    struct refused refused = { .program = "muster", .file = call_file(call) };
+    struct text_node *tree = problem_tree(call->arena, err, report, &refused);
     answer(call, (unsigned)err_http_status(err->code), "application/problem+json", tree);
 }
 

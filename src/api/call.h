@@ -3,6 +3,7 @@
 #define API_CALL_H
 
 #include "api/api.h"
+#include "api/page_session.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/report.h"
@@ -19,9 +20,8 @@ struct api {
     struct http_server *server;
     char *address;
     unsigned char token_hash[32];
-    unsigned char login_key[32], cookie_hash[32]; /* one-time link of the page; session cookie */
-    bool has_login_key, has_cookie;
-    struct follower *followers; /* open streams of events and logs */
+    struct page_sessions *sessions; /* of the page */
+    struct follower *followers;     /* open streams of events and logs */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
     unsigned works;       /* long answers under way (facade_work.c) */
@@ -69,7 +69,8 @@ void call_free(struct call *); /* without answering: the client left or a stream
 void call_keep(struct call *); /* the answer comes later: NULLs request when the client leaves */
 
 /* The problem document of an error with its field errors, also for lines of a batch. */
-struct text_node *problem_tree(struct arena *, const struct err *, const struct report *);
+struct text_node *problem_tree(struct arena *, const struct err *, const struct report *,
+                               const struct refused *);
 
 /* Query helpers: false with *err set when the value is not of the kind. Absent leaves *out. */
 bool call_u64(struct call *, const char *name, uint64_t min, uint64_t max, uint64_t *out,

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "link/link.h"
+#include "text/remedies.h"
 #include "wire/frame.h"
 
 #include <string.h>
@@ -45,12 +46,14 @@ struct exec_call {
 };
 
 /* What went wrong after the upgrade is told in the protocol itself. */
-static void refuse(int fd, const struct err *err)
+static void refuse(struct call *call, int fd, const struct err *err)
 {
+    const char *advice = remedies_line(call->arena, err->hint, &err->remedies);
     AUTO_BUF struct buf out = BUF_INIT(4096);
     size_t mark = wire_begin(&out, WIRE_STDERR, 0);
     wire_put_u32(&out, 0);
-    buf_addf(&out, "error: %s\n", err->what);
+    buf_addf(&out, "error: %s\n%s%s%s", err->what, *advice ? "  " : "", advice,
+             *advice ? "\n" : "");
     wire_end(&out, mark);
     mark = wire_begin(&out, WIRE_EXIT, 0);
     wire_put_u32(&out, 0);
@@ -68,7 +71,7 @@ static void exec_taken(void *arg, int fd, const void *extra, size_t len)
     (void)len;
     x->exec.fd = fd;
     if (ctl_exec(x->call->api->config.ctl, x->call->owner, x->job, x->task, &x->exec, &err) < 0) {
-        refuse(fd, &err);
+        refuse(x->call, fd, &err);
         close(fd);
     }
     call_free(x->call);
@@ -114,7 +117,7 @@ void job_exec(struct call *call)
     bool good = read_exec(call, x, &err);
     if (good && (!upgrade || strcmp(upgrade, "muster-exec/1") != 0)) {
         err_set(&err, ERR_INPUT, "this route is an upgrade to muster-exec/1");
-        err_hint(&err, "muster exec speaks it");
+        err_hint(&err, "the verb exec of the command line speaks it");
         good = false;
     }
     if (good) {

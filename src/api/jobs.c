@@ -204,8 +204,10 @@ static void on_line(void *arg, const struct ctl_answer *answer)
     struct batch *b = line->batch;
     struct arena *scratch = arena_create();
     AUTO_BUF struct buf text = BUF_INIT(4u << 20);
-    json_print(answer->err ? problem_tree(scratch, answer->err, answer->report) : answer->tree, 0,
-               &text);
+    static const struct refused piece = { .program = "muster" };
+    json_print(answer->err ? problem_tree(scratch, answer->err, answer->report, &piece)
+                           : answer->tree,
+               0, &text);
     b->lines.at[line->at] = buf_take(&text);
     arena_destroy(scratch);
     free(line);

@@ -403,7 +403,7 @@ void logs_get(struct call *call)
     }
     if (good && s->task && s->sources.n == 0 && !s->follow) {
         err_set(&err, ERR_NOT_FOUND, "%s has no output of %s", call->param[0], s->task);
-        err_hint(&err, "muster show %s lists its tasks", call->param[0]);
+        err_remedy_of(&err, REMEDY_SHOW_JOB, "%s", call->param[0]);
         good = false;
     }
     if (!good) {

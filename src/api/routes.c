@@ -31,8 +31,8 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/server", server_info, 0, "Process, addresses, counts", "", NULL, 200),
     ROUTE("POST", "/v1/server/stop", server_stop, ROUTE_ADMIN,
           "Ends the server; jobs go on under their agents", "", NULL, 202),
-    ROUTE("POST", "/v1/login-link", auth_login_link, ROUTE_ADMIN,
-          "A one-time link that opens the page", "", NULL, 200),
+    ROUTE("POST", "/v1/login-link", auth_login_link, ROUTE_READ,
+          "A one-time link that opens the page, for who asks for it", "", NULL, 200),
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
     ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first; the members of an array by index",
@@ -204,8 +204,8 @@ static bool admitted(struct call *call, const struct route *route)
     }
     err_set(&err, ERR_UNAUTHENTICATED, "this needs a token of this server");
     err_hint(&err,
-             "send \"Authorization: Bearer\" with the text of %s/token, or with what muster token "
-             "create gives",
+             "send \"Authorization: Bearer\" with the text of %s/token, or with a token that its "
+             "user made (the verb token)",
              call->api->config.state_dir);
     http_add_header(call->request, "WWW-Authenticate", "Bearer");
     call_problem(call, &err, NULL);

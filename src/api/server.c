@@ -22,6 +22,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
     crypto_hash_sha256(api->token_hash, (const unsigned char *)config->token,
                        strlen(config->token));
     api->config.token = NULL;
+    api->sessions = page_sessions_create();
     facades_begin(api);
     follow_watch(api);
     return api;
@@ -40,6 +41,7 @@ void api_destroy(struct api *api)
         return;
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     facades_end(api);
+    page_sessions_destroy(api->sessions);
     free(api->address);
     free(api);
 }

@@ -232,7 +232,7 @@ void job_signal(struct call *call)
     order.signal = word ? signal_of_word(word) : 0;
     if (!order.signal) {
         err_set(&err, ERR_INPUT, "signal is \"%.40s\"", word ? word : "");
-        err_hint(&err, "one of " SIGNAL_WORDS "; to end a job: muster stop");
+        err_hint(&err, "one of " SIGNAL_WORDS "; the verb stop ends a job");
         call_problem(call, &err, NULL);
         return;
     }

@@ -64,6 +64,7 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
     err->code = code;
     memcpy(err->what, what, sizeof what);
     err->hint[0] = '\0';
+    err->remedies.len = err->remedies.n = 0;
     return -1;
 }
 
@@ -80,6 +81,7 @@ int err_sys(struct err *err, const char *fmt, ...)
     err->code = number == ENOSPC || number == EDQUOT ? ERR_FULL : ERR_SYSTEM;
     join(err->what, sizeof err->what, what, strerror_r(number, reason, sizeof reason));
     err->hint[0] = '\0';
+    err->remedies.len = err->remedies.n = 0;
     errno = number;
     return -1;
 }
@@ -108,6 +110,27 @@ int err_hint(struct err *err, const char *fmt, ...)
     format(hint, sizeof hint, fmt, ap);
     va_end(ap);
     memcpy(err->hint, hint, sizeof hint);
+    return -1;
+}
+
+int err_remedy(struct err *err, enum remedy_id id)
+{
+    if (err)
+        remedies_add(&err->remedies, id, "");
+    return -1;
+}
+
+int err_remedy_of(struct err *err, enum remedy_id id, const char *fmt, ...)
+{
+    char args[sizeof err->remedies.text];
+    va_list ap;
+    if (!err)
+        return -1;
+    va_start(ap, fmt);
+    int n = vsnprintf(args, sizeof args, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof args)
+        remedies_add(&err->remedies, id, args);
     return -1;
 }
 

@@ -2,6 +2,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include "base/remedy.h"
+
 #include <stddef.h>
 
 /* name, word in JSON, HTTP status, exit code of the command line */
@@ -30,12 +32,13 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    char what[256]; /* what is wrong, with the value and the place */
-    char hint[200]; /* what to do; "" when there is nothing to say */
+    char what[256];           /* what is wrong, with the value and the place */
+    char hint[200];           /* what to do; "" when there is nothing to say */
+    struct remedies remedies; /* what to type; the only place for command lines of muster */
 };
 
-/* Sets code and text, forgets the hint. Returns -1, so that `return err_set(...)` reads well. err
- * may be NULL. */
+/* Sets code and text, forgets hint and remedies. Returns -1, so that `return err_set(...)` reads
+ * well. err may be NULL. */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* ERR_SYSTEM with errno's text appended ("...: No such file or directory"). ENOSPC and EDQUOT
@@ -44,6 +47,10 @@ int err_sys(struct err *err, const char *fmt, ...) __attribute__((format(printf,
 /* Puts context in front: "loading /etc/x: " + what. */
 int err_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* One more command to type; _of: with its arguments, apart by newlines. Returns -1. */
+int err_remedy(struct err *err, enum remedy_id);
+int err_remedy_of(struct err *err, enum remedy_id, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 const char *err_word(enum err_code code);      /* "not_found" */
 int err_http_status(enum err_code code);       /* 404 */

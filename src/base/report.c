@@ -122,6 +122,15 @@ void report_hint(struct report *r, struct problem *p, const char *fmt, ...)
     va_end(ap);
 }
 
+void report_remedy(struct report *r, struct problem *p, enum remedy_id id, const char *args)
+{
+    if (is_scratch(r, p))
+        return;
+    if (!p->remedies)
+        p->remedies = ARENA_NEW(r->arena, struct remedies);
+    remedies_add(p->remedies, id, args);
+}
+
 bool report_ok(const struct report *r)
 {
     return r->errors == 0;
@@ -141,6 +150,8 @@ int report_err(const struct report *r, struct err *err)
         err_set(err, ERR_INPUT, "%s%s", at, p->what);
     else
         err_set(err, ERR_INPUT, "%zu errors, first: %s%s", r->errors, at, p->what);
+    if (p->remedies && err)
+        err->remedies = *p->remedies;
     return p->hint[0] ? err_hint(err, "%s", p->hint) : -1;
 }
 
@@ -248,8 +259,14 @@ static void print_hint(const struct page *g, const struct problem *p, const char
 {
     if (p->hint[0])
         buf_addf(g->out, "%s%s", before, p->hint);
-    if (p->fix && g->file && strcmp(g->file, "-") != 0)
-        buf_addf(g->out, "%s(muster check --fix %s)", p->hint[0] ? "   " : before, g->file);
+    if (p->fix && g->file && strcmp(g->file, "-") != 0) {
+        struct refused refused = { .program = "muster", .file = g->file };
+        struct remedies fix = { .n = 0 };
+        remedies_add(&fix, REMEDY_CHECK_FIX, "");
+        buf_addf(g->out, "%s(", p->hint[0] ? "   " : before);
+        remedies_put_text(g->out, &fix, &refused);
+        buf_putc(g->out, ')');
+    }
 }
 
 static void print_problem(const struct page *g, const struct problem *p)

@@ -28,6 +28,7 @@ struct problem {
     const char *hint; /* what to write: "100 or more (MB for one task)"; "" when none */
     const char
         *fix; /* replacement text for the len bytes at offset, when it is certain; else NULL */
+    struct remedies *remedies; /* what to type; NULL: nothing */
 };
 
 #define REPORT_MAX 100
@@ -54,6 +55,8 @@ struct problem *report_note(struct report *, const char *path, const char *fmt, 
     __attribute__((format(printf, 3, 4)));
 void report_hint(struct report *, struct problem *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* One more command to type; args as err_remedy_of() takes them, "" for none. */
+void report_remedy(struct report *, struct problem *, enum remedy_id, const char *args);
 bool report_ok(const struct report *); /* no errors */
 /* The first error as an err (ERR_INPUT, "3 errors, first: ..."). Returns -1. */
 int report_err(const struct report *, struct err *err);

@@ -10,6 +10,7 @@
 #include "cli/state_dir.h"
 #include "http/client.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +69,7 @@ bool call_server_lives(struct cli *cli)
     struct http_ask ask = { .method = "GET", .path = "/healthz" };
     if (call_open(cli, &err) < 0 || http_call(cli->client, &ask, &response, &err) < 0) {
         call_drop(cli);
-        return false;
+        return err.code == ERR_DENIED; /* it does, for others */
     }
     buf_fini(&response.body);
     return response.status < 500;
@@ -83,7 +84,7 @@ static void explain_gone(struct cli *cli, struct err *err)
         err_set(err, ERR_UNAVAILABLE, "no server answers at %s", cli->url);
     else
         err_set(err, ERR_UNAVAILABLE, "no server answers in %s", cli->state_dir);
-    err_hint(err, "\"muster server start\" starts one; \"muster run FILE\" does it by itself");
+    err_remedy(err, REMEDY_SERVER_START);
 }
 
 /* ---- paths ---- */
@@ -116,7 +117,8 @@ void call_query_number(struct buf *path, const char *key, uint64_t value)
 
 /* ---- problems ---- */
 
-static void add_problem(struct report *report, const struct text_node *node)
+static void add_problem(struct cli *cli, struct report *report, const struct text_node *node,
+                        struct remedies *remedies)
 {
     struct place place = { .line = (uint32_t)answer_number(node, "line", 0),
                            .col = (uint32_t)answer_number(node, "col", 0),
@@ -125,7 +127,7 @@ static void add_problem(struct report *report, const struct text_node *node)
     bool warning = strcmp(answer_text(node, "severity", "error"), "warning") == 0;
     report_add(report, warning ? SEVERITY_WARNING : SEVERITY_ERROR, place,
                answer_text(node, "path", ""), answer_text(node, "what", ""),
-               answer_text(node, "hint", ""));
+               remedies_read(cli->arena, node, remedies));
 }
 
 /* The one problem that is no warning; NULL when there are more. */
@@ -142,54 +144,44 @@ static const struct text_node *only_error(const struct text_node *errors)
     return only;
 }
 
-/* "smaller: ...; pretend: ...; wait: ...": the ways out of a job larger than the cluster, a line
- * each. Leaves nothing to say. */
-static void say_ways(const struct text_node *problem, const struct call *call, struct err *err)
-{
-    const char *hint = answer_text(problem, "hint", ""), *what = answer_text(problem, "what", "");
-    fprintf(stderr, "%s %s\n", call && call->file ? call->file : "this job", what);
-    while (*hint) {
-        size_t n = strcspn(hint, ";"), key = strcspn(hint, ":");
-        const char *text = hint + key + strspn(hint + key, ": ");
-        bool set = strncmp(text, "--set", 5) == 0;
-        if (key < n)
-            fprintf(stderr, "  %-9.*s %s%s%s%.*s\n", (int)key, hint, set ? "muster run " : "",
-                    set && call && call->file ? call->file : "", set ? " " : "",
-                    (int)(hint + n - text), text);
-        hint += n + strspn(hint + n, "; ");
-    }
-    err->what[0] = err->hint[0] = '\0';
-}
-
 /* The problem document as an error; prints its field errors against text when file is not NULL. */
 static void call_refused(struct cli *cli, const struct text_node *problem, const struct call *call,
                          struct err *err)
 {
     const struct text_node *errors = text_get(problem, "errors");
-    const char *hint = answer_text(problem, "hint", "");
     enum err_code code = err_from_word(answer_text(problem, "code", "system"));
     err_set(err, code, "%s",
             answer_text(problem, "detail", answer_text(problem, "title", "the server refused")));
+    const char *hint = remedies_read(cli->arena, problem, &err->remedies);
     if (*hint)
         err_hint(err, "%s", hint);
     const struct text_node *large = code == ERR_CANNOT ? only_error(errors) : NULL;
+    if (call && call->file)
+        cli->refused.file = call->file;
     if (large && strcmp(answer_text(large, "path", ""), "resources") == 0) {
-        say_ways(large, call, err);
+        fprintf(stderr, "%s %s\n", call && call->file ? call->file : "this job",
+                answer_text(large, "what", ""));
+        hint = remedies_read(cli->arena, large, &err->remedies);
+        err_hint(err, "%s", hint);
+        err->what[0] = '\0';
         return;
     }
     if (!call || !call->file || !errors || errors->count == 0)
         return;
     struct report report;
+    struct remedies said = { .n = 0 };
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     report_init(&report, cli->arena);
     for (const struct text_node *n = errors->first; n; n = n->next)
-        add_problem(&report, n);
+        add_problem(cli, &report, n, &said);
     report_print(&report, call->file, call->body, call->len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
-    if (report.errors) /* else what is wrong is not in the text: err says it */
-        err_set(err, code, "%zu error%s in %s, nothing was %s", report.errors,
-                report.errors == 1 ? "" : "s", call->file,
-                strcmp(call->path, "/v1/catalogue") == 0 ? "declared" : "submitted");
+    if (!report.errors) /* what is wrong is not in the text: err says it */
+        return;
+    err_set(err, code, "%zu error%s in %s, nothing was %s", report.errors,
+            report.errors == 1 ? "" : "s", call->file,
+            strcmp(call->path, "/v1/catalogue") == 0 ? "declared" : "submitted");
+    err->remedies = said;
 }
 
 static struct text_node *answer_tree(struct cli *cli, const struct http_response *response)

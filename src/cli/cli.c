@@ -53,11 +53,10 @@ static int unknown_verb(const char *name, struct err *err)
     const char *near = scan_nearest(name, names, count);
     if (access(name, R_OK) == 0 && (strchr(name, '.') || strchr(name, '/'))) {
         err_set(err, ERR_INPUT, "\"%s\" is no verb", name);
-        return err_hint(err, "muster run %s", name);
+        return err_remedy_of(err, REMEDY_RUN_FILE, "%s", name);
     }
     err_set(err, ERR_INPUT, "unknown verb \"%s\"", name);
-    return near ? err_hint(err, "\"muster %s\"?", near)
-                : err_hint(err, "\"muster help\" lists them");
+    return near ? err_remedy_of(err, REMEDY_OTHER_VERB, "%s", near) : err_remedy(err, REMEDY_HELP);
 }
 
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
@@ -74,6 +73,7 @@ static int read_common(struct cli *cli, const struct common_opts *o, struct err 
     cli->tty = isatty(STDOUT_FILENO) == 1;
     cli->color = cli->tty && !(none && *none) && out_color_err();
     cli->url = url && *url ? arena_strdup(cli->arena, url) : NULL;
+    cli->refused.elsewhere = cli->url != NULL;
     AUTO_FREE char *dir = state_dir_find(o->state_dir, err);
     if (!dir)
         return -1;
@@ -143,12 +143,36 @@ static int flush_out(int status, struct err *err)
     return errno == EPIPE ? status : err_sys(err, "standard output");
 }
 
+/* The call as it was typed, before options are taken out of it: what remedies repeat. */
+static void keep_typed(struct cli *cli, int argc, char **argv)
+{
+    static const char *const servers[] = { "--state-dir", "--server" };
+    const char **words = ARENA_ARRAY(cli->arena, (size_t)argc + 1, const char *);
+    const char **where = ARENA_ARRAY(cli->arena, (size_t)argc + 1, const char *);
+    struct refused *r = &cli->refused;
+    *r = (struct refused){
+        .program = cli->host->program, .argv = words, .argc = (size_t)argc, .where = where
+    };
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        for (size_t k = 0; k < ARRAY_LEN(servers); k++) {
+            size_t n = strlen(servers[k]);
+            if (strncmp(argv[i], servers[k], n) != 0 || (argv[i][n] && argv[i][n] != '='))
+                continue;
+            where[r->n_where++] = argv[i];
+            if (!argv[i][n] && i + 1 < argc)
+                where[r->n_where++] = argv[++i];
+            break;
+        }
+}
+
 int cli_main(const struct cli_host *host, int argc, char **argv)
 {
     struct cli cli = { .host = host, .arena = arena_create() };
     struct err err = { .code = ERR_NONE };
     int rc = -1;
     setlocale(LC_CTYPE, "");
+    keep_typed(&cli, argc, argv);
     const char *word = argc ? verb_alias(argv[0]) : "help";
     const struct cmd *cmd = cmd_find(word);
     if (cmd)
@@ -158,7 +182,7 @@ int cli_main(const struct cli_host *host, int argc, char **argv)
     if (rc >= 0)
         rc = flush_out(rc, &err);
     if (rc < 0) {
-        out_error(&err);
+        out_error(&cli, &err);
         rc = err_exit_status(err.code);
     }
     call_drop(&cli);

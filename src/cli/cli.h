@@ -26,13 +26,15 @@ struct cli_replay {
 
 struct cli_host {
     const char *version;
+    const char *program; /* as it is typed again: "muster", or the path of one that PATH lacks */
     const struct dialects *dialects;
     const struct opt *
         server_opts; /* settings of a server; offsets into an array of n_server_opts const char * */
     size_t n_server_opts;
     int (*server_run)(const char *version, const char *const *flags, struct err *err);
-    /* The settings a server started now would have: [{name, value, from, doc}]. */
-    struct text_node *(*settings)(struct arena *, struct err *err);
+    /* The settings a server started now with these flags (n_server_opts of them) would have:
+     * [{name, value, from, doc}]. NULL with err: it would not start. */
+    struct text_node *(*settings)(struct arena *, const char *const *flags, struct err *err);
     /* Example places of a job's tasks, in flat order; false: they do not fit even an empty machine.
      */
     bool (*example)(const struct job_spec *, struct arena *, struct job_place *);

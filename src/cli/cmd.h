@@ -57,8 +57,9 @@ struct cli {
     char *const *words;         /* what stands behind the verb, as it was typed */
     int n_words;
     bool json, wide, quiet;
-    bool dashes;     /* "--" was among the arguments: what follows is a command */
-    bool tty, color; /* of stdout */
+    bool dashes;            /* "--" was among the arguments: what follows is a command */
+    bool tty, color;        /* of stdout */
+    struct refused refused; /* this call, for what to type after it */
 };
 
 /* Exit statuses that are no errors. */

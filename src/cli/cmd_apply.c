@@ -70,8 +70,8 @@ static int run_apply(struct cli *cli, const void *opts_, int argc, char **argv, 
     if (cmd_operands(&cmd_apply, argc, 0, 0, err) < 0)
         return -1;
     if (o.files.n == 0) {
-        err_set(err, ERR_INPUT, "muster apply needs a file");
-        return err_hint(err, "muster apply -f FILE");
+        err_set(err, ERR_INPUT, "a file is missing");
+        return err_hint(err, "name it behind -f; - is standard input");
     }
     o.submit.apply = true;
     for (size_t i = 0; i < o.files.n; i++)

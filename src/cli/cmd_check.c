@@ -15,6 +15,7 @@
 #include "dialect/task_env.h"
 #include "dialect/variables.h"
 #include "text/json.h"
+#include "text/remedies.h"
 #include "text/yaml.h"
 
 #include <limits.h>
@@ -211,6 +212,10 @@ static void print_report(struct cli *cli, const struct checked *c)
 {
     AUTO_BUF struct buf out = BUF_INIT(16u << 20);
     report_print(&c->job.report, c->file, c->made ? NULL : c->text, c->len, cli->color, &out);
+    cli->refused.file = c->file;
+    for (size_t i = 0; i < c->job.report.n; i++)
+        if (c->job.report.at[i].remedies)
+            out_remedies(cli, c->job.report.at[i].remedies, &out);
     if (c->job.report.n)
         print_tail(c, &out);
     if (c->good && !cli->quiet)
@@ -233,7 +238,7 @@ static struct text_node *problem_tree(struct arena *a, struct text_node *list,
     }
     text_str(a, one, "path", p->path);
     text_str(a, one, "what", p->what);
-    text_str(a, one, "hint", p->hint);
+    text_str(a, one, "hint", remedies_line(a, p->hint, p->remedies));
     if (p->fix)
         text_str(a, one, "fix", p->fix);
     return one;
@@ -502,7 +507,7 @@ static int run_check(struct cli *cli, const void *opts, int argc, char **argv, s
         if (one < 0 && argc == 1)
             return -1;
         if (one < 0)
-            out_error(err);
+            out_error(cli, err);
         status = one != EXIT_OK ? EXIT_USAGE : status;
     }
     if (cli->json && list->count == 1)
@@ -606,7 +611,7 @@ static const struct text_node *convert_job(struct cli *cli, const struct check_o
     err_set(&lossy, ERR_CANNOT, "%s was not converted: %s would be lost", c->file,
             out_count(losses, said.warnings, "field"));
     err_hint(&lossy, "--lossy converts it without them");
-    out_error(&lossy);
+    out_error(cli, &lossy);
     return NULL;
 }
 

@@ -237,7 +237,7 @@ static int find_address(struct making *m)
     if (*m->address)
         return 0;
     err_set(m->err, ERR_CANNOT, "the server listens on no TCP port");
-    return err_hint(m->err, "muster server start --listen 127.0.0.1:6878");
+    return err_remedy_of(m->err, REMEDY_SERVER_LISTEN, "127.0.0.1:6878");
 }
 
 static int run_client_config(struct cli *cli, const void *opts_, int argc, char **argv,

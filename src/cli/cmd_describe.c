@@ -141,7 +141,8 @@ static int run_describe(struct cli *cli, const void *opts_, int argc, char **arg
         return -1;
     if (strcmp(argv[0], "pod") != 0 && strcmp(argv[0], "pods") != 0 && strcmp(argv[0], "po") != 0) {
         err_set(err, ERR_INPUT, "\"%.60s\" is nothing to describe", argv[0]);
-        return err_hint(err, "pod NAME; a job: muster show JOB");
+        err_hint(err, "pod NAME");
+        return err_remedy_of(err, REMEDY_SHOW_JOB, "%s", argv[1]);
     }
     call_path(&path, "/v1/pods/", argv[1], NULL);
     call_query(&path, "namespace", o->namespace);

@@ -74,7 +74,7 @@ static struct finding ask_server(struct cli *cli)
 {
     struct err err;
     if (!call_server_lives(cli))
-        return less("none runs", "\"muster run\" starts one; \"muster server start\" too");
+        return less("none runs", out_command(cli, REMEDY_SERVER_START, ""));
     const struct text_node *s = call_get(cli, "/v1/server", &err);
     return good(arena_printf(cli->arena, "pid %llu at %s",
                              (unsigned long long)answer_number(s, "pid", 0),
@@ -165,7 +165,8 @@ static struct finding ask_gpus(struct cli *cli)
     if (n)
         return missing(arena_printf(cli->arena, "%u NVIDIA devices, but no libnvidia-ml.so.1", n),
                        "install the driver's user-space library");
-    return less("none", "to try: muster server start --nodes 4x16cpu,64Gi,4gpu (declared devices)");
+    return less("none", arena_printf(cli->arena, "to try declared devices: %s",
+                                     out_command(cli, REMEDY_TRY_NODES, "")));
 }
 
 static const char *existing_parent(struct arena *a, const char *path)

@@ -107,7 +107,7 @@ static int run_drain(struct cli *cli, const void *opts_, int argc, char **argv, 
         return -1;
     if (o->undo && o->dry_run) {
         err_set(err, ERR_INPUT, "--undo and --dry-run do not go together");
-        return err_hint(err, "muster drain --undo %s", argv[0]);
+        return err_remedy_of(err, REMEDY_UNDRAIN, "%s", argv[0]);
     }
     for (int i = 0; i < argc; i++)
         if (drain_one(cli, o, argv[i], all, err) < 0)

@@ -360,6 +360,15 @@ static void put_details(const struct text_node *e, struct buf *out)
     put_places(text_get(e, "places"), out);
 }
 
+static void put_resume(struct arena *arena, const char *name, uint64_t number, struct buf *out)
+{
+    static const struct refused here = { .program = "muster" };
+    const char *text = arena_printf(arena, "%llu", (unsigned long long)number);
+    buf_addf(out, "%s is suspended; it would start at once: ", name);
+    remedy_put_line(out, REMEDY_RESUME, text, &here);
+    buf_putc(out, '\n');
+}
+
 static void put_head(struct arena *arena, const struct text_node *e, struct buf *out)
 {
     const char *name = answer_text(e, "name", "?"), *state = answer_text(e, "state", "");
@@ -370,8 +379,7 @@ static void put_head(struct arena *arena, const struct text_node *e, struct buf 
     if (strcmp(state, "queued") == 0)
         buf_addf(out, "%s waits%s%s\n", name, *reason ? ": " : "", reason);
     else if (strcmp(state, "suspended") == 0 && answer_flag(e, "would_start"))
-        buf_addf(out, "%s is suspended; it would start at once: muster resume %llu\n", name,
-                 (unsigned long long)answer_number(e, "number", 0));
+        put_resume(arena, name, answer_number(e, "number", 0), out);
     else if (strcmp(state, "suspended") == 0)
         buf_addf(out, "%s is suspended; resumed now it would wait: %s\n", name, reason);
     else

@@ -419,7 +419,7 @@ static int run_get(struct cli *cli, const void *opts_, int argc, char **argv, st
         return -1;
     if (g.kind->declared && g.opts->watch) {
         err_set(err, ERR_INPUT, "--watch shows what runs, and %s do not", g.kind->names[0]);
-        return err_hint(err, "muster get %s", g.kind->names[0]);
+        return err_remedy_of(err, REMEDY_LIST_KIND, "%s", g.kind->names[0]);
     }
     g.shown = smap_create();
     int rc = g.opts->watch ? last_event(&g, err) : 0;

@@ -184,7 +184,7 @@ static int list(struct cli *cli, enum kind kind, const char *owner, struct err *
 
 static int unknown(const struct cmd *cmd, const char *verb, struct err *err)
 {
-    err_set(err, ERR_INPUT, "muster %s has no \"%.40s\"", cmd->name, verb);
+    err_set(err, ERR_INPUT, "%s has no \"%.40s\"", cmd->name, verb);
     return err_hint(err, "%s", cmd->subs);
 }
 

@@ -101,7 +101,7 @@ static int give_order(struct cli *cli, const struct order *order, int argc, char
             continue;
         }
         if (failed)
-            out_error(err);
+            out_error(cli, err);
         *err = one;
         failed = true;
     }

@@ -260,7 +260,7 @@ static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, str
     o.array = argc ? argv[0] : NULL;
     if (o.array && (o.user || o.queue || o.name || o.from)) {
         err_set(err, ERR_INPUT, "--user, --queue, --name and --from are of lists of jobs");
-        return err_hint(err, "muster ls %s --state failed", o.array);
+        return err_remedy_of(err, REMEDY_LIST_STATE, "%s", o.array);
     }
     if (o.live && o.state) {
         err_set(err, ERR_INPUT, "--live and --state both choose states");

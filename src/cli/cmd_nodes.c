@@ -6,6 +6,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
+#include "cli/server_start.h"
 #include "cli/table.h"
 
 #include <limits.h>
@@ -235,20 +236,37 @@ static int order(struct cli *cli, const char *what, char **names, int n, struct 
     return EXIT_OK;
 }
 
+/* The same as the flag of the server: `nodes set 4x16cpu,64Gi`, '' for the machine as it is. */
+static int set(struct cli *cli, int argc, char **argv, struct err *err)
+{
+    struct pairs given = { .n = 0 };
+    if (cmd_operands(&cmd_nodes, argc, 2, 2, err) < 0)
+        return -1;
+    if (cli->url) {
+        err_set(err, ERR_INPUT, "nodes of a server elsewhere (%s) are not set from here", cli->url);
+        return err_hint(err, "leave out --server and MUSTER_SERVER");
+    }
+    pairs_set(&given, cli->arena, "nodes", argv[1]);
+    return server_set(cli, &given, err) < 0 ? -1 : list(cli, false, err);
+}
+
 static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    static const char *const subs[] = { "drain", "undrain" };
+    static const char *const subs[] = { "drain", "undrain", "set" };
     const struct nodes_opts *o = opts_;
     if (argc == 0)
         return list(cli, o->free, err);
     if (o->free) {
         err_set(err, ERR_INPUT, "--free lists nodes, and %s changes them", argv[0]);
-        return err_hint(err, "muster nodes --free");
+        return err_remedy(err, REMEDY_FREE_NODES);
     }
+    if (strcmp(argv[0], "set") == 0)
+        return set(cli, argc, argv, err);
     if (strcmp(argv[0], subs[0]) != 0 && strcmp(argv[0], subs[1]) != 0) {
         const char *near = scan_nearest(argv[0], subs, ARRAY_LEN(subs));
-        err_set(err, ERR_INPUT, "muster nodes %s: drain or undrain", argv[0]);
-        return err_hint(err, "muster nodes %s NAME", near ? near : "drain");
+        err_set(err, ERR_INPUT, "nodes %s: drain, undrain or set", argv[0]);
+        return near && argc > 1 ? err_remedy_of(err, REMEDY_NODES_SUB, "%s\n%s", near, argv[1])
+                                : err_remedy(err, REMEDY_LIST_NODES);
     }
     if (cmd_operands(&cmd_nodes, argc, 2, INT_MAX, err) < 0)
         return -1;
@@ -267,10 +285,10 @@ static const char *const examples[] = {
 const struct cmd cmd_nodes = {
     .name = "nodes",
     .summary = "nodes and what is taken of them",
-    .operands = "[drain|undrain NODE...]",
+    .operands = "[drain|undrain NODE... | set LIST]",
     .opts = opts,
     .size = sizeof(struct nodes_opts),
-    .subs = "drain undrain",
+    .subs = "drain undrain set",
     .examples = examples,
     .run = run_nodes,
 };

@@ -36,21 +36,6 @@ static const struct opt opts[] = {
     OPT_END,
 };
 
-static int ensure_server(struct cli *cli, struct err *err)
-{
-    static const char *const args[] = { "--idle-exit=1h", NULL };
-    bool ours = false;
-    if (cli->url || call_server_lives(cli))
-        return 0;
-    if (server_start(cli, args, &ours, err) < 0)
-        return -1;
-    if (ours && !cli->quiet)
-        fputs(
-            "no server yet: started one for you (ends after 1 h without work; \"muster server stop\" ends it now)\n",
-            stderr);
-    return 0;
-}
-
 /* ---- what to run ---- */
 
 static bool is_job_name(const char *path)
@@ -85,8 +70,8 @@ static int check_run(const struct cli *cli, const struct run_opts *o, int argc, 
         return err_hint(err, "job or task");
     }
     if (argc > 1 && !cli->dashes && is_job_name(argv[0])) {
-        err_set(err, ERR_INPUT, "muster run follows one job, %d files were given", argc);
-        return err_hint(err, "muster submit takes several");
+        err_set(err, ERR_INPUT, "run follows one job, %d files were given", argc);
+        return err_remedy(err, REMEDY_SUBMIT_ALL);
     }
     return 0;
 }
@@ -109,7 +94,7 @@ static void print_end(struct cli *cli, const struct text_node *job)
     if (cli->json || cli->quiet)
         return;
     phases_final(&phases, job, &out);
-    summary_print(cli->arena, job, &out);
+    summary_print(cli->arena, &cli->refused, job, &out);
     missing_module_print(cli, job, &out);
     out_buf(&out);
 }
@@ -141,7 +126,7 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
     const struct run_opts *o = opts_;
     const struct text_node *submitted;
     if (check_run(cli, o, argc, argv, err) < 0 || submit_check(&o->submit, argc, argv, err) < 0 ||
-        ensure_server(cli, err) < 0)
+        server_ensure(cli, err) < 0)
         return -1;
     if (is_command(cli, o, argc, argv))
         submitted = submit_command(cli, &o->submit, argc, argv, err);

@@ -8,13 +8,10 @@
 #include "cli/out.h"
 #include "cli/server_start.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#define STOP_WAIT_MS 15000
 
 struct server_verb_opts {
     struct common_opts common;
@@ -85,43 +82,31 @@ static int status(struct cli *cli, struct err *err)
     return EXIT_OK;
 }
 
-static int start(struct cli *cli, const struct server_verb_opts *o, struct err *err)
+/* The settings that were given by flag, by key. */
+static void read_given(struct cli *cli, const struct server_verb_opts *o, struct pairs *given)
 {
-    const char **args = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
-    size_t n = 0;
-    bool ours = false;
-    if (need_local(cli, err) < 0)
-        return -1;
     for (size_t i = 0; i < cli->host->n_server_opts; i++) {
         const struct opt *row = &cli->host->server_opts[i];
         const char *value = o->flags[row->offset / sizeof *o->flags];
-        if (value && strcmp(row->name, "state-dir") != 0)
-            args[n++] = arena_printf(cli->arena, "--%s=%s", row->name, value);
+        char full[PATH_MAX];
+        char *key = arena_strdup(cli->arena, row->name);
+        for (char *c = key; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        bool is_path = row->arg && (strcmp(row->arg, "FILE") == 0 || strcmp(row->arg, "DIR") == 0);
+        if (value && is_path && realpath(value, full)) /* the next server starts elsewhere */
+            value = full;
+        if (value && strcmp(key, "state_dir") != 0)
+            pairs_set(given, cli->arena, key, value);
     }
-    if (call_server_lives(cli)) {
-        if (!cli->json && !cli->quiet)
-            fputs(n ? "a server runs already; these settings need \"muster server stop\" first\n"
-                    : "a server runs already\n",
-                  stderr);
-        return n ? (status(cli, err) < 0 ? -1 : EXIT_USAGE) : status(cli, err);
-    }
-    if (server_start(cli, args, &ours, err) < 0)
-        return -1;
-    return status(cli, err);
 }
 
-/* Answered does not mean gone: whoever starts the next server must not meet the last one. */
-static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
+static int start(struct cli *cli, const struct server_verb_opts *o, struct err *err)
 {
-    for (int waited = 0; waited < STOP_WAIT_MS; waited += 5) {
-        if (pid > 1 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-            return 0;
-        if (pid <= 1 && !call_server_lives(cli))
-            return 0;
-        poll(NULL, 0, 5);
-    }
-    return err_set(err, ERR_TIMEOUT, "server %llu has not ended after %d s",
-                   (unsigned long long)pid, STOP_WAIT_MS / 1000);
+    struct pairs given = { .n = 0 };
+    if (need_local(cli, err) < 0)
+        return -1;
+    read_given(cli, o, &given);
+    return server_set(cli, &given, err) < 0 ? -1 : status(cli, err);
 }
 
 static int stop(struct cli *cli, struct err *err)
@@ -129,10 +114,7 @@ static int stop(struct cli *cli, struct err *err)
     struct text_node *s = call_get(cli, "/v1/server", err);
     uint64_t pid = answer_number(s, "pid", 0),
              live = answer_number(text_get(s, "stats"), "live", 0);
-    if (!s || !call_send(cli, &(struct call){ .method = "POST", .path = "/v1/server/stop" }, err))
-        return -1;
-    call_drop(cli);
-    if (!cli->url && wait_gone(cli, pid, err) < 0)
+    if (!s || server_end(cli, err) < 0)
         return -1;
     if (cli->json)
         out_json(s);
@@ -163,8 +145,8 @@ static int run_server(struct cli *cli, const void *opts_, int argc, char **argv,
     if (strcmp(what, "run") == 0)
         return run_here(cli, o, err);
     const char *near = scan_nearest(what, subs, ARRAY_LEN(subs));
-    err_set(err, ERR_INPUT, "muster server %s: start, stop, status or run", what);
-    return near ? err_hint(err, "\"muster server %s\"?", near) : -1;
+    err_set(err, ERR_INPUT, "server %s: start, stop, status or run", what);
+    return near ? err_remedy_of(err, REMEDY_SERVER_SUB, "%s", near) : -1;
 }
 
 static const char *const examples[] = {

@@ -99,9 +99,10 @@ static void put_array(struct cli *cli, const struct text_node *job, struct buf *
     if (most)
         text = arena_printf(cli->arena, "%s, %llu at a time", text, (unsigned long long)most);
     line(out, "array", text);
-    line(out, "its jobs", arena_printf(cli->arena, "muster ls %llu", number));
+    const char *array = arena_printf(cli->arena, "%llu", number);
+    line(out, "its jobs", out_command(cli, REMEDY_LIST_ARRAY, array));
     if (answer_has(text_get(job, "member_states"), "failed"))
-        line(out, "failed", arena_printf(cli->arena, "muster ls %llu --state failed", number));
+        line(out, "failed", out_command(cli, REMEDY_LIST_STATE, array));
 }
 
 static void put_head(struct cli *cli, const struct text_node *job, struct buf *out)

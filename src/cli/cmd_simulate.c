@@ -64,8 +64,8 @@ static int need(const char *value, const char *name, struct err *err)
 {
     if (value && *value)
         return 0;
-    err_set(err, ERR_INPUT, "muster simulate needs --%s", name);
-    return err_hint(err, "muster simulate --cluster FILE --workload FILE");
+    err_set(err, ERR_INPUT, "a simulation needs --%s", name);
+    return err_hint(err, "--cluster FILE --workload FILE");
 }
 
 static int run_simulate(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)

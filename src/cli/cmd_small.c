@@ -5,6 +5,7 @@
 #include "base/shell_word.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/kept.h"
 #include "cli/manual.h"
 #include "cli/out.h"
 #include "cli/shell_word.h"
@@ -27,22 +28,89 @@ static const struct table_column config_columns[] = { { .title = "NAME" },
                                                       { .title = "FROM" },
                                                       { .title = "MEANING", .wide = true } };
 
-static int run_config(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
+struct config_opts {
+    struct common_opts common;
+    const char *drop;
+};
+static const struct opt config_opts[] = {
+    { .name = "drop",
+      .type = OPT_STR,
+      .offset = offsetof(struct config_opts, drop),
+      .arg = "NAME",
+      .help = "forget what was kept of a setting that an earlier server was given" },
+    COMMON_OPTS,
+    OPT_END,
+};
+
+/* Those that a server started now would have; the flags are in the order of the host's options. */
+static struct text_node *settings_here(struct cli *cli, struct err *err)
+{
+    const char **flags = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
+    for (size_t i = 0; i < cli->host->n_server_opts; i++)
+        if (strcmp(cli->host->server_opts[i].name, "state-dir") == 0)
+            flags[cli->host->server_opts[i].offset / sizeof *flags] = cli->state_dir;
+    return cli->host->settings(cli->arena, flags, err);
+}
+
+static int drop_kept(struct cli *cli, const char *name, bool live, struct err *err)
+{
+    int rc = kept_drop(cli->arena, cli->state_dir, name, err);
+    if (rc < 0)
+        return -1;
+    if (rc == 0) {
+        err_set(err, ERR_NOT_FOUND, "nothing is kept of \"%.60s\"", name);
+        return err_remedy(err, REMEDY_LIST_SETTINGS);
+    }
+    if (!cli->quiet)
+        printf("%s is not kept any more%s\n", name,
+               live ? "; the server that runs has it until it ends" : "");
+    return EXIT_OK;
+}
+
+static void print_config(struct cli *cli, const struct text_node *list, const struct pairs *kept)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    struct table table;
+    bool any = false;
+    table_init(&table, cli->arena, config_columns, ARRAY_LEN(config_columns), cli->wide);
+    for (const struct text_node *n = list->first; n; n = n->next) {
+        const char **row = table_row(&table);
+        const char *was = pairs_get(kept, answer_text(n, "name", ""));
+        row[0] = answer_text(n, "name", "");
+        row[1] = answer_text(n, "value", "");
+        row[2] = answer_text(n, "from", "");
+        row[3] = answer_text(n, "doc", "");
+        if (was && strcmp(row[2], "flag") == 0 && strcmp(row[1], was) == 0)
+            row[2] = "flag, kept";
+        any = any || was;
+    }
+    table_print(&table, 0, cli->color, &out);
+    if (any && !cli->quiet)
+        buf_addf(&out,
+                 "\nkept: given to a server of this state directory before; \"%s\" drops it\n",
+                 out_command(cli, REMEDY_DROP_KEPT, kept->at[0].name));
+    out_buf(&out);
+}
+
+static int run_config(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    const struct config_opts *o = opts_;
     struct text_node *root = NULL;
     const struct text_node *list;
-    struct table table;
-    (void)o;
+    struct pairs kept = { .n = 0 };
     (void)argv;
     if (cmd_operands(&cmd_config, argc, 0, 0, err) < 0)
         return -1;
     bool live = call_server_lives(cli);
+    if (o->drop)
+        return drop_kept(cli, o->drop, live, err);
+    if (!cli->url && kept_read(cli->arena, cli->state_dir, &kept, err) < 0)
+        return -1;
     if (live || cli->url) {
         root = call_get(cli, "/v1/config", err);
         list = text_get(root, "config");
     } else {
-        list = cli->host->settings(cli->arena, err);
+        list = settings_here(cli, err);
         root = list ? text_map(cli->arena, NULL, NULL) : NULL;
         if (list)
             text_copy(cli->arena, root, "config", list);
@@ -53,16 +121,7 @@ static int run_config(struct cli *cli, const void *o, int argc, char **argv, str
         out_json(root);
         return EXIT_OK;
     }
-    table_init(&table, cli->arena, config_columns, ARRAY_LEN(config_columns), cli->wide);
-    for (const struct text_node *n = list->first; n; n = n->next) {
-        const char **row = table_row(&table);
-        row[0] = answer_text(n, "name", "");
-        row[1] = answer_text(n, "value", "");
-        row[2] = answer_text(n, "from", "");
-        row[3] = answer_text(n, "doc", "");
-    }
-    table_print(&table, 0, cli->color, &out);
-    out_buf(&out);
+    print_config(cli, list, &kept);
     if (!live && !cli->quiet)
         fputs("(no server runs: what one started now would have)\n", stderr);
     return EXIT_OK;
@@ -73,14 +132,16 @@ static const char *const config_examples[] = {
     "each setting, its value, where that came from",
     "muster config -o wide",
     "and what it means",
+    "muster config --drop nodes",
+    "forget the nodes that an earlier server was given",
     NULL,
 };
 const struct cmd cmd_config = {
     .name = "config",
     .summary = "the server's settings and where each came from",
     .operands = "",
-    .opts = opts,
-    .size = sizeof(struct common_opts),
+    .opts = config_opts,
+    .size = sizeof(struct config_opts),
     .examples = config_examples,
     .run = run_config,
 };
@@ -94,7 +155,7 @@ static int run_schema(struct cli *cli, const void *o, int argc, char **argv, str
         return -1;
     if (argc && strcmp(argv[0], "job") != 0) {
         err_set(err, ERR_INPUT, "there is no schema \"%.60s\"", argv[0]);
-        return err_hint(err, "muster schema job");
+        return err_remedy(err, REMEDY_SCHEMA_JOB);
     }
     out_json(job_schema(cli->arena));
     return EXIT_OK;
@@ -207,6 +268,14 @@ static int browse(const char *url)
     return -1;
 }
 
+/* "http://host:6878" of "http://host:6878/". */
+static size_t origin_length(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    return (size_t)(host - url) + strcspn(host, "/");
+}
+
 static int run_open(struct cli *cli, const void *o, int argc, char **argv, struct err *err)
 {
     (void)o;
@@ -220,12 +289,15 @@ static int run_open(struct cli *cli, const void *o, int argc, char **argv, struc
         return -1;
     if (!url || strncmp(url, "http", 4) != 0) {
         err_set(err, ERR_CANNOT, "the server listens on its socket only: browsers cannot reach it");
-        return err_hint(err, "start it with --listen 127.0.0.1:6878");
+        return err_remedy_of(err, REMEDY_SERVER_LISTEN, "127.0.0.1:6878");
     }
     if (cli->json) {
         out_json(link);
         return EXIT_OK;
     }
+    const char *path = strstr(url, "/login");
+    if (path && cli->url && strncmp(cli->url, "http", 4) == 0) /* as it is reached from here */
+        url = arena_printf(cli->arena, "%.*s%s", (int)origin_length(cli->url), cli->url, path);
     printf("%s\n", url);
     if (!cli->quiet)
         fputs("(works once, for this browser)\n", stderr);
@@ -257,7 +329,7 @@ static int run_help(struct cli *cli, const void *o, int argc, char **argv, struc
     const struct cmd *cmd = argc ? cmd_find(argv[0]) : NULL;
     if (argc && !cmd) {
         err_set(err, ERR_INPUT, "unknown verb \"%.60s\"", argv[0]);
-        return err_hint(err, "\"muster help\" lists them");
+        return err_remedy(err, REMEDY_HELP);
     }
     if (cmd && cmd->raw) {
         char flag[] = "--help";

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/python_choice.h"
-#include "cli/shell_word.h"
 #include "cli/summary.h"
 
 #include <ctype.h>
@@ -192,24 +191,10 @@ static const char *short_path(const char *path)
     return n > 1 && strncmp(path, here, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
-/* What was typed after "muster run", with this Python instead of any other. */
 static void put_line(const struct cli *cli, const char *python, struct buf *out)
 {
-    bool own = true; /* options of this command, not of the job's */
-    buf_puts(out, "  with it      muster run --python ");
-    shell_word(out, python);
-    for (int i = 0; i < cli->n_words; i++) {
-        const char *word = cli->words[i];
-        own = own && strcmp(word, "--") != 0 && !opt_is_script(word);
-        if (own && strcmp(word, "--python") == 0) {
-            i++;
-            continue;
-        }
-        if (own && strncmp(word, "--python=", 9) == 0)
-            continue;
-        buf_putc(out, ' ');
-        shell_word(out, word);
-    }
+    buf_puts(out, "  with it      ");
+    remedy_put_line(out, REMEDY_WITH_PYTHON, python, &cli->refused);
     buf_putc(out, '\n');
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cli/answer.h"
+#include "cli/cmd.h"
 #include "job/state.h"
 #include "text/json.h"
 
@@ -38,16 +39,40 @@ void out_warning(const char *what, const char *hint)
             what, *hint ? " (" : "", hint, *hint ? ")" : "");
 }
 
-void out_error(const struct err *err)
+void out_remedies(const struct cli *cli, const struct remedies *remedies, struct buf *out)
+{
+    const char *argv[REMEDY_WORDS];
+    struct remedy one;
+    for (size_t at = 0; remedies_next(remedies, &at, cli->arena, &one);) {
+        size_t n = remedy_argv(&one, &cli->refused, cli->arena, argv);
+        const char *what = remedy_what(one.id);
+        if (n == 0)
+            continue;
+        buf_addf(out, "  %-9s ", remedy_label(one.id));
+        remedy_put_words(out, argv, n);
+        buf_addf(out, "%s%s%s\n", *what ? "     (" : "", what, *what ? ")" : "");
+    }
+}
+
+const char *out_command(const struct cli *cli, enum remedy_id id, const char *args)
+{
+    AUTO_BUF struct buf line = BUF_INIT(64 << 10);
+    remedy_put_line(&line, id, args, &cli->refused);
+    return arena_strdup(cli->arena, buf_str(&line));
+}
+
+void out_error(const struct cli *cli, const struct err *err)
 {
     bool color = out_color_err();
+    AUTO_BUF struct buf lines = BUF_INIT(1 << 20);
     fflush(stdout);
-    if (!err->what[0]) /* said already */
-        return;
-    fprintf(stderr, "%serror:%s %s\n", color ? "\033[1;31m" : "", color ? "\033[0m" : "",
-            err->what);
+    if (err->what[0]) /* else said already */
+        fprintf(stderr, "%serror:%s %s\n", color ? "\033[1;31m" : "", color ? "\033[0m" : "",
+                err->what);
     if (err->hint[0])
         fprintf(stderr, "  %s\n", err->hint);
+    out_remedies(cli, &err->remedies, &lines);
+    fputs(buf_str(&lines), stderr);
 }
 
 static const char *const colors[JOB_STATE_N] = {

@@ -5,10 +5,15 @@
 #include "base/buf.h"
 #include "cli/cmd.h"
 
-void out_buf(const struct buf *);                     /* to stdout */
-void out_json(const struct text_node *);              /* one document on stdout */
-bool out_color_err(void);                             /* stderr is a terminal that takes colours */
-void out_error(const struct err *);                   /* "error: ...", then the hint */
+void out_buf(const struct buf *);        /* to stdout */
+void out_json(const struct text_node *); /* one document on stdout */
+bool out_color_err(void);                /* stderr is a terminal that takes colours */
+struct cli;
+void out_error(const struct cli *, const struct err *); /* "error: ...", hint, what to type */
+/* The words to type, quoted; "" when they cannot be typed here. */
+const char *out_command(const struct cli *, enum remedy_id, const char *args); /* in its arena */
+/* A line each: label, what to type, what it does. */
+void out_remedies(const struct cli *, const struct remedies *, struct buf *out);
 void out_warning(const char *what, const char *hint); /* to stderr; hint "": none */
 const char *out_state_color(const char *state);       /* SGR code or NULL */
 /* "2 tasks", "1 task". */

@@ -5,10 +5,15 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/kept.h"
+#include "cli/out.h"
+#include "text/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,6 +23,9 @@
 
 #define ARGS_MAX     64
 #define LOG_KEEP_MAX (16u << 20)
+#define STOP_WAIT_MS 15000
+/* Tells the server that it was started here, and why: nobody else starts it again. */
+#define STARTED_BY   "MUSTER_STARTED_BY"
 
 static int open_log(const char *path, struct err *err)
 {
@@ -118,11 +126,13 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
     struct child child = { .log = log, .ready = ends[1], .argv = make_argv(cli, args) };
     snprintf(number, sizeof number, "%d", ends[1]);
     setenv("MUSTER_READY_FD", number, 1);
+    setenv(STARTED_BY, args ? "start" : "need", 1);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
         become_server(&child);
     unsetenv("MUSTER_READY_FD");
+    unsetenv(STARTED_BY);
     close(ends[1]);
     if (pid > 0)
         waitpid(pid, &status, 0);
@@ -133,4 +143,172 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
     if (rc == 0 || pid < 0)
         return rc;
     return call_server_lives(cli) ? 0 : say_why(log_path, from, err);
+}
+
+/* ---- one that is needed ---- */
+
+/* "nodes=4x16cpu,64Gi" of the settings that are kept; "" when there are none. */
+static void put_kept(const struct text_node *settings, struct buf *out)
+{
+    for (const struct text_node *n = settings ? settings->first : NULL; n; n = n->next)
+        if (strcmp(answer_text(n, "from", ""), "kept") == 0)
+            buf_addf(out, "%s%s=%s", out->len ? " " : "", answer_text(n, "name", ""),
+                     answer_text(n, "value", ""));
+}
+
+static const char *setting_of(const struct text_node *settings, const char *key)
+{
+    for (const struct text_node *n = settings ? settings->first : NULL; n; n = n->next)
+        if (strcmp(answer_text(n, "name", ""), key) == 0)
+            return answer_text(n, "value", "");
+    return "";
+}
+
+static void say_started(struct cli *cli)
+{
+    struct err err;
+    AUTO_BUF struct buf kept = BUF_INIT(64 << 10);
+    const struct text_node *settings = text_get(call_get(cli, "/v1/config", &err), "config");
+    const char *idle = setting_of(settings, "idle_exit");
+    put_kept(settings, &kept);
+    fputs("no server yet: started one for you (", stderr);
+    if (kept.len)
+        fprintf(stderr, "with %s, kept from the last one; ", buf_str(&kept));
+    if (strcmp(idle, "never") != 0)
+        fprintf(stderr, "ends after %s without work; ", strcmp(idle, "1h") == 0 ? "1 h" : idle);
+    fprintf(stderr, "\"%s\" ends it now)\n", out_command(cli, REMEDY_SERVER_STOP, ""));
+}
+
+int server_ensure(struct cli *cli, struct err *err)
+{
+    bool ours = false;
+    if (cli->url || call_server_lives(cli))
+        return 0;
+    if (server_start(cli, NULL, &ours, err) < 0)
+        return -1;
+    if (ours && !cli->quiet)
+        say_started(cli);
+    return 0;
+}
+
+/* ---- one with other settings ---- */
+
+/* Answered does not mean gone: whoever starts the next server must not meet the last one. */
+static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
+{
+    for (int waited = 0; waited < STOP_WAIT_MS; waited += 5) {
+        if (pid > 1 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            return 0;
+        if (pid <= 1 && !call_server_lives(cli))
+            return 0;
+        poll(NULL, 0, 5);
+    }
+    return err_set(err, ERR_TIMEOUT, "server %llu has not ended after %d s",
+                   (unsigned long long)pid, STOP_WAIT_MS / 1000);
+}
+
+int server_end(struct cli *cli, struct err *err)
+{
+    const struct text_node *s = call_get(cli, "/v1/server", err);
+    uint64_t pid = answer_number(s, "pid", 0);
+    if (!s || !call_send(cli, &(struct call){ .method = "POST", .path = "/v1/server/stop" }, err))
+        return -1;
+    call_drop(cli);
+    return cli->url ? 0 : wait_gone(cli, pid, err);
+}
+
+/* The settings that the server that runs does not have yet; -1 when it cannot be asked. */
+static int count_new(struct cli *cli, const struct pairs *given, struct err *err)
+{
+    const struct text_node *answer = call_get(cli, "/v1/config", err);
+    int n = 0;
+    for (size_t i = 0; answer && i < given->n; i++)
+        n += strcmp(setting_of(text_get(answer, "config"), given->at[i].name),
+                    given->at[i].value) != 0;
+    return answer ? n : -1;
+}
+
+/* One that somebody runs in the foreground, or a service manager, is started again by them. */
+static int check_ours(struct cli *cli, struct err *err)
+{
+    AUTO_FREE char *info = file_join(cli->state_dir, "server.json");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    struct report report;
+    report_init(&report, cli->arena);
+    const struct text_node *s = file_read(info, 64 << 10, &text, &len, err) < 0
+                                    ? NULL
+                                    : json_parse(cli->arena, text, len, 0, &report);
+    if (answer_flag(s, "detached"))
+        return 0;
+    err_set(err, ERR_CONFLICT,
+            "server %llu was not started in the background, and has other "
+            "settings",
+            (unsigned long long)answer_number(s, "pid", 0));
+    err_hint(err, "start it anew with these flags, where it was started");
+    return err_remedy(err, REMEDY_SERVER_STOP);
+}
+
+static const char *flag_of(struct cli *cli, const struct pair *given)
+{
+    char *flag = arena_printf(cli->arena, "--%s=%s", given->name, given->value);
+    for (char *c = flag; *c && *c != '='; c++)
+        *c = *c == '_' ? '-' : *c;
+    return flag;
+}
+
+/* What the new one would not start with must not end the old one. */
+static int check_settings(struct cli *cli, const struct pairs *given, struct err *err)
+{
+    const char **flags = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
+    for (size_t i = 0; i < cli->host->n_server_opts; i++) {
+        const struct opt *row = &cli->host->server_opts[i];
+        char *key = arena_strdup(cli->arena, row->name);
+        for (char *c = key; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        bool own = strcmp(key, "state_dir") == 0;
+        flags[row->offset / sizeof *flags] = own ? cli->state_dir : pairs_get(given, key);
+    }
+    return cli->host->settings(cli->arena, flags, err) ? 0 : -1;
+}
+
+static void say_kept(const struct cli *cli, const struct pairs *given)
+{
+    for (size_t i = 0; i < given->n && !cli->quiet && !cli->json; i++) {
+        const struct pair *one = &given->at[i];
+        if (!kept_is(one->name) || !*one->value)
+            continue;
+        fprintf(stderr, "%s=%s is kept for the servers of this state directory (\"%s\" drops it)\n",
+                one->name, one->value, out_command(cli, REMEDY_DROP_KEPT, one->name));
+    }
+}
+
+int server_set(struct cli *cli, const struct pairs *given, struct err *err)
+{
+    const char **args = ARENA_ARRAY(cli->arena, given->n + 1, const char *);
+    struct err first;
+    bool ours = false, lives = call_server_lives(cli);
+    int changes = lives ? count_new(cli, given, err) : 0;
+    if (changes < 0 || (changes > 0 && check_ours(cli, err) < 0) ||
+        check_settings(cli, given, err) < 0)
+        return -1;
+    if (changes > 0 && server_end(cli, err) < 0)
+        return -1;
+    for (size_t i = 0; i < given->n; i++)
+        args[i] = flag_of(cli, &given->at[i]);
+    if (lives && !changes) {
+        if (!cli->json && !cli->quiet)
+            fputs("a server runs already\n", stderr);
+    } else if (server_start(cli, args, &ours, err) < 0) {
+        args[0] = NULL;
+        if (changes > 0)
+            server_start(cli, args, &ours, &first); /* as it was */
+        return -1;
+    } else if (changes > 0 && !cli->json && !cli->quiet) {
+        fputs("the server was started anew with these settings; its jobs go on\n", stderr);
+    }
+    if (kept_add(cli->arena, cli->state_dir, given, err) < 0)
+        return -1;
+    say_kept(cli, given);
+    return 0;
 }

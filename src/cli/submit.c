@@ -17,6 +17,7 @@
 #include "cli/script.h"
 #include "job/job.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -268,12 +269,17 @@ static void add_amounts(const struct text_node *s, struct buf *out)
         buf_addf(out, ", %s gpu", fmt_milli(text, gpu));
 }
 
-static void print_warnings(const struct text_node *s)
+static void print_warnings(const struct cli *cli, const struct text_node *s)
 {
     const struct text_node *list = text_get(s, "warnings");
-    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next)
-        out_warning(n->kind == TEXT_STR ? n->str : answer_text(n, "what", ""),
-                    answer_text(n, "hint", ""));
+    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
+        AUTO_BUF struct buf lines = BUF_INIT(64 << 10);
+        struct remedies remedies = { .n = 0 };
+        const char *hint = remedies_read(cli->arena, n, &remedies);
+        out_warning(n->kind == TEXT_STR ? n->str : answer_text(n, "what", ""), hint);
+        out_remedies(cli, &remedies, &lines);
+        fputs(buf_str(&lines), stderr);
+    }
 }
 
 void submit_print(struct cli *cli, const struct text_node *s)
@@ -303,7 +309,7 @@ void submit_print(struct cli *cli, const struct text_node *s)
     out_buf(&out);
     fflush(stdout);
     if (!cli->quiet)
-        print_warnings(s);
+        print_warnings(cli, s);
 }
 
 /* ---- the verb ---- */

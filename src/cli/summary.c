@@ -92,13 +92,28 @@ static void put_tail(struct arena *a, const char *tail, struct buf *out)
         buf_addf(out, "  %s\n", table_clip(a, lines[i], LINE_COLUMNS));
 }
 
-static void put_next(const struct text_node *job, const char *task, bool held, struct buf *out)
+struct job_end {
+    struct arena *arena;
+    const struct refused *here;
+    const char *number;
+    struct buf *out;
+};
+
+static void put_line(const struct job_end *e, const char *label, enum remedy_id id,
+                     const char *args)
 {
-    unsigned long long number = answer_number(job, "number", 0);
-    buf_addf(out, "  its output   muster logs %llu %s --stderr --tail 20\n", number, task);
+    buf_addf(e->out, "  %-12s ", label);
+    remedy_put_line(e->out, id, args, e->here);
+    buf_putc(e->out, '\n');
+}
+
+static void put_next(const struct job_end *e, const char *task, bool held)
+{
+    const char *both = arena_printf(e->arena, "%s\n%s", e->number, task);
+    put_line(e, "its output", REMEDY_TASK_OUTPUT, both);
     if (held)
-        buf_addf(out, "  enter it     muster exec %llu %s\n", number, task);
-    buf_addf(out, "  again        muster submit --like %llu\n", number);
+        put_line(e, "enter it", REMEDY_TASK_ENTER, both);
+    put_line(e, "again", REMEDY_RESUBMIT, e->number);
 }
 
 static bool is_held(const struct text_node *job)
@@ -106,26 +121,23 @@ static bool is_held(const struct text_node *job)
     return strcmp(answer_text(job, "state", ""), "stopping") == 0;
 }
 
-static void put_failure(struct arena *a, const struct text_node *job, struct buf *out)
+static void put_failure(const struct job_end *e, const struct text_node *job)
 {
     const char *task = "";
     const struct text_node *first = summary_first_failure(job, &task);
-    buf_addf(out, "%s failed: %s\n", answer_text(job, "name", "job"),
+    buf_addf(e->out, "%s failed: %s\n", answer_text(job, "name", "job"),
              answer_text(job, "reason", "no reason is known"));
     if (answer_has(job, "members")) {
-        unsigned long long number = answer_number(job, "number", 0);
-        buf_addf(out, "  which        muster ls %llu --state failed\n", number);
-        buf_addf(out, "  one of them  muster show '%llu[INDEX]'\n", number);
-        buf_addf(out, "  it again     muster submit --like '%llu[INDEX]'\n", number);
+        put_line(e, "which", REMEDY_LIST_STATE, e->number);
+        put_line(e, "again", REMEDY_RESUBMIT, e->number);
         return;
     }
     if (!first) {
-        buf_addf(out, "  more         muster show %llu\n",
-                 (unsigned long long)answer_number(job, "number", 0));
+        put_line(e, "more", REMEDY_SHOW_JOB, e->number);
         return;
     }
-    put_tail(a, answer_text(first, "tail", ""), out);
-    put_next(job, task, is_held(job), out);
+    put_tail(e->arena, answer_text(first, "tail", ""), e->out);
+    put_next(e, task, is_held(job));
 }
 
 /* ---- what it left ---- */
@@ -164,12 +176,18 @@ static const char *short_home(struct arena *a, const char *path)
     return path;
 }
 
-void summary_print(struct arena *a, const struct text_node *job, struct buf *out)
+void summary_print(struct arena *a, const struct refused *here, const struct text_node *job,
+                   struct buf *out)
 {
+    const struct job_end e = { .arena = a,
+                               .here = here,
+                               .number = arena_printf(
+                                   a, "%llu", (unsigned long long)answer_number(job, "number", 0)),
+                               .out = out };
     const char *dir = answer_text(job, "output_dir", answer_text(job, "output", NULL));
     bool held = is_held(job) && strcmp(answer_text(job, "outcome", ""), "failed") == 0;
     if (held || strcmp(answer_text(job, "state", ""), "failed") == 0)
-        put_failure(a, job, out);
+        put_failure(&e, job);
     if (!dir)
         return;
     buf_addf(out, "output   %s", short_home(a, dir));

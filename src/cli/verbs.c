@@ -84,9 +84,10 @@ int cmd_operands(const struct cmd *cmd, int argc, int min, int max, struct err *
     if (argc >= min && argc <= max)
         return 0;
     if (argc < min)
-        err_set(err, ERR_INPUT, "muster %s needs %s", cmd->name, cmd->operands);
+        err_set(err, ERR_INPUT, "%s needs %s", cmd->name, cmd->operands);
     else
-        err_set(err, ERR_INPUT, "muster %s takes no more than %d operand%s", cmd->name, max,
+        err_set(err, ERR_INPUT, "%s takes no more than %d operand%s", cmd->name, max,
                 max == 1 ? "" : "s");
-    return err_hint(err, "muster %s %s   (--help shows more)", cmd->name, cmd->operands);
+    err_hint(err, "%s %s", cmd->name, cmd->operands);
+    return err_remedy_of(err, REMEDY_HELP_VERB, "%s", cmd->name);
 }

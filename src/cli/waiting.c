@@ -46,7 +46,7 @@ const char *waiting_text(struct arena *a, const struct text_node *view,
     if (!waits(state))
         return NULL;
     if (strcmp(state, "suspended") == 0)
-        return arena_printf(a, "%llu is suspended: muster resume %llu", (unsigned long long)number,
+        return arena_printf(a, "%llu is suspended until somebody resumes it",
                             (unsigned long long)number);
     const char *reason = answer_text(view, "reason", "");
     buf_addf(&out, "%llu waits%s%s", (unsigned long long)number, *reason ? ": " : "", reason);

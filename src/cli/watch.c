@@ -90,7 +90,7 @@ static int follow_events(struct screen *s)
                                  .work_dir = s->watch->work_dir,
                                  .color = s->cli->color };
     if (follow_run(s->cli, &follow, &err) < 0) {
-        out_error(&err);
+        out_error(s->cli, &err);
         return err_exit_status(err.code);
     }
     return s->held ? STATUS_HELD : 0;
@@ -123,7 +123,7 @@ static int follow_log(struct screen *s)
     log_print_fini(&s->log);
     fflush(s->to);
     if (rc < 0)
-        out_error(&err);
+        out_error(s->cli, &err);
     return rc < 0 ? err_exit_status(err.code) : 0;
 }
 
@@ -205,7 +205,7 @@ static void stop_job(struct watching *w)
     fprintf(stderr, "stopping %llu%s\n", (unsigned long long)w->watch->number,
             w->stops ? " now" : "");
     if (!call_send(w->cli, &(struct call){ .method = "POST", .path = buf_str(&path) }, &err))
-        out_error(&err);
+        out_error(w->cli, &err);
     call_drop(w->cli);
     w->stops++;
 }
@@ -219,9 +219,9 @@ static void on_interrupt(struct watching *w)
         return;
     }
     w->asked_ms = now;
-    fprintf(stderr,
-            "\nagain within %d s: stop the job; otherwise it goes on, muster logs -f %llu\n",
-            AGAIN_MS / 1000, (unsigned long long)w->watch->number);
+    const char *number = arena_printf(w->cli->arena, "%llu", (unsigned long long)w->watch->number);
+    fprintf(stderr, "\nagain within %d s: stop the job; otherwise it goes on, %s\n",
+            AGAIN_MS / 1000, out_command(w->cli, REMEDY_GOES_ON, number));
 }
 
 static void wait_signal(struct watching *w, const sigset_t *set)
@@ -281,7 +281,7 @@ int watch_job(struct cli *cli, const struct watch *watch, enum watch_end *end, s
     if (!w.left && failed) {
         err_set(err, ERR_UNAVAILABLE, "following job %llu ended too early",
                 (unsigned long long)watch->number);
-        return err_hint(err, "it goes on: muster logs -f %llu", (unsigned long long)watch->number);
+        return err_remedy_of(err, REMEDY_GOES_ON, "%llu", (unsigned long long)watch->number);
     }
     return 0;
 }

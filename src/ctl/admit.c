@@ -2,7 +2,7 @@
 #include "ctl/admit.h"
 
 #include "base/mem.h"
-#include "base/scan.h"
+#include "ctl/declare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,6 +92,7 @@ static const struct {
     unsigned unless; /* engine capabilities that make it fine */
     enum severity severity;
     const char *what, *hint;
+    enum remedy_id remedy; /* of the row that has no hint */
 } rows[] = {
     { .path = "roles.*.after",
       .asked = asks_after_role,
@@ -155,7 +156,8 @@ static const struct {
       .unless = ENGINE_CONTAINERS,
       .severity = SEVERITY_WARNING,
       .what = "is not used, tasks run on the host",
-      .hint = "\"muster doctor\" lists container runtimes" },
+      .remedy = REMEDY_RUNTIMES,
+      .hint = "" },
     { .path = "inputs.registry_auth",
       .asked = asks_auth,
       .unless = ENGINE_CONTAINERS,
@@ -166,7 +168,7 @@ static const struct {
       .asked = asks_notify,
       .severity = SEVERITY_WARNING,
       .what = "notify: nobody is told by this server",
-      .hint = "muster wait JOB" },
+      .hint = "the verb wait of the command line ends when the job does" },
 };
 
 /* "image "a/b" is not used ...", naming the first. */
@@ -188,7 +190,10 @@ int admit_features(unsigned engine_caps, const struct job_spec *job, struct repo
             continue;
         const char *what =
             rows[i].asked == asks_image ? image_text(job, rows[i].what, text) : rows[i].what;
-        report_add(report, rows[i].severity, (struct place){ 0 }, rows[i].path, what, rows[i].hint);
+        struct problem *p = report_add(report, rows[i].severity, (struct place){ 0 }, rows[i].path,
+                                       what, rows[i].hint);
+        if (rows[i].remedy)
+            report_remedy(report, p, rows[i].remedy, "");
     }
     return report->errors > before ? -1 : 0;
 }
@@ -208,37 +213,31 @@ int admit_topology(const struct cluster *cluster, const struct job_spec *job, st
     return p->within_required ? -1 : 0;
 }
 
-/* The largest task of the role that does not fit, as a declared node that would hold it. */
-static void pretend(const struct role *role, uint32_t nodes, char *out, size_t size)
+/* What to type for a job that is larger than the cluster: only what then fits. */
+static void add_ways_out(const struct cluster *cluster, const struct job_spec *job,
+                         const struct wait_reason *reason, struct report *report, struct problem *p)
 {
-    char memory[FMT_MAX];
-    const struct resources *r = &role->resources;
-    uint64_t cpus = (r->cpu_milli + 999) / 1000, gpus = (r->gpu_milli + 999) / 1000;
-    uint64_t bytes = r->memory ? r->memory : 1ull << 30;
-    int n = snprintf(out, size, "muster server start --nodes %ux%llucpu,%s", nodes ? nodes : 1,
-                     (unsigned long long)(cpus ? cpus : 1), fmt_size(memory, bytes));
-    if (gpus && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, ",%llugpu", (unsigned long long)gpus);
+    struct arena *arena = arena_create();
+    const char *set = declare_smaller(arena, cluster, job, reason);
+    const char *nodes = declare_nodes(arena, cluster, job);
+    if (set)
+        report_remedy(report, p, REMEDY_SMALLER, set);
+    if (nodes)
+        report_remedy(report, p, REMEDY_PRETEND, nodes);
+    report_remedy(report, p, REMEDY_WAIT_FOR_NODES, "");
+    arena_destroy(arena);
 }
 
-int admit_size(const struct cluster *cluster, const struct job_spec *job, const char *file,
-               struct report *report)
+int admit_size(const struct cluster *cluster, const struct job_spec *job, struct report *report)
 {
     struct wait_reason reason = { 0 };
     struct arena *arena = arena_create();
     int rc = sched_possible(cluster, job, arena, &reason);
     if (rc) {
-        char declared[160], set[160] = "";
-        const char *name = file && strcmp(file, "-") != 0 ? file : "FILE";
-        const struct role *role = reason.role ? job_role(job, reason.role, NULL) : NULL;
-        pretend(role ? role : &job->roles[0], job_task_count(job), declared, sizeof declared);
-        if (role && reason.resource && strcmp(reason.resource, "gpu") == 0)
-            snprintf(set, sizeof set, "smaller: --set roles.%.60s.resources.gpu=%llu; ", role->name,
-                     (unsigned long long)(reason.best / 1000));
         struct problem *p =
             report_error(report, (struct place){ 0 }, "resources", "cannot run here: %.300s",
                          reason.text ? reason.text : "larger than the cluster");
-        report_hint(report, p, "%spretend: %s; wait: muster submit --wait %s", set, declared, name);
+        add_ways_out(cluster, job, &reason, report, p);
     }
     arena_destroy(arena);
     return rc;

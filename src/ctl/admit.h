@@ -9,7 +9,7 @@
 int admit_features(unsigned engine_caps, const struct job_spec *, struct report *);
 /* A level that the nodes do not have: refused when it is required, else a warning. */
 int admit_topology(const struct cluster *, const struct job_spec *, struct report *);
-/* Fits the empty cluster? The refusal says the numbers and the ways out. */
-int admit_size(const struct cluster *, const struct job_spec *, const char *file, struct report *);
+/* Fits the empty cluster? The refusal says the numbers and what to type instead. */
+int admit_size(const struct cluster *, const struct job_spec *, struct report *);
 
 #endif

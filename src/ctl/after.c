@@ -235,13 +235,20 @@ bool after_settle(struct ctl *ctl)
 
 /* ---- at submission ---- */
 
-static void say(struct report *report, size_t i, const char *what, const char *hint)
+static struct problem *say(struct report *report, size_t i, const char *what, const char *hint)
 {
     char text[300];
     snprintf(text, sizeof text, "after[%zu]%s", i, what);
     struct problem *p = report_error(report, (struct place){ 0 }, "after", "%s", text);
     if (hint)
         report_hint(report, p, "%s", hint);
+    return p;
+}
+
+static void say_unknown(struct report *report, size_t i, const char *what)
+{
+    struct problem *p = say(report, i, what, "only a job that is there can be waited for");
+    report_remedy(report, p, REMEDY_LIST_ALL, "");
 }
 
 static void check_match(const struct job_spec *spec, size_t i, const struct job_row *row,
@@ -318,10 +325,10 @@ int after_resolve(struct ctl *ctl, const char *owner, struct job_spec *spec, str
             check_twice(spec, i, report);
         } else if (after->job_name) {
             snprintf(what, sizeof what, ".job: no job \"%.100s\"", after->job_name);
-            say(report, i, what, "muster ls: only a job that is there can be waited for");
+            say_unknown(report, i, what);
         } else {
             snprintf(what, sizeof what, ".job: no job %llu", (unsigned long long)after->job);
-            say(report, i, what, "muster ls: only a job that is there can be waited for");
+            say_unknown(report, i, what);
         }
         arena_destroy(arena);
     }

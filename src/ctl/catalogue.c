@@ -322,7 +322,7 @@ static int check_removal(struct ctl *ctl, const struct object_row *row, struct e
     int rc = tree->n_problems ? -1 : check_workspaces(tree->arena, trial, err);
     if (tree->n_problems) {
         err_set(err, ERR_CONFLICT, "without it: %.220s", tree->problems[0].what);
-        err_hint(err, "change that first: muster queues shows the tree");
+        err_remedy(err, REMEDY_LIST_QUEUES);
     }
     queue_tree_destroy(tree);
     catalogue_destroy(trial);

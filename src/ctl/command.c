@@ -26,7 +26,7 @@ static int ended(const struct command *c, struct err *err)
 {
     err_set(err, ERR_CONFLICT, "job %llu has ended: %s", (unsigned long long)c->row.number,
             job_state_word(c->row.state));
-    return err_hint(err, "muster show %llu", (unsigned long long)c->row.number);
+    return err_remedy_of(err, REMEDY_SHOW_JOB, "%llu", (unsigned long long)c->row.number);
 }
 
 static int stop(struct command *c, struct err *err)
@@ -135,12 +135,12 @@ static int delete (struct command *c, struct err *err)
         unsigned long long number =
             c->row.array ? array_number(&c->row) : (unsigned long long)c->row.number;
         err_set(err, ERR_CONFLICT, "array %llu has not ended", number);
-        return err_hint(err, "stop it first: muster stop %llu", number);
+        return err_remedy_of(err, REMEDY_STOP_JOB, "%llu", number);
     }
     if (c->job) {
         err_set(err, ERR_CONFLICT, "job %llu is %s", (unsigned long long)c->row.number,
                 job_state_word(c->row.state));
-        return err_hint(err, "stop it first: muster stop %llu", (unsigned long long)c->row.number);
+        return err_remedy_of(err, REMEDY_STOP_JOB, "%llu", (unsigned long long)c->row.number);
     }
     if (store_delete_job(c->ctl->config.store, c->row.id, err))
         return -1;
@@ -357,7 +357,7 @@ void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *d
     answer->writes = true;
     if (at == UINT32_MAX) {
         err_set(&answer->err, ERR_NOT_FOUND, "no node \"%.100s\"", node);
-        err_hint(&answer->err, "muster nodes");
+        err_remedy(&answer->err, REMEDY_LIST_NODES);
         return;
     }
     struct object_row row = { .kind = "node",

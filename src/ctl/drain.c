@@ -119,7 +119,7 @@ struct text_node *ctl_drain_tree(struct ctl *ctl, struct arena *arena, const cha
     size_t n;
     if (node == UINT32_MAX) {
         err_set(err, ERR_NOT_FOUND, "no node \"%.100s\"", name);
-        err_hint(err, "muster nodes");
+        err_remedy(err, REMEDY_LIST_NODES);
         return NULL;
     }
     struct leaving *all = all_leaving(&d, &n);

@@ -38,6 +38,8 @@ struct text_node *explain_places(struct arena *, const struct job_spec *, const 
 struct text_node *explain_moves(struct explain *, const struct plan *is, const struct plan *would);
 /* " --set FIELD=V", quoted for a shell where that is needed. */
 void explain_put_set(struct buf *, const char *set);
+/* "muster submit --like N" and flags (" --replace"). */
+void explain_put_again(struct buf *, uint64_t number, const char *flags);
 /* On how many nodes the job's next task finds what in the way. */
 struct unfits explain_unfits(struct explain *);
 /* Fills reason, numbers and times of the view from e->when, and from forecasts on that snapshot. */

@@ -124,7 +124,7 @@ int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, u
     if (store_find_name(ctl->config.store, job, who->name, id) == 1)
         return 0;
     err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
-    return err_hint(err, "muster ls --all shows numbers and names");
+    return err_remedy(err, REMEDY_LIST_ALL);
 }
 
 uint64_t ctl_find_in(struct ctl *ctl, const struct identity *who, const struct job_named *named)
@@ -169,6 +169,12 @@ static bool over(const struct ctl *ctl, uint64_t expires_ms)
     return expires_ms && expires_ms <= core_now(ctl);
 }
 
+bool ctl_identity_token_lives(struct ctl *ctl, const char *id)
+{
+    const struct token *token = identities_token_named(ctl, id);
+    return token && !over(ctl, token->expires_ms);
+}
+
 int ctl_identity_bearer(struct ctl *ctl, struct arena *arena, const char *token,
                         struct identity *who, struct err *err)
 {
@@ -177,7 +183,7 @@ int ctl_identity_bearer(struct ctl *ctl, struct arena *arena, const char *token,
     const struct token *found = identities_token(ctl, hash);
     if (!found || over(ctl, found->expires_ms)) {
         err_set(err, ERR_UNAUTHENTICATED, found ? "this token has expired" : "no such token");
-        return err_hint(err, "muster token create makes one");
+        return err_hint(err, "the verb token makes one, where the server runs");
     }
     ctl_identity_name(ctl, arena, found->owner, who);
     who->token = arena_strdup(arena, found->id);

@@ -39,6 +39,8 @@ void ctl_identity_name(struct ctl *, struct arena *, const char *name, struct id
 /* ERR_UNAUTHENTICATED: unknown, expired, revoked, or its user is gone. */
 int ctl_identity_bearer(struct ctl *, struct arena *, const char *token, struct identity *who,
                         struct err *err);
+/* Is the token of this id still good? */
+bool ctl_identity_token_lives(struct ctl *, const char *id);
 /* ERR_NOT_FOUND: no such user or no password; ERR_DENIED: the wrong one; ERR_BUSY: too many wrong
  * ones lately. Takes some ten milliseconds. */
 struct identity_login {

@@ -272,7 +272,7 @@ void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, 
     drop_expired(&c);
     if (ids_of(c.arena, ctl->identities->keys, owner, false).n >= KEYS_OF_USER) {
         err_set(c.err, ERR_CANNOT, "%s has %u access keys already", owner, KEYS_OF_USER);
-        err_hint(c.err, "muster key ls --user %s; muster key rm ID", owner);
+        err_remedy_of(c.err, REMEDY_LIST_KEYS, "%s", owner);
         return;
     }
     char hash[SECRET_TEXT];
@@ -378,7 +378,7 @@ void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done 
     token = token ? token : identities_token(ctl, hash);
     if (!token || (!core_admin(ctl, by) && strcmp(by ? by : "", token->owner) != 0)) {
         err_set(c.err, ERR_NOT_FOUND, "no such token");
-        err_hint(c.err, "muster token ls");
+        err_remedy(c.err, REMEDY_LIST_TOKENS);
         return;
     }
     c.answer->tree = identity_put_token(c.arena, NULL, token);

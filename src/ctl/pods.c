@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "text/remedies.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,16 +106,16 @@ static void put_life(struct pods *p, struct pod_view *pod, const struct attempt_
         put_event(p, pod, &event);
     }
     if (attempt_state_final(a->state) && a->state != ATTEMPT_SUCCEEDED) {
-        event = (struct pod_event_view){
-            .type = "Warning",
-            .reason = "Failed",
-            .from = "muster",
-            .message =
-                arena_printf(p->arena, "%s; muster logs %llu %s",
-                             a->ending.reason && *a->ending.reason ? a->ending.reason : "it ended",
-                             (unsigned long long)p->row->number, pod->task),
-            .last_ms = a->ended_ms
-        };
+        const char *why = a->ending.reason && *a->ending.reason ? a->ending.reason : "it ended";
+        struct remedies logs = { .n = 0 };
+        remedies_add(
+            &logs, REMEDY_LOGS_OF_TASK,
+            arena_printf(p->arena, "%llu\n%s", (unsigned long long)p->row->number, pod->task));
+        event = (struct pod_event_view){ .type = "Warning",
+                                         .reason = "Failed",
+                                         .from = "muster",
+                                         .message = remedies_line(p->arena, why, &logs),
+                                         .last_ms = a->ended_ms };
         put_event(p, pod, &event);
     }
 }
@@ -382,7 +383,7 @@ static int check_one(const struct pods *p, struct err *err)
     if (p->list->count == 0) {
         err_set(err, ERR_NOT_FOUND, "no pod \"%.120s\"%s%.60s", name, namespace ? " in " : "",
                 namespace ? namespace : "");
-        return err_hint(err, "muster get pods");
+        return err_remedy_of(err, REMEDY_LIST_KIND, "pods");
     }
     err_set(err, ERR_INPUT, "%zu namespaces have a pod \"%.120s\"", p->list->count, name);
     return err_hint(err, "-n %.60s, for one of them", text_get(p->list->first, "namespace")->str);

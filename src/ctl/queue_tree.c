@@ -123,7 +123,7 @@ static const char *near_queue(struct arena *arena, const struct plots *plots, co
     for (size_t i = 0; i < plots->n; i++)
         names[i] = plots->at[i].entry->name;
     const char *near = scan_nearest(name, names, plots->n);
-    return near ? near : "muster queues lists them";
+    return near ? near : "the name of a queue that is declared";
 }
 
 static void find_parents(struct queue_tree *tree, struct plots *plots)

@@ -240,7 +240,7 @@ static int find(const struct looking *l, const char *name, uint32_t *at, struct 
         names[i] = l->tree->specs[i].name;
     const char *near = scan_nearest(name, names, l->tree->n);
     err_set(err, ERR_NOT_FOUND, "no queue \"%.100s\"", name);
-    return err_hint(err, "%s", near ? near : "muster queues");
+    return near ? err_hint(err, "%s", near) : err_remedy(err, REMEDY_LIST_QUEUES);
 }
 
 struct text_node *ctl_queues_tree(struct ctl *ctl, struct arena *arena, const char *reader,

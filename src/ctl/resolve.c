@@ -14,11 +14,12 @@ static void refuse(const struct catalogue *c, enum entry_kind kind, const char *
     const char *near = catalogue_near(c, kind, name);
     struct problem *p = report_error(report, (struct place){ 0 }, path,
                                      "%s \"%.100s\" is not known here", entry_shown(kind), name);
-    if (near)
+    if (near) {
         report_hint(report, p, "%s", near);
-    else
-        report_hint(report, p, "muster get %s; to declare it: muster apply -f FILE with kind: %s",
-                    entry_plural(kind), entry_word(kind));
+        return;
+    }
+    report_hint(report, p, "declare it: kind: %s in a file for the verb apply", entry_word(kind));
+    report_remedy(report, p, REMEDY_LIST_KIND, entry_plural(kind));
 }
 
 static const char *queue_name(const char *queue)

@@ -90,9 +90,12 @@ const char *storage_map(const struct storage *storage, struct arena *arena, cons
         return map(storage, arena, entry->uri, err);
     const char *near = catalogue_near(storage->catalogue, ENTRY_DATASET, id);
     err_set(err, ERR_CANNOT, "data set \"%.100s\" is not known here", id);
-    err_hint(err, "%s",
-             near ? near
-                  : "muster get datasets; to declare it: muster apply -f FILE with kind: dataset");
+    if (near) {
+        err_hint(err, "%s", near);
+        return NULL;
+    }
+    err_hint(err, "declare it: kind: dataset in a file for the verb apply");
+    err_remedy_of(err, REMEDY_LIST_KIND, "datasets");
     return NULL;
 }
 

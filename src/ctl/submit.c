@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -291,7 +292,7 @@ static void warn_size(struct submission *s)
     struct problem *p = report_warn(report, (struct place){ 0 }, "resources",
                                     "waits until there are nodes for it: %.300s",
                                     reason.text ? reason.text : "larger than the cluster");
-    report_hint(report, p, "muster nodes");
+    report_remedy(report, p, REMEDY_LIST_NODES, "");
 }
 
 /* Nodes only change with the server: what fitted them empty fits them. */
@@ -301,7 +302,7 @@ static int admit_shape(struct submission *s)
     uint64_t shape = want_shape(s->read.job);
     if (map_get(ctl->possible, shape))
         return 0;
-    if (admit_size(ctl->cluster, s->read.job, s->ask.file, &s->answer->report))
+    if (admit_size(ctl->cluster, s->read.job, &s->answer->report))
         return -1;
     map_set(ctl->possible, shape, ctl);
     return 0;
@@ -317,8 +318,7 @@ static int check_member(struct submission *s, struct err *err)
         return 0;
     err_set(err, ERR_DENIED, "%.60s is no member of workspace \"%.100s\"", s->ask.owner,
             project ? project : "");
-    err_hint(err, "an admin: muster user set %.60s --projects %.60s", s->ask.owner,
-             project ? project : "");
+    err_hint(err, "an admin makes one a member (`muster user set`, --projects)");
     return refuse_field(s, "project", err);
 }
 
@@ -355,6 +355,7 @@ static int admit(struct submission *s, struct err *err)
 static struct text_node *warnings(struct submission *s)
 {
     const struct report *report = &s->answer->report;
+    const struct refused refused = { .program = "muster", .file = s->ask.file };
     struct text_node *list = text_list(s->arena, NULL, NULL);
     for (size_t i = 0; i < report->n; i++) {
         const struct problem *p = &report->at[i];
@@ -363,8 +364,7 @@ static struct text_node *warnings(struct submission *s)
         struct text_node *one = text_map(s->arena, list, NULL);
         text_str(s->arena, one, "path", p->path ? p->path : "");
         text_str(s->arena, one, "what", p->what);
-        if (p->hint && *p->hint)
-            text_str(s->arena, one, "hint", p->hint);
+        remedies_write(s->arena, one, p->hint, p->remedies, &refused);
         if (p->place.line) {
             text_int(s->arena, one, "line", p->place.line);
             text_int(s->arena, one, "col", p->place.col);

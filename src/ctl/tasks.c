@@ -275,6 +275,7 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
 {
     struct live_job *job = live_find(ctl->live, w->job);
     const struct live_array *array = array_find(ctl, w->job);
+    char id[JOB_ID_TEXT];
     *out = job;
     if (array) {
         array_refuse(&array->row, err);
@@ -282,7 +283,8 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
     }
     if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
         err_set(err, ERR_CONFLICT, "the job runs nothing now");
-        err_hint(err, "its output: muster logs; a failed task stays open with health.debug_hold");
+        err_hint(err, "a failed task stays open with health.debug_hold");
+        err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, w->job));
         return NULL;
     }
     if (core_check(ctl, w->owner, &job->row, err))

@@ -72,7 +72,7 @@ static int compared(struct ctl *ctl, const struct job_row *row, const struct job
         return 0;
     err_set(err, ERR_CONFLICT, "job %llu lives and differs in more than suspend: %s%s",
             (unsigned long long)row->number, c.text, c.n > NAMED_MAX ? "; and more" : "");
-    return err_hint(err, "muster stop %llu, then apply it again", (unsigned long long)row->number);
+    return err_remedy_of(err, REMEDY_STOP_JOB, "%llu", (unsigned long long)row->number);
 }
 
 struct live_array *update_array_target(struct ctl *ctl, const char *owner,

@@ -333,7 +333,7 @@ int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
     if (member)
         return member < 0 ? -1 : 0;
     err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
-    return err_hint(err, "muster ls --all shows numbers and names");
+    return err_remedy(err, REMEDY_LIST_ALL);
 }
 
 int ctl_find_owned(struct ctl *ctl, const char *owner, const char *name, uint64_t *id,

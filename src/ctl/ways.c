@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -380,12 +381,20 @@ static bool read_again(struct ways *w, struct found *f)
     return f->spec != NULL;
 }
 
+static const struct refused typed = { .program = "muster" };
+
 void explain_put_set(struct buf *out, const char *set)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "._-=/:+,%@";
-    const char *quote = set[strspn(set, plain)] ? "'" : "";
-    buf_addf(out, " --set %s%s%s", quote, set, quote);
+    buf_puts(out, " --set ");
+    remedy_put_words(out, &set, 1);
+}
+
+void explain_put_again(struct buf *out, uint64_t number, const char *flags)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    remedy_put_line(out, REMEDY_RESUBMIT, text, &typed);
+    buf_puts(out, flags);
 }
 
 static const char *command_of(struct ways *w, const struct found *f)
@@ -393,9 +402,9 @@ static const char *command_of(struct ways *w, const struct found *f)
     struct explain *e = w->e;
     AUTO_BUF struct buf out = BUF_INIT(1 << 16);
     if (e->job)
-        buf_addf(&out, "muster submit --like %llu --replace", (unsigned long long)e->number);
+        explain_put_again(&out, e->number, " --replace");
     else
-        buf_addf(&out, "muster submit %s", e->file ? e->file : "FILE");
+        remedy_put_line(&out, REMEDY_SUBMIT_FILE, e->file ? e->file : "FILE", &typed);
     for (size_t i = 0; i < f->sets.n; i++)
         explain_put_set(&out, f->sets.at[i]);
     return arena_strdup(e->arena, buf_str(&out));
@@ -471,12 +480,15 @@ struct text_node *ways_find(struct explain *e)
     size_t n = 0;
     uint32_t tries = TRIES;
     if (job && job->row.state == JOB_SUSPENDED) {
+        AUTO_BUF struct buf resume = BUF_INIT(256);
+        char number[24];
+        snprintf(number, sizeof number, "%llu", (unsigned long long)e->number);
+        remedy_put_line(&resume, REMEDY_RESUME, number, &typed);
         struct text_node *list = text_list(e->arena, NULL, NULL);
         struct text_node *one = text_map(e->arena, list, NULL);
         text_str(e->arena, one, "what", e->when.starts ? "would start at once" : "joins the queue");
         text_str(e->arena, one, "kind", "resume");
-        text_str(e->arena, one, "how",
-                 arena_printf(e->arena, "muster resume %llu", (unsigned long long)e->number));
+        text_str(e->arena, one, "how", arena_strdup(e->arena, buf_str(&resume)));
         return list;
     }
     w.unfits = explain_unfits(e);

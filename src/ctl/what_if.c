@@ -123,8 +123,8 @@ static const char *command_of(struct explain *e, const struct words *sets)
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     struct wait_reason reason;
     bool larger = sched_possible(e->ctl->cluster, e->spec, e->arena, &reason) < 0;
-    buf_addf(&out, "muster submit --like %llu%s%s", (unsigned long long)e->number,
-             e->job ? " --replace" : "", larger ? " --wait" : "");
+    explain_put_again(&out, e->number, e->job ? " --replace" : "");
+    buf_puts(&out, larger ? " --wait" : "");
     for (size_t i = 0; i < sets->n; i++)
         explain_put_set(&out, sets->at[i]);
     return arena_strdup(e->arena, buf_str(&out));

@@ -48,7 +48,8 @@ static void no_job(const struct text_node *root, struct report *report)
 {
     const struct text_node *at = root->kind == TEXT_LIST ? root->first : root;
     struct problem *p = report_error(report, at->place, "", "declares names, not a job");
-    report_hint(report, p, "muster apply -f FILE");
+    report_hint(report, p, "the verb apply declares them");
+    report_remedy(report, p, REMEDY_APPLY_FILE, "");
 }
 
 static void one_document(const struct text_node *root, struct report *report)
@@ -190,7 +191,8 @@ static void check_conventions(const struct dialects *all, const struct job_spec 
             report_error(report, (struct place){ 0 }, "conventions",
                          "conventions[%zu] is \"%.60s\", and no such convention is known", i,
                          job->conventions.at[i]);
-        report_hint(report, p, "%s", near ? near : "one that \"muster convert\" writes");
+        report_hint(report, p, "%s",
+                    near ? near : "one that a conversion to the native form writes");
     }
 }
 

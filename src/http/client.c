@@ -91,6 +91,13 @@ static size_t on_data(char *piece, size_t size, size_t n, void *arg)
 static int curl_err(struct http_client *c, CURLcode rc, struct err *err)
 {
     const char *where = c->socket_path ? c->socket_path : c->url;
+    long number = 0;
+    curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &number);
+    if (rc == CURLE_COULDNT_CONNECT && c->socket_path && (number == EACCES || number == EPERM)) {
+        err_set(err, ERR_DENIED, "the server at %s is not yours: you may not use its socket",
+                where);
+        return err_hint(err, "ask its owner for a token: --server URL, and MUSTER_TOKEN");
+    }
     if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR ||
         rc == CURLE_SEND_ERROR || rc == CURLE_PARTIAL_FILE || rc == CURLE_COULDNT_RESOLVE_HOST)
         err_set(err, ERR_UNAVAILABLE, "no server answers at %s (%s)", where,
@@ -99,8 +106,8 @@ static int curl_err(struct http_client *c, CURLcode rc, struct err *err)
         err_set(err, ERR_TIMEOUT, "the server at %s did not answer in time", where);
     else
         err_set(err, ERR_SYSTEM, "talking to %s: %s", where, curl_easy_strerror(rc));
-    return err_hint(
-        err, "\"muster server status\" shows whether one runs, \"muster server start\" starts one");
+    err_remedy(err, REMEDY_SERVER_STATUS);
+    return err_remedy(err, REMEDY_SERVER_START);
 }
 
 static struct curl_slist *header_list(const struct http_client *c, const struct pairs *headers)

@@ -60,7 +60,7 @@ static int after_decode(const struct field_in *in, const struct text_node *node,
         return 0;
     }
     struct problem *p = field_problem(in, node, "is neither the number nor the name of a job");
-    report_hint(in->report, p, "the number \"muster ls\" shows");
+    report_hint(in->report, p, "the number or name that lists of jobs show");
     return -1;
 }
 

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "cli/kept.h"
+#include "cli/state_dir.h"
 #include "text/yaml.h"
 
 #include <errno.h>
@@ -154,7 +156,11 @@ static int check(enum setting s, const struct setting_value *v, struct err *err)
     const char *wanted = wanted_of(s, v);
     if (!wanted)
         return 0;
-    err_set(err, ERR_INPUT, "%s is \"%.80s\" (from the %s)", settings[s].key, v->text, v->from);
+    bool kept = strcmp(v->from, "kept") == 0;
+    err_set(err, ERR_INPUT, "%s is \"%.80s\" (%s%s)", settings[s].key, v->text,
+            kept ? "" : "from the ", v->from);
+    if (kept)
+        err_remedy_of(err, REMEDY_DROP_KEPT, "%s", settings[s].key);
     return err_hint(err, "write %s", wanted);
 }
 
@@ -219,7 +225,7 @@ static int unknown_key(const struct text_node *node, struct err *err)
     const char *near = scan_nearest(node->key, names, SETTING_N);
     err_set(err, ERR_INPUT, "%u:%u: unknown setting \"%.60s\"", node->key_place.line,
             node->key_place.col, node->key);
-    return near ? err_hint(err, "\"%s\"?", near) : err_hint(err, "\"muster config\" lists them");
+    return near ? err_hint(err, "\"%s\"?", near) : err_remedy_of(err, REMEDY_HELP_VERB, "server");
 }
 
 static int take_all(struct arena *a, const struct text_node *root, struct config *config,
@@ -298,23 +304,38 @@ static void set(struct config *config, size_t s, const char *text, const char *f
     config->at[s] = (struct setting_value){ .text = text, .from = from };
 }
 
+/* What was given to servers of this state directory before. */
+static int read_kept(struct arena *a, const char *dir, struct pairs *kept, struct err *err)
+{
+    struct err none;
+    AUTO_FREE char *found = state_dir_find(dir, &none);
+    return found ? kept_read(a, found, kept, err) : 0;
+}
+
 int config_load(struct arena *a, const char *const *flags, struct config *config, struct err *err)
 {
+    struct pairs kept = { .n = 0 };
+    if (read_kept(a, flags[SETTING_STATE_DIR], &kept, err) < 0)
+        return -1;
     const char *file =
         flags[SETTING_CONFIG] ? flags[SETTING_CONFIG] : getenv(settings[SETTING_CONFIG].env);
     const char *usual = default_file(a);
     *config = (struct config){ .file = NULL };
+    if (!file || (!*file && !flags[SETTING_CONFIG]))
+        file = pairs_get(&kept, settings[SETTING_CONFIG].key);
     for (size_t s = 0; s < SETTING_N; s++)
         set(config, s, settings[s].def, "default");
     bool wanted = file && *file;
     if ((wanted || usual) && read_file(a, wanted ? file : usual, wanted, config, err) < 0)
         return -1;
     for (size_t s = 0; s < SETTING_N; s++) {
-        const char *env = getenv(settings[s].env);
+        const char *env = getenv(settings[s].env), *was = pairs_get(&kept, settings[s].key);
         if (flags[s])
             set(config, s, flags[s], "flag");
         else if (env && *env)
             set(config, s, arena_strdup(a, env), "environment");
+        else if (was)
+            set(config, s, was, "kept");
         if (check((enum setting)s, &config->at[s], err) < 0)
             return -1;
     }

@@ -65,7 +65,7 @@ enum setting { SETTINGS(SETTING_ENUM) SETTING_N };
 
 struct setting_value {
     const char *text;             /* never NULL */
-    const char *from;             /* "flag" "environment" "file" "default" */
+    const char *from;             /* "flag" "environment" "kept" "file" "default" */
     const struct text_node *tree; /* as the file has it, when it is from there */
 };
 struct config {

@@ -11,8 +11,12 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static bool example(const struct job_spec *job, struct arena *arena, struct job_place *place)
 {
@@ -26,9 +30,32 @@ static bool example(const struct job_spec *job, struct arena *arena, struct job_
     return true;
 }
 
-static struct cli_host make_host(void)
+static bool is_this_program(const char *path)
+{
+    struct stat self, other;
+    return stat("/proc/self/exe", &self) == 0 && stat(path, &other) == 0 &&
+           self.st_dev == other.st_dev && self.st_ino == other.st_ino;
+}
+
+/* "muster" where that is this program, else the path it was started by. */
+static const char *typed_name(const char *argv0)
+{
+    const char *path = getenv("PATH");
+    char file[4096];
+    for (const char *at = path ? path : ""; argv0 && strchr(argv0, '/') && *at;) {
+        size_t n = strcspn(at, ":");
+        int len = snprintf(file, sizeof file, "%.*s/muster", (int)n, at);
+        if (len > 0 && (size_t)len < sizeof file && access(file, X_OK) == 0)
+            return is_this_program(file) ? "muster" : argv0;
+        at += n + (at[n] == ':');
+    }
+    return argv0 && strchr(argv0, '/') ? argv0 : "muster";
+}
+
+static struct cli_host make_host(const char *argv0)
 {
     return (struct cli_host){ .version = MUSTER_VERSION,
+                              .program = typed_name(argv0),
                               .dialects = wire_dialects(),
                               .server_opts = config_options(),
                               .n_server_opts = SETTING_N,
@@ -43,13 +70,13 @@ static struct cli_host make_host(void)
 
 static int muster_main(int argc, char **argv)
 {
-    struct cli_host host = make_host();
+    struct cli_host host = make_host(argc ? argv[0] : NULL);
     return cli_main(&host, argc - 1, argv + 1);
 }
 
 static int dlc_main(int argc, char **argv)
 {
-    struct cli_host host = make_host();
+    struct cli_host host = make_host(NULL);
     return dlc_face_main(&host, argc - 1, argv + 1);
 }
 

@@ -85,6 +85,7 @@ int server_files_announce(const struct server_files *files, const struct server_
     text_str(a, root, "address", info->address);
     text_str(a, root, "socket", files->socket);
     text_str(a, root, "state_dir", files->dir);
+    text_bool(a, root, "detached", info->detached);
     text_int(a, root, "started_ms", (int64_t)info->started_ms);
     json_print(root, 2, &text);
     buf_putc(&text, '\n');

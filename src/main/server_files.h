@@ -17,6 +17,7 @@ int server_files_open(struct arena *, const char *dir, struct server_files *, st
 struct server_info {
     uint64_t pid, started_ms;
     const char *version, *address; /* address "": no TCP */
+    bool detached;                 /* started in the background by the command line */
 };
 int server_files_announce(const struct server_files *, const struct server_info *, struct err *err);
 void server_files_withdraw(const struct server_files *);

@@ -35,11 +35,13 @@
 #include <sys/wait.h>
 #include <uv.h>
 
-#define BODY_MAX      (4u << 20)
-#define IDLE_TIMEOUT  75 /* seconds a silent client may stay */
-#define PORT_TRIES    100
+#define BODY_MAX       (4u << 20)
+#define IDLE_TIMEOUT   75 /* seconds a silent client may stay */
+#define PORT_TRIES     100
+/* How long a server stays without work that nobody asked for. */
+#define ON_DEMAND_IDLE "1h"
 /* An answer that says "the server ends" leaves before the server does. */
-#define LAST_WORDS_MS 30
+#define LAST_WORDS_MS  30
 
 struct server {
     struct arena *arena;
@@ -63,6 +65,7 @@ struct server {
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
+    bool detached, on_demand;
 };
 
 /* ---- news from below ---- */
@@ -181,6 +184,8 @@ static void settle(struct server *s)
     config_settle(c, SETTING_STATE_DIR, s->files.dir);
     if (!*c->at[SETTING_FS_URI].text)
         config_settle(c, SETTING_FS_URI, arena_printf(s->arena, "file://%s", s->files.fs));
+    if (s->on_demand && strcmp(c->at[SETTING_IDLE_EXIT].from, "default") == 0)
+        config_settle(c, SETTING_IDLE_EXIT, ON_DEMAND_IDLE);
     if (!*c->at[SETTING_SEAL_KEY].text)
         config_settle(c, SETTING_SEAL_KEY, arena_printf(s->arena, "%s/identity.key", s->files.dir));
     if (!*c->at[SETTING_PYTHON].text) {
@@ -222,7 +227,8 @@ static int open_records(struct server *s, struct err *err)
         return -1;
     err_set(err, ERR_CONFLICT, "another server (pid %llu) uses %s", (unsigned long long)other,
             s->files.dir);
-    return err_hint(err, "\"muster server status\" shows it, \"muster server stop\" ends it");
+    err_remedy(err, REMEDY_SERVER_STATUS);
+    return err_remedy(err, REMEDY_SERVER_STOP);
 }
 
 /* ---- making the parts ---- */
@@ -436,6 +442,16 @@ static int make_parts(struct server *s, struct err *err)
 
 /* ---- the whole ---- */
 
+/* By the command line, in the background: "start" when it was asked to, "need" when a job was to
+ * run and no server was there. NULL: in the foreground. Not for the jobs' eyes. */
+static void read_starter(struct server *s)
+{
+    const char *by = getenv("MUSTER_STARTED_BY");
+    s->detached = by != NULL;
+    s->on_demand = by && strcmp(by, "need") == 0;
+    unsetenv("MUSTER_STARTED_BY");
+}
+
 static void say_ready(void)
 {
     const char *text = getenv("MUSTER_READY_FD");
@@ -453,7 +469,8 @@ static int announce(struct server *s, struct err *err)
     struct server_info info = { .pid = (uint64_t)getpid(),
                                 .started_ms = s->started_ms,
                                 .version = s->version,
-                                .address = s->address };
+                                .address = s->address,
+                                .detached = s->detached };
     if (server_files_announce(&s->files, &info, err) < 0)
         return -1;
     log_info("server.started", "pid=%d version=%s address=%s state_dir=%s nodes=%zu", (int)getpid(),
@@ -537,6 +554,7 @@ int server_main(const char *version, const char *const *flags, struct err *err)
     s->arena = arena_create();
     s->version = version;
     s->started_ms = clock_wall_ms();
+    read_starter(s);
     signal(SIGPIPE, SIG_IGN);
     int rc = server_open(s, flags, err);
     if (rc == 0)
@@ -554,11 +572,14 @@ int server_main(const char *version, const char *const *flags, struct err *err)
     return rc;
 }
 
-struct text_node *server_settings(struct arena *a, struct err *err)
+struct text_node *server_settings(struct arena *a, const char *const *flags, struct err *err)
 {
-    const char *flags[SETTING_N] = { NULL };
     struct config config;
+    struct node_list nodes;
     if (config_load(a, flags, &config, err) < 0)
+        return NULL;
+    const struct setting_value *declared = &config.at[SETTING_NODES];
+    if (!declared->tree && *declared->text && nodes_parse(a, declared->text, "", &nodes, err) < 0)
         return NULL;
     AUTO_FREE char *dir = state_dir_find(config.at[SETTING_STATE_DIR].text, err);
     if (!dir)

@@ -12,6 +12,6 @@ struct text_node;
  * server answers: "ok". */
 int server_main(const char *version, const char *const *flags, struct err *err);
 /* The settings a server started now would have: [{name, value, from, doc}] in arena. */
-struct text_node *server_settings(struct arena *, struct err *err);
+struct text_node *server_settings(struct arena *, const char *const *flags, struct err *err);
 
 #endif

@@ -493,7 +493,7 @@ static int play_all(struct replay *r, struct err *err)
         return -1;
     if (n == 0) {
         rc = err_set(err, ERR_INPUT, "%s: there is no recording in it", dir);
-        err_hint(err, "muster server start --record DIR");
+        err_remedy_of(err, REMEDY_SERVER_RECORD, "%s", dir);
     }
     for (size_t i = 0; i < n && !rc && !r->result->stopped; i++)
         if (n == 1 || !is_empty(dir, numbers[i])) /* a server that never came up */

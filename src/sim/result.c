@@ -272,8 +272,8 @@ struct text_node *result_read(struct arena *a, const char *file, const char *tex
     const struct text_node *version = root ? text_get(root, "muster_simulation") : NULL;
     if (version && version->kind == TEXT_INT && version->integer == RESULT_VERSION)
         return root;
-    err_set(err, ERR_INPUT, "%.120s is no result of muster simulate", file);
-    err_hint(err, "muster simulate ... --json %.80s", file);
+    err_set(err, ERR_INPUT, "%.120s is no result of a simulation", file);
+    err_hint(err, "--json %.80s of the simulation writes one", file);
     return NULL;
 }
 

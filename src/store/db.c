@@ -278,7 +278,8 @@ static int open_db(struct store *st, struct err *err)
     if (exec(st, pragmas, err) < 0) {
         if (err && err->code == ERR_CONFLICT) {
             err_set(err, ERR_CONFLICT, "another server uses %s", st->path);
-            err_hint(err, "\"muster server status\" shows it, \"muster server stop\" ends it");
+            err_remedy(err, REMEDY_SERVER_STATUS);
+            err_remedy(err, REMEDY_SERVER_STOP);
         }
         return -1;
     }

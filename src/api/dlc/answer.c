@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "text/remedies.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -135,9 +136,9 @@ static void put_problem(struct dlc_call *d, const struct problem *p, const char 
 {
     bool own = !*p->path || (*p->path >= 'A' && *p->path <= 'Z');
     const char *field = own ? NULL : request_field(d, p->path);
-    bool hint = own && p->hint && *p->hint;
+    const char *hint = own ? remedies_line(d->arena, p->hint, p->remedies) : "";
     buf_addf(out, "%s%s%s%s%s%s", before, field ? field : "", field ? ": " : "", p->what,
-             hint ? ": " : "", hint ? p->hint : "");
+             *hint ? ": " : "", hint);
 }
 
 void dlc_err(struct dlc_call *d, const struct err *err, const struct report *report)
@@ -157,8 +158,9 @@ void dlc_err(struct dlc_call *d, const struct err *err, const struct report *rep
             continue;
         put_problem(d, p, said++ ? "; " : "", &text);
     }
+    const char *hint = remedies_line(d->arena, err->hint, &err->remedies);
     if (!said)
-        buf_addf(&text, "%s%s%s", err->what, *err->hint ? ": " : "", err->hint);
+        buf_addf(&text, "%s%s%s", err->what, *hint ? ": " : "", hint);
     size_t len = scan_utf8_prefix(buf_str(&text), text.len);
     fail(d, status, word, arena_strndup(d->arena, buf_str(&text), len));
 }

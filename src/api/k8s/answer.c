@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,11 +46,11 @@ static const char *cause_text(struct arena *a, const struct problem *p)
 static void put_cause(struct arena *a, struct text_node *list, const struct problem *p)
 {
     struct text_node *one = text_map(a, list, NULL);
-    bool hint = p->hint && *p->hint;
+    const char *hint = remedies_line(a, p->hint, p->remedies);
     text_str(a, one, "reason", "FieldValueInvalid");
-    text_str(a, one, "message",
-             arena_printf(a, "%s%s%s%s", cause_text(a, p), hint ? " (" : "", hint ? p->hint : "",
-                          hint ? ")" : ""));
+    text_str(
+        a, one, "message",
+        arena_printf(a, "%s%s%s%s", cause_text(a, p), *hint ? " (" : "", hint, *hint ? ")" : ""));
     text_str(a, one, "field", p->path ? p->path : "");
 }
 
@@ -177,9 +178,9 @@ void kube_problem(struct kube *k, const struct err *err, const struct report *re
         [ERR_FULL] = "InternalError",
         [ERR_SYSTEM] = "InternalError",
     };
-    bool hint = err->hint[0];
+    const char *hint = remedies_line(k->arena, err->hint, &err->remedies);
     const char *text =
-        arena_printf(k->arena, "%s%s%s%s", err->what, hint ? " (" : "", err->hint, hint ? ")" : "");
+        arena_printf(k->arena, "%s%s%s%s", err->what, *hint ? " (" : "", hint, *hint ? ")" : "");
     if (report && !report_ok(report) && k->of)
         kube_refused(k, k->name ? k->name : kube_in(k->body, "metadata", "name"), report);
     else
@@ -221,9 +222,8 @@ void kube_warnings(struct kube *k, const struct report *report)
         const struct problem *p = &report->at[i];
         if (p->severity != SEVERITY_WARNING)
             continue;
-        bool hint = p->hint && *p->hint;
-        kube_warn(k,
-                  arena_printf(k->arena, "%s%s%s", p->what, hint ? ": " : "", hint ? p->hint : ""));
+        const char *hint = remedies_line(k->arena, p->hint, p->remedies);
+        kube_warn(k, arena_printf(k->arena, "%s%s%s", p->what, *hint ? ": " : "", hint));
         said++;
     }
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "job/ids.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,8 +154,9 @@ static bool refused(struct kube *k, const struct ctl_answer *answer, bool apply,
         prune(k, answer->report);
         submit(k, apply, owner, done);
     } else if (apply && answer->err->code == ERR_CONFLICT) {
-        const char *what = arena_printf(k->arena, "spec: Forbidden: %s (%s)", answer->err->what,
-                                        answer->err->hint);
+        const char *what =
+            arena_printf(k->arena, "spec: Forbidden: %s (%s)", answer->err->what,
+                         remedies_line(k->arena, answer->err->hint, &answer->err->remedies));
         kube_invalid(k, kube_in(k->body, "metadata", "name"), "spec", what);
     } else {
         kube_problem(k, answer->err, answer->report);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "text/remedies.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,13 +83,14 @@ const char *pai_problems(struct arena *a, const struct err *err, const struct re
         const struct problem *one = &report->at[i];
         if (one->severity != SEVERITY_ERROR)
             continue;
-        const char *said =
-            one->hint && *one->hint ? arena_printf(a, "%s (%s)", one->what, one->hint) : one->what;
+        const char *hint = remedies_line(a, one->hint, one->remedies);
+        const char *said = *hint ? arena_printf(a, "%s (%s)", one->what, hint) : one->what;
         text = text ? arena_printf(a, "%s\n%s", text, said) : said;
     }
     if (text)
         return text;
-    return err->hint[0] ? arena_printf(a, "%s (%s)", err->what, err->hint) : err->what;
+    const char *hint = remedies_line(a, err->hint, &err->remedies);
+    return *hint ? arena_printf(a, "%s (%s)", err->what, hint) : err->what;
 }
 
 void pai_err(struct pai *p, const struct err *err, const struct report *report)

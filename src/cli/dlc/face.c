@@ -346,6 +346,7 @@ static int run(struct dlc_call *c, int argc, char **argv, struct err *err)
 int dlc_face_main(const struct cli_host *host, int argc, char **argv)
 {
     struct cli cli = { .host = host, .arena = arena_create(), .tty = isatty(STDOUT_FILENO) == 1 };
+    cli.refused = (struct refused){ .program = "muster" };
     struct dlc_call c = { .cli = &cli, .flags = text_map(cli.arena, NULL, NULL) };
     struct err err = { .code = ERR_NONE };
     setlocale(LC_CTYPE, "");
@@ -354,7 +355,7 @@ int dlc_face_main(const struct cli_host *host, int argc, char **argv)
     if (rc >= 0 && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         rc = err_sys(&err, "standard output");
     if (rc < 0) {
-        out_error(&err);
+        out_error(&cli, &err);
         rc = err_exit_status(err.code);
     }
     call_drop(&cli);

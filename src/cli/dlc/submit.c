@@ -59,7 +59,8 @@ static int read_file(struct dlc_call *c, struct request *r, struct report *repor
         return -1;
     if (r->len && !keyvalue_like(r->text, r->len)) {
         err_set(err, ERR_INPUT, "%s is no parameter file", r->file);
-        return err_hint(err, "key=value lines; JSON and YAML go by: muster submit %s", r->file);
+        err_hint(err, "it is read as lines of key=value; job files of other formats are run");
+        return err_remedy_of(err, REMEDY_RUN_FILE, "%s", r->file);
     }
     r->root = keyvalue_parse(c->cli->arena, r->text, r->len, report);
     if (!r->root)
@@ -137,19 +138,6 @@ static struct text_node *without_password(struct arena *arena, const struct text
 
 /* ---- sending ---- */
 
-static int need_server(struct dlc_call *c, struct err *err)
-{
-    static const char *const args[] = { "--idle-exit=1h", NULL };
-    bool ours = false;
-    if (c->cli->url || call_server_lives(c->cli))
-        return 0;
-    if (server_start(c->cli, args, &ours, err) < 0)
-        return -1;
-    if (ours)
-        fputs("no server yet: started one for you (ends after 1 h without work)\n", stderr);
-    return 0;
-}
-
 static void say_warnings(const struct text_node *answer)
 {
     const struct text_node *list = text_get(answer, "warnings");
@@ -181,7 +169,7 @@ static int send(struct dlc_call *c, const struct request *r, const struct text_n
         return err_set(err, ERR_INPUT, "the job is larger than %u bytes", BODY_MAX);
     dlc_json(without_password(c->cli->arena, body));
     fflush(stdout);
-    if (need_server(c, err) < 0)
+    if (server_ensure(c->cli, err) < 0)
         return -1;
     const struct text_node *answer = submit_text(c->cli, &opts, buf_str(&text), text.len, err);
     if (!answer)

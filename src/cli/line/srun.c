@@ -153,7 +153,7 @@ static int take_option(struct line_reader *r, const struct line_found *f, struct
     case CHDIR: asked->chdir = f->value; return 0;
     case REFUSED:
         err_set(err, ERR_INPUT, "srun: %.40s has no counterpart in a job", f->name);
-        return err_hint(err, "without it, or a job file: muster check --help");
+        return err_hint(err, "without it, or as a job file");
     default: line_say(r, "srun %s is left out: it has no effect here", f->name); return 0;
     }
 }

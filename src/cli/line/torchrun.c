@@ -203,7 +203,7 @@ static int read_flags(struct reading *r, int n, char **line, struct err *err)
     int rc = flags_of_line(r->arena, r->name, n, line, &flags, err);
     if (rc > 0) {
         err_set(err, ERR_INPUT, "--help is for a terminal, not for a job");
-        return err_hint(err, "muster launch --help");
+        return err_remedy(err, REMEDY_LAUNCH_HELP);
     }
     r->flags = flags;
     return rc < 0 || read_nodes(r, err) < 0 || read_settings(r, err) < 0 ? -1 : 0;

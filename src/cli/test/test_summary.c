@@ -55,12 +55,14 @@ static void signals_are_codes(void **state)
     arena_destroy(a);
 }
 
+static const struct refused here = { .program = "muster" };
+
 static void failure_says_what_next(void **state)
 {
     struct arena *a = arena_create();
     struct buf out = BUF_INIT(1 << 16);
     (void)state;
-    summary_print(a, parse(a, failed), &out);
+    summary_print(a, &here, parse(a, failed), &out);
     assert_string_equal(out.data, "ddp failed: worker/2 on n2 exited with 1, first of 4\n"
                                   "    two\n  three\n  four\n  five\n  ValueError: batch\n"
                                   "  its output   muster logs 12 worker/2 --stderr --tail 20\n"
@@ -75,7 +77,7 @@ static void held_can_be_entered(void **state)
     struct buf out = BUF_INIT(1 << 16);
     (void)state;
     summary_print(
-        a,
+        a, &here,
         parse(
             a,
             "{\"number\":3,\"name\":\"d\",\"state\":\"stopping\",\"outcome\":\"failed\",\"task_list\":[{\"name\":"
@@ -96,13 +98,15 @@ static void output_lists_files(void **state)
     assert_non_null(mkdtemp(dir));
     char *file = file_join(dir, "checkpoint.pt");
     assert_int_equal(file_replace(file, "12345", 5, 0600, &err), 0);
-    summary_print(
-        a, parse(a, arena_printf(a, "{\"state\":\"succeeded\",\"output_dir\":\"%s\"}", dir)), &out);
+    summary_print(a, &here,
+                  parse(a, arena_printf(a, "{\"state\":\"succeeded\",\"output_dir\":\"%s\"}", dir)),
+                  &out);
     assert_string_equal(out.data, arena_printf(a, "output   %s   (checkpoint.pt, 5 B)\n", dir));
     buf_clear(&out);
     assert_int_equal(file_remove_tree(dir, &err), 0);
-    summary_print(
-        a, parse(a, arena_printf(a, "{\"state\":\"succeeded\",\"output_dir\":\"%s\"}", dir)), &out);
+    summary_print(a, &here,
+                  parse(a, arena_printf(a, "{\"state\":\"succeeded\",\"output_dir\":\"%s\"}", dir)),
+                  &out);
     assert_string_equal(out.data, arena_printf(a, "output   %s\n", dir));
     free(file);
     buf_fini(&out);
