@@ -78,6 +78,7 @@ def asked(folder: Path, seed: int, early: bool) -> Json:
     found: Json = json.loads(done.stdout)["explained"]
     assert done.returncode == 0, (seed, early, done.stderr, found)
     assert found["bounds_beaten"] == found["ahead_wrong"] == 0, (seed, early, found)
+    assert json.loads(done.stdout)["bound_violations"] == 0, (seed, early)
     return found
 
 

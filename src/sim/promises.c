@@ -173,6 +173,8 @@ void promises_reserve(struct promises *p, const struct plan_entry *entry, size_t
         promise(p, one, entry);
         return;
     }
+    if (entry->right > one->right) /* its claim got better */
+        break_behind(p, one, entry->right, UINT64_MAX, BREAK_BETTER);
     if (one->told_ms != entry->at_ms)
         break_behind(p, one, entry->right, one->at_ms, BREAK_MOVED);
     one->told_ms = entry->at_ms;
@@ -184,7 +186,7 @@ void promises_reserve(struct promises *p, const struct plan_entry *entry, size_t
 void promises_start(struct promises *p, const struct plan_entry *entry, uint64_t lasts_ms)
 {
     struct one *one = one_of(p, entry->job);
-    if (!one->at_ms)
+    if (!one->at_ms || entry->right > one->right)
         break_behind(p, one, entry->right, UINT64_MAX, BREAK_BETTER);
     else if (one->at_ms != p->now_ms)
         break_behind(p, one, entry->right, one->at_ms, BREAK_MOVED);

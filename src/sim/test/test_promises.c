@@ -152,6 +152,26 @@ static void test_overtime(void **state)
     assert_int_equal(late(p, BREAK_NONE), 1);
 }
 
+/* The same job may start at its time with a better claim than it was promised with, and elsewhere.
+ */
+static void test_rises(void **state)
+{
+    struct promises *p = *state;
+    reserve(p, 2, 21, 10);
+    reserve(p, 3, 22, 10);
+    promises_time(p, 10 * MINUTE);
+    start(p, 2, 53, 90);
+    promises_time(p, 12 * MINUTE);
+    assert_int_equal(late(p, BREAK_BETTER), 1);
+    assert_int_equal(late(p, BREAK_NONE), 0);
+    reserve(p, 4, 21, 20);
+    reserve(p, 5, 22, 20);
+    reserve(p, 4, 53, 20);
+    promises_time(p, 21 * MINUTE);
+    assert_int_equal(late(p, BREAK_BETTER), 3);
+    assert_int_equal(late(p, BREAK_NONE), 0);
+}
+
 /* What it loses of its rank lets others pass; a job that ends without a start was not late. */
 static void test_falls_back(void **state)
 {
@@ -171,8 +191,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_kept),      T(test_violation), T(test_excused),
-        T(test_no_excuse), T(test_overtime),  T(test_falls_back),
+        T(test_kept),     T(test_violation), T(test_excused),    T(test_no_excuse),
+        T(test_overtime), T(test_rises),     T(test_falls_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
