@@ -148,6 +148,13 @@ static void read_done(const struct reader *r, const struct dlc_spec *spec,
     }
 }
 
+/* Pods of one machine share its ports and its /tmp, so each raylet has a folder of its own and
+ * takes ports that are free: Ray's fixed ones would be another's, and two that start at the same
+ * time in one folder take the same names for their sockets. */
+#define RAY_FOLDER "ray=$(mktemp -d /tmp/ray-XXXXXXXX) || exit\ntrap 'rm -rf \"$ray\"' EXIT\n"
+#define RAY_OWN                                                                                    \
+    "--temp-dir=\"$ray\" --min-worker-port=0 --max-worker-port=0 --dashboard-agent-listen-port=0"
+
 /* MPI: the launcher alone runs the command, the others wait to be reached. Ray: the head starts the
  * cluster and runs the command in it, the others join. */
 static const char *read_command(const struct reader *r, bool first)
@@ -159,12 +166,14 @@ static const char *read_command(const struct reader *r, bool first)
         return r->c->command;
     if (first)
         return arena_printf(r->arena,
-                            "ray start --head --node-ip-address=\"$MASTER_ADDR\" "
-                            "--port=\"$MASTER_PORT\" --dashboard-host=0.0.0.0 "
-                            "--dashboard-port=\"$RAY_DASHBOARD_PORT\" || exit\n"
-                            "export RAY_ADDRESS=\"$MASTER_ADDR:$MASTER_PORT\"\n%s",
+                            RAY_FOLDER "ray start --head --node-ip-address=\"$MASTER_ADDR\" "
+                                       "--port=\"$MASTER_PORT\" --dashboard-host=0.0.0.0 "
+                                       "--dashboard-port=\"$RAY_DASHBOARD_PORT\" " RAY_OWN
+                                       " || exit\n"
+                                       "export RAY_ADDRESS=\"$MASTER_ADDR:$MASTER_PORT\"\n%s",
                             r->c->command);
-    return "until ray start --address=\"$MASTER_ADDR:$MASTER_PORT\" --block; do sleep 1; done";
+    return RAY_FOLDER "until ray start --address=\"$MASTER_ADDR:$MASTER_PORT\" " RAY_OWN
+                      " --block; do sleep 1; done";
 }
 
 static void read_mpi(const struct reader *r, struct role *role, bool first)

@@ -104,7 +104,7 @@ static void quote(struct buf *out, const char *text)
 static const char *own_lines(const struct writer *w, const char *run)
 {
     static const char last[] = "\nexport RAY_ADDRESS=\"$MASTER_ADDR:$MASTER_PORT\"\n";
-    const char *end = strncmp(run, "ray start --head ", 17) == 0 ? strstr(run, last) : NULL;
+    const char *start = strstr(run, "ray start --head "), *end = start ? strstr(start, last) : NULL;
     return end && strcmp(w->type->framework, "ray") == 0 ? end + sizeof last - 1 : run;
 }
 
