@@ -4,6 +4,7 @@ there again after the server was killed."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -293,3 +294,20 @@ def test_bad_declarations_say_all_at_once_and_declare_nothing(start: Starter) ->
     assert done.returncode == 2 and "the verb apply declares them" in done.stderr
     done = server.muster("get", "datasets", "-w")
     assert done.returncode == 2 and "muster get datasets" in done.stderr
+
+
+def test_spot_jobs_are_not_on_public_resources(start: Starter) -> None:
+    """The cap of 8 cores is not theirs; `show` says the limit of a job that has none of its own."""
+    server = start(nodes="4x16cpu,64Gi", flags=("--prices", "*=1"))
+    spot = {"EcsSpec": "ecs.c6.2xlarge", "PodCount": 2, "UseSpotInstance": True}
+    tags = {"Settings": {"Tags": {"team": "vision"}}, "UserCommand": "exec sleep 600"}
+    number = server.submit(job(spec=spot, **tags))
+    assert server.wait(number, "running")["queue"] == "default"
+    capped = server.api("POST", "/v1/jobs", job(spec={**spot, "UseSpotInstance": None}, **tags))
+    assert capped.status >= 400 and "a user has at most 8 cpu" in capped.text
+    shown = server.muster("show", number).stdout
+    assert re.search(r"^tags +team=vision$", shown, re.M) and re.search(r"^limit +", shown, re.M)
+    assert server.job(number, spec=1)["spec"]["limits"]["run_time"] in ("30h", "1d6h")
+    free = server.submit(job(spec={"EcsSpec": "ecs.c6.large"}, JobMaxRunningTimeMinutes=0, **tags))
+    assert "run_time" not in server.job(free, spec=1)["spec"].get("limits", {})
+    assert "limit  " not in server.muster("show", free).stdout

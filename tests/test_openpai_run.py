@@ -3,6 +3,7 @@ rules and retries."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -324,6 +325,22 @@ def test_warning_about_the_image(server: Server, tmp_path: Path) -> None:
     done = server.muster("submit", tmp_path / "job.json")
     assert done.returncode == 0
     assert 'image "pai.example/pytorch" is not used' in done.stderr
+
+
+def test_a_name_in_use_is_refused(server: Server, tmp_path: Path) -> None:
+    """As by REST, while its job lives; what is printed as the way out is one."""
+    role = {"name": "w", "taskNumber": 1, "cpuNumber": 1, "memoryMB": 100, "command": "sleep 600"}
+    job = {"jobName": "in-use", "image": "i", "taskRoles": [role]}
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(job))
+    first = server.submit(path.read_text())
+    done = server.muster("submit", path)
+    assert done.returncode != 0 and 'has a job "in-use" already' in done.stderr, done.stderr
+    assert f"--name gives this one another; or muster stop {first}" in done.stderr
+    assert server.muster("submit", "--name", "other", path).returncode == 0
+    assert server.muster("stop", first).returncode == 0
+    server.wait(first)
+    assert server.muster("submit", path).returncode == 0
 
 
 def test_original_is_kept_and_secrets_masked(server: Server) -> None:

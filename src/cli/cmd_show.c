@@ -105,6 +105,20 @@ static void put_array(struct cli *cli, const struct text_node *job, struct buf *
         line(out, "failed", out_command(cli, REMEDY_LIST_STATE, array));
 }
 
+/* What was asked for, as far as lists do not show it. */
+static void put_asked(struct cli *cli, const struct text_node *job, struct buf *out)
+{
+    const struct text_node *spec = text_get(job, "spec");
+    const struct text_node *labels = spec ? text_get(spec, "labels") : NULL;
+    const struct text_node *limits = spec ? text_get(spec, "limits") : NULL;
+    const char *tags = NULL;
+    for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)
+        tags = arena_printf(cli->arena, "%s%s%s=%s", tags ? tags : "", tags ? ", " : "", n->key,
+                            n->str ? n->str : "");
+    line(out, "tags", tags);
+    line(out, "limit", limits ? answer_text(limits, "run_time", NULL) : NULL);
+}
+
 static void put_head(struct cli *cli, const struct text_node *job, struct buf *out)
 {
     buf_addf(out, "%s %s", jobs_label(cli->arena, job), jobs_name(cli->arena, job));
@@ -114,6 +128,7 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
     put_state(cli, job, out);
     put_array(cli, job, out);
     put_size(cli, job, out);
+    put_asked(cli, job, out);
     line(out, "id", answer_text(job, "id", NULL));
     time_line(out, "submitted", job, "submitted");
     time_line(out, "not before", job, "not_before");
@@ -304,7 +319,8 @@ static int run_show(struct cli *cli, const void *opts_, int argc, char **argv, s
         return show_origin(cli, argv[0], err);
     if (o->spec)
         return show_spec(cli, argv[0], err);
-    const struct text_node *job = jobs_view(cli, argv[0], "?tasks=1&timeline=1", err);
+    const char *parts = cli->json ? "?tasks=1&timeline=1" : "?tasks=1&timeline=1&spec=1";
+    const struct text_node *job = jobs_view(cli, argv[0], parts, err);
     if (!job)
         return -1;
     if (cli->json) {

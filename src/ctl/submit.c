@@ -176,14 +176,23 @@ static int read_text(struct submission *s, struct err *err)
     return 0;
 }
 
+/* A name is in use as long as its job lives; a client that asks for more finds ended ones too. */
 static int check_unique(struct submission *s, struct err *err)
 {
     const char *name = s->read.job->name;
+    bool by_dialect = s->read.dialect->unique_names && !s->ask.like && !s->ask.apply;
     uint64_t id;
-    if (!s->ask.unique || store_find_name(s->ctl->config.store, name, s->ask.owner, &id) != 1)
+    if ((!s->ask.unique && !by_dialect) ||
+        store_find_name(s->ctl->config.store, name, s->ask.owner, &id) != 1)
+        return 0;
+    const struct live_job *job = live_find(s->ctl->live, id);
+    bool lives = job && !job_state_final(job->row.state);
+    if (!lives && !s->ask.unique)
         return 0;
     err_set(err, ERR_CONFLICT, "%.60s has a job \"%.120s\" already", s->ask.owner, name);
-    return err_hint(err, "another name, or delete that one");
+    return lives ? err_hint(err, "--name gives this one another; or muster stop %llu",
+                            (unsigned long long)job->row.number)
+                 : err_hint(err, "another name, or delete that one");
 }
 
 static const char *map_uri(const struct submission *s, const char *uri, struct err *err)

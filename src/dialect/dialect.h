@@ -50,11 +50,12 @@ struct dialect {
      * this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
-    bool queues;     /* a job larger than the cluster waits for one that holds it */
-    bool catalogued; /* projects and one-word images are names of the server's catalogue: unknown
-                        ones are refused */
-    bool images;     /* its tasks run in images, and a Python comes with those */
-    bool documents;  /* also reads a YAML text of several documents: root is then a list of them */
+    bool queues;       /* a job larger than the cluster waits for one that holds it */
+    bool catalogued;   /* projects and one-word images are names of the server's catalogue: unknown
+                          ones are refused */
+    bool images;       /* its tasks run in images, and a Python comes with those */
+    bool unique_names; /* a user has one live job of a name */
+    bool documents; /* also reads a YAML text of several documents: root is then a list of them */
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*", a."key.with.dots"): masked
      * in the kept text for others than the owner. */
     const char *const *secrets;

@@ -148,6 +148,7 @@ struct dlc_create {
     struct words libs;
     struct dlc_vpc vpc;
     uint64_t max_minutes;
+    bool has_max_minutes;
     struct dlc_settings settings;
     const struct text_node *other;
 };

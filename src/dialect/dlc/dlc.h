@@ -14,6 +14,7 @@ extern const struct convention dlc_convention;
 const struct entry *dlc_ecs_list(size_t *n);
 const struct entry *dlc_ecs_find(const struct catalogue *, const char *name);
 /* The queue of jobs on public resources: those with EcsSpec and without ResourceId. */
+#define DLC_RUN_MINUTES    1800 /* of a job that does not say: what the console has */
 #define DLC_PUBLIC_QUEUE   "public"
 /* The port of a RayJob's head where its page is. */
 #define DLC_DASHBOARD_PORT "dashboard"

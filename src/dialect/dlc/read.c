@@ -316,8 +316,9 @@ static void read_limits(const struct reader *r)
     } words[] = { { "Always", "always" }, { "OnFailure", "failure" }, { "OnSucceed", "success" } };
     const struct dlc_settings *s = &r->c->settings;
     struct limits *limits = &r->job->limits;
-    if (r->c->max_minutes > 0)
-        limits->run_time_ms = (struct opt_u64){ true, r->c->max_minutes * 60000 };
+    uint64_t minutes = r->c->has_max_minutes ? r->c->max_minutes : DLC_RUN_MINUTES;
+    if (minutes > 0)
+        limits->run_time_ms = (struct opt_u64){ true, minutes * 60000 };
     if (s->has_grace)
         limits->grace_ms = (uint64_t)s->grace_s * 1000;
     limits->hold_ms = (uint64_t)s->reserved_minutes * 60000;
@@ -455,14 +456,6 @@ static void read_capacity(const struct reader *r)
     job->placing.pin_cpus = c->settings.affinity;
 }
 
-static bool is_public(const struct dlc_create *c)
-{
-    for (size_t i = 0; i < c->n_specs; i++)
-        if (c->specs[i].pods > 0 && given(c->specs[i].ecs_spec))
-            return true;
-    return false;
-}
-
 static void read_job(struct reader *r)
 {
     const struct dlc_create *c = r->c;
@@ -470,7 +463,9 @@ static void read_job(struct reader *r)
     struct job_spec *job = r->job;
     job->name = c->name;
     job->project = given(c->workspace) ? c->workspace : NULL;
-    job->queue = given(c->resource) ? c->resource : is_public(c) ? DLC_PUBLIC_QUEUE : NULL;
+    job->queue = given(c->resource)               ? c->resource
+                 : dlc_origin_of(c) == DLC_PUBLIC ? DLC_PUBLIC_QUEUE
+                                                  : NULL; /* of spot jobs the whole cluster */
     job->description = given(c->description) ? c->description : NULL;
     job->priority = dlc_origin_of(c) & DLC_QUOTA ? c->priority : 1;
     job->framework = c->type->framework;

@@ -609,9 +609,10 @@ struct text_node *dlc_write(struct arena *arena, const struct job_spec *job, str
     write_command(&w);
     write_envs(&w);
     write_inputs(&w, specs);
-    if (job->limits.run_time_ms.has)
-        text_int(arena, w.out, "JobMaxRunningTimeMinutes",
-                 (int64_t)((job->limits.run_time_ms.value + MINUTE_MS - 1) / MINUTE_MS));
+    const struct opt_u64 *most = &job->limits.run_time_ms;
+    int64_t minutes = most->has ? (int64_t)((most->value + MINUTE_MS - 1) / MINUTE_MS) : 0;
+    if (minutes != DLC_RUN_MINUTES)
+        text_int(arena, w.out, "JobMaxRunningTimeMinutes", minutes);
     write_settings(&w);
     put(&w, w.out, "SuccessPolicy", success_of(&w));
     write_kept(&w);

@@ -40,6 +40,7 @@ const struct dialect openpai_v1 = {
     .shape = v1_shape,
     .write = v1_write,
     .yaml = false,
+    .unique_names = true,
     .secrets = secrets,
 };
 
@@ -64,6 +65,7 @@ const struct dialect openpai_v2 = {
     .shape = v2_shape,
     .write = v2_write,
     .yaml = true,
+    .unique_names = true,
     .secrets = v2_secrets,
     .credentials = v2_secrets,
 };
