@@ -106,7 +106,7 @@ def check(server: Server, launched: bool, kind: str, root: int) -> None:
     screen = server.muster("run", file, timeout=patience(120))
     assert screen.returncode == 1, screen
     failed = re.search(r"^first-\S+ failed: (.*)$", screen.stdout, re.MULTILINE)
-    hint = re.search(r"its output   muster logs (\d+) (\S+) ", screen.stdout)
+    hint = re.search(r"its output   \S*muster logs (\d+) (\S+) ", screen.stdout)
     assert failed and hint, screen.stdout
     reason, first, (how, words) = failed[1], hint[2], HOW[kind]
     job = server.job(hint[1])

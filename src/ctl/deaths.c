@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "job/peer_error.h"
+#include "job/rendezvous.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -6,10 +6,6 @@
 
 #include <stdbool.h>
 
-/* Whoever has gone may take a while to end for the kernel, and is not ended meanwhile: else nobody
- * could tell that it went by itself. */
-#define PEER_ERROR_WAIT_MS 1000u
-
 /* text: lines, the last exception in them counts; or the message of an error file. */
 bool peer_error_in(const char *text);
 

@@ -19,6 +19,11 @@
 #define RDZV_TEXT_MAX    2048u /* bytes of any text in a message */
 #define RDZV_ROLE        "default"
 
+/* When all that is known are errors about others that have gone: whoever that is may take a while
+ * to end for the kernel, and is not ended meanwhile, else nobody could tell that it went by itself.
+ */
+#define PEER_ERROR_WAIT_MS 1000u
+
 /* What all members must agree on; the leader takes the first member's and refuses others that
  * differ in min, max, node_unit or check (no silent "first one wins"). Times in ms. */
 struct rdzv_terms {

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "flags/flags.h"
-#include "job/peer_error.h"
 #include "launch/check.h"
 #include "launch/error_file.h"
 #include "launch/ranks.h"
