@@ -13,7 +13,6 @@
 #include "ctl/share.h"
 #include "ctl/update.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "text/json.h"
