@@ -288,7 +288,7 @@ def submit_file(p: Place) -> None:
     p.wait("first", "running")
     file = p.write("my job.json", native("two", "true", 2))
     ways = json.loads(p.good("explain", "--file", file, "--json"))["explain"]["ways"]
-    assert "'my job.json'" in ways[0]["how"]
+    assert "my job.json'" in ways[0]["how"]
     works(p, ways[0]["how"].replace("muster", str(program()), 1))
 
 
@@ -458,8 +458,8 @@ def goes_on(p: Place) -> None:
     works(p, line[1])
 
 
-def fails_to_run(p: Place, **more: object) -> dict[str, str]:
-    file = p.write("bad.json", native("bad", "echo said >&2; exit 3", **more))
+def fails_to_run(p: Place) -> dict[str, str]:
+    file = p.write("bad.json", native("bad", "echo said >&2; exit 3"))
     return fails(p, "run", file)
 
 

@@ -13,7 +13,6 @@
 #include "ctl/share.h"
 #include "ctl/update.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "text/json.h"
@@ -190,9 +189,10 @@ static int check_unique(struct submission *s, struct err *err)
     if (!lives && !s->ask.unique)
         return 0;
     err_set(err, ERR_CONFLICT, "%.60s has a job \"%.120s\" already", s->ask.owner, name);
-    return lives ? err_hint(err, "--name gives this one another; or muster stop %llu",
-                            (unsigned long long)job->row.number)
-                 : err_hint(err, "another name, or delete that one");
+    if (!lives)
+        return err_hint(err, "another name, or delete that one");
+    err_hint(err, "--name gives this one another");
+    return err_remedy_of(err, REMEDY_STOP_JOB, "%llu", (unsigned long long)job->row.number);
 }
 
 static const char *map_uri(const struct submission *s, const char *uri, struct err *err)
