@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/command.h"
 #include "cli/fix.h"
 #include "cli/job_opts.h"
 #include "cli/names.h"

@@ -242,7 +242,6 @@ void job_check(const struct job_spec *, struct report *);
 /* JSON Schema (draft 2020-12) of the native format, and the reference page doc/job.md, from the
  * field tables. */
 struct text_node *job_schema(struct arena *);
-struct buf;
 void job_reference(struct buf *out);
 
 /* Applies "roles.worker.replicas=2" (face.md --set) to a native tree before decoding. */

@@ -17,7 +17,6 @@
 #include "launch/summary.h"
 #include "launch/torch_events.h"
 #include "launch/trace.h"
-#include "launch/warm.h"
 #include "launch/watchdog.h"
 
 #include <signal.h>
