@@ -8,7 +8,6 @@
 #include "cli/kept.h"
 #include "cli/manual.h"
 #include "cli/out.h"
-#include "cli/shell_word.h"
 #include "cli/table.h"
 #include "job/job.h"
 #include "text/json.h"

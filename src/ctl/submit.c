@@ -22,6 +22,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define IDEM_KEEP_MS (7ull * 24 * 3600 * 1000)
 #define KEY_MAX      255
