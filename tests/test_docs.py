@@ -113,23 +113,29 @@ def test_doctor() -> None:
     assert rows
 
 
-def commands() -> list[str]:
-    """`$ muster ...` lines of README.md, where a `#` begins a remark."""
-    path = ROOT / "README.md"
-    if not path.exists():
-        return []
-    found = re.findall(r"^\s*\$ (muster .*?)(?:\s+#.*)?$", path.read_text(), re.M)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "doc").glob("from-*.md"))]
+
+
+def commands(page: Path) -> list[str]:
+    """`muster ...` of the page: in sentences and tables, and lines of its blocks, in which two blanks
+    begin a remark."""
+    text = page.read_text()
+    blocks = "\n".join(re.findall(r"^```[a-z]*\n(.*?)^```", text, re.M | re.S))
+    found = re.findall(r"^(muster .*?)(?:\s{2,}.*)?$", blocks, re.M)
+    found += re.findall(r"`(muster [a-z][^`\n]*)`", text)
     return list(dict.fromkeys(found))
 
 
-@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="there is no README.md")
-def test_commands_of_the_readme_are_known(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_the_pages_are_known(page: Path) -> None:
     """Verbs and options exist (--help says so), named files are there."""
-    for line in commands():
-        words = shlex.split(line.split("|")[0].split("&&")[0])
+    assert len(commands(page)) >= 5, "its commands are not found"
+    for line in commands(page):
+        words = shlex.split(line.split("|")[0].split("&&")[0].split(";")[0], comments=True)
         verb = words[1]
-        assert verb in (*VERBS, "help"), line
-        known = muster(verb, "--help").stdout
+        done = muster(verb, "--help")
+        assert done.returncode == 0, line
+        known = done.stdout
         for word in words[2 : words.index("--") if "--" in words else len(words)]:
             if word.startswith("--"):
                 assert word.split("=")[0] in known, f"{word} of: {line}"
