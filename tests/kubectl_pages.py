@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 
 from harness import ROOT, Server, environment, kubectl, native, patience, wait_for
-from promise import Example, Skipped, expect
+from promise import Example, How, Skipped, expect
 
 JOBS = ROOT / "tests/golden/elasticjob"
 NODES = "2x16cpu,64Gi,1gpu"
@@ -137,6 +137,9 @@ class Kubectl:
         return "the listings as printed"
 
     def examples(self) -> Iterator[Example]:
-        yield Example("get pods, describe pod: gang of 4", "all pending, events", self.all_wait)
-        yield Example("get pods: gang of 2", "two run, two are pending", self.two_run)
-        yield Example("get elasticjob: suspend", "Suspended; then Running", self.suspend)
+        yield Example("get pods, describe pod: gang of 4", "all pending, events", self.all_wait,
+                      How.CHANGED, "the command waits; two nodes for the page's 13")  # fmt: skip
+        yield Example("get pods: gang of 2", "two run, two are pending", self.two_run,
+                      How.CHANGED, "two nodes for the page's 13")  # fmt: skip
+        yield Example("get elasticjob: suspend", "Suspended; then Running", self.suspend,
+                      How.CHANGED, "the command waits")  # fmt: skip

@@ -1,9 +1,20 @@
-"""What an example of a published page promises, and how trying it can end."""
+"""What an example of a published page promises, how it is kept here, and how trying it can end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
+
+
+class How(Enum):
+    """What became of a promise. What is only parsed is not said to run."""
+
+    PRINTED = "runs as printed"
+    CHANGED = "runs with these substitutions"
+    SHOWN = "accepted and shown, nothing acts on it"
+    REFUSED = "refused, with the reason"
+    NOT_DONE = "not done"
 
 
 class Broken(Exception):
@@ -18,7 +29,14 @@ class Skipped(Exception):
 class Example:
     name: str
     promise: str
-    run: Callable[[], str]  # what happened, in a few words
+    run: Callable[[], str] | None  # what happened, in a few words; None: there is nothing to try
+    how: How = How.PRINTED
+    note: str = ""  # the substitutions; or what happens instead
+
+
+def absent(name: str, note: str) -> Example:
+    """A promise of the page that nothing keeps."""
+    return Example(name, note, None, How.NOT_DONE)
 
 
 def expect(condition: object, happened: str) -> None:

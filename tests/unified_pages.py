@@ -17,20 +17,20 @@ from muster import ValidationError
 from muster.unified import DLJobBuilder, JobConfig
 from muster.unified.canonical import canonical
 from muster.unified.submit import options_of
-from promise import Broken, Example, expect
+from promise import Broken, Example, How, expect
 
 NODES = "1x16cpu,64Gi,MASTER_RESOURCE:999;2x16cpu,64Gi,4gpu,WORKER_RESOURCE:999"
-# option, its default as the page has it, another value
+# option, its default as the page has it, another value, whether something acts on it
 OPTIONS = [
-    ("job_name", None, "other"),
-    ("master_cpu", 2, "3"),
-    ("master_mem", 4096, "512"),
-    ("master_create_timeout", 600, "5"),
-    ("node_max_restart", 10, "3"),
-    ("job_max_restart", 10, "3"),
-    ("master_max_restart", 10, "3"),
-    ("master_isolation_schedule_resource", "", "M"),
-    ("worker_isolation_schedule_resource", "", "W"),
+    ("job_name", None, "other", True),
+    ("master_cpu", 2, "3", False),
+    ("master_mem", 4096, "512", False),
+    ("master_create_timeout", 600, "5", False),
+    ("node_max_restart", 10, "3", False),
+    ("job_max_restart", 10, "3", True),
+    ("master_max_restart", 10, "3", False),
+    ("master_isolation_schedule_resource", "", "M", False),
+    ("worker_isolation_schedule_resource", "", "W", True),
 ]
 Change = Callable[[DLJobBuilder], Any]
 
@@ -118,9 +118,10 @@ class Guide(Programs):
         yield Example("multiple roles (outline)", "runs", self.outline)
         yield Example("isolated scheduling", "workers on their nodes", self.isolation)
         yield Example("RL", "reward rises", self.reinforcement)
-        for name, default, other in OPTIONS:
+        for name, default, other, acts in OPTIONS:
             tried = partial(self.option, name, default, other)
-            yield Example(name, "default, environment", tried)
+            how = How.PRINTED if acts else How.SHOWN
+            yield Example(name, "default, environment", tried, how)
 
 
 WRONG_ENV: Any = {"A": 1}
@@ -187,4 +188,5 @@ class OlderGuide(Programs):
     def examples(self) -> Iterator[Example]:
         yield Example("class entrypoint, get_status", "called while it runs", self.service)
         for name, good, bad in METHODS:
-            yield Example(name, "as its row says", partial(self.method, good, bad))
+            how = How.REFUSED if bad else How.SHOWN
+            yield Example(name, "as its row says", partial(self.method, good, bad), how)
