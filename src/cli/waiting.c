@@ -36,7 +36,18 @@ static const char *place_text(struct arena *a, uint64_t n)
     return arena_printf(a, "%llu%s", (unsigned long long)n, ends[teen || n % 10 > 3 ? 0 : n % 10]);
 }
 
-const char *waiting_text(struct arena *a, const struct text_node *view,
+/* The line that resumes it. */
+static const char *suspended_text(struct arena *a, const struct refused *here, uint64_t number)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    char args[24];
+    snprintf(args, sizeof args, "%llu", (unsigned long long)number);
+    buf_addf(&out, "%s is suspended: ", args);
+    remedy_put_line(&out, REMEDY_RESUME, args, here);
+    return arena_strdup(a, buf_str(&out));
+}
+
+const char *waiting_text(struct arena *a, const struct refused *here, const struct text_node *view,
                          const struct text_node *explanation, uint64_t now_ms)
 {
     AUTO_BUF struct buf out = BUF_INIT(4096);
@@ -46,8 +57,7 @@ const char *waiting_text(struct arena *a, const struct text_node *view,
     if (!waits(state))
         return NULL;
     if (strcmp(state, "suspended") == 0)
-        return arena_printf(a, "%llu is suspended until somebody resumes it",
-                            (unsigned long long)number);
+        return suspended_text(a, here, number);
     const char *reason = answer_text(view, "reason", "");
     buf_addf(&out, "%llu waits%s%s", (unsigned long long)number, *reason ? ": " : "", reason);
     if (answer_has(explanation, "ahead"))
@@ -95,12 +105,13 @@ _Noreturn static void be_child(const struct waiting *w, pid_t parent)
         poll(NULL, 0, wait);
         cli.arena = arena_create();
         const struct text_node *view = ask(&cli, w->number, "");
-        const char *text = view ? waiting_text(cli.arena, view, NULL, clock_wall_ms()) : NULL;
+        const char *text =
+            view ? waiting_text(cli.arena, &cli.refused, view, NULL, clock_wall_ms()) : NULL;
         if (text && strcmp(text, buf_str(&seen)) != 0) {
             buf_clear(&seen);
             buf_puts(&seen, text);
             const struct text_node *why = ask(&cli, w->number, "/explain");
-            text = waiting_text(cli.arena, view, why, clock_wall_ms());
+            text = waiting_text(cli.arena, &cli.refused, view, why, clock_wall_ms());
             put_line(&cli, text, tty);
         }
         arena_destroy(cli.arena);

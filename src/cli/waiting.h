@@ -22,7 +22,7 @@ void waiting_end(struct waiting *);
 
 /* One line for the job's view and its explanation (NULL: not known), in arena; NULL: it does not
  * wait. */
-const char *waiting_text(struct arena *, const struct text_node *view,
+const char *waiting_text(struct arena *, const struct refused *here, const struct text_node *view,
                          const struct text_node *explanation, uint64_t now_ms);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/scan.h"
 #include "text/remedies.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,8 +104,10 @@ static const char *data_field(struct dlc_call *d, const char *path)
 {
     const struct text_node *sources = dlc_list(d->body, "DataSources");
     const struct text_node *one = sources ? sources->first : NULL;
-    uint64_t index = 0;
-    if (sscanf(path, "inputs.data[%" SCNu64 "]", &index) != 1)
+    const char *number = strchr(path, '[');
+    size_t digits = number ? strspn(number + 1, "0123456789") : 0;
+    uint64_t index;
+    if (!digits || !scan_u64(arena_strndup(d->arena, number + 1, digits), 0, UINT32_MAX, &index))
         return "DataSources";
     for (uint64_t i = 0; one && i < index; i++)
         one = one->next;

@@ -232,12 +232,15 @@ static void field_errors_are_counted(void **state)
 static void nobody_answers(void **state)
 {
     struct world *w = *state;
+    struct remedy remedy;
     struct err err;
+    size_t at = 0;
     kill_server(w);
     assert_null(call_get(&w->cli, "/healthz", &err));
     assert_int_equal(err_exit_status(err.code), 4);
     assert_non_null(strstr(err.what, w->dir));
-    assert_non_null(strstr(err.hint, "muster server start"));
+    assert_true(remedies_next(&err.remedies, &at, w->cli.arena, &remedy));
+    assert_int_equal(remedy.id, REMEDY_SERVER_START);
     assert_false(call_server_lives(&w->cli));
 }
 

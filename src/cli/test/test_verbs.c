@@ -134,7 +134,7 @@ static void operands_are_counted(void **state)
     (void)state;
     assert_int_equal(cmd_operands(&cmd_show, 1, 1, 1, &err), 0);
     assert_int_equal(cmd_operands(&cmd_show, 0, 1, 1, &err), -1);
-    assert_string_equal(err.what, "muster show needs JOB");
+    assert_string_equal(err.what, "show needs JOB");
     assert_int_equal(cmd_operands(&cmd_show, 2, 1, 1, &err), -1);
     assert_int_equal(err_exit_status(err.code), 2);
 }

@@ -26,19 +26,20 @@ static void reason_place_and_start(void **state)
     struct text_node *view =
         parse(a, "{\"number\":7,\"state\":\"queued\",\"reason\":\"cpu: 2 short\","
                  "\"queue\":\"vision\",\"expected_ms\":3600000}");
+    const struct refused here = { .program = "muster" };
     (void)state;
     setenv("TZ", "UTC", 1);
     tzset();
-    assert_string_equal(waiting_text(a, view, parse(a, "{\"ahead\":2}"), 1000),
+    assert_string_equal(waiting_text(a, &here, view, parse(a, "{\"ahead\":2}"), 1000),
                         "7 waits: cpu: 2 short; 3rd in vision; starts by 01:00");
-    assert_string_equal(waiting_text(a, view, parse(a, "{\"ahead\":11}"), 3600001),
+    assert_string_equal(waiting_text(a, &here, view, parse(a, "{\"ahead\":11}"), 3600001),
                         "7 waits: cpu: 2 short; 12th in vision");
-    assert_string_equal(waiting_text(a, view, parse(a, "{\"ahead\":21}"), 3600001),
+    assert_string_equal(waiting_text(a, &here, view, parse(a, "{\"ahead\":21}"), 3600001),
                         "7 waits: cpu: 2 short; 22nd in vision");
-    assert_string_equal(waiting_text(a, view, NULL, 3600001), "7 waits: cpu: 2 short");
+    assert_string_equal(waiting_text(a, &here, view, NULL, 3600001), "7 waits: cpu: 2 short");
     view = parse(a, "{\"number\":7,\"state\":\"suspended\",\"reason\":\"x\"}");
-    assert_string_equal(waiting_text(a, view, NULL, 1), "7 is suspended: muster resume 7");
-    assert_null(waiting_text(a, parse(a, "{\"number\":7,\"state\":\"running\"}"), NULL, 1));
+    assert_string_equal(waiting_text(a, &here, view, NULL, 1), "7 is suspended: muster resume 7");
+    assert_null(waiting_text(a, &here, parse(a, "{\"number\":7,\"state\":\"running\"}"), NULL, 1));
     arena_destroy(a);
 }
 

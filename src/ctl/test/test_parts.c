@@ -184,10 +184,13 @@ static struct pairs env_of(struct arena *arena, const struct role *role, enum to
     struct job_spec job = { .name = "j", .roles = (struct role *)(uintptr_t)role, .n_roles = 1 };
     if (convention)
         job.conventions = (struct words){ .at = named, .n = 1 };
-    struct task_place tasks[2] = {
-        { .address = "127.0.0.2" },
-        { .index = 1, .node = "n2", .address = "127.0.0.3", .n_gpus = 4 }
-    };
+    uint32_t gpus[] = { 0, 1, 2, 3 };
+    struct task_place tasks[2] = { { .address = "127.0.0.2" },
+                                   { .index = 1,
+                                     .node = "n2",
+                                     .address = "127.0.0.3",
+                                     .gpus = gpus,
+                                     .n_gpus = ARRAY_LEN(gpus) } };
     struct job_place place = { .number = 12, .tasks = tasks, .n = 2 };
     struct dialect_task task = { .job = &job, .place = &place, .flat = 1 };
     struct task_host host = { .dialects = &words_known, .torchrun = choice };

@@ -95,7 +95,7 @@ static const struct bad bads[] = {
       "limits.run_time is \"soon\", not a duration such as 90s, 15m, 2h, or none",
       "a duration such as 90s, 15m, 2h, or none" },
     { ROLE "after: [0]\n", 5, 9, "after[0] is neither the number nor the name of a job",
-      "the number \"muster ls\" shows" },
+      "the number or name that lists of jobs show" },
     { ROLE "conventions: [a, a]\n", 5, 18, "conventions[1] is there twice",
       "each convention once" },
     { ROLE "    env: {\"A=B\": x}\n", 5, 11, "\"A=B\" is no name here", "a name without =" },

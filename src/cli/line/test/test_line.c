@@ -172,7 +172,7 @@ static void what_cannot_be_a_job(void **state)
           "srun starts 16 tasks, and the launcher behind it is for 2 nodes",
           "the launcher's line without srun" },
         { "srun --pty bash", "srun: --pty has no counterpart in a job",
-          "without it, or a job file: muster check --help" },
+          "without it, or as a job file" },
         { "srun --gres=license:2 a", "srun: --gres=license:2",
           "--gres=gpu:N; other resources: a job file with resources" },
         { "srun -t abc a", "srun: --time is \"abc\"", "90 (minutes), 1:30:00 or 2-00:00:00" },
