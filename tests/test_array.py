@@ -160,3 +160,37 @@ def test_tasks_are_counted_while_members_run_and_after_their_end(start: Starter)
     assert counted(server.job(f"{number}[0]")) == (0, 2, 0)
     listed = {job["number"]: job for job in server.jobs(all=1)}
     assert counted(listed[number]) == (0, 4, failed)
+
+
+def test_lists_say_what_they_leave_out(start: Starter) -> None:
+    """50 of N on a pipe; all numbers with -q; with -a the jobs of arrays too."""
+    server = start(nodes="1x1cpu,1Gi")
+    array = server.submit(native("sweep", "true", array="0-2"))
+    server.wait(array, "succeeded")
+    numbers = [server.submit(native(f"j{i}", suspend=True)) for i in range(60)]
+    listed = server.muster("ls")
+    assert len(listed.stdout.splitlines()) == 51, "a head and 50 jobs"
+    assert listed.stderr.startswith("50 of 61 jobs; -a lists all, --before "), listed.stderr
+    quiet = server.muster("ls", "-q").stdout.split()
+    assert quiet == [str(n) for n in reversed([array, *numbers])]
+    assert len(server.muster("ls", "-q", "--limit", "7").stdout.split()) == 7
+    everything = server.muster("ls", "-a")
+    labels = [line.split()[0] for line in everything.stdout.splitlines()[1:]]
+    assert labels[60:] == [str(array), *(f"{array}[{i}]" for i in range(3))]
+    assert not everything.stderr
+    few = server.muster("ls", "--name", "sweep")
+    assert not few.stderr, "nothing is left out"
+
+
+def test_a_watched_list_is_printed_when_it_changes(start: Starter) -> None:
+    server = start(nodes="1x1cpu,1Gi")
+    number = server.submit(native("seen", suspend=True))
+    out = server.state / "watched"
+    with out.open("wb") as to, server.popen("ls", "--watch", "-q", to=to) as watching:
+        wait_for(lambda: out.read_text() == f"{number}\n", what="the first look")
+        second = server.submit(native("seen too", suspend=True))
+        wait_for(lambda: out.read_text() == f"{number}\n\n{second}\n{number}\n", what="the change")
+        watching.terminate()
+        watching.wait()
+    refused = server.muster("ls", "--watch", "--json")
+    assert refused.returncode == 2 and "--watch shows tables" in refused.stderr

@@ -290,6 +290,17 @@ static bool read_array(struct call *call, const char *array, struct job_filter *
     return f->members > 0;
 }
 
+/* How many there are on all pages. */
+static int add_total(struct call *call, const struct job_filter *f, struct text_node *tree,
+                     struct err *err)
+{
+    uint64_t n;
+    if (ctl_list_count(call->api->config.ctl, f, &n, err) < 0)
+        return -1;
+    text_int(call->arena, tree, "total", (int64_t)n);
+    return 0;
+}
+
 void job_list(struct call *call)
 {
     struct http_request *r = call->request;
@@ -312,6 +323,8 @@ void job_list(struct call *call)
         else
             tree = ctl_list_tree(call->api->config.ctl, call->arena, &f, &err);
     }
+    if (tree && call_flag(call, "count") && add_total(call, &f, tree, &err) < 0)
+        tree = NULL;
     if (tree)
         call_answer(call, 200, tree);
     else

@@ -36,7 +36,7 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
     ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first; the members of an array by index",
-          "state owner queue name from limit before array", NULL, 200),
+          "state owner queue name from limit before array count", NULL, 200),
     ROUTE("POST", "/v1/jobs", job_submit, 0,
           "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted",
           201),

@@ -11,15 +11,19 @@
 #include "cli/out.h"
 #include "cli/table.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #define PAGE_MAX 1000 /* the server gives no more at once */
+#define NOTE_MAX 500  /* columns */
+#define LOOK_MS  1000 /* between two looks of --watch */
 
 struct ls_opts {
     struct common_opts common;
-    bool live, all;
+    bool live, all, watch;
+    bool whole; /* every page */
     const char *state, *user, *queue, *name, *from, *before;
     const char *array; /* the operand */
     uint64_t limit;
@@ -40,7 +44,12 @@ static const struct opt opts[] = {
       .letter = 'a',
       .type = OPT_FLAG,
       .offset = offsetof(struct ls_opts, all),
-      .help = "every one, not only the newest" },
+      .help = "every one, not only the newest, and the jobs of arrays" },
+    { .name = "watch",
+      .letter = 'w',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct ls_opts, watch),
+      .help = "look again every second, until Ctrl-C" },
     { .name = "user",
       .letter = 'u',
       .type = OPT_STR,
@@ -98,12 +107,12 @@ enum {
 static const struct table_column columns[COLUMN_N] = {
     [NUMBER] = { .title = "#", .right = true },
     [NAME] = { .title = "NAME" },
-    [USER] = { .title = "USER" },
-    [FROM] = { .title = "FROM" },
+    [USER] = { .title = "USER", .go = 4 },
+    [FROM] = { .title = "FROM", .go = 1 },
     [STATE] = { .title = "STATE" },
     [TASKS] = { .title = "TASKS", .right = true },
-    [GPU] = { .title = "GPU", .right = true },
-    [QUEUE] = { .title = "QUEUE" },
+    [GPU] = { .title = "GPU", .right = true, .go = 3 },
+    [QUEUE] = { .title = "QUEUE", .go = 2 },
     [AGE] = { .title = "AGE", .right = true },
     [ID] = { .title = "ID", .wide = true },
     [PRIORITY] = { .title = "PRIORITY", .right = true, .wide = true },
@@ -154,16 +163,10 @@ static const char *reason_of(struct cli *cli, const struct text_node *job, uint6
 
 static const char *note_of(struct cli *cli, const struct text_node *job, uint64_t now)
 {
-    struct winsize size = { .ws_col = 0 };
-    const char *reason = reason_of(cli, job, now);
     bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
     if (running && !answer_has(job, "note") && !answer_has(job, "members"))
         return "";
-    /* What is left of a line, so that tables stay tables; elsewhere nothing is cut. */
-    if (cli->tty && !cli->wide && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-        size.ws_col >= 100)
-        return table_clip(cli->arena, reason, (size_t)size.ws_col - 72);
-    return table_clip(cli->arena, reason, cli->tty && !cli->wide ? 48 : 500);
+    return table_clip(cli->arena, reason_of(cli, job, now), NOTE_MAX);
 }
 
 static void add_row(struct cli *cli, struct table *table, const struct text_node *job, uint64_t now)
@@ -192,21 +195,28 @@ static void add_row(struct cli *cli, struct table *table, const struct text_node
     table_color(table, STATE, out_state_color(state));
 }
 
-static void print_list(struct cli *cli, const struct text_node *jobs)
+/* Of a terminal, unless -o wide asks for everything. */
+static size_t screen_width(const struct cli *cli)
 {
-    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    struct winsize size = { .ws_col = 0 };
+    bool cut = cli->tty && !cli->wide;
+    return cut && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void print_list(struct cli *cli, const struct text_node *jobs, struct buf *out)
+{
     struct table table;
     uint64_t now = clock_wall_ms();
     table_init(&table, cli->arena, columns, COLUMN_N, cli->wide);
+    table.width = screen_width(cli);
     for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
         if (cli->quiet)
-            buf_addf(&out, "%s\n", jobs_label(cli->arena, job));
+            buf_addf(out, "%s\n", jobs_label(cli->arena, job));
         else
             add_row(cli, &table, job, now);
     }
     if (!cli->quiet)
-        table_print(&table, 0, cli->color, &out);
-    out_buf(&out);
+        table_print(&table, 0, cli->color, out);
 }
 
 static void make_path(const struct ls_opts *o, struct buf *path)
@@ -222,14 +232,17 @@ static void make_path(const struct ls_opts *o, struct buf *path)
     call_query(path, "array", o->array);
     if (o->limit)
         call_query_number(path, "limit", o->limit);
+    if (!o->whole && !o->array)
+        call_query(path, "count", "1");
 }
 
-/* One page, or with --all every page joined to the first. */
-static struct text_node *fetch(struct cli *cli, struct ls_opts *o, struct err *err)
+/* One page, or the whole: every page joined to the first. */
+static struct text_node *fetch_pages(struct cli *cli, const struct ls_opts *asked, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(64 << 10);
+    struct ls_opts copy = *asked, *o = &copy;
     struct text_node *first = NULL, *list = NULL, *page;
-    if (o->all)
+    if (o->whole)
         o->limit = PAGE_MAX;
     do {
         make_path(o, &path);
@@ -245,43 +258,146 @@ static struct text_node *fetch(struct cli *cli, struct ls_opts *o, struct err *e
         list = list ? list : jobs;
         first = first ? first : page;
         o->before = answer_text(page, "next", NULL);
-    } while (o->all && o->before && list && list->count);
+    } while (o->whole && o->before && list && list->count);
     struct text_node *next = text_get(first, "next");
-    if (o->all && next)
+    if (o->whole && next)
         next->kind = TEXT_NULL;
     return first;
 }
 
+/* The jobs of each array of the list, behind it. */
+static int unfold(struct cli *cli, const struct ls_opts *o, struct text_node *jobs, struct err *err)
+{
+    for (struct text_node *job = jobs ? jobs->first : NULL; job;) {
+        struct text_node *next = job->next;
+        if (answer_has(job, "members")) {
+            struct ls_opts of = { .whole = true, .live = o->live, .state = o->state };
+            of.array = answer_text(job, "id", "");
+            struct text_node *page = fetch_pages(cli, &of, err);
+            struct text_node *members = page ? text_get(page, "jobs") : NULL;
+            if (!page)
+                return -1;
+            if (members && members->first) {
+                job->next = members->first;
+                members->last->next = next;
+                jobs->last = next ? jobs->last : members->last;
+                jobs->count += members->count;
+            }
+        }
+        job = next;
+    }
+    return 0;
+}
+
+static struct text_node *fetch(struct cli *cli, const struct ls_opts *o, struct err *err)
+{
+    struct text_node *tree = fetch_pages(cli, o, err);
+    if (tree && o->all && !o->array && unfold(cli, o, text_get(tree, "jobs"), err) < 0)
+        return NULL;
+    return tree;
+}
+
+/* What the list does not show, and how to see it. */
+static void say_rest(const struct cli *cli, const struct ls_opts *o, const struct text_node *tree)
+{
+    const struct text_node *jobs = text_get(tree, "jobs");
+    const char *next = answer_text(tree, "next", NULL);
+    unsigned long long shown = jobs ? jobs->count : 0, all = answer_number(tree, "total", 0);
+    fflush(stdout);
+    if (!shown)
+        fputs("no jobs\n", stderr);
+    else if (next && all > shown && !o->before)
+        fprintf(stderr, "%llu of %llu jobs; -a lists all, --before %s goes on\n", shown, all, next);
+    else if (next && cli->tty)
+        fprintf(stderr, "%s ones: --before %s\n", o->array ? "further" : "older", next);
+}
+
+/* The screen is written over line by line, so that nothing flickers. */
+static void repaint(const struct buf *text)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    buf_puts(&out, "\033[H");
+    for (const char *at = buf_str(text); *at;) {
+        size_t n = strcspn(at, "\n");
+        buf_add(&out, at, n);
+        buf_puts(&out, "\033[K\n");
+        at += n + (at[n] == '\n');
+    }
+    buf_puts(&out, "\033[J");
+    out_buf(&out);
+    fflush(stdout);
+}
+
+/* Elsewhere than on a terminal each look that differs is printed, after an empty line. */
+static int watch(struct cli *cli, const struct ls_opts *o, struct err *err)
+{
+    AUTO_BUF struct buf before = BUF_INIT(64u << 20), now = BUF_INIT(64u << 20);
+    struct arena *kept = cli->arena;
+    if (cli->tty)
+        fputs("\033[2J", stdout);
+    for (bool first = true;; first = false) {
+        cli->arena = arena_create();
+        const struct text_node *tree = fetch(cli, o, err);
+        buf_clear(&now);
+        if (tree)
+            print_list(cli, text_get(tree, "jobs"), &now);
+        arena_destroy(cli->arena);
+        cli->arena = kept;
+        if (!tree)
+            return -1;
+        if (cli->tty) {
+            repaint(&now);
+        } else if (first || strcmp(buf_str(&before), buf_str(&now)) != 0) {
+            fputs(first ? "" : "\n", stdout);
+            out_buf(&now);
+            fflush(stdout);
+        }
+        buf_clear(&before);
+        buf_puts(&before, buf_str(&now));
+        (void)poll(NULL, 0, LOOK_MS);
+    }
+}
+
+static int check_ls(const struct cli *cli, const struct ls_opts *o, struct err *err)
+{
+    if (o->array && (o->user || o->queue || o->name || o->from)) {
+        err_set(err, ERR_INPUT, "--user, --queue, --name and --from are of lists of jobs");
+        return err_remedy_of(err, REMEDY_LIST_STATE, "%s", o->array);
+    }
+    if (o->live && o->state) {
+        err_set(err, ERR_INPUT, "--live and --state both choose states");
+        return err_hint(err, "give one of them");
+    }
+    if (o->watch && cli->json) {
+        err_set(err, ERR_INPUT, "--watch shows tables, --json is one document");
+        return err_hint(err, "give one of them");
+    }
+    return 0;
+}
+
 static int run_ls(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     struct ls_opts o = *(const struct ls_opts *)opts_;
     if (cmd_operands(&cmd_ls, argc, 0, 1, err) < 0)
         return -1;
     o.array = argc ? argv[0] : NULL;
-    if (o.array && (o.user || o.queue || o.name || o.from)) {
-        err_set(err, ERR_INPUT, "--user, --queue, --name and --from are of lists of jobs");
-        return err_remedy_of(err, REMEDY_LIST_STATE, "%s", o.array);
-    }
-    if (o.live && o.state) {
-        err_set(err, ERR_INPUT, "--live and --state both choose states");
-        return err_hint(err, "give one of them");
-    }
+    o.whole = o.all || (cli->quiet && !o.limit && !o.before); /* scripts want all numbers */
+    if (check_ls(cli, &o, err) < 0)
+        return -1;
+    if (o.watch)
+        return watch(cli, &o, err);
     const struct text_node *tree = fetch(cli, &o, err);
     if (!tree)
         return -1;
-    const struct text_node *jobs = text_get(tree, "jobs");
-    const char *next = answer_text(tree, "next", NULL);
     if (cli->json) {
         out_json(tree);
         return EXIT_OK;
     }
-    print_list(cli, jobs);
-    if (!cli->quiet && (!jobs || !jobs->count))
-        fputs("no jobs\n", stderr);
-    if (!cli->quiet && cli->tty && next && !o.all) {
-        fflush(stdout);
-        fprintf(stderr, "%s ones: --before %s\n", o.array ? "further" : "older", next);
-    }
+    print_list(cli, text_get(tree, "jobs"), &out);
+    out_buf(&out);
+    if (!cli->quiet)
+        say_rest(cli, &o, tree);
     return EXIT_OK;
 }
 
@@ -294,6 +410,10 @@ static const char *const examples[] = {
     "",
     "muster ls 12 --state failed",
     "of the jobs of array 12 those that failed",
+    "muster ls -q --live | xargs muster stop",
+    "numbers only, all of them",
+    "muster ls --watch",
+    "what happens, until Ctrl-C",
     "muster ls -o wide",
     "with ids, times, restarts",
     NULL,

@@ -1,5 +1,5 @@
-/* Tables are collected first, because widths are known only at the end. The last column is neither
- * padded nor cut. */
+/* Tables are collected first, because widths are known only at the end. The last column is not
+ * padded, and cut only where the table has a width. */
 #include "cli/table.h"
 
 #include "base/err.h"
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define GAP 2
+#define GAP        2
+#define LAST_LEAST 8 /* columns that a cut last column has at least */
 
 void table_init(struct table *t, struct arena *arena, const struct table_column *columns, size_t n,
                 bool wide)
@@ -46,7 +47,7 @@ void table_color(struct table *t, size_t column, const char *sgr)
 
 static bool shown(const struct table *t, size_t column)
 {
-    return t->wide || !t->columns[column].wide;
+    return (t->wide || !t->columns[column].wide) && !t->gone[column];
 }
 
 static size_t last_shown(const struct table *t)
@@ -97,11 +98,38 @@ static void trim_line(struct buf *out)
     buf_putc(out, '\n');
 }
 
-void table_print(const struct table *t, size_t indent, bool color, struct buf *out)
+static bool drop_one(struct table *t)
+{
+    size_t first = t->n_columns;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (shown(t, i) && t->columns[i].go &&
+            (first == t->n_columns || t->columns[i].go < t->columns[first].go))
+            first = i;
+    if (first < t->n_columns)
+        t->gone[first] = true;
+    return first < t->n_columns;
+}
+
+/* What the columns before the last one leave of the screen; 0: the last one is not cut. */
+static size_t room_for_last(struct table *t, const size_t *widths, size_t indent, size_t last)
+{
+    size_t used;
+    do {
+        used = indent;
+        for (size_t i = 0; i < last; i++)
+            used += shown(t, i) ? widths[i] + GAP : 0;
+    } while (t->width && used + LAST_LEAST > t->width && drop_one(t));
+    if (!t->width)
+        return 0;
+    return used + LAST_LEAST < t->width ? t->width - used : LAST_LEAST;
+}
+
+void table_print(struct table *t, size_t indent, bool color, struct buf *out)
 {
     size_t widths[TABLE_COLUMNS] = { 0 }, last = last_shown(t);
     bool head = false;
     table_widths(t, widths);
+    size_t room = room_for_last(t, widths, indent, last);
     for (size_t i = 0; i < t->n_columns; i++)
         head = head || t->columns[i].title[0];
     for (size_t r = head ? 0 : 1; r <= t->rows; r++) {
@@ -113,6 +141,8 @@ void table_print(const struct table *t, size_t indent, bool color, struct buf *o
                                  .width = widths[i],
                                  .right = t->columns[i].right,
                                  .last = i == last };
+            if (i == last && room)
+                cell.text = table_clip(t->arena, cell.text, room);
             if (shown(t, i))
                 print_cell(&cell, out);
         }

@@ -15,12 +15,15 @@ struct table_column {
     bool right;   /* numbers */
     bool wide;    /* only with -o wide */
     size_t least; /* width */
+    unsigned go;  /* on a narrow screen those with 1 are left out first, then 2 ...; 0: never */
 };
 struct table {
     struct arena *arena;
     const struct table_column *columns;
     size_t n_columns; /* at most TABLE_COLUMNS */
     bool wide;
+    size_t width; /* of the screen: columns go, the last one is cut; 0: nothing is */
+    bool gone[TABLE_COLUMNS];
     const char **cells;  /* row by row */
     const char **colors; /* of each row's painted cell: SGR code or NULL */
     size_t rows, cap;
@@ -34,7 +37,7 @@ void table_color(struct table *, size_t column, const char *sgr);
 /* Width of each column as it is now; room for n_columns. */
 void table_widths(const struct table *, size_t *widths);
 /* indent spaces before each row; a head line where any column has a title. */
-void table_print(const struct table *, size_t indent, bool color, struct buf *out);
+void table_print(struct table *, size_t indent, bool color, struct buf *out);
 
 /* text in at most columns columns, with an ellipsis where it was cut; control characters become
  * '?'. In arena. */

@@ -55,6 +55,42 @@ static void wide_shows_all(void **state)
     arena_destroy(a);
 }
 
+static void fits_a_screen(void **state)
+{
+    static const struct table_column narrow[] = { { .title = "#", .go = 0 },
+                                                  { .title = "USER", .go = 2 },
+                                                  { .title = "FROM", .go = 1 },
+                                                  { .title = "NOTE" } };
+    static const struct {
+        size_t width;
+        const char *text;
+    } cases[] = {
+        { 0, "#  USER  FROM  NOTE\n1  ada   dlc   waits for room\n" },
+        { 29, "#  USER  FROM  NOTE\n1  ada   dlc   waits for room\n" },
+        { 25, "#  USER  FROM  NOTE\n1  ada   dlc   waits for…\n" },
+        { 20, "#  USER  NOTE\n1  ada   waits for …\n" },
+        { 12, "#  NOTE\n1  waits fo…\n" },
+        { 4, "#  NOTE\n1  waits f…\n" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_create();
+        struct buf out = BUF_INIT(4096);
+        struct table t;
+        table_init(&t, a, narrow, 4, false);
+        t.width = cases[i].width;
+        const char **row = table_row(&t);
+        row[0] = "1";
+        row[1] = "ada";
+        row[2] = "dlc";
+        row[3] = "waits for room";
+        table_print(&t, 0, false, &out);
+        assert_string_equal(out.data, cases[i].text);
+        buf_fini(&out);
+        arena_destroy(a);
+    }
+}
+
 static void colors_do_not_move_columns(void **state)
 {
     struct arena *a = arena_create();
@@ -103,10 +139,11 @@ static void clips(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(pads_by_width),
-                                        cmocka_unit_test(wide_shows_all),
-                                        cmocka_unit_test(colors_do_not_move_columns),
-                                        cmocka_unit_test(grows), cmocka_unit_test(clips) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pads_by_width), cmocka_unit_test(wide_shows_all),
+        cmocka_unit_test(fits_a_screen), cmocka_unit_test(colors_do_not_move_columns),
+        cmocka_unit_test(grows),         cmocka_unit_test(clips)
+    };
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
