@@ -20,7 +20,7 @@
     X(SYSTEM, "system", 500, 1)           /* a system call failed in an unexpected way */          \
     X(UNAVAILABLE, "unavailable", 503, 4) /* no server, or not now */                              \
     X(TIMEOUT, "timeout", 504, 4)                                                                  \
-    X(FULL, "storage_full", 507, 4) /* the store took nothing of it */
+    X(FULL, "storage_full", 507, 1) /* the store took nothing of it */
 
 enum err_code {
     ERR_NONE,

@@ -90,6 +90,9 @@ struct cmd {
 /* All verbs in the order of help. */
 const struct cmd *const *cmd_all(size_t *n);
 const struct cmd *cmd_find(const char *name); /* NULL when unknown */
+/* Title of the group that begins with the verb; NULL: it goes on. */
+const char *cmd_group(const struct cmd *);
+const char *cmd_related(const struct cmd *); /* verbs to see also, or NULL */
 /* The verb's rows and, where it has them, those of the server's settings; in arena. */
 const struct opt *cmd_options(const struct cli *, const struct cmd *);
 void cmd_help(const struct cli *, const struct cmd *, struct buf *out);

@@ -18,16 +18,19 @@ void manual_overview(const struct cli *cli, struct buf *out)
         out,
         "muster %s: run distributed deep-learning jobs\n\n"
         "  muster run FILE             submit a job file (OpenPAI, PAI-DLC, ElasticJob, native), follow it\n"
-        "  muster run -- COMMAND...    the same without a file\n\n",
+        "  muster run -- COMMAND...    the same without a file\n",
         cli->host->version);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (cmd_group(all[i]))
+            buf_addf(out, "\n%s\n", cmd_group(all[i]));
         if (!all[i]->hidden)
-            buf_addf(out, "  %-11s %s\n", all[i]->name, all[i]->summary);
+            buf_addf(out, "  %-13s %s\n", all[i]->name, all[i]->summary);
+    }
     buf_puts(
         out,
         "\nmuster VERB --help shows options and examples. A job is named by its number, name or id.\n"
-        "Exit: 0 succeeded, 1 job failed, 2 bad input or usage, 3 stopped, 4 server not reachable,\n"
-        "5 not allowed, 130 interrupted while the job goes on.\n");
+        "Exit: 0 succeeded, 1 job failed (or the system did: a full disk), 2 bad input or usage,\n"
+        "3 stopped, 4 no answer from the server, 5 not allowed, 130 interrupted while the job goes on.\n");
 }
 
 /* ---- man page ---- */
@@ -92,6 +95,11 @@ static void man_verb(const struct cli *cli, const struct cmd *cmd, struct buf *o
         roff(out, e[1]);
         buf_puts(out, e[1][0] ? "\n" : "");
     }
+    if (cmd_related(cmd)) {
+        buf_puts(out, ".PP\nSee also: ");
+        roff(out, cmd_related(cmd));
+        buf_putc(out, '\n');
+    }
 }
 
 static const char man_files[] =
@@ -101,8 +109,8 @@ static const char man_files[] =
     "trust it over https; NO_COLOR.\n"
     ".SH FILES\n.TP\n~/.local/state/muster\nrecords, logs, socket, token (0600), server.json, server.log\n"
     ".TP\n~/.config/muster/config.yaml\nsettings of the server\n"
-    ".SH EXIT STATUS\n0 succeeded, 1 job failed, 2 bad input or usage, 3 stopped, 4 server not reachable, 5 not\n"
-    "allowed, 130 interrupted while the job goes on.\n";
+    ".SH EXIT STATUS\n0 succeeded, 1 job failed (or the system did: a full disk), 2 bad input or usage, 3\n"
+    "stopped, 4 no answer from the server, 5 not allowed, 130 interrupted while the job goes on.\n";
 
 void manual_man(const struct cli *cli, struct buf *out)
 {

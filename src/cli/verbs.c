@@ -5,17 +5,82 @@
 
 #include <string.h>
 
-/* In the order of help: daily work first. */
+/* In the order of help, by groups: daily work first. */
 static const struct cmd *const verbs[] = {
-    &cmd_run,     &cmd_submit,        &cmd_check,   &cmd_convert,   &cmd_ls,
-    &cmd_show,    &cmd_logs,          &cmd_events,  &cmd_wait,      &cmd_stop,
-    &cmd_restart, &cmd_signal,        &cmd_suspend, &cmd_resume,    &cmd_rm,
-    &cmd_exec,    &cmd_explain,       &cmd_apply,   &cmd_get,       &cmd_describe,
-    &cmd_queues,  &cmd_nodes,         &cmd_drain,   &cmd_user,      &cmd_key,
-    &cmd_token,   &cmd_client_config, &cmd_launch,  &cmd_server,    &cmd_config,
-    &cmd_schema,  &cmd_simulate,      &cmd_replay,  &cmd_doctor,    &cmd_open,
-    &cmd_env,     &cmd_completion,    &cmd_version, &cmd_help_verb, &cmd_man,
+    &cmd_run,        &cmd_submit,   &cmd_ls,        &cmd_show,    &cmd_logs,          &cmd_events,
+    &cmd_wait,       &cmd_explain,  &cmd_stop,      &cmd_restart, &cmd_signal,        &cmd_suspend,
+    &cmd_resume,     &cmd_rm,       &cmd_exec,      &cmd_check,   &cmd_convert,       &cmd_apply,
+    &cmd_get,        &cmd_describe, &cmd_schema,    &cmd_nodes,   &cmd_drain,         &cmd_queues,
+    &cmd_launch,     &cmd_simulate, &cmd_replay,    &cmd_doctor,  &cmd_server,        &cmd_config,
+    &cmd_open,       &cmd_user,     &cmd_key,       &cmd_token,   &cmd_client_config, &cmd_env,
+    &cmd_completion, &cmd_version,  &cmd_help_verb, &cmd_man,
 };
+static const struct {
+    const char *title;
+    const struct cmd *first;
+} groups[] = {
+    { "Jobs", &cmd_run },         { "Files", &cmd_check },
+    { "Cluster", &cmd_nodes },    { "Server and its users", &cmd_server },
+    { "This program", &cmd_env },
+};
+static const struct {
+    const struct cmd *cmd;
+    const char *see; /* verbs that people go on with, with blanks between */
+} related[] = {
+    { &cmd_run, "submit check logs explain" },
+    { &cmd_submit, "run ls wait apply" },
+    { &cmd_ls, "show explain nodes" },
+    { &cmd_show, "logs events explain exec" },
+    { &cmd_logs, "show exec events" },
+    { &cmd_events, "show logs" },
+    { &cmd_wait, "run show" },
+    { &cmd_explain, "queues nodes drain" },
+    { &cmd_stop, "suspend rm signal" },
+    { &cmd_restart, "stop signal events" },
+    { &cmd_signal, "stop restart" },
+    { &cmd_suspend, "resume stop" },
+    { &cmd_resume, "suspend explain" },
+    { &cmd_rm, "stop ls" },
+    { &cmd_exec, "logs show" },
+    { &cmd_check, "convert schema run" },
+    { &cmd_convert, "check schema" },
+    { &cmd_apply, "get describe submit" },
+    { &cmd_get, "describe apply" },
+    { &cmd_describe, "get events" },
+    { &cmd_schema, "check convert" },
+    { &cmd_nodes, "drain queues server" },
+    { &cmd_drain, "nodes explain" },
+    { &cmd_queues, "explain apply" },
+    { &cmd_launch, "run env" },
+    { &cmd_simulate, "replay explain" },
+    { &cmd_replay, "simulate" },
+    { &cmd_doctor, "nodes config" },
+    { &cmd_server, "config doctor nodes" },
+    { &cmd_config, "server" },
+    { &cmd_open, "user token" },
+    { &cmd_user, "key token" },
+    { &cmd_key, "user client-config" },
+    { &cmd_token, "user client-config" },
+    { &cmd_client_config, "key token" },
+    { &cmd_env, "launch completion" },
+    { &cmd_completion, "env" },
+};
+
+const char *cmd_group(const struct cmd *cmd)
+{
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        if (groups[i].first == cmd)
+            return groups[i].title;
+    return NULL;
+}
+
+const char *cmd_related(const struct cmd *cmd)
+{
+    for (size_t i = 0; i < ARRAY_LEN(related); i++)
+        if (related[i].cmd == cmd)
+            return related[i].see;
+    return NULL;
+}
 
 const struct cmd *const *cmd_all(size_t *n)
 {
@@ -69,14 +134,15 @@ void cmd_help(const struct cli *cli, const struct cmd *cmd, struct buf *out)
     buf_addf(out, "muster %s: %s\n\n  muster %s [options] %s\n\n", cmd->name, cmd->summary,
              cmd->name, cmd->operands);
     opt_help(cmd_options(cli, cmd), out);
-    if (!cmd->examples)
-        return;
-    buf_puts(out, "\nExamples:\n");
-    for (const char *const *e = cmd->examples; e[0]; e += 2) {
+    if (cmd->examples)
+        buf_puts(out, "\nExamples:\n");
+    for (const char *const *e = cmd->examples; e && e[0]; e += 2) {
         buf_addf(out, "  %s\n", e[0]);
         if (e[1][0])
             buf_addf(out, "      %s\n", e[1]);
     }
+    if (cmd_related(cmd))
+        buf_addf(out, "\nSee also: %s\n", cmd_related(cmd));
 }
 
 int cmd_operands(const struct cmd *cmd, int argc, int min, int max, struct err *err)

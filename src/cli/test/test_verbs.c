@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -46,6 +47,26 @@ static void verbs_are_whole(void **state)
     }
     assert_null(cmd_find("nosuch"));
     arena_destroy(cli.arena);
+}
+
+static void related_verbs_are_there(void **state)
+{
+    size_t n, groups = 0;
+    const struct cmd *const *all = cmd_all(&n);
+    (void)state;
+    assert_non_null(cmd_group(all[0]));
+    for (size_t i = 0; i < n; i++) {
+        groups += cmd_group(all[i]) != NULL;
+        for (const char *at = cmd_related(all[i]); at && *at; at += strspn(at, " ")) {
+            char name[32];
+            size_t len = strcspn(at, " ");
+            snprintf(name, sizeof name, "%.*s", (int)len, at);
+            if (!cmd_find(name) || cmd_find(name) == all[i])
+                fail_msg("%s: see also \"%s\"", all[i]->name, name);
+            at += len;
+        }
+    }
+    assert_int_equal(groups, 5);
 }
 
 /* Every name of a row, its other names too, once in a table. */
@@ -122,6 +143,7 @@ static void help_shows_everything(void **state)
     buf_clear(&out);
     manual_overview(&cli, &out);
     assert_non_null(strstr(out.data, "muster 9.9"));
+    assert_non_null(strstr(out.data, "\nJobs\n  run "));
     assert_non_null(strstr(out.data, "\n  explain "));
     assert_null(strstr(out.data, "\n  man "));
     buf_fini(&out);
@@ -179,6 +201,7 @@ static void man_page_is_roff(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(verbs_are_whole),
+                                        cmocka_unit_test(related_verbs_are_there),
                                         cmocka_unit_test(options_are_unique),
                                         cmocka_unit_test(server_has_its_settings),
                                         cmocka_unit_test(help_shows_everything),
