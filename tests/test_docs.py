@@ -117,8 +117,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "doc").glob("from-*.md"))]
 
 
 def commands(page: Path) -> list[str]:
-    """`muster ...` of the page: in sentences and tables, and lines of its blocks, in which two blanks
-    begin a remark."""
+    """`muster ...` of the page: in sentences and tables, and lines of its blocks, in which two
+    blanks begin a remark."""
     text = page.read_text()
     blocks = "\n".join(re.findall(r"^```[a-z]*\n(.*?)^```", text, re.M | re.S))
     found = re.findall(r"^(muster .*?)(?:\s{2,}.*)?$", blocks, re.M)
