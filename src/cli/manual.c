@@ -147,13 +147,28 @@ static bool takes_jobs(const struct cmd *cmd)
     return strstr(cmd->operands, "JOB") != NULL;
 }
 
+/* Behind a job. */
+static bool takes_tasks(const struct cmd *cmd)
+{
+    return strstr(cmd->operands, "ROLE") != NULL || strstr(cmd->operands, "TASK") != NULL;
+}
+
+static bool takes_nodes(const struct cmd *cmd)
+{
+    return strstr(cmd->operands, "NODE") != NULL;
+}
+
 static void bash_verb(const struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
     buf_addf(out, "    %s)\n        opts=\"", cmd->name);
     for (const struct opt *o = cmd_options(cli, cmd); o->name; o++)
         buf_addf(out, "--%s ", o->name);
-    buf_addf(out, "\"\n        words=\"%s\"\n        jobs=%s files=%s;;\n",
-             cmd->subs ? cmd->subs : "", takes_jobs(cmd) ? "1" : "", takes_files(cmd) ? "1" : "");
+    buf_addf(out, "\"\n        words=\"%s\"\n        kind=%s tasks=%s files=%s;;\n",
+             cmd->subs ? cmd->subs : "",
+             takes_jobs(cmd)    ? "jobs"
+             : takes_nodes(cmd) ? "nodes"
+                                : "",
+             takes_tasks(cmd) ? "1" : "", takes_files(cmd) ? "1" : "");
 }
 
 static void put_names(struct buf *out)
@@ -172,7 +187,8 @@ static void bash(const struct cli *cli, struct buf *out)
     buf_puts(
         out,
         "# bash completion of muster, written by \"muster completion bash\"\n_muster() {\n"
-        "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" verb=\"${COMP_WORDS[1]}\" opts=\"\" words=\"\" jobs=\"\" files=\"\"\n"
+        "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" verb=\"${COMP_WORDS[1]}\"\n"
+        "    local before=\"${COMP_WORDS[COMP_CWORD-1]}\" opts=\"\" words=\"\" kind=\"\" tasks=\"\" files=\"\"\n"
         "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W \"");
     put_names(out);
     buf_puts(out, "\" -- \"$cur\")\n        return\n    fi\n    case \"$verb\" in\n");
@@ -181,9 +197,13 @@ static void bash(const struct cli *cli, struct buf *out)
             bash_verb(cli, all[i], out);
     buf_puts(
         out,
-        "    esac\n    if [[ \"$cur\" == -* ]]; then\n"
+        "    esac\n    if [[ \"$before\" == --from || \"$before\" == --to ]]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$(muster words formats 2>/dev/null)\" -- \"$cur\")\n        return\n    fi\n"
+        "    if [[ \"$cur\" == -* ]]; then\n"
         "        mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n        return\n    fi\n"
-        "    if [ -n \"$jobs\" ]; then words+=\" $(muster ls -q 2>/dev/null)\"; fi\n"
+        "    if [ -n \"$tasks\" ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
+        "        words=\"$(muster words tasks \"${COMP_WORDS[2]}\" 2>/dev/null)\"\n"
+        "    elif [ -n \"$kind\" ]; then words+=\" $(muster words \"$kind\" 2>/dev/null)\"; fi\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
         "    if [ -n \"$files\" ]; then mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$cur\"); fi\n"
         "}\ncomplete -o filenames -F _muster muster\n");
@@ -204,14 +224,19 @@ static void zsh_verb(const struct cli *cli, const struct cmd *cmd, struct buf *o
         buf_addf(out, " \\\n        '%s--%s[", o->type == OPT_LIST ? "*" : "", o->name);
         plain(out, o->help ? o->help : "");
         buf_puts(out, "]");
+        bool format = strcmp(o->name, "from") == 0 || strcmp(o->name, "to") == 0;
         if (o->type != OPT_FLAG)
-            buf_puts(out, ":value:_files");
+            buf_puts(out, format ? ":format:($(muster words formats))" : ":value:_files");
         buf_puts(out, "'");
     }
     if (cmd->subs)
         buf_addf(out, " \\\n        '1:what:(%s)'", cmd->subs);
-    else if (takes_jobs(cmd))
-        buf_puts(out, " \\\n        '*:job:($(muster ls -q 2>/dev/null))'");
+    else if (takes_tasks(cmd))
+        buf_puts(out, " \\\n        '1:job:($(muster words jobs 2>/dev/null))' \\\n"
+                      "        '*:task:($(muster words tasks $words[2] 2>/dev/null))'");
+    else if (takes_jobs(cmd) || takes_nodes(cmd))
+        buf_addf(out, " \\\n        '*:%s:($(muster words %s 2>/dev/null))'",
+                 takes_jobs(cmd) ? "job" : "node", takes_jobs(cmd) ? "jobs" : "nodes");
     else if (takes_files(cmd))
         buf_puts(out, " \\\n        '*:file:_files'");
     buf_puts(out, " ;;\n");
@@ -259,11 +284,16 @@ static void fish_verb(const struct cli *cli, const struct cmd *cmd, struct buf *
     if (cmd->subs)
         buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '%s'\n",
                  cmd->name, cmd->subs);
-    else if (takes_jobs(cmd))
+    else if (takes_jobs(cmd) || takes_nodes(cmd))
         buf_addf(
             out,
-            "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '(muster ls -q 2>/dev/null)'\n",
-            cmd->name);
+            "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '(muster words %s 2>/dev/null)'\n",
+            cmd->name, takes_jobs(cmd) ? "jobs" : "nodes");
+    if (takes_tasks(cmd))
+        buf_addf(out,
+                 "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a "
+                 "'(muster words tasks (commandline -opc)[3] 2>/dev/null)'\n",
+                 cmd->name);
 }
 
 static void fish(const struct cli *cli, struct buf *out)

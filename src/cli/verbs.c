@@ -13,7 +13,7 @@ static const struct cmd *const verbs[] = {
     &cmd_get,        &cmd_describe, &cmd_schema,    &cmd_nodes,   &cmd_drain,         &cmd_queues,
     &cmd_launch,     &cmd_simulate, &cmd_replay,    &cmd_doctor,  &cmd_server,        &cmd_config,
     &cmd_open,       &cmd_user,     &cmd_key,       &cmd_token,   &cmd_client_config, &cmd_env,
-    &cmd_completion, &cmd_version,  &cmd_help_verb, &cmd_man,
+    &cmd_completion, &cmd_version,  &cmd_help_verb, &cmd_man,     &cmd_words,
 };
 static const struct {
     const char *title;
