@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from harness import ROOT, patience, program
+from harness import ROOT, muster, patience, program
 
 pytestmark = pytest.mark.skipif(
     program() != ROOT / "build/release/muster", reason="what is installed is build/release"
@@ -44,6 +45,11 @@ def test_each_prefix_has_its_own(tmp_path: Path) -> None:
         "libexec/muster/torchrun/torchrun",
     } <= files(one)
     assert {"share/man/man1/muster.1", "share/fish/vendor_completions.d/muster.fish"} <= files(one)
+    listed = re.findall(r"^  ([a-z][a-z-]*)  +\w", muster("help").stdout, re.M)
+    pages = {f"share/man/man1/muster-{verb}.1" for verb in listed}
+    assert len(pages) > 30
+    assert pages | {"share/man/man1/muster.1"} == {p for p in files(one) if "/man1/" in p}
+    assert {"share/doc/muster/README.md", "share/doc/muster/doc/operating.md"} <= files(one)
     assert not [path for path in files(one) if "__pycache__" in path]
     said = subprocess.run(
         [one / "bin/muster", "version"], capture_output=True, text=True, check=True

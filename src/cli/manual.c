@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/out.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ---- overview ---- */
@@ -24,7 +25,7 @@ void manual_overview(const struct cli *cli, struct buf *out)
         if (cmd_group(all[i]))
             buf_addf(out, "\n%s\n", cmd_group(all[i]));
         if (!all[i]->hidden)
-            buf_addf(out, "  %-13s %s\n", all[i]->name, all[i]->summary);
+            buf_addf(out, "  %-14s %s\n", all[i]->name, all[i]->summary);
     }
     buf_puts(
         out,
@@ -76,15 +77,9 @@ static bool is_common(const char *name)
     return false;
 }
 
-static void man_verb(const struct cli *cli, const struct cmd *cmd, struct buf *out)
+/* Options of its own and examples. */
+static void man_body(const struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
-    buf_puts(out, ".SS muster ");
-    roff(out, cmd->name);
-    buf_putc(out, ' ');
-    roff(out, cmd->operands);
-    buf_putc(out, '\n');
-    roff(out, cmd->summary);
-    buf_puts(out, ".\n");
     for (const struct opt *o = cmd_options(cli, cmd); o->name; o++)
         if (!is_common(o->name))
             man_option(out, o);
@@ -95,6 +90,18 @@ static void man_verb(const struct cli *cli, const struct cmd *cmd, struct buf *o
         roff(out, e[1]);
         buf_puts(out, e[1][0] ? "\n" : "");
     }
+}
+
+static void man_verb(const struct cli *cli, const struct cmd *cmd, struct buf *out)
+{
+    buf_puts(out, ".SS muster ");
+    roff(out, cmd->name);
+    buf_putc(out, ' ');
+    roff(out, cmd->operands);
+    buf_putc(out, '\n');
+    roff(out, cmd->summary);
+    buf_puts(out, ".\n");
+    man_body(cli, cmd, out);
     if (cmd_related(cmd)) {
         buf_puts(out, ".PP\nSee also: ");
         roff(out, cmd_related(cmd));
@@ -111,6 +118,35 @@ static const char man_files[] =
     ".TP\n~/.config/muster/config.yaml\nsettings of the server\n"
     ".SH EXIT STATUS\n0 succeeded, 1 job failed (or the system did: a full disk), 2 bad input or usage, 3\n"
     "stopped, 4 no answer from the server, 5 not allowed, 130 interrupted while the job goes on.\n";
+
+void manual_man_verb(const struct cli *cli, const struct cmd *cmd, struct buf *out)
+{
+    static const struct opt common[] = { COMMON_OPTS, OPT_END };
+    buf_puts(out, ".TH MUSTER\\-");
+    for (const char *c = cmd->name; *c; c++)
+        roff(out, (char[]){ (char)toupper((unsigned char)*c), '\0' });
+    buf_addf(out, " 1 \"\" \"muster %s\" \"User Commands\"\n.SH NAME\nmuster\\-",
+             cli->host->version);
+    roff(out, cmd->name);
+    buf_puts(out, " \\- ");
+    roff(out, cmd->summary);
+    buf_puts(out, "\n.SH SYNOPSIS\n.B muster ");
+    roff(out, cmd->name);
+    buf_puts(out, "\n[options] ");
+    roff(out, cmd->operands);
+    buf_puts(out, "\n.SH OPTIONS AND EXAMPLES\n");
+    man_body(cli, cmd, out);
+    buf_puts(out, ".SH OPTIONS OF EVERY VERB\n");
+    for (const struct opt *o = common; o->name; o++)
+        man_option(out, o);
+    buf_puts(out, ".SH SEE ALSO\n.BR muster (1)");
+    for (const char *at = cmd_related(cmd); at && *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        buf_addf(out, ",\n.BR muster\\-%.*s (1)", (int)len, at);
+        at += len;
+    }
+    buf_putc(out, '\n');
+}
 
 void manual_man(const struct cli *cli, struct buf *out)
 {
@@ -364,18 +400,25 @@ static int run_man(struct cli *cli, const void *o, int argc, char **argv, struct
 {
     AUTO_BUF struct buf out = BUF_INIT(4u << 20);
     (void)o;
-    (void)argv;
-    if (cmd_operands(&cmd_man, argc, 0, 0, err) < 0)
+    if (cmd_operands(&cmd_man, argc, 0, 1, err) < 0)
         return -1;
-    manual_man(cli, &out);
+    const struct cmd *verb = argc ? cmd_find(argv[0]) : NULL;
+    if (argc && !verb) {
+        err_set(err, ERR_INPUT, "\"%.60s\" is no verb", argv[0]);
+        return err_remedy(err, REMEDY_HELP);
+    }
+    if (verb)
+        manual_man_verb(cli, verb, &out);
+    else
+        manual_man(cli, &out);
     out_buf(&out);
     return EXIT_OK;
 }
 
 const struct cmd cmd_man = {
     .name = "man",
-    .summary = "the manual page (roff)",
-    .operands = "",
+    .summary = "the manual page (roff), whole or of one verb",
+    .operands = "[VERB]",
     .opts = opts,
     .size = sizeof(struct common_opts),
     .hidden = true,
