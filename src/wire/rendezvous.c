@@ -507,6 +507,9 @@ int rdzv_get_round(const struct rdzv_frame_in *frame, struct arena *arena, struc
     if (!from.bad && from.at != from.end) { /* not all have one role */
         round.role_first = wire_get_u32(&from);
         round.role_world = wire_get_u32(&from);
+        /* Only said where it differs: one frame has one form. */
+        if (round.role_first == round.own.first_rank && round.role_world == round.world)
+            return -1;
     }
     if (finish(&from) != 0 || round.nodes > RDZV_MAX_MEMBERS || round.group_rank >= round.nodes ||
         round.n_places == 0)
