@@ -78,13 +78,13 @@ def ends(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str, str]]:
     return found
 
 
-def test_good_nodes_are_checked_once(tmp_path: Path) -> None:
+def test_good_nodes_are_checked_before_they_start_only(tmp_path: Path) -> None:
     """Figures of each on its stderr; a restart after a failure needs no other check."""
     with launchers(tmp_path, "2", {}, "--max-restarts=1", script=FAILS_ONCE) as processes:
         for code, out, err in ends(processes):
             assert code == 0, err
             assert "trained 2" in out
-            # Beside load a node may look slow and be looked at once more; not after a restart.
+            # One that looked slow is checked a second time (rdzv/trial.c), none after a restart.
             *checks, _ = re.split(FIGURES, err)
             assert checks and "started again" not in "".join(checks), err
             assert len(checks) <= 2, err
