@@ -38,8 +38,11 @@ class TorchGroup:
         if cuda:
             device = os.environ.get("ACCELERATE_TORCH_DEVICE", "cpu")
             torch.cuda.set_device(device if device.startswith("cuda") else 0)
+        # No rank's code starts before every rank is in the group (DLRover's master waits so too):
+        # one that ended at once would close connections that another is still making.
+        os.environ["TORCH_DIST_INIT_BARRIER"] = "1"
         distributed.init_process_group(backend, init_method="env://", **_timeout(who))
-        for name in ("MASTER_ADDR", "MASTER_PORT"):
+        for name in ("MASTER_ADDR", "MASTER_PORT", "TORCH_DIST_INIT_BARRIER"):
             os.environ.pop(name, None)
         self._init = distributed.init_process_group
         self._group = distributed.group.WORLD
