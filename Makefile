@@ -52,6 +52,7 @@ check: ## set up, build, lint and test (at most 25 minutes on 2 cores; ONLY=e2e:
 check-all: ## check, and the slow tests (at most 60 minutes on 2 cores)
 	@tools/setup all --background-clients
 	@tools/setup ray || true
+	@tools/setup trainers || true
 	@tools/check --all $(if $(ONLY),--phases '$(ONLY)')
 
 build: ## build/release/muster and build/release/muster-node
