@@ -451,3 +451,35 @@ def test_mpirun_starts_ranks_in_pods(start: Starter) -> None:
     found = sorted(re.findall(r"rank (\d) of 3 in (\w+/\d)", said))
     assert [r for r, _ in found] == ["0", "1", "2"]
     assert {pod for _, pod in found} == {"master/0", "worker/0", "worker/1"}
+
+
+# Two ranks of a pod talk through files that OpenMPI names alike in all pods of a machine.
+SUMS = """
+import ctypes
+mpi = ctypes.CDLL("libmpi.so.40", ctypes.RTLD_GLOBAL)
+world, kind, add = (ctypes.byref(ctypes.c_char.in_dll(mpi, f"ompi_mpi_{name}"))
+                    for name in ("comm_world", "double", "op_sum"))
+rank = ctypes.c_int()
+mpi.MPI_Init(None, None)
+mpi.MPI_Comm_rank(world, ctypes.byref(rank))
+n = 100_000
+mine, sums = ((ctypes.c_double * n)(*[rank.value + 1.0] * n) for _ in range(2))
+for _ in range(20):
+    mpi.MPI_Allreduce(mine, sums, n, kind, add, world)
+assert list(sums) == [10.0] * n
+mpi.MPI_Finalize()
+print("summed", flush=True)
+"""
+
+
+@pytest.mark.skipif(not MPIRUN, reason="no mpirun: install OpenMPI")
+def test_ranks_of_a_pod_share_memory(start: Starter, tmp_path: Path) -> None:
+    server = start(nodes="1x16cpu,16Gi,4gpu")
+    mounts(server)
+    (tmp_path / "sums.py").write_text(SUMS)
+    command = f"{MPIRUN} --allow-run-as-root -np 4 python3 {tmp_path}/sums.py"
+    gpus = {"CPU": "2", "GPU": "2", "Memory": "1Gi"}
+    text = create("sums", "MPIJob", command, spec(pods=2, ResourceConfig=gpus))
+    job = server.run(text, timeout=60)
+    said = server.log(job["number"], "master/0")
+    assert job["state"] == "succeeded" and said.count("summed") == 4, (job["reason"], said)

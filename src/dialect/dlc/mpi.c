@@ -8,7 +8,9 @@
  *
  * There each pod has a /tmp of its own, and a daemon of OpenMPI removes at its start what it finds
  * in its place of the job: several on one machine took each other's away. So what is started in a
- * pod has a TMPDIR of its own, and that of the launcher is no other job's. */
+ * pod has a TMPDIR of its own, and that of the launcher is no other job's. Ranks of one pod share
+ * memory by files that are named by the machine and the rank's place in its pod: these have a
+ * folder of their own too. */
 #include "dialect/dlc/create.h"
 
 #include "base/buf.h"
@@ -90,8 +92,12 @@ static const char *agent(struct arena *arena, const struct job_spec *job,
              "    sleep 0.2\n"
              "done\n"
              "muster /bin/sh -c \"TMPDIR=\\$(mktemp -d) && export TMPDIR || exit 255\n"
+             "if shm=\\$(mktemp -d -p /dev/shm 2>/dev/null); then\n"
+             "    export OMPI_MCA_btl_vader_backing_directory=\\$shm\n"
+             "    export OMPI_MCA_btl_sm_backing_directory=\\$shm\n"
+             "fi\n"
              "( $*\n)\n"
-             "status=\\$?; rm -rf \\\"\\$TMPDIR\\\"; exit \\$status\"\n",
+             "status=\\$?; rm -rf \\\"\\$TMPDIR\\\" \\$shm; exit \\$status\"\n",
              site->state_dir, site->program, (unsigned long long)place->number);
     return arena_strdup(arena, buf_str(&text));
 }
