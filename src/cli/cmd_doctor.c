@@ -126,7 +126,7 @@ static struct finding ask_namespaces(struct cli *cli)
     if (can_unshare(CLONE_NEWUSER | CLONE_NEWNS))
         return good("user and mount namespaces");
     return missing(
-        "tasks get no /etc/hosts and mounts of their own",
+        "tasks get no /etc/hosts, mounts and /dev/shm of their own",
         "sysctl kernel.unprivileged_userns_clone=1 (or kernel.apparmor_restrict_unprivileged_userns=0)");
 }
 

@@ -174,6 +174,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .n_gpus = place->n_gpus,
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,
+        .shm = role->resources.shm,
         .gpu_milli = role->resources.gpu_milli,
         .cores = spec->placing.pin_cpus ? (uint32_t)((role->resources.cpu_milli + 999) / 1000) : 0,
         .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,

@@ -31,6 +31,7 @@ struct launch_task {
     uint32_t n_gpus;
     uint64_t cpu_milli; /* limits; 0: none */
     uint64_t memory;
+    uint64_t shm;       /* bytes of a /dev/shm of its own; 0: the machine's */
     uint64_t gpu_milli; /* what it has of its devices; for books, no agent is told */
     uint32_t pids;
     uint32_t cores;       /* bound to so many of its own; 0: not bound */

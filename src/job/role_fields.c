@@ -84,9 +84,11 @@ static const struct field port_fields[] = {
 
 static const struct field resource_fields[] = {
     FIELD(MILLI, "cpu", struct resources, cpu_milli, .max = 1000000000,
-          .unit = "cores for one task", .doc = "cores; 0: not said"),
-    FIELD(SIZE, "memory", struct resources, memory, .doc = "memory; 0: not said"),
-    FIELD(SIZE, "shm", struct resources, shm, .doc = "shared memory (/dev/shm)"),
+          .unit = "cores for one task", .doc = "cores, and no more of them; 0: not said"),
+    FIELD(SIZE, "memory", struct resources, memory,
+          .doc = "memory, and no more of it; 0: not said"),
+    FIELD(SIZE, "shm", struct resources, shm,
+          .doc = "size of a /dev/shm of its own; 0: the machine's"),
     FIELD(SIZE, "disk", struct resources, disk, .doc = "space in the working directory"),
     FIELD(MILLI, "gpu", struct resources, gpu_milli, .max = 1000000, .unit = "devices for one task",
           .doc = "devices: a whole number, or below 1 a share of one device"),

@@ -19,8 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PERIOD_US  100000u
-#define SMALL_FILE 4096u
+#define PERIOD_US      100000u
+#define QUOTA_LEAST_US 1000u /* the kernel's */
+#define SMALL_FILE     4096u
 
 static const char *const part_names[CGROUP_PARTS] = {
     [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu", [CGROUP_PIDS] = "pids"
@@ -183,6 +184,8 @@ static bool set_limit(const struct cgroup *group, enum cgroup_part part,
     char text[64];
     const char *dir = group->dir[part];
     uint64_t quota = limits->cpu_milli * PERIOD_US / 1000u;
+    if (quota < QUOTA_LEAST_US)
+        quota = QUOTA_LEAST_US;
     switch (part) {
     case CGROUP_MEMORY:
         snprintf(text, sizeof text, "%" PRIu64, limits->memory);

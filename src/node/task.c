@@ -45,6 +45,7 @@ struct task {
     const char *mark; /* "MUSTER_ATTEMPT_COOKIE=..." */
     const char *work_dir;
     struct stage stage;
+    struct view view; /* with a /dev/shm of its own; else that of the site holds */
     struct cgroup cgroup;
     struct pin pin;
     struct output *output;
@@ -144,6 +145,7 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
     task->what = what;
     task->sink = sink;
     task->pidfd = task->status = -1;
+    task->view = VIEW_INIT;
     task->work_dir = make_work_dir(site, batch, what);
     for (size_t i = 0; i < TIMERS; i++) {
         uv_timer_init(site->loop, &task->timers[i]);
@@ -153,6 +155,12 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
     open_output(task);
     prepare_stage(task);
     return task;
+}
+
+static void drop_view(struct task *task)
+{
+    task->stage.view = &task->site->view;
+    view_fini(&task->view);
 }
 
 static void free_if_done(struct task *task)
@@ -191,6 +199,7 @@ void task_destroy(struct task *task)
         uv_close((uv_handle_t *)&task->timers[i], on_handle_closed);
     output_destroy(task->output);
     cgroup_remove(&task->cgroup);
+    drop_view(task);
     free((char *)(uintptr_t)task->stage.code.at);
     task->stage.code.at = NULL;
     task->doomed = true;
@@ -266,15 +275,17 @@ static const struct ending *fill(const struct task *task, struct ending *ending,
     return ending;
 }
 
-static void leave(struct task *task, bool keep_cgroup)
+static void leave(struct task *task, bool hold)
 {
     task->phase = PHASE_OVER;
     for (size_t i = 0; i < TIMERS; i++)
         uv_timer_stop(&task->timers[i]);
     close_polls(task);
     pin_give(&task->pin);
-    if (!keep_cgroup)
-        cgroup_remove(&task->cgroup);
+    if (hold)
+        return; /* for exec */
+    cgroup_remove(&task->cgroup);
+    drop_view(task);
 }
 
 void task_refuse(struct task *task, enum end_by by, const char *reason)
@@ -502,12 +513,34 @@ static void make_cgroup(struct task *task)
         return;
     const char *id = strchr(task->mark, '=') + 1;
     cgroup_make(&task->site->cgroups, id, &limits, &task->cgroup);
-    if (limits.memory == 0 || cgroup_has(&task->cgroup, CGROUP_MEMORY) ||
-        task->site->told_no_cgroup)
+    if (task->site->told_no_cgroup)
+        return;
+    if (limits.memory > 0 && !cgroup_has(&task->cgroup, CGROUP_MEMORY))
+        output_say(task->output, "no cgroup here: the memory of tasks is watched each second, "
+                                 "their cpu and process limits are not enforced");
+    else if (limits.cpu_milli > 0 && !cgroup_has(&task->cgroup, CGROUP_CPU))
+        output_say(task->output,
+                   "no cgroup of cpu here: tasks may use more cores than they asked for");
+    else
         return;
     task->site->told_no_cgroup = true;
-    output_say(task->output, "no cgroup here: the memory of tasks is watched each second, their "
-                             "cpu and process limits are not enforced");
+}
+
+static void make_shm(struct task *task)
+{
+    struct err err;
+    char size[FMT_MAX];
+    if (task->what->shm == 0)
+        return;
+    if (view_own_shm(&task->site->view, &task->batch->launch, task->what->shm, &task->view, &err) ==
+        0) {
+        task->stage.view = &task->view;
+        return;
+    }
+    if (!task->site->told_no_shm)
+        output_say(task->output, "/dev/shm is the machine's, not one of %s for each task: %s",
+                   fmt_size(size, task->what->shm), err.what);
+    task->site->told_no_shm = true;
 }
 
 static void bind_cores(struct task *task)
@@ -604,6 +637,7 @@ void task_start(struct task *task)
         return;
     }
     make_cgroup(task);
+    make_shm(task);
     bind_cores(task);
     if (launch_process(task, &err) != 0)
         task_refuse(task, BY_PLATFORM, err.what);

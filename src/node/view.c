@@ -3,7 +3,10 @@
  * names, and waits until the agent has opened it by /proc/PID/ns; from then on the agent's
  * descriptors keep it. Everything below / is a slave of the machine's tree, so later mounts of the
  * machine still show. All mounts vanish with the last process and descriptor: nothing has to be
- * unmounted. */
+ * unmounted.
+ *
+ * A task that asked for shared memory has a namespace of its own, made in the same way over that of
+ * its agent, with a tmpfs at /dev/shm. */
 #include "node/view.h"
 
 #include "base/buf.h"
@@ -14,8 +17,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -24,7 +29,13 @@
 #include <unistd.h>
 
 #define HOSTS_MAX (4u << 20)
+#define SHM       "/dev/shm"
 
+struct building {
+    const struct launch *launch; /* whose mounts and hosts; NULL: none */
+    const struct view *base;     /* to be entered first; NULL: the machine's */
+    uint64_t shm;                /* bytes of a new /dev/shm; 0: as it is */
+};
 enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
 struct built_report { /* from the child that builds, through a pipe */
     enum built what;
@@ -94,20 +105,19 @@ static int bind_at(const char *from, const char *at, bool read_only)
     return read_only ? make_read_only(at) : 0;
 }
 
-static void build_inside(const struct launch *launch, struct built_report *out)
+static void failed(struct built_report *out, enum built what, const char *doing)
 {
-    if (enter_new(&out->user_ns) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
-        out->what = BUILT_NO_NAMESPACE;
-        snprintf(out->text, sizeof out->text, "this machine allows no mount namespace: %s",
-                 strerror(errno));
-        return;
-    }
+    int number = errno;
+    out->what = what;
+    snprintf(out->text, sizeof out->text, "%s: %s", doing, strerror(number));
+}
+
+static void build_launch(const struct launch *launch, struct built_report *out)
+{
     char hosts[4096];
     snprintf(hosts, sizeof hosts, "%s/hosts", launch->dir);
-    if (launch->n_hosts > 0 && bind_at(hosts, "/etc/hosts", false) != 0) {
-        out->what = BUILT_NO_HOSTS;
-        snprintf(out->text, sizeof out->text, "/etc/hosts cannot be replaced: %s", strerror(errno));
-    }
+    if (launch->n_hosts > 0 && bind_at(hosts, "/etc/hosts", false) != 0)
+        failed(out, BUILT_NO_HOSTS, "/etc/hosts cannot be replaced");
     for (size_t i = 0; i < launch->n_mounts; i++) {
         const struct bind_mount *mount = &launch->mounts[i];
         if (bind_at(mount->from, mount->at, mount->read_only) == 0)
@@ -119,10 +129,32 @@ static void build_inside(const struct launch *launch, struct built_report *out)
     }
 }
 
-static _Noreturn void build_child(const struct launch *launch, int report, int release)
+static void build_shm(uint64_t bytes, struct built_report *out)
+{
+    char options[64];
+    snprintf(options, sizeof options, "mode=1777,size=%" PRIu64, bytes);
+    if (mount("tmpfs", SHM, "tmpfs", MS_NOSUID | MS_NODEV, options) != 0)
+        failed(out, BUILT_NO_MOUNT, "nothing can be mounted there");
+}
+
+static void build_inside(const struct building *building, struct built_report *out)
+{
+    if ((building->base && view_enter(building->base) != 0) || enter_new(&out->user_ns) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
+        failed(out, BUILT_NO_NAMESPACE, "this machine allows no mount namespace");
+        return;
+    }
+    if (building->launch)
+        build_launch(building->launch, out);
+    if (building->shm)
+        build_shm(building->shm, out);
+}
+
+static _Noreturn void build_child(const struct building *building, int report, int release)
 {
     struct built_report out = { .what = BUILT };
-    build_inside(launch, &out);
+    build_inside(building, &out);
+    out.user_ns |= building->base && building->base->user_ns >= 0;
     char done;
     if (write(report, &out, sizeof out) == (ssize_t)sizeof out)
         (void)!read(release, &done, 1); /* until the agent has the namespaces, or is gone */
@@ -144,7 +176,7 @@ static void close_pair(const int pair[2])
     close(pair[1]);
 }
 
-static int run_builder(struct view *view, const struct launch *launch, struct built_report *out,
+static int run_builder(struct view *view, const struct building *building, struct built_report *out,
                        struct err *err)
 {
     int report[2], release[2];
@@ -158,7 +190,7 @@ static int run_builder(struct view *view, const struct launch *launch, struct bu
     if (pid == 0) {
         close(release[1]);
         close(report[0]);
-        build_child(launch, report[1], release[0]);
+        build_child(building, report[1], release[0]);
     }
     close(report[1]);
     report[1] = -1;
@@ -248,8 +280,9 @@ int view_prepare(struct view *view, const struct launch *launch, struct err *err
         return 0;
     if (prepare_mount_points(view, launch, err) != 0)
         return -1;
+    struct building building = { .launch = launch };
     struct built_report report;
-    if (run_builder(view, launch, &report, err) != 0)
+    if (run_builder(view, &building, &report, err) != 0)
         return -1;
     view->hosts = report.what == BUILT;
     snprintf(view->why_not, sizeof view->why_not, "%s", report.text);
@@ -272,7 +305,7 @@ int view_enter(const struct view *view)
     return chroot(".");
 }
 
-/* ---- code ---- */
+/* ---- paths ---- */
 
 /* Does path lie in dir or is it dir? Both absolute. */
 static bool lies_in(const char *path, const char *dir)
@@ -281,6 +314,42 @@ static bool lies_in(const char *path, const char *dir)
     while (n > 1 && dir[n - 1] == '/')
         n--;
     return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+}
+
+static bool lies_in_shm(const char *path)
+{
+    AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
+    return real && lies_in(real, SHM);
+}
+
+/* What of the job a new /dev/shm would cover; NULL: nothing. */
+static const char *shm_holds(const struct launch *launch)
+{
+    const char *const paths[] = { launch->dir, launch->work_dir, launch->code_dir,
+                                  launch->output_dir, launch->python };
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        if (lies_in_shm(paths[i]))
+            return paths[i];
+    for (size_t i = 0; i < launch->n_mounts; i++)
+        if (lies_in(launch->mounts[i].at, SHM))
+            return launch->mounts[i].at;
+    return NULL;
+}
+
+int view_own_shm(const struct view *base, const struct launch *launch, uint64_t bytes,
+                 struct view *out, struct err *err)
+{
+    struct building building = { .base = base, .shm = bytes };
+    struct built_report report;
+    const char *held = shm_holds(launch);
+    if (held)
+        return err_set(err, ERR_CANNOT, "%s lies in it", held);
+    if (run_builder(out, &building, &report, err) != 0)
+        return -1;
+    if (report.what == BUILT && out->mount_ns >= 0)
+        return 0;
+    view_fini(out);
+    return err_set(err, ERR_CANNOT, "%s", report.text);
 }
 
 static char *under_own_name(const char *code_dir, const char *work_dir)

@@ -25,6 +25,11 @@ void view_fini(struct view *);
  * something that the job needs (a mount) cannot be had; hosts that cannot be shown are told by
  * view->hosts and why_not. */
 int view_prepare(struct view *, const struct launch *, struct err *);
+/* A view for one task: base, which may be none, with a /dev/shm of its own of so many bytes. -1
+ * where there can be none, or where it would cover what the job needs. *out is VIEW_INIT before,
+ * and then too. */
+int view_own_shm(const struct view *base, const struct launch *, uint64_t bytes, struct view *out,
+                 struct err *err);
 /* In a child about to exec: 0 or -1 and errno. Without a namespace nothing happens. */
 int view_enter(const struct view *);
 

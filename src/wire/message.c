@@ -259,6 +259,27 @@ static void get_hosts_and_mounts(struct wire_reader *from, struct arena *arena,
     }
 }
 
+/* At the end, and only where something is said: an agent of an older version reads what has none.
+ */
+static void put_shm(struct buf *out, const struct launch *launch)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < launch->n_tasks; i++)
+        any |= launch->tasks[i].shm;
+    for (size_t i = 0; any && i < launch->n_tasks; i++)
+        wire_put_u64(out, launch->tasks[i].shm);
+}
+
+static void get_shm(struct wire_reader *from, struct launch *launch)
+{
+    uint64_t any = 0;
+    if (from->at == from->end)
+        return;
+    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++)
+        any |= launch->tasks[i].shm = wire_get_u64(from);
+    from->bad |= any == 0; /* one launch has one form */
+}
+
 void wire_put_launch(struct buf *out, const struct launch *launch)
 {
     size_t mark = wire_begin(out, WIRE_LAUNCH, 0);
@@ -283,6 +304,7 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
     wire_put_u32(out, (uint32_t)launch->n_tasks);
     for (size_t i = 0; i < launch->n_tasks; i++)
         put_launch_task(out, &launch->tasks[i], i ? &launch->tasks[i - 1] : NULL);
+    put_shm(out, launch);
     wire_end(out, mark);
 }
 
@@ -314,6 +336,7 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
     for (size_t i = 0; i < launch.n_tasks && !from.bad; i++)
         get_launch_task(&from, arena, &launch.tasks[i], i ? &launch.tasks[i - 1] : NULL);
+    get_shm(&from, &launch);
     if (finish(&from) != 0)
         return -1;
     *out = launch;
