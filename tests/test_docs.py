@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Starter
-from harness import ROOT, environment, muster, native, program
+from harness import ROOT, muster, program
 
 VERBS = (
     "server",
@@ -156,31 +154,3 @@ def test_check_reads_every_example() -> None:
 def test_program_is_one_of_two() -> None:
     assert program().exists()
     assert program().resolve().with_name("muster-node").exists()
-
-
-def test_completion_offers_what_there_is(start: Starter) -> None:
-    server = start(nodes="2x1cpu,1Gi")
-    number = server.submit(native("digits", replicas=2, suspend=True))
-
-    def offered(*words: str) -> list[str]:
-        line = " ".join(shlex.quote(word) for word in words)
-        script = (
-            f"source <({program()} completion bash); COMP_WORDS=({line}); "
-            f'COMP_CWORD={len(words) - 1}; _muster; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        )
-        env = {**environment(server.state), "PATH": f"{program().parent}:/usr/bin:/bin"}
-        done = subprocess.run(
-            ["bash", "-c", script], env=env, capture_output=True, text=True, check=False
-        )
-        assert not done.stderr, done.stderr
-        return done.stdout.split()
-
-    assert offered("muster", "sta") == []
-    assert offered("muster", "sto") == ["stop"]
-    assert sorted(offered("muster", "stop", "")) == sorted([str(number), "digits"])
-    assert offered("muster", "logs", "dig") == ["digits"]
-    assert offered("muster", "logs", "digits", "w") == ["worker/0", "worker/1"]
-    assert offered("muster", "drain", "n") == ["n1", "n2"]
-    assert "openpai-v1" in offered("muster", "check", "--from", "")
-    server.end()
-    assert offered("muster", "stop", "") == [], "nobody answers"

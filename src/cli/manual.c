@@ -194,6 +194,12 @@ static bool takes_nodes(const struct cmd *cmd)
     return strstr(cmd->operands, "NODE") != NULL;
 }
 
+/* What the value of an option is a name of. */
+static bool is_format(const struct opt *o)
+{
+    return strcmp(o->name, "from") == 0 || strcmp(o->name, "to") == 0;
+}
+
 static void bash_verb(const struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
     buf_addf(out, "    %s)\n        opts=\"", cmd->name);
@@ -224,7 +230,7 @@ static void bash(const struct cli *cli, struct buf *out)
         out,
         "# bash completion of muster, written by \"muster completion bash\"\n_muster() {\n"
         "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" verb=\"${COMP_WORDS[1]}\"\n"
-        "    local before=\"${COMP_WORDS[COMP_CWORD-1]}\" opts=\"\" words=\"\" kind=\"\" tasks=\"\" files=\"\"\n"
+        "    local before=\"${COMP_WORDS[COMP_CWORD-1]}\" opts=\"\" words=\"\" kind=\"\" tasks=\"\" files=\"\" job=\"\" i\n"
         "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W \"");
     put_names(out);
     buf_puts(out, "\" -- \"$cur\")\n        return\n    fi\n    case \"$verb\" in\n");
@@ -237,8 +243,10 @@ static void bash(const struct cli *cli, struct buf *out)
         "        mapfile -t COMPREPLY < <(compgen -W \"$(muster words formats 2>/dev/null)\" -- \"$cur\")\n        return\n    fi\n"
         "    if [[ \"$cur\" == -* ]]; then\n"
         "        mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n        return\n    fi\n"
-        "    if [ -n \"$tasks\" ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
-        "        words=\"$(muster words tasks \"${COMP_WORDS[2]}\" 2>/dev/null)\"\n"
+        "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+        "        if [[ \"${COMP_WORDS[i]}\" != -* ]]; then job=\"${COMP_WORDS[i]}\"; break; fi\n    done\n"
+        "    if [ -n \"$tasks\" ] && [ -n \"$job\" ]; then\n"
+        "        words=\"$(muster words tasks \"$job\" 2>/dev/null)\"\n"
         "    elif [ -n \"$kind\" ]; then words+=\" $(muster words \"$kind\" 2>/dev/null)\"; fi\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
         "    if [ -n \"$files\" ]; then mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$cur\"); fi\n"
@@ -257,19 +265,23 @@ static void zsh_verb(const struct cli *cli, const struct cmd *cmd, struct buf *o
 {
     buf_addf(out, "    %s) _arguments -s", cmd->name);
     for (const struct opt *o = cmd_options(cli, cmd); o->name; o++) {
-        buf_addf(out, " \\\n        '%s--%s[", o->type == OPT_LIST ? "*" : "", o->name);
+        const char *often = o->type == OPT_LIST ? "*" : "";
+        if (o->letter)
+            buf_addf(out, " \\\n        %s{-%c,--%s}'[", *often ? "'*'" : "", o->letter, o->name);
+        else
+            buf_addf(out, " \\\n        '%s--%s[", often, o->name);
         plain(out, o->help ? o->help : "");
         buf_puts(out, "]");
-        bool format = strcmp(o->name, "from") == 0 || strcmp(o->name, "to") == 0;
         if (o->type != OPT_FLAG)
-            buf_puts(out, format ? ":format:($(muster words formats))" : ":value:_files");
+            buf_puts(out, is_format(o) ? ":format:($(muster words formats 2>/dev/null))"
+                                       : ":value:_files");
         buf_puts(out, "'");
     }
     if (cmd->subs)
         buf_addf(out, " \\\n        '1:what:(%s)'", cmd->subs);
     else if (takes_tasks(cmd))
         buf_puts(out, " \\\n        '1:job:($(muster words jobs 2>/dev/null))' \\\n"
-                      "        '*:task:($(muster words tasks $words[2] 2>/dev/null))'");
+                      "        '*:task:($(muster words tasks $line[1] 2>/dev/null))'");
     else if (takes_jobs(cmd) || takes_nodes(cmd))
         buf_addf(out, " \\\n        '*:%s:($(muster words %s 2>/dev/null))'",
                  takes_jobs(cmd) ? "job" : "node", takes_jobs(cmd) ? "jobs" : "nodes");
@@ -300,7 +312,10 @@ static void zsh(const struct cli *cli, struct buf *out)
     for (size_t i = 0; i < n; i++)
         if (!all[i]->hidden)
             zsh_verb(cli, all[i], out);
-    buf_puts(out, "    esac\n}\n_muster \"$@\"\n");
+    /* Read from a folder of functions it is the function; read by a shell's start it says what it
+     * is. */
+    buf_puts(out, "    esac\n}\nif [[ $funcstack[1] = _muster ]]; then _muster \"$@\"; "
+                  "else compdef _muster muster; fi\n");
 }
 
 static void fish_verb(const struct cli *cli, const struct cmd *cmd, struct buf *out)
@@ -313,7 +328,8 @@ static void fish_verb(const struct cli *cli, const struct cmd *cmd, struct buf *
                  o->name);
         if (o->letter)
             buf_addf(out, " -s %c", o->letter);
-        buf_addf(out, "%s -d '", o->type == OPT_FLAG ? "" : " -r");
+        buf_addf(out, "%s%s -d '", o->type == OPT_FLAG ? "" : " -r",
+                 is_format(o) ? " -f -a '(muster words formats 2>/dev/null)'" : "");
         plain(out, o->help ? o->help : "");
         buf_puts(out, "'\n");
     }
@@ -321,14 +337,15 @@ static void fish_verb(const struct cli *cli, const struct cmd *cmd, struct buf *
         buf_addf(out, "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '%s'\n",
                  cmd->name, cmd->subs);
     else if (takes_jobs(cmd) || takes_nodes(cmd))
-        buf_addf(
-            out,
-            "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a '(muster words %s 2>/dev/null)'\n",
-            cmd->name, takes_jobs(cmd) ? "jobs" : "nodes");
+        buf_addf(out,
+                 "complete -c muster -n '__fish_seen_subcommand_from %s%s' -f -a "
+                 "'(muster words %s 2>/dev/null)'\n",
+                 cmd->name, takes_tasks(cmd) ? "; and not __muster_job >/dev/null" : "",
+                 takes_jobs(cmd) ? "jobs" : "nodes");
     if (takes_tasks(cmd))
         buf_addf(out,
-                 "complete -c muster -n '__fish_seen_subcommand_from %s' -f -a "
-                 "'(muster words tasks (commandline -opc)[3] 2>/dev/null)'\n",
+                 "complete -c muster -n '__fish_seen_subcommand_from %s; and __muster_job "
+                 ">/dev/null' -f -a '(muster words tasks (__muster_job) 2>/dev/null)'\n",
                  cmd->name);
 }
 
@@ -336,7 +353,11 @@ static void fish(const struct cli *cli, struct buf *out)
 {
     size_t n;
     const struct cmd *const *all = cmd_all(&n);
-    buf_puts(out, "# fish completion of muster, written by \"muster completion fish\"\n");
+    buf_puts(out, "# fish completion of muster, written by \"muster completion fish\"\n"
+                  "function __muster_job --description 'the first operand in front of the cursor'\n"
+                  "    set -l words (commandline -opc)\n"
+                  "    string match --invert -- '-*' $words[3..] | head -n 1 | string match '*'\n"
+                  "end\n");
     for (size_t i = 0; i < n; i++)
         if (!all[i]->hidden)
             fish_verb(cli, all[i], out);
@@ -381,6 +402,8 @@ static int run_completion(struct cli *cli, const void *o, int argc, char **argv,
 static const char *const completion_examples[] = {
     "source <(muster completion bash)",
     "for this shell",
+    "source <(muster completion zsh)",
+    "in ~/.zshrc, behind compinit",
     "muster completion fish > ~/.config/fish/completions/muster.fish",
     "",
     NULL,

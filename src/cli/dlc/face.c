@@ -298,11 +298,11 @@ static const struct {
       "    elif [[ $words[2] == submit ]]; then compadd tfjob pytorchjob mpijob xgboostjob oneflowjob elasticbatchjob rayjob slurmjob\n"
       "    elif [[ $words[2] == get ]]; then compadd job pod specs quota\n"
       "    else _files; fi\n"
-      "}\ncompdef _dlc dlc\n" },
+      "}\nif [[ $funcstack[1] = _dlc ]]; then _dlc \"$@\"; else compdef _dlc dlc; fi\n" },
     { "fish",
-      "complete -c dlc -n __fish_use_subcommand -a 'submit create get logs stop delete config completion version help'\n"
+      "complete -c dlc -n __fish_use_subcommand -f -a 'submit create get logs stop delete config completion version help'\n"
       "complete -c dlc -n '__fish_seen_subcommand_from submit' -a 'tfjob pytorchjob mpijob xgboostjob oneflowjob elasticbatchjob rayjob slurmjob'\n"
-      "complete -c dlc -n '__fish_seen_subcommand_from get' -a 'job pod specs quota'\n" },
+      "complete -c dlc -n '__fish_seen_subcommand_from get' -f -a 'job pod specs quota'\n" },
     { "powershell",
       "Register-ArgumentCompleter -Native -CommandName dlc -ScriptBlock {\n"
       "    param($word)\n"
