@@ -79,7 +79,7 @@ chaos: ## kill ranks, an agent, a node and the server under a training job; then
 	@$(MAKE) build-release
 	@tools/chaos
 
-seeds: ## run the examples of the published pages, print what each promises and what happened
+seeds: ## try every promise of the published pages, print how it is kept and what happened
 	@tools/setup all
 	@$(MAKE) build-release
 	@tests/seeds

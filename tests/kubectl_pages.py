@@ -9,13 +9,14 @@ import subprocess
 from collections.abc import Iterator
 
 from harness import ROOT, Server, environment, kubectl, native, patience, wait_for
-from promise import Example, How, Skipped, expect
+from promise import Example, How, Page, Skipped, expect
 
 JOBS = ROOT / "tests/golden/elasticjob"
 NODES = "2x16cpu,64Gi,1gpu"
 HEAD = "NAME READY STATUS RESTARTS AGE"
 MASTER = "elasticjob-torch-mnist-dlrover-master-0 1/1 Running 0"
 WORKER = "torch-mnist-edljob-worker-{} {}"
+JOB = "get elasticjob -n dlrover"
 RUNNING, PENDING = "1/1 Running 0", "0/1 Pending 0"
 ALL_WAIT = [f"{HEAD}", f"{MASTER} 3m45s", *[f"{WORKER.format(i, PENDING)} 3m38s" for i in range(4)]]
 TWO_RUN = [f"{HEAD}", f"{MASTER} 15m"] + [
@@ -35,10 +36,11 @@ EVENTS = [
 
 
 def masked(text: str) -> list[str]:
-    """Lines without ages, the width of columns, and how many nodes there are. `68s` and `15m` are
-    the same age here."""
+    """Lines without ages, the width of columns, how many nodes there are, and how many looks an
+    event counts. `68s` and `15m` are the same age here."""
     text = re.sub(r"(?<=[ (])(\d+[smh]){1,2}(?=[ )]|$)", "AGE", text, flags=re.MULTILINE)
     text = re.sub(r"0/\d+ nodes", "0/N nodes", text)
+    text = re.sub(r"\(x\d+ over", "(xN over", text)
     text = re.sub(r'gpu-memory-ratio[.,].*?"$', "gpu-memory-ratio", text, flags=re.MULTILINE)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
@@ -48,12 +50,14 @@ def same(printed: str, page: list[str]) -> None:
     expect(is_now == was, f"{is_now} instead of {was}")
 
 
-class Kubectl:
+class Kubectl(Page):
     """The three cases of the page, by kubectl."""
 
     page = "elasticjob kubectl"
+    document = "elasticjob"
+    waits = is_suspended = False
 
-    def __init__(self) -> None:
+    def open(self) -> None:
         self.program = kubectl()
         self.server = Server(nodes=NODES).start()
         home = self.server.state / "kube"
@@ -89,19 +93,31 @@ class Kubectl:
     def delete(self) -> None:
         self.kubectl("delete elasticjob torch-mnist -n dlrover --grace-period=0 --force")
 
+    def apply(self) -> str:
+        self.create("gang", literally=True)
+        self.delete()
+        return "elasticjob.elastic.iml.github.io/torch-mnist created"
+
     def all_wait(self) -> str:
         self.create("gang")
+        self.waits = True
         same(self.kubectl("get pods -n dlrover"), ALL_WAIT)
+        return "the listing as printed"
 
-        def events() -> list[str]:
+    def events(self) -> str:
+        """Of a worker that waits since the listing before."""
+
+        def shown() -> list[str]:
             self.server.run(native("other", "true"))  # its end makes the scheduler look again
             text = self.kubectl("describe pod torch-mnist-edljob-worker-2 -n dlrover")
             return masked(text.partition("Events:\n")[2])
 
+        if not self.waits:
+            self.all_wait()
         wanted = masked("\n".join(EVENTS))
-        wait_for(lambda: events() == wanted, what="the page's events")
+        wait_for(lambda: shown() == wanted, what="the page's events")
         self.delete()
-        return "the listing as printed; one event (x2)"
+        return "one event (x2 or more), in the page's words"
 
     def two_run(self) -> str:
         self.create("gang", ("min-available: 4", "min-available: 2"), literally=True)
@@ -122,24 +138,36 @@ class Kubectl:
         self.delete()
         return "two of the page's rows Running, two Pending, with the page's command"
 
-    def suspend(self) -> str:
+    def suspended(self) -> str:
         self.create("suspended")
-        job = "get elasticjob -n dlrover"
-        same(self.kubectl(job), ["NAME PHASE AGE", "torch-mnist Suspended 28s"])
+        self.is_suspended = True
+        same(self.kubectl(JOB), ["NAME PHASE AGE", "torch-mnist Suspended 28s"])
         same(self.kubectl("get pods -n dlrover"), [HEAD, f"{MASTER} 68s"])
+        return "the listings as printed"
+
+    def resumed(self) -> str:
+        if not self.is_suspended:
+            self.suspended()
         merge = '{"spec":{"suspend":false}}'
         self.kubectl(f"patch elasticjob torch-mnist -n dlrover --type merge -p {merge}")
-        wait_for(lambda: "Running" in self.kubectl(job), what="the job")
-        same(self.kubectl(job), ["NAME PHASE AGE", "torch-mnist Running 2m52s"])
+        wait_for(lambda: "Running" in self.kubectl(JOB), what="the job")
+        same(self.kubectl(JOB), ["NAME PHASE AGE", "torch-mnist Running 2m52s"])
         pods = len(self.kubectl("get pods -n dlrover -o name").split())
         expect(pods == 5, f"{pods} pods")
         self.delete()
         return "the listings as printed"
 
     def examples(self) -> Iterator[Example]:
-        yield Example("get pods, describe pod: gang of 4", "all pending, events", self.all_wait,
-                      How.CHANGED, "the command waits; two nodes for the page's 13")  # fmt: skip
-        yield Example("get pods: gang of 2", "two run, two are pending", self.two_run,
-                      How.CHANGED, "two nodes for the page's 13")  # fmt: skip
-        yield Example("get elasticjob: suspend", "Suspended; then Running", self.suspend,
+        two = "two nodes for the page's 13"
+        yield Example(2, "kubectl apply -f", "created", self.apply, How.CHANGED,
+                      "the YAML's indentation is restored")  # fmt: skip
+        yield Example(5, "get pods: gang of 4", "all workers are pending", self.all_wait,
+                      How.CHANGED, f"the command waits; {two}")  # fmt: skip
+        yield Example(6, "describe pod: gang of 4", "FailedScheduling", self.events,
+                      How.CHANGED, f"the command waits; {two}")  # fmt: skip
+        yield Example(7, "get pods: gang of 2", "two run, two are pending", self.two_run,
+                      How.CHANGED, two)  # fmt: skip
+        yield Example(9, "get elasticjob: suspend", "Suspended", self.suspended,
                       How.CHANGED, "the command waits")  # fmt: skip
+        yield Example(10, "suspend: false", "Running, 5 pods", self.resumed,
+                      How.CHANGED, "the command waits; patched, for lack of an editor")  # fmt: skip
