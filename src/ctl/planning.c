@@ -358,7 +358,8 @@ static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry
     tell(ctl, entry);
 }
 
-/* The first time that is promised stays; what is expected moves with what happens. */
+/* The first time that is promised stays; what is expected moves with what happens. Others may start
+ * who do not delay it: the next pass looks who. */
 static void promise(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     job->expected_ms = entry->at_ms;
@@ -367,6 +368,7 @@ static void promise(struct ctl *ctl, struct live_job *job, const struct plan_ent
         return;
     job->notes.promised_ms = entry->at_ms;
     taped_promise(ctl, job, entry->at_ms);
+    ctl->plan_due = true;
     ctl->counters.promised++;
     event_job_row(ctl, job);
 }

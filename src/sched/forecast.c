@@ -23,6 +23,7 @@ struct forecasting {
     struct cluster *cluster;
     struct sched_snapshot snapshot;
     uint64_t now_ms, step_ms; /* step: when strategies look at the clock again */
+    bool changed;             /* by the last pass: a start, or the first promise to a job */
     VEC(struct sched_job) lines;
     VEC(struct runner) runs;
     VEC(uint64_t) started; /* before this moment */
@@ -190,6 +191,7 @@ static bool admit(struct forecasting *f, const struct plan_entry *e)
     hold(f, &run, true);
     leave_line(f, line);
     vec_push(&f->starting, e->job);
+    f->changed = true;
     return true;
 }
 
@@ -208,15 +210,18 @@ static void evict(struct forecasting *f, const struct plan_entry *e)
 
 static void carry_out(struct forecasting *f, const struct plan *plan)
 {
+    f->changed = false;
     for (size_t i = 0; i < plan->n; i++) {
         const struct plan_entry *e = &plan->at[i];
         struct sched_job *line = e->kind == PLAN_RESERVE ? line_of(f, e->job) : NULL;
-        if (e->kind == PLAN_ADMIT)
+        if (e->kind == PLAN_ADMIT) {
             f->out->rough = !admit(f, e) || f->out->rough;
-        else if (e->kind == PLAN_EVICT)
+        } else if (e->kind == PLAN_EVICT) {
             evict(f, e);
-        else if (line && line->id == e->job && !line->promised_ms)
+        } else if (line && line->id == e->job && !line->promised_ms) {
             line->promised_ms = e->at_ms;
+            f->changed = true;
+        }
     }
 }
 
@@ -228,7 +233,7 @@ static bool has_started(const struct forecasting *f)
     return false;
 }
 
-/* true: the job started in it. */
+/* true: the job has started. */
 static bool make_pass(struct forecasting *f)
 {
     struct arena *scratch = arena_create();
@@ -246,7 +251,6 @@ static bool make_pass(struct forecasting *f)
     s->running = running;
     s->n_running = f->runs.n;
     f->out->spent += forecast_work(s);
-    vec_clear(&f->starting);
     const struct plan plan = sched_plan(s, f->now_ms, scratch);
     carry_out(f, &plan);
     arena_destroy(scratch);
@@ -290,6 +294,7 @@ static void go_to(struct forecasting *f, uint64_t at_ms)
     vec_clear(&f->ended);
     for (size_t i = 0; i < f->starting.n; i++)
         vec_push(&f->started, f->starting.at[i]);
+    vec_clear(&f->starting);
     for (size_t i = 0; i < f->runs.n; i++) {
         const struct runner run = f->runs.at[i];
         if (run.over_ms > at_ms) {
@@ -335,7 +340,9 @@ static void run_on(struct forecasting *f)
     bool found = false;
     while (!found && next != NEVER && f->out->spent < f->ask->work) {
         go_to(f, next);
-        found = make_pass(f);
+        do
+            found = make_pass(f);
+        while (!found && f->changed); /* the server looks again, too */
         next = next_moment(f);
     }
     f->out->found = found;
