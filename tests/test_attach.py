@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import Starter
 from harness import (
     VENV,
@@ -372,3 +373,31 @@ def test_refusals(start: Starter, tmp_path: Path) -> None:
         assert done.returncode == status, (name, done)
     for number in (plain, waits, goes):
         server.stop(number, now=True)
+
+
+@pytest.mark.parametrize("stdin", [True, False])
+def test_containers_of_an_elastic_job(server: Server, stdin: bool, tmp_path: Path) -> None:
+    container = {
+        "name": "main",
+        "image": "x",
+        "command": ["sh", "-c", "read word; echo got $word"],
+        "stdin": stdin,
+        "tty": True,
+    }
+    spec = {"worker": {"replicas": 1, "template": {"spec": {"containers": [container]}}}}
+    job = {
+        "apiVersion": "elastic.iml.github.io/v1alpha1",
+        "kind": "ElasticJob",
+        "metadata": {"name": f"typed-{stdin}".lower()},
+        "spec": {"replicaSpecs": spec},
+    }
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    done = server.muster("check", tmp_path / "job.json")
+    assert ("without stdin: true there is no terminal" in done.stdout + done.stderr) != stdin
+    back = server.muster("convert", "--to", "elasticjob", tmp_path / "job.json").stdout
+    assert ("stdin: true" in back) == stdin
+    if stdin:
+        number = server.submit(json.dumps(job))
+        server.wait(number, "running")
+        done = server.muster("attach", number, stdin="it\n")
+        assert "got it" in done.stdout, done.stderr
