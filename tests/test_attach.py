@@ -132,6 +132,13 @@ def test_run_passes_a_pipe_on(server: Server) -> None:
     assert done.stdout == lines
     done = server.muster("run", "-i", "--json", "--", "cat")
     assert done.returncode == 2 and "--stdin and --json" in done.stderr
+    done = server.muster("run", "-i", "--array", "2", "--", "cat")
+    assert done.returncode == 2 and "--stdin and --array" in done.stderr
+    number = server.muster("submit", "-q", "-i", "--array", "2", "--", "cat").stdout.strip()
+    wait_for(lambda: server.job(f"{number}[1]")["state"] == "running")
+    for i in range(2):
+        done = server.muster("attach", "--eof", f"{number}[{i}]", stdin=f"to {i}\n")
+        assert (done.returncode, done.stdout) == (0, f"to {i}\n"), done.stderr
 
 
 def test_run_on_a_terminal(server: Server) -> None:

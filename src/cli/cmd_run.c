@@ -82,6 +82,10 @@ static int check_run(const struct cli *cli, const struct run_opts *o, int argc, 
         err_set(err, ERR_INPUT, "--exit-code: \"%.40s\"", exit_code);
         return err_hint(err, "job or task");
     }
+    if (types(o) && o->submit.job.array) {
+        err_set(err, ERR_INPUT, "--stdin and --array: into which of the jobs is not said");
+        return err_hint(err, "--detach, then attach to one of them");
+    }
     if (cli->json && types(o)) {
         err_set(err, ERR_INPUT, "--stdin and --json: both want stdout");
         return err_hint(err, "--detach with --json, then attach to the job");

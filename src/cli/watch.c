@@ -14,6 +14,7 @@
 #include "cli/out.h"
 #include "cli/phases.h"
 #include "cli/waiting.h"
+#include "wire/message.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -148,6 +149,7 @@ struct typing {
     uint64_t seq, attempt; /* of the last event; of the task's last start */
     bool started, over;
     bool input_open;
+    struct buf kept; /* input that the attempts before have not taken */
 };
 
 static void want_starts(void *arg, struct buf *path, struct buf *body)
@@ -188,6 +190,8 @@ static int type_into(struct typing *t, struct err *err)
     a.attempt = t->attempt;
     a.quiet = true; /* the one who follows the events says it */
     a.session.input_open = t->input_open;
+    if (t->kept.len)
+        buf_add(&a.place.kept, t->kept.data, t->kept.len);
     if (attach_run(&a, &end, err) < 0 || (end == ATTACH_OVER && attach_show(&a, NULL, err) < 0))
         status = -1;
     else if (end == ATTACH_DETACHED)
@@ -195,6 +199,8 @@ static int type_into(struct typing *t, struct err *err)
     else if (a.session.interrupted)
         status = a.session.status;
     t->input_open = a.session.input_open;
+    buf_clear(&t->kept);
+    buf_add(&t->kept, buf_str(&a.place.kept), a.place.kept.len);
     attach_fini(&a);
     return status;
 }
@@ -203,7 +209,7 @@ static int type_into(struct typing *t, struct err *err)
 static int follow_keys(struct screen *s)
 {
     struct err err;
-    struct typing t = { .screen = s, .input_open = true };
+    struct typing t = { .screen = s, .input_open = true, .kept = BUF_INIT(2 * ATTACH_WINDOW) };
     struct follow follow = { .request = want_starts, .record = on_start, .arg = &t };
     int status = 0;
     while (status == 0) {

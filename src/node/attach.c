@@ -117,12 +117,12 @@ static struct input *input_of(const struct attach *all, const struct session *s)
     return task ? task_input(task) : NULL;
 }
 
-/* A task that has not started takes nothing yet; of one that is over nobody takes any more, and
- * what comes is let go of. */
+/* A task that has not started takes nothing yet, and one that is over nothing more: what it did not
+ * take stays its client's, for the next attempt. */
 static bool move_in(struct attach *all, struct session *s)
 {
     struct input *input = input_of(all, s);
-    size_t n = s->over ? s->input.len : 0;
+    size_t n = 0;
     if (input) {
         input_on_ready(input, on_ready, all);
         n = input_write(input, s->input.data, s->input.len);
