@@ -81,7 +81,7 @@ static void on_reached(struct session *s, const struct wire_frame *frame)
                                    ? (size_t)(reached.input - place->input)
                                    : place->kept.len);
     place->input = reached.input;
-    place->output = reached.output;
+    place->next = reached.output;
     if (place->met)
         return;
     place->met = true;
@@ -105,6 +105,8 @@ static void on_frame(struct session *s, const struct wire_frame *frame)
     wire_get_u32(&r);
     if (r.bad)
         return;
+    if (s->place && (frame->kind == WIRE_STDOUT || frame->kind == WIRE_STDERR))
+        s->place->output = s->place->next;
     if (frame->kind == WIRE_STDERR && s->tty) {
         /* A program on a terminal has one stream: this is from whoever could not start it. */
         buf_add(&s->words, r.at, (size_t)(r.end - r.at));

@@ -20,6 +20,7 @@ struct session_place {
     bool met;        /* REACHED came on this connection: input may go */
     uint64_t input;  /* bytes that the task has taken */
     uint64_t output; /* place in the log that was shown */
+    uint64_t next;   /* and that is with the next piece of output */
     struct buf kept; /* input behind `input`, sent or not */
 };
 struct session {

@@ -136,11 +136,27 @@ static bool move_in(struct attach *all, struct session *s)
     return n > 0;
 }
 
+static void put_reached(struct attach *all, const struct session *s)
+{
+    struct wire_reached reached = { .channel = s->channel, .input = s->taken, .output = s->sent };
+    wire_put_reached(uplink_out(all->link), &reached);
+}
+
+static void say_reached(struct attach *all, const struct session *s)
+{
+    put_reached(all, s);
+    uplink_flush(all->link);
+}
+
+/* One frame, behind the place that is reached with it: a connection breaks between frames or inside
+ * one, so the client has shown what it knows to be shown. */
 static void put_record(struct attach *all, struct session *s, const struct log_item *item)
 {
     struct buf *out = uplink_out(all->link);
     char text[96];
     bool own = item->record.stream == RECORD_STDOUT;
+    s->sent = item->end;
+    put_reached(all, s);
     if (item->gap) {
         int n = snprintf(text, sizeof text, "muster: %llu bytes of output are not kept\n",
                          (unsigned long long)item->gap);
@@ -149,27 +165,17 @@ static void put_record(struct attach *all, struct session *s, const struct log_i
         wire_put_data(out, own ? WIRE_STDOUT : WIRE_STDERR, s->channel, item->data,
                       item->record.len);
     }
-    s->sent = item->end;
+    uplink_flush(all->link);
 }
 
 /* false: the uplink is full, there may be more. */
-static bool move_out(struct attach *all, struct session *s, bool *moved)
+static bool move_out(struct attach *all, struct session *s)
 {
     struct log_item item;
     int got = 1;
-    while (uplink_has_room(all->link) && (got = log_reader_next(s->reader, &item)) == 1) {
+    while (uplink_has_room(all->link) && (got = log_reader_next(s->reader, &item)) == 1)
         put_record(all, s, &item);
-        uplink_flush(all->link);
-        *moved = true;
-    }
     return got <= 0;
-}
-
-static void say_reached(struct attach *all, const struct session *s)
-{
-    struct wire_reached reached = { .channel = s->channel, .input = s->taken, .output = s->sent };
-    wire_put_reached(uplink_out(all->link), &reached);
-    uplink_flush(all->link);
 }
 
 /* true: the session is at its end. */
@@ -183,9 +189,9 @@ static bool go_on(struct attach *all, struct session *s)
     s->over = s->over || !task;
     if (!s->here || !uplink_is_up(all->link))
         return s->over;
-    bool moved = move_in(all, s), dry = move_out(all, s, &moved);
-    if (moved)
+    if (move_in(all, s))
         say_reached(all, s);
+    bool dry = move_out(all, s);
     if (!dry || !s->over)
         return false;
     say_exit(all, s->channel, s->exit_code, NULL);

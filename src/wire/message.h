@@ -93,7 +93,7 @@ struct wire_attach { /* server -> agent */
 struct wire_reached { /* agent -> client */
     uint32_t channel;
     uint64_t input;  /* bytes of the session's input that the task's stdin has taken */
-    uint64_t output; /* place in the log up to which it was sent */
+    uint64_t output; /* place in the log that is shown once the next STDOUT or STDERR is */
 };
 
 struct wire_launcher { /* agent -> server: a launcher of that attempt has connected */

@@ -68,11 +68,11 @@ static void a_client_types_into_a_task(void **state)
     join_task(player, &attach);
     assert_true(reached(player).input == 0);
     type_text(player, 1, "one\n");
-    assert_string_equal(shown(player, "one"), "got one\n");
     struct wire_reached at = reached(player);
     while (at.output == 0)
         at = reached(player);
     assert_true(at.input == 4);
+    assert_string_equal(shown(player, "one"), "got one\n");
     player_hang_up(player);
     player_accept(player, 1);
     attach = (struct wire_attach){ .channel = 2, .attempt = 1, .session = 7, .offset = at.output };
