@@ -40,6 +40,8 @@ static void decode(const struct wire_frame *frame, struct arena *arena)
     struct wire_exit end;
     struct wire_signal signal;
     struct wire_signalled signalled;
+    struct wire_attach attach;
+    struct wire_reached reached;
     if (wire_get_launch(frame, arena, &launch) == 0) {
         wire_put_launch(&out, &launch);
         again(&out, arena);
@@ -62,6 +64,8 @@ static void decode(const struct wire_frame *frame, struct arena *arena)
     (void)wire_get_exit(frame, &end);
     (void)wire_get_signal(frame, &signal);
     (void)wire_get_signalled(frame, &signalled);
+    (void)wire_get_attach(frame, &attach);
+    (void)wire_get_reached(frame, &reached);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

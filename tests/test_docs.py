@@ -26,6 +26,7 @@ VERBS = (
     "resume",
     "rm",
     "exec",
+    "attach",
     "nodes",
     "explain",
     "launch",

@@ -4,8 +4,10 @@ succeeds. Rows that show something or correct a slip of the pen have to succeed 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -391,6 +393,39 @@ def stop_job(p: Place) -> None:
     works(p, lines["stop it"])
     p.wait(job)
     p.good("rm", job)
+
+
+@case
+def resubmit_stdin(p: Place) -> None:
+    p.server()
+    job = p.submit(native("one", "cat && test -p /dev/stdin || exec sleep 600"))
+    p.wait(job, "running")
+    again = works(p, fails(p, "attach", job)["anew"]).stdout.split()[0]
+    p.wait(again, "running")
+    done = p.muster("attach", "--eof", again, stdin="through\n")
+    assert (done.returncode, done.stdout) == (0, "through\n"), done.stderr
+
+
+@case
+def attach(p: Place) -> None:
+    p.server()
+    job = p.submit(native("one", "read word; exit 7", stdin=True, tty=True))
+    p.wait(job, "running")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(program(), [str(program()), "attach", job], p.surroundings())
+    said = b""
+    while b"leaves it running" not in said:
+        said += os.read(terminal, 4096)
+    os.write(terminal, b"\x10\x11")
+    with contextlib.suppress(OSError):
+        while chunk := os.read(terminal, 4096):
+            said += chunk
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    line = re.search(r"worker/0 goes on: (.*muster attach \S+ worker/0.*?)\r", said.decode())
+    assert line, said
+    assert p.type(f"echo word | {line[1]}").returncode == 7
 
 
 @case

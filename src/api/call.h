@@ -133,6 +133,7 @@ void job_resume(struct call *);
 void job_delete(struct call *);
 void job_signal(struct call *);
 void job_exec(struct call *);
+void job_attach(struct call *);
 void events_get(struct call *);
 void events_all(struct call *);
 void logs_get(struct call *);

@@ -1,8 +1,9 @@
-/* The two upgrades: agents (to the link) and interactive commands (to the engine that runs the
- * task). */
+/* The upgrades: agents (to the link), interactive commands and clients at a task's stdin (to the
+ * engine that runs the task). */
 #include "api/call.h"
 
 #include "base/mem.h"
+#include "ctl/attach.h"
 #include "link/link.h"
 #include "text/remedies.h"
 #include "wire/frame.h"
@@ -126,4 +127,80 @@ void job_exec(struct call *call)
     }
     free(x);
     call_problem(call, &err, NULL);
+}
+
+/* ---- attach ---- */
+
+struct attach_call {
+    struct call *call;
+    struct ctl_attach ask;
+    struct engine_attach to;
+};
+
+static void attach_taken(void *arg, int fd, const void *extra, size_t len)
+{
+    struct attach_call *x = arg;
+    struct err err;
+    (void)extra; /* the client waits for the 101 before it sends */
+    (void)len;
+    x->to.fd = fd;
+    if (ctl_attach(x->call->api->config.ctl, &x->ask, &x->to, &err) < 0) {
+        refuse(x->call, fd, &err);
+        close(fd);
+    }
+    call_free(x->call);
+    free(x);
+}
+
+static bool read_attach(struct call *call, struct attach_call *x, struct err *err)
+{
+    uint64_t rows = 0, cols = 0, attempt = 0;
+    const char *task = http_query(call->request, "task", 0);
+    x->ask.task = task ? arena_strdup(call->arena, task) : NULL;
+    if (!call_u64(call, "rows", 0, 10000, &rows, err) ||
+        !call_u64(call, "cols", 0, 10000, &cols, err) ||
+        !call_u64(call, "attempt", 0, UINT32_MAX, &attempt, err) ||
+        !call_u64(call, "session", 0, UINT64_MAX, &x->to.session, err) ||
+        !call_u64(call, "offset", 0, UINT64_MAX, &x->to.offset, err))
+        return false;
+    x->ask.attempt = (uint32_t)attempt;
+    x->to.rows = (uint16_t)rows;
+    x->to.cols = (uint16_t)cols;
+    return true;
+}
+
+/* Without an upgrade the route says where it would lead. */
+static void say_where(struct call *call, const struct attach_call *x)
+{
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    const struct task_ref *task = &x->to.task;
+    text_str(call->arena, root, "task",
+             arena_printf(call->arena, "%s/%u", x->ask.role, task->index));
+    text_int(call->arena, root, "attempt", x->to.attempt);
+    text_bool(call->arena, root, "tty", x->ask.tty);
+    call_answer(call, 200, root);
+}
+
+void job_attach(struct call *call)
+{
+    const char *upgrade = http_header(call->request, "Upgrade");
+    struct err err;
+    uint64_t id;
+    if (!call_job(call, &id))
+        return;
+    struct attach_call *x = mem_new(sizeof *x);
+    x->call = call;
+    x->ask = (struct ctl_attach){ .owner = call->owner, .job = id };
+    x->to.fd = -1;
+    bool good =
+        read_attach(call, x, &err) && ctl_attach(call->api->config.ctl, &x->ask, &x->to, &err) == 0;
+    if (good && upgrade && strcmp(upgrade, "muster-attach/1") == 0) {
+        http_upgrade(call->request, "muster-attach/1", attach_taken, x);
+        return;
+    }
+    if (good)
+        say_where(call, x);
+    else
+        call_problem(call, &err, NULL);
+    free(x);
 }

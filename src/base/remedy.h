@@ -47,6 +47,8 @@
     X(TASK_OUTPUT, "output", "logs % % --stderr --tail 20", "")                                    \
     X(TASK_ENTER, "enter it", "exec % %", "")                                                      \
     X(RESUBMIT, "again", "submit --like %", "")                                                    \
+    X(RESUBMIT_STDIN, "anew", "submit --like % --stdin", "the job once more, with an open stdin")  \
+    X(ATTACH, "attach", "attach % %", "")                                                          \
     X(RESUME, "resume", "resume %", "")                                                            \
     X(LIST_NODES, "nodes", "nodes", "names, what they have, what is free")                         \
     X(TRY_NODES, "try", "server start --nodes 4x16cpu,64Gi,4gpu", "declared devices")              \

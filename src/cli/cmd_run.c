@@ -19,10 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct run_opts {
     struct submit_opts submit;
     const char *exit_code;
+    bool no_tty;
 };
 static const struct opt opts[] = {
     { .name = "exit-code",
@@ -30,11 +32,22 @@ static const struct opt opts[] = {
       .offset = offsetof(struct run_opts, exit_code),
       .arg = "job|task",
       .help = "task: end with the first failing task's own code" },
+    { .name = "no-tty",
+      .letter = 'T',
+      .type = OPT_FLAG,
+      .offset = offsetof(struct run_opts, no_tty),
+      .help = "with --stdin: a plain pipe, also on a terminal" },
     SUBMIT_OPTS,
     RUN_OPTS,
     COMMON_OPTS,
     OPT_END,
 };
+
+/* Does what is typed here go to the job? */
+static bool types(const struct run_opts *o)
+{
+    return (o->submit.job.open_stdin || o->submit.job.tty) && !o->submit.detach;
+}
 
 /* ---- what to run ---- */
 
@@ -69,11 +82,52 @@ static int check_run(const struct cli *cli, const struct run_opts *o, int argc, 
         err_set(err, ERR_INPUT, "--exit-code: \"%.40s\"", exit_code);
         return err_hint(err, "job or task");
     }
+    if (types(o) && o->submit.job.array) {
+        err_set(err, ERR_INPUT, "--stdin and --array: into which of the jobs is not said");
+        return err_hint(err, "--detach, then attach to one of them");
+    }
+    if (cli->json && types(o)) {
+        err_set(err, ERR_INPUT, "--stdin and --json: both want stdout");
+        return err_hint(err, "--detach with --json, then attach to the job");
+    }
     if (argc > 1 && !cli->dashes && is_job_name(argv[0])) {
         err_set(err, ERR_INPUT, "run follows one job, %d files were given", argc);
         return err_remedy(err, REMEDY_SUBMIT_ALL);
     }
     return 0;
+}
+
+/* ---- typing into it ---- */
+
+/* stdout is the task's from here on: what muster says goes to stderr. */
+static FILE *give_stdout(struct cli *cli, struct err *err)
+{
+    fflush(stdout);
+    int fd = dup(STDOUT_FILENO);
+    FILE *to = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!to || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        err_sys(err, "stdout");
+        return NULL;
+    }
+    cli->color = out_color_err();
+    cli->tty = isatty(STDERR_FILENO) == 1;
+    return to;
+}
+
+/* The first task that keeps a stdin. */
+static int find_typed(struct cli *cli, struct watch *watch, const struct text_node *job,
+                      struct err *err)
+{
+    const struct text_node *tasks = text_get(job, "task_list");
+    for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
+        if (!answer_flag(t, "stdin"))
+            continue;
+        watch->typed = arena_strdup(cli->arena, answer_text(t, "name", ""));
+        watch->tty = answer_flag(t, "tty");
+        return 0;
+    }
+    return err_set(err, ERR_CANNOT, "no task of job %llu keeps a stdin",
+                   (unsigned long long)watch->number);
 }
 
 /* ---- to the end ---- */
@@ -100,19 +154,23 @@ static void print_end(struct cli *cli, const struct text_node *job)
 }
 
 static int follow_to_end(struct cli *cli, const struct run_opts *o,
-                         const struct text_node *submitted, struct err *err)
+                         const struct text_node *submitted, FILE *task_out, struct err *err)
 {
     struct watch watch = { .number = answer_number(submitted, "number", 0),
                            .tasks = answer_number(submitted, "tasks", 0),
                            .work_dir = answer_text(submitted, "work_dir", NULL),
                            .to_stderr = cli->json,
-                           .silent = cli->quiet };
+                           .silent = cli->quiet,
+                           .task_out = task_out };
     enum watch_end end;
+    const struct text_node *job = task_out ? final_view(cli, watch.number, err) : NULL;
+    if (task_out && (!job || find_typed(cli, &watch, job, err) < 0))
+        return -1;
     if (watch_job(cli, &watch, &end, err) < 0)
         return -1;
     if (end == WATCH_LEFT)
         return EXIT_INTERRUPTED;
-    const struct text_node *job = final_view(cli, watch.number, err);
+    job = final_view(cli, watch.number, err);
     if (!job)
         return -1;
     print_end(cli, job);
@@ -123,10 +181,16 @@ static int follow_to_end(struct cli *cli, const struct run_opts *o,
 
 static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    const struct run_opts *o = opts_;
+    struct run_opts run = *(const struct run_opts *)opts_, *o = &run;
     const struct text_node *submitted;
+    FILE *task_out = NULL;
     if (check_run(cli, o, argc, argv, err) < 0 || submit_check(&o->submit, argc, argv, err) < 0 ||
         server_ensure(cli, err) < 0)
+        return -1;
+    run.submit.job.tty =
+        types(o) && !o->no_tty &&
+        (o->submit.job.tty || (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1));
+    if (types(o) && !(task_out = give_stdout(cli, err)))
         return -1;
     if (is_command(cli, o, argc, argv))
         submitted = submit_command(cli, &o->submit, argc, argv, err);
@@ -140,7 +204,7 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
         out_json(submitted);
     if (o->submit.detach)
         return EXIT_OK;
-    return follow_to_end(cli, o, submitted, err);
+    return follow_to_end(cli, o, submitted, task_out, err);
 }
 
 static const char *const examples[] = {
@@ -158,6 +222,8 @@ static const char *const examples[] = {
     "with other values",
     "muster run --python .venv/bin/python --time 2h --gpus 1 --env HF_TOKEN train.py",
     "by another Python, two hours at most, a device, a variable of this shell",
+    "muster run -i debug.py",
+    "what is typed here goes to it: breakpoint(), input()",
     "muster run --exit-code task -- ./tests",
     "ends with the task's own code",
     NULL,

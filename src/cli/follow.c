@@ -33,7 +33,7 @@ static bool on_line(void *arg, const struct text_node *node)
     return more;
 }
 
-static int wait_for_server(struct cli *cli, struct follow *follow)
+void follow_wait(struct cli *cli, const struct follow *follow)
 {
     uint64_t since = clock_mono_ms(), wait = FIRST_WAIT_MS;
     if (follow->gone)
@@ -44,7 +44,6 @@ static int wait_for_server(struct cli *cli, struct follow *follow)
     }
     if (follow->back)
         follow->back(follow->arg, clock_mono_ms() - since);
-    return 0;
 }
 
 int follow_run(struct cli *cli, struct follow *follow, struct err *err)
@@ -68,7 +67,7 @@ int follow_run(struct cli *cli, struct follow *follow, struct err *err)
             return -1;
         call_drop(cli);
         if (!call_server_lives(cli))
-            wait_for_server(cli, follow);
+            follow_wait(cli, follow);
         else if (silent && !f.heard)
             poll(NULL, 0, MOST_WAIT_MS);
         silent = !f.heard;

@@ -17,6 +17,8 @@ struct follow {
 /* 0 when the stream ended or record had enough; -1: refused. A server that is gone is waited for,
  * for as long as it takes. */
 int follow_run(struct cli *, struct follow *, struct err *err);
+/* Until a server answers; gone and back are told of a wait. */
+void follow_wait(struct cli *, const struct follow *);
 
 /* One line on stderr at each turn: for followers that have no screen of their own. */
 void follow_say_gone(void *arg);

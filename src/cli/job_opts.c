@@ -216,6 +216,21 @@ static int add_of_role(struct making *m, const char *option, const char *field, 
                     field, value);
 }
 
+/* A job that says itself which of its tasks have one keeps it so. */
+static int add_stdin(struct making *m)
+{
+    const struct job_opts *o = m->ask->opts;
+    const struct job_spec *job = m->ask->job;
+    if (!o->open_stdin && !o->tty)
+        return 0;
+    for (size_t i = 0; job && i < job->n_roles; i++)
+        if (job->roles[i].open_stdin)
+            return 0;
+    if (add_of_role(m, "stdin", "stdin", "true") < 0)
+        return -1;
+    return add_of_role(m, "tty", "tty", o->tty ? "true" : NULL);
+}
+
 static int add_nodes(struct making *m)
 {
     const char *text = m->ask->opts->nodes;
@@ -299,7 +314,7 @@ int job_opts_sets(struct arena *a, const struct job_opts_ask *ask, struct words 
         .arena = a, .ask = ask, .at = ARENA_ARRAY(a, SETS_MAX, const char *), .err = err
     };
     if (add_time(&m) < 0 || add_after(&m) < 0 || add_array(&m) < 0 || add_rules(&m) < 0 ||
-        add_nodes(&m) < 0 || add_resources(&m) < 0)
+        add_nodes(&m) < 0 || add_stdin(&m) < 0 || add_resources(&m) < 0)
         return -1;
     *sets = (struct words){ .at = m.at, .n = m.n };
     return 0;

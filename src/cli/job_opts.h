@@ -10,7 +10,7 @@
 
 struct job_opts {
     const char *time, *priority, *array, *after, *dependency, *nodes, *retry, *gres;
-    bool requeue;
+    bool requeue, open_stdin, tty;
 };
 /* Rows for a verb whose struct of options is `holder`, with a member `job`. */
 #define JOB_OPTS(holder)                                                                           \
@@ -57,6 +57,17 @@ struct job_opts {
           .type = OPT_FLAG,                                                                        \
           .offset = offsetof(holder, job.requeue),                                                 \
           .help = "started again however often its nodes are lost" },                              \
+        { .name = "stdin",                                                                         \
+          .letter = 'i',                                                                           \
+          .also = "interactive",                                                                   \
+          .type = OPT_FLAG,                                                                        \
+          .offset = offsetof(holder, job.open_stdin),                                              \
+          .help = "its tasks keep an open stdin; run types into the first" },                      \
+        { .name = "tty",                                                                           \
+          .also = "pty",                                                                           \
+          .type = OPT_FLAG,                                                                        \
+          .offset = offsetof(holder, job.tty),                                                     \
+          .help = "--stdin, on a terminal of the task's own" },                                    \
     {                                                                                              \
         .name = "gres", .type = OPT_STR, .offset = offsetof(holder, job.gres),                     \
         .arg = "gpu:[TYPE:]N", .help = "--gpus in Slurm's words"                                   \

@@ -149,6 +149,13 @@ void log_print_fini(struct log_print *p)
     vec_fini(&p->tasks);
 }
 
+void log_print_place(struct log_print *p, const char *name, uint64_t attempt, uint64_t offset)
+{
+    struct log_task *task = task_of(p, name);
+    task->attempt = attempt;
+    task->offset = offset;
+}
+
 void log_print_resume(const struct log_print *p, struct buf *body)
 {
     if (p->tasks.n == 0)

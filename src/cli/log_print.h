@@ -26,6 +26,8 @@ struct log_print {
 void log_print_init(struct log_print *, FILE *to, bool names, bool color);
 void log_print_fini(struct log_print *); /* lines that never ended are printed */
 void log_print_record(struct log_print *, const struct text_node *record);
+/* Goes on there: this much of the task was shown elsewhere. */
+void log_print_place(struct log_print *, const char *task, uint64_t attempt, uint64_t offset);
 /* {"from": {"worker/0": {"attempt": 1, "offset": 123}}}; "" when nothing was read yet. */
 void log_print_resume(const struct log_print *, struct buf *body);
 

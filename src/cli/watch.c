@@ -1,17 +1,20 @@
-/* Two streams at once with a client that blocks: one child follows the events, one the output, and
- * this process waits for both and for signals. Children die with their parent. Only whole lines are
- * written, so that the streams mix well. */
+/* Streams at once with a client that blocks: one child follows the events, one the output, one is
+ * at the task that is typed into, and this process waits for them and for signals. Children die
+ * with their parent. Only whole lines are written, so that the streams mix well; the task that is
+ * typed into writes for itself. */
 #include "cli/watch.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/answer.h"
+#include "cli/attach.h"
 #include "cli/call.h"
 #include "cli/follow.h"
 #include "cli/log_print.h"
 #include "cli/out.h"
 #include "cli/phases.h"
 #include "cli/waiting.h"
+#include "wire/message.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,9 +23,10 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define AGAIN_MS    3000
-#define OUT_BUFFER  (1u << 20)
-#define STATUS_HELD 10
+#define AGAIN_MS        3000
+#define OUT_BUFFER      (1u << 20)
+#define STATUS_HELD     10
+#define STATUS_DETACHED 11
 
 /* ---- the children ---- */
 
@@ -47,6 +51,13 @@ static void want_events(void *arg, struct buf *path, struct buf *body)
     call_query(path, "follow", "1");
 }
 
+/* The end is decided, all is over, and only resources are kept. */
+static bool is_held(const struct text_node *event)
+{
+    return strcmp(answer_text(event, "type", ""), "closing") == 0 &&
+           answer_has(text_get(event, "body"), "hold_until_ms");
+}
+
 static bool on_event(void *arg, const struct text_node *event)
 {
     struct screen *s = arg;
@@ -57,8 +68,7 @@ static bool on_event(void *arg, const struct text_node *event)
     fwrite(buf_str(&out), 1, out.len, s->to);
     fflush(s->to);
     waiting_state(&s->waiting, answer_has(event, "task") ? NULL : state);
-    s->held = strcmp(answer_text(event, "type", ""), "closing") == 0 &&
-              answer_has(text_get(event, "body"), "hold_until_ms");
+    s->held = is_held(event);
     return !s->held;
 }
 
@@ -109,6 +119,11 @@ static void want_log(void *arg, struct buf *path, struct buf *body)
 static bool on_record(void *arg, const struct text_node *record)
 {
     struct screen *s = arg;
+    if (s->watch->typed && strcmp(answer_text(record, "task", ""), s->watch->typed) == 0) {
+        log_print_place(&s->log, s->watch->typed, answer_number(record, "attempt", 1),
+                        answer_number(record, "offset", 0));
+        return true;
+    }
     log_print_record(&s->log, record);
     fflush(s->to);
     return true;
@@ -127,24 +142,133 @@ static int follow_log(struct screen *s)
     return rc < 0 ? err_exit_status(err.code) : 0;
 }
 
+/* ---- the task that is typed into ---- */
+
+struct typing {
+    struct screen *screen;
+    uint64_t seq, attempt; /* of the last event; of the task's last start */
+    bool started, over;
+    bool input_open;
+    struct buf kept; /* input that the attempts before have not taken */
+};
+
+static void want_starts(void *arg, struct buf *path, struct buf *body)
+{
+    const struct typing *t = arg;
+    char job[24];
+    (void)body;
+    snprintf(job, sizeof job, "%llu", (unsigned long long)t->screen->watch->number);
+    call_path(path, "/v1/jobs/", job, "/events");
+    call_query_number(path, "after", t->seq);
+    call_query(path, "follow", "1");
+}
+
+static bool on_start(void *arg, const struct text_node *event)
+{
+    struct typing *t = arg;
+    uint64_t attempt = answer_number(event, "attempt", 0);
+    t->seq = answer_number(event, "seq", t->seq);
+    t->over = is_held(event);
+    t->started = strcmp(answer_text(event, "type", ""), "task.started") == 0 &&
+                 strcmp(answer_text(event, "task", ""), t->screen->watch->typed) == 0 &&
+                 attempt > t->attempt;
+    if (t->started)
+        t->attempt = attempt;
+    return !t->started && !t->over;
+}
+
+/* One attempt of it: 0, or the status to leave with. */
+static int type_into(struct typing *t, struct err *err)
+{
+    const struct watch *w = t->screen->watch;
+    struct attach a;
+    enum attach_end end;
+    int status = 0;
+    attach_init(&a, t->screen->cli, w->tty, w->task_out);
+    a.job = arena_printf(t->screen->cli->arena, "%llu", (unsigned long long)w->number);
+    a.task = w->typed;
+    a.attempt = t->attempt;
+    a.quiet = true; /* the one who follows the events says it */
+    a.session.input_open = t->input_open;
+    if (t->kept.len)
+        buf_add(&a.place.kept, t->kept.data, t->kept.len);
+    if (attach_run(&a, &end, err) < 0 || (end == ATTACH_OVER && attach_show(&a, NULL, err) < 0))
+        status = -1;
+    else if (end == ATTACH_DETACHED)
+        status = STATUS_DETACHED;
+    else if (a.session.interrupted)
+        status = a.session.status;
+    t->input_open = a.session.input_open;
+    buf_clear(&t->kept);
+    buf_add(&t->kept, buf_str(&a.place.kept), a.place.kept.len);
+    attach_fini(&a);
+    return status;
+}
+
+/* Attempt after attempt, until the job has ended. */
+static int follow_keys(struct screen *s)
+{
+    struct err err;
+    struct typing t = { .screen = s, .input_open = true, .kept = BUF_INIT(2 * ATTACH_WINDOW) };
+    struct follow follow = { .request = want_starts, .record = on_start, .arg = &t };
+    int status = 0;
+    while (status == 0) {
+        t.started = t.over = false;
+        status = follow_run(s->cli, &follow, &err);
+        if (status == 0 && !t.started)
+            return 0;
+        if (status == 0)
+            status = type_into(&t, &err);
+    }
+    if (status > 0)
+        return status;
+    out_error(s->cli, &err);
+    return err_exit_status(err.code);
+}
+
+/* ---- a child ---- */
+
+/* While the terminal is raw a line feed alone would not go back to the left. */
+static ssize_t write_crlf(void *cookie, const char *text, size_t len)
+{
+    const char *at = text, *end = text + len;
+    (void)cookie;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((stop ? stop : end) - at);
+        if ((n && write(STDERR_FILENO, at, n) < 0) || (stop && write(STDERR_FILENO, "\r\n", 2) < 0))
+            return 0;
+        at += n + (stop != NULL);
+    }
+    return (ssize_t)len;
+}
+
+static FILE *screen_of(const struct watch *w)
+{
+    static const cookie_io_functions_t raw = { .write = write_crlf };
+    if (w->silent)
+        return fopen("/dev/null", "w");
+    if (w->typed && isatty(STDERR_FILENO) == 1)
+        return fopencookie(NULL, "w", raw);
+    return w->to_stderr ? stderr : stdout;
+}
+
 _Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job)(struct screen *),
                                pid_t parent)
 {
     char *buffer = mem_new(OUT_BUFFER); /* this process never returns */
-    struct screen s = { .cli = cli, .watch = w, .to = w->to_stderr ? stderr : stdout };
+    struct screen s = { .cli = cli, .watch = w, .to = screen_of(w) };
     sigset_t none;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, job == follow_keys ? SIGTERM : SIGKILL); /* the terminal in order */
     if (getppid() != parent)
         _exit(EXIT_INTERRUPTED);
     signal(SIGINT, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (w->silent)
-        s.to = fopen("/dev/null", "w");
     if (!s.to)
         _exit(EXIT_JOB_FAILED);
     setvbuf(s.to, buffer, _IOFBF, OUT_BUFFER);
-    s.tty = isatty(fileno(s.to)) == 1;
+    s.tty = !w->typed && isatty(fileno(s.to)) == 1;
     call_drop(cli);
     int status = job(&s);
     fflush(s.to);
@@ -156,8 +280,8 @@ _Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job
 struct watching {
     struct cli *cli;
     const struct watch *watch;
-    pid_t events, log;
-    int events_status, log_status;
+    pid_t events, log, keys;
+    int events_status, log_status, keys_status;
     uint64_t asked_ms; /* when Ctrl-C came first; 0: not */
     unsigned stops;    /* times the job was told to stop */
     bool left;
@@ -178,6 +302,15 @@ static int status_of(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static void say_detached(struct watching *w)
+{
+    const char *typed = w->watch->typed;
+    const char *args =
+        arena_printf(w->cli->arena, "%llu\n%s", (unsigned long long)w->watch->number, typed);
+    fprintf(stderr, "\n%s goes on: %s\n", typed, out_command(w->cli, REMEDY_ATTACH, args));
+    w->left = true;
+}
+
 static void reap(struct watching *w)
 {
     int status;
@@ -187,6 +320,16 @@ static void reap(struct watching *w)
         /* A held job writes no more, yet its log has no end. */
         if (w->events_status && w->log > 0)
             kill(w->log, SIGTERM);
+        if (w->events_status && w->events_status != STATUS_HELD && w->keys > 0)
+            kill(w->keys, SIGTERM);
+    }
+    if (w->keys > 0 && waitpid(w->keys, &status, WNOHANG) == w->keys) {
+        w->keys = 0;
+        w->keys_status = status_of(status);
+        if (w->keys_status == STATUS_DETACHED)
+            say_detached(w);
+        if (w->keys_status && w->events > 0 && w->events_status == 0)
+            kill(w->events, SIGTERM);
     }
     if (w->log > 0 && waitpid(w->log, &status, WNOHANG) == w->log) {
         w->log = 0;
@@ -241,11 +384,11 @@ static void wait_signal(struct watching *w, const sigset_t *set)
 
 static void end_children(struct watching *w)
 {
-    pid_t left[] = { w->events, w->log };
+    pid_t left[] = { w->events, w->log, w->keys };
     for (size_t i = 0; i < ARRAY_LEN(left); i++) {
         if (left[i] <= 0)
             continue;
-        kill(left[i], SIGKILL);
+        kill(left[i], left[i] == w->keys ? SIGTERM : SIGKILL);
         waitpid(left[i], NULL, 0);
     }
 }
@@ -253,10 +396,12 @@ static void end_children(struct watching *w)
 static int run(struct watching *w, const sigset_t *set, struct err *err)
 {
     w->events = spawn_child(w, follow_events);
-    w->log = w->events > 0 && !w->watch->silent ? spawn_child(w, follow_log) : 0;
-    if (w->events < 0 || w->log < 0)
+    bool others = !w->watch->typed || w->watch->tasks > 1;
+    w->log = w->events > 0 && !w->watch->silent && others ? spawn_child(w, follow_log) : 0;
+    w->keys = w->events > 0 && w->watch->typed ? spawn_child(w, follow_keys) : 0;
+    if (w->events < 0 || w->log < 0 || w->keys < 0)
         return err_sys(err, "fork");
-    for (reap(w); (w->events > 0 || w->log > 0) && !w->left; reap(w))
+    for (reap(w); (w->events > 0 || w->log > 0 || w->keys > 0) && !w->left; reap(w))
         wait_signal(w, set);
     return 0;
 }
@@ -277,7 +422,7 @@ int watch_job(struct cli *cli, const struct watch *watch, enum watch_end *end, s
         return -1;
     *end = w.left ? WATCH_LEFT : w.events_status == STATUS_HELD ? WATCH_HELD : WATCH_ENDED;
     bool held = w.events_status == STATUS_HELD;
-    int failed = held ? 0 : w.events_status ? w.events_status : w.log_status;
+    int failed = held ? 0 : w.events_status ? w.events_status : w.log_status | w.keys_status;
     if (!w.left && failed) {
         err_set(err, ERR_UNAVAILABLE, "following job %llu ended too early",
                 (unsigned long long)watch->number);

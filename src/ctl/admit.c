@@ -29,6 +29,14 @@ static bool role_image(const struct role *r)
 {
     return r->image != NULL;
 }
+static bool role_stdin(const struct role *r)
+{
+    return r->open_stdin;
+}
+static bool asks_stdin(const struct job_spec *j)
+{
+    return any_role(j, role_stdin);
+}
 static bool asks_after_role(const struct job_spec *j)
 {
     return any_role(j, role_after);
@@ -103,6 +111,12 @@ static const struct {
       .asked = asks_run_as,
       .severity = SEVERITY_ERROR,
       .what = "run_as: tasks run as the user of the server",
+      .hint = "leave it out" },
+    { .path = "roles.*.stdin",
+      .asked = asks_stdin,
+      .unless = ENGINE_STDIN | ENGINE_NUMBERS,
+      .severity = SEVERITY_ERROR,
+      .what = "stdin: this engine gives tasks an empty stdin",
       .hint = "leave it out" },
     { .path = "inputs.code.git",
       .asked = asks_git,

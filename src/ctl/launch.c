@@ -178,6 +178,8 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .gpu_milli = role->resources.gpu_milli,
         .cores = spec->placing.pin_cpus ? (uint32_t)((role->resources.cpu_milli + 999) / 1000) : 0,
         .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,
+        .open_stdin = role->open_stdin,
+        .tty = role->tty,
     };
     struct dialect_task as_placed = {
         .job = spec, .place = &round->place, .flat = flat, .site = &round->site

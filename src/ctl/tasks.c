@@ -145,6 +145,8 @@ struct text_node *tasks_tree(struct ctl *ctl, struct arena *arena, const struct 
                                       .index = i,
                                       .state = task_state_word(state),
                                       .word = words->task_word ? words->task_word(state) : NULL,
+                                      .open_stdin = spec->roles[r].open_stdin,
+                                      .tty = spec->roles[r].tty,
                                       .attempt = rows[flat].task ? rows[flat].task->attempt : 0,
                                       .attempts = rows[flat].attempts };
             view_put(arena, list, NULL, VIEW_TASK, &view);
@@ -247,7 +249,7 @@ int ctl_logs(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_log *
 
 /* ---- exec ---- */
 
-uint32_t tasks_find(const struct live_job *job, const char *text)
+bool tasks_read_ref(const struct job_spec *spec, const char *text, struct task_ref *ref)
 {
     char role[JOB_NAME_MAX + 1];
     uint32_t position;
@@ -255,13 +257,19 @@ uint32_t tasks_find(const struct live_job *job, const char *text)
     const char *slash = strrchr(text, '/');
     size_t len = slash ? (size_t)(slash - text) : strlen(text);
     if (len >= sizeof role || (slash && !scan_u64(slash + 1, 0, JOB_MAX_TASKS, &index)))
-        return UINT32_MAX;
+        return false;
     memcpy(role, text, len);
     role[len] = '\0';
-    if (!job_role(job->spec, role, &position))
-        return UINT32_MAX;
-    return live_flat(job,
-                     (struct task_ref){ .role = (uint16_t)position, .index = (uint32_t)index });
+    if (!job_role(spec, role, &position))
+        return false;
+    *ref = (struct task_ref){ .role = (uint16_t)position, .index = (uint32_t)index };
+    return tasks_flat(spec, *ref) != UINT32_MAX;
+}
+
+uint32_t tasks_find(const struct live_job *job, const char *text)
+{
+    struct task_ref ref;
+    return tasks_read_ref(job->spec, text, &ref) ? live_flat(job, ref) : UINT32_MAX;
 }
 
 struct wanted { /* a task of a job that runs, and who wants something of it */

@@ -13,6 +13,8 @@ uint32_t tasks_flat(const struct job_spec *, struct task_ref);
  * UINT32_MAX: it has no such task. */
 struct live_job;
 uint32_t tasks_find(const struct live_job *, const char *text);
+/* The same of a job that may have no tasks yet; false: it has no such task. */
+bool tasks_read_ref(const struct job_spec *, const char *text, struct task_ref *);
 /* [Task], roles in order, with their attempts. */
 struct text_node *tasks_tree(struct ctl *, struct arena *, const struct job_row *);
 

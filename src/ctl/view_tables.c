@@ -104,6 +104,11 @@ static const struct row task_rows[] = {
     ROW(task_view, index, COUNT, ALWAYS, "from 0 in its role"),
     ROW(task_view, state, TEXT, 0, "waiting starting running succeeded failed stopped"),
     ROW(task_view, word, TEXT, 0, "the state in the words of its dialect"),
+    { .name = "stdin",
+      .doc = "it keeps an open stdin, to attach to",
+      .shape = FLAG,
+      .at = offsetof(struct task_view, open_stdin) },
+    ROW(task_view, tty, FLAG, 0, "on a terminal of its own"),
     ROW(task_view, attempt, COUNT, ALWAYS, "current or last; 0: none yet"),
     NESTED(task_view, attempts, "Attempt", "oldest first"),
     END

@@ -34,6 +34,7 @@ struct attempt_view {
 struct task_view {
     const char *name, *role, *state, *word;
     uint64_t index, attempt;
+    bool open_stdin, tty;
     struct text_node *attempts;
 };
 struct event_view {

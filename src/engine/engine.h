@@ -19,6 +19,7 @@ enum engine_caps {
     ENGINE_CPU_LIMIT = 1 << 4,
     ENGINE_MEMORY_LIMIT = 1 << 5,
     ENGINE_EXEC = 1 << 6,
+    ENGINE_STDIN = 1 << 8,   /* keeps the stdin of a task open, and lets clients at it */
     ENGINE_NUMBERS = 1 << 7, /* runs no program: a launch says which tasks and what they hold, and
                               * nothing is read, made or kept for it */
 };
@@ -87,6 +88,18 @@ struct engine_exec {
     int fd; /* carries wire frames of kind STDIN/STDOUT/... to the client; owned by the engine after
                success */
 };
+/* A client at the stdin and the log of a running task that keeps one, wired to a connected socket
+ * as above. */
+struct engine_attach {
+    struct generation generation;
+    const char *node;
+    struct task_ref task;
+    uint32_t attempt;
+    uint64_t session;    /* the client's own number, the same when it comes again */
+    uint64_t offset;     /* of the attempt's log, from which on it is sent */
+    uint16_t rows, cols; /* of the client's terminal; 0: it has none */
+    int fd;              /* as engine_exec; -1: only asks whether it could be */
+};
 /* A signal to the processes of an attempt. */
 #define ENGINE_SIGNAL_WAIT_MS 5000
 enum engine_heard {
@@ -125,6 +138,7 @@ struct engine_ops {
      * else found is ended. What is found dead comes up as AGENT_GONE. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
+    int (*attach)(struct engine *, const struct engine_attach *, struct err *); /* may be NULL */
     int (*signal)(struct engine *, const struct engine_signal *, struct err *); /* may be NULL */
     /* Bytes for the launcher on that channel of the node's agent; bytes NULL: hang up on it.
      * Nothing happens when the channel or the agent's connection is gone. May be NULL: then nobody

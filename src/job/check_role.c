@@ -18,6 +18,13 @@ static void check_program(const struct checker *c, const struct role *role)
                    "one of run, argv and python", "is not the only thing the role runs");
 }
 
+static void check_input(const struct checker *c, const struct role *role)
+{
+    if (role->tty && !role->open_stdin)
+        check_fail(c, check_role_path(role, "tty").text, "stdin: true beside it",
+                   "asks for a terminal without a stdin to type into");
+}
+
 static void check_replicas(const struct checker *c, const struct role *role)
 {
     struct check_path path = check_role_path(role, "replicas");
@@ -120,6 +127,7 @@ static void check_role(const struct checker *c, size_t position)
         check_fail(c, check_role_path(role, "").text, name_chars.wanted, "is no name of a role");
     check_replicas(c, role);
     check_program(c, role);
+    check_input(c, role);
     check_resources(c, role);
     check_ports(c, role);
     check_env(c, role);

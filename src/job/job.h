@@ -111,6 +111,7 @@ struct role {
     struct done done;
     enum retry_scope restart_scope;
     bool has_restart_scope;
+    bool open_stdin, tty; /* tasks read what attached clients type; tty: on their own terminal */
     const char *run_as;
 };
 
@@ -210,9 +211,8 @@ struct job_spec {
     struct health health;
     const struct text_node *config; /* free */
     struct words notify;
-    struct words conventions; /* "openpai-v1", "pytorch" ... */
-    const struct text_node
-        *extra; /* free values a dialect needs back for its conventions and conversions */
+    struct words conventions;      /* "openpai-v1", "pytorch" ... */
+    const struct text_node *extra; /* free values a dialect needs back: conventions, conversions */
 };
 
 /* A role for counts: total tasks of the job (sum of replicas), flat position of a task (roles in

@@ -37,6 +37,7 @@ struct launch_task {
     uint32_t cores;       /* bound to so many of its own; 0: not bound */
     uint64_t run_time_ms; /* 0: none */
     bool hold_failed;     /* keep directory and view after a failure, for exec */
+    bool open_stdin, tty; /* as of its role */
 };
 
 struct launch {

@@ -169,6 +169,12 @@ const struct field role_fields[] = {
     FIELD(ENUM, "restart", struct role, restart_scope, .words = scope_words,
           .has_offset = offsetof(struct role, has_restart_scope),
           .doc = "what a retry of one of its tasks starts anew; left out: as retry.scope says"),
+    FIELD(BOOL, "stdin", struct role, open_stdin,
+          .doc =
+              "its tasks keep an open stdin, into which `muster attach` types; without it a task "
+              "that reads finds the end at once"),
+    FIELD(BOOL, "tty", struct role, tty,
+          .doc = "with `stdin`: stdin, stdout and stderr are a terminal of the task's own"),
     FIELD(TEXT, "run_as", struct role, run_as, .min = 1, .doc = "user the tasks run as"),
     FIELD_END,
 };

@@ -1,4 +1,5 @@
-/* Interactive commands: a channel joins a client's socket to an agent's connection. Frames pass
+/* Interactive commands, and clients at a task's stdin: a channel joins a client's socket to an
+ * agent's connection. Frames pass
  * through with the channel's number put in; a client too slow for its output, or an agent that is
  * gone, ends the channel. */
 #include "link/hub.h"
@@ -44,20 +45,55 @@ static void from_client(struct conn *conn, const struct wire_frame *frame)
     conn_send(ch->agent->conn);
 }
 
-int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *err)
+static struct agent *agent_of(struct link_hub *hub, struct generation generation, const char *node,
+                              struct err *err)
 {
-    struct agent *a = hub_find(hub, exec->generation, exec->node);
-    if (!a || !a->hello)
-        return err_set(err, ERR_UNAVAILABLE, "the agent on %s is not connected", exec->node);
+    struct agent *a = hub_find(hub, generation, node);
+    if (a && a->hello)
+        return a;
+    err_set(err, ERR_UNAVAILABLE, "the agent on %s is not connected", node);
+    return NULL;
+}
+
+static struct channel *open_channel(struct link_hub *hub, const struct agent *a, int fd)
+{
     struct channel *ch = mem_new(sizeof *ch);
     ch->number = ++hub->next_channel;
     ch->hub = hub;
     ch->agent = a;
-    ch->client = conn_create(hub->loop, exec->fd, ch);
+    ch->client = conn_create(hub->loop, fd, ch);
     ch->client->out.max = CLIENT_MAX;
     ch->client->frame = from_client;
     ch->client->closed = client_closed;
     map_set(hub->channels, ch->number, ch);
+    return ch;
+}
+
+int link_join(struct link_hub *hub, const struct engine_attach *attach, struct err *err)
+{
+    struct agent *a = agent_of(hub, attach->generation, attach->node, err);
+    if (!a || attach->fd < 0)
+        return a ? 0 : -1;
+    struct channel *ch = open_channel(hub, a, attach->fd);
+    struct wire_attach message = { .channel = ch->number,
+                                   .task = attach->task,
+                                   .attempt = attach->attempt,
+                                   .session = attach->session,
+                                   .offset = attach->offset,
+                                   .rows = attach->rows,
+                                   .cols = attach->cols };
+    conn_start(ch->client, "", 0);
+    wire_put_attach(&a->conn->out, &message);
+    conn_send(a->conn); /* may end the channel */
+    return 0;
+}
+
+int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *err)
+{
+    struct agent *a = agent_of(hub, exec->generation, exec->node, err);
+    if (!a)
+        return -1;
+    struct channel *ch = open_channel(hub, a, exec->fd);
     struct wire_exec message = { .channel = ch->number,
                                  .task = exec->task,
                                  .attempt = exec->attempt,

@@ -302,6 +302,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
         return 0;
     case WIRE_STDOUT:
     case WIRE_STDERR:
+    case WIRE_REACHED:
     case WIRE_EXIT: channel_from_agent(a->hub, a, frame); return 0;
     case WIRE_LAUNCHER_OPEN:
     case WIRE_LAUNCHER_DATA:

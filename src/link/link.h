@@ -37,6 +37,7 @@ void link_stop(struct link_hub *, struct generation, const char *node, const str
 void link_ack(struct link_hub *, struct generation, const char *node, uint64_t seq);
 int link_exec(struct link_hub *, const struct engine_exec *,
               struct err *); /* ERR_UNAVAILABLE when not connected */
+int link_join(struct link_hub *, const struct engine_attach *, struct err *); /* the same */
 
 /* As engine_ops.signal; ERR_UNAVAILABLE when not connected. What is open when the hub ends hears
  * HEARD_NEVER. */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/attach.h"
 #include "node/conf.h"
 #include "node/crew.h"
 #include "node/outbox.h"
@@ -30,6 +31,7 @@ struct agent {
     struct outbox *outbox;
     struct uplink *link;
     struct shells *shells;
+    struct attach *attach;
     struct relay *relay; /* NULL: its socket could not be made */
     char *socket;        /* of the relay */
     char *programs;
@@ -46,6 +48,7 @@ static void leave(struct agent *agent)
     uv_close((uv_handle_t *)&agent->check, NULL);
     relay_destroy(TAKE(agent->relay));
     shells_destroy(TAKE(agent->shells));
+    attach_destroy(TAKE(agent->attach));
     crew_destroy(TAKE(agent->crew));
     uplink_destroy(TAKE(agent->link));
 }
@@ -61,6 +64,7 @@ static void expect_facts(void *arg, size_t n)
 static void send_fact(void *arg, const struct wire_fact *fact)
 {
     struct agent *agent = arg;
+    attach_go_on(agent->attach); /* the last output and the end of a task, while it is known here */
     uint64_t seq = outbox_add(agent->outbox, fact);
     if (!agent->welcome)
         return;
@@ -79,6 +83,7 @@ static void on_all_over(void *arg)
 static void send_log(void *arg, const struct wire_log *log)
 {
     struct agent *agent = arg;
+    attach_go_on(agent->attach);
     if (!agent->welcome || uplink_out(agent->link)->len > LOG_ROOM)
         return;
     wire_put_log(uplink_out(agent->link), log);
@@ -176,6 +181,15 @@ static int take_exec(struct agent *agent, const struct wire_frame *frame)
     return rc;
 }
 
+static int take_attach(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_attach attach;
+    if (wire_get_attach(frame, &attach) != 0)
+        return -1;
+    attach_open(agent->attach, &attach);
+    return 0;
+}
+
 static int take_signal(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_signal ask;
@@ -193,6 +207,7 @@ static int take_input(struct agent *agent, const struct wire_frame *frame)
     if (wire_get_data(frame, &data) != 0)
         return -1;
     shells_input(agent->shells, &data);
+    attach_input(agent->attach, &data);
     return 0;
 }
 
@@ -202,6 +217,7 @@ static int take_exit(struct agent *agent, const struct wire_frame *frame)
     if (wire_get_data(frame, &data) != 0)
         return -1;
     shells_end(agent->shells, data.channel);
+    attach_leave(agent->attach, data.channel);
     return 0;
 }
 
@@ -211,6 +227,7 @@ static int take_resize(struct agent *agent, const struct wire_frame *frame)
     if (wire_get_resize(frame, &resize) != 0)
         return -1;
     shells_resize(agent->shells, &resize);
+    attach_resize(agent->attach, &resize);
     return 0;
 }
 
@@ -249,6 +266,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_LAUNCHER_DATA] = take_launcher_data,
         [WIRE_LAUNCHER_CLOSE] = take_launcher_close,
         [WIRE_SIGNAL] = take_signal,
+        [WIRE_ATTACH] = take_attach,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
@@ -259,6 +277,7 @@ static void on_lost(void *arg)
     struct agent *agent = arg;
     agent->welcome = false;
     relay_lost(agent->relay);
+    attach_lost(agent->attach);
     shells_end_all(agent->shells);
 }
 
@@ -266,6 +285,7 @@ static void on_writable(void *arg)
 {
     struct agent *agent = arg;
     shells_go_on(agent->shells);
+    attach_go_on(agent->attach);
     relay_go_on(agent->relay);
 }
 
@@ -351,6 +371,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                                                       .refused = on_refused,
                                                       .arg = agent });
     agent->shells = shells_create(&agent->loop, agent->link);
+    agent->attach = attach_create(agent->crew, agent->link);
     open_relay(agent);
     find_programs(agent);
 }

@@ -438,6 +438,12 @@ const struct stage *crew_stage(const struct crew *crew, struct task_ref place, u
     return task_waits(member->task) ? NULL : task_stage(member->task);
 }
 
+struct task *crew_task(const struct crew *crew, struct task_ref place, uint32_t attempt)
+{
+    const struct member *member = member_at(crew, place);
+    return member && task_attempt(member->task) == attempt ? member->task : NULL;
+}
+
 uint32_t crew_signal(const struct crew *crew, const struct wire_signal *ask)
 {
     const struct member *member = member_at(crew, ask->task);

@@ -5,6 +5,7 @@
 
 #include "node/site.h"
 #include "node/stage.h"
+#include "node/task.h"
 #include "wire/message.h"
 
 #include <stdbool.h>
@@ -37,6 +38,8 @@ bool crew_whose(const struct crew *, const char *cookie, size_t len, struct task
                 uint32_t *attempt);
 /* Sends it to the processes of that attempt; how many got it. */
 uint32_t crew_signal(const struct crew *, const struct wire_signal *);
+/* The attempt, also when it is over; NULL when it is not, or no longer, here. */
+struct task *crew_task(const struct crew *, struct task_ref, uint32_t attempt);
 /* How to enter a task's view; NULL when there is no such task (attempt 0: the latest). */
 const struct stage *crew_stage(const struct crew *, struct task_ref, uint32_t attempt);
 

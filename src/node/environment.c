@@ -2,7 +2,6 @@
  * says of itself. */
 #include "node/environment.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +98,9 @@ char **environment_make(struct arena *arena, const struct environment *from)
         if (value)
             pairs_set(&out, scratch, passed_on[i], value);
     }
+    const char *term = pairs_get(&out, "TERM");
+    if (from->tty && (!term || strcmp(term, "dumb") == 0))
+        pairs_set(&out, scratch, "TERM", "xterm-256color");
     if (!pairs_get(&out, "PATH"))
         pairs_set(&out, scratch, "PATH", DEFAULT_PATH);
     pairs_set(&out, scratch, "PWD", from->work_dir);

@@ -5,6 +5,8 @@
 #include "base/arena.h"
 #include "base/pairs.h"
 
+#include <stdbool.h>
+
 struct environment {
     const struct pairs *own;   /* what the launch says; wins over what is passed on */
     const char *cookie;        /* MUSTER_COOKIE */
@@ -14,6 +16,7 @@ struct environment {
     const char *work_dir;      /* PWD, and every value that is "@WORK_DIR@" */
     const char *python;        /* directory of the job's Python environment, or NULL */
     const char *base;          /* the interpreter that it is made from, or NULL */
+    bool tty;                  /* the task is on a terminal: TERM is that of one */
     char *const *before;       /* another task's list, to share its texts; same arena; or NULL */
 };
 #define ENVIRONMENT_WORK_DIR  "@WORK_DIR@"

@@ -26,6 +26,7 @@ struct stream {
     struct output *output;
     enum record_stream kind;
     int fd; /* -1: closed */
+    bool tty;
     uv_poll_t poll;
     uv_timer_t timer;
     size_t held;
@@ -150,7 +151,7 @@ static void take(struct stream *stream, size_t len)
     char *bytes = stream->output->scratch;
     const char *end = memrchr(bytes, '\n', len);
     size_t lines = end ? (size_t)(end - bytes) + 1 : 0;
-    if (len - lines > HOLD_MAX)
+    if (stream->tty || len - lines > HOLD_MAX)
         lines = len;
     if (lines > 0) {
         write_record(stream, bytes, lines);
@@ -212,27 +213,38 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 /* ---- for the owner ---- */
 
-int output_open(struct output *output, enum record_stream kind, int *child_end, struct err *err)
+static void open_stream(struct output *output, enum record_stream kind, int fd)
 {
     struct stream *stream = &output->streams[kind - RECORD_STDOUT];
-    int ends[2];
     if (stream->fd >= 0)
         BUG("stream %d is open already", (int)kind);
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return err_sys(err, "pipe");
-    (void)fcntl(ends[0], F_SETPIPE_SZ,
-                PIPE_SIZE); /* an unprivileged user may have used up his share */
-    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    stream->fd = ends[0];
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    stream->fd = fd;
     stream->poll.data = stream;
     stream->timer.data = stream;
-    if (uv_poll_init(output->loop, &stream->poll, ends[0]) != 0)
+    if (uv_poll_init(output->loop, &stream->poll, fd) != 0)
         BUG("a pipe cannot be polled");
     uv_timer_init(output->loop, &stream->timer);
     output->handles += 2;
     uv_poll_start(&stream->poll, UV_READABLE, on_readable);
+}
+
+int output_open(struct output *output, enum record_stream kind, int *child_end, struct err *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_sys(err, "pipe");
+    (void)fcntl(ends[0], F_SETPIPE_SZ,
+                PIPE_SIZE); /* an unprivileged user may have used up his share */
+    open_stream(output, kind, ends[0]);
     *child_end = ends[1];
     return 0;
+}
+
+void output_open_terminal(struct output *output, int fd)
+{
+    open_stream(output, RECORD_STDOUT, fd);
+    output->streams[0].tty = true;
 }
 
 void output_finish(struct output *output)

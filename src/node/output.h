@@ -27,6 +27,9 @@ void output_destroy(struct output *); /* NULL-safe; memory goes when libuv has l
 /* Opens a pipe for one stream (once each); *child_end is the caller's to hand to a process and to
  * close. */
 int output_open(struct output *, enum record_stream, int *child_end, struct err *);
+/* The same for a terminal, fd given away: its bytes are one stream, and none is held back to make
+ * lines whole, because it is typed into. */
+void output_open_terminal(struct output *, int fd);
 /* Reads what lies in the pipes now, without waiting, and closes them. */
 void output_finish(struct output *);
 void output_say(struct output *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

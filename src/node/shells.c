@@ -308,18 +308,16 @@ static void close_all(int *fds)
 
 static int lay_terminal(struct plumbing *out, const struct wire_exec *exec)
 {
-    char name[64];
-    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    struct err err;
+    int master = stage_terminal(&out->theirs[SIDE_IN], &err);
     if (master < 0)
         return -1;
     out->ours[SIDE_OUT] = master;
-    if (grantpt(master) != 0 || unlockpt(master) != 0 || ptsname_r(master, name, sizeof name) != 0)
-        return -1;
     out->ours[SIDE_IN] = fcntl(master, F_DUPFD_CLOEXEC, 3);
     struct winsize size = { .ws_row = exec->rows, .ws_col = exec->cols };
     (void)ioctl(master, TIOCSWINSZ, &size);
-    for (size_t i = 0; i < SIDES; i++)
-        out->theirs[i] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    for (size_t i = SIDE_OUT; i < SIDES; i++)
+        out->theirs[i] = fcntl(out->theirs[SIDE_IN], F_DUPFD_CLOEXEC, 3);
     return out->ours[SIDE_IN] < 0 || out->theirs[SIDE_ERR] < 0 ? -1 : 0;
 }
 

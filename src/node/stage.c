@@ -118,6 +118,26 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
     _exit(127);
 }
 
+int stage_terminal(int *theirs, struct err *err)
+{
+    char name[64];
+    struct winsize size = { .ws_row = 24, .ws_col = 80 };
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0)
+        return err_sys(err, "no terminal");
+    (void)ioctl(master, TIOCSWINSZ, &size);
+    int slave = -1;
+    if (grantpt(master) == 0 && unlockpt(master) == 0 && ptsname_r(master, name, sizeof name) == 0)
+        slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0) {
+        err_sys(err, "no terminal");
+        close(master);
+        return -1;
+    }
+    *theirs = slave;
+    return master;
+}
+
 pid_t stage_start(const struct stage *stage, const struct stage_ends *ends, int *status,
                   struct err *err)
 {

@@ -39,6 +39,9 @@ pid_t stage_start(const struct stage *, const struct stage_ends *, int *status, 
  * non-blocking descriptor). */
 int stage_outcome(int status, struct stage_failure *failure);
 
+/* A new terminal of the usual size: its master, and the side of the new process in *theirs. */
+int stage_terminal(int *theirs, struct err *err);
+
 /* Whose fault an errno of starting a program is: what will be the same at the next try is the job's
  * own. */
 enum end_by stage_blame(int number);

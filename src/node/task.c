@@ -49,6 +49,8 @@ struct task {
     struct cgroup cgroup;
     struct pin pin;
     struct output *output;
+    struct input *input; /* NULL: its stdin is empty */
+    const char *log_dir;
     pid_t pid;
     int pidfd, status;
     uv_poll_t pid_poll, status_poll;
@@ -91,9 +93,9 @@ static void open_output(struct task *task)
     const struct launch *launch = &task->batch->launch;
     char name[LOG_DIR_MAX];
     log_dir_name(name, task->what->role, task->what->ref.index, task->what->attempt);
-    AUTO_FREE char *dir = mem_printf("%s/%s", task->site->dir, name);
+    task->log_dir = arena_printf(task->batch->arena, "%s/%s", task->site->dir, name);
     struct err err;
-    struct logfile *log = logfile_create(dir, launch->log_head, launch->log_tail, &err);
+    struct logfile *log = logfile_create(task->log_dir, launch->log_head, launch->log_tail, &err);
     if (!log) {
         log_error("log.failed", "%s", err.what);
         return;
@@ -120,6 +122,7 @@ static void prepare_stage(struct task *task)
             batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->dir) : NULL,
         .base = batch->launch.python,
         .before = batch->last_env,
+        .tty = what->tty,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
     for (size_t i = 0; i < what->argv.n; i++)
@@ -198,6 +201,7 @@ void task_destroy(struct task *task)
     for (size_t i = 0; i < TIMERS; i++)
         uv_close((uv_handle_t *)&task->timers[i], on_handle_closed);
     output_destroy(task->output);
+    input_destroy(task->input);
     cgroup_remove(&task->cgroup);
     drop_view(task);
     free((char *)(uintptr_t)task->stage.code.at);
@@ -281,6 +285,7 @@ static void leave(struct task *task, bool hold)
     for (size_t i = 0; i < TIMERS; i++)
         uv_timer_stop(&task->timers[i]);
     close_polls(task);
+    input_destroy(TAKE(task->input));
     pin_give(&task->pin);
     if (hold)
         return; /* for exec */
@@ -554,8 +559,40 @@ static void bind_cores(struct task *task)
         output_say(task->output, "not bound to cores: %s", err.what);
 }
 
+static int open_terminal(struct task *task, struct stage_ends *ends, struct err *err)
+{
+    int master = stage_terminal(&ends->in, err);
+    if (master < 0)
+        return -1;
+    int writing = fcntl(master, F_DUPFD_CLOEXEC, 3);
+    ends->tty = true;
+    ends->out = fcntl(ends->in, F_DUPFD_CLOEXEC, 3);
+    ends->err = fcntl(ends->in, F_DUPFD_CLOEXEC, 3);
+    output_open_terminal(task->output, master);
+    if (writing < 0 || ends->out < 0 || ends->err < 0)
+        return err_sys(err, "a terminal");
+    task->input = input_create(task->site->loop, writing, true);
+    return 0;
+}
+
+static int open_input(struct task *task, struct stage_ends *ends, struct err *err)
+{
+    int pair[2];
+    if (!task->what->open_stdin)
+        return 0;
+    if (pipe2(pair, O_CLOEXEC) != 0)
+        return err_sys(err, "pipe");
+    ends->in = pair[0];
+    task->input = input_create(task->site->loop, pair[1], false);
+    return 0;
+}
+
 static int open_ends(struct task *task, struct stage_ends *ends, struct err *err)
 {
+    if (task->what->tty)
+        return open_terminal(task, ends, err);
+    if (open_input(task, ends, err) != 0)
+        return -1;
     if (output_open(task->output, RECORD_STDOUT, &ends->out, err) != 0)
         return -1;
     return output_open(task->output, RECORD_STDERR, &ends->err, err);
@@ -583,6 +620,8 @@ static int launch_process(struct task *task, struct err *err)
         task->pid = stage_start(&task->stage, &ends, &task->status, err);
         rc = task->pid < 0 ? -1 : 0;
     }
+    if (ends.in >= 0)
+        close(ends.in);
     if (ends.out >= 0)
         close(ends.out);
     if (ends.err >= 0)
@@ -688,6 +727,27 @@ uint64_t task_wakeup(const struct task *task)
 const struct stage *task_stage(const struct task *task)
 {
     return &task->stage;
+}
+
+bool task_keeps_stdin(const struct task *task)
+{
+    return task->what->open_stdin;
+}
+
+struct input *task_input(struct task *task)
+{
+    return task->input;
+}
+
+const char *task_log_dir(struct task *task)
+{
+    return task->log_dir;
+}
+
+uint32_t task_exit_code(const struct task *task)
+{
+    int status = task->wait_status;
+    return (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 struct output *task_output(struct task *task)

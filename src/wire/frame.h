@@ -24,7 +24,10 @@
  * channel, bytes of wire/rendezvous.h), LAUNCHER_CLOSE (both ways: u32 channel). Their channels end
  * with the connection of the agent.
  * SIGNAL (server to agent: u32 number, task, attempt, u32 signal) is answered by SIGNALLED (u32
- * number, u32 processes that got it). */
+ * number, u32 processes that got it).
+ * ATTACH (server to agent: channel, task, attempt, session, place in the log, size) joins a client
+ * to a task: STDIN goes to the task's stdin, its log comes as STDOUT and STDERR. REACHED (agent to
+ * client: channel, u64 bytes of input taken, u64 place in the log) says how far both are. */
 #define WIRE_KINDS(X)                                                                              \
     X(HELLO)                                                                                       \
     X(WELCOME)                                                                                     \
@@ -46,7 +49,9 @@
     X(LAUNCHER_DATA)                                                                               \
     X(LAUNCHER_CLOSE)                                                                              \
     X(SIGNAL)                                                                                      \
-    X(SIGNALLED)
+    X(SIGNALLED)                                                                                   \
+    X(ATTACH)                                                                                      \
+    X(REACHED)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

@@ -259,25 +259,50 @@ static void get_hosts_and_mounts(struct wire_reader *from, struct arena *arena,
     }
 }
 
-/* At the end, and only where something is said: an agent of an older version reads what has none.
- */
-static void put_shm(struct buf *out, const struct launch *launch)
+/* At the end, and only where something is said, because an agent of an older version reads what has
+ * none: shared memory, and behind it who has a stdin. */
+enum { INPUT_OPEN = 1, INPUT_TTY = 2 };
+
+static void put_more(struct buf *out, const struct launch *launch)
 {
-    uint64_t any = 0;
-    for (size_t i = 0; i < launch->n_tasks; i++)
-        any |= launch->tasks[i].shm;
-    for (size_t i = 0; any && i < launch->n_tasks; i++)
+    uint64_t shm = 0;
+    bool input = false;
+    for (size_t i = 0; i < launch->n_tasks; i++) {
+        shm |= launch->tasks[i].shm;
+        input = input || launch->tasks[i].open_stdin;
+    }
+    for (size_t i = 0; (shm || input) && i < launch->n_tasks; i++)
         wire_put_u64(out, launch->tasks[i].shm);
+    for (size_t i = 0; input && i < launch->n_tasks; i++) {
+        const struct launch_task *task = &launch->tasks[i];
+        wire_put_u8(out, !task->open_stdin ? 0 : task->tty ? INPUT_OPEN | INPUT_TTY : INPUT_OPEN);
+    }
 }
 
-static void get_shm(struct wire_reader *from, struct launch *launch)
+static void get_inputs(struct wire_reader *from, struct launch *launch)
+{
+    bool any = false;
+    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
+        uint8_t input = wire_get_u8(from);
+        launch->tasks[i].open_stdin = input & INPUT_OPEN;
+        launch->tasks[i].tty = input & INPUT_TTY;
+        any = any || input;
+        from->bad |= input > (INPUT_OPEN | INPUT_TTY) || input == INPUT_TTY;
+    }
+    from->bad |= !any; /* one launch has one form */
+}
+
+static void get_more(struct wire_reader *from, struct launch *launch)
 {
     uint64_t any = 0;
     if (from->at == from->end)
         return;
     for (size_t i = 0; i < launch->n_tasks && !from->bad; i++)
         any |= launch->tasks[i].shm = wire_get_u64(from);
-    from->bad |= any == 0; /* one launch has one form */
+    if (from->bad || from->at != from->end)
+        get_inputs(from, launch);
+    else
+        from->bad |= any == 0;
 }
 
 void wire_put_launch(struct buf *out, const struct launch *launch)
@@ -304,7 +329,7 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
     wire_put_u32(out, (uint32_t)launch->n_tasks);
     for (size_t i = 0; i < launch->n_tasks; i++)
         put_launch_task(out, &launch->tasks[i], i ? &launch->tasks[i - 1] : NULL);
-    put_shm(out, launch);
+    put_more(out, launch);
     wire_end(out, mark);
 }
 
@@ -336,7 +361,7 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
     for (size_t i = 0; i < launch.n_tasks && !from.bad; i++)
         get_launch_task(&from, arena, &launch.tasks[i], i ? &launch.tasks[i - 1] : NULL);
-    get_shm(&from, &launch);
+    get_more(&from, &launch);
     if (finish(&from) != 0)
         return -1;
     *out = launch;
@@ -554,6 +579,55 @@ int wire_get_exit(const struct wire_frame *frame, struct wire_exit *out)
     if (finish(&from) != 0)
         return -1;
     *out = end;
+    return 0;
+}
+
+void wire_put_attach(struct buf *out, const struct wire_attach *attach)
+{
+    size_t mark = wire_begin(out, WIRE_ATTACH, 0);
+    wire_put_u32(out, attach->channel);
+    put_task(out, attach->task);
+    wire_put_u32(out, attach->attempt);
+    wire_put_u64(out, attach->session);
+    wire_put_u64(out, attach->offset);
+    wire_put_u32(out, attach->rows);
+    wire_put_u32(out, attach->cols);
+    wire_end(out, mark);
+}
+
+int wire_get_attach(const struct wire_frame *frame, struct wire_attach *out)
+{
+    struct wire_reader from = wire_read(frame);
+    struct wire_attach attach = { .channel = wire_get_u32(&from), .task = get_task(&from) };
+    attach.attempt = wire_get_u32(&from);
+    attach.session = wire_get_u64(&from);
+    attach.offset = wire_get_u64(&from);
+    attach.rows = get_cells(&from);
+    attach.cols = get_cells(&from);
+    if (finish(&from) != 0)
+        return -1;
+    *out = attach;
+    return 0;
+}
+
+void wire_put_reached(struct buf *out, const struct wire_reached *reached)
+{
+    size_t mark = wire_begin(out, WIRE_REACHED, 0);
+    wire_put_u32(out, reached->channel);
+    wire_put_u64(out, reached->input);
+    wire_put_u64(out, reached->output);
+    wire_end(out, mark);
+}
+
+int wire_get_reached(const struct wire_frame *frame, struct wire_reached *out)
+{
+    struct wire_reader from = wire_read(frame);
+    struct wire_reached reached = { .channel = wire_get_u32(&from) };
+    reached.input = wire_get_u64(&from);
+    reached.output = wire_get_u64(&from);
+    if (finish(&from) != 0)
+        return -1;
+    *out = reached;
     return 0;
 }
 

@@ -76,6 +76,26 @@ struct wire_exit { /* agent -> server: the command is over */
         code; /* exit code, 128 + signal, or 127 after STDERR said why it could not be started */
 };
 
+/* Only for a task that was launched with an open stdin: agents of versions before these frames have
+ * none. A client has at most ATTACH_WINDOW bytes of input under way that REACHED has not named; one
+ * that sends more is sent away, so that an agent holds no more than that of each. session is the
+ * client's own number: when its connection broke and it attaches anew, the first REACHED says where
+ * both go on, and nothing is lost and nothing comes twice. */
+#define ATTACH_WINDOW (256u << 10)
+struct wire_attach { /* server -> agent */
+    uint32_t channel;
+    struct task_ref task;
+    uint32_t attempt;
+    uint64_t session;
+    uint64_t offset;     /* of the attempt's log, from which on it is sent */
+    uint16_t rows, cols; /* of the client's terminal; 0: it has none */
+};
+struct wire_reached { /* agent -> client */
+    uint32_t channel;
+    uint64_t input;  /* bytes of the session's input that the task's stdin has taken */
+    uint64_t output; /* place in the log that is shown once the next STDOUT or STDERR is */
+};
+
 struct wire_launcher { /* agent -> server: a launcher of that attempt has connected */
     uint32_t channel;
     struct task_ref task;
@@ -105,6 +125,8 @@ void wire_put_plain(struct buf *, enum wire_kind,
 void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *, size_t);
 void wire_put_resize(struct buf *, const struct wire_resize *);
 void wire_put_exit(struct buf *, const struct wire_exit *);
+void wire_put_attach(struct buf *, const struct wire_attach *);
+void wire_put_reached(struct buf *, const struct wire_reached *);
 void wire_put_launcher(struct buf *, const struct wire_launcher *); /* LAUNCHER_OPEN */
 void wire_put_signal(struct buf *, const struct wire_signal *);
 void wire_put_signalled(struct buf *, const struct wire_signalled *);
@@ -119,6 +141,8 @@ int wire_get_exec(const struct wire_frame *, struct arena *, struct wire_exec *)
 int wire_get_data(const struct wire_frame *, struct wire_data *);
 int wire_get_resize(const struct wire_frame *, struct wire_resize *);
 int wire_get_exit(const struct wire_frame *, struct wire_exit *);
+int wire_get_attach(const struct wire_frame *, struct wire_attach *);
+int wire_get_reached(const struct wire_frame *, struct wire_reached *);
 int wire_get_launcher(const struct wire_frame *, struct wire_launcher *);
 int wire_get_signal(const struct wire_frame *, struct wire_signal *);
 int wire_get_signalled(const struct wire_frame *, struct wire_signalled *);

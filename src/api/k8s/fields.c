@@ -299,7 +299,7 @@ const char *kube_foreign_type(const char *name)
           "terminationGracePeriodSeconds " },
         { "boolean", " automountServiceAccountToken enableDynamicSharding enableElasticScheduling "
                      "enableServiceLinks hostIPC hostNetwork hostPID hostUsers setHostnameAsFQDN "
-                     "shareProcessNamespace stdin stdinOnce tty " },
+                     "shareProcessNamespace stdinOnce " },
         { "[]string", " finalizers " },
         { "[]object",
           " claims envFrom ephemeralContainers hostAliases imagePullSecrets initContainers "

@@ -74,6 +74,25 @@ static void jobs_to_wait_for(void **state)
     arena_destroy(a);
 }
 
+static void an_open_stdin(void **state)
+{
+    struct arena *a = arena_create();
+    struct role roles[2] = { { .name = "a" }, { .name = "b" } };
+    struct job_spec job = { .roles = roles, .n_roles = 1 };
+    struct words sets;
+    struct err err;
+    (void)state;
+    EXPECT(sets_of(a, &(struct job_opts){ .open_stdin = true }, NULL, &job), "stdin=true");
+    EXPECT(sets_of(a, &(struct job_opts){ .tty = true }, NULL, NULL), "stdin=true", "tty=true");
+    job.n_roles = 2;
+    struct job_opts_ask ask = { .opts = &(struct job_opts){ .open_stdin = true }, .job = &job };
+    assert_int_equal(job_opts_sets(a, &ask, &sets, &err), -1);
+    assert_string_equal(err.hint, "--set roles.a.stdin=true");
+    roles[1].open_stdin = true; /* the file says it */
+    EXPECT(sets_of(a, &(struct job_opts){ .tty = true }, NULL, &job), NULL);
+    arena_destroy(a);
+}
+
 static void of_a_role(void **state)
 {
     struct arena *a = arena_create();
@@ -103,6 +122,7 @@ static void of_a_role(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(times), cmocka_unit_test(jobs_to_wait_for),
+                                        cmocka_unit_test(an_open_stdin),
                                         cmocka_unit_test(of_a_role) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

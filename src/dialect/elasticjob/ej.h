@@ -46,6 +46,7 @@ struct ej_volume_mount {
 struct ej_container {
     const char *name, *image, *work_dir;
     struct words command, args;
+    bool open_stdin, tty;
     struct ej_env *env;
     size_t n_env;
     struct ej_amounts resources;

@@ -140,9 +140,11 @@ static const struct field container_fields[] = {
     IGNORED("resizePolicy", "resources of a running task stay"),
     QUIET("terminationMessagePath", "the last lines of output are kept"),
     QUIET("terminationMessagePolicy", "the last lines of output are kept"),
-    IGNORED("stdin", "there is no terminal; `muster exec` gives one"),
-    IGNORED("stdinOnce", "there is no terminal; `muster exec` gives one"),
-    IGNORED("tty", "there is no terminal; `muster exec` gives one"),
+    FIELD(BOOL, "stdin", struct ej_container, open_stdin,
+          .doc = "`stdin`: `muster attach` types into it"),
+    IGNORED("stdinOnce", "stdin stays open after a client; `muster attach --eof` closes it"),
+    FIELD(BOOL, "tty", struct ej_container, tty,
+          .doc = "`tty`; warned without `stdin`, which it needs"),
     FIELD_END,
 };
 

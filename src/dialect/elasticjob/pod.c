@@ -185,6 +185,14 @@ static void make_program(const struct making *m)
         m->role->argv = words;
 }
 
+static void make_input(const struct making *m)
+{
+    m->role->open_stdin = m->container->open_stdin;
+    m->role->tty = m->container->open_stdin && m->container->tty;
+    if (m->container->tty && !m->container->open_stdin)
+        ej_warn(m->r, ej_in(m->r, m->at, "tty"), "without stdin: true there is no terminal");
+}
+
 /* ---- resources ---- */
 
 static bool scan_amount(const struct making *m, struct ej_spot at, const char *text, uint32_t scale,
@@ -516,6 +524,7 @@ void ej_pod_role(struct ej_reader *r, enum ej_type type, struct role *role)
     make_resources(&m);
     make_env(&m);
     make_program(&m);
+    make_input(&m);
     name_others(&m, containers);
     merge_selector(&m, spec);
     merge_node(&m, spec);

@@ -216,6 +216,10 @@ static void write_template(const struct writer *w, struct text_node *replica,
     if (role->image)
         text_str(w->arena, pod.container, "image", role->image);
     write_command(w, pod.container, role);
+    if (role->open_stdin)
+        text_bool(w->arena, pod.container, "stdin", true);
+    if (role->tty)
+        text_bool(w->arena, pod.container, "tty", true);
     write_env(w, pod.container, role);
     write_resources(w, pod.container, &role->resources);
     write_volumes(w, pod, role);

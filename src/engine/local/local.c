@@ -142,6 +142,11 @@ static int local_exec(struct engine *e, const struct engine_exec *exec, struct e
     return link_exec(local_of(e)->link, exec, err);
 }
 
+static int local_attach(struct engine *e, const struct engine_attach *attach, struct err *err)
+{
+    return link_join(local_of(e)->link, attach, err);
+}
+
 static int local_signal(struct engine *e, const struct engine_signal *ask, struct err *err)
 {
     return link_signal(local_of(e)->link, ask, err);
@@ -180,6 +185,7 @@ static const struct engine_ops local_ops = {
     .ack = local_ack,
     .recover = local_recover,
     .exec = local_exec,
+    .attach = local_attach,
     .signal = local_signal,
     .tell_launcher = local_tell_launcher,
     .caps = local_caps,
@@ -204,6 +210,7 @@ struct engine *local_create(const struct local_config *config, struct err *err)
     l->program = mem_strdup(config->node_program);
     l->socket = mem_strdup(config->socket_path);
     l->runs = smap_create();
-    l->caps = ENGINE_EXEC | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT | ENGINE_CPU_LIMIT;
+    l->caps = ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |
+              ENGINE_CPU_LIMIT;
     return &l->base;
 }

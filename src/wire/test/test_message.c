@@ -435,6 +435,77 @@ static void channels(void **state)
     assert_int_equal(wire_get_launcher(&frame, &launcher), -1);
 }
 
+static void attached_clients(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf out = BUF_INIT(1000);
+    struct wire_attach sent = { .channel = 4,
+                                .task = { .role = 1, .index = 70000 },
+                                .attempt = 2,
+                                .session = UINT64_MAX,
+                                .offset = 1ull << 40,
+                                .rows = 24,
+                                .cols = 80 };
+    wire_put_attach(&out, &sent);
+    struct wire_frame frame = only_frame(&out);
+    struct wire_attach got;
+    assert_int_equal(frame.kind, WIRE_ATTACH);
+    assert_int_equal(wire_get_attach(&frame, &got), 0);
+    assert_true(got.channel == 4 && got.attempt == 2 && got.session == UINT64_MAX);
+    assert_true(got.task.role == 1 && got.task.index == 70000 && got.offset == 1ull << 40);
+    assert_true(got.rows == 24 && got.cols == 80);
+    frame.len--;
+    assert_int_equal(wire_get_attach(&frame, &got), -1);
+
+    buf_clear(&out);
+    wire_put_reached(&out, &(struct wire_reached){ .channel = 4, .input = 1u << 30, .output = 9 });
+    frame = only_frame(&out);
+    struct wire_reached reached;
+    assert_int_equal(wire_get_reached(&frame, &reached), 0);
+    assert_true(reached.channel == 4 && reached.input == 1u << 30 && reached.output == 9);
+    frame.len--;
+    assert_int_equal(wire_get_reached(&frame, &reached), -1);
+}
+
+/* Agents of older versions read a launch in which no task has an open stdin; one of an older server
+ * says nothing of it. */
+static void an_open_stdin_is_said_at_the_end(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf without = BUF_INIT(1u << 16), with = BUF_INIT(1u << 16);
+    struct launch_task tasks[3] = { { .role = "a" }, { .role = "b" }, { .role = "c" } };
+    struct launch launch = {
+        .node = "n", .job_name = "j", .dir = "/d", .tasks = tasks, .n_tasks = 3
+    };
+    wire_put_launch(&without, &launch);
+    tasks[1].open_stdin = true;
+    tasks[2].open_stdin = tasks[2].tty = true;
+    wire_put_launch(&with, &launch);
+    assert_int_equal(with.len, without.len + (size_t)3 * 9); /* behind the shared memory */
+    struct wire_frame frame = only_frame(&with);
+    struct launch got;
+    assert_int_equal(wire_get_launch(&frame, arena, &got), 0);
+    assert_true(!got.tasks[0].open_stdin && got.tasks[1].open_stdin && !got.tasks[1].tty);
+    assert_true(got.tasks[2].open_stdin && got.tasks[2].tty);
+    struct wire_frame cut = frame;
+    for (int bytes = 1; bytes < 27; bytes++) {
+        cut.len--;
+        assert_int_equal(wire_get_launch(&cut, arena, &got), -1);
+    }
+    cut.len--;
+    assert_int_equal(wire_get_launch(&cut, arena, &got), 0);
+    assert_false(got.tasks[1].open_stdin);
+    unsigned char *last = (unsigned char *)with.data + with.len - 1;
+    static const unsigned char wrong[] = { 2, 4, 255 }; /* a terminal without a stdin; no flags */
+    for (size_t i = 0; i < sizeof wrong; i++) {
+        *last = wrong[i];
+        frame = only_frame(&with);
+        assert_int_equal(wire_get_launch(&frame, arena, &got), -1);
+    }
+    arena_destroy(arena);
+}
+
 /* A list of peers that every task is told grows the frame once, not with the number of tasks. */
 static void shared_values_are_said_once(void **state)
 {
@@ -477,6 +548,8 @@ int main(void)
         cmocka_unit_test(a_tail_has_a_maximum),
         cmocka_unit_test(hello_stop_log_exec),
         cmocka_unit_test(channels),
+        cmocka_unit_test(attached_clients),
+        cmocka_unit_test(an_open_stdin_is_said_at_the_end),
         cmocka_unit_test(shared_values_are_said_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
