@@ -36,24 +36,24 @@ CONCRETE = re.compile(r"\d")
 class Crowd:
     def __init__(self, server: Server, folder: Path, count: int) -> None:
         self.server, self.folder, self.count = server, folder, count
+        self.there = folder / "there"
         self.dice = random.Random(count)
         self.jobs: dict[int, int] = {}  # by number: tasks that write a line
         self.gangs: set[int] = set()
         self.reasons: Counter[str] = Counter()
 
     def line(self, seconds: float) -> str:
-        """One line of a whole write: job, task and attempt."""
+        """One line of a whole write (job, task and attempt), when all jobs are there, however long
+        that takes: until then they wait, or have somebody to take from."""
         return (
-            f"sleep {seconds:.2f}; exec printf '%s %s %s\\n' $MUSTER_JOB_NUMBER "
+            f"until [ -e {self.there} ]; do sleep 0.1; done; sleep {seconds:.2f}; "
+            f"exec printf '%s %s %s\\n' $MUSTER_JOB_NUMBER "
             f"$MUSTER_ARRAY_INDEX-$MUSTER_TASK_INDEX $MUSTER_RESTART_COUNT "
             f">> {self.folder}/lines"
         )
 
     def submit(self, name: str, seconds: float, tasks: int = 1, **fields: object) -> int:
-        return self.submit_line(name, self.line(seconds), tasks, **fields)
-
-    def submit_line(self, name: str, line: str, tasks: int = 1, **fields: object) -> int:
-        number = self.server.submit(native(name, line, tasks, **fields))
+        number = self.server.submit(native(name, self.line(seconds), tasks, **fields))
         self.jobs[number] = tasks
         return number
 
@@ -68,7 +68,7 @@ class Crowd:
         }
         fields["limits"] = {"grace": "1s"}
         if dice.random() < 0.5:
-            fields["limits"]["run_time"] = dice.choice(["20s", "1m", "1h"])
+            fields["limits"]["run_time"] = dice.choice(["30m", "1h", "2h"])
         tasks = dice.choice([2, 3, 6]) if i % 12 == 5 else 1
         if tasks > 1:
             fields |= {"preemptible": False, "capacity": "guaranteed", "queue": "research"}
@@ -80,13 +80,11 @@ class Crowd:
             self.gangs.add(number)
 
     def arrive(self) -> None:
-        # Low ones that fill all nodes until everybody is there, however long that takes: what
-        # follows waits, or has somebody to take from.
-        there = self.folder / "there"
+        # Low ones that fill all nodes: what follows has somebody to take from.
         for i in range(FIRST):
-            self.submit_line(
+            self.submit(
                 f"low{i}",
-                f"until [ -e {there} ]; do sleep 0.1; done; {self.line(0)}",
+                0,
                 queue="scratch",
                 priority=1,
                 preemptible=True,
@@ -100,7 +98,7 @@ class Crowd:
             if i % 10 == 9:
                 self.ask_why()
         self.ask_why(self.count)
-        there.touch()
+        self.there.touch()
 
     def ask_why(self, most: int = 4) -> None:
         """Of some that wait."""

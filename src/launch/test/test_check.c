@@ -273,8 +273,10 @@ static void torch_checks_a_pair(void **state)
 {
     struct group *group = *state;
     group->settings.python = getenv("MUSTER_TEST_PYTHON");
-    if (!group->settings.python)
-        skip(); /* the python of this machine may have no torch */
+    if (!group->settings.python) {
+        print_message("MUSTER_TEST_PYTHON names no Python with torch\n");
+        skip();
+    }
     (void)setenv("MUSTER_CHECK_TORCH", "1", 1);
     make_nodes(group, 2);
     order(group, 0, true, NULL);

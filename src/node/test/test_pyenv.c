@@ -73,8 +73,10 @@ static int drop_dir(void **state)
 static void it_is_an_environment_of_its_own(void **state)
 {
     const char *python = find_python();
-    if (!python)
+    if (!python) {
+        print_message("no python3 here\n");
         skip();
+    }
     struct err err;
     char text[2000];
     AUTO_FREE char *dir = mem_printf("%s/with 'blank/py", (const char *)*state);
@@ -96,15 +98,19 @@ static void it_is_an_environment_of_its_own(void **state)
 static void pip_installs_into_it(void **state)
 {
     const char *python = find_python();
-    if (!python)
+    if (!python) {
+        print_message("no python3 here\n");
         skip();
+    }
     struct err err;
     char text[2000];
     AUTO_FREE char *dir = mem_printf("%s/py", (const char *)*state);
     assert_int_equal(pyenv_make(dir, python, &err), 0);
     const char *version[] = { "--version", NULL };
-    if (run(dir, "pip", version, text) != 0 && strstr(text, "No module named pip"))
-        skip(); /* a Python without pip and without the wheel of it */
+    if (run(dir, "pip", version, text) != 0 && strstr(text, "No module named pip")) {
+        print_message("this Python has neither pip nor the wheel of it\n");
+        skip();
+    }
     assert_non_null(strstr(text, "pip "));
     /* A package made here, so that nothing is fetched. */
     AUTO_FREE char *wheel =
@@ -143,8 +149,10 @@ static void pip_installs_into_it(void **state)
 static void a_virtual_environment_is_a_base(void **state)
 {
     const char *python = find_python();
-    if (!python)
+    if (!python) {
+        print_message("no python3 here\n");
         skip();
+    }
     struct err err;
     char text[2000];
     AUTO_FREE char *base = mem_printf("%s/base", (const char *)*state);
@@ -189,8 +197,10 @@ static void a_script_is_no_python(void **state)
     assert_int_equal(file_replace(shim, "#!/bin/sh\nexit 1\n", 17, 0755, &err), 0);
     assert_int_equal(pyenv_make(dir, shim, &err), -1);
     assert_non_null(strstr(err.what, "is a script"));
-    if (!python)
+    if (!python) {
+        print_message("no python3 here\n");
         skip();
+    }
     /* A shim of pyenv is looked through. */
     assert_int_equal(file_replace(version, "9.9\n", 4, 0644, &err), 0);
     assert_int_equal(symlink(python, link), 0);

@@ -128,8 +128,10 @@ static void real_clients(void **state)
 {
     (void)state;
     size_t n = each(SHARED, expect);
-    if (n == 0)
+    if (n == 0) {
+        print_message("the requests of real clients are not beside this tree\n");
         skip();
+    }
     assert_true(n >= 25);
 }
 
