@@ -78,7 +78,8 @@ print("met", *sorted(heard), flush=True)
 
 @pytest.fixture
 def first_port() -> Iterator[None]:
-    """Servers of other tests know nothing of each other, and this port is what all try first."""
+    """Servers of other tests know nothing of each other, and this port is what all try first; or
+    2222 of a TFJob."""
     with Path(tempfile.gettempdir(), "muster-tests-23456").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -244,6 +245,7 @@ def test_listed_ports_are_the_jobs_own(server: Server) -> None:
 # ---- TFJob ----
 
 
+@pytest.mark.usefixtures("first_port")
 def test_tf_config_hosts_can_be_connected_to(server: Server, tmp_path: Path) -> None:
     script = tmp_path / "meet.py"
     script.write_text(MEET)
@@ -255,7 +257,9 @@ def test_tf_config_hosts_can_be_connected_to(server: Server, tmp_path: Path) -> 
     for task in ("chief/0", "worker/0", "worker/1"):
         assert expected in server.log(number, task)
     moved = events(server, number, "task.port")
-    assert len(moved) == 4 and all("2222" in text for text in moved), "one host, one has 2222"
+    assert all("2222" in text for text in moved), moved
+    # All of them, and more than once, where a test of another server has 2222.
+    assert len({text.partition(":")[0] for text in moved}) >= 4, "one host, one has 2222"
 
 
 # ---- success policies ----
