@@ -101,7 +101,8 @@ def lend(tree: Path) -> None:
             if not inner.name.startswith(".muster-") or path.name in ("npm", "kubectl"):
                 (clients / path.name / inner.name).symlink_to(inner)
     marks = {".venv/.muster-examples": "", ".venv/.muster-dev": "-dev"}
-    marks |= {f"build/clients/{name}/.muster": f"-{name}" for name in ("dlc", "dlc-newest", "node")}
+    names = ("dlc", "dlc-newest", "node", "ray", "trainers")
+    marks |= {f"build/clients/{name}/.muster": f"-{name}" for name in names}
     for mark, name in marks.items():
         said = (tree / f"tools/requirements{name}.txt").read_bytes() + f"{tree}\n".encode()
         file = tree / f"{mark}-{hashlib.sha256(said).hexdigest()[:16]}"
