@@ -331,7 +331,7 @@ def test_a_job_whose_resources_are_kept_has_its_result(
         file.write_text(native("held", run, limits={"hold": "1h"}))
         screen = server.muster("run", file)
         assert screen.returncode == status, screen
-        assert re.search(rf" \+\S+ +{state} ", screen.stdout), screen.stdout
+        assert re.search(rf"^ \+\S+ +{state} ", screen.stdout, re.MULTILINE), screen.stdout
         number = server.jobs(all=1)[0]["number"]
         job = server.job(number)
         assert (job["state"], job["outcome"]) == ("stopping", state) and "held_until" in job

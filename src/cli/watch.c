@@ -250,7 +250,8 @@ static FILE *screen_of(const struct watch *w)
         return fopen("/dev/null", "w");
     if (w->typed && isatty(STDERR_FILENO) == 1)
         return fopencookie(NULL, "w", raw);
-    return w->to_stderr ? stderr : stdout;
+    /* A new stream: one that was used before its buffer was set writes its first piece alone. */
+    return fdopen(w->to_stderr ? STDERR_FILENO : STDOUT_FILENO, "w");
 }
 
 _Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job)(struct screen *),
@@ -317,10 +318,10 @@ static void reap(struct watching *w)
     if (w->events > 0 && waitpid(w->events, &status, WNOHANG) == w->events) {
         w->events = 0;
         w->events_status = status_of(status);
-        /* A held job writes no more, yet its log has no end. */
-        if (w->events_status && w->log > 0)
+        bool broken = w->events_status && w->events_status != STATUS_HELD;
+        if (broken && w->log > 0)
             kill(w->log, SIGTERM);
-        if (w->events_status && w->events_status != STATUS_HELD && w->keys > 0)
+        if (broken && w->keys > 0)
             kill(w->keys, SIGTERM);
     }
     if (w->keys > 0 && waitpid(w->keys, &status, WNOHANG) == w->keys) {
