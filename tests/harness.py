@@ -267,6 +267,7 @@ def environment(state: Path | None = None, **more: str) -> dict[str, str]:
     skip = ("MUSTER_", "XDG_", "PAI_", "PYTHON", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(skip) or k == "MUSTER_BUILD"}
     env.update(LC_ALL="C.UTF-8", NO_COLOR="1", XDG_CONFIG_HOME="/nonexistent/config")
+    env.update(MUSTER_SHARED_ACCOUNT="yes")  # users of most tests have no account of this machine
     if VENV.is_dir():
         env["PATH"] = f"{VENV}:{env.get('PATH', '')}"
     if state:

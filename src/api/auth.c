@@ -60,9 +60,10 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
 {
     const char *token = bearer_of(call->request);
     uint32_t uid;
-    if (http_peer_uid(call->request, &uid))
+    if (http_peer_uid(call->request, &uid)) {
         admit(call, uid, who);
-    else if (!token)
+        who->peer = true;
+    } else if (!token)
         return 1;
     else if (own_token(call->api, token))
         admit(call, getuid(), who);

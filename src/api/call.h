@@ -21,6 +21,7 @@ struct api {
     char *address;
     unsigned char token_hash[32];
     struct page_sessions *sessions; /* of the page */
+    struct accounts *accounts;      /* NULL: jobs have no account of their own */
     struct follower *followers;     /* open streams of events and logs */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */

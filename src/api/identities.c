@@ -58,8 +58,9 @@ static const char *text_of(const struct text_node *body, const char *key)
 /* ---- users ---- */
 
 static const struct member user_members[] = {
-    { "name", TEXT_STR },  { "role", TEXT_STR },     { "projects", TEXT_LIST },
-    { "email", TEXT_STR }, { "password", TEXT_STR }, { "extension", TEXT_MAP },
+    { "name", TEXT_STR },    { "role", TEXT_STR },     { "projects", TEXT_LIST },
+    { "email", TEXT_STR },   { "password", TEXT_STR }, { "extension", TEXT_MAP },
+    { "account", TEXT_STR },
 };
 
 static int read_projects(struct call *call, const struct text_node *list, struct ctl_user *ask,
@@ -89,6 +90,7 @@ static int read_user(struct call *call, const struct text_node *body, struct ctl
     }
     ask->set_role = role != NULL;
     ask->email = text_of(body, "email");
+    ask->account = text_of(body, "account");
     ask->extension = extension && extension->kind == TEXT_MAP ? extension : NULL;
     ask->set_password = password != NULL;
     ask->password = text_of(body, "password");

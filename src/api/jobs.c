@@ -3,6 +3,7 @@
  * changes nothing. */
 #include "api/call.h"
 
+#include "api/accounts.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "text/json.h"
@@ -153,7 +154,7 @@ static void submit_one(struct call *call, bool explain)
     s.explain = explain;
     s.dry_run = call->dry_run = s.dry_run || explain;
     call_keep(call);
-    ctl_submit(call->api->config.ctl, &s, on_submitted, call);
+    accounts_submit(call, &s, on_submitted, call);
 }
 
 void job_submit(struct call *call)
@@ -227,7 +228,7 @@ static void submit_line(struct batch *b, const struct ctl_submit *all, const cha
     if (all->key)
         s.key = arena_printf(b->call->arena, "%s#%zu", all->key, line->at);
     b->pending++;
-    ctl_submit(b->call->api->config.ctl, &s, on_line, line);
+    accounts_submit(b->call, &s, on_line, line);
 }
 
 void job_batch(struct call *call)

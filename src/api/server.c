@@ -2,6 +2,7 @@
  * life. */
 #include "api/call.h"
 
+#include "api/accounts.h"
 #include "api/facade.h"
 #include "api/page.h"
 #include "base/clock.h"
@@ -23,6 +24,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
                        strlen(config->token));
     api->config.token = NULL;
     api->sessions = page_sessions_create();
+    api->accounts = accounts_create(api, config->program);
     facades_begin(api);
     follow_watch(api);
     return api;
@@ -42,6 +44,7 @@ void api_destroy(struct api *api)
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     facades_end(api);
     page_sessions_destroy(api->sessions);
+    accounts_destroy(api->accounts);
     free(api->address);
     free(api);
 }

@@ -318,6 +318,15 @@ int file_tree_size(const char *path, unsigned long long limit, unsigned long lon
     return 0;
 }
 
+bool file_can_read(const char *path)
+{
+    struct stat st;
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return false;
+    return !S_ISDIR(st.st_mode) || fstatat(fd, ".", &st, 0) == 0;
+}
+
 bool file_is_dir(const char *path)
 {
     struct stat st;

@@ -18,7 +18,7 @@
 
 struct identity_opts {
     struct common_opts common;
-    const char *role, *user, *label, *email, *password_file;
+    const char *role, *user, *label, *email, *account, *password_file;
     uint64_t expires_ms;
     struct opt_list projects;
 };
@@ -37,6 +37,8 @@ static const struct opt user_opts[] = {
       .arg = "NAME",
       .help = "whose jobs it may read; may be repeated, \"\" for none" },
     TEXT_OPT("email", email, "TEXT", "shown to others who ask"),
+    TEXT_OPT("account", account, "NAME",
+             "account of this machine that the jobs run as; default: the one of the same name"),
     TEXT_OPT("password-file", password_file, "FILE",
              "first line: a password for clients that log in; - is standard input"),
     COMMON_OPTS,
@@ -224,6 +226,7 @@ static int put_user(struct cli *cli, const struct identity_opts *o, const char *
     }
     put_text(cli->arena, body, "role", o->role);
     put_text(cli->arena, body, "email", o->email);
+    put_text(cli->arena, body, "account", o->account);
     struct text_node *projects = o->projects.n ? text_list(cli->arena, body, "projects") : NULL;
     for (size_t i = 0; i < o->projects.n; i++)
         if (*o->projects.at[i])

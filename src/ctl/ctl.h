@@ -24,11 +24,16 @@ struct ctl_config {
     struct store *store;
     struct engine *engine;
     const struct dialects *dialects;
-    const char *state_dir; /* NULL: nothing outlives the process, with an engine of numbers */
-    const char *program;   /* muster itself, for tasks that call it; NULL: unknown */
-    const char *socket;    /* where tasks of this machine reach this server; NULL: nowhere */
-    const char *runs_dir;  /* launch directories: runs_dir/<number>/g<generation>/<node> */
-    const char *fs_uri;    /* $PAI_DEFAULT_FS_URI */
+    const char *state_dir;   /* NULL: nothing outlives the process, with an engine of numbers */
+    const char *program;     /* muster itself, for tasks that call it; NULL: unknown */
+    const char *socket;      /* where tasks of this machine reach this server; NULL: nowhere */
+    const char *runs_dir;    /* launch directories: runs_dir/<number>/g<generation>/<node> */
+    const char *users_dir;   /* what belongs to other accounts: jobs/<number>/..., packages/<uid> */
+    bool sandbox;            /* tasks have the rights of a container */
+    bool own_accounts;       /* a job runs as its owner; else as the server's own user */
+    uint32_t task_pids;      /* processes of a task; 0: no limit */
+    const char *job_account; /* of those who have no account of their own; "" none */
+    const char *fs_uri;      /* $PAI_DEFAULT_FS_URI */
     const struct uri_root *roots;
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */
@@ -82,6 +87,8 @@ typedef void ctl_done(void *arg, const struct ctl_answer *);
 
 struct ctl_submit {
     const char *owner;
+    const struct account *account; /* of the owner; NULL: the server's own (ctl_account_choose) */
+    const struct err *refused;     /* why the owner has none: so is the submission; NULL */
     const char *text;
     size_t len;
     const char *from, *name, *queue;

@@ -83,6 +83,7 @@ static void take_user(struct identities *all, struct arena *arena, const char *n
     user->arena = arena;
     user->name = arena_strdup(arena, name);
     user->email = get_text(map, "email");
+    user->account = get_text(map, "account");
     user->password = get_text(map, "password");
     user->created_ms = get_number(map, "created_ms");
     user->extension = text_get(map, "extension");
@@ -286,6 +287,7 @@ void identities_put_user(struct ctl *ctl, const struct user *user)
     for (size_t i = 0; i < user->projects.n; i++)
         text_str(a, projects, NULL, user->projects.at[i]);
     put_text(a, map, "email", user->email);
+    put_text(a, map, "account", user->account);
     put_text(a, map, "password", user->password);
     put_number(a, map, "created_ms", user->created_ms);
     if (user->extension)

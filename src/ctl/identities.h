@@ -11,6 +11,7 @@
 struct user {
     struct arena *arena;                 /* of the record; first in each of them */
     const char *name, *email, *password; /* password: crypto_pwhash_str, NULL none */
+    const char *account;                 /* of the operating system, NULL: none is named */
     enum user_role role;
     struct words projects;
     uint64_t created_ms;

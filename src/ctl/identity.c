@@ -315,6 +315,8 @@ struct text_node *identity_put_user(struct arena *a, struct text_node *parent,
         text_str(a, projects, NULL, user->projects.at[i]);
     if (user->email)
         text_str(a, map, "email", user->email);
+    if (user->account)
+        text_str(a, map, "account", user->account);
     text_bool(a, map, "has_password", user->password != NULL);
     put_time(a, map, "created_ms", user->created_ms);
     if (user->extension)

@@ -29,6 +29,7 @@ struct identity {
     const char *token; /* id of the bearer token that said so, NULL: none did */
     const char *key;   /* id of the access key, NULL */
     bool application; /* the token is a program's (OpenPAI): no expiry, not for a user's own page */
+    bool peer;        /* of the Unix socket: an account of this machine, by the kernel's word */
     const char *job;  /* the token is good for this job only (a name its issuer knows), or NULL */
     uint64_t expires_ms; /* of token or temporary key; 0: never */
 };
@@ -59,6 +60,19 @@ int ctl_identity_key(struct ctl *, struct arena *, const struct identity_key *,
                      struct identity *who, struct err *err);
 void ctl_key_used(struct ctl *, const char *id); /* today */
 
+/* ---- as whom do their jobs run ---- */
+/* The account of the operating system to be looked up, in this order. */
+struct account_choice {
+    const char *name;      /* NULL: the server's own user, there is nothing to look up */
+    bool ordinary;         /* only when it is there and an ordinary one (of a person) */
+    const char *otherwise; /* then this one; NULL: refused (account_refused) */
+};
+/* ERR_DENIED: this server runs jobs of its own user only. */
+int ctl_account_choose(struct ctl *, struct arena *, const struct identity *,
+                       struct account_choice *, struct err *);
+/* Of a choice that came to nothing: ERR_DENIED with what to do. */
+int ctl_account_refused(const struct identity *, const struct account_choice *, struct err *);
+
 /* ---- may they ---- */
 bool ctl_may_read(struct ctl *, const struct identity *, uint64_t job);
 bool ctl_may_write(struct ctl *, const struct identity *, uint64_t job);
@@ -82,6 +96,7 @@ struct ctl_user {
     struct words projects;
     const char *password; /* with set_password NULL: no login by password any more */
     const char *email;
+    const char *account; /* of the operating system that the jobs run as; "": none is named */
     const struct text_node *extension; /* a map: OpenPAI's free JSON */
 };
 void ctl_user_put(struct ctl *, const struct ctl_user *, ctl_done *, void *arg);

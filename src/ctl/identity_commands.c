@@ -93,7 +93,7 @@ static bool own_user(const struct ctl *ctl, const char *name)
 static int check_ask(const struct change *c, const struct ctl_user *ask, const struct user *old)
 {
     if (!core_admin(c->ctl, c->by) && (ask->create || ask->set_role || ask->set_projects ||
-                                       strcmp(c->by ? c->by : "", ask->name) != 0))
+                                       ask->account || strcmp(c->by ? c->by : "", ask->name) != 0))
         return err_set(c->err, ERR_DENIED, "only an admin does this");
     if (ask->create && old)
         return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
@@ -123,6 +123,10 @@ static int check_user(const struct change *c, const struct ctl_user *ask, const 
         return -1;
     if (ask->set_role && ask->role != ROLE_ADMIN && own_user(c->ctl, ask->name))
         return err_set(c->err, ERR_CANNOT, "%s is always an admin of this server", ask->name);
+    if (ask->account && *ask->account && !good_name(ask->account))
+        return err_set(c->err, ERR_INPUT, "\"%.80s\" is no name of an account", ask->account);
+    if (ask->account && strcmp(ask->account, "root") == 0)
+        return err_set(c->err, ERR_INPUT, "no other user's jobs run as root");
     if (ask->set_password && ask->password && !*ask->password)
         return err_set(c->err, ERR_INPUT, "the password is empty");
     return check_projects(c, &ask->projects);
@@ -158,6 +162,8 @@ void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, v
         user.projects = ask->projects;
     if (ask->email)
         user.email = ask->email;
+    if (ask->account)
+        user.account = *ask->account ? ask->account : NULL;
     if (ask->extension)
         user.extension = ask->extension;
     if (ask->set_password) {

@@ -12,10 +12,12 @@
 #include "base/mem.h"
 #include "text/json.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FILES_MAX   8 /* of one convention */
 #define CONFIG_FILE "config.json"
@@ -44,6 +46,46 @@ char *launch_dir(const struct ctl *ctl, uint64_t number, uint32_t generation, co
                       generation, node);
 }
 
+static char *user_dir(const struct ctl *ctl, const struct live_job *job, const char *node)
+{
+    return mem_printf("%s/jobs/%llu/g%u/%s", ctl->config.users_dir,
+                      (unsigned long long)job->row.number, job->row.generation, node);
+}
+
+/* A directory of the account in one of ours, where nobody can have been before. */
+static int give_dir(const char *parent, const char *name, const struct account *account,
+                    struct err *err)
+{
+    AUTO_FREE char *path = file_join(parent, name);
+    if (file_mkdirs(parent, 0711, err) < 0)
+        return -1;
+    if (mkdir(path, 0700) != 0)
+        return errno == EEXIST ? 0 : err_sys(err, "%s", path);
+    return lchown(path, account->ids.uid, account->ids.gid) == 0 ? 0 : err_sys(err, "%s", path);
+}
+
+/* What the tasks make lies where their account can reach it, apart from the server's own. */
+static int make_user_dir(const struct ctl *ctl, const struct launch *launch, struct err *err)
+{
+    char number[24], uid[16];
+    const struct account *account = launch->account;
+    if (!account)
+        return 0;
+    AUTO_FREE char *jobs = file_join(ctl->config.users_dir, "jobs");
+    AUTO_FREE char *packages = file_join(ctl->config.users_dir, "packages");
+    snprintf(number, sizeof number, "%llu", (unsigned long long)launch->job_number);
+    snprintf(uid, sizeof uid, "%u", account->ids.uid);
+    if (file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ||
+        give_dir(jobs, number, account, err) < 0 || give_dir(packages, uid, account, err) < 0)
+        return -1;
+    AS_FS_USER(&account->ids);
+    if (file_mkdirs(launch->user_dir, 0700, err) == 0)
+        return 0;
+    err_in(err, "for jobs of %s", account->name);
+    return err_hint(err, "every directory above it has to let others through; the setting "
+                         "users_dir names another place");
+}
+
 /* ---- one round of launches of one job ---- */
 
 struct due {
@@ -56,7 +98,7 @@ struct round {
     struct job_place place;
     struct site site;
     struct site_notes notes;
-    const char *dir; /* of the launch that is being made */
+    const char *dir; /* of the launch that is being made, as its tasks reach it */
     struct host_name *hosts;
     size_t n_hosts;
     struct due *due;
@@ -177,6 +219,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .shm = role->resources.shm,
         .gpu_milli = role->resources.gpu_milli,
         .cores = spec->placing.pin_cpus ? (uint32_t)((role->resources.cpu_milli + 999) / 1000) : 0,
+        .pids = ctl->config.task_pids,
         .hold_failed = spec->health.debug_hold || spec->limits.hold_ms > 0,
         .open_stdin = role->open_stdin,
         .tty = role->tty,
@@ -286,15 +329,24 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
 static int add_config(const struct job_spec *spec, const struct launch *launch, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(CONFIG_MAX);
-    AUTO_FREE char *path = file_join(launch->dir, CONFIG_FILE);
+    AUTO_FREE char *path = file_join(launch->user_dir, CONFIG_FILE);
     if (!spec->config)
         return 0;
     json_print(spec->config, 0, &text);
     if (text.overflow)
         return err_set(err, ERR_CANNOT, "config: more than 16 MiB");
-    if (file_mkdirs(launch->dir, 0700, err) < 0)
+    AS_FS_USER(account_files(launch->account));
+    if (file_mkdirs(launch->user_dir, 0700, err) < 0)
         return -1;
     return file_replace(path, text.data, text.len, 0600, err);
+}
+
+/* The server's own may lie where only the server's user comes. */
+static const char *usual_python(const struct ctl *ctl, const struct account *account)
+{
+    const char *python = ctl->config.python;
+    AS_FS_USER(account_files(account));
+    return !account || !python || file_can_read(python) ? python : "/usr/bin/python3";
 }
 
 static void start(struct ctl *ctl, struct live_job *job, struct round *round, const struct due *due,
@@ -302,7 +354,9 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
 {
     struct arena *arena = arena_create();
     AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, due->node);
+    AUTO_FREE char *theirs = user_dir(ctl, job, due->node);
     const struct inputs *inputs = &job->spec->inputs;
+    const struct account *account = round->notes.account;
     struct launch launch = {
         .generation = { .job = job->row.id, .number = job->row.generation },
         .seq = due->seq,
@@ -310,13 +364,18 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
         .job_name = job->row.name,
         .job_number = job->row.number,
         .dir = dir,
+        .user_dir = account ? theirs : dir,
+        .account = account,
+        .sandbox = ctl->config.sandbox,
         .work_dir = round->site.work_dir,
         .code_dir = inputs->code.path ? NULL : round->notes.code_dir,
         .code_limit = inputs->code.limit,
         .output_dir = round->notes.output_dir,
-        .python = inputs->interpreter ? inputs->interpreter : ctl->config.python,
+        .python = inputs->interpreter ? inputs->interpreter : usual_python(ctl, account),
         .pip = inputs->python,
-        .packages = arena_printf(arena, "%s/packages", ctl->config.state_dir),
+        .packages =
+            account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
+                    : arena_printf(arena, "%s/packages", ctl->config.state_dir),
         .requirements = inputs->requirements,
         .hosts = round->hosts,
         .n_hosts = round->n_hosts,
@@ -329,7 +388,7 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
     struct live_agent *agent = live_agent(job, due->node);
     unsigned char hash[32];
     struct err err = { 0 };
-    round->dir = dir;
+    round->dir = launch.user_dir;
     launch_token(ctl, job, due->node, launch.token);
     launch_token_hash(launch.token, hash);
     if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)
@@ -340,7 +399,8 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     if (agent)
         agent->launched = true;
-    int rc = add_mounts(ctl, job, round, arena, &launch, &err) ||
+    int rc = make_user_dir(ctl, &launch, &err) ||
+                     add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
                      add_config(job->spec, &launch, &err)
                  ? -1

@@ -4,6 +4,7 @@
 #define CTL_NOTES_H
 
 #include "ctl/live.h"
+#include "job/account.h"
 
 /* Texts are in arena. NULL when there is nothing to keep. */
 const char *notes_of_job(struct arena *, const struct live_notes *);
@@ -25,6 +26,7 @@ void notes_read_place(struct arena *arena, struct arena *scratch, const char *te
 
 struct site_notes { /* job_row.site */
     const char *work_dir, *code_dir, *output_dir, *file;
+    const struct account *account;    /* the tasks run as; NULL: the server's own */
     const char *python, *python_from; /* interpreter of the tasks and how it was chosen, or NULL */
     bool wait_for_nodes;
     struct text_node *warnings; /* list or NULL */

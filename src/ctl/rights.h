@@ -7,6 +7,8 @@
 
 enum user_role core_role(const struct ctl *, const char *name);
 bool core_admin(const struct ctl *, const char *owner); /* root, the server's own user, admins */
+/* May their jobs run as the server's own user? */
+bool core_own_account(const struct ctl *, const char *owner);
 /* Its owner (unless a reader), or an admin. */
 bool core_may(const struct ctl *, const char *owner, const struct job_row *);
 /* Its owner, members of its project, an admin; NULL: nobody asks but the server itself. */

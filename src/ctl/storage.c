@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Whole parts of a path only: "nfs://a" does not serve "nfs://ab". */
 static bool serves(const struct uri_root *root, const char *uri)
@@ -104,15 +106,16 @@ int storage_check_code(const char *dir, const struct code_at *code, uint64_t lim
     const char *uri = code->uri;
     char most[FMT_MAX];
     unsigned long long bytes = 0;
-    if (access(dir, F_OK) < 0) {
+    struct stat st = { .st_mode = S_IFDIR };
+    if (stat(dir, &st) < 0 && errno != EACCES) {
         err_set(err, ERR_CANNOT, "the code directory %s is not there (%s)", uri, dir);
         return err_hint(err, "create it, correct codeDir, or give another with --code DIR");
     }
-    if (!file_is_dir(dir)) {
+    if (!S_ISDIR(st.st_mode)) {
         err_set(err, ERR_CANNOT, "the code directory %s is no directory (%s)", uri, dir);
         return err_hint(err, "name the directory that holds the program");
     }
-    if (access(dir, R_OK | X_OK) < 0) {
+    if (!file_can_read(dir)) {
         err_set(err, ERR_CANNOT, "the code directory %s cannot be read (%s)", uri, dir);
         return err_hint(err, "chmod -R a+rX %s", dir);
     }

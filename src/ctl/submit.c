@@ -216,10 +216,11 @@ static int refuse_field(struct submission *s, const char *path, struct err *err)
 
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
+    AS_FS_USER(account_files(s->ask.account));
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
         const char *from = spec->inputs.data[i].from;
         const char *path = map_uri(s, from, err);
-        if (path && looked(s, taped_replays(s->ctl) ? 0 : access(path, R_OK))) {
+        if (path && looked(s, !taped_replays(s->ctl) && !file_can_read(path) ? -1 : 0)) {
             err_sys(err, "%s (%s)", from, path);
             err->code = ERR_CANNOT;
             path = NULL;
@@ -255,6 +256,7 @@ static int check_code(struct submission *s, const char *uri, struct err *err)
                     "the code is that of %.200s as it lies there, \"%.100s\" or not",
                     s->ask.code_dir, code->at);
     const struct code_at at = { uri, s->ask.code_dir ? NULL : code->at };
+    AS_FS_USER(account_files(s->ask.account));
     return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, &at, code->limit, err));
 }
 
@@ -277,6 +279,7 @@ static int map_storage(struct submission *s, struct err *err)
     if (code->archive && use_archive(s, code->archive, err) < 0)
         return -1;
     s->site.file = s->ask.file;
+    s->site.account = s->ask.account;
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);
@@ -488,6 +491,14 @@ static void answer_existing(struct submission *s)
 
 /* ---- storing ---- */
 
+/* With the rights of the account: the server may read more than the submitter. */
+static int read_auth(const struct submission *s, const char *path, char **data, size_t *len,
+                     struct err *err)
+{
+    AS_FS_USER(account_files(s->ask.account));
+    return file_read(path, AUTH_MAX, data, len, err);
+}
+
 /* Registry credentials lie apart from the job; without a container runtime nobody asks for them. */
 static void keep_auth(struct submission *s)
 {
@@ -500,7 +511,7 @@ static void keep_auth(struct submission *s)
     if (!uri)
         return;
     bool replays = taped_replays(s->ctl);
-    int rc = path && !replays ? file_read(path, AUTH_MAX, &data, &len, &err) : 0;
+    int rc = path && !replays ? read_auth(s, path, &data, &len, &err) : 0;
     if (!path || taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err)) {
         report_warn(&s->answer->report, (struct place){ 0 }, "inputs.registry_auth",
                     "%s cannot be read: %s", uri, err.what);
@@ -789,9 +800,14 @@ const struct job_spec *submit_preview(struct ctl *ctl, struct arena *arena,
 static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err *err)
 {
     bool reader = !ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER;
+    bool others = !ask->account && !core_own_account(ctl, ask->owner);
     if (reader)
         err_set(err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
-    return taped_right(ctl, reader ? -1 : 0, err);
+    else if (ask->refused)
+        *err = *ask->refused;
+    else if (others)
+        err_set(err, ERR_DENIED, "a job of %.60s does not run as %s", ask->owner, ctl->admin);
+    return taped_right(ctl, reader || others || ask->refused ? -1 : 0, err);
 }
 
 /* A recording has no credentials: nothing is decided by them. */

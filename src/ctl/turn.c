@@ -115,15 +115,21 @@ static void failed(struct ctl *ctl, const struct err *err)
 
 /* ---- one round ---- */
 
+static void drop_dir(const char *dir, const char *below, uint64_t number)
+{
+    char path[4096];
+    struct err err;
+    snprintf(path, sizeof path, "%s/%s%llu", dir, below, (unsigned long long)number);
+    if (file_remove_tree(path, &err))
+        log_warn("runs.remove", "%s", err.what);
+}
+
 static void drop_doomed(struct ctl *ctl)
 {
     for (size_t i = 0; i < ctl->doomed.n && !taped_replays(ctl); i++) {
-        char path[4096];
-        struct err err;
-        snprintf(path, sizeof path, "%s/%llu", ctl->config.runs_dir,
-                 (unsigned long long)ctl->doomed.at[i]);
-        if (file_remove_tree(path, &err))
-            log_warn("runs.remove", "%s", err.what);
+        drop_dir(ctl->config.runs_dir, "", ctl->doomed.at[i]);
+        if (ctl->config.users_dir)
+            drop_dir(ctl->config.users_dir, "jobs/", ctl->doomed.at[i]);
     }
     vec_clear(&ctl->doomed);
 }

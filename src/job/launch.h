@@ -4,6 +4,7 @@
 #define JOB_LAUNCH_H
 
 #include "base/pairs.h"
+#include "job/account.h"
 #include "job/ids.h"
 #include "job/job.h"
 
@@ -49,7 +50,12 @@ struct launch {
                               * keep. All zero: keep the one in the agent's directory */
     const char *job_name;
     uint64_t job_number;
-    const char *dir;      /* the agent's own directory: control, work, log below it; absolute */
+    const char *dir; /* the agent's own directory: control and logs; absolute */
+    /* What follows comes with the agent's configuration, not with each launch. */
+    const struct account *account; /* whose processes the tasks are; NULL: the agent's own */
+    const char *user_dir; /* belongs to the account: working directories and environment of the
+                             tasks; the same as dir where there is no account */
+    bool sandbox;         /* tasks have the rights of a container (node/confine.h) */
     const char *work_dir; /* tasks start here (the submitter's directory); NULL: a fresh directory
                              per task */
     const char

@@ -26,6 +26,16 @@
     X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \
     X(SEAL_KEY, "seal_key", TEXT, "", "FILE",                                                       \
       "key of the secrets in the records; default: identity.key in the state directory")            \
+    X(SANDBOX, "sandbox", CHOICE, "on", "on|off",                                                   \
+      "tasks have the rights of a container; off: for one person's own machine")                    \
+    X(SHARED_ACCOUNT, "shared_account", CHOICE, "no", "no|yes",                                     \
+      "everybody's jobs run as the server's own user")                                              \
+    X(JOB_ACCOUNT, "job_account", TEXT, "", "NAME",                                                 \
+      "as whom jobs run of users who have no account on this machine; default: nobody")             \
+    X(USERS_DIR, "users_dir", TEXT, "", "DIR",                                                      \
+      "what jobs of other accounts make; default: the state directory with .users behind its name") \
+    X(TASK_PIDS, "task_pids", COUNT, "65536", "N",                                                  \
+      "processes and threads of a task at most; never more than half of the machine's")             \
     X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \
     X(FS_URI, "fs_uri", TEXT, "", "URI",                                                            \
       "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory")                     \

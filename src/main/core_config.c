@@ -82,7 +82,16 @@ int core_config(struct arena *a, const struct config *c, struct ctl_config *core
     core->shipped = wire_shipped(a, &core->n_shipped);
     core->log_head = config_number(c, SETTING_LOG_HEAD);
     core->log_tail = config_number(c, SETTING_LOG_TAIL);
+    core->sandbox = config_choice(c, SETTING_SANDBOX) == 0;
+    core->own_accounts = config_choice(c, SETTING_SHARED_ACCOUNT) == 0;
+    core->job_account = c->at[SETTING_JOB_ACCOUNT].text;
+    core->users_dir = c->at[SETTING_USERS_DIR].text;
+    core->task_pids = (uint32_t)config_number(c, SETTING_TASK_PIDS);
     core->keep_ms = keep == UINT64_MAX ? 0 : keep;
     config_ports(c, &core->port_first, &core->port_last);
+    if (!core->sandbox && !core->own_accounts) {
+        err_set(err, ERR_INPUT, "sandbox is off, and shared_account lets others submit");
+        return err_hint(err, "sandbox: off is for one person's own machine; leave one of them out");
+    }
     return read_queues(a, c, core, err);
 }

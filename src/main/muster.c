@@ -2,6 +2,7 @@
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
+#include "main/account_main.h"
 #include "main/config.h"
 #include "main/replay_main.h"
 #include "main/server_main.h"
@@ -86,6 +87,7 @@ static const struct {
 } names[] = {
     { .name = "muster", .run = muster_main },
     { .name = "dlc", .run = dlc_main },
+    { .name = "account-of", .run = account_main },
 };
 
 int main(int argc, char **argv)

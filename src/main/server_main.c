@@ -184,6 +184,8 @@ static void settle(struct server *s)
     config_settle(c, SETTING_STATE_DIR, s->files.dir);
     if (!*c->at[SETTING_FS_URI].text)
         config_settle(c, SETTING_FS_URI, arena_printf(s->arena, "file://%s", s->files.fs));
+    if (!*c->at[SETTING_USERS_DIR].text)
+        config_settle(c, SETTING_USERS_DIR, arena_printf(s->arena, "%s.users", s->files.dir));
     if (s->on_demand && strcmp(c->at[SETTING_IDLE_EXIT].from, "default") == 0)
         config_settle(c, SETTING_IDLE_EXIT, ON_DEMAND_IDLE);
     if (!*c->at[SETTING_SEAL_KEY].text)
@@ -382,6 +384,7 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .version = s->version,
                                  .state_dir = s->files.dir,
                                  .socket_path = s->files.socket,
+                                 .program = own_program(s->arena),
                                  .started_ms = s->started_ms,
                                  .settings = rows,
                                  .n_settings = SETTING_N,

@@ -26,6 +26,7 @@ struct agent {
     uv_loop_t loop;
     uv_check_t check;
     struct conf conf;
+    struct account account; /* what conf says of it */
     struct site site;
     struct crew *crew;
     struct outbox *outbox;
@@ -128,6 +129,9 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
         rc = -1; /* not for us */
     if (rc == 0) {
         batch->launch.dir = arena_strdup(batch->arena, agent->site.dir);
+        batch->launch.user_dir = agent->site.user_dir;
+        batch->launch.account = agent->site.confine.account;
+        batch->launch.sandbox = agent->site.confine.sandbox;
         crew_launch(agent->crew, batch);
     }
     batch_drop(batch);
@@ -309,13 +313,14 @@ static bool whose_cookie(void *arg, const char *cookie, size_t len, struct task_
 static void open_relay(struct agent *agent)
 {
     struct err err;
-    agent->relay = relay_create(agent->site.dir, agent->link,
+    AS_FS_USER(account_files(agent->site.confine.account)); /* its launchers are to find it */
+    agent->relay = relay_create(agent->site.user_dir, agent->link,
                                 (struct relay_guests){ .whose = whose_cookie, .arg = agent }, &err);
     if (!agent->relay) {
         log_error("launcher.socket", "%s", err.what);
         return;
     }
-    agent->socket = mem_printf("%s/%s", agent->site.dir, RELAY_SOCKET);
+    agent->socket = mem_printf("%s/%s", agent->site.user_dir, RELAY_SOCKET);
     agent->site.launch_socket = agent->socket;
 }
 
@@ -347,13 +352,17 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     uv_unref((uv_handle_t *)&agent->check);
     agent->check.data = agent;
     uv_check_start(&agent->check, on_waited);
-    agent->site = (struct site){ .loop = &agent->loop,
-                                 .wakeups = 1,
-                                 .dir = dir,
-                                 .cookie = agent->conf.cookie,
-                                 .keeper = keeper,
-                                 .view = VIEW_INIT,
-                                 .scratch = malloc(OUTPUT_SCRATCH) };
+    agent->site =
+        (struct site){ .loop = &agent->loop,
+                       .wakeups = 1,
+                       .dir = dir,
+                       .user_dir = *agent->conf.user_dir ? agent->conf.user_dir : dir,
+                       .confine = { .sandbox = agent->conf.sandbox,
+                                    .account = conf_account(&agent->conf, &agent->account) },
+                       .cookie = agent->conf.cookie,
+                       .keeper = keeper,
+                       .view = VIEW_INIT,
+                       .scratch = malloc(OUTPUT_SCRATCH) };
     if (!agent->site.scratch)
         BUG("no memory to start with");
     cgroup_find(&agent->site.cgroups);

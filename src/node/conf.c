@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONF_FILE_MAX 16384u
+#define CONF_FILE_MAX 32768u
 
 /* A job id is written as 19 decimal digits or as 13 characters of base 36; the length tells them
  * apart. */
@@ -18,12 +18,40 @@
 static const struct key {
     const char *name;
     size_t offset, size;
+    bool may_miss;
 } keys[] = {
     { .name = "socket", .offset = offsetof(struct conf, socket), .size = 1024 },
     { .name = "token", .offset = offsetof(struct conf, token), .size = 160 },
     { .name = "node", .offset = offsetof(struct conf, node), .size = 256 },
     { .name = "cookie", .offset = offsetof(struct conf, cookie), .size = COOKIE_MAX },
+    { .name = "user_dir",
+      .offset = offsetof(struct conf, user_dir),
+      .size = 1024,
+      .may_miss = true },
+    { .name = "user", .offset = offsetof(struct conf, user), .size = 256, .may_miss = true },
+    { .name = "home", .offset = offsetof(struct conf, home), .size = 1024, .may_miss = true },
+    { .name = "shell", .offset = offsetof(struct conf, shell), .size = 256, .may_miss = true },
 };
+
+static const struct number {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+    { "uid", offsetof(struct conf, uid) },
+    { "gid", offsetof(struct conf, gid) },
+};
+
+/* "4,24,1000" */
+static int take_groups(struct conf *conf, char *text, struct err *err)
+{
+    for (char *word; (word = strsep(&text, ","));) {
+        uint64_t id;
+        if (conf->n_groups == ACCOUNT_GROUPS_MAX || !scan_u64(word, 0, UINT32_MAX - 1, &id))
+            return err_set(err, ERR_INPUT, "groups= has \"%.20s\"", word);
+        conf->groups[conf->n_groups++] = (uint32_t)id;
+    }
+    return 0;
+}
 
 static int take_line(struct conf *conf, char *line, struct err *err)
 {
@@ -31,7 +59,19 @@ static int take_line(struct conf *conf, char *line, struct err *err)
     if (!equals)
         return 0;
     *equals = '\0';
-    const char *value = equals + 1;
+    char *value = equals + 1;
+    if (strcmp(line, "groups") == 0 && *value)
+        return take_groups(conf, value, err);
+    if (strcmp(line, "sandbox") == 0)
+        conf->sandbox = strcmp(value, "on") == 0;
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        uint64_t id;
+        if (strcmp(line, numbers[i].name) != 0)
+            continue;
+        if (!scan_u64(value, 0, UINT32_MAX - 1, &id))
+            return err_set(err, ERR_INPUT, "%s=%.20s is no number of an account", line, value);
+        *(uint32_t *)(void *)((char *)conf + numbers[i].offset) = (uint32_t)id;
+    }
     if (strcmp(line, "generation") == 0) {
         uint64_t number;
         if (!scan_u64(value, 1, UINT32_MAX, &number))
@@ -63,10 +103,24 @@ int conf_read(const char *dir, struct conf *out, struct err *err)
         if (take_line(&conf, line, err) != 0)
             return err_in(err, "%s", path);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (*((char *)&conf + keys[i].offset) == '\0')
+        if (!keys[i].may_miss && *((char *)&conf + keys[i].offset) == '\0')
             return err_set(err, ERR_INPUT, "%s: %s= is missing", path, keys[i].name);
     if (conf.generation.job == 0 || conf.generation.number == 0)
         return err_set(err, ERR_INPUT, "%s: job= or generation= is missing", path);
     *out = conf;
     return 0;
+}
+
+const struct account *conf_account(const struct conf *conf, struct account *space)
+{
+    if (!*conf->user)
+        return NULL;
+    *space = (struct account){ .name = conf->user,
+                               .home = conf->home,
+                               .shell = conf->shell,
+                               .ids = { .uid = conf->uid,
+                                        .gid = conf->gid,
+                                        .groups = conf->groups,
+                                        .n_groups = conf->n_groups } };
+    return space;
 }

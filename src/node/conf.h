@@ -4,7 +4,10 @@
 #define NODE_CONF_H
 
 #include "base/err.h"
+#include "job/account.h"
 #include "job/ids.h"
+
+#include <stdbool.h>
 
 /* What the environment of every process of this agent carries as MUSTER_COOKIE, and its cgroups in
  * their names: no other's on the machine, whichever server it has. */
@@ -16,8 +19,16 @@ struct conf {
     char node[256];    /* node name */
     char cookie[COOKIE_MAX];
     struct generation generation;
+    bool sandbox;
+    char user_dir[1024]; /* "": the directory of the agent */
+    /* The account of the tasks; user "": the agent's own. */
+    char user[256], home[1024], shell[256];
+    uint32_t uid, gid, groups[ACCOUNT_GROUPS_MAX];
+    size_t n_groups;
 };
 
 int conf_read(const char *dir, struct conf *, struct err *);
+/* Filled from conf, which must stay; NULL: the agent's own. */
+const struct account *conf_account(const struct conf *, struct account *space);
 
 #endif

@@ -231,6 +231,7 @@ static bool by_itself(enum err_code code)
 static int check_code(const struct launch *launch, struct err *err)
 {
     unsigned long long bytes = 0;
+    AS_FS_USER(account_files(launch->account));
     if (!launch->code_dir || launch->code_limit == 0)
         return 0;
     if (file_tree_size(launch->code_dir, launch->code_limit, &bytes, err) != 0)
@@ -256,7 +257,8 @@ static int make_python(struct crew *crew, const struct launch *launch, struct er
     }
     if (crew->python_made)
         return 0;
-    AUTO_FREE char *dir = mem_printf("%s/py", crew->site->dir);
+    AUTO_FREE char *dir = mem_printf("%s/py", crew->site->user_dir);
+    AS_FS_USER(account_files(launch->account));
     crew->python_made = pyenv_make(dir, launch->python, err) == 0;
     if (crew->python_made)
         return 0;
@@ -266,10 +268,18 @@ static int make_python(struct crew *crew, const struct launch *launch, struct er
     return 0; /* a job that uses Python as it is can do without; the log says so */
 }
 
-static int prepare(struct crew *crew, const struct launch *launch, struct err *err)
+static int make_output(const struct launch *launch, struct err *err)
 {
+    AS_FS_USER(account_files(launch->account));
     if (launch->output_dir && file_mkdirs(launch->output_dir, 0755, err) != 0)
         return err_in(err, "the output directory");
+    return 0;
+}
+
+static int prepare(struct crew *crew, const struct launch *launch, struct err *err)
+{
+    if (make_output(launch, err) != 0)
+        return -1;
     if (check_code(launch, err) != 0 || view_prepare(&crew->site->view, launch, err) != 0)
         return -1;
     return make_python(crew, launch, err);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -48,6 +49,26 @@ static bool has_word(const char *text, const char *word)
             return true;
     }
     return false;
+}
+
+static bool passes(const char *name, const struct account *account)
+{
+    static const char *const own[] = { "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM" };
+    for (size_t i = 0; account && i < sizeof own / sizeof *own; i++)
+        if (strcmp(name, own[i]) == 0)
+            return false;
+    return true;
+}
+
+static void put_account(struct pairs *out, struct arena *arena, const struct account *account,
+                        const char *work_dir)
+{
+    bool home = account->home[0] == '/' && access(account->home, F_OK) == 0;
+    pairs_set(out, arena, "HOME", home ? account->home : work_dir);
+    pairs_set(out, arena, "USER", account->name);
+    pairs_set(out, arena, "LOGNAME", account->name);
+    if (*account->shell)
+        pairs_set(out, arena, "SHELL", account->shell);
 }
 
 /* In folders of their own: nothing else that lies beside them is replaced. */
@@ -95,9 +116,11 @@ char **environment_make(struct arena *arena, const struct environment *from)
     struct pairs out = { .at = NULL };
     for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
         const char *value = getenv(passed_on[i]);
-        if (value)
+        if (value && passes(passed_on[i], from->account))
             pairs_set(&out, scratch, passed_on[i], value);
     }
+    if (from->account)
+        put_account(&out, scratch, from->account, from->work_dir);
     const char *term = pairs_get(&out, "TERM");
     if (from->tty && (!term || strcmp(term, "dumb") == 0))
         pairs_set(&out, scratch, "TERM", "xterm-256color");

@@ -108,6 +108,7 @@ struct install *install_start(uv_loop_t *loop, struct task *task, const struct l
     }
     stage.cgroup = NULL;
     struct stage_ends ends = { .in = -1, .out = pipe_end, .err = pipe_end };
+    stage_give_ends(&stage, &ends);
     install->pid = stage_start(&stage, &ends, &install->status, err);
     close(pipe_end);
     if (install->pid < 0) {

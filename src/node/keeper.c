@@ -89,9 +89,15 @@ static void end_everything(void)
 static size_t clean_up(const char *dir)
 {
     struct conf conf;
-    made_undo(dir);
+    struct account space;
+    made_undo(dir, geteuid());
     if (conf_read(dir, &conf, NULL) != 0)
         return 0;
+    const struct account *account = conf_account(&conf, &space);
+    if (account) {
+        AS_FS_USER(&account->ids);
+        made_undo(conf.user_dir, account->ids.uid);
+    }
     AUTO_FREE char *prefix = mem_printf("%s.", conf.cookie);
     struct cgroup_site site;
     cgroup_find(&site);

@@ -167,13 +167,13 @@ static void undo_all(struct paths *p)
 }
 
 /* Locked, and the one that everybody else opens; -1: none, or it is not this user's. */
-static int open_common(const char *path, bool make)
+static int open_common(const char *path, uid_t user, bool make)
 {
     struct stat st;
     for (int i = 0; i < ROUNDS; i++) {
         AUTO_CLOSE int fd =
             open(path, O_RDWR | (make ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != user ||
             st.st_nlink > 1 || flock(fd, LOCK_EX) != 0)
             return -1;
         if (same_file(fd, path))
@@ -204,13 +204,13 @@ static char *read_list(const char *path)
     return text;
 }
 
-void made_undo(const char *agent_dir)
+void made_undo(const char *agent_dir, uid_t user)
 {
     struct paths paths = { .all = { 0 } };
-    AUTO_FREE char *common = mem_printf("/tmp/muster-%u.made", (unsigned)geteuid());
+    AUTO_FREE char *common = mem_printf("/tmp/muster-%u.made", (unsigned)user);
     AUTO_FREE char *list = mem_printf("%s/made", agent_dir);
     AUTO_FREE char *own = read_list(list);
-    AUTO_CLOSE int fd = open_common(common, own != NULL);
+    AUTO_CLOSE int fd = open_common(common, user, own != NULL);
     AUTO_FREE char *left = fd >= 0 ? read_list(common) : NULL;
     add_lines(&paths, left);
     add_lines(&paths, own);

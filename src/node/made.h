@@ -3,13 +3,17 @@
  *
  * Agents of several jobs may mount at the same place of a machine, each in its own namespace, and
  * removing a mount point detaches what is mounted there in all of them. So who uses one holds it,
- * and what is held when its maker ends goes with the last that held it. */
+ * and what is held when its maker ends goes with the last that held it.
+ *
+ * All of it is done with the file access rights of the caller (base/fs_user.h); `user` is whose
+ * they are. */
 #ifndef NODE_MADE_H
 #define NODE_MADE_H
 
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* mkdir -p of an absolute path, remembering every level that was not there. */
 int made_dirs(const char *agent_dir, const char *path, struct err *);
@@ -20,6 +24,6 @@ int made_file(const char *agent_dir, const char *path, struct err *);
 int made_point(const char *agent_dir, const char *path, bool dir, int *hold, struct err *);
 /* Removes in reverse order what is still empty and that nobody holds; also what other agents of
  * this user left because it was held then. Repeating is harmless. */
-void made_undo(const char *agent_dir);
+void made_undo(const char *agent_dir, uid_t user);
 
 #endif

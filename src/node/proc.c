@@ -39,6 +39,15 @@ bool proc_number(const char **text, uint64_t *out)
     return true;
 }
 
+uint64_t proc_pid_max(void)
+{
+    char text[32];
+    uint64_t number;
+    const char *at = text;
+    bool read = slurp("/proc/sys/kernel/pid_max", text, sizeof text) > 0;
+    return read && proc_number(&at, &number) ? number : 0;
+}
+
 struct proc_stat {
     char state;
     pid_t parent;

@@ -11,6 +11,8 @@
 /* Process start time in clock ticks since boot (tells a reused pid apart); 0 when there is no such
  * process. */
 /* Skips blanks and reads a decimal number, moving *text behind it; false when there is none. */
+/* Process numbers of the machine; 0: not known. */
+uint64_t proc_pid_max(void);
 bool proc_number(const char **text, uint64_t *out);
 uint64_t proc_start_time(pid_t);
 

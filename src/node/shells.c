@@ -394,6 +394,7 @@ static const char *start(struct shell *shell, const struct wire_exec *exec,
                                    .out = pipes.theirs[SIDE_OUT],
                                    .err = pipes.theirs[SIDE_ERR],
                                    .tty = exec->tty };
+        stage_give_ends(&stage, &ends);
         shell->pid = stage_start(&stage, &ends, &shell->status, err);
     } else {
         err_sys(err, "no terminal or pipe");

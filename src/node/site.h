@@ -4,6 +4,7 @@
 
 #include "job/launch.h"
 #include "node/cgroup.h"
+#include "node/confine.h"
 #include "node/view.h"
 
 #include <stdbool.h>
@@ -12,7 +13,9 @@
 
 struct site {
     uv_loop_t *loop;
-    const char *dir; /* the agent's own */
+    const char *dir;      /* the agent's own */
+    const char *user_dir; /* of launch.user_dir */
+    struct confine confine;
     const char *cookie;
     pid_t keeper; /* whatever loses its parent ends up as its child */
     struct view view;

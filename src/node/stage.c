@@ -1,7 +1,9 @@
 /* Between fork and exec. Order matters: the cgroup is joined before the namespaces are entered (its
- * files are seen outside), the parent-death signal is set after them (entering a user namespace
- * clears it), and the parent is checked after that. Every descriptor above stderr closes at exec,
- * whoever opened it. Failure is told through a pipe that closes at exec. */
+ * files are seen outside) and everything is mounted before the rights for it are given up; the
+ * parent-death signal is set after both (entering a user namespace and changing the user clear it),
+ * and the parent is checked after that. The working directory is entered with the user's own
+ * rights, and the filter of system calls is the last step. Every descriptor above stderr closes at
+ * exec, whoever opened it. Failure is told through a pipe that closes at exec. */
 #include "node/stage.h"
 
 #include "base/mem.h"
@@ -108,12 +110,18 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
         fail(status, errno, "cannot bind to its cores");
     if (view_enter(stage->view) != 0)
         fail(status, errno, "cannot enter the view of the job");
-    die_with(parent);
+    if (devices_show(&stage->devices) != 0)
+        fail(status, errno, "cannot make a /dev of its own");
     if (view_show_code(&stage->code) != 0)
         fail(status, errno, "cannot show the code at %.120s", stage->code.at);
+    if (confine_drop(stage->confine) != 0)
+        fail(status, errno, "cannot give up the rights of the agent");
+    die_with(parent);
     if (chdir(stage->work_dir) != 0)
         fail(status, errno, "cannot enter the working directory %.120s", stage->work_dir);
     environ = stage->env;
+    if (confine_seal(stage->confine) != 0)
+        fail(status, errno, "cannot refuse system calls");
     run_program(stage, status);
     _exit(127);
 }
@@ -136,6 +144,15 @@ int stage_terminal(int *theirs, struct err *err)
     }
     *theirs = slave;
     return master;
+}
+
+void stage_give_ends(const struct stage *stage, const struct stage_ends *ends)
+{
+    const struct account *account = stage->confine->account;
+    const int fds[] = { ends->in, ends->out, ends->err };
+    for (size_t i = 0; account && i < ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0)
+            (void)!fchown(fds[i], account->ids.uid, account->ids.gid);
 }
 
 pid_t stage_start(const struct stage *stage, const struct stage_ends *ends, int *status,

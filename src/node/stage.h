@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "job/ending.h"
 #include "node/cgroup.h"
+#include "node/confine.h"
+#include "node/devices.h"
 #include "node/view.h"
 
 #include <sched.h>
@@ -19,6 +21,8 @@ struct stage {
     const struct view *view;
     struct view_code code;
     const struct cgroup *cgroup;
+    const struct confine *confine;
+    struct devices devices;
     const cpu_set_t *cpus; /* it may use only these; NULL: any */
 };
 struct stage_ends {   /* descriptors of the new process */
@@ -39,6 +43,9 @@ pid_t stage_start(const struct stage *, const struct stage_ends *, int *status, 
  * non-blocking descriptor). */
 int stage_outcome(int status, struct stage_failure *failure);
 
+/* Makes the ends those of the account that the program runs as, so that it can open them again by
+ * name (/dev/stdout). */
+void stage_give_ends(const struct stage *, const struct stage_ends *);
 /* A new terminal of the usual size: its master, and the side of the new process in *theirs. */
 int stage_terminal(int *theirs, struct err *err);
 

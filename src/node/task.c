@@ -74,7 +74,7 @@ static const char *make_work_dir(const struct site *site, struct batch *batch,
 {
     if (batch->launch.work_dir)
         return batch->launch.work_dir;
-    return arena_printf(batch->arena, "%s/work/%s.%u", site->dir, what->role, what->ref.index);
+    return arena_printf(batch->arena, "%s/work/%s.%u", site->user_dir, what->role, what->ref.index);
 }
 
 static void on_output_grew(void *arg)
@@ -119,10 +119,11 @@ static void prepare_stage(struct task *task)
         .programs = task->site->programs,
         .work_dir = task->work_dir,
         .python =
-            batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->dir) : NULL,
+            batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->user_dir) : NULL,
         .base = batch->launch.python,
         .before = batch->last_env,
         .tty = what->tty,
+        .account = task->site->confine.account,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
     for (size_t i = 0; i < what->argv.n; i++)
@@ -135,6 +136,11 @@ static void prepare_stage(struct task *task)
         .work_dir = task->work_dir,
         .view = &task->site->view,
         .cgroup = &task->cgroup,
+        .confine = &task->site->confine,
+        /* Who runs as the agent and is not root could have every device in other ways. */
+        .devices = { .own = task->site->confine.sandbox && geteuid() == 0,
+                     .gpus = what->gpus,
+                     .n_gpus = what->n_gpus },
     };
 }
 
@@ -508,12 +514,19 @@ static void on_status(uv_poll_t *poll, int status, int events)
     task->sink.started(task->sink.arg, task);
 }
 
+/* A task that starts processes without end leaves room for the others. */
+static uint32_t pids_of(uint32_t wanted)
+{
+    uint64_t all = proc_pid_max();
+    return all > 0 && wanted > all / 2 ? (uint32_t)(all / 2) : wanted;
+}
+
 static void make_cgroup(struct task *task)
 {
     const struct launch_task *what = task->what;
     struct cgroup_limits limits = { .cpu_milli = what->cpu_milli,
                                     .memory = what->memory,
-                                    .pids = what->pids };
+                                    .pids = pids_of(what->pids) };
     if (limits.cpu_milli + limits.memory + limits.pids == 0)
         return;
     const char *id = strchr(task->mark, '=') + 1;
@@ -617,6 +630,7 @@ static int launch_process(struct task *task, struct err *err)
     int rc = open_ends(task, &ends, err);
     if (rc == 0) {
         task->oom_before = cgroup_machine_oom_kills();
+        stage_give_ends(&task->stage, &ends);
         task->pid = stage_start(&task->stage, &ends, &task->status, err);
         rc = task->pid < 0 ? -1 : 0;
     }
@@ -648,6 +662,7 @@ int task_prepare(struct task *task, struct err *err)
         return 0;
     if (!task->output)
         return err_set(err, ERR_SYSTEM, "its log cannot be written");
+    AS_FS_USER(account_files(launch->account));
     if (!launch->work_dir && file_mkdirs(task->work_dir, 0755, err) != 0)
         return err_in(err, "the working directory");
     if (view_stage_code(&task->site->view, launch, task->work_dir, &task->stage.code, err) != 0)

@@ -31,10 +31,16 @@
 #define HOSTS_MAX (4u << 20)
 #define SHM       "/dev/shm"
 
+struct view_point { /* a mount point */
+    const char *at;
+    bool dir;
+};
 struct building {
     const struct launch *launch; /* whose mounts and hosts; NULL: none */
     const struct view *base;     /* to be entered first; NULL: the machine's */
     uint64_t shm;                /* bytes of a new /dev/shm; 0: as it is */
+    const char *tmp;             /* shown at /tmp and /var/tmp; NULL: they are the machine's */
+    bool job_shm;                /* a /dev/shm for all tasks, of the kernel's usual size */
 };
 enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
 struct built_report { /* from the child that builds, through a pipe */
@@ -55,6 +61,22 @@ void view_fini(struct view *view)
         close(view->holds.at[i]);
     vec_fini(&view->holds);
     *view = VIEW_INIT;
+}
+
+/* Does path lie in dir or is it dir? Both absolute. */
+static bool lies_in(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+}
+
+/* Whose rights a mount of the launch takes: files that were written for the launch are the server's
+ * own. NULL: the agent's. */
+static const struct account *account_of(const struct launch *launch, const struct bind_mount *mount)
+{
+    return lies_in(mount->from, launch->dir) ? NULL : launch->account;
 }
 
 /* ---- inside the child that builds ---- */
@@ -105,6 +127,23 @@ static int bind_at(const char *from, const char *at, bool read_only)
     return read_only ? make_read_only(at) : 0;
 }
 
+/* What the account itself cannot reach is not shown to it. */
+static int open_source(const char *from, const struct account *account)
+{
+    AS_FS_USER(account_files(account));
+    return open(from, O_PATH | O_CLOEXEC);
+}
+
+static int bind_source(const struct bind_mount *mount, const struct account *account)
+{
+    char path[48];
+    AUTO_CLOSE int from = open_source(mount->from, account);
+    if (from < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", from);
+    return bind_at(path, mount->at, mount->read_only);
+}
+
 static void failed(struct built_report *out, enum built what, const char *doing)
 {
     int number = errno;
@@ -120,7 +159,7 @@ static void build_launch(const struct launch *launch, struct built_report *out)
         failed(out, BUILT_NO_HOSTS, "/etc/hosts cannot be replaced");
     for (size_t i = 0; i < launch->n_mounts; i++) {
         const struct bind_mount *mount = &launch->mounts[i];
-        if (bind_at(mount->from, mount->at, mount->read_only) == 0)
+        if (bind_source(mount, account_of(launch, mount)) == 0)
             continue;
         out->what = BUILT_NO_MOUNT;
         snprintf(out->text, sizeof out->text, "cannot mount %.50s at %.50s: %s", mount->from,
@@ -137,6 +176,18 @@ static void build_shm(uint64_t bytes, struct built_report *out)
         failed(out, BUILT_NO_MOUNT, "nothing can be mounted there");
 }
 
+/* What programs leave there goes with the job, and other users cannot guess their names. */
+static void build_own(const struct building *building, struct built_report *out)
+{
+    static const char *const at[] = { "/tmp", "/var/tmp" };
+    for (size_t i = 0; building->tmp && i < ARRAY_LEN(at); i++)
+        if (file_is_dir(at[i]) && bind_at(building->tmp, at[i], false) != 0)
+            failed(out, BUILT_NO_MOUNT, at[i]);
+    if (building->job_shm && file_is_dir(SHM) &&
+        mount("tmpfs", SHM, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0)
+        failed(out, BUILT_NO_MOUNT, SHM);
+}
+
 static void build_inside(const struct building *building, struct built_report *out)
 {
     if ((building->base && view_enter(building->base) != 0) || enter_new(&out->user_ns) != 0 ||
@@ -144,6 +195,7 @@ static void build_inside(const struct building *building, struct built_report *o
         failed(out, BUILT_NO_NAMESPACE, "this machine allows no mount namespace");
         return;
     }
+    build_own(building, out);
     if (building->launch)
         build_launch(building->launch, out);
     if (building->shm)
@@ -241,14 +293,85 @@ static bool holds(const struct view *view, int hold)
     return false;
 }
 
-static int hold_point(struct view *view, const struct launch *launch, const char *at, bool dir,
-                      struct err *err)
+/* Directories for mounts that do not exist yet right below one of these are made for everybody:
+ * they are empty, and go away again. */
+static bool is_for_mounts(const char *at, bool dir)
+{
+    static const char *const places[] = { "/", "/mnt/", "/media/", "/srv/" };
+    AUTO_FREE char *above = mem_strdup(at);
+    for (char *slash = strrchr(above, '/'); slash; slash = strrchr(above, '/')) {
+        slash[1] = '\0';
+        if (file_is_dir(above))
+            break;
+        slash[0] = '\0';
+    }
+    for (size_t i = 0; dir && i < ARRAY_LEN(places); i++)
+        if (strcmp(above, places[i]) == 0)
+            return true;
+    return false;
+}
+
+/* account NULL: with the agent's own rights. */
+static int hold_point(struct view *view, const struct launch *launch, const struct account *account,
+                      const struct view_point *point, struct err *err)
 {
     AUTO_CLOSE int hold = -1;
-    if (made_point(launch->dir, at, dir, &hold, err) != 0)
+    if (account && is_for_mounts(point->at, point->dir))
+        account = NULL;
+    AS_FS_USER(account_files(account));
+    if (made_point(account ? launch->user_dir : launch->dir, point->at, point->dir, &hold, err) !=
+        0)
         return -1;
     if (hold >= 0 && !holds(view, hold))
         vec_push(&view->holds, mem_give_fd(&hold));
+    return 0;
+}
+
+/* ---- places of its own ---- */
+
+static bool really_lies_in(const char *path, const char *dir)
+{
+    AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
+    return real && lies_in(real, dir);
+}
+
+/* What of the job a new mount at dir would cover; NULL: nothing. */
+static const char *held_in(const struct launch *launch, const char *dir)
+{
+    const char *const paths[] = { launch->dir,      launch->user_dir,   launch->work_dir,
+                                  launch->code_dir, launch->output_dir, launch->python };
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        if (really_lies_in(paths[i], dir))
+            return paths[i];
+    for (size_t i = 0; i < launch->n_mounts; i++)
+        if (lies_in(launch->mounts[i].at, dir))
+            return launch->mounts[i].at;
+    return NULL;
+}
+
+/* A job that works in /tmp itself keeps the machine's. *tmp is freed by the caller. */
+static int own_places(const struct launch *launch, struct building *building, char **tmp,
+                      struct err *err)
+{
+    building->job_shm = !held_in(launch, SHM);
+    if (held_in(launch, "/tmp") || held_in(launch, "/var/tmp"))
+        return 0;
+    *tmp = mem_printf("%s/tmp", launch->user_dir);
+    AS_FS_USER(account_files(launch->account));
+    if (file_mkdirs(*tmp, 0700, err) != 0)
+        return -1;
+    if (chmod(*tmp, 01777) != 0)
+        return err_sys(err, "%s", *tmp);
+    building->tmp = *tmp;
+    return 0;
+}
+
+static int look_at_source(const char *from, const struct account *account, struct stat *st,
+                          struct err *err)
+{
+    AS_FS_USER(account_files(account));
+    if (stat(from, st) != 0)
+        return err_set(err, ERR_INPUT, "cannot mount %s: %s", from, strerror(errno));
     return 0;
 }
 
@@ -256,12 +379,14 @@ static int prepare_mount_points(struct view *view, const struct launch *launch, 
 {
     for (size_t i = 0; i < launch->n_mounts; i++) {
         const struct bind_mount *mount = &launch->mounts[i];
+        const struct account *account = account_of(launch, mount);
         struct stat from;
         if (mount->at[0] != '/')
             return err_set(err, ERR_INPUT, "the mount point %s is not absolute", mount->at);
-        if (stat(mount->from, &from) != 0)
-            return err_set(err, ERR_INPUT, "cannot mount %s: %s", mount->from, strerror(errno));
-        if (hold_point(view, launch, mount->at, S_ISDIR(from.st_mode), err) != 0) {
+        if (look_at_source(mount->from, account, &from, err) != 0)
+            return -1;
+        struct view_point point = { .at = mount->at, .dir = S_ISDIR(from.st_mode) };
+        if (hold_point(view, launch, account, &point, err) != 0) {
             if (err && err->code == ERR_SYSTEM)
                 err->code = ERR_INPUT; /* the same on every node and at every try */
             return -1;
@@ -276,12 +401,15 @@ int view_prepare(struct view *view, const struct launch *launch, struct err *err
         return -1;
     if (view->mount_ns >= 0)
         return 0;
-    if (launch->n_hosts == 0 && launch->n_mounts == 0 && !launch->code_dir)
+    if (launch->n_hosts == 0 && launch->n_mounts == 0 && !launch->code_dir && !launch->account)
         return 0;
     if (prepare_mount_points(view, launch, err) != 0)
         return -1;
     struct building building = { .launch = launch };
     struct built_report report;
+    AUTO_FREE char *tmp = NULL;
+    if (launch->account && own_places(launch, &building, &tmp, err) != 0)
+        return -1;
     if (run_builder(view, &building, &report, err) != 0)
         return -1;
     view->hosts = report.what == BUILT;
@@ -307,41 +435,12 @@ int view_enter(const struct view *view)
 
 /* ---- paths ---- */
 
-/* Does path lie in dir or is it dir? Both absolute. */
-static bool lies_in(const char *path, const char *dir)
-{
-    size_t n = strlen(dir);
-    while (n > 1 && dir[n - 1] == '/')
-        n--;
-    return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
-}
-
-static bool lies_in_shm(const char *path)
-{
-    AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
-    return real && lies_in(real, SHM);
-}
-
-/* What of the job a new /dev/shm would cover; NULL: nothing. */
-static const char *shm_holds(const struct launch *launch)
-{
-    const char *const paths[] = { launch->dir, launch->work_dir, launch->code_dir,
-                                  launch->output_dir, launch->python };
-    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-        if (lies_in_shm(paths[i]))
-            return paths[i];
-    for (size_t i = 0; i < launch->n_mounts; i++)
-        if (lies_in(launch->mounts[i].at, SHM))
-            return launch->mounts[i].at;
-    return NULL;
-}
-
 int view_own_shm(const struct view *base, const struct launch *launch, uint64_t bytes,
                  struct view *out, struct err *err)
 {
     struct building building = { .base = base, .shm = bytes };
     struct built_report report;
-    const char *held = shm_holds(launch);
+    const char *held = held_in(launch, SHM);
     if (held)
         return err_set(err, ERR_CANNOT, "%s lies in it", held);
     if (run_builder(out, &building, &report, err) != 0)
@@ -376,9 +475,11 @@ int view_stage_code(struct view *view, const struct launch *launch, const char *
     AUTO_FREE char *at = under_own_name(launch->code_dir, work_dir);
     if (view->mount_ns < 0)
         return copy_read_only(launch->code_dir, at, err);
-    if (hold_point(view, launch, at, S_ISDIR(from.st_mode), err) != 0)
+    struct view_point point = { .at = at, .dir = S_ISDIR(from.st_mode) };
+    if (hold_point(view, launch, NULL, &point, err) != 0) /* the caller has taken on the account */
         return err_in(err, "staging the code");
     code->from = launch->code_dir;
+    code->account = launch->account;
     code->at = TAKE(at);
     return 0;
 }
@@ -388,9 +489,10 @@ int view_show_code(const struct view_code *code)
     struct stat from, at;
     if (!code->from)
         return 0;
+    const struct bind_mount mount = { .from = code->from, .at = code->at, .read_only = true };
     if (stat(code->from, &from) != 0 || stat(code->at, &at) != 0)
         return -1;
     if (from.st_dev == at.st_dev && from.st_ino == at.st_ino)
         return 0; /* another task of the same view has done it */
-    return bind_at(code->from, code->at, true);
+    return bind_source(&mount, code->account);
 }

@@ -5,6 +5,7 @@
  * the question. */
 #include "api/dlc/kept.h"
 
+#include "api/accounts.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -82,13 +83,13 @@ void dlc_create_job(struct dlc_call *d)
         return;
     json_print(body, 0, &text);
     call_keep(d->call);
-    ctl_submit(d->ctl,
-               &(struct ctl_submit){ .owner = d->call->owner,
-                                     .text = buf_str(&text),
-                                     .len = text.len,
-                                     .from = "dlc",
-                                     .key = dlc_header(d, "Idempotency-Key") },
-               created, d);
+    accounts_submit(d->call,
+                    &(struct ctl_submit){ .owner = d->call->owner,
+                                          .text = buf_str(&text),
+                                          .len = text.len,
+                                          .from = "dlc",
+                                          .key = dlc_header(d, "Idempotency-Key") },
+                    created, d);
 }
 
 /* ---- list ---- */

@@ -4,6 +4,7 @@
  * so. */
 #include "api/dlc/served.h"
 
+#include "api/accounts.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "text/json.h"
@@ -285,12 +286,12 @@ void served_start(struct dlc_call *d, const struct dlc_served *of, const char *i
     *s = (struct starting){ .of = of, .id = id, .spec = spec, .ready = ready };
     d->more = s;
     call_keep(d->call);
-    ctl_submit(d->ctl,
-               &(struct ctl_submit){ .owner = d->call->owner,
-                                     .text = arena_strdup(d->arena, buf_str(&text)),
-                                     .len = text.len,
-                                     .from = "native" },
-               submitted, d);
+    accounts_submit(d->call,
+                    &(struct ctl_submit){ .owner = d->call->owner,
+                                          .text = arena_strdup(d->arena, buf_str(&text)),
+                                          .len = text.len,
+                                          .from = "native" },
+                    submitted, d);
 }
 
 struct text_node *served_id(struct dlc_call *d, const struct dlc_served *of)

@@ -3,6 +3,7 @@
  * warnings become headers. */
 #include "api/k8s/kube.h"
 
+#include "api/accounts.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "job/ids.h"
@@ -138,7 +139,7 @@ static void submit(struct kube *k, bool apply, const char *owner, ctl_done *done
                             .file = k->manager,
                             .apply = apply,
                             .dry_run = k->dry_run };
-    ctl_submit(k->ctl, &s, done, k);
+    accounts_submit(k->call, &s, done, k);
 }
 
 /* true: answered, or sent again without what is not known. */

@@ -2,6 +2,7 @@
  * as it was sent; a form becomes the JSON that it stands for. */
 #include "api/openpai/pai.h"
 
+#include "api/accounts.h"
 #include "text/detect.h"
 
 #include <string.h>
@@ -147,7 +148,7 @@ static void submit(struct pai *p, const char *name)
                                     .name = name,
                                     .unique = true };
     call_keep(p->call);
-    ctl_submit(p->ctl, &ask, on_submitted, p);
+    accounts_submit(p->call, &ask, on_submitted, p);
 }
 
 /* Everybody submits for themselves. */

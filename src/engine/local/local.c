@@ -79,7 +79,8 @@ static int spawn(struct local *l, struct run *run, const struct launch *launch, 
         return err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
     crypto_hash_sha256(hash, token, sizeof token);
     link_expect(l->link, launch->generation, launch->node, hash, 0);
-    int rc = run_spawn(run, l->program, l->socket, token, err);
+    const struct run_place place = { l->program, l->socket, token };
+    int rc = run_spawn(run, &place, launch, err);
     sodium_memzero(token, sizeof token);
     return rc;
 }

@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 
 #define SETTLE_MS 5
-#define CONF_MAX  8192 /* bytes of agent.conf */
+#define CONF_MAX  32768u /* bytes of agent.conf */
 
 static const uint64_t pid_file_max = 128;
 
@@ -273,17 +273,33 @@ bool run_lives(const struct run *run)
 
 /* ---- starting ---- */
 
+static void put_account(struct buf *text, const struct account *account)
+{
+    buf_addf(text, "user=%s\nhome=%s\nshell=%s\nuid=%u\ngid=%u\ngroups=", account->name,
+             account->home, account->shell, account->ids.uid, account->ids.gid);
+    for (size_t i = 0; i < account->ids.n_groups; i++)
+        buf_addf(text, "%s%u", i ? "," : "", account->ids.groups[i]);
+    buf_putc(text, '\n');
+}
+
 /* What the agent reads of itself and of its server. */
-static int run_write_conf(struct run *run, const char *socket, const unsigned char token[32],
-                          struct err *err)
+static int run_write_conf(struct run *run, const struct run_place *place,
+                          const struct launch *launch, struct err *err)
 {
     char hex[65];
     AUTO_FREE char *path = file_join(run->dir, "agent.conf");
     AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
-    sodium_bin2hex(hex, sizeof hex, token, 32);
-    buf_addf(&text, "socket=%s\ntoken=%s\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\n", socket,
-             hex, (unsigned long long)run->generation.job, run->generation.number, run->node,
-             run->cookie);
+    sodium_bin2hex(hex, sizeof hex, place->token, 32);
+    buf_addf(&text,
+             "socket=%s\ntoken=%s\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\nsandbox=%s\n",
+             place->socket, hex, (unsigned long long)run->generation.job, run->generation.number,
+             run->node, run->cookie, launch->sandbox ? "on" : "off");
+    if (launch->account)
+        buf_addf(&text, "user_dir=%s\n", launch->user_dir);
+    if (launch->account)
+        put_account(&text, launch->account);
+    if (text.overflow)
+        return err_set(err, ERR_CANNOT, "the configuration of an agent is too long");
     return file_replace(path, text.data, text.len, 0600, err);
 }
 
@@ -314,17 +330,17 @@ static pid_t start_program(const struct run *run, const char *program, const cha
     return rc == 0 ? pid : -1;
 }
 
-int run_spawn(struct run *run, const char *program, const char *socket,
-              const unsigned char token[32], struct err *err)
+int run_spawn(struct run *run, const struct run_place *place, const struct launch *launch,
+              struct err *err)
 {
-    if (file_mkdirs(run->dir, 0700, err) < 0 || run_write_conf(run, socket, token, err) < 0)
+    if (file_mkdirs(run->dir, 0700, err) < 0 || run_write_conf(run, place, launch, err) < 0)
         return -1;
     AUTO_CLOSE int lock = take_lock(run);
     if (lock < 0)
         return err_sys(err, "locking %s", run->dir);
-    pid_t pid = start_program(run, program, "keeper", lock);
+    pid_t pid = start_program(run, place->program, "keeper", lock);
     if (pid < 0)
-        return err_sys(err, "starting %s", program);
+        return err_sys(err, "starting %s", place->program);
     run->pid = pid;
     return watch(run) < 0 ? err_sys(err, "watching the keeper %d", (int)pid) : 0;
 }

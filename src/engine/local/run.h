@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "job/ids.h"
+#include "job/launch.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -37,10 +38,13 @@ void run_destroy(struct run *); /* closes handles, then frees; the keeper goes o
  * was and is dead (`ended` follows). */
 int run_adopt(struct run *);
 bool run_lives(const struct run *); /* has a keeper, or is not done with its last one */
-/* Writes agent.conf and starts the keeper, which holds keeper.lock as long as it or its agent
- * lives. Refused while another does. */
-int run_spawn(struct run *, const char *program, const char *socket, const unsigned char token[32],
-              struct err *);
+/* Writes agent.conf, with the account and the sandbox of the launch, and starts the keeper, which
+ * holds keeper.lock as long as it or its agent lives. Refused while another does. */
+struct run_place {
+    const char *program, *socket;
+    const unsigned char *token; /* 32 bytes */
+};
+int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
 /* Calls `ended` from the loop, once everything with the cookie is dead. */
 void run_settle(struct run *);
 

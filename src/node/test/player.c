@@ -38,7 +38,8 @@ static void listen_at(struct player *player)
 static void write_conf(const struct player *player)
 {
     AUTO_FREE char *text =
-        mem_printf("socket=%s/sock\ntoken=00ff\njob=%llu\ngeneration=1\nnode=n1\ncookie=%s\n",
+        mem_printf("socket=%s/sock\ntoken=00ff\njob=%llu\ngeneration=1\nnode=n1\ncookie=%s\n"
+                   "sandbox=on\n",
                    player->dir, (unsigned long long)PLAYER_JOB, player->cookie);
     AUTO_FREE char *path = mem_printf("%s/agent.conf", player->agent);
     struct err err;

@@ -66,10 +66,37 @@ static void configuration(void **state)
         "socket=/s\ntoken=ab\njob=0\ngeneration=1\nnode=n\ncookie=c\n",
         "socket=/s\ntoken=ab\njob=1\ngeneration=-1\nnode=n\ncookie=c\n",
         "socket=/s\ntoken=ab\njob=1\nnode=n\ncookie=c\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\nuid=-1\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\ngid=4294967295\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\ngroups=4,,5\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(try_conf(*state, bad[i], &conf, &err), -1);
     assert_int_equal(conf_read("/no/such/dir", &conf, &err), -1);
+}
+
+static void configuration_has_an_account(void **state)
+{
+    struct conf conf;
+    struct err err;
+    struct account space;
+    static const char base[] = "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\n";
+    assert_int_equal(try_conf(*state, base, &conf, &err), 0);
+    assert_null(conf_account(&conf, &space));
+    assert_false(conf.sandbox);
+    AUTO_FREE char *text =
+        mem_printf("%ssandbox=on\nuser_dir=/u/7\nuser=alice\nhome=/h\nshell=/sh\n"
+                   "uid=1001\ngid=1002\ngroups=4,24,1002\n",
+                   base);
+    assert_int_equal(try_conf(*state, text, &conf, &err), 0);
+    const struct account *account = conf_account(&conf, &space);
+    assert_non_null(account);
+    assert_string_equal(account->name, "alice");
+    assert_string_equal(account->home, "/h");
+    assert_true(conf.sandbox && account->ids.uid == 1001 && account->ids.gid == 1002);
+    assert_int_equal(account->ids.n_groups, 3);
+    assert_int_equal(account->ids.groups[1], 24);
+    assert_string_equal(conf.user_dir, "/u/7");
 }
 
 static void facts_wait_in_order(void **state)
@@ -237,10 +264,10 @@ static void what_was_made_goes_again(void **state)
     assert_int_equal(made_dirs(dir, used, &err), 0);
     assert_int_equal(file_replace(kept, "x", 1, 0600, &err), 0);
     assert_int_equal(made_dirs(dir, "/tmp/a\nb", &err), -1);
-    made_undo(dir);
+    made_undo(dir, geteuid());
     assert_false(file_is_dir(one));
     assert_int_equal(access(kept, F_OK), 0); /* somebody put something there */
-    made_undo(dir);
+    made_undo(dir, geteuid());
 }
 
 /* The agent that made it ends first, then the one that only uses it. */
@@ -262,11 +289,11 @@ static void what_is_held_stays_until_the_last_ends(void **state)
     close(hold);
     close(other);
     assert_int_equal(made_point(user, point, true, &hold, &err), 0);
-    made_undo(maker);
+    made_undo(maker, geteuid());
     assert_true(file_is_dir(point));
     assert_int_equal(access(file, F_OK), -1); /* nobody used it any more */
     close(hold);
-    made_undo(user);
+    made_undo(user, geteuid());
     assert_false(file_is_dir(above));
     assert_int_equal(made_point(user, "/proc/none", true, &hold, &err), -1);
     assert_int_equal(hold, -1);
@@ -331,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(configuration, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(configuration_has_an_account, make_dir, drop_dir),
         cmocka_unit_test(facts_wait_in_order),
         cmocka_unit_test(the_longest_fact_fits),
         cmocka_unit_test(an_environment),

@@ -69,8 +69,10 @@ static void keeper(struct fix *f, const char *script)
     AUTO_FREE char *text = mem_printf("#!/bin/sh\n[ \"$1\" = keeper ] || exit 0\n%s\n", script);
     struct err err;
     unsigned char token[32] = { 1 };
+    const struct launch own = { .sandbox = true };
     assert_int_equal(file_replace(f->program, text, strlen(text), 0755, &err), 0);
-    assert_int_equal(run_spawn(f->run, f->program, "/sock", token, &err), 0);
+    assert_int_equal(
+        run_spawn(f->run, &(struct run_place){ f->program, "/sock", token }, &own, &err), 0);
 }
 
 static void clean_end_is_seen(void **state)
@@ -159,12 +161,14 @@ static void keeper_without_pid_is_waited_for(void **state)
     struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
     struct err err;
     unsigned char token[32] = { 1 };
+    const struct launch own = { .sandbox = true };
     again->owner = f;
     again->ended = on_ended;
     assert_int_equal(run_adopt(again), 1);
     assert_true(run_lives(again));
     assert_int_equal(again->pid, 0);
-    assert_int_equal(run_spawn(again, f->program, "/sock", token, &err), -1);
+    assert_int_equal(
+        run_spawn(again, &(struct run_place){ f->program, "/sock", token }, &own, &err), -1);
     AUTO_FREE char *go = file_join(f->run_dir, "go");
     assert_int_equal(file_replace(go, "", 0, 0600, &err), 0);
     /* Not ONCE, which goes on to wait for an event when its timer was due already. */

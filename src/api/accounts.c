@@ -1,0 +1,384 @@
+/* One entry a name that was asked for. While its child runs, submissions wait at the entry, in the
+ * order in which they came. What the child prints are lines of key=value; it prints nothing when
+ * there is no such account. */
+#include "api/accounts.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "base/vec.h"
+
+#include <signal.h>
+#include <string.h>
+#include <uv.h>
+
+#define FRESH_MS   60000 /* what is known of an account */
+#define ABSENT_MS  5000  /* that there is none: it may just be made */
+#define LOOK_UP_MS 5000
+#define TEXT_MAX   (64u << 10)
+
+struct waiter { /* in the arena of its call */
+    struct waiter *next;
+    struct call *call;
+    struct ctl_submit ask;
+    struct account_choice choice;
+    struct identity who;
+    ctl_done *done;
+    void *arg;
+};
+
+enum known { NOT_KNOWN, IS_THERE, IS_ABSENT, NO_ANSWER };
+struct looked_up {
+    struct accounts *all;
+    char *name;
+    enum known known;
+    bool ordinary, asking;
+    uint64_t until_ms;
+    struct arena *arena; /* of account */
+    struct account account;
+    struct waiter *first, **last;
+    uv_process_t process;
+    uv_timer_t deadline;
+    uv_pipe_t out;
+    unsigned open; /* handles */
+    char *text;
+    size_t len;
+    bool late, ended;
+};
+struct accounts {
+    struct api *api;
+    char *program;
+    struct smap *names;
+};
+
+/* ---- what is known ---- */
+
+static bool is_fresh(const struct looked_up *e)
+{
+    return e->known != NOT_KNOWN && (e->open > 0 || clock_mono_ms() < e->until_ms);
+}
+
+static void take_groups(struct looked_up *e, char *list)
+{
+    uint32_t *groups = ARENA_ARRAY(e->arena, ACCOUNT_GROUPS_MAX, uint32_t);
+    size_t n = 0;
+    for (char *word; n < ACCOUNT_GROUPS_MAX && (word = strsep(&list, ","));) {
+        uint64_t id;
+        if (scan_u64(word, 0, UINT32_MAX - 1, &id))
+            groups[n++] = (uint32_t)id;
+    }
+    e->account.ids.groups = groups;
+    e->account.ids.n_groups = n;
+}
+
+static void take_line(struct looked_up *e, char *line, unsigned *found)
+{
+    char *value = strchr(line, '=');
+    uint64_t id;
+    if (!value)
+        return;
+    *value++ = '\0';
+    bool number = scan_u64(value, 0, UINT32_MAX - 1, &id);
+    if (strcmp(line, "uid") == 0 && number) {
+        e->account.ids.uid = (uint32_t)id;
+        *found |= 1;
+    } else if (strcmp(line, "gid") == 0 && number) {
+        e->account.ids.gid = (uint32_t)id;
+        *found |= 2;
+    } else if (strcmp(line, "groups") == 0) {
+        take_groups(e, value);
+        *found |= 4;
+    } else if (strcmp(line, "home") == 0) {
+        e->account.home = arena_strdup(e->arena, value);
+    } else if (strcmp(line, "shell") == 0) {
+        e->account.shell = arena_strdup(e->arena, value);
+    } else if (strcmp(line, "ordinary") == 0) {
+        e->ordinary = strcmp(value, "yes") == 0;
+    }
+}
+
+static void learn(struct looked_up *e)
+{
+    unsigned found = 0;
+    char *rest = e->text;
+    if (e->arena)
+        arena_destroy(e->arena);
+    e->arena = arena_create();
+    e->ordinary = false;
+    e->account = (struct account){ .name = e->name, .home = "", .shell = "" };
+    for (char *line; rest && (line = strsep(&rest, "\n"));)
+        take_line(e, line, &found);
+    e->known = e->late ? NO_ANSWER : found == 7 ? IS_THERE : IS_ABSENT;
+    e->until_ms = clock_mono_ms() + (e->known == IS_THERE ? FRESH_MS : ABSENT_MS);
+}
+
+/* ---- going on ---- */
+
+static void go_on(struct accounts *all, struct waiter *w);
+
+static void submit(struct waiter *w)
+{
+    ctl_submit(w->call->api->config.ctl, &w->ask, w->done, w->arg);
+}
+
+static void refuse(struct waiter *w, struct err *err)
+{
+    w->ask.refused = err;
+    submit(w);
+}
+
+/* The entry's answer for w: taken, another name to be tried, or a refusal. */
+static void decide(const struct looked_up *e, struct waiter *w)
+{
+    struct err err = { 0 };
+    bool good = e->known == IS_THERE && (!w->choice.ordinary || e->ordinary);
+    if (e->known == NO_ANSWER) {
+        err_set(&err, ERR_UNAVAILABLE, "account %.80s could not be looked up within %u s", e->name,
+                LOOK_UP_MS / 1000);
+        err_hint(&err, "getent passwd %.80s shows whether this machine knows it", e->name);
+        refuse(w, &err);
+    } else if (good && e->account.ids.uid == 0) {
+        err_set(&err, ERR_DENIED, "account %.80s is root, as whom no other user's job runs",
+                e->name);
+        refuse(w, &err);
+    } else if (good) {
+        w->ask.account = &e->account;
+        submit(w);
+    } else if (w->choice.otherwise) {
+        w->choice = (struct account_choice){ .name = w->choice.otherwise };
+        go_on(e->all, w);
+    } else {
+        ctl_account_refused(&w->who, &w->choice, &err);
+        refuse(w, &err);
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct looked_up *e = handle->data;
+    if (--e->open > 0)
+        return;
+    free(e->text);
+    e->text = NULL;
+    if (e->all)
+        return;
+    if (e->arena)
+        arena_destroy(e->arena);
+    free(e->name);
+    free(e);
+}
+
+static void close_all(struct looked_up *e)
+{
+    uv_close((uv_handle_t *)&e->process, on_closed);
+    uv_close((uv_handle_t *)&e->deadline, on_closed);
+    uv_close((uv_handle_t *)&e->out, on_closed);
+}
+
+/* Its output has ended and so has the child: whichever comes last. */
+static void end_look_up(struct looked_up *e)
+{
+    if (!e->ended) {
+        e->ended = true;
+        return;
+    }
+    e->asking = false;
+    learn(e);
+    close_all(e);
+    struct waiter *w = e->first;
+    e->first = NULL;
+    e->last = &e->first;
+    for (struct waiter *next; w; w = next) {
+        next = w->next;
+        decide(e, w);
+    }
+}
+
+static void on_exit_of(uv_process_t *process, int64_t status, int number)
+{
+    struct looked_up *e = process->data;
+    e->late = e->late || status != 0 || number != 0;
+    end_look_up(e);
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
+{
+    struct looked_up *e = handle->data;
+    (void)suggested;
+    *room = uv_buf_init(e->text + e->len, (unsigned)(TEXT_MAX - e->len));
+}
+
+static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
+{
+    struct looked_up *e = stream->data;
+    (void)room;
+    if (n >= 0) {
+        e->len += (size_t)n;
+        return;
+    }
+    e->text[e->len] = '\0';
+    uv_read_stop(stream);
+    end_look_up(e);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    struct looked_up *e = timer->data;
+    e->late = true;
+    uv_process_kill(&e->process, SIGKILL);
+}
+
+static void look_up(struct looked_up *e)
+{
+    uv_loop_t *loop = e->all->api->config.loop;
+    char *args[] = { (char *)"account-of", e->name, NULL };
+    uv_stdio_container_t files[] = { { .flags = UV_IGNORE },
+                                     { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+                                       .data.stream = (uv_stream_t *)&e->out },
+                                     { .flags = UV_IGNORE } };
+    uv_process_options_t options = { .file = e->all->program,
+                                     .args = args,
+                                     .stdio = files,
+                                     .stdio_count = (int)ARRAY_LEN(files),
+                                     .exit_cb = on_exit_of };
+    e->text = mem_new(TEXT_MAX + 1);
+    e->len = 0;
+    e->late = e->ended = false;
+    e->asking = true;
+    e->open = 3;
+    e->process.data = e->deadline.data = e->out.data = e;
+    uv_timer_init(loop, &e->deadline);
+    uv_pipe_init(loop, &e->out, 0);
+    if (uv_spawn(loop, &e->process, &options) != 0) {
+        e->late = e->ended = true;
+        end_look_up(e);
+        return;
+    }
+    uv_timer_start(&e->deadline, on_late, LOOK_UP_MS, 0);
+    uv_read_start((uv_stream_t *)&e->out, on_room, on_text);
+}
+
+static struct looked_up *look_of(struct accounts *all, const char *name)
+{
+    struct looked_up *e = smap_get(all->names, name);
+    if (e)
+        return e;
+    e = mem_new(sizeof *e);
+    e->all = all;
+    e->name = mem_strdup(name);
+    e->last = &e->first;
+    smap_set(all->names, e->name, e);
+    return e;
+}
+
+static void go_on(struct accounts *all, struct waiter *w)
+{
+    struct looked_up *e = look_of(all, w->choice.name);
+    if (is_fresh(e) && !e->asking) {
+        decide(e, w);
+        return;
+    }
+    w->next = NULL;
+    *e->last = w;
+    e->last = &w->next;
+    if (!e->asking)
+        look_up(e);
+}
+
+/* ---- asking ---- */
+
+static const char *copy(struct arena *a, const char *text)
+{
+    return text ? arena_strdup(a, text) : NULL;
+}
+
+/* What the caller may forget as soon as it returns. */
+static struct ctl_submit copy_ask(struct arena *a, const struct ctl_submit *ask)
+{
+    struct ctl_submit out = *ask;
+    out.owner = copy(a, ask->owner);
+    out.text = ask->text ? arena_strndup(a, ask->text, ask->len) : NULL;
+    out.from = copy(a, ask->from);
+    out.name = copy(a, ask->name);
+    out.queue = copy(a, ask->queue);
+    out.python = copy(a, ask->python);
+    out.python_from = copy(a, ask->python_from);
+    out.file = copy(a, ask->file);
+    out.code_dir = copy(a, ask->code_dir);
+    out.work_dir = copy(a, ask->work_dir);
+    out.key = copy(a, ask->key);
+    out.env = (struct pairs){ .at = NULL };
+    for (size_t i = 0; i < ask->env.n; i++)
+        pairs_set(&out.env, a, ask->env.at[i].name, copy(a, ask->env.at[i].value));
+    const char **sets = ARENA_ARRAY(a, ask->sets.n, const char *);
+    for (size_t i = 0; i < ask->sets.n; i++)
+        sets[i] = arena_strdup(a, ask->sets.at[i]);
+    out.sets.at = sets;
+    return out;
+}
+
+void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *done, void *arg)
+{
+    struct ctl *ctl = call->api->config.ctl;
+    struct accounts *all = call->api->accounts;
+    struct account_choice choice;
+    struct identity who = call->who;
+    struct err err = { 0 };
+    if (ask->owner && (!who.name || strcmp(ask->owner, who.name) != 0))
+        ctl_identity_name(ctl, call->arena, ask->owner, &who);
+    int rc = ctl_account_choose(ctl, call->arena, &who, &choice, &err);
+    if (rc < 0 || !choice.name || !all) {
+        struct ctl_submit now = *ask;
+        now.refused = rc < 0 ? &err : NULL;
+        ctl_submit(ctl, &now, done, arg);
+        return;
+    }
+    struct waiter *w = ARENA_NEW(call->arena, struct waiter);
+    *w = (struct waiter){ .call = call,
+                          .ask = copy_ask(call->arena, ask),
+                          .choice = choice,
+                          .who = who,
+                          .done = done,
+                          .arg = arg };
+    go_on(all, w);
+}
+
+/* ---- life ---- */
+
+struct accounts *accounts_create(struct api *api, const char *program)
+{
+    if (!program)
+        return NULL;
+    struct accounts *all = mem_new(sizeof *all);
+    all->api = api;
+    all->program = mem_strdup(program);
+    all->names = smap_create();
+    return all;
+}
+
+static void end_one(void *value)
+{
+    struct looked_up *e = value;
+    e->all = NULL;
+    if (e->asking) {
+        uv_process_kill(&e->process, SIGKILL);
+        close_all(e);
+        return;
+    }
+    if (e->open > 0)
+        return; /* its handles are closing: the last one frees it */
+    if (e->arena)
+        arena_destroy(e->arena);
+    free(e->name);
+    free(e);
+}
+
+void accounts_destroy(struct accounts *all)
+{
+    if (!all)
+        return;
+    smap_destroy_with(all->names, end_one);
+    free(all->program);
+    free(all);
+}

@@ -1,0 +1,17 @@
+/* Submissions with the account of the operating system that their jobs run as. The name service may
+ * be slow (LDAP), so a child of its own asks it, and the answer is remembered for a minute. */
+#ifndef API_ACCOUNTS_H
+#define API_ACCOUNTS_H
+
+#include "api/call.h"
+
+struct accounts;
+/* program: muster itself, run as "account-of" (main/account_main.h); NULL: there are no accounts.
+ */
+struct accounts *accounts_create(struct api *, const char *program);
+void accounts_destroy(struct accounts *); /* NULL-safe; waiting submissions are not answered */
+
+/* ctl_submit() once the account of ask->owner is known. `done` is called as there. */
+void accounts_submit(struct call *, const struct ctl_submit *ask, ctl_done *done, void *arg);
+
+#endif

@@ -1,0 +1,131 @@
+/* Nodes are bound from the old /dev by descriptors that were opened before it was covered: making
+ * new ones needs rights that a user namespace does not give. What the task's view has at /dev/shm
+ * stays. */
+#include "node/devices.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define SHOWN_MAX 128
+#define NAME_SIZE 48
+
+/* Files and directories of /dev that every task has, where the machine has them. */
+static const char *const usual[] = { "null", "zero",       "full",   "random",    "urandom", "tty",
+                                     "pts",  "shm",        "mqueue", "hugepages", "log",     "fuse",
+                                     "net",  "infiniband", "gdrdrv", "knem",      "xpmem" };
+/* What the driver shares between all of its devices: only who has one gets it. */
+static const char *const with_gpus[] = {
+    "nvidiactl",       "nvidia-uvm",  "nvidia-uvm-tools",
+    "nvidia-modeset",  "nvidia-caps", "nvidia-caps-imex-channels",
+    "nvidia-fs0",      "kfd",         "dri",
+    "davinci_manager", "devmm_svm",   "hisi_hdc"
+};
+
+static const struct {
+    const char *name, *to;
+} links[] = { { "fd", "/proc/self/fd" },
+              { "stdin", "/proc/self/fd/0" },
+              { "stdout", "/proc/self/fd/1" },
+              { "stderr", "/proc/self/fd/2" } };
+
+struct shown {
+    char name[NAME_SIZE];
+    int fd;
+    bool dir;
+};
+struct all_shown {
+    struct shown at[SHOWN_MAX];
+    size_t n;
+};
+
+static void add(struct all_shown *all, const char *name)
+{
+    char path[NAME_SIZE + 8];
+    struct stat st;
+    if (all->n == SHOWN_MAX)
+        return;
+    struct shown *one = &all->at[all->n];
+    snprintf(path, sizeof path, "/dev/%s", name);
+    one->fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (one->fd < 0)
+        return;
+    if (fstat(one->fd, &st) != 0 || S_ISLNK(st.st_mode)) {
+        close(one->fd);
+        return;
+    }
+    snprintf(one->name, sizeof one->name, "%s", name);
+    one->dir = S_ISDIR(st.st_mode);
+    all->n++;
+}
+
+static void collect(const struct devices *devices, struct all_shown *all)
+{
+    char name[NAME_SIZE];
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+        add(all, usual[i]);
+    for (size_t i = 0; devices->n_gpus > 0 && i < ARRAY_LEN(with_gpus); i++)
+        add(all, with_gpus[i]);
+    for (size_t i = 0; i < devices->n_gpus; i++) {
+        snprintf(name, sizeof name, "nvidia%u", devices->gpus[i]);
+        add(all, name);
+        snprintf(name, sizeof name, "davinci%u", devices->gpus[i]);
+        add(all, name);
+    }
+}
+
+static int show_one(const struct shown *one)
+{
+    char from[48], at[NAME_SIZE + 8];
+    snprintf(from, sizeof from, "/proc/self/fd/%d", one->fd);
+    snprintf(at, sizeof at, "/dev/%s", one->name);
+    if (one->dir) {
+        if (mkdir(at, 0755) != 0)
+            return -1;
+    } else {
+        AUTO_CLOSE int file = open(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (file < 0)
+            return -1;
+    }
+    return mount(from, at, NULL, MS_BIND | MS_REC, NULL);
+}
+
+/* Bound from elsewhere it would not find the terminals beside it. */
+static int make_terminals(void)
+{
+    if (mknod("/dev/ptmx", S_IFCHR, makedev(5, 2)) != 0)
+        return symlink("pts/ptmx", "/dev/ptmx");
+    return chmod("/dev/ptmx", 0666);
+}
+
+int devices_show(const struct devices *devices)
+{
+    struct all_shown all = { .n = 0 };
+    if (!devices->own || unshare(CLONE_NEWNS) != 0)
+        return 0;
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
+        return -1;
+    collect(devices, &all);
+    int rc = mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=256k");
+    for (size_t i = 0; i < all.n; i++) {
+        if (rc == 0)
+            rc = show_one(&all.at[i]);
+        close(all.at[i].fd);
+    }
+    if (rc == 0)
+        rc = make_terminals();
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(links); i++) {
+        char at[NAME_SIZE];
+        snprintf(at, sizeof at, "/dev/%s", links[i].name);
+        rc = symlink(links[i].to, at);
+    }
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* A /dev of a task's own: the harmless devices, and of the machine's accelerators those that it was
+ * given. */
+#ifndef NODE_DEVICES_H
+#define NODE_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct devices {
+    bool own;             /* else the machine's */
+    const uint32_t *gpus; /* numbers that the task holds */
+    size_t n_gpus;
+};
+/* In a new process that may mount, after it has entered the view of its task: makes a mount
+ * namespace of its own with that /dev. Where the kernel allows none, /dev stays as it is. 0, or -1
+ * and errno. */
+int devices_show(const struct devices *);
+
+#endif
