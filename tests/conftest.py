@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from accounts import Account, Shared, people, why_none
 from harness import VENV, Server, program, scratch
 from warm_torch import WarmTorch, warm_torch
 
@@ -57,6 +59,30 @@ def start() -> Iterator[Starter]:
 
     def starter(**options: object) -> Server:
         one = Server(**options)  # type: ignore[arg-type]
+        made.append(one)
+        return one.start()
+
+    yield starter
+    for one in made:
+        closed(one)
+
+
+@pytest.fixture(scope="session")
+def accounts() -> Iterator[list[Account]]:
+    """Three ordinary accounts of this machine, for tests of root."""
+    if why_none():
+        pytest.skip(why_none())
+    with people(f"{os.getpid():x}") as made:
+        yield made
+
+
+@pytest.fixture
+def shared(accounts: list[Account]) -> Iterator[Callable[..., Shared]]:
+    """shared() gives a server of root's where each of the accounts is a user with a token."""
+    made: list[Shared] = []
+
+    def starter(**options: object) -> Shared:
+        one = Shared(accounts, **options)
         made.append(one)
         return one.start()
 

@@ -67,6 +67,8 @@ void server_info(struct call *call)
     put_opt(a, tree, "address", call->api->address);
     put_opt(a, tree, "socket", c->socket_path);
     text_str(a, tree, "state_dir", c->state_dir);
+    text_str(a, tree, "user", ctl_own_user(c->ctl));
+    text_str(a, tree, "jobs_run_as", ctl_jobs_run_as(c->ctl));
     text_int(a, tree, "uptime_s", (int64_t)((clock_wall_ms() - c->started_ms) / 1000));
     text_int(a, tree, "connections", http_server_connections(call->api->server));
     text_copy(a, tree, "stats", ctl_stats_tree(c->ctl, a));

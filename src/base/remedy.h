@@ -59,7 +59,6 @@
     X(LIST_KIND, "declared", "get %", "what there is")                                             \
     X(LIST_KEYS, "keys", "key ls --user %", "the oldest may go: key rm ID")                        \
     X(LIST_TOKENS, "tokens", "token ls", "")                                                       \
-    X(NAME_ACCOUNT, "name it", "user set % --account NAME", "an admin types it")                   \
     X(OPEN_PAGE, "open", "open", "makes a new link")                                               \
     X(RUNTIMES, "see", "doctor", "lists container runtimes among the rest")                        \
     X(DROP_KEPT, "drop it", "config --drop %", "")                                                 \

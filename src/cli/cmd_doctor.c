@@ -81,6 +81,29 @@ static struct finding ask_server(struct cli *cli)
                              answer_text(s, "address", "its socket")));
 }
 
+/* What a job's program can do to the server and to other users' jobs. */
+static struct finding ask_accounts(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
+    const char *how = s ? answer_text(s, "jobs_run_as", "") : "";
+    const char *user = s ? answer_text(s, "user", "") : "";
+    if (strcmp(how, "owner") == 0)
+        return good(arena_printf(cli->arena,
+                                 "each job runs as its owner; those of %s can read the "
+                                 "server's token",
+                                 user));
+    if (strcmp(how, "own") == 0)
+        return good(
+            arena_printf(cli->arena, "only %s submits; a job can read the server's token", user));
+    if (strcmp(how, "shared") == 0)
+        return less(arena_printf(cli->arena,
+                                 "everybody's jobs run as %s, and can do all that %s may", user,
+                                 user),
+                    "without the setting shared_account each user's jobs are their own");
+    return good("not known without a server");
+}
+
 static struct finding cgroup_v2(struct cli *cli, const char *own)
 {
     const char *path = arena_printf(cli->arena, "/sys/fs/cgroup%s", own);
@@ -292,15 +315,11 @@ static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
 } questions[] = {
-    { .name = "server", .ask = ask_server },
-    { .name = "cgroups", .ask = ask_cgroup },
-    { .name = "namespaces", .ask = ask_namespaces },
-    { .name = "containers", .ask = ask_runtimes },
-    { .name = "gpus", .ask = ask_gpus },
-    { .name = "disk", .ask = ask_disk },
-    { .name = "clock", .ask = ask_clock },
-    { .name = "files", .ask = ask_files },
-    { .name = "python", .ask = ask_python },
+    { .name = "server", .ask = ask_server },       { .name = "accounts", .ask = ask_accounts },
+    { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
+    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .ask = ask_gpus },
+    { .name = "disk", .ask = ask_disk },           { .name = "clock", .ask = ask_clock },
+    { .name = "files", .ask = ask_files },         { .name = "python", .ask = ask_python },
     { .name = "torch", .ask = ask_torch },
 };
 

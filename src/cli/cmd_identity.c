@@ -213,6 +213,18 @@ static int add_password(struct cli *cli, const char *file, struct text_node *bod
     return 0;
 }
 
+/* Who adds a user is told what the jobs of that user can do. */
+static void warn_shared(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *s = call_get(cli, "/v1/server", &err);
+    if (s && !cli->quiet && strcmp(answer_text(s, "jobs_run_as", ""), "shared") == 0)
+        fprintf(stderr,
+                "note: everybody's jobs run as %s and can do all that %s may "
+                "(shared_account)\n",
+                answer_text(s, "user", ""), answer_text(s, "user", ""));
+}
+
 static int put_user(struct cli *cli, const struct identity_opts *o, const char *name, bool create,
                     struct err *err)
 {
@@ -236,6 +248,8 @@ static int put_user(struct cli *cli, const struct identity_opts *o, const char *
     const struct text_node *tree = send(cli, create ? "POST" : "PATCH", buf_str(&path), body, err);
     if (!tree)
         return -1;
+    if (create)
+        warn_shared(cli);
     if (cli->json)
         out_json(tree);
     else if (cli->quiet)

@@ -44,6 +44,17 @@ static int need_local(const struct cli *cli, struct err *err)
     return err_hint(err, "leave out --server and MUSTER_SERVER");
 }
 
+static void print_runs_as(const struct text_node *s)
+{
+    const char *how = answer_text(s, "jobs_run_as", ""), *user = answer_text(s, "user", "");
+    if (strcmp(how, "owner") == 0)
+        puts("runs     each job as its owner's account");
+    else if (strcmp(how, "own") == 0)
+        printf("runs     jobs of %s only\n", user);
+    else if (strcmp(how, "shared") == 0)
+        printf("runs     everybody's jobs as %s (shared_account)\n", user);
+}
+
 static void print_status(struct cli *cli, const struct text_node *s)
 {
     char up[FMT_MAX];
@@ -64,6 +75,7 @@ static void print_status(struct cli *cli, const struct text_node *s)
     if (cli->wide)
         printf("socket   %s\n", answer_text(s, "socket", "?"));
     printf("state    %s\n", answer_text(s, "state_dir", "?"));
+    print_runs_as(s);
     if (!stats)
         return;
     printf("jobs     %llu live, %llu of them waiting\n",

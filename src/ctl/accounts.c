@@ -17,6 +17,13 @@ bool core_own_account(const struct ctl *ctl, const char *owner)
     return !ctl->config.own_accounts || !owner || is_own_user(ctl, owner);
 }
 
+const char *ctl_jobs_run_as(struct ctl *ctl)
+{
+    if (!ctl->config.own_accounts)
+        return "shared";
+    return geteuid() == 0 && ctl->config.sandbox ? "owner" : "own";
+}
+
 int ctl_account_choose(struct ctl *ctl, struct arena *arena, const struct identity *who,
                        struct account_choice *out, struct err *err)
 {
@@ -51,5 +58,8 @@ int ctl_account_refused(const struct identity *who, const struct account_choice 
 {
     err_set(err, ERR_DENIED, "there is no account \"%.80s\" on this machine%s", choice->name,
             choice->ordinary ? " that jobs may run as" : "");
-    return err_remedy_of(err, REMEDY_NAME_ACCOUNT, "%s", who->name);
+    return err_hint(err,
+                    "an admin names one for %.60s: the verbs user add and user set have the "
+                    "option --account",
+                    who->name);
 }

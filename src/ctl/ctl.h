@@ -6,61 +6,14 @@
 
 #include "base/err.h"
 #include "base/report.h"
+#include "ctl/config.h"
 #include "dialect/dialect.h"
-#include "dialect/task_env.h"
 #include "engine/engine.h"
 #include "sched/plan.h"
 #include "store/store.h"
 
 struct ctl;
 
-/* Storage roots: which directory serves a URI prefix ("hdfs://host:9000/" -> "/data/hdfs"). Longest
- * prefix wins; file: URIs serve themselves. */
-struct uri_root {
-    const char *prefix, *dir;
-};
-
-struct ctl_config {
-    struct store *store;
-    struct engine *engine;
-    const struct dialects *dialects;
-    const char *state_dir;   /* NULL: nothing outlives the process, with an engine of numbers */
-    const char *program;     /* muster itself, for tasks that call it; NULL: unknown */
-    const char *socket;      /* where tasks of this machine reach this server; NULL: nowhere */
-    const char *runs_dir;    /* launch directories: runs_dir/<number>/g<generation>/<node> */
-    const char *users_dir;   /* what belongs to other accounts: jobs/<number>/..., packages/<uid> */
-    bool sandbox;            /* tasks have the rights of a container */
-    bool own_accounts;       /* a job runs as its owner; else as the server's own user */
-    uint32_t task_pids;      /* processes of a task; 0: no limit */
-    const char *job_account; /* of those who have no account of their own; "" none */
-    const char *fs_uri;      /* $PAI_DEFAULT_FS_URI */
-    const struct uri_root *roots;
-    size_t n_roots;
-    const char *python; /* base interpreter of per-job environments; NULL: none */
-    enum torchrun torchrun;
-    const struct words *queues;   /* quotas by settings ("default" always) */
-    const struct entry *declared; /* those that the settings say more of than a name */
-    size_t n_declared;
-    const struct words *topology; /* labels of nodes, outermost first; "node" is implied */
-    const struct amounts *prices; /* of a device for an hour, by model; "*": all others */
-    uint64_t run_ms;              /* assumed of jobs without a limit; 0: a day */
-    uint64_t half_life_ms;        /* of what users had; 0: a week, UINT64_MAX: never */
-    const struct entry *shipped;  /* the catalogue of a fresh server, besides its defaults */
-    size_t n_shipped;
-    const struct node_spec *nodes;
-    size_t n_nodes;
-    uint32_t port_first, port_last;
-    uint64_t log_head, log_tail; /* bytes */
-    uint64_t keep_ms;            /* records of finished jobs */
-    uint64_t (*now)(void *arg);  /* wall milliseconds */
-    void *now_arg;
-    uint64_t (*mono)(void *arg); /* monotonic microseconds; NULL: now never jumps (tests) */
-    void (*wake)(void *arg,
-                 uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
-    void *wake_arg;
-    const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */
-    const char *admin;           /* the server's own user; NULL: whose state_dir is */
-};
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
 void ctl_destroy(struct ctl *);
 /* Loads live rows, asks the engine to recover, acts on state. */

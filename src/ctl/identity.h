@@ -70,6 +70,9 @@ struct account_choice {
 /* ERR_DENIED: this server runs jobs of its own user only. */
 int ctl_account_choose(struct ctl *, struct arena *, const struct identity *,
                        struct account_choice *, struct err *);
+/* As whom jobs run, for who looks at the server: "owner" each as its owner; "own" those of the
+ * server's own user alone, as that user; "shared" everybody's as that user. */
+const char *ctl_jobs_run_as(struct ctl *);
 /* Of a choice that came to nothing: ERR_DENIED with what to do. */
 int ctl_account_refused(const struct identity *, const struct account_choice *, struct err *);
 

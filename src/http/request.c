@@ -110,7 +110,7 @@ const char *http_header_value(const struct http_request *r, const char *name, si
 
 static bool http_over_unix(const struct http_request *r)
 {
-    return r->listener->kind == LISTEN_UNIX;
+    return r->listener->kind == LISTEN_UNIX || r->listener->kind == LISTEN_PUBLIC;
 }
 
 bool http_over_tls(const struct http_request *r)

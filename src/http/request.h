@@ -16,7 +16,7 @@
     ((size_t)256 << 20) /* a refused body is read up to here so that the client sees the answer */
 
 /* A daemon of libmicrohttpd: of the Unix socket, of plain TCP, of what came over TLS. */
-enum listener_kind { LISTEN_UNIX, LISTEN_PLAIN, LISTEN_TLS, LISTEN_KINDS };
+enum listener_kind { LISTEN_UNIX, LISTEN_PUBLIC, LISTEN_PLAIN, LISTEN_TLS, LISTEN_KINDS };
 struct listener {
     struct http_server *server;
     enum listener_kind kind;
@@ -36,7 +36,7 @@ struct http_server {
     unsigned open;     /* handles that must close before freeing */
     unsigned connections;
     uint16_t port;
-    char *socket_path;
+    char *paths[LISTEN_KINDS]; /* of Unix sockets, to be removed; NULL */
     struct http_request *requests;
     bool kick, closing;
 };

@@ -98,7 +98,7 @@ static void connection_cb(void *cls, struct MHD_Connection *connection, void **s
 
 /* ---- sockets ---- */
 
-static int unix_listen(const char *path, struct err *err)
+static int unix_listen(const char *path, mode_t mode, struct err *err)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
     if (strlen(path) >= sizeof addr.sun_path)
@@ -112,7 +112,7 @@ static int unix_listen(const char *path, struct err *err)
         return err_set(err, ERR_CONFLICT, "another server answers on %s", path);
     }
     unlink(path); /* nobody listens: a leftover of a killed server */
-    mode_t mask = umask(0177);
+    mode_t mask = umask(0777 & ~mode);
     int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(mask);
     if (rc == 0 && listen(fd, 1024) == 0)
@@ -216,18 +216,28 @@ bool server_is_full(const struct http_server *s)
            s->config.max_connections + CONNECTIONS_SPARE;
 }
 
+static int open_unix(struct http_server *s, enum listener_kind kind, const char *path, mode_t mode,
+                     struct err *err)
+{
+    int fd = path ? unix_listen(path, mode, err) : -1;
+    if (!path)
+        return 0;
+    if (fd < 0)
+        return -1;
+    if (start(s, kind, fd, err) < 0) {
+        close(fd);
+        return -1;
+    }
+    s->paths[kind] = mem_strdup(path);
+    return 0;
+}
+
 static int open_all(struct http_server *s, struct err *err)
 {
     int fd;
-    if (s->config.socket_path) {
-        if ((fd = unix_listen(s->config.socket_path, err)) < 0)
-            return -1;
-        if (start(s, LISTEN_UNIX, fd, err) < 0) {
-            close(fd);
-            return -1;
-        }
-        s->socket_path = mem_strdup(s->config.socket_path);
-    }
+    if (open_unix(s, LISTEN_UNIX, s->config.socket_path, 0600, err) < 0 ||
+        open_unix(s, LISTEN_PUBLIC, s->config.public_path, 0666, err) < 0)
+        return -1;
     if (!s->config.host)
         return 0;
     if ((fd = tcp_listen(&s->config, &s->port, err)) < 0)
@@ -261,7 +271,8 @@ static void closed(struct http_server *s)
 {
     if (--s->open > 0)
         return;
-    free(s->socket_path);
+    for (unsigned i = 0; i < LISTEN_KINDS; i++)
+        free(s->paths[i]);
     free(s);
 }
 
@@ -282,8 +293,9 @@ void http_server_destroy(struct http_server *s)
     if (!s || s->closing)
         return;
     s->closing = true;
-    if (s->socket_path)
-        unlink(s->socket_path);
+    for (unsigned i = 0; i < LISTEN_KINDS; i++)
+        if (s->paths[i])
+            unlink(s->paths[i]);
     for (struct http_request *r = s->requests; r; r = r->next) {
         r->ended = true;
         request_wake(r);

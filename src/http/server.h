@@ -22,6 +22,7 @@ struct http_config {
     struct uv_loop_s *loop;
     const char *socket_path; /* NULL: none; mode 0600; a stale file is replaced, a live one is
                                 ERR_CONFLICT */
+    const char *public_path; /* another one, mode 0666: for every user of the machine. NULL: none */
     const char *host;        /* NULL: no TCP */
     uint16_t port;           /* 0: any */
     uint16_t port_tries;     /* when taken: the next so many ports */

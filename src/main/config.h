@@ -34,6 +34,8 @@
       "as whom jobs run of users who have no account on this machine; default: nobody")             \
     X(USERS_DIR, "users_dir", TEXT, "", "DIR",                                                      \
       "what jobs of other accounts make; default: the state directory with .users behind its name") \
+    X(PUBLIC_SOCKET, "public_socket", TEXT, "", "PATH",                                             \
+      "Unix socket of a server of root's for every account; default: sock in users_dir; none")      \
     X(TASK_PIDS, "task_pids", COUNT, "65536", "N",                                                  \
       "processes and threads of a task at most; never more than half of the machine's")             \
     X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \

@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/interpreter.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,12 +33,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <uv.h>
 
 #define BODY_MAX       (4u << 20)
 #define IDLE_TIMEOUT   75 /* seconds a silent client may stay */
 #define PORT_TRIES     100
+#define UNIX_PATH_SIZE sizeof((struct sockaddr_un *)NULL)->sun_path
 /* How long a server stays without work that nobody asked for. */
 #define ON_DEMAND_IDLE "1h"
 /* An answer that says "the server ends" leaves before the server does. */
@@ -397,6 +400,25 @@ static struct api *make_api(struct server *s, struct err *err)
     return api_create(&config, err);
 }
 
+/* A server that runs the jobs of other accounts is asked by them where they can reach it. */
+static int find_public_socket(struct server *s, struct http_config *config, struct err *err)
+{
+    const char *path = s->config.at[SETTING_PUBLIC_SOCKET].text;
+    const char *users = s->config.at[SETTING_USERS_DIR].text;
+    bool others = geteuid() == 0 && config_choice(&s->config, SETTING_SHARED_ACCOUNT) == 0;
+    if (*path || !others)
+        config->public_path = *path && others && strcmp(path, "none") != 0 ? path : NULL;
+    else if (strlen(users) + sizeof "/sock" > UNIX_PATH_SIZE)
+        log_warn("socket.public", "note=\"users_dir is too long a path for a socket in it\"");
+    else if (file_mkdirs(users, 0711, err) < 0)
+        return -1;
+    else
+        config->public_path = arena_printf(s->arena, "%s/sock", users);
+    config_settle(&s->config, SETTING_PUBLIC_SOCKET,
+                  config->public_path ? config->public_path : "none");
+    return 0;
+}
+
 static int make_http(struct server *s, struct err *err)
 {
     struct http_config config = { .loop = &s->loop,
@@ -409,7 +431,8 @@ static int make_http(struct server *s, struct err *err)
                                   .refused = api_refused,
                                   .certificate = on_certificate,
                                   .certificate_arg = s };
-    if (read_listen(s, &config, err) < 0 || check_certificate(s, err) < 0)
+    if (find_public_socket(s, &config, err) < 0 || read_listen(s, &config, err) < 0 ||
+        check_certificate(s, err) < 0)
         return -1;
     s->host = config.host;
     s->api = make_api(s, err);

@@ -195,9 +195,9 @@ static void build_inside(const struct building *building, struct built_report *o
         failed(out, BUILT_NO_NAMESPACE, "this machine allows no mount namespace");
         return;
     }
-    build_own(building, out);
     if (building->launch)
         build_launch(building->launch, out);
+    build_own(building, out); /* what is mounted may come from there */
     if (building->shm)
         build_shm(building->shm, out);
 }
@@ -338,8 +338,8 @@ static bool really_lies_in(const char *path, const char *dir)
 /* What of the job a new mount at dir would cover; NULL: nothing. */
 static const char *held_in(const struct launch *launch, const char *dir)
 {
-    const char *const paths[] = { launch->dir,      launch->user_dir,   launch->work_dir,
-                                  launch->code_dir, launch->output_dir, launch->python };
+    const char *const paths[] = { launch->user_dir, launch->work_dir, launch->code_dir,
+                                  launch->output_dir, launch->python };
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         if (really_lies_in(paths[i], dir))
             return paths[i];

@@ -1,0 +1,112 @@
+"""What a job of an ordinary user tries on a server of root's: to be root, to read what is not its
+own, to make itself an admin, to make files elsewhere, to outlive its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from accounts import Account, Shared
+from harness import native, wait_for
+
+Starter = Callable[..., Shared]
+
+
+def test_is_not_root(shared: Starter, accounts: list[Account]) -> None:
+    said = shared().output(accounts[0], "id -u; grep CapEff /proc/self/status")
+    uid, effective = said.splitlines()
+    assert uid == str(accounts[0].uid), f"the job ran as uid {uid}"
+    assert int(effective.split()[1], 16) == 0, f"the job had capabilities: {effective}"
+
+
+def test_reads_no_others_environment(shared: Starter, accounts: list[Account]) -> None:
+    server = shared()
+    ann, ben, _ = accounts
+    victim = server.submit_as(ben, "sleep 600", env={"PASSPHRASE": "correct-horse"})
+    server.wait(victim, "running")
+    said = server.output(ann, "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'; true")
+    assert "correct-horse" not in said, "another user's environment was read"
+
+
+def test_makes_itself_no_admin(shared: Starter, accounts: list[Account]) -> None:
+    server = shared()
+    state, ann = server.state, accounts[0]
+    said = server.output(
+        ann,
+        f"exec 2>&1; cat {state}/token; cat {state}/*.key; "
+        f"curl -s --unix-socket {state}/sock http://muster/v1/users "
+        f'-d \'{{"name": "eve", "role": "admin"}}\'; true',
+    )
+    token = (state / "token").read_text().strip()
+    assert token not in said, "the server's token was read"
+    users = server.get("/v1/users")["users"]
+    assert "eve" not in [u["name"] for u in users], "the job made an admin"
+
+
+def test_touches_no_other_job(shared: Starter, accounts: list[Account]) -> None:
+    """Signals, files and directories of a job of another account."""
+    server = shared()
+    ann, ben, _ = accounts
+    victim = server.submit_as(ben, "umask 077; touch mine; sleep 600")
+    server.wait(victim, "running")
+    (pid,) = (a["pid"] for t in server.job(victim)["task_list"] for a in t["attempts"])
+    said = server.output(
+        ann,
+        f"exec 2>&1; kill -9 {pid} && echo killed; cat {ben.home}/mine && echo read; "
+        f"ls /proc/{pid}/root/ && echo looked; true",
+    )
+    for word in ("killed", "read", "looked"):
+        assert word not in said.split(), said
+    assert server.state_of(victim) == "running"
+
+
+def test_mounts_make_no_files_elsewhere(shared: Starter, accounts: list[Account]) -> None:
+    """A mount point in a place of the system's: /etc/nologin would keep everybody out."""
+    server = shared()
+    ann = accounts[0]
+    mine = ann.write("empty", "")
+    for at in ("/etc/nologin", "/root/.ssh/authorized_keys", "/etc/cron.d/mine"):
+        job = native("mount", "sleep 600", inputs={"data": [{"from": str(mine), "at": at}]})
+        reply = server.ask(ann, "POST", "/v1/jobs", job)
+        if reply.status < 300:
+            number = reply.json()["number"]
+            server.wait(number, "running", "failed")
+        assert not Path(at).exists(), f"the server made {at}"
+
+
+def test_leaves_nothing_behind(shared: Starter, accounts: list[Account]) -> None:
+    """A daemon that gave up its session, its environment and its parent ends with its job."""
+    server = shared()
+    ann = accounts[0]
+    file = ann.home / "pid"
+    hidden = f"echo $$ >{file}; exec sleep 600"
+    hide = f"setsid env -i sh -c '{hidden}' </dev/null >/dev/null 2>&1 &"
+    number = server.submit_as(ann, f"{hide} while ! test -s {file}; do sleep 0.05; done; true")
+    server.wait(number, "succeeded")
+    pid = int(file.read_text())
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def test_links_lead_the_server_nowhere(shared: Starter, accounts: list[Account]) -> None:
+    """Its own directories are replaced by links while the server works in them as root."""
+    server = shared()
+    ann = accounts[0]
+    target = server.place / "target"
+    target.mkdir()
+    (target / "kept").write_text("")
+    reply = server.ask(
+        ann,
+        "POST",
+        "/v1/jobs",
+        native("link", f"cd ../..; rm -rf work; ln -s {target} work; sleep 600"),
+    )
+    number = reply.good().json()["number"]
+    server.wait(number, "running")
+    top = server.place / f"users/jobs/{number}"
+    wait_for(lambda: any(p.is_symlink() for p in top.glob("g1/*/work")))
+    assert server.cli(ann, "stop", "--now", number).returncode == 0
+    server.wait(number, "stopped")
+    server.cli(ann, "rm", number)
+    wait_for(lambda: not top.exists())
+    assert (target / "kept").exists(), "removing the job removed another's files"
