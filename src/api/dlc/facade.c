@@ -118,12 +118,16 @@ static bool admitted(struct dlc_call *d, const char *path)
 {
     struct signed_request r = as_signed(d, path);
     struct identity who = { 0 };
+    struct err err;
     const char *why = "";
     enum sign_fault fault = identify(d, &r, &who, &why);
     if (fault == SIGN_OK) {
         facade_admit(d->call, &who);
         return true;
     }
+    err_set(&err, ERR_UNAUTHENTICATED, "%s", why);
+    if (fault != SIGN_MISSING)
+        caller_refused(d->call, "", "login", sign_fault_code(fault), &err);
     dlc_fail(d, sign_fault_status(fault), sign_fault_code(fault), "%s", why);
     return false;
 }
