@@ -42,7 +42,7 @@ ENTRIES: dict[str, Json] = {  # as a DLC client declares them
     "codesources": {"CodeRepo": "/tmp", "WorkspaceId": "default"},
     "images": {"ImageUri": "x/y:1"},
 }
-BAD_TOKENS = ("none", "nonsense", "expired", "revoked", "removed")
+BAD_TOKENS = ("none", "nonsense", "expired", "revoked", "removed", "ticket", "link")
 EXIT = 16  # the frame of wire/frame.h that ends a command
 FORBIDDEN = (5).to_bytes(4, "little")  # its status when it was refused for want of rights
 
@@ -119,6 +119,7 @@ class World:
         revoked = self.new_token(OWNER)
         server.api("DELETE", f"/v1/tokens/{revoked['id']}").good()
         self.bad["revoked"] = revoked["token"]
+        self.bad["ticket"], self.bad["link"] = self.tickets(self.standing[OWNER])
         self.bad["expired"] = self.new_token(OWNER, expires_s=1)["token"]
         wait_for(
             lambda: self.send(self.bad["expired"], "GET", "/v1/jobs").status == 401,
@@ -147,6 +148,17 @@ class World:
         said = {"x_acs_version": Dlc.VERSION["AIW"], "x_acs_bearer_token": self.token[owner]}
         made = self.send(None, "POST", f"/api/v1/{kind}", body, **said).good().json()
         return str(next(v for k, v in made.items() if k.endswith("Id") and k != "RequestId"))
+
+    def tickets(self, of: Things) -> tuple[str, str]:
+        """Tokens that somebody else was given to look at one job: of DLC, and a link of OpenPAI
+        to its output. They are no tokens of their owner's."""
+        said = {"x_acs_version": Dlc.VERSION["DLC"], "x_acs_bearer_token": self.token[OWNER]}
+        dlc = f"/api/v1/tokens?TargetType=job&TargetId=dlc{of.id}"
+        task = f"{OWNER}~{of.name}/attempts/0/taskRoles/worker/taskIndex/0/attempts/0/logs"
+        pai = self.send(self.token[OWNER], "GET", f"/rest-server/api/v2/jobs/{task}").good().text
+        link = re.search(r"token=([\w-]+)", pai)
+        assert link
+        return self.send(None, "GET", dlc, **said).good().json()["Token"], link[1]
 
     def space(self, token: str | None) -> str:
         """A workspace that may go: the one that all have a part in is needed yet."""
