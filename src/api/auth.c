@@ -4,6 +4,7 @@
 #include "api/call.h"
 
 #include "base/mem.h"
+#include "ctl/audit.h"
 
 #include <pwd.h>
 #include <sodium.h>
@@ -106,6 +107,7 @@ void auth_login_link(struct call *call)
         return;
     }
     page_session_offer(api->sessions, call->who.name, call->who.token, key);
+    ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "page.link" });
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_str(call->arena, tree, "url",
              arena_printf(call->arena, "%s/login?key=%s", api->address, key));
@@ -132,9 +134,14 @@ void auth_login(struct call *call)
                            cookie)) {
         err_set(&err, ERR_DENIED, "this link was used already or is not of this server");
         err_remedy(&err, REMEDY_OPEN_PAGE);
+        caller_refused(call, "", "login", "page link", &err);
         call_problem(call, &err, NULL);
         return;
     }
+    call->owner =
+        page_session_find(api->sessions, cookie, http_header(call->request, "Host"))->owner;
+    caller_tell(call);
+    ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "login", .object = "page link" });
     http_add_header(
         call->request, "Set-Cookie",
         arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict", cookie));

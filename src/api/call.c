@@ -131,6 +131,11 @@ bool call_job(struct call *call, uint64_t *id)
     struct err err;
     if (ctl_find_for(call->api->config.ctl, &call->who, call->param[0], id, &err) == 0)
         return true;
+    if (strcmp(http_method(call->request), "GET") != 0)
+        caller_refused(call, NULL, "request",
+                       arena_printf(call->arena, "%s %s", http_method(call->request),
+                                    http_path(call->request)),
+                       &err);
     call_problem(call, &err, NULL);
     return false;
 }

@@ -33,11 +33,12 @@ struct call {
     struct api *api;
     struct http_request *request; /* NULL: the client left */
     struct arena *arena;
-    struct identity who;  /* who asks */
-    const char *owner;    /* the name of it */
-    const char *param[2]; /* decoded path segments at {..} */
-    unsigned success;     /* status of the route's good answer */
-    bool dry_run;         /* of a submission */
+    struct identity who;      /* who asks */
+    const char *owner;        /* the name of it */
+    const char *known, *from; /* by what, and from where; caller.c */
+    const char *param[2];     /* decoded path segments at {..} */
+    unsigned success;         /* status of the route's good answer */
+    bool dry_run;             /* of a submission */
     void *facade_state;
 };
 
@@ -86,6 +87,12 @@ bool auth_identity(struct call *, struct identity *who);
 int auth_bearer(struct call *, struct identity *who, struct err *err);
 void auth_login_link(struct call *);
 void auth_login(struct call *);
+
+/* caller.c: says to the core who calls, for the audit record: before a command is given. */
+void caller_tell(struct call *);
+/* A request was refused to somebody who claims to be `user`, or NULL: to who calls. */
+void caller_refused(struct call *, const char *user, const char *action, const char *object,
+                    const struct err *);
 
 /* follow.c: open streams, woken by the core's news. */
 struct follower {
@@ -167,6 +174,7 @@ void key_enable(struct call *);
 void tokens_list(struct call *);
 void token_create(struct call *);
 void token_remove(struct call *);
+void audit_get(struct call *);
 void certificate_get(struct call *);
 void openapi_get(struct call *);
 void page_get(struct call *);

@@ -71,6 +71,7 @@ static void exec_taken(void *arg, int fd, const void *extra, size_t len)
     (void)extra; /* the client waits for the 101 before it sends */
     (void)len;
     x->exec.fd = fd;
+    caller_tell(x->call);
     if (ctl_exec(x->call->api->config.ctl, x->call->owner, x->job, x->task, &x->exec, &err) < 0) {
         refuse(x->call, fd, &err);
         close(fd);
@@ -144,6 +145,7 @@ static void attach_taken(void *arg, int fd, const void *extra, size_t len)
     (void)extra; /* the client waits for the 101 before it sends */
     (void)len;
     x->to.fd = fd;
+    caller_tell(x->call);
     if (ctl_attach(x->call->api->config.ctl, &x->ask, &x->to, &err) < 0) {
         refuse(x->call, fd, &err);
         close(fd);

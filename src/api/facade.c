@@ -63,6 +63,7 @@ void facade_admit(struct call *call, const struct identity *who)
     call->who.key = arena_strdup(call->arena, who->key);
     call->who.job = arena_strdup(call->arena, who->job);
     call->owner = call->who.name;
+    caller_tell(call);
 }
 
 int facade_bearer(struct call *call, struct err *err)
@@ -71,6 +72,8 @@ int facade_bearer(struct call *call, struct err *err)
     int rc = auth_bearer(call, &who, err);
     if (rc == 0)
         facade_admit(call, &who);
+    else if (rc < 0)
+        caller_refused(call, "", "login", "token", err);
     return rc;
 }
 

@@ -131,6 +131,9 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/tokens", token_create, ROUTE_READ,
           "A token: {owner, label, expires_s}; told once", "", NULL, 201),
     ROUTE("DELETE", "/v1/tokens/{token}", token_remove, ROUTE_READ, "Revokes it", "", NULL, 200),
+    ROUTE("GET", "/v1/audit", audit_get, ROUTE_ADMIN,
+          "Who did what from where, newest first; chain=1: from after on, to check the hashes",
+          "after before chain since user action limit", NULL, 200),
     ROUTE("GET", "/v1/certificate", certificate_get, 0,
           "What clients of https are to trust: {address, authority}", "", NULL, 200),
     ROUTE("GET", "/v1/agents", agents_upgrade, ROUTE_OPEN | ROUTE_STREAM,
@@ -196,12 +199,16 @@ static bool admitted(struct call *call, const struct route *route)
     struct err err;
     if (auth_identity(call, &call->who)) {
         call->owner = call->who.name;
+        caller_tell(call);
         if (permitted(call, route))
             return true;
         err_set(&err, ERR_DENIED,
                 route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
                                            : "%.60s is a reader: it changes nothing",
                 call->owner);
+        caller_refused(call, NULL, "request",
+                       arena_printf(call->arena, "%s %s", route->method, http_path(call->request)),
+                       &err);
         call_problem(call, &err, NULL);
         return false;
     }
@@ -210,6 +217,8 @@ static bool admitted(struct call *call, const struct route *route)
              "send \"Authorization: Bearer\" with the text of %s/token, or with a token that its "
              "user made (the verb token)",
              call->api->config.state_dir);
+    if (http_header(call->request, "Authorization"))
+        caller_refused(call, "", "login", "token", &err);
     http_add_header(call->request, "WWW-Authenticate", "Bearer");
     call_problem(call, &err, NULL);
     return false;

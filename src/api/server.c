@@ -7,6 +7,7 @@
 #include "api/page.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "ctl/audit.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -80,6 +81,7 @@ void server_stop(struct call *call)
     struct api *api = call->api;
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_int(call->arena, tree, "pid", getpid());
+    ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "server.stop" });
     call_answer(call, 202, tree);
     api->config.stop(api->config.stop_arg);
 }

@@ -148,6 +148,7 @@ static void conclude(struct sending *s)
     job_id_format(id, (clock_wall_ms() << ID_SHIFT) + randombytes_uniform(1u << ID_SHIFT));
     s->id = arena_printf(a, "sig%s", id);
     at[n++] = (struct ctl_object){ SIGNAL_KIND, project, s->id, s->kept };
+    caller_tell(s->call);
     for (const struct text_node *one = was->first; one && many >= SIGNALS_KEPT;
          one = one->next, many--)
         at[n++] = (struct ctl_object){ SIGNAL_KIND, project, text_get(one, "name")->str, NULL };

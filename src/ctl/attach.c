@@ -2,6 +2,7 @@
 #include "ctl/attach.h"
 
 #include "ctl/array.h"
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 #include "ctl/tasks.h"
 
@@ -26,6 +27,8 @@ static struct live_job *attached_job(struct ctl *ctl, const struct ctl_attach *a
         err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, ask->job));
     } else if (core_check(ctl, ask->owner, &job->row, err) == 0) {
         return job;
+    } else {
+        audit_job(ctl, ask->owner, "job.attach", &job->row, err);
     }
     return NULL;
 }
@@ -86,5 +89,8 @@ int ctl_attach(struct ctl *ctl, struct ctl_attach *ask, struct engine_attach *to
     to->node = at->place.node;
     to->task = ref;
     to->attempt = at->attempt;
-    return engine->ops->attach(engine, to, err);
+    if (engine->ops->attach(engine, to, err))
+        return -1;
+    audit_job(ctl, ask->owner, "job.attach", &job->row, NULL);
+    return 0;
 }

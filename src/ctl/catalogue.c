@@ -1,5 +1,6 @@
 /* The catalogue of this server: what ships, the queues of its settings, and what its administrator
  * declared (rows). In memory as a whole; made anew when a row changes. */
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 
 #include "base/buf.h"
@@ -9,9 +10,11 @@
 #include "text/detect.h"
 #include "text/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define SPEC_MAX (1u << 20)
+#define NAME_SHOWN 200 /* of an entry, in the audit record */
+#define SPEC_MAX   (1u << 20)
 
 /* ---- in memory ---- */
 
@@ -152,6 +155,14 @@ static int may_declare(const struct ctl *ctl, const char *owner, enum entry_kind
     return err_hint(err, "ask them to declare it");
 }
 
+static void audit_entry(struct ctl *ctl, const char *by, const char *action,
+                        const struct object_row *row, const struct err *outcome)
+{
+    char object[NAME_SHOWN];
+    snprintf(object, sizeof object, "%s %.150s", row->kind, row->name);
+    audit(ctl, by, action, object, outcome);
+}
+
 /* May they declare all of it? Sets whose each is. */
 static int may_declare_all(struct ctl *ctl, const char *owner, struct entry *at, size_t n,
                            struct err *err)
@@ -159,8 +170,11 @@ static int may_declare_all(struct ctl *ctl, const char *owner, struct entry *at,
     bool admin = by_admin(ctl, owner);
     for (size_t i = 0; i < n; i++) {
         const struct entry *was = catalogue_find(ctl->catalogue, at[i].kind, at[i].name);
-        if (!admin && may_declare(ctl, owner, at[i].kind, at[i].name, err))
+        if (!admin && may_declare(ctl, owner, at[i].kind, at[i].name, err)) {
+            const struct object_row row = { .kind = entry_word(at[i].kind), .name = at[i].name };
+            audit_entry(ctl, owner, "catalogue.apply", &row, err);
             return -1;
+        }
         if (!admin)
             at[i].owner = owner;
         else if (was && !at[i].owner)
@@ -176,7 +190,7 @@ static const char *spec_of(struct arena *arena, const struct entry *entry)
     return arena_strdup(arena, buf_str(&text));
 }
 
-static void declare(struct ctl *ctl, struct arena *arena, const struct entry *entry,
+static void declare(struct ctl *ctl, const char *by, struct arena *arena, const struct entry *entry,
                     struct text_node *list)
 {
     const struct entry *before = catalogue_find(ctl->catalogue, entry->kind, entry->name);
@@ -188,6 +202,7 @@ static void declare(struct ctl *ctl, struct arena *arena, const struct entry *en
         store_put_object(ctl->config.store, &row, NULL);
         catalogue_put(ctl->catalogue, entry);
         ctl->catalogue_touched = true;
+        audit_entry(ctl, by, "catalogue.apply", &row, NULL);
     }
     struct text_node *one = text_map(arena, list, NULL);
     text_str(arena, one, "kind", entry_word(entry->kind));
@@ -294,7 +309,7 @@ void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *d
     answer->tree = text_map(answer->arena, NULL, NULL);
     struct text_node *list = text_list(answer->arena, answer->tree, "applied");
     for (size_t i = 0; i < n; i++)
-        declare(ctl, answer->arena, &at[i], list);
+        declare(ctl, ask->owner, answer->arena, &at[i], list);
     queues_make(ctl);
     ctl->plan_due = true;
 }
@@ -339,8 +354,10 @@ void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, con
     const struct entry *entry = catalogue_find(ctl->catalogue, kind, name);
     const struct object_row row = { .kind = entry_word(kind), .name = name };
     answer->writes = true;
-    if (!by_admin(ctl, owner) && may_declare(ctl, owner, kind, name, &answer->err))
+    if (!by_admin(ctl, owner) && may_declare(ctl, owner, kind, name, &answer->err)) {
+        audit_entry(ctl, owner, "catalogue.remove", &row, &answer->err);
         return;
+    }
     if (!entry) {
         const char *near = catalogue_near(ctl->catalogue, kind, name);
         err_set(&answer->err, ERR_NOT_FOUND, "no %s \"%.100s\"", entry_shown(kind), name);
@@ -361,6 +378,7 @@ void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, con
         err_hint(&answer->err, "declare it anew to change it");
         return;
     }
+    audit_entry(ctl, owner, "catalogue.remove", &row, NULL);
     answer->tree = text_map(answer->arena, NULL, NULL);
     text_str(answer->arena, answer->tree, "kind", entry_word(kind));
     text_str(answer->arena, answer->tree, "name", name);

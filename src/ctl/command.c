@@ -1,6 +1,7 @@
 /* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
 #include "ctl/array.h"
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 #include "ctl/mention.h"
 #include "ctl/minutes.h"
@@ -194,6 +195,11 @@ static verb_run *const verbs[] = {
     [CTL_STOP] = stop,     [CTL_STOP_NOW] = stop_now, [CTL_SUSPEND] = suspend,
     [CTL_RESUME] = resume, [CTL_DELETE] = delete,     [CTL_DROP] = drop,
 };
+static const char *const actions[] = {
+    [CTL_STOP] = "job.stop",         [CTL_STOP_NOW] = "job.stop", [CTL_SUSPEND] = "job.suspend",
+    [CTL_RESUME] = "job.resume",     [CTL_DELETE] = "job.delete", [CTL_DROP] = "job.delete",
+    [CTL_PRIORITY] = "job.priority",
+};
 
 void command_members(struct ctl *ctl, struct live_array *array, const char *owner,
                      enum ctl_verb verb)
@@ -272,6 +278,8 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
         answer->err = err;
     else
         answer->tree = state_tree(&c, answer->arena);
+    audit_job(ctl, owner, actions[(int)verb < CTL_PRIORITY ? (int)verb : CTL_PRIORITY], &c.row,
+              &answer->err);
 }
 
 /* ---- restarting ---- */
@@ -344,6 +352,8 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
     answer->job = ask->job;
     if (restart(&c, ask, answer) == 0)
         answer->tree = state_tree(&c, answer->arena);
+    audit_job(ctl, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart", &c.row,
+              &answer->err);
 }
 
 /* ---- nodes ---- */
@@ -371,4 +381,6 @@ void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *d
     answer->tree = text_map(answer->arena, NULL, NULL);
     text_str(answer->arena, answer->tree, "name", node);
     text_bool(answer->arena, answer->tree, "drained", drain);
+    ctl_audit(ctl, &(struct ctl_audit){ .action = drain ? "node.drain" : "node.undrain",
+                                        .object = node });
 }

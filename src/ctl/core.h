@@ -83,6 +83,7 @@ struct ctl {
     struct packing *packing;
     struct run_times *run_times;
     struct identities *identities;
+    struct auditor *auditor;
     uint32_t noted; /* version of the queues for which live_running() is up to date */
     struct counters counters;
     struct meetings *meetings;

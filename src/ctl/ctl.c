@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
@@ -141,6 +142,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
     identities_create(ctl);
+    ctl->auditor = auditor_create();
     if (catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
@@ -171,6 +173,7 @@ void ctl_destroy(struct ctl *ctl)
     meetings_destroy(ctl->meetings);
     queues_destroy(ctl->queues);
     identities_destroy(ctl->identities);
+    auditor_destroy(ctl->auditor);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     arrays_destroy(ctl->arrays); /* after their members */

@@ -1,6 +1,7 @@
 /* Changing who may: users, keys, tokens. Each command checks who asks, writes row, memory and an
  * event in the open transaction, and is answered after the commit. A secret leaves in its answer
  * and is nowhere else: keys are sealed, tokens and passwords hashed, events do not have them. */
+#include "ctl/auditor.h"
 #include "ctl/identities.h"
 
 #include "base/buf.h"
@@ -41,6 +42,7 @@ static struct change begin(struct ctl *ctl, const char *by, ctl_done *done, void
 
 static void tell(const struct change *c, const char *type, const char *what)
 {
+    audit(c->ctl, c->by, type, what, NULL);
     event_server(c->ctl, type,
                  arena_printf(c->arena, "%s by %s", what, c->by ? c->by : "the server"));
 }
@@ -51,10 +53,13 @@ static int check_for(const struct change *c, const char *owner)
     if (core_admin(c->ctl, c->by))
         return 0;
     if (!c->by || strcmp(c->by, owner) != 0)
-        return err_set(c->err, ERR_DENIED, "only an admin does this for %.60s", owner);
-    if (core_role(c->ctl, c->by) == ROLE_READER)
-        return err_set(c->err, ERR_DENIED, "%.60s is a reader", c->by);
-    return 0;
+        err_set(c->err, ERR_DENIED, "only an admin does this for %.60s", owner);
+    else if (core_role(c->ctl, c->by) == ROLE_READER)
+        err_set(c->err, ERR_DENIED, "%.60s is a reader", c->by);
+    else
+        return 0;
+    audit(c->ctl, c->by, "secrets.change", arena_printf(c->arena, "of %s", owner), c->err);
+    return -1;
 }
 
 static bool good_name(const char *name)
@@ -89,12 +94,19 @@ static bool own_user(const struct ctl *ctl, const char *name)
     return strcmp(name, "root") == 0 || strcmp(name, ctl->admin) == 0;
 }
 
+static int only_admin(const struct change *c, const char *name)
+{
+    err_set(c->err, ERR_DENIED, "only an admin does this");
+    audit(c->ctl, c->by, "user.change", arena_printf(c->arena, "user %.80s", name), c->err);
+    return -1;
+}
+
 /* Is it theirs to do, and is there such a user, or none yet? */
 static int check_ask(const struct change *c, const struct ctl_user *ask, const struct user *old)
 {
     if (!core_admin(c->ctl, c->by) && (ask->create || ask->set_role || ask->set_projects ||
                                        ask->account || strcmp(c->by ? c->by : "", ask->name) != 0))
-        return err_set(c->err, ERR_DENIED, "only an admin does this");
+        return only_admin(c, ask->name);
     if (ask->create && old)
         return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
     if (!ask->create && !old)
@@ -199,7 +211,7 @@ void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done
 {
     struct change c = begin(ctl, by, done, arg);
     if (!core_admin(ctl, by)) {
-        err_set(c.err, ERR_DENIED, "only an admin does this");
+        only_admin(&c, name);
         return;
     }
     if (!identities_user(ctl, name)) {

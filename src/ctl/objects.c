@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
@@ -205,7 +206,11 @@ void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *d
     struct err err = { 0 };
     answer->writes = true;
     answer->job = ask->n ? job_of(&ask->at[0]) : 0;
-    if (put_all(ctl, answer->arena, ask, &err)) {
+    bool bad = put_all(ctl, answer->arena, ask, &err);
+    struct job_row job;
+    if (answer->job && core_row(ctl, answer->arena, answer->job, &job) == 0)
+        audit_job(ctl, ask->by, ask->at[0].kind, &job, &err);
+    if (bad) {
         answer->err = err;
         return;
     }

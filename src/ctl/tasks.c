@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/array.h"
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
 #include "ctl/views.h"
@@ -275,6 +276,7 @@ uint32_t tasks_find(const struct live_job *job, const char *text)
 struct wanted { /* a task of a job that runs, and who wants something of it */
     const char *owner, *task;
     uint64_t job;
+    const char *action; /* for the audit record */
 };
 
 /* The task where it runs, or is held open after it failed; NULL with err. */
@@ -295,8 +297,10 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
         err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, w->job));
         return NULL;
     }
-    if (core_check(ctl, w->owner, &job->row, err))
+    if (core_check(ctl, w->owner, &job->row, err)) {
+        audit_job(ctl, w->owner, w->action, &job->row, err);
         return NULL;
+    }
     uint32_t flat = tasks_find(job, w->task);
     if (flat == UINT32_MAX) {
         err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
@@ -316,7 +320,8 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
 {
     struct engine *engine = ctl->config.engine;
     struct live_job *job;
-    const struct live_task *at = running_task(ctl, &(struct wanted){ owner, task, id }, &job, err);
+    const struct live_task *at =
+        running_task(ctl, &(struct wanted){ owner, task, id, "job.exec" }, &job, err);
     if (!at)
         return -1;
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
@@ -326,15 +331,18 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
     exec->node = at->place.node;
     exec->task = (struct task_ref){ .role = (uint16_t)at->place.role, .index = at->place.index };
     exec->attempt = at->attempt;
-    return engine->ops->exec(engine, exec, err);
+    if (engine->ops->exec(engine, exec, err))
+        return -1;
+    audit_job(ctl, owner, "job.exec", &job->row, NULL);
+    return 0;
 }
 
 int ctl_signal(struct ctl *ctl, const struct ctl_signal *ask, struct err *err)
 {
     struct engine *engine = ctl->config.engine;
     struct live_job *job;
-    const struct live_task *at =
-        running_task(ctl, &(struct wanted){ ask->owner, ask->task, ask->job }, &job, err);
+    const struct live_task *at = running_task(
+        ctl, &(struct wanted){ ask->owner, ask->task, ask->job, "job.signal" }, &job, err);
     if (!at)
         return -1;
     if (!engine->ops->signal)

@@ -1,5 +1,6 @@
 /* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
  * full disk. */
+#include "ctl/auditor.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/reasons.h"
@@ -100,6 +101,7 @@ static void expire(struct ctl *ctl, uint64_t now)
     size_t n = 0;
     if (store_expire(ctl->config.store, arena, now, &jobs, &n, NULL) == 0 && n > 0)
         sweep_runs(ctl);
+    audit_expire(ctl);
     ctl->expire_at = n == STORE_EXPIRE_MAX ? now : now + EXPIRE_EVERY_MS;
     arena_destroy(arena);
 }

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -123,14 +125,40 @@ static int socket_of(const struct http_request *r)
     return MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
+static bool credentials(const struct http_request *r, struct ucred *peer)
+{
+    socklen_t len = sizeof *peer;
+    return http_over_unix(r) && getsockopt(socket_of(r), SOL_SOCKET, SO_PEERCRED, peer, &len) == 0;
+}
+
 bool http_peer_uid(const struct http_request *r, uint32_t *uid)
 {
     struct ucred peer;
-    socklen_t len = sizeof peer;
-    if (!http_over_unix(r) || getsockopt(socket_of(r), SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+    if (!credentials(r, &peer))
         return false;
     *uid = peer.uid;
     return true;
+}
+
+const char *http_peer(const struct http_request *r, char out[HTTP_PEER_MAX])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *at = info ? info->client_addr : NULL;
+    struct ucred peer;
+    const void *address = NULL;
+    *out = '\0';
+    if (credentials(r, &peer)) {
+        snprintf(out, HTTP_PEER_MAX, "uid %u pid %d", (unsigned)peer.uid, (int)peer.pid);
+        return out;
+    }
+    if (at && at->sa_family == AF_INET)
+        address = &((const struct sockaddr_in *)(const void *)at)->sin_addr;
+    else if (at && at->sa_family == AF_INET6)
+        address = &((const struct sockaddr_in6 *)(const void *)at)->sin6_addr;
+    if (address && !inet_ntop(at->sa_family, address, out, HTTP_PEER_MAX))
+        *out = '\0';
+    return out;
 }
 
 void http_set_arg(struct http_request *r, void *arg, void (*gone)(void *arg))

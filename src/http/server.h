@@ -64,6 +64,9 @@ bool http_header_at(const struct http_request *, size_t i, const char **name, co
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_tls(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
+/* Where it is from: "uid 1000 pid 42" over the Unix socket, else the address; in out. */
+#define HTTP_PEER_MAX 64
+const char *http_peer(const struct http_request *, char out[HTTP_PEER_MAX]);
 
 void http_set_arg(struct http_request *, void *arg,
                   void (*gone)(void *arg)); /* gone: the client left before the end */

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/state_dir.h"
+#include "ctl/audit.h"
 #include "ctl/ctl.h"
 #include "http/certificate.h"
 #include "http/server.h"
@@ -137,6 +138,7 @@ static void end(struct server *s, const char *why)
         return;
     s->ending = true;
     log_info("server.ending", "reason=\"%s\"", why);
+    ctl_audit_end(s->ctl, why);
     uv_update_time(&s->loop);
     uv_timer_start(&s->last, on_last, LAST_WORDS_MS, 0);
 }
@@ -521,6 +523,14 @@ static void start_handles(struct server *s)
     uv_timer_start(&s->idle, on_idle, often, often);
 }
 
+static void audit_start(struct server *s)
+{
+    struct pairs settings = { 0 };
+    for (size_t i = 0; i < SETTING_N; i++)
+        pairs_set(&settings, s->arena, setting_key((enum setting)i), s->config.at[i].text);
+    ctl_audit_start(s->ctl, s->version, &settings);
+}
+
 /* Nothing may turn the core any more once its parts begin to go. */
 static void close_handles(struct server *s)
 {
@@ -583,8 +593,10 @@ int server_main(const char *version, const char *const *flags, struct err *err)
     read_starter(s);
     signal(SIGPIPE, SIG_IGN);
     int rc = server_open(s, flags, err);
-    if (rc == 0)
+    if (rc == 0) {
+        audit_start(s);
         start_handles(s);
+    }
     if (rc == 0)
         rc = announce(s, err);
     if (rc == 0) {

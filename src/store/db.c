@@ -145,6 +145,7 @@ void store_rollback(struct store *st)
     st->number = st->committed_number;
     st->job_id = st->committed_job_id;
     st->event = st->committed_event;
+    st->audit = st->committed_audit;
 }
 
 int store_commit(struct store *st, struct err *err)
@@ -166,6 +167,7 @@ int store_commit(struct store *st, struct err *err)
     st->committed_number = st->number;
     st->committed_job_id = st->job_id;
     st->committed_event = st->event;
+    st->committed_audit = st->audit;
     return 0;
 }
 
@@ -253,6 +255,7 @@ void db_read_last(struct store *st)
     st->number = st->committed_number = highest(st, STMT_MAX_NUMBER, "number");
     st->job_id = st->committed_job_id = highest(st, STMT_MAX_ID, "job_id");
     st->event = st->committed_event = highest(st, STMT_MAX_EVENT, "event");
+    db_read_audit(st);
 }
 
 static int open_db(struct store *st, struct err *err)

@@ -3,6 +3,7 @@
 #ifndef STORE_DB_H
 #define STORE_DB_H
 
+#include "job/audit.h"
 #include "store/memory.h"
 #include "store/seal.h"
 #include "store/store.h"
@@ -137,6 +138,17 @@
                    " AND (?7 IS NULL OR instr(?7, ' ' || state || ' ') > 0)" LIST_FILTER)          \
     X(COUNTS,                                                                                      \
       "SELECT state, count(*) FROM job INDEXED BY job_counted WHERE members = 0 GROUP BY state")   \
+    X(ADD_AUDIT, "INSERT INTO audit (seq, at, user, role, known, source, action, object, outcome," \
+                 " hash) VALUES (?,?,?,?,?,?,?,?,?,?)")                                            \
+    X(AUDITS_UP, "SELECT seq, at, user, role, known, source, action, object, outcome, hash"        \
+                 " FROM audit WHERE seq > ?1 AND seq < ?2 ORDER BY seq LIMIT ?3")                  \
+    X(AUDITS_DOWN, "SELECT seq, at, user, role, known, source, action, object, outcome, hash"      \
+                   " FROM audit WHERE seq > ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3")           \
+    X(LAST_AUDIT, "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")                         \
+    X(LAST_CUT, "SELECT object FROM audit WHERE action = '" AUDIT_CUT "' ORDER BY seq DESC"        \
+                " LIMIT 1")                                                                        \
+    X(OLD_AUDIT, "SELECT seq, hash, at FROM audit WHERE seq < ?1 ORDER BY seq LIMIT ?2")           \
+    X(CUT_AUDIT, "DELETE FROM audit WHERE seq <= ?1")                                              \
     X(MAX_NUMBER, "SELECT ifnull(max(number), 0) FROM job")                                        \
     X(MAX_ID, "SELECT ifnull(max(id), 0) FROM job")                                                \
     X(MAX_EVENT, "SELECT ifnull(max(seq), 0) FROM event")
@@ -157,11 +169,13 @@ struct store {
     struct err failed;              /* first failed write of the turn; code ERR_NONE when none */
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */
     uint64_t committed_number, committed_job_id, committed_event;
+    struct audit_mark audit, committed_audit; /* its last row */
 };
 
 /* Brings the database to STORE_VERSION, and reads what is highest in it. */
 int db_migrate(struct store *, struct err *);
 void db_read_last(struct store *);
+void db_read_audit(struct store *); /* audit.c */
 /* The prepared statement, reset and unbound; NULL with err when it cannot be prepared. */
 sqlite3_stmt *db_stmt(struct store *, enum stmt_id, struct err *);
 /* A writing statement: begins the turn when none is open. NULL when the turn already failed. */

@@ -4,6 +4,7 @@
 #include "store/schema.h"
 
 #include "base/scan.h"
+#include "job/audit.h"
 #include "store/find.h"
 
 #include <stddef.h>
@@ -101,9 +102,25 @@ static const char version_3[] =
     "CREATE INDEX job_searched ON job"
     "  (id, owner, project, state, queue, dialect, priority, ended, name) WHERE array = 0;";
 
+/* The audit record (store/audit.h). What is removed is what the core says in meta, oldest first; a
+ * replacement would pass a trigger on DELETE, so no number is given twice either. */
+#define ONLY_ADDED " BEGIN SELECT RAISE(ABORT, 'the audit record is only added to'); END;"
+
+static const char version_4[] =
+    "CREATE TABLE audit ("
+    "  seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL,"
+    "  known TEXT NOT NULL, source TEXT NOT NULL, action TEXT NOT NULL, object TEXT NOT NULL,"
+    "  outcome TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
+    "CREATE INDEX audit_cuts ON audit (seq) WHERE action = '" AUDIT_CUT "';"
+    "CREATE TRIGGER audit_no_change BEFORE UPDATE ON audit" ONLY_ADDED
+    "CREATE TRIGGER audit_no_second BEFORE INSERT ON audit"
+    "  WHEN NEW.seq <= (SELECT ifnull(max(seq), 0) FROM audit)" ONLY_ADDED
+    "CREATE TRIGGER audit_no_removal BEFORE DELETE ON audit"
+    "  WHEN OLD.seq > (SELECT ifnull(max(value), 0) FROM meta WHERE name = 'audit_cut')" ONLY_ADDED;
+
 const char *schema_step(int version)
 {
-    static const char *const steps[] = { version_1, version_2, version_3 };
+    static const char *const steps[] = { version_1, version_2, version_3, version_4 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
 }

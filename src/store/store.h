@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_VERSION 3
+#define STORE_VERSION 4
 
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT ("another server (pid N) uses ..."). Newer

@@ -89,9 +89,11 @@ static enum sign_fault identify(struct dlc_call *d, const struct signed_request 
     if (fault)
         return fault;
     if (claim.scheme == SIGN_BEARER) {
-        if (ctl_identity_bearer(d->ctl, d->arena, claim.bearer, who, &err) == 0)
+        bool good = ctl_identity_bearer(d->ctl, d->arena, claim.bearer, who, &err) == 0;
+        if (good && !who->job)
             return SIGN_OK;
-        *why = arena_strdup(d->arena, err.what);
+        /* One that somebody was given to look at a job says nothing of who asks. */
+        *why = good ? "this token is good for one thing only" : arena_strdup(d->arena, err.what);
         return SIGN_BAD_BEARER;
     }
     const struct identity_key key = { claim.key_id, claim.security_token, &secret };
@@ -118,12 +120,16 @@ static bool admitted(struct dlc_call *d, const char *path)
 {
     struct signed_request r = as_signed(d, path);
     struct identity who = { 0 };
+    struct err err;
     const char *why = "";
     enum sign_fault fault = identify(d, &r, &who, &why);
     if (fault == SIGN_OK) {
         facade_admit(d->call, &who);
         return true;
     }
+    err_set(&err, ERR_UNAUTHENTICATED, "%s", why);
+    if (fault != SIGN_MISSING)
+        caller_refused(d->call, "", "login", sign_fault_code(fault), &err);
     dlc_fail(d, sign_fault_status(fault), sign_fault_code(fault), "%s", why);
     return false;
 }

@@ -82,8 +82,6 @@ void dlc_run(struct dlc_call *d)
     else if ((d->op->flags & DLC_WRITES) && d->call->who.role == ROLE_READER)
         dlc_fail(d, 403, "Forbidden.RAM", "%s is a reader, and %s changes something",
                  d->call->owner, d->op->name);
-    else if (d->call->who.job && (d->op->flags & DLC_WRITES))
-        dlc_fail(d, 403, "Forbidden.RAM", "this token only reads one job");
     else if (read_body(d) && dlc_asked(d))
         d->op->run(d);
 }

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/audit.h"
 
 #include <string.h>
 
@@ -85,6 +86,7 @@ static void on_login(void *arg, const struct ctl_answer *answer)
 
 static void refuse_login(struct pai *p, const char *name, const struct err *err)
 {
+    caller_refused(p->call, name, "login", "password", err);
     if (err->code == ERR_NOT_FOUND)
         pai_fail(p, PAI_NO_USER, "User %s is not found.", name);
     else if (err->code == ERR_DENIED)
@@ -113,10 +115,12 @@ void pai_login(struct pai *p)
                                    &err) < 0)
         refuse_login(p, name, &err);
     else {
+        const struct ctl_audit entry = { .action = "login", .object = "password" };
         const struct ctl_token ask = {
             .by = who.name, .owner = who.name, .label = "login", .life_ms = life * 1000
         };
         facade_admit(p->call, &who);
+        ctl_audit(p->ctl, &entry);
         p->user = arena_strdup(p->a, who.name);
         call_keep(p->call);
         ctl_token_create(p->ctl, &ask, on_login, p);

@@ -93,6 +93,8 @@ static int who_asks(struct pai *p, struct err *err)
         return facade_bearer(p->call, err);
     if (found == 0)
         facade_admit(p->call, &who);
+    else
+        caller_refused(p->call, "", "login", "token", err);
     return found;
 }
 

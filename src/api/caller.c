@@ -1,0 +1,43 @@
+/* Who calls, in words for the audit record: by what the server knows them, and from where. */
+#include "api/call.h"
+
+#include "ctl/audit.h"
+
+#include <strings.h>
+
+static const char *known_by(struct call *call)
+{
+    const char *bearer = http_header(call->request, "Authorization");
+    uint32_t uid;
+    if (call->who.key)
+        return arena_printf(call->arena, "key %s", call->who.key);
+    if (call->who.token)
+        return arena_printf(call->arena, "token %s", call->who.token);
+    if (http_peer_uid(call->request, &uid))
+        return "socket";
+    if (!call->owner)
+        return "";
+    return bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? "server's token" : "page";
+}
+
+void caller_tell(struct call *call)
+{
+    char from[HTTP_PEER_MAX];
+    if (call->request && (!call->from || !call->owner)) {
+        call->known = known_by(call);
+        call->from = arena_strdup(call->arena, http_peer(call->request, from));
+    }
+    const struct ctl_caller by = { .name = call->owner, .known = call->known, .from = call->from };
+    ctl_called_by(call->api->config.ctl, &by);
+}
+
+void caller_refused(struct call *call, const char *user, const char *action, const char *object,
+                    const struct err *err)
+{
+    caller_tell(call);
+    ctl_audit(call->api->config.ctl, &(struct ctl_audit){ .user = user,
+                                                          .claimed = !call->owner,
+                                                          .action = action,
+                                                          .object = object,
+                                                          .refused = err });
+}

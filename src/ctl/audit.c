@@ -1,0 +1,286 @@
+/* Entries of the audit record: who calls, what is worth one, how many refusals are.
+ *
+ * Inputs: who takes requests says who calls (ctl_called_by); commands say what became of what.
+ * Effects: rows in the open turn, so that what is done and its entry are committed together. */
+#include "ctl/audit.h"
+
+#include "ctl/auditor.h"
+#include "ctl/core.h"
+#include "ctl/notes.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "store/audit.h"
+#include "text/json.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD_MAX    200
+#define KEEP_MS      (400ull * 86400000) /* entries; then they go, oldest first */
+#define MINUTE_MS    60000ull
+#define REFUSALS     10u /* of a minute that are entries; the others are counted */
+#define SETTING_KIND "audit.setting"
+
+struct refusals { /* of the minute */
+    uint64_t minute;
+    unsigned n, more;
+};
+
+struct auditor {
+    char name[FIELD_MAX], known[FIELD_MAX], from[FIELD_MAX];
+    struct refusals users, strangers; /* strangers' many do not hide what a user tried */
+};
+
+struct auditor *auditor_create(void)
+{
+    return mem_new(sizeof(struct auditor));
+}
+
+void auditor_destroy(struct auditor *a)
+{
+    free(a);
+}
+
+/* Names and paths are texts from outside: short, of whole characters (a byte that is none would be
+ * another one in JSON, and its hash would not fit), none of which moves a terminal. */
+static void set(char out[FIELD_MAX], const char *text)
+{
+    size_t len = text ? strnlen(text, FIELD_MAX - 1) : 0, good = 0;
+    memcpy(out, text ? text : "", len);
+    while ((good += scan_utf8_prefix(out + good, len - good)) < len)
+        out[good] = '?';
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)out[i], next = i + 1 < len ? (unsigned char)out[i + 1] : 0;
+        if (c < ' ' || c == 0x7f)
+            out[i] = '?';
+        else if (c == 0xc2 && next < 0xa0) /* U+0080 to U+009F */
+            out[i] = out[i + 1] = '?';
+    }
+    out[len] = '\0';
+}
+
+void ctl_called_by(struct ctl *ctl, const struct ctl_caller *by)
+{
+    struct auditor *a = ctl->auditor;
+    set(a->name, by ? by->name : NULL);
+    set(a->known, by ? by->known : NULL);
+    set(a->from, by ? by->from : NULL);
+}
+
+/* ---- writing ---- */
+
+static void add(struct ctl *ctl, struct audit_row *row)
+{
+    row->at_ms = core_now(ctl);
+    store_add_audit(ctl->config.store, row, NULL); /* a failed write fails the commit */
+}
+
+static bool skipped(const struct ctl *ctl)
+{
+    return !store_keeps_details(ctl->config.store) || taped_replays(ctl);
+}
+
+/* false: the refusal is counted only. */
+static bool counted_in(struct ctl *ctl, struct refusals *r, const char *whose)
+{
+    uint64_t minute = core_now(ctl) / MINUTE_MS;
+    if (minute != r->minute && r->more) {
+        char object[FIELD_MAX];
+        snprintf(object, sizeof object, "%u more of %s in a minute", r->more, whose);
+        struct audit_row more = { .user = "",
+                                  .role = "",
+                                  .known = "",
+                                  .from = "",
+                                  .action = "audit.more",
+                                  .object = object,
+                                  .outcome = "denied" };
+        add(ctl, &more);
+    }
+    if (minute != r->minute)
+        *r = (struct refusals){ .minute = minute };
+    if (r->n >= REFUSALS)
+        r->more++;
+    return r->n++ < REFUSALS;
+}
+
+void ctl_audit(struct ctl *ctl, const struct ctl_audit *entry)
+{
+    struct auditor *a = ctl->auditor;
+    const struct err *refused = entry->refused;
+    const char *who = entry->user ? entry->user : a->name;
+    bool bad = refused && refused->code != ERR_NONE;
+    /* Else what is known of the caller is of somebody else. */
+    bool calls = entry->claimed || strcmp(who, a->name) == 0;
+    char user[FIELD_MAX], object[FIELD_MAX];
+    if (skipped(ctl) || (bad && !counted_in(ctl, entry->claimed ? &a->strangers : &a->users,
+                                            entry->claimed ? "strangers" : "users")))
+        return;
+    set(user, who);
+    set(object, entry->object);
+    struct audit_row row = { .user = user,
+                             .role = entry->claimed ? "" : user_role_word(core_role(ctl, who)),
+                             .known = calls ? a->known : "",
+                             .from = calls ? a->from : "",
+                             .action = entry->action,
+                             .object = object,
+                             .outcome = bad ? err_word(refused->code) : "ok" };
+    add(ctl, &row);
+}
+
+void audit(struct ctl *ctl, const char *who, const char *action, const char *object,
+           const struct err *outcome)
+{
+    ctl_audit(ctl,
+              &(struct ctl_audit){
+                  .user = who ? who : "", .action = action, .object = object, .refused = outcome });
+}
+
+void audit_job(struct ctl *ctl, const char *who, const char *action, const struct job_row *job,
+               const struct err *outcome)
+{
+    char object[FIELD_MAX];
+    if (!who || !job->owner || strcmp(who, job->owner) == 0 || skipped(ctl))
+        return;
+    snprintf(object, sizeof object, "job %llu of %.100s", (unsigned long long)job->number,
+             job->owner);
+    audit(ctl, who, action, object, outcome);
+}
+
+void audit_expire(struct ctl *ctl)
+{
+    uint64_t now = core_now(ctl);
+    struct audit_row cut = { .user = "",
+                             .role = "",
+                             .known = "",
+                             .from = "",
+                             .action = AUDIT_CUT,
+                             .outcome = "ok",
+                             .at_ms = now };
+    if (now > KEEP_MS && !skipped(ctl))
+        store_cut_audit(ctl->config.store, now - KEEP_MS, &cut, NULL);
+}
+
+/* ---- start and end ---- */
+
+static void by_server(struct ctl *ctl, const char *action, const char *object)
+{
+    char what[FIELD_MAX];
+    set(what, object);
+    struct audit_row row = { .user = "",
+                             .role = "",
+                             .known = "server",
+                             .from = "",
+                             .action = action,
+                             .object = what,
+                             .outcome = "ok" };
+    add(ctl, &row);
+}
+
+static void commit_now(struct ctl *ctl, const char *when)
+{
+    char text[AUDIT_MARK_TEXT];
+    ctl_turn(ctl);
+    const struct audit_mark head = store_audit_head(ctl->config.store);
+    log_info("audit.head", "at=%s head=%s", when, audit_mark_text(text, &head));
+}
+
+static void note_setting(struct ctl *ctl, const char *name, const char *value)
+{
+    struct object_row row = { .kind = SETTING_KIND, .project = "", .name = name };
+    struct arena *arena = arena_create();
+    struct text_node *map = text_map(arena, NULL, NULL);
+    text_str(arena, map, "value", value);
+    const char *spec = notes_print(arena, map);
+    bool there = store_get_object(ctl->config.store, arena, &row, NULL) == 1;
+    if (!there || strcmp(row.spec, spec) != 0) {
+        if (there)
+            by_server(ctl, "setting.changed", arena_printf(arena, "%s: %s", name, value));
+        row.spec = spec;
+        row.version = 0;
+        store_put_object(ctl->config.store, &row, NULL);
+    }
+    arena_destroy(arena);
+}
+
+void ctl_audit_start(struct ctl *ctl, const char *version, const struct pairs *settings)
+{
+    if (skipped(ctl))
+        return;
+    by_server(ctl, "server.started", version);
+    for (size_t i = 0; i < settings->n; i++)
+        note_setting(ctl, settings->at[i].name, settings->at[i].value);
+    commit_now(ctl, "start");
+}
+
+void ctl_audit_end(struct ctl *ctl, const char *why)
+{
+    if (skipped(ctl))
+        return;
+    by_server(ctl, "server.ended", why);
+    commit_now(ctl, "end");
+}
+
+/* ---- showing ---- */
+
+static void put_mark(struct arena *a, struct text_node *root, const char *key,
+                     const struct audit_mark *mark)
+{
+    char hex[2 * AUDIT_HASH + 1];
+    struct text_node *map = text_map(a, root, key);
+    text_int(a, map, "seq", (int64_t)mark->seq);
+    text_str(a, map, "hash", sodium_bin2hex(hex, sizeof hex, mark->hash, AUDIT_HASH));
+}
+
+static void put_row(struct arena *a, struct text_node *list, const struct audit_row *row)
+{
+    char hex[2 * AUDIT_HASH + 1];
+    struct text_node *map = text_map(a, list, NULL);
+    text_int(a, map, "seq", (int64_t)row->seq);
+    text_int(a, map, "at_ms", (int64_t)row->at_ms);
+    text_str(a, map, "user", row->user);
+    text_str(a, map, "role", row->role);
+    text_str(a, map, "known", row->known);
+    text_str(a, map, "from", row->from);
+    text_str(a, map, "action", row->action);
+    text_str(a, map, "object", row->object);
+    text_str(a, map, "outcome", row->outcome);
+    text_str(a, map, "hash", sodium_bin2hex(hex, sizeof hex, row->hash, AUDIT_HASH));
+}
+
+static bool fits(const struct ctl_audit_ask *ask, const struct audit_row *row)
+{
+    size_t n = ask->action ? strlen(ask->action) : 0;
+    if (row->at_ms < ask->since_ms || (ask->user && strcmp(ask->user, row->user) != 0))
+        return false;
+    return !n || (ask->action[n - 1] == '.' ? strncmp(ask->action, row->action, n) == 0
+                                            : strcmp(ask->action, row->action) == 0);
+}
+
+struct text_node *ctl_audit_tree(struct ctl *ctl, struct arena *a, const struct ctl_audit_ask *ask,
+                                 struct err *err)
+{
+    struct audit_row *rows;
+    size_t n = 0, shown = 0, i = 0;
+    struct audit_mark head = store_audit_head(ctl->config.store), floor;
+    const struct audit_range range = { .after = ask->after,
+                                       .before = ask->before,
+                                       .newest = !ask->ascending,
+                                       .limit = ask->ascending ? ask->limit : AUDIT_LOOK };
+    if (store_audit_floor(ctl->config.store, &floor, err) < 0 ||
+        store_audits(ctl->config.store, a, &range, &rows, &n, err) < 0)
+        return NULL;
+    struct text_node *root = text_map(a, NULL, NULL), *list = text_list(a, root, "entries");
+    for (; i < n && shown < ask->limit; i++)
+        if (fits(ask, &rows[i])) {
+            put_row(a, list, &rows[i]);
+            shown++;
+        }
+    if (i < n || n == range.limit)
+        text_int(a, root, "next", (int64_t)rows[i - 1].seq);
+    put_mark(a, root, "head", &head);
+    put_mark(a, root, "floor", &floor);
+    return root;
+}
