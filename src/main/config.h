@@ -25,7 +25,7 @@
       "certificate chain (PEM) for https on the same port; default: made by the server itself")     \
     X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \
     X(SEAL_KEY, "seal_key", TEXT, "", "FILE",                                                       \
-      "key of the secrets in the records; default: identity.key in the state directory")            \
+      "key that jobs and secrets are sealed with; default: one outside the state directory")        \
     X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \
     X(FS_URI, "fs_uri", TEXT, "", "URI",                                                            \
       "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory")                     \
