@@ -2,8 +2,8 @@
 own in a short scratch directory, the command line, the HTTP API over the server's Unix socket, and
 waiting on conditions. Standard library only.
 
-A server made here never meets the user's: its state directory is its own, configuration files of
-the user are not read, and its TCP port is whatever is free.
+A server made here never meets the user's: its state directory is its own, with the place of its key
+in it, configuration files of the user are not read, and its TCP port is whatever is free.
 """
 
 from __future__ import annotations
@@ -266,7 +266,8 @@ def environment(state: Path | None = None, **more: str) -> dict[str, str]:
     """This process's environment without what would reach another server or change a screen."""
     skip = ("MUSTER_", "XDG_", "PAI_", "PYTHON", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(skip) or k == "MUSTER_BUILD"}
-    env.update(LC_ALL="C.UTF-8", NO_COLOR="1", XDG_CONFIG_HOME="/nonexistent/config")
+    config = state / "config" if state else "/nonexistent/config"
+    env.update(LC_ALL="C.UTF-8", NO_COLOR="1", XDG_CONFIG_HOME=str(config))
     env.update(MUSTER_SHARED_ACCOUNT="yes")  # users of most tests have no account of this machine
     if VENV.is_dir():
         env["PATH"] = f"{VENV}:{env.get('PATH', '')}"

@@ -202,7 +202,7 @@ def test_https_on_the_same_port(server: Server, tmp_path: Path) -> None:
         assert request(connection, "GET", "/v1/jobs", None, headers).good().json() == {"jobs": []}
         connection.close()
     assert call(server, None, "GET", "/healthz").json() == {"ok": True}  # plain goes on
-    for name in ("tls.key", "tls-ca.key", "identity.key"):
+    for name in ("tls.key", "tls-ca.key", "seal_key.path"):
         assert stat.S_IMODE((server.state / name).stat().st_mode) == 0o600
     server.kill()
     server.start()

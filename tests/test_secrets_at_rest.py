@@ -187,7 +187,7 @@ def test_nothing_is_in_clear(start: Starter, tmp_path: Path, files: Path) -> Non
     assert in_clear(server.state, rec) == []
     server.end()
     assert in_clear(server.state, rec) == []
-    done = muster("replay", rec, "--quiet", state=Path("/nonexistent/state"))
+    done = muster("replay", rec, "--quiet", env={"MUSTER_STATE_DIR": "/nonexistent/state"})
     assert done.returncode == 0 and "same as recorded" in done.stdout, done.stdout + done.stderr
 
 
@@ -198,6 +198,7 @@ def test_the_key_is_a_file_of_its_own(start: Starter, tmp_path: Path) -> None:
     number = server.submit(dlc("sealed"))
     assert key.stat().st_mode & 0o777 == 0o600
     assert not (server.state / "identity.key").exists()
+    assert not (server.state / "seal_key.path").exists()
     server.end()
 
     right = key.read_bytes()
@@ -219,12 +220,26 @@ def test_the_key_is_a_file_of_its_own(start: Starter, tmp_path: Path) -> None:
     server.start()
     assert server.submit("", like=number)
     server.end()
-    key.write_bytes(bytes(32))
+    key.write_bytes(b"x" * 32)
+    with pytest.raises(RuntimeError, match="sealed with another key, and 2 jobs live in them"):
+        server.start()
+    key.write_bytes(right)
+    server.start()
+    for one in server.jobs():
+        server.stop(one["number"], now=True)
+        server.wait(one["number"], *FINAL)
+    server.end()
+    key.write_bytes(b"x" * 32)
     server.start()
     assert "what another key sealed cannot be read" in server.said()
     reply = server.api("POST", "/v1/jobs?like=" + str(number))
     assert reply.status == 422 and "sealed with another key" in reply.text
-    assert json.loads(server.api("GET", f"/v1/jobs/{number}/origin").good().text)  # masked
+    assert len(server.jobs()) == 2
+    assert server.api("GET", f"/v1/jobs/{number}/origin").text == ""
+    assert server.submit(native(tmp_path))
+    server.end()
+    server.start()  # the new key counts
+    assert "what another" not in server.said().rpartition("server.ending")[2]
 
 
 def test_older_records_are_sealed(start: Starter) -> None:
@@ -252,4 +267,5 @@ def test_older_records_are_sealed(start: Starter) -> None:
     assert [job["name"] for job in server.jobs()] == ["waits", "first"]
     again = server.submit("", like=1)
     assert server.job(again)["name"] == "first"
+    assert server.job(1, spec=1)["spec"]["roles"] and server.jobs(name="first")
     assert WORD in Client(server).call("GET", "/api/v1/namespaces/default/secrets/s")

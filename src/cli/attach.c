@@ -7,6 +7,7 @@
 #include "cli/call.h"
 #include "cli/follow.h"
 #include "cli/jobs.h"
+#include "cli/out.h"
 #include "http/client.h"
 #include "wire/message.h"
 
@@ -18,16 +19,17 @@
 
 #define AGAIN_MS 100
 
-void attach_init(struct attach *a, struct cli *cli, bool tty, FILE *to)
+void attach_init(struct attach *a, struct cli *cli, bool tty, int to)
 {
-    bool terminal = isatty(STDIN_FILENO) == 1 && isatty(fileno(to)) == 1;
+    bool terminal = isatty(STDIN_FILENO) == 1 && isatty(to) == 1;
     *a = (struct attach){ .cli = cli };
     session_init(&a->session, tty && terminal);
-    a->session.to = fileno(to);
+    a->session.to = to;
     a->session.place = &a->place;
     buf_init(&a->place.kept, 2 * ATTACH_WINDOW);
     randombytes_buf(&a->id, sizeof a->id);
-    log_print_init(&a->print, to, false, false);
+    a->out = out_stream(to, OUT_GUARDED);
+    log_print_init(&a->print, a->out, false, false);
 }
 
 void attach_fini(struct attach *a)
@@ -35,6 +37,8 @@ void attach_fini(struct attach *a)
     session_fini(&a->session);
     buf_fini(&a->place.kept);
     log_print_fini(&a->print);
+    if (a->out)
+        fclose(a->out);
 }
 
 struct text_node *attach_where(struct cli *cli, const char *job, const char *task, uint64_t attempt,

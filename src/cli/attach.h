@@ -15,12 +15,13 @@ struct attach {
     uint64_t id; /* of this client at the task */
     struct session session;
     struct session_place place;
+    FILE *out;              /* the task's stdout, from its log */
     struct log_print print; /* what was shown of the log */
     bool joined, quiet;     /* quiet: says nothing of a server that is gone */
 };
 /* tty: the task is on a terminal, and so is this client as far as it is on one. to: where stdout of
  * the task goes. */
-void attach_init(struct attach *, struct cli *, bool tty, FILE *to);
+void attach_init(struct attach *, struct cli *, bool tty, int to);
 void attach_fini(struct attach *);
 /* {task, attempt, tty} of the task that runs (task NULL: the first that keeps a stdin; attempt 0:
  * any); NULL with err when nobody can be let at it. */

@@ -172,6 +172,7 @@ int cli_main(const struct cli_host *host, int argc, char **argv)
     struct err err = { .code = ERR_NONE };
     int rc = -1;
     setlocale(LC_CTYPE, "");
+    out_guard();
     keep_typed(&cli, argc, argv);
     const char *word = argc ? verb_alias(argv[0]) : "help";
     const struct cmd *cmd = cmd_find(word);

@@ -19,6 +19,7 @@ struct cli_simulation {
 struct cli_replay {
     const char *recording;
     const char *at;          /* a time or the number of an input; NULL: to the end */
+    const char *seal_key;    /* NULL: where the recording says */
     const char *const *sets; /* "k=v" */
     size_t n_sets;
     bool json, quiet;

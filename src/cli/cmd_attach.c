@@ -129,7 +129,7 @@ static int run_attach(struct cli *cli, const void *opts_, int argc, char **argv,
         where = attach_where(cli, id, argc > 1 ? argv[1] : NULL, 0, err);
     if (!where)
         return -1;
-    attach_init(&a, cli, answer_flag(where, "tty"), stdout);
+    attach_init(&a, cli, answer_flag(where, "tty"), STDOUT_FILENO);
     a.job = id;
     a.task = answer_text(where, "task", "");
     a.attempt = answer_number(where, "attempt", 0);

@@ -7,6 +7,8 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
+#include "cli/server_start.h"
+#include "cli/state_dir.h"
 #include "cli/table.h"
 
 #include <dlfcn.h>
@@ -102,6 +104,30 @@ static struct finding ask_accounts(struct cli *cli)
                                  user),
                     "without the setting shared_account each user's jobs are their own");
     return good("not known without a server");
+}
+
+/* Without a server as its files say. */
+static const char *key_of_files(struct cli *cli)
+{
+    const char *own = arena_printf(cli->arena, "%s/identity.key", cli->state_dir);
+    AUTO_FREE char *path =
+        first_line(arena_printf(cli->arena, "%s/" STATE_DIR_KEY_PATH, cli->state_dir));
+    if (access(own, F_OK) == 0)
+        return own;
+    return path ? arena_strdup(cli->arena, path) : "";
+}
+
+/* A backup of the state directory is to be of no use to who finds it. */
+static struct finding ask_key(struct cli *cli)
+{
+    size_t n = strlen(cli->state_dir);
+    const char *key = call_server_lives(cli) ? server_setting(cli, "seal_key") : key_of_files(cli);
+    if (!*key)
+        return good("made with the first server");
+    if (strncmp(key, cli->state_dir, n) != 0 || key[n] != '/')
+        return good(arena_printf(cli->arena, "%s; back it up apart from %s", key, cli->state_dir));
+    return less(arena_printf(cli->arena, "%s: who copies the state directory has it too", key),
+                "move it while no server runs, and set seal_key to where it is then");
 }
 
 static struct finding cgroup_v2(struct cli *cli, const char *own)
@@ -315,11 +341,17 @@ static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
 } questions[] = {
-    { .name = "server", .ask = ask_server },       { .name = "accounts", .ask = ask_accounts },
-    { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
-    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .ask = ask_gpus },
-    { .name = "disk", .ask = ask_disk },           { .name = "clock", .ask = ask_clock },
-    { .name = "files", .ask = ask_files },         { .name = "python", .ask = ask_python },
+    { .name = "server", .ask = ask_server },
+    { .name = "accounts", .ask = ask_accounts },
+    { .name = "key", .ask = ask_key },
+    { .name = "cgroups", .ask = ask_cgroup },
+    { .name = "namespaces", .ask = ask_namespaces },
+    { .name = "containers", .ask = ask_runtimes },
+    { .name = "gpus", .ask = ask_gpus },
+    { .name = "disk", .ask = ask_disk },
+    { .name = "clock", .ask = ask_clock },
+    { .name = "files", .ask = ask_files },
+    { .name = "python", .ask = ask_python },
     { .name = "torch", .ask = ask_torch },
 };
 

@@ -9,13 +9,14 @@
 #include "cli/follow.h"
 #include "cli/log_print.h"
 #include "cli/names.h"
+#include "cli/out.h"
 #include "cli/waiting.h"
 
 #include <stdio.h>
 
 struct logs_opts {
     struct common_opts common;
-    bool follow, out, error;
+    bool follow, out, error, raw;
     const char *since, *tail, *attempt;
 };
 static const struct opt opts[] = {
@@ -43,6 +44,10 @@ static const struct opt opts[] = {
       .type = OPT_FLAG,
       .offset = offsetof(struct logs_opts, error),
       .help = "only standard error" },
+    { .name = "raw",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct logs_opts, raw),
+      .help = "pass all of it to a terminal, also what moves its cursor" },
     { .name = "attempt",
       .type = OPT_STR,
       .offset = offsetof(struct logs_opts, attempt),
@@ -113,11 +118,29 @@ static int check_logs(const struct logs_opts *o, struct err *err)
     return 0;
 }
 
+/* Follows, to the screen or, as it is, to the descriptor below it. */
+static int print_logs(struct cli *cli, struct reading *r, bool one, struct err *err)
+{
+    struct follow follow = { .request = want, .record = on_record, .arg = r };
+    FILE *to = r->o->raw ? out_stream(STDOUT_FILENO, OUT_RAW) : stdout;
+    if (!to)
+        return err_sys(err, "stdout");
+    log_print_init(&r->print, to, !one, cli->color);
+    r->print.json = cli->json;
+    follow.gone = r->o->follow && !cli->quiet ? follow_say_gone : NULL;
+    follow.back = r->o->follow && !cli->quiet ? follow_say_back : NULL;
+    int rc = follow_run(cli, &follow, err);
+    waiting_end(&r->waiting);
+    log_print_fini(&r->print);
+    if (r->o->raw && fclose(to) != 0 && rc == 0)
+        rc = err_sys(err, "stdout");
+    return rc < 0 ? -1 : EXIT_OK;
+}
+
 static int run_logs(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     struct reading r = { .o = opts_ };
     struct task_name task = { .role = NULL };
-    struct follow follow = { .request = want, .record = on_record, .arg = &r };
     if (cmd_operands(&cmd_logs, argc, 1, 2, err) < 0 || check_logs(r.o, err) < 0 ||
         read_since(cli, r.o->since, &r.since, err) < 0)
         return -1;
@@ -130,17 +153,10 @@ static int run_logs(struct cli *cli, const void *opts_, int argc, char **argv, s
     r.task = argc > 1 ? argv[1] : NULL;
     bool one =
         !answer_has(view, "members") && (task.has_index || answer_number(view, "tasks", 0) == 1);
-    log_print_init(&r.print, stdout, !one, cli->color);
-    r.print.json = cli->json;
-    follow.gone = r.o->follow && !cli->quiet ? follow_say_gone : NULL;
-    follow.back = r.o->follow && !cli->quiet ? follow_say_back : NULL;
     r.waiting = (struct waiting){ .cli = cli, .number = answer_number(view, "number", 0) };
     if (r.o->follow)
         waiting_state(&r.waiting, answer_text(view, "state", ""));
-    int rc = follow_run(cli, &follow, err);
-    waiting_end(&r.waiting);
-    log_print_fini(&r.print);
-    return rc < 0 ? -1 : EXIT_OK;
+    return print_logs(cli, &r, one, err);
 }
 
 static const char *const examples[] = {

@@ -315,17 +315,17 @@ static void say_rest(const struct cli *cli, const struct ls_opts *o, const struc
 /* The screen is written over line by line, so that nothing flickers. */
 static void repaint(const struct buf *text)
 {
-    AUTO_BUF struct buf out = BUF_INIT(64u << 20);
+    AUTO_BUF struct buf out = BUF_INIT(64u << 20), shown = BUF_INIT(64u << 20);
+    out_visible(buf_str(text), text->len, &shown);
     buf_puts(&out, "\033[H");
-    for (const char *at = buf_str(text); *at;) {
+    for (const char *at = buf_str(&shown); *at;) {
         size_t n = strcspn(at, "\n");
         buf_add(&out, at, n);
         buf_puts(&out, "\033[K\n");
         at += n + (at[n] == '\n');
     }
     buf_puts(&out, "\033[J");
-    out_buf(&out);
-    fflush(stdout);
+    out_screen(STDOUT_FILENO, &out);
 }
 
 /* Elsewhere than on a terminal each look that differs is printed, after an empty line. */
@@ -333,8 +333,9 @@ static int watch(struct cli *cli, const struct ls_opts *o, struct err *err)
 {
     AUTO_BUF struct buf before = BUF_INIT(64u << 20), now = BUF_INIT(64u << 20);
     struct arena *kept = cli->arena;
+    char clear[] = "\033[2J";
     if (cli->tty)
-        fputs("\033[2J", stdout);
+        out_screen(STDOUT_FILENO, &(struct buf){ .data = clear, .len = sizeof clear - 1 });
     for (bool first = true;; first = false) {
         cli->arena = arena_create();
         const struct text_node *tree = fetch(cli, o, err);

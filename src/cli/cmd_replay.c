@@ -3,7 +3,7 @@
 
 struct replay_opts {
     struct common_opts common;
-    const char *at;
+    const char *at, *seal_key;
     struct opt_list sets;
 };
 static const struct opt opts[] = {
@@ -17,6 +17,11 @@ static const struct opt opts[] = {
       .offset = offsetof(struct replay_opts, sets),
       .arg = "K=V",
       .help = "another setting than the recorded one: default_run=1h (may be repeated)" },
+    { .name = "seal-key",
+      .type = OPT_STR,
+      .offset = offsetof(struct replay_opts, seal_key),
+      .arg = "FILE",
+      .help = "key of the server that recorded, where it is not at its own place" },
     COMMON_OPTS,
     OPT_END,
 };
@@ -28,6 +33,7 @@ static int run_replay(struct cli *cli, const void *opts_, int argc, char **argv,
         return -1;
     struct cli_replay ask = { .recording = argv[0],
                               .at = o->at,
+                              .seal_key = o->seal_key,
                               .sets = o->sets.at,
                               .n_sets = o->sets.n,
                               .json = cli->json,
@@ -44,6 +50,8 @@ static const char *const examples[] = {
     "what waited then, and why",
     "muster replay /var/tmp/rec --set default_run=1h --quiet",
     "would another setting have decided otherwise, and where first?",
+    "muster replay rec --seal-key muster.key",
+    "elsewhere: what jobs said is sealed with the key of the server that recorded",
     NULL,
 };
 const struct cmd cmd_replay = {

@@ -24,7 +24,7 @@
 struct run_opts {
     struct submit_opts submit;
     const char *exit_code;
-    bool no_tty;
+    bool no_tty, raw;
 };
 static const struct opt opts[] = {
     { .name = "exit-code",
@@ -37,6 +37,10 @@ static const struct opt opts[] = {
       .type = OPT_FLAG,
       .offset = offsetof(struct run_opts, no_tty),
       .help = "with --stdin: a plain pipe, also on a terminal" },
+    { .name = "raw",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct run_opts, raw),
+      .help = "pass all that tasks write to the terminal, also what moves its cursor" },
     SUBMIT_OPTS,
     RUN_OPTS,
     COMMON_OPTS,
@@ -100,18 +104,16 @@ static int check_run(const struct cli *cli, const struct run_opts *o, int argc, 
 /* ---- typing into it ---- */
 
 /* stdout is the task's from here on: what muster says goes to stderr. */
-static FILE *give_stdout(struct cli *cli, struct err *err)
+static int give_stdout(struct cli *cli, struct err *err)
 {
     fflush(stdout);
     int fd = dup(STDOUT_FILENO);
-    FILE *to = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!to || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-        err_sys(err, "stdout");
-        return NULL;
-    }
+    if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return err_sys(err, "stdout");
+    out_guard();
     cli->color = out_color_err();
     cli->tty = isatty(STDERR_FILENO) == 1;
-    return to;
+    return fd;
 }
 
 /* The first task that keeps a stdin. */
@@ -154,17 +156,18 @@ static void print_end(struct cli *cli, const struct text_node *job)
 }
 
 static int follow_to_end(struct cli *cli, const struct run_opts *o,
-                         const struct text_node *submitted, FILE *task_out, struct err *err)
+                         const struct text_node *submitted, int task_out, struct err *err)
 {
     struct watch watch = { .number = answer_number(submitted, "number", 0),
                            .tasks = answer_number(submitted, "tasks", 0),
                            .work_dir = answer_text(submitted, "work_dir", NULL),
                            .to_stderr = cli->json,
                            .silent = cli->quiet,
+                           .raw = o->raw,
                            .task_out = task_out };
     enum watch_end end;
-    const struct text_node *job = task_out ? final_view(cli, watch.number, err) : NULL;
-    if (task_out && (!job || find_typed(cli, &watch, job, err) < 0))
+    const struct text_node *job = types(o) ? final_view(cli, watch.number, err) : NULL;
+    if (types(o) && (!job || find_typed(cli, &watch, job, err) < 0))
         return -1;
     if (watch_job(cli, &watch, &end, err) < 0)
         return -1;
@@ -183,14 +186,14 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
 {
     struct run_opts run = *(const struct run_opts *)opts_, *o = &run;
     const struct text_node *submitted;
-    FILE *task_out = NULL;
+    int task_out = -1;
     if (check_run(cli, o, argc, argv, err) < 0 || submit_check(&o->submit, argc, argv, err) < 0 ||
         server_ensure(cli, err) < 0)
         return -1;
     run.submit.job.tty =
         types(o) && !o->no_tty &&
         (o->submit.job.tty || (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1));
-    if (types(o) && !(task_out = give_stdout(cli, err)))
+    if (types(o) && (task_out = give_stdout(cli, err)) < 0)
         return -1;
     if (is_command(cli, o, argc, argv))
         submitted = submit_command(cli, &o->submit, argc, argv, err);

@@ -76,6 +76,9 @@ static void print_status(struct cli *cli, const struct text_node *s)
         printf("socket   %s\n", answer_text(s, "socket", "?"));
     printf("state    %s\n", answer_text(s, "state_dir", "?"));
     print_runs_as(s);
+    const char *key = server_setting(cli, "seal_key");
+    if (*key)
+        printf("key      %s\n", key);
     if (!stats)
         return;
     printf("jobs     %llu live, %llu of them waiting\n",

@@ -1,5 +1,5 @@
 /* Output of several tasks on one screen: only whole lines are mixed. Bytes are passed on as they
- * are. */
+ * are: what a terminal may have of them is the stream's to say (cli/out.h). */
 #include "cli/log_print.h"
 
 #include "base/buf.h"

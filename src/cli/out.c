@@ -4,13 +4,116 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/cmd.h"
+#include "cli/visible.h"
 #include "job/state.h"
 #include "text/json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DOCUMENT_MAX ((size_t)1 << 30)
+#define PIECE_MAX    ((size_t)1 << 20)
+
+/* ---- terminals ---- */
+
+struct stream {
+    int fd;
+    enum out_how how;
+    bool text; /* only that goes through */
+    struct visible visible;
+};
+
+static int write_all(int fd, const char *at, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return -1;
+        at += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* While the terminal is raw a line feed alone would not go back to the left. */
+static void put_returns(const struct buf *text, struct buf *out)
+{
+    const char *end = text->data + text->len;
+    for (const char *at = text->data; at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        buf_add(out, at, (size_t)((stop ? stop : end) - at));
+        if (stop)
+            buf_puts(out, "\r\n");
+        at = stop ? stop + 1 : end;
+    }
+}
+
+static ssize_t write_stream(void *cookie, const char *text, size_t len)
+{
+    struct stream *s = cookie;
+    AUTO_BUF struct buf shown = BUF_INIT(8 * PIECE_MAX), typed = BUF_INIT(16 * PIECE_MAX);
+    int rc = s->text ? 0 : write_all(s->fd, text, len);
+    for (size_t done = 0, n; s->text && rc == 0 && done < len; done += n) {
+        n = len - done < PIECE_MAX ? len - done : PIECE_MAX;
+        buf_clear(&shown);
+        buf_clear(&typed);
+        visible_add(&s->visible, text + done, n, &shown);
+        if (s->how == OUT_TYPED)
+            put_returns(&shown, &typed);
+        const struct buf *out = s->how == OUT_TYPED ? &typed : &shown;
+        rc = write_all(s->fd, out->data, out->len);
+    }
+    return rc == 0 ? (ssize_t)len : 0; /* what is not written whole is an error to stdio */
+}
+
+static int close_stream(void *cookie)
+{
+    struct stream *s = cookie;
+    AUTO_BUF struct buf left = BUF_INIT(PIECE_MAX);
+    visible_end(&s->visible, &left);
+    int rc = write_all(s->fd, left.data, left.len);
+    free(s);
+    return rc;
+}
+
+FILE *out_stream(int fd, enum out_how how)
+{
+    static const cookie_io_functions_t functions = { .write = write_stream, .close = close_stream };
+    struct stream *s = mem_new(sizeof *s);
+    *s = (struct stream){ .fd = fd, .how = how, .text = how != OUT_RAW && isatty(fd) == 1 };
+    FILE *to = fopencookie(s, "w", functions);
+    if (!to)
+        free(s);
+    return to;
+}
+
+void out_guard(void)
+{
+    FILE *out = isatty(STDOUT_FILENO) == 1 ? out_stream(STDOUT_FILENO, OUT_GUARDED) : NULL;
+    FILE *err = isatty(STDERR_FILENO) == 1 ? out_stream(STDERR_FILENO, OUT_GUARDED) : NULL;
+    fflush(NULL);
+    if (out)
+        setvbuf(stdout = out, NULL, _IOLBF, 0);
+    if (err)
+        setvbuf(stderr = err, NULL, _IONBF, 0);
+}
+
+void out_screen(int fd, const struct buf *text)
+{
+    fflush(fd == STDERR_FILENO ? stderr : stdout);
+    write_all(fd, text->data, text->len);
+}
+
+void out_visible(const char *text, size_t len, struct buf *out)
+{
+    struct visible v = { .n = 0 };
+    visible_add(&v, text, len, out);
+    visible_end(&v, out);
+}
+
+/* ---- documents, phrases ---- */
 
 void out_buf(const struct buf *text)
 {

@@ -5,6 +5,22 @@
 #include "base/buf.h"
 #include "cli/cmd.h"
 
+#include <stdio.h>
+
+/* Standard output and standard error, where they are terminals, get text only (cli/visible.h) from
+ * here on, whoever prints. To be called once, and again after one of them became another file. */
+void out_guard(void);
+/* A stream of its own to a descriptor, which stays open when it is closed. */
+enum out_how {
+    OUT_GUARDED, /* text only, where it is a terminal */
+    OUT_TYPED,   /* and a line feed goes back to the left too: that terminal is raw */
+    OUT_RAW      /* the bytes as they are */
+};
+FILE *out_stream(int fd, enum out_how);
+/* What moves the cursor is written around the guard: the text in it has to be visible already. */
+void out_screen(int fd, const struct buf *);
+void out_visible(const char *text, size_t len, struct buf *out); /* all of a text */
+
 void out_buf(const struct buf *);        /* to stdout */
 void out_json(const struct text_node *); /* one document on stdout */
 bool out_color_err(void);                /* stderr is a terminal that takes colours */

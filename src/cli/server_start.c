@@ -217,6 +217,12 @@ int server_end(struct cli *cli, struct err *err)
     return cli->url ? 0 : wait_gone(cli, pid, err);
 }
 
+const char *server_setting(struct cli *cli, const char *key)
+{
+    struct err err;
+    return setting_of(text_get(call_get(cli, "/v1/config", &err), "config"), key);
+}
+
 /* The settings that the server that runs does not have yet; -1 when it cannot be asked. */
 static int count_new(struct cli *cli, const struct pairs *given, struct err *err)
 {

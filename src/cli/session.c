@@ -3,6 +3,7 @@
 #include "cli/session.h"
 
 #include "base/mem.h"
+#include "cli/out.h"
 #include "http/client.h"
 #include "wire/message.h"
 
@@ -34,6 +35,9 @@ void session_fini(struct session *s)
 {
     http_duplex_close(s->line);
     s->line = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(s->text); i++)
+        if (s->text[i])
+            fclose(s->text[i]);
     buf_fini(&s->in);
     buf_fini(&s->out);
     buf_fini(&s->words);
@@ -99,6 +103,16 @@ static void write_out(int to, const unsigned char *at, const unsigned char *end)
     }
 }
 
+/* What a program writes that is on no terminal is text for the one here. */
+static void write_text(struct session *s, bool error, const struct wire_reader *bytes)
+{
+    FILE **to = &s->text[error];
+    if (!*to && (*to = out_stream(error ? STDERR_FILENO : s->to, OUT_GUARDED)))
+        setvbuf(*to, NULL, _IONBF, 0);
+    if (*to)
+        fwrite(bytes->at, 1, (size_t)(bytes->end - bytes->at), *to);
+}
+
 static void on_frame(struct session *s, const struct wire_frame *frame)
 {
     struct wire_reader r = wire_read(frame);
@@ -113,8 +127,10 @@ static void on_frame(struct session *s, const struct wire_frame *frame)
     } else if (frame->kind == WIRE_EXIT) {
         s->status = (int)(wire_get_u32(&r) & 0xff);
         s->ended = true;
+    } else if (s->tty && frame->kind == WIRE_STDOUT) {
+        write_out(s->to, r.at, r.end);
     } else if (frame->kind == WIRE_STDOUT || frame->kind == WIRE_STDERR) {
-        write_out(frame->kind == WIRE_STDOUT ? s->to : STDERR_FILENO, r.at, r.end);
+        write_text(s, frame->kind == WIRE_STDERR, &r);
     } else if (frame->kind == WIRE_REACHED) {
         on_reached(s, frame);
     }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 
 struct http_duplex;
@@ -28,6 +29,7 @@ struct session {
     bool tty, input_open;
     bool send_end;                 /* the end of the input is told */
     int to;                        /* stdout of the program goes there */
+    FILE *text[2];                 /* without a terminal: its stdout and stderr, made when needed */
     const char *greeting, *before; /* to stderr and there, once it is raw; NULL: nothing (more) */
     int status;                    /* out: exit status of the program */
     bool detached;                 /* out: by Ctrl-P Ctrl-Q */

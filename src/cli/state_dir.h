@@ -5,6 +5,9 @@
 
 #include "base/err.h"
 
+/* In the directory: the path of the key outside of it that the records are sealed with, a line. */
+#define STATE_DIR_KEY_PATH "seal_key.path"
+
 /* dir, else $MUSTER_STATE_DIR, else $XDG_STATE_HOME/muster, else ~/.local/state/muster; absolute,
  * malloc'ed. NULL with err when there is no home directory to put it in. */
 char *state_dir_find(const char *dir, struct err *err);

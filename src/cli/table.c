@@ -157,7 +157,7 @@ const char *table_clip(struct arena *arena, const char *text, size_t columns)
     for (size_t i = 0; i < n;) {
         uint32_t code;
         size_t len = scan_char(text + i, n - i, &code);
-        bool odd = len == 0 || code < 0x20 || code == 0x7f;
+        bool odd = len == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0);
         size_t width = odd ? 1 : scan_columns(text + i, len);
         len = len ? len : 1;
         if (used + width > columns || (used + width == columns && i + len < n)) {

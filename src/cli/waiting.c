@@ -8,6 +8,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/clock_text.h"
+#include "cli/out.h"
 #include "cli/table.h"
 
 #include <poll.h>
@@ -22,6 +23,8 @@
 #define FIRST_MS 300 /* a job that starts at once says so itself */
 #define AGAIN_MS 1000
 #define COLUMNS  100
+
+#define CLEAR_LINE "\r\033[K"
 
 static bool waits(const char *state)
 {
@@ -87,8 +90,9 @@ static void put_line(struct cli *cli, const char *text, bool tty)
     }
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20)
         size.ws_col = COLUMNS;
-    fprintf(stderr, "\r\033[K%s", table_clip(cli->arena, text, size.ws_col - 1u));
-    fflush(stderr);
+    AUTO_BUF struct buf line = BUF_INIT(64 << 10);
+    buf_addf(&line, CLEAR_LINE "%s", table_clip(cli->arena, text, size.ws_col - 1u));
+    out_screen(STDERR_FILENO, &line);
 }
 
 _Noreturn static void be_child(const struct waiting *w, pid_t parent)
@@ -141,6 +145,7 @@ void waiting_end(struct waiting *w)
     kill(w->child, SIGKILL);
     waitpid(w->child, NULL, 0);
     w->child = 0;
+    char clear[] = CLEAR_LINE;
     if (isatty(STDERR_FILENO) == 1)
-        fputs("\r\033[K", stderr);
+        out_screen(STDERR_FILENO, &(struct buf){ .data = clear, .len = sizeof clear - 1 });
 }

@@ -228,37 +228,21 @@ static int follow_keys(struct screen *s)
 
 /* ---- a child ---- */
 
-/* While the terminal is raw a line feed alone would not go back to the left. */
-static ssize_t write_crlf(void *cookie, const char *text, size_t len)
+/* A new stream: one that was used before its buffer was set writes its first piece alone. */
+static FILE *screen_of(const struct watch *w, bool raw)
 {
-    const char *at = text, *end = text + len;
-    (void)cookie;
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        size_t n = (size_t)((stop ? stop : end) - at);
-        if ((n && write(STDERR_FILENO, at, n) < 0) || (stop && write(STDERR_FILENO, "\r\n", 2) < 0))
-            return 0;
-        at += n + (stop != NULL);
-    }
-    return (ssize_t)len;
-}
-
-static FILE *screen_of(const struct watch *w)
-{
-    static const cookie_io_functions_t raw = { .write = write_crlf };
     if (w->silent)
         return fopen("/dev/null", "w");
     if (w->typed && isatty(STDERR_FILENO) == 1)
-        return fopencookie(NULL, "w", raw);
-    /* A new stream: one that was used before its buffer was set writes its first piece alone. */
-    return fdopen(w->to_stderr ? STDERR_FILENO : STDOUT_FILENO, "w");
+        return out_stream(STDERR_FILENO, OUT_TYPED);
+    return out_stream(w->to_stderr ? STDERR_FILENO : STDOUT_FILENO, raw ? OUT_RAW : OUT_GUARDED);
 }
 
 _Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job)(struct screen *),
                                pid_t parent)
 {
     char *buffer = mem_new(OUT_BUFFER); /* this process never returns */
-    struct screen s = { .cli = cli, .watch = w, .to = screen_of(w) };
+    struct screen s = { .cli = cli, .watch = w, .to = screen_of(w, w->raw && job == follow_log) };
     sigset_t none;
     prctl(PR_SET_PDEATHSIG, job == follow_keys ? SIGTERM : SIGKILL); /* the terminal in order */
     if (getppid() != parent)
@@ -269,7 +253,7 @@ _Noreturn static void be_child(struct cli *cli, const struct watch *w, int (*job
     if (!s.to)
         _exit(EXIT_JOB_FAILED);
     setvbuf(s.to, buffer, _IOFBF, OUT_BUFFER);
-    s.tty = !w->typed && isatty(fileno(s.to)) == 1;
+    s.tty = !w->typed && !w->silent && isatty(w->to_stderr ? STDERR_FILENO : STDOUT_FILENO) == 1;
     call_drop(cli);
     int status = job(&s);
     fflush(s.to);

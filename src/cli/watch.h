@@ -5,19 +5,18 @@
 
 #include "cli/cmd.h"
 
-#include <stdio.h>
-
 struct watch {
     uint64_t number;
     uint64_t tasks;
     const char *work_dir;
     bool to_stderr; /* phases and output go there: stdout is kept for a document */
     bool silent;    /* neither is shown */
-    /* run -i: what is typed goes to this task, whose output goes to task_out as it is; NULL: nobody
-     * types */
+    bool raw;       /* output as it is, also on a terminal */
+    /* run -i: what is typed goes to this task, whose output goes to task_out; NULL: nobody types
+     */
     const char *typed;
-    FILE *task_out;
-    bool tty; /* the task is on a terminal */
+    int task_out; /* a descriptor */
+    bool tty;     /* the task is on a terminal */
 };
 enum watch_end { WATCH_ENDED, WATCH_HELD, WATCH_LEFT /* Ctrl-C: the job goes on */ };
 int watch_job(struct cli *, const struct watch *, enum watch_end *, struct err *err);

@@ -95,7 +95,12 @@ static int read_key(struct ctl *ctl, struct err *err)
     if (!ctl->config.state_dir || taped_replays(ctl)) /* nothing of it outlives this process */
         return 0;
     AUTO_FREE char *path = file_join(ctl->config.state_dir, "agent.key");
-    return seal_read_key(path, false, ctl->key, err);
+    if (seal_read_key(path, false, ctl->key, err) == 0)
+        return 0;
+    return err->code == ERR_CANNOT
+               ? err_hint(err, "put the right one back; or remove it: what runs goes on, and the "
+                               "next server makes another")
+               : -1;
 }
 
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)

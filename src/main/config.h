@@ -25,13 +25,13 @@
       "certificate chain (PEM) for https on the same port; default: made by the server itself")     \
     X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \
     X(SEAL_KEY, "seal_key", TEXT, "", "FILE",                                                       \
-      "key of the secrets in the records; default: identity.key in the state directory")            \
+      "key that jobs and secrets are sealed with; default: one outside the state directory")        \
     X(SANDBOX, "sandbox", CHOICE, "on", "on|off",                                                   \
       "tasks have the rights of a container; off: for one person's own machine")                    \
     X(SHARED_ACCOUNT, "shared_account", CHOICE, "no", "no|yes",                                     \
       "everybody's jobs run as the server's own user")                                              \
     X(JOB_ACCOUNT, "job_account", TEXT, "", "NAME",                                                 \
-      "as whom jobs run of users who have no account on this machine; default: nobody")             \
+      "as whom jobs run of users who have no account on this machine; default: none")               \
     X(USERS_DIR, "users_dir", TEXT, "", "DIR",                                                      \
       "what jobs of other accounts make; default: the state directory with .users behind its name") \
     X(PUBLIC_SOCKET, "public_socket", TEXT, "", "PATH",                                             \

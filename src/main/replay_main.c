@@ -321,6 +321,7 @@ int replay_main(const char *version, const struct cli_replay *ask, struct err *e
 {
     struct playing playing = { .ask = ask, .version = version, .arena = arena_create() };
     struct replay_config config = { .path = ask->recording,
+                                    .seal_key = ask->seal_key,
                                     .settings = make_settings,
                                     .settings_arg = &playing,
                                     .watch = { .header = on_header,

@@ -6,9 +6,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/state_dir.h"
+#include "store/seal.h"
 #include "text/json.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <sodium.h>
 #include <string.h>
@@ -72,6 +74,66 @@ int server_files_open(struct arena *a, const char *dir, struct server_files *fil
     f.token = arena_strdup(a, token);
     *files = f;
     return 0;
+}
+
+/* ---- the key of the records ---- */
+
+/* Beside the user's configuration; a root server, whose home may be anybody's, has it with the
+ * machine's. */
+static const char *keys_dir(struct arena *a)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (xdg && xdg[0] == '/')
+        return arena_printf(a, "%s/muster/keys", xdg);
+    if (geteuid() != 0 && home && home[0] == '/')
+        return arena_printf(a, "%s/.config/muster/keys", home);
+    return "/etc/muster/keys";
+}
+
+/* Named at random, so that servers of one user have one each. It is there before its path is. */
+static const char *make_seal_key(struct arena *a, const char *path_file, struct err *err)
+{
+    unsigned char name[8], key[SEAL_KEY_LEN];
+    char hex[2 * sizeof name + 1];
+    randombytes_buf(name, sizeof name);
+    sodium_bin2hex(hex, sizeof hex, name, sizeof name);
+    const char *path = arena_printf(a, "%s/%s.key", keys_dir(a), hex);
+    int rc = seal_read_key(path, false, key, err);
+    sodium_memzero(key, sizeof key);
+    if (rc < 0) {
+        err_in(err, "making the key of the records");
+        err_hint(err, "--seal-key FILE (seal_key, MUSTER_SEAL_KEY) says another place");
+        return NULL;
+    }
+    const char *line = arena_printf(a, "%s\n", path);
+    return file_replace(path_file, line, strlen(line), 0600, err) == 0 ? path : NULL;
+}
+
+const char *server_files_seal_key(struct arena *a, const struct server_files *files, bool needed,
+                                  struct err *err)
+{
+    const char *own = arena_printf(a, "%s/identity.key", files->dir);
+    const char *path_file = arena_printf(a, "%s/" STATE_DIR_KEY_PATH, files->dir);
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    if (access(own, F_OK) == 0 || errno != ENOENT)
+        return own;
+    if (access(path_file, F_OK) == 0 || errno != ENOENT) {
+        if (file_read(path_file, PATH_MAX, &text, &len, err) < 0)
+            return NULL;
+        text[strcspn(text, "\n")] = '\0';
+        if (text[0] == '/')
+            return arena_strdup(a, text);
+        err_set(err, ERR_INPUT, "%s names no key", path_file);
+        err_hint(err, "write the path of the key in it, or give --seal-key FILE");
+        return NULL;
+    }
+    if (!needed)
+        return make_seal_key(a, path_file, err);
+    err_set(err, ERR_CANNOT, "the records are sealed, and nothing in %s says where their key is",
+            files->dir);
+    err_hint(err, "--seal-key FILE says it; or put identity.key or " STATE_DIR_KEY_PATH " back");
+    return NULL;
 }
 
 int server_files_announce(const struct server_files *files, const struct server_info *info,

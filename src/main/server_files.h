@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct server_files {
@@ -13,6 +14,14 @@ struct server_files {
 };
 /* Creates the directory (0700), runs/, fs/ and the token. Texts are in arena. */
 int server_files_open(struct arena *, const char *dir, struct server_files *, struct err *err);
+
+/* Where the key of the records lies when no setting says it, in arena: identity.key in the
+ * directory where an older server made one, else what seal_key.path in it names: a file outside of
+ * it, so that a copy of the directory does not open what is sealed. Where neither is there the key
+ * is made now, unless it is `needed` (ERR_CANNOT). To be asked by the one server of the directory.
+ */
+const char *server_files_seal_key(struct arena *, const struct server_files *, bool needed,
+                                  struct err *);
 
 struct server_info {
     uint64_t pid, started_ms;

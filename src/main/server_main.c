@@ -193,8 +193,6 @@ static void settle(struct server *s)
         config_settle(c, SETTING_USERS_DIR, arena_printf(s->arena, "%s.users", s->files.dir));
     if (s->on_demand && strcmp(c->at[SETTING_IDLE_EXIT].from, "default") == 0)
         config_settle(c, SETTING_IDLE_EXIT, ON_DEMAND_IDLE);
-    if (!*c->at[SETTING_SEAL_KEY].text)
-        config_settle(c, SETTING_SEAL_KEY, arena_printf(s->arena, "%s/identity.key", s->files.dir));
     if (!*c->at[SETTING_PYTHON].text) {
         const char *python = interpreter_in_path(s->arena, getenv("PATH"), "python3");
         config_settle(c, SETTING_PYTHON, python ? python : "none");
@@ -215,12 +213,20 @@ static void raise_files(void)
 static int open_seal(struct server *s, struct err *err)
 {
     const char *path = s->config.at[SETTING_SEAL_KEY].text;
-    bool fits = true;
-    struct seal *seal = seal_open(path, store_has_sealed(s->store), err);
+    bool needed = store_has_sealed(s->store), fits = true;
+    if (!*path)
+        path = server_files_seal_key(s->arena, &s->files, needed, err);
+    if (!path)
+        return -1;
+    config_settle(&s->config, SETTING_SEAL_KEY, path);
+    struct seal *seal = seal_open(path, needed, err);
     if (!seal || store_use_seal(s->store, seal, &fits, err))
         return -1;
-    if (!fits)
-        log_warn("seal.key", "file=%s note=\"what another key sealed cannot be read\"", path);
+    if (fits)
+        return 0;
+    if (store_change_seal(s->store, err))
+        return err_in(err, "%s", path);
+    log_warn("seal.key", "file=%s note=\"what another key sealed cannot be read\"", path);
     return 0;
 }
 

@@ -192,18 +192,20 @@ static void on_progress(void *arg, uint64_t inputs, size_t came)
         return;
     run->told_us = now;
     run->told = true;
-    fprintf(stderr, "\r%3.0f %%  %llu events, %zu of %zu jobs\033[K",
-            100.0 * (double)came / (double)run->workload.n_arrivals, (unsigned long long)inputs,
-            came, run->workload.n_arrivals);
-    fflush(stderr);
+    AUTO_BUF struct buf line = BUF_INIT(4096);
+    buf_addf(&line, "\r%3.0f %%  %llu events, %zu of %zu jobs\033[K",
+             100.0 * (double)came / (double)run->workload.n_arrivals, (unsigned long long)inputs,
+             came, run->workload.n_arrivals);
+    out_screen(STDERR_FILENO, &line);
 }
 
 static void say_speed(const struct run *run, struct simulation *sim)
 {
     double seconds = (double)(clock_mono_us() - run->began_us) / 1e6;
     uint64_t inputs = simulation_inputs(sim);
+    char clear[] = "\r\033[K";
     if (run->told)
-        fputs("\r\033[K", stderr);
+        out_screen(STDERR_FILENO, &(struct buf){ .data = clear, .len = sizeof clear - 1 });
     if (!run->ask->quiet)
         fprintf(stderr, "%llu events (%llu rows) in %.2f s, %.0f a second\n",
                 (unsigned long long)inputs, (unsigned long long)simulation_score(sim)->rows,

@@ -170,9 +170,58 @@ bool codec_get_header(const struct frame *frame, struct arena *a, struct recordi
 
 /* ---- inputs ---- */
 
-enum submit_flags { WAIT_FOR_NODES = 1, APPLY = 2, REPLACE = 4, UNIQUE = 8, PYTHON = 16 };
+enum submit_flags {
+    WAIT_FOR_NODES = 1,
+    APPLY = 2,
+    REPLACE = 4,
+    UNIQUE = 8,
+    PYTHON = 16,
+    SEALED = 32
+};
 
-static void put_submit(struct buf *out, const struct ctl_submit *s)
+/* Whose members are sealed, in arena. */
+static struct ctl_submit seal_submit(struct arena *a, const struct ctl_submit *s,
+                                     const struct seal *seal)
+{
+    struct ctl_submit sealed = *s;
+    const char **sets = ARENA_ARRAY(a, s->sets.n, const char *);
+    sealed.env = (struct pairs){ .n = 0 };
+    if (s->text) {
+        AUTO_FREE char *text = seal_text(seal, s->text, s->len);
+        sealed.text = arena_strdup(a, text);
+        sealed.len = strlen(text);
+    }
+    for (size_t i = 0; i < s->env.n; i++) {
+        AUTO_FREE char *value = seal_text(seal, s->env.at[i].value, strlen(s->env.at[i].value));
+        pairs_set(&sealed.env, a, s->env.at[i].name, value);
+    }
+    for (size_t i = 0; i < s->sets.n; i++) {
+        AUTO_FREE char *set = seal_text(seal, s->sets.at[i], strlen(s->sets.at[i]));
+        sets[i] = arena_strdup(a, set);
+    }
+    sealed.sets.at = sets;
+    return sealed;
+}
+
+/* In place. false: sealed with another key, or damaged. */
+static bool reveal_submit(struct arena *a, struct ctl_submit *s, const struct seal *seal)
+{
+    const char **sets = ARENA_ARRAY(a, s->sets.n, const char *);
+    bool good = true;
+    if (s->text) {
+        s->text = seal_reveal(seal, a, s->text);
+        s->len = s->text ? strlen(s->text) : 0;
+        good = s->text != NULL;
+    }
+    for (size_t i = 0; i < s->env.n; i++)
+        good = (s->env.at[i].value = seal_reveal(seal, a, s->env.at[i].value)) && good;
+    for (size_t i = 0; i < s->sets.n; i++)
+        good = (sets[i] = seal_reveal(seal, a, s->sets.at[i])) && good;
+    s->sets.at = sets;
+    return good;
+}
+
+static void put_submit(struct buf *out, const struct ctl_submit *s, bool sealed)
 {
     wire_put_str(out, s->owner);
     put_blob(out, s->text, s->len);
@@ -187,7 +236,7 @@ static void put_submit(struct buf *out, const struct ctl_submit *s)
     wire_put_str(out, s->key);
     wire_put_u8(out, (uint8_t)((s->wait_for_nodes ? WAIT_FOR_NODES : 0) | (s->apply ? APPLY : 0) |
                                (s->replace ? REPLACE : 0) | (s->unique ? UNIQUE : 0) |
-                               (s->python ? PYTHON : 0)));
+                               (s->python ? PYTHON : 0) | (sealed ? SEALED : 0)));
     wire_put_u64(out, s->like);
     if (s->python) { /* recordings of before have none of it */
         wire_put_str(out, s->python);
@@ -195,7 +244,16 @@ static void put_submit(struct buf *out, const struct ctl_submit *s)
     }
 }
 
-static const struct ctl_submit *get_submit(struct wire_reader *from, struct arena *a)
+static void put_sealed_submit(struct buf *out, const struct ctl_submit *s, const struct seal *seal)
+{
+    struct arena *arena = arena_create();
+    struct ctl_submit sealed = seal ? seal_submit(arena, s, seal) : *s;
+    put_submit(out, &sealed, seal != NULL);
+    arena_destroy(arena);
+}
+
+static const struct ctl_submit *get_submit(struct wire_reader *from, struct arena *a,
+                                           const struct seal *seal)
 {
     struct ctl_submit *s = ARENA_NEW(a, struct ctl_submit);
     s->owner = text_or(wire_get_str(from, a), "");
@@ -220,6 +278,8 @@ static const struct ctl_submit *get_submit(struct wire_reader *from, struct aren
         s->python_from = text_or(wire_get_str(from, a), "");
     }
     from->bad |= !s->text && !s->like;
+    if (flags & SEALED)
+        from->bad |= !reveal_submit(a, s, seal);
     return s;
 }
 
@@ -398,14 +458,14 @@ static const struct engine_fact *get_fact(struct wire_reader *from, struct arena
     return f;
 }
 
-void codec_put_input(struct buf *out, const struct ctl_input *in)
+void codec_put_input(struct buf *out, const struct ctl_input *in, const struct seal *seal)
 {
     wire_put_u8(out, (uint8_t)in->kind);
     wire_put_u64(out, in->at_ms);
     wire_put_u64(out, in->mono_us);
     wire_put_u32(out, in->pass);
     switch (in->kind) {
-    case INPUT_SUBMIT: put_submit(out, in->submit); break;
+    case INPUT_SUBMIT: put_sealed_submit(out, in->submit, seal); break;
     case INPUT_COMMAND:
         wire_put_str(out, in->owner);
         wire_put_u64(out, in->job);
@@ -448,7 +508,8 @@ static void get_undeclare(struct wire_reader *from, struct arena *a, struct ctl_
     from->bad |= in->what >= ENTRY_KIND_N;
 }
 
-bool codec_get_input(const struct frame *frame, struct arena *a, struct ctl_input *in)
+bool codec_get_input(const struct frame *frame, struct arena *a, const struct seal *seal,
+                     struct ctl_input *in)
 {
     struct wire_reader from = reader_of(frame);
     uint8_t kind = wire_get_u8(&from);
@@ -457,7 +518,7 @@ bool codec_get_input(const struct frame *frame, struct arena *a, struct ctl_inpu
     in->mono_us = wire_get_u64(&from);
     in->pass = wire_get_u32(&from);
     switch (in->kind) {
-    case INPUT_SUBMIT: in->submit = get_submit(&from, a); break;
+    case INPUT_SUBMIT: in->submit = get_submit(&from, a, seal); break;
     case INPUT_COMMAND: get_command(&from, a, in); break;
     case INPUT_RESTART: in->restart = get_restart(&from, a); break;
     case INPUT_DECLARE: in->declaration = get_declaration(&from, a); break;

@@ -6,6 +6,7 @@
 #include "ctl/tape.h"
 #include "replay/segment.h"
 #include "sched/cluster.h"
+#include "store/seal.h"
 
 struct recording_header {
     const char *version; /* of muster */
@@ -29,13 +30,14 @@ struct recorded_refusal {
 };
 
 void codec_put_header(struct buf *, const struct recording_header *);
-void codec_put_input(struct buf *, const struct ctl_input *);
+/* With a seal what a submission says of variables is sealed: its text, its values, its settings. */
+void codec_put_input(struct buf *, const struct ctl_input *, const struct seal *);
 void codec_put_refusal(struct buf *, const struct recorded_refusal *);
 void codec_put_decision(struct buf *, const struct ctl_decision *);
 
 /* false: the body is not exactly that. */
 bool codec_get_header(const struct frame *, struct arena *, struct recording_header *);
-bool codec_get_input(const struct frame *, struct arena *, struct ctl_input *);
+bool codec_get_input(const struct frame *, struct arena *, const struct seal *, struct ctl_input *);
 bool codec_get_refusal(const struct frame *, struct arena *, struct recorded_refusal *);
 bool codec_get_decision(const struct frame *, struct arena *, struct ctl_decision *);
 

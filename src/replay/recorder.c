@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/codec.h"
+#include "store/seal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -256,7 +257,7 @@ static void on_begin(void *arg, const struct ctl_input *input)
     }
     r->unchecked++;
     size_t mark = frame_begin(&r->out, nested ? FRAME_NESTED : FRAME_INPUT, r->seq);
-    codec_put_input(&r->out, input);
+    codec_put_input(&r->out, input, store_seal(r->store));
     frame_done(&r->out, mark);
 }
 

@@ -124,15 +124,27 @@ static void close_core(struct replay *r)
     r->store = NULL;
 }
 
-/* Texts with secrets are sealed in the copy: submitting such a job again is replayed where the
- * recording server's key is. */
+/* What submissions said is sealed in a recording: it is replayed where its server's key is. A
+ * recording of an older server has little that is, and needs no key for the rest. */
 static int open_seal(struct replay *r, const struct recording_header *h, struct err *err)
 {
-    const char *path = pairs_get(&h->settings, "seal_key");
-    bool fits;
-    struct err none;
-    struct seal *seal = path && access(path, R_OK) == 0 ? seal_open(path, true, &none) : NULL;
-    return seal ? store_use_seal(r->store, seal, &fits, err) : 0;
+    const char *own = pairs_get(&h->settings, "seal_key");
+    const char *path = r->config.seal_key ? r->config.seal_key : own ? own : "";
+    bool needed = r->config.seal_key || store_has_sealed(r->store), fits = true;
+    if (!needed && access(path, R_OK) != 0)
+        return 0;
+    struct seal *seal = seal_open(path, true, err);
+    if (!seal && access(path, F_OK) != 0) {
+        err_set(err, ERR_CANNOT, "the recording is sealed, and its server's key %s is not here",
+                path);
+        return err_hint(err, "--seal-key FILE says where it is");
+    }
+    if (!seal || store_use_seal(r->store, seal, &fits, err))
+        return -1;
+    if (fits)
+        return 0;
+    err_set(err, ERR_CANNOT, "%s is not the key that the recording is sealed with", path);
+    return err_hint(err, "its server had %s; --seal-key FILE says where that is", own ? own : "?");
 }
 
 static int open_core(struct replay *r, const struct recording_header *h, const char *records,
@@ -325,7 +337,7 @@ static bool take(struct replay *r, const struct frame *frame)
 {
     bool good = true;
     if (frame->kind == FRAME_NESTED)
-        good = codec_get_input(frame, r->arena, vec_add(&r->nested));
+        good = codec_get_input(frame, r->arena, store_seal(r->store), vec_add(&r->nested));
     else if (frame->kind == FRAME_REFUSED)
         good = codec_get_refusal(frame, r->arena, vec_add(&r->refusals));
     else if (frame->kind == FRAME_DECIDED)
@@ -338,7 +350,7 @@ static int gather(struct replay *r, const struct frame *input, struct err *err)
 {
     struct frame frame;
     int more;
-    if (!codec_get_input(input, r->arena, &r->input))
+    if (!codec_get_input(input, r->arena, store_seal(r->store), &r->input))
         return senseless(r, input, err);
     while ((more = next(r, &frame, err)) == 1) {
         if (frame.kind != FRAME_NESTED && frame.kind != FRAME_REFUSED &&

@@ -24,7 +24,8 @@ struct replay_watch { /* any may be NULL */
     void *arg;
 };
 struct replay_config {
-    const char *path; /* of a recording, or of one of its segments */
+    const char *path;     /* of a recording, or of one of its segments */
+    const char *seal_key; /* NULL: where the header says */
     /* Fills what the settings of the header say; the rest is this module's. 0 or -1. */
     int (*settings)(void *arg, struct arena *, const struct recording_header *, struct ctl_config *,
                     struct err *);

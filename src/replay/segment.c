@@ -66,10 +66,10 @@ int segment_open(struct segment_reader *r, const char *path, struct err *err)
                 r->len, SEGMENT_HEAD);
     else if (!ours)
         err_set(err, ERR_INPUT, "%s: byte 0: this is no recording", path);
-    else if (format != SEGMENT_FORMAT)
+    else if (format != SEGMENT_FORMAT && format != SEGMENT_CLEAR)
         err_set(err, ERR_CANNOT, "%s: byte 8: recorded in format %u, this program reads format %u",
                 path, format, SEGMENT_FORMAT);
-    if (ours && format == SEGMENT_FORMAT)
+    if (ours && (format == SEGMENT_FORMAT || format == SEGMENT_CLEAR))
         return 0;
     if (ours)
         err_hint(err, "use the muster that recorded it");

@@ -11,11 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEGMENT_FORMAT 2u
-#define SEGMENT_MAGIC  "MUSTERec"
-#define SEGMENT_HEAD   12u /* magic, u32 format */
-#define FRAME_HEAD     8u  /* length, checksum */
-#define FRAME_MOST     (32u << 20)
+#define SEGMENT_FORMAT 4u
+#define SEGMENT_CLEAR                                                                              \
+    2u /* submissions are not sealed; read too. No damaged bit makes one of it.                    \
+        */
+#define SEGMENT_MAGIC "MUSTERec"
+#define SEGMENT_HEAD  12u /* magic, u32 format */
+#define FRAME_HEAD    8u  /* length, checksum */
+#define FRAME_MOST    (32u << 20)
 
 enum frame_kind {
     FRAME_HEADER = 1, /* first: what the core was made of */

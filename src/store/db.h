@@ -202,6 +202,9 @@ struct db_word db_get_word(sqlite3_stmt *, int at);
 
 /* What stands for a secret text in its row: sealed where there is a seal; malloc'ed. */
 char *db_secret(const struct store *, const char *text, size_t len);
+char *db_sealed(const struct store *, const char *text); /* the same of a text; NULL for NULL */
+/* A sealed column, in arena; NULL for NULL, and where the key is another one. */
+const char *db_get_sealed(const struct store *, sqlite3_stmt *, int at, struct arena *);
 bool db_kind_is_secret(const char *kind); /* of an object */
 
 /* Rows of unknown number into an arena array: doubles as needed. */

@@ -29,9 +29,10 @@ static int put_body(struct store *st, const struct job_row *job, struct err *err
     sqlite3_stmt *s = db_write(st, STMT_PUT_BODY, err);
     if (!s)
         return -1;
+    AUTO_FREE char *spec = db_sealed(st, job->spec), *site = db_sealed(st, job->site);
     db_u64(s, 1, job->id);
-    db_text(s, 2, job->spec);
-    db_text(s, 3, job->site);
+    db_text(s, 2, spec);
+    db_text(s, 3, site);
     int rc = db_run(st, s, err);
     for (size_t i = 0; rc == 0 && i < job->facets.n; i++) {
         s = db_write(st, STMT_PUT_FACET, err);
@@ -128,7 +129,7 @@ int store_set_keep(struct store *st, uint64_t job, uint64_t until_ms, struct err
     return db_run(st, s, err);
 }
 
-static void read_job(sqlite3_stmt *s, struct arena *a, struct job_row *job)
+static void read_job(const struct store *st, sqlite3_stmt *s, struct arena *a, struct job_row *job)
 {
     int i = 0;
     job->id = db_get_u64(s, i++);
@@ -158,8 +159,8 @@ static void read_job(sqlite3_stmt *s, struct arena *a, struct job_row *job)
     job->live = db_get_text(s, i++, a);
     if (sqlite3_column_count(s) <= i)
         return;
-    job->spec = db_get_text(s, i++, a);
-    job->site = db_get_text(s, i++, a);
+    job->spec = db_get_sealed(st, s, i++, a);
+    job->site = db_get_sealed(st, s, i++, a);
 }
 
 int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
@@ -174,7 +175,7 @@ int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row
     int found = db_step(st, s, err);
     if (found == 1) {
         *job = (struct job_row){ 0 };
-        read_job(s, a, job);
+        read_job(st, s, a, job);
     }
     sqlite3_reset(s);
     return found;
@@ -195,7 +196,7 @@ int store_get_spec(struct store *st, struct arena *a, uint64_t id, const char **
     db_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1)
-        *spec = db_get_text(s, 0, a);
+        *spec = db_get_sealed(st, s, 0, a);
     sqlite3_reset(s);
     return found;
 }
@@ -273,7 +274,7 @@ static int read_jobs(struct store *st, sqlite3_stmt *s, struct arena *a, struct 
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         rows->at = db_more(a, rows->at, rows->n, &rows->cap, sizeof *rows->at);
-        read_job(s, a, &rows->at[rows->n++]);
+        read_job(st, s, a, &rows->at[rows->n++]);
     }
     return more;
 }

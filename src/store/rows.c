@@ -14,12 +14,10 @@ int store_put_origin(struct store *st, const struct origin_row *row, struct err 
     sqlite3_stmt *s = db_write(st, STMT_PUT_ORIGIN, err);
     if (!s)
         return -1;
-    /* What has no secrets is its own mask. */
-    bool secret = row->text && (!row->masked || strcmp(row->text, row->masked) != 0);
-    AUTO_FREE char *text = secret ? db_secret(st, row->text, strlen(row->text)) : NULL;
+    AUTO_FREE char *text = db_sealed(st, row->text), *masked = db_sealed(st, row->masked);
     db_u64(s, 1, row->job);
-    db_text(s, 2, text ? text : row->text);
-    db_text(s, 3, row->masked);
+    db_text(s, 2, text);
+    db_text(s, 3, masked);
     db_text(s, 4, row->file);
     return db_run(st, s, err);
 }
@@ -34,8 +32,8 @@ int store_get_origin(struct store *st, struct arena *a, uint64_t id, struct orig
     int found = db_step(st, s, err);
     if (found == 1)
         *row = (struct origin_row){ .job = id,
-                                    .text = seal_reveal(st->seal, a, db_get_text(s, 0, a)),
-                                    .masked = db_get_text(s, 1, a),
+                                    .text = db_get_sealed(st, s, 0, a),
+                                    .masked = db_get_sealed(st, s, 1, a),
                                     .file = db_get_text(s, 2, a) };
     sqlite3_reset(s);
     return found;
@@ -56,8 +54,8 @@ int store_get_said(struct store *st, struct arena *a, const struct said_ask *ask
     int found = db_step(st, s, err);
     if (found == 1)
         *row = (struct said_row){ .last = db_get_u64(s, 0),
-                                  .object = db_get_text(s, 1, a),
-                                  .text = seal_reveal(st->seal, a, db_get_text(s, 2, a)) };
+                                  .object = db_get_sealed(st, s, 1, a),
+                                  .text = db_get_sealed(st, s, 2, a) };
     sqlite3_reset(s);
     return found;
 }

@@ -23,10 +23,8 @@ struct seal {
 static int make_key(const char *path, bool needed, unsigned char key[SEAL_KEY_LEN], struct err *err)
 {
     if (needed) {
-        err_set(err, ERR_CANNOT, "secrets of the records are sealed, and their key %s is not there",
-                path);
-        return err_hint(
-            err, "put it back; or lose them: head -c32 /dev/urandom >%.60s; chmod 600 it", path);
+        err_set(err, ERR_CANNOT, "the records are sealed, and their key %s is not there", path);
+        return err_hint(err, "put it back; or say where it is: --seal-key FILE (seal_key)");
     }
     const char *slash = strrchr(path, '/');
     AUTO_FREE char *dir = slash && slash > path ? mem_strndup(path, (size_t)(slash - path)) : NULL;
@@ -59,6 +57,10 @@ int seal_read_key(const char *path, bool needed, unsigned char key[SEAL_KEY_LEN]
         return -1;
     if (len != SEAL_KEY_LEN)
         return err_set(err, ERR_CANNOT, "the key %s changes while it is read", path);
+    if (sodium_is_zero((unsigned char *)data, len)) { /* a disk that was full, or lost power */
+        err_set(err, ERR_CANNOT, "the key %s is nothing but zeros", path);
+        return err_hint(err, "put the right one back; without it what it sealed stays unreadable");
+    }
     memcpy(key, data, SEAL_KEY_LEN);
     sodium_memzero(data, len);
     return 0;

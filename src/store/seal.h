@@ -14,8 +14,8 @@
 #define SEALED_MARK  "sealed:"
 
 /* The key of a file, which is made (mode 0600) when there is none, unless it is `needed`
- * (ERR_CANNOT). A file of another length, also an empty one, is refused (ERR_CANNOT) and never
- * replaced, and so is one that others may read or write (ERR_DENIED). */
+ * (ERR_CANNOT). A file of another length, also an empty one, and one of zeros is refused
+ * (ERR_CANNOT) and never replaced, and so is one that others may read or write (ERR_DENIED). */
 int seal_read_key(const char *path, bool needed, unsigned char key[SEAL_KEY_LEN], struct err *);
 
 struct seal;
@@ -32,12 +32,17 @@ const char *seal_reveal(const struct seal *, struct arena *, const char *text);
 struct store;
 /* Was anything sealed here: is the key needed? */
 bool store_has_sealed(struct store *);
-/* Takes the seal over. From now on these are sealed: texts as submitted that have secrets, registry
+/* Takes the seal over. From now on these are sealed: what a job is (its canonical form, what its
+ * submitter said beside it, its text as submitted, with the values of its variables), registry
  * credentials, documents of STORE_SECRET_KINDS. What an older server left in clear is sealed now,
  * and nothing of it stays in the file. Not inside a turn. false in *fits: what was sealed before
  * was sealed with another key. */
 int store_use_seal(struct store *, struct seal *, bool *fits, struct err *);
+/* After a key that does not fit: it counts from now on, what another one sealed stays unreadable.
+ * ERR_CANNOT while jobs live, because what they are could not be read. */
+int store_change_seal(struct store *, struct err *);
 const struct seal *store_seal(const struct store *); /* NULL: records that end with the process */
-#define STORE_SECRET_KINDS "k8s.secrets", "dlc.template"
+#define STORE_SECRET_KINDS(X)                                                                      \
+    X("k8s.secrets") X("k8s.configmaps") X("dlc.template") X("job.document")
 
 #endif

@@ -1,6 +1,7 @@
 /* The records and their seal: a row of `secret` without an owner says that there is one, and opens
- * with its key. Where that row is missing, an older server wrote: its secrets are sealed, and the
- * file is written anew, because SQLite leaves what was there in pages that it does not use. */
+ * with its key. Where that row is missing, an older server wrote: what it left in clear is sealed,
+ * and the file is written anew, because SQLite leaves what was there in pages that it does not use.
+ */
 #include "store/db.h"
 
 #include "base/mem.h"
@@ -8,9 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHECK     "the key of this server"
-#define IS_CLEAR  "substr(text, 1, 7) <> '" SEALED_MARK "'"
-#define OF_SECRET " WHERE owner = '' AND name = 'seal'"
+#define CHECK         "the key of this server"
+#define CLEAR(column) "substr(" column ", 1, 7) <> '" SEALED_MARK "'"
+/* What is sealed has grown: 'seal' alone was put by a server that sealed credentials only. The last
+ * one by name counts. */
+#define MARKS         " FROM secret WHERE owner = '' AND name IN ('seal', 'seal.2')"
+#define OR_KIND(kind) " OR kind = '" kind "'"
 
 static void sealed(sqlite3_context *context, int n, sqlite3_value **args)
 {
@@ -36,7 +40,7 @@ static const char *ask(struct store *st, struct arena *arena, const char *query)
 bool store_has_sealed(struct store *st)
 {
     struct arena *arena = arena_create();
-    bool has = ask(st, arena, "SELECT 'x' FROM secret" OF_SECRET) != NULL;
+    bool has = ask(st, arena, "SELECT 'x'" MARKS) != NULL;
     arena_destroy(arena);
     return has;
 }
@@ -48,22 +52,56 @@ static int run(struct store *st, const char *text, struct err *err)
                : db_fail(st, err, "sealing secrets");
 }
 
+static int put_mark(struct store *st, struct err *err)
+{
+    return run(st,
+               "INSERT OR REPLACE INTO secret"
+               " VALUES ('', 'seal.2', CAST(sealed('" CHECK "') AS BLOB));",
+               err);
+}
+
 static int seal_older(struct store *st, struct err *err)
 {
     static const char rows[] =
         "PRAGMA secure_delete = ON; BEGIN IMMEDIATE;"
-        "UPDATE origin SET text = sealed(text) WHERE text IS NOT masked AND " IS_CLEAR ";"
-        "UPDATE secret SET value = CAST(sealed(value) AS BLOB)"
-        " WHERE CAST(substr(value, 1, 7) AS TEXT) <> '" SEALED_MARK "';"
-        "UPDATE object SET spec = sealed(spec) WHERE kind IN ('k8s.secrets', 'dlc.template')"
-        " AND substr(spec, 1, 7) <> '" SEALED_MARK "'; COMMIT; VACUUM;"
-        "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF;"
-        "INSERT INTO secret VALUES ('', 'seal', CAST(sealed('" CHECK "') AS BLOB));";
+        "UPDATE body SET spec = sealed(spec) WHERE " CLEAR(
+            "spec") ";"
+                    "UPDATE body SET site = sealed(site) WHERE " CLEAR(
+                        "site") ";"
+                                "UPDATE origin SET text = sealed(text) WHERE " CLEAR(
+                                    "text") ";"
+                                            "UPDATE origin SET masked = sealed(masked) WHERE " CLEAR(
+                                                "masked") ";"
+                                                          "UPDATE secret SET value = CAST(sealed(value) AS BLOB)"
+                                                          " WHERE " CLEAR(
+                                                              "CAST(value AS TEXT)") ";"
+                                                                                     "UPDATE object SET spec = sealed(spec)"
+                                                                                     " WHERE (FALSE" STORE_SECRET_KINDS(
+                                                                                         OR_KIND) ") AND " CLEAR("spec") "; COMMIT; VACUUM;"
+                                                                                                                         "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF;";
     if (run(st, rows, err) == 0)
-        return 0;
+        return put_mark(st, err);
     if (!sqlite3_get_autocommit(st->db))
         sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
+}
+
+static bool check_key(struct store *st)
+{
+    struct arena *arena = arena_create();
+    const char *mark = ask(st, arena, "SELECT CAST(value AS TEXT)" MARKS " ORDER BY name DESC");
+    const char *text = seal_reveal(st->seal, arena, mark);
+    bool fits = !mark || (text && strcmp(text, CHECK) == 0);
+    arena_destroy(arena);
+    return fits;
+}
+
+static bool older_wrote(struct store *st)
+{
+    struct arena *arena = arena_create();
+    bool older = ask(st, arena, "SELECT 'x'" MARKS " AND name = 'seal.2'") == NULL;
+    arena_destroy(arena);
+    return older;
 }
 
 int store_use_seal(struct store *st, struct seal *seal, bool *fits, struct err *err)
@@ -72,20 +110,31 @@ int store_use_seal(struct store *st, struct seal *seal, bool *fits, struct err *
         BUG("a seal inside a turn");
     seal_destroy(st->seal);
     st->seal = seal;
-    *fits = true;
+    *fits = check_key(st);
     if (!st->ballast) /* in memory */
         return 0;
     if (sqlite3_create_function(st->db, "sealed", 1, SQLITE_UTF8, seal, sealed, NULL, NULL) !=
         SQLITE_OK)
         return db_fail(st, err, "sealing secrets");
-    if (!store_has_sealed(st) && seal_older(st, err))
+    if (*fits && older_wrote(st) && seal_older(st, err))
         return err->code == ERR_FULL ? 0 : -1; /* no room now: at the next start */
-    struct arena *arena = arena_create();
-    const char *row = ask(st, arena, "SELECT CAST(value AS TEXT) FROM secret" OF_SECRET);
-    const char *text = seal_reveal(seal, arena, row);
-    *fits = text && strcmp(text, CHECK) == 0;
-    arena_destroy(arena);
     return 0;
+}
+
+int store_change_seal(struct store *st, struct err *err)
+{
+    struct job_counts counts;
+    if (store_counts(st, &counts, err))
+        return -1;
+    uint64_t live = 0;
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        live += job_state_final((enum job_state)state) ? 0 : counts.by_state[state];
+    if (live) {
+        err_set(err, ERR_CANNOT, "the records are sealed with another key, and %llu job%s in them",
+                (unsigned long long)live, live == 1 ? " lives" : "s live");
+        return err_hint(err, "put the right key back; or begin anew with another --state-dir");
+    }
+    return put_mark(st, err);
 }
 
 const struct seal *store_seal(const struct store *st)
@@ -98,9 +147,21 @@ char *db_secret(const struct store *st, const char *text, size_t len)
     return st->seal ? seal_text(st->seal, text, len) : mem_strndup(text, len);
 }
 
+char *db_sealed(const struct store *st, const char *text)
+{
+    return text ? db_secret(st, text, strlen(text)) : NULL;
+}
+
+const char *db_get_sealed(const struct store *st, sqlite3_stmt *s, int at, struct arena *a)
+{
+    return seal_reveal(st->seal, a, db_get_text(s, at, a));
+}
+
 bool db_kind_is_secret(const char *kind)
 {
-    static const char *const kinds[] = { STORE_SECRET_KINDS };
+#define KIND(kind) kind,
+    static const char *const kinds[] = { STORE_SECRET_KINDS(KIND) };
+#undef KIND
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(kind, kinds[i]) == 0)
             return true;

@@ -37,7 +37,7 @@ struct store_tap {
 struct store *store_open_memory(struct store_tap, struct err *err);
 /* What a server goes on from, as a database of its own at path (which must not exist): live jobs
  * with all that they are, the newest STORE_COPY_ENDED of those that ended, objects. Not in it:
- * events, secrets, keys and tokens, objects of a kind with a point in its name (documents of
+ * events, credentials, keys and tokens, objects of a kind with a point in its name (documents of
  * façades). No turn may be open. */
 #define STORE_COPY_ENDED 1000
 int store_copy(struct store *, const char *path, struct err *err);

@@ -350,6 +350,7 @@ int dlc_face_main(const struct cli_host *host, int argc, char **argv)
     struct dlc_call c = { .cli = &cli, .flags = text_map(cli.arena, NULL, NULL) };
     struct err err = { .code = ERR_NONE };
     setlocale(LC_CTYPE, "");
+    out_guard();
     c.flags->pairs = true;
     int rc = run(&c, argc, argv, &err);
     if (rc >= 0 && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)

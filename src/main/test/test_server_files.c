@@ -117,6 +117,69 @@ static void other_server(void **state)
     assert_int_not_equal(access(w->files.info, F_OK), 0);
 }
 
+/* ---- the key of the records ---- */
+
+static const char *ask_key(struct world *w, bool needed)
+{
+    return server_files_seal_key(w->arena, &w->files, needed, &w->err);
+}
+
+static void the_key_lies_outside(void **state)
+{
+    struct world *w = *state;
+    const char *config = arena_printf(w->arena, "%s/config", w->top);
+    setenv("XDG_CONFIG_HOME", config, 1);
+    assert_int_equal(server_files_open(w->arena, w->dir, &w->files, &w->err), 0);
+    const char *key = ask_key(w, false);
+    assert_non_null(key);
+    assert_memory_equal(key, config, strlen(config));
+    assert_int_equal(mode_of(key), 0600);
+    assert_int_equal(mode_of(arena_printf(w->arena, "%s/muster/keys", config)), 0700);
+    assert_string_equal(ask_key(w, true), key); /* and is found again */
+    struct server_files other, *files = &other;
+    assert_int_equal(
+        server_files_open(w->arena, arena_printf(w->arena, "%s/other", w->top), files, &w->err), 0);
+    assert_string_not_equal(server_files_seal_key(w->arena, files, false, &w->err), key);
+    const char *path = arena_printf(w->arena, "%s/seal_key.path", w->dir);
+    assert_int_equal(file_replace(path, "x\n", 2, 0600, &w->err), 0);
+    assert_null(ask_key(w, false));
+    assert_non_null(strstr(w->err.what, "names no key"));
+    assert_int_equal(unlink(path), 0);
+    assert_null(ask_key(w, true)); /* no other one instead */
+    assert_non_null(strstr(w->err.what, "says where their key is"));
+    const char *own = arena_printf(w->arena, "%s/identity.key", w->dir);
+    assert_int_equal(file_replace(own, "", 0, 0600, &w->err), 0);
+    assert_string_equal(ask_key(w, true), own); /* an older directory's, whatever it is */
+    unsetenv("XDG_CONFIG_HOME");
+}
+
+static void beside_the_users_configuration(void **state)
+{
+    struct world *w = *state;
+    const uid_t nobody = 65534, self = geteuid();
+    const char *home = getenv("HOME"), *was = home ? arena_strdup(w->arena, home) : NULL;
+    unsetenv("XDG_CONFIG_HOME");
+    setenv("HOME", w->top, 1);
+    if (self == 0) /* root has another place */
+        assert_true(chown(w->top, nobody, nobody) == 0 && seteuid(nobody) == 0);
+    assert_int_equal(server_files_open(w->arena, w->dir, &w->files, &w->err), 0);
+    const char *key = ask_key(w, false);
+    assert_non_null(key);
+    const char *keys = arena_printf(w->arena, "%s/.config/muster/keys/", w->top);
+    assert_memory_equal(key, keys, strlen(keys));
+    /* where there can be none, it is said what to do */
+    const char *path = arena_printf(w->arena, "%s/seal_key.path", w->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(chmod(keys, 0500), 0);
+    assert_null(ask_key(w, false));
+    assert_non_null(strstr(w->err.hint, "--seal-key FILE"));
+    assert_int_not_equal(access(path, F_OK), 0);
+    if (self == 0)
+        assert_int_equal(seteuid(self), 0);
+    if (was)
+        setenv("HOME", was, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +188,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(open_directories_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_file_in_the_way, begin, end),
         cmocka_unit_test_setup_teardown(other_server, begin, end),
+        cmocka_unit_test_setup_teardown(the_key_lies_outside, begin, end),
+        cmocka_unit_test_setup_teardown(beside_the_users_configuration, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

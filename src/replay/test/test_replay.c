@@ -27,6 +27,7 @@ struct taped {
     struct world w;
     struct recorder *recorder;
     char dir[WORLD_DIR];
+    char key[WORLD_DIR + 8]; /* of the world's records, beside the recording */
     uint64_t max, segment;
     uint64_t run_ms; /* of the replay's core */
     char parted[800];
@@ -39,6 +40,12 @@ static void before(struct world *w, struct ctl_config *config)
         .dir = t->dir, .max = t->max, .segment = t->segment, .version = "test"
     };
     struct err err = { 0 };
+    AUTO_FREE char *key = file_join(w->dir, "identity.key");
+    AUTO_FREE char *bytes = NULL;
+    size_t len;
+    snprintf(t->key, sizeof t->key, "%s.key", t->dir);
+    if (file_read(key, 64, &bytes, &len, &err) || file_replace(t->key, bytes, len, 0600, &err))
+        fail_msg("%s", err.what);
     t->recorder = recorder_create(&to, w->store, &err);
     if (!t->recorder)
         fail_msg("%s", err.what);
@@ -71,6 +78,7 @@ static void taped_init(struct taped *t, uint64_t max, uint64_t segment)
 static void taped_fini(struct taped *t)
 {
     file_remove_tree(t->dir, NULL);
+    unlink(t->key);
 }
 
 static int settings(void *arg, struct arena *a, const struct recording_header *h,
@@ -110,6 +118,7 @@ static void on_parted(void *arg, const struct replay_parting *p)
 static struct replay_result play(struct taped *t, const char *path, struct err *err)
 {
     struct replay_config config = { .path = path,
+                                    .seal_key = t->key,
                                     .settings = settings,
                                     .settings_arg = t,
                                     .watch = { .parted = on_parted, .arg = t } };
@@ -522,9 +531,81 @@ static void two_do_not_record_to_one_place(void **state)
     taped_fini(&t);
 }
 
+/* A submission as one input, and read again with that seal. */
+static bool passes_on(const struct ctl_input *in, const struct seal *with, const struct seal *by,
+                      struct arena *a, struct ctl_input *out)
+{
+    AUTO_BUF struct buf bytes = BUF_INIT(64 << 10);
+    codec_put_input(&bytes, in, with);
+    if (with)
+        assert_null(memmem(bytes.data, bytes.len, "zyzzyva", 7));
+    struct frame frame = { .body = (const unsigned char *)bytes.data, .len = bytes.len };
+    return codec_get_input(&frame, a, by, out);
+}
+
+static void what_submissions_say_is_sealed(void **state)
+{
+    struct taped t;
+    struct err err;
+    struct arena *a = arena_create();
+    const char *sets[] = { "env.A=zyzzyva", "queue=b" };
+    struct ctl_submit ask = { .owner = "ada", .text = "{env: zyzzyva}", .len = 14 };
+    struct ctl_input in = { .kind = INPUT_SUBMIT, .submit = &ask }, out;
+    (void)state;
+    taped_init(&t, 512u << 20, 0);
+    pairs_set(&ask.env, a, "B", "zyzzyva");
+    pairs_set(&ask.env, a, "C", "");
+    ask.sets = (struct words){ .at = sets, .n = 2 };
+    AUTO_FREE char *path = mem_printf("%s/other", t.dir);
+    struct seal *seal = seal_open(t.key, true, &err), *other = seal_open(path, false, &err);
+    const struct seal *with[] = { seal, NULL };
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(passes_on(&in, with[i], seal, a, &out));
+        assert_string_equal(out.submit->text, ask.text);
+        assert_int_equal(out.submit->len, ask.len);
+        assert_string_equal(pairs_get(&out.submit->env, "B"), "zyzzyva");
+        assert_string_equal(pairs_get(&out.submit->env, "C"), "");
+        assert_string_equal(out.submit->sets.at[0], sets[0]);
+        assert_string_equal(out.submit->sets.at[1], sets[1]);
+    }
+    assert_false(passes_on(&in, seal, other, a, &out));
+    assert_false(passes_on(&in, seal, NULL, a, &out));
+    ask = (struct ctl_submit){ .owner = "ada", .like = 7 };
+    assert_true(passes_on(&in, seal, seal, a, &out));
+    assert_true(!out.submit->text && out.submit->like == 7);
+    seal_destroy(seal);
+    seal_destroy(other);
+    arena_destroy(a);
+    world_fini(&t.w);
+    taped_fini(&t);
+}
+
+static void elsewhere_the_key_is_asked_for(void **state)
+{
+    struct taped t;
+    struct err err;
+    char *data;
+    size_t len;
+    (void)state;
+    small_recording(&t, &data, &len);
+    free(data);
+    assert_same(&t, t.dir);
+    assert_int_equal(file_replace(t.key, "another key another key another!", 32, 0600, &err), 0);
+    play(&t, t.dir, &err);
+    assert_non_null(strstr(err.what, "is not the key that the recording is sealed with"));
+    assert_int_equal(unlink(t.key), 0);
+    play(&t, t.dir, &err);
+    assert_int_equal(err.code, ERR_CANNOT);
+    assert_non_null(strstr(err.what, "is not here"));
+    assert_non_null(strstr(err.hint, "--seal-key FILE"));
+    taped_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_submissions_say_is_sealed),
+        cmocka_unit_test(elsewhere_the_key_is_asked_for),
         cmocka_unit_test(lives_come_out_the_same),
         cmocka_unit_test(segments_come_and_go),
         cmocka_unit_test(a_full_disk_is_full_again),

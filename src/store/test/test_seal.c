@@ -85,6 +85,10 @@ static void test_bad_key(void **state)
         assert_int_equal(stat(f->key, &st), 0);
         assert_int_equal(st.st_size, lengths[i]); /* as it was */
     }
+    put_key(f, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", SEAL_KEY_LEN,
+            0600);
+    assert_int_equal(seal_read_key(f->key, false, key, &err), -1);
+    assert_non_null(strstr(err.what, "nothing but zeros"));
     put_key(f, bytes, SEAL_KEY_LEN, 0640);
     assert_int_equal(seal_read_key(f->key, false, key, &err), -1);
     assert_int_equal(err.code, ERR_DENIED);
@@ -132,12 +136,13 @@ static struct store *open_records(const struct fix *f, bool sealed, bool *fits)
     return st;
 }
 
-static void put_all(struct store *st)
+static void put_all(const struct fix *f, struct store *st)
 {
     struct origin_row origin = { .job = 1, .text = "{pw: " WORD "}", .masked = "{pw: ***}" };
     struct origin_row open = { .job = 2, .text = "{run: x}", .masked = "{run: x}" };
     struct object_row secret = { .kind = "k8s.secrets", .name = "s", .spec = "{a: " WORD "}" };
-    struct object_row other = { .kind = "k8s.configmaps", .name = "c", .spec = "{a: x}" };
+    struct object_row document = { .kind = "job.document", .name = "a", .spec = "{a: " WORD "}" };
+    struct object_row other = { .kind = "job.tag", .name = "c", .spec = "{a: x}" };
     struct job_row job = { .id = 1,
                            .number = 1,
                            .owner = "ada",
@@ -147,12 +152,14 @@ static void put_all(struct store *st)
                            .dialect = "dlc",
                            .state = JOB_QUEUED,
                            .reason = "",
-                           .spec = "{}",
-                           .site = "{}" };
+                           .spec = "{env: " WORD "}",
+                           .site = "{differs: " WORD "}" };
+    pairs_set(&job.facets, f->arena, "run", "searched for");
     assert_int_equal(store_put_job(st, &job, NULL), 0);
     assert_int_equal(store_put_origin(st, &origin, NULL), 0);
     assert_int_equal(store_put_origin(st, &open, NULL), 0);
     assert_int_equal(store_put_object(st, &secret, NULL), 0);
+    assert_int_equal(store_put_object(st, &document, NULL), 0);
     assert_int_equal(store_put_object(st, &other, NULL), 0);
     assert_int_equal(store_put_secret(st, "ada", "registry/1", WORD, strlen(WORD), NULL), 0);
     assert_int_equal(store_commit(st, NULL), 0);
@@ -176,7 +183,21 @@ static void is_as_put(const struct fix *f, struct store *st)
 {
     struct origin_row origin;
     struct object_row secret = { .kind = "k8s.secrets", .name = "s" }, *all;
+    struct said_ask ask = { .job = 1, .kind = "job.document", .name = "a", .text = SAID_MASKED };
+    struct said_row said;
+    struct job_row job;
+    const char *spec;
     size_t n;
+    assert_int_equal(store_get_job(st, f->arena, 1, &job, NULL), 1);
+    assert_string_equal(job.spec, "{env: " WORD "}");
+    assert_string_equal(job.site, "{differs: " WORD "}");
+    assert_int_equal(store_get_spec(st, f->arena, 1, &spec, NULL), 1);
+    assert_string_equal(spec, job.spec);
+    assert_int_equal(store_get_said(st, f->arena, &ask, &said, NULL), 1);
+    assert_string_equal(said.text, "{pw: ***}");
+    ask.text = SAID_SPEC;
+    assert_int_equal(store_get_said(st, f->arena, &ask, &said, NULL), 1);
+    assert_string_equal(said.text, job.spec);
     assert_int_equal(store_get_origin(st, f->arena, 1, &origin, NULL), 1);
     assert_string_equal(origin.text, "{pw: " WORD "}");
     assert_string_equal(origin.masked, "{pw: ***}");
@@ -193,10 +214,11 @@ static void test_records(void **state)
     bool fits = false;
     struct store *st = open_records(f, true, &fits);
     assert_true(fits);
-    put_all(st);
+    put_all(f, st);
     is_as_put(f, st);
     assert_false(in_files(f, WORD));
-    assert_true(in_files(f, "{run: x}")); /* what has no secrets is not sealed */
+    assert_false(in_files(f, "{run: x}")); /* nothing of a job's text */
+    assert_true(in_files(f, "searched for"));
     store_close(st);
     st = open_records(f, true, &fits);
     assert_true(fits);
@@ -211,7 +233,7 @@ static void test_older(void **state)
     struct origin_row gone = { .job = 9, .text = "{pw: " WORD "}", .masked = "{pw: ***}" };
     bool fits;
     struct store *st = open_records(f, false, &fits);
-    put_all(st);
+    put_all(f, st);
     assert_int_equal(store_put_origin(st, &gone, NULL), 0);
     assert_int_equal(store_commit(st, NULL), 0);
     assert_false(store_has_sealed(st));
@@ -224,14 +246,80 @@ static void test_older(void **state)
     store_close(st);
 }
 
+/* A server that sealed credentials only: the rest is sealed by its key too, and by no other. */
+static void test_credentials(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    bool fits;
+    struct store *st = open_records(f, true, &fits);
+    struct seal *seal = seal_open(f->key, true, &err);
+    AUTO_FREE char *mark = seal_text(seal, "the key of this server", 22);
+    seal_destroy(seal);
+    store_close(st);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
+    AUTO_FREE char *rows = mem_printf(
+        "DELETE FROM secret; INSERT INTO secret VALUES ('', 'seal', CAST('%s' AS BLOB));", mark);
+    assert_int_equal(sqlite3_exec(db, rows, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    st = open_records(f, false, &fits);
+    assert_true(store_has_sealed(st));
+    put_all(f, st);
+    store_close(st);
+    AUTO_FREE char *right = mem_printf("%s.right", f->key);
+    assert_int_equal(rename(f->key, right), 0);
+    put_key(f, "another key another key another!", SEAL_KEY_LEN, 0600);
+    st = open_records(f, true, &fits);
+    assert_false(fits);
+    store_close(st);
+    assert_true(in_files(f, WORD)); /* not sealed by it */
+    assert_int_equal(rename(right, f->key), 0);
+    st = open_records(f, true, &fits);
+    assert_true(fits);
+    is_as_put(f, st);
+    assert_false(in_files(f, WORD));
+    store_close(st);
+}
+
+/* Of a recording: it opens nothing, and knows the key. */
+static void test_copy(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    bool fits;
+    AUTO_FREE char *path = file_join(f->dir, "copy");
+    struct store *st = open_records(f, true, &fits);
+    put_all(f, st);
+    assert_int_equal(store_copy(st, path, &err), 0);
+    store_close(st);
+    AUTO_FREE char *data = NULL;
+    size_t len;
+    assert_int_equal(file_read(path, 64u << 20, &data, &len, NULL), 0);
+    assert_null(memmem(data, len, WORD, strlen(WORD)));
+    struct job_row job;
+    for (int right = 1; right >= 0; right--) {
+        if (!right)
+            put_key(f, "another key another key another!", SEAL_KEY_LEN, 0600);
+        st = store_open_copy(path, &err);
+        assert_true(st && store_has_sealed(st));
+        assert_int_equal(store_use_seal(st, seal_open(f->key, true, &err), &fits, &err), 0);
+        assert_int_equal(fits, right);
+        assert_int_equal(store_get_job(st, f->arena, 1, &job, NULL), 1);
+        assert_int_equal(job.spec != NULL, right);
+        store_close(st);
+    }
+}
+
 static void test_another_key(void **state)
 {
     struct fix *f = *state;
     bool fits;
     struct err err;
     struct origin_row origin;
+    struct job_row job = { .id = 1, .state = JOB_FAILED, .reason = "" };
     struct store *st = open_records(f, true, &fits);
-    put_all(st);
+    put_all(f, st);
     store_close(st);
     assert_int_equal(unlink(f->key), 0);
     st = store_open(f->db, &err);
@@ -242,15 +330,27 @@ static void test_another_key(void **state)
     st = open_records(f, true, &fits);
     assert_false(fits);
     assert_int_equal(store_get_origin(st, f->arena, 1, &origin, NULL), 1);
-    assert_null(origin.text);
-    assert_string_equal(origin.masked, "{pw: ***}");
+    assert_true(!origin.text && !origin.masked);
+    assert_int_equal(store_get_job(st, f->arena, 1, &job, NULL), 1);
+    assert_true(!job.spec && !job.site);
+    /* no job that lives is lost by a mistake */
+    assert_int_equal(store_change_seal(st, &err), -1);
+    assert_non_null(strstr(err.what, "1 job lives"));
+    job.state = JOB_FAILED;
+    assert_int_equal(store_update_job(st, &job, NULL), 0);
+    assert_int_equal(store_commit(st, NULL), 0);
+    assert_int_equal(store_change_seal(st, &err), 0);
+    store_close(st);
+    st = open_records(f, true, &fits);
+    assert_true(fits);
     store_close(st);
 }
 
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, make, drop)
-    const struct CMUnitTest tests[] = { T(test_key),     T(test_bad_key), T(test_texts),
-                                        T(test_records), T(test_older),   T(test_another_key) };
+    const struct CMUnitTest tests[] = { T(test_key),         T(test_bad_key), T(test_texts),
+                                        T(test_records),     T(test_older),   T(test_credentials),
+                                        T(test_another_key), T(test_copy) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
