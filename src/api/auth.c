@@ -73,17 +73,33 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
     return 0;
 }
 
-bool auth_identity(struct call *call, struct identity *who)
+static bool by_cookie(struct call *call, struct identity *who)
 {
-    struct err err;
-    if (auth_bearer(call, who, &err) == 0)
-        return true;
     const struct page_session *session = cookie_session(call->api, call->request);
     if (!session ||
         (session->token && !ctl_identity_token_lives(call->api->config.ctl, session->token)))
         return false;
     ctl_identity_name(call->api->config.ctl, call->arena, session->owner, who);
     return true;
+}
+
+bool auth_identity(struct call *call)
+{
+    struct err err;
+    if (auth_bearer(call, &call->who, &err) != 0 && !by_cookie(call, &call->who))
+        return false;
+    call->owner = call->who.name;
+    return true;
+}
+
+void auth_refuse(struct call *call)
+{
+    struct err err;
+    err_set(&err, ERR_UNAUTHENTICATED, "this needs a token of this server");
+    err_hint(&err, "send \"Authorization: Bearer\" with the text of the file token in the server's "
+                   "state directory, or with a token that its user made (the verb token)");
+    http_add_header(call->request, "WWW-Authenticate", "Bearer");
+    call_problem(call, &err, NULL);
 }
 
 /* ---- the page's one-time link ---- */

@@ -79,8 +79,10 @@ bool call_flag(struct call *, const char *name);
 /* The job of {job}; answers the problem itself and returns false when there is none. */
 bool call_job(struct call *, uint64_t *id);
 
-/* auth.c: who the request is from; false when it may not. */
-bool auth_identity(struct call *, struct identity *who);
+/* auth.c: sets who and owner; false: nobody that this server knows. */
+bool auth_identity(struct call *);
+/* The one answer to nobody: it says the same whatever was asked for. */
+void auth_refuse(struct call *);
 /* Is it what the server's own token, a token of a user or the socket says? 1: nothing is said. */
 int auth_bearer(struct call *, struct identity *who, struct err *err);
 void auth_login_link(struct call *);

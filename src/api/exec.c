@@ -27,8 +27,7 @@ void agents_upgrade(struct call *call)
     struct err err;
     if (!token || strncmp(token, "Bearer ", 7) != 0 ||
         !link_knows(call->api->config.link, token + 7)) {
-        err_set(&err, ERR_UNAUTHENTICATED, "no agent with this token is expected");
-        call_problem(call, &err, NULL);
+        auth_refuse(call);
     } else if (!upgrade || strcmp(upgrade, "muster/1") != 0) {
         err_set(&err, ERR_INPUT, "this route is an upgrade to muster/1");
         call_problem(call, &err, NULL);

@@ -179,38 +179,20 @@ static void no_route(struct call *call, const char *allowed)
 }
 
 /* By the role alone; whose job it is the core looks at. */
-static bool permitted(const struct call *call, const struct route *route)
+static bool permitted(struct call *call, const struct route *route)
 {
     bool reads = route->flags & ROUTE_READ ||
                  (strcmp(route->method, "GET") == 0 && !(route->flags & ROUTE_WRITE));
     enum user_role least = route->flags & ROUTE_ADMIN ? ROLE_ADMIN
                            : reads                    ? ROLE_READER
                                                       : ROLE_USER;
-    return call->who.role >= least;
-}
-
-static bool admitted(struct call *call, const struct route *route)
-{
-    if (route->flags & ROUTE_OPEN)
-        return true;
     struct err err;
-    if (auth_identity(call, &call->who)) {
-        call->owner = call->who.name;
-        if (permitted(call, route))
-            return true;
-        err_set(&err, ERR_DENIED,
-                route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
-                                           : "%.60s is a reader: it changes nothing",
-                call->owner);
-        call_problem(call, &err, NULL);
-        return false;
-    }
-    err_set(&err, ERR_UNAUTHENTICATED, "this needs a token of this server");
-    err_hint(&err,
-             "send \"Authorization: Bearer\" with the text of %s/token, or with a token that its "
-             "user made (the verb token)",
-             call->api->config.state_dir);
-    http_add_header(call->request, "WWW-Authenticate", "Bearer");
+    if (route->flags & ROUTE_OPEN || call->who.role >= least)
+        return true;
+    err_set(&err, ERR_DENIED,
+            route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
+                                       : "%.60s is a reader: it changes nothing",
+            call->owner);
     call_problem(call, &err, NULL);
     return false;
 }
@@ -240,17 +222,22 @@ void api_handle(void *arg, struct http_request *request)
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
     char allowed[64] = "";
-    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+    const struct route *route = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(routes) && !route; i++) {
         if (!match(routes[i].path, http_path(request), call))
             continue;
-        if (strcmp(routes[i].method, method) == 0) {
-            call->success = routes[i].status;
-            if (admitted(call, &routes[i]))
-                routes[i].handle(call);
-            return;
-        }
+        if (strcmp(routes[i].method, method) == 0)
+            route = &routes[i];
         size_t used = strlen(allowed);
         snprintf(allowed + used, sizeof allowed - used, "%s%s", used ? ", " : "", routes[i].method);
     }
-    no_route(call, allowed);
+    /* Who asks comes before what there is: a stranger learns nothing of that. */
+    if (!(route && route->flags & ROUTE_OPEN) && !auth_identity(call)) {
+        auth_refuse(call);
+    } else if (!route) {
+        no_route(call, allowed);
+    } else if (permitted(call, route)) {
+        call->success = route->status;
+        route->handle(call);
+    }
 }
