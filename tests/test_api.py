@@ -457,10 +457,13 @@ def test_login_link_is_for_once(server: Server) -> None:
     cookie = first.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=" in cookie
     name = cookie.split(";")[0]
-    assert call(server, "GET", "/v1/jobs", Cookie=name).status == 200
+    page = {"X-Muster-Page": first.headers["location"].partition("#page=")[2]}
+    assert call(server, "GET", "/v1/jobs", Cookie=name, **page).status == 200
     second = call(server, "GET", f"{parts.path}?{parts.query}")
     assert second.status in (401, 403, 404)
-    assert call(server, "GET", "/v1/jobs", Cookie=name.split("=")[0] + "=wrong").status == 401
+    assert (
+        call(server, "GET", "/v1/jobs", Cookie=name.split("=")[0] + "=wrong", **page).status == 401
+    )
 
 
 def test_page(server: Server) -> None:

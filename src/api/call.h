@@ -14,6 +14,7 @@
 
 struct follower;
 struct board_wait;
+struct channel;
 
 struct api {
     struct api_config config;
@@ -22,6 +23,7 @@ struct api {
     unsigned char token_hash[32];
     struct page_sessions *sessions; /* of the page */
     struct follower *followers;     /* open streams of events and logs */
+    struct channel *channels;       /* upgraded connections to tasks */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
     unsigned works;       /* long answers under way (facade_work.c) */
@@ -85,6 +87,7 @@ bool auth_identity(struct call *);
 void auth_refuse(struct call *);
 /* Is it what the server's own token, a token of a user or the socket says? 1: nothing is said. */
 int auth_bearer(struct call *, struct identity *who, struct err *err);
+struct identity identity_copy(struct arena *, const struct identity *);
 void auth_login_link(struct call *);
 void auth_login(struct call *);
 
@@ -110,6 +113,12 @@ bool follow_final(struct follower *, const char **state);
 /* Or is its end decided, all that it ran is over, and only its resources are kept? Then *state gets
  * the word of what it becomes. */
 bool follow_silent(struct follower *, const char **state);
+
+/* channel.c: connections that were given away (exec, attach, terminals). They end when who opened
+ * them is not let in any more. Called with the connected socket before it is given away. */
+void channel_note(struct call *, int fd);
+void channels_check(struct api *); /* who may have changed */
+void channels_forget(struct api *);
 
 void board_news(struct api *); /* board.c: a board has changed */
 

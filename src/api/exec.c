@@ -69,6 +69,7 @@ static void exec_taken(void *arg, int fd, const void *extra, size_t len)
     struct err err;
     (void)extra; /* the client waits for the 101 before it sends */
     (void)len;
+    channel_note(x->call, fd);
     x->exec.fd = fd;
     if (ctl_exec(x->call->api->config.ctl, x->call->owner, x->job, x->task, &x->exec, &err) < 0) {
         refuse(x->call, fd, &err);
@@ -142,6 +143,7 @@ static void attach_taken(void *arg, int fd, const void *extra, size_t len)
     struct err err;
     (void)extra; /* the client waits for the 101 before it sends */
     (void)len;
+    channel_note(x->call, fd);
     x->to.fd = fd;
     if (ctl_attach(x->call->api->config.ctl, &x->ask, &x->to, &err) < 0) {
         refuse(x->call, fd, &err);

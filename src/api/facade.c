@@ -57,11 +57,7 @@ bool facade_refuse(struct call *call, const struct err *err)
 
 void facade_admit(struct call *call, const struct identity *who)
 {
-    call->who = *who;
-    call->who.name = arena_strdup(call->arena, who->name);
-    call->who.token = arena_strdup(call->arena, who->token);
-    call->who.key = arena_strdup(call->arena, who->key);
-    call->who.job = arena_strdup(call->arena, who->job);
+    call->who = identity_copy(call->arena, who);
     call->owner = call->who.name;
 }
 

@@ -41,6 +41,7 @@ void api_destroy(struct api *api)
         return;
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     facades_end(api);
+    channels_forget(api);
     page_sessions_destroy(api->sessions);
     free(api->address);
     free(api);

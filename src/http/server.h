@@ -30,9 +30,9 @@ struct http_config {
     unsigned idle_timeout_s;  /* slow or idle clients */
     void (*handle)(void *arg, struct http_request *);
     void *arg;
-    /* Answers, before it returns, a request that never gets to `handle`: its body or the connections
-     * are too many, its target holds a NUL, its head leaves open where it ends or whose it is (the
-     * connection is closed then). NULL: a problem document does. */
+    /* Answers, before it returns, a request that never gets to `handle`: its body or the
+     * connections are too many, its target holds a NUL, its head leaves open where it ends or whose
+     * it is (the connection is closed then). NULL: a problem document does. */
     void (*refused)(void *arg, struct http_request *, const struct err *);
     /* TLS on the same TCP port, told by a connection's first byte. Asked at the first TLS hello,
      * and again at the next one when it gave -1 (the connection is closed then). NULL: no TLS. */

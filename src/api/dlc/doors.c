@@ -129,6 +129,14 @@ bool dlc_terminal(struct dlc_call *d)
                  "this address of a terminal is used, old or none: ask GetWebTerminal for another");
         return true;
     }
+    struct identity who;
+    ctl_identity_name(d->ctl, d->arena, pass.owner, &who);
+    who.since_ms = pass.until_ms - TERMINAL_LIFE_MS;
+    facade_admit(d->call, &who);
+    if (!ctl_identity_lives(d->ctl, &who)) {
+        dlc_fail(d, 403, "Forbidden.RAM", "%.60s is not let in any more", pass.owner);
+        return true;
+    }
     if (terminal_begin(state->terminals, d->call, &pass, &why))
         d->gone = true;
     else

@@ -398,6 +398,7 @@ static void taken(void *arg, int fd, const void *extra, size_t len)
         call_free(call);
         return;
     }
+    channel_note(call, fd);
     struct terminal *t = joined(b, fd, ends[0]);
     exec.fd = ends[1];
     if (ctl_exec(call->api->config.ctl, b->pass.owner, b->pass.job, b->pass.task, &exec, &err)) {
