@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "api/page_session.h"
+#include "api/rates.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/report.h"
@@ -16,6 +17,8 @@ struct follower;
 struct board_wait;
 struct channel;
 
+enum limit { LIMIT_SUBMIT, LIMIT_LIST, LIMIT_LOG, LIMIT_PASSWORD, LIMITS };
+
 struct api {
     struct api_config config;
     struct http_server *server;
@@ -24,6 +27,7 @@ struct api {
     struct page_sessions *sessions; /* of the page */
     struct follower *followers;     /* open streams of events and logs */
     struct channel *channels;       /* upgraded connections to tasks */
+    struct rates *limits[LIMITS];   /* by user; of passwords by source */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
     unsigned works;       /* long answers under way (facade_work.c) */
@@ -43,11 +47,14 @@ struct call {
 };
 
 enum route_flags {
-    ROUTE_OPEN = 1,   /* no authentication */
-    ROUTE_STREAM = 2, /* the call lives on after the handler returned */
-    ROUTE_ADMIN = 4,  /* admins only */
-    ROUTE_READ = 8,   /* not GET, and yet it changes nothing: readers may */
-    ROUTE_WRITE = 16, /* GET, and yet it does something: readers may not */
+    ROUTE_OPEN = 1,     /* no authentication */
+    ROUTE_STREAM = 2,   /* the call lives on after the handler returned */
+    ROUTE_ADMIN = 4,    /* admins only */
+    ROUTE_READ = 8,     /* not GET, and yet it changes nothing: readers may */
+    ROUTE_WRITE = 16,   /* GET, and yet it does something: readers may not */
+    ROUTE_SUBMITS = 32, /* what a user has limits of (limits.c) */
+    ROUTE_LISTS = 64,
+    ROUTE_LOGS = 128,
 };
 struct route {
     const char *method;
@@ -113,6 +120,16 @@ bool follow_final(struct follower *, const char **state);
 /* Or is its end decided, all that it ran is over, and only its resources are kept? Then *state gets
  * the word of what it becomes. */
 bool follow_silent(struct follower *, const char **state);
+
+/* limits.c: ERR_BUSY and the answer's Retry-After when who asks had too much lately. Admins may
+ * always. */
+void limits_begin(struct api *);
+void limits_end(struct api *);
+int limit_check(struct call *, enum limit, struct err *);
+void limit_take(struct call *, enum limit, uint64_t n);
+int limit_one(struct call *, enum limit, struct err *); /* both, of one */
+/* ctl_identity_password(), slower for a source of many wrong ones. */
+int limit_password(struct call *, const struct identity_login *, struct identity *, struct err *);
 
 /* channel.c: connections that were given away (exec, attach, terminals). They end when who opened
  * them is not let in any more. Called with the connected socket before it is given away. */

@@ -35,9 +35,10 @@ static const struct route routes[] = {
           "A one-time link that opens the page, for who asks for it", "", NULL, 200),
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first; the members of an array by index",
+    ROUTE("GET", "/v1/jobs", job_list, ROUTE_LISTS,
+          "Jobs, newest first; the members of an array by index",
           "state owner queue name from limit before array count", NULL, 200),
-    ROUTE("POST", "/v1/jobs", job_submit, 0,
+    ROUTE("POST", "/v1/jobs", job_submit, ROUTE_SUBMITS,
           "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted",
           201),
     ROUTE("GET", "/v1/jobs/{job}", job_show, 0, "One job", "tasks spec timeline origin", "Job",
@@ -49,7 +50,7 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
           "Why it waits, until when, what would change that; what_if: what changes would do",
           "what_if", "Explanation", 200),
-    ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ,
+    ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ | ROUTE_LISTS,
           "The same for a text, nothing is stored", SUBMIT, "Submitted", 200),
     ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now",
           "Job", 202),
@@ -69,13 +70,13 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "",
           "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/resume", job_resume, 0, "Queues a suspended job", "", "Job", 202),
-    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM,
+    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM | ROUTE_LISTS,
           "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
-    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM, "Events of all jobs", "after follow limit",
-          NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM,
+    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM | ROUTE_LISTS, "Events of all jobs",
+          "after follow limit", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_LOGS,
           "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
-    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_READ,
+    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS,
           "The same from given offsets on", LOGS, NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
@@ -83,7 +84,7 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/jobs/{job}/attach", job_attach, ROUTE_STREAM | ROUTE_WRITE,
           "Where a client would be let at a task's stdin; upgraded to muster-attach/1, it is",
           "task attempt session offset rows cols", NULL, 200),
-    ROUTE("GET", "/v1/pods", pods_list, 0,
+    ROUTE("GET", "/v1/pods", pods_list, ROUTE_LISTS,
           "Tasks as the pods of the system their job is written for", "namespace", NULL, 200),
     ROUTE("GET", "/v1/pods/{pod}", pods_show, 0, "One pod with its labels and events", "namespace",
           "Pod", 200),
@@ -198,6 +199,18 @@ static bool permitted(struct call *call, const struct route *route)
     return false;
 }
 
+static bool within_limits(struct call *call, const struct route *route)
+{
+    struct err err;
+    if ((route->flags & ROUTE_SUBMITS && limit_one(call, LIMIT_SUBMIT, &err) < 0) ||
+        (route->flags & ROUTE_LISTS && limit_one(call, LIMIT_LIST, &err) < 0) ||
+        (route->flags & ROUTE_LOGS && limit_check(call, LIMIT_LOG, &err) < 0)) {
+        call_problem(call, &err, NULL);
+        return false;
+    }
+    return true;
+}
+
 static struct call *call_of(struct api *api, struct http_request *request)
 {
     struct call *call = mem_new(sizeof *call);
@@ -237,7 +250,7 @@ void api_handle(void *arg, struct http_request *request)
         auth_refuse(call);
     } else if (!route) {
         no_route(call, allowed);
-    } else if (permitted(call, route)) {
+    } else if (permitted(call, route) && within_limits(call, route)) {
         call->success = route->status;
         route->handle(call);
     }

@@ -23,6 +23,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
                        strlen(config->token));
     api->config.token = NULL;
     api->sessions = page_sessions_create();
+    limits_begin(api);
     facades_begin(api);
     follow_watch(api);
     return api;
@@ -42,6 +43,7 @@ void api_destroy(struct api *api)
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     facades_end(api);
     channels_forget(api);
+    limits_end(api);
     page_sessions_destroy(api->sessions);
     free(api->address);
     free(api);

@@ -64,6 +64,10 @@ bool http_header_at(const struct http_request *, size_t i, const char **name, co
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_tls(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
+/* Where it comes from, as one source among others: a user of this machine ("uid 1000", over TCP
+ * too) or an address. Reads /proc for a client on this machine. */
+#define HTTP_SOURCE 48
+void http_source(const struct http_request *, char out[HTTP_SOURCE]);
 
 void http_set_arg(struct http_request *, void *arg,
                   void (*gone)(void *arg)); /* gone: the client left before the end */

@@ -108,8 +108,7 @@ void pai_login(struct pai *p)
         pai_fail(p, PAI_PARAMETERS, "\"password\" length must be at least 6 characters long");
     else if (wrong)
         pai_fail(p, PAI_PARAMETERS, "%s", wrong);
-    else if (ctl_identity_password(p->ctl, p->a, &(struct identity_login){ name, password }, &who,
-                                   &err) < 0)
+    else if (limit_password(p->call, &(struct identity_login){ name, password }, &who, &err) < 0)
         refuse_login(p, &err);
     else {
         const struct ctl_token ask = {
