@@ -18,7 +18,7 @@ void facades_begin(struct api *api)
     api->facade_states = mem_new((c->n_facades + 1) * sizeof *api->facade_states);
     for (size_t i = 0; i < c->n_facades; i++)
         if (c->facades[i]->begin)
-            api->facade_states[i] = c->facades[i]->begin();
+            api->facade_states[i] = c->facades[i]->begin(c);
 }
 
 void facades_end(struct api *api)
