@@ -28,11 +28,18 @@ static void session_clear(struct page_session *s)
     *s = (struct page_session){ .order = 0 };
 }
 
+/* The clock may be set back. */
+static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms)
+{
+    return now_ms > then_ms ? now_ms - then_ms : 0;
+}
+
 static bool is_over(const struct page_session *s, uint64_t now_ms)
 {
     if (!s->opened_ms)
-        return now_ms - s->offered_ms >= PAGE_LINK_MS;
-    return now_ms - s->opened_ms >= PAGE_LIFE_MS || now_ms - s->used_ms >= PAGE_IDLE_MS;
+        return age_ms(s->offered_ms, now_ms) >= PAGE_LINK_MS;
+    return age_ms(s->opened_ms, now_ms) >= PAGE_LIFE_MS ||
+           age_ms(s->used_ms, now_ms) >= PAGE_IDLE_MS;
 }
 
 void page_sessions_destroy(struct page_sessions *all)

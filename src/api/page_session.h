@@ -10,9 +10,9 @@
 
 #define PAGE_SECRET 65 /* 64 hexadecimal digits and NUL */
 
-#define PAGE_LINK_MS (3600000ull)            /* a link that nobody opened */
-#define PAGE_IDLE_MS (12ull * 3600000)       /* a session that nothing was asked with */
-#define PAGE_LIFE_MS (7ull * 24 * 3600000ul) /* any session */
+#define PAGE_LINK_MS 3600000ull            /* a link that nobody opened */
+#define PAGE_IDLE_MS (12ull * 3600000)     /* a session that nothing was asked with */
+#define PAGE_LIFE_MS (7ull * 24 * 3600000) /* any session */
 
 struct page_session {
     char *owner, *token; /* token: id of the one the link was asked with, NULL: none */
