@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import Starter
 from harness import Server, native, patience, request
+from websocket import WebSocket
 
 
 def said(server: Server, *args: str | Path) -> str:
@@ -35,6 +36,14 @@ class Client:
             return request(connection, "GET", path, None, headers).status
         finally:
             connection.close()
+
+    def terminal(self, pod: str) -> socket.socket:
+        """A web terminal of PAI-DLC in a pod."""
+        headers = {"x-acs-bearer-token": self.token, "x-acs-version": "2020-12-03"}
+        connection = http.client.HTTPConnection(*self.place, timeout=patience())
+        asked = request(connection, "GET", f"/api/v1/jobs/{pod}/webterminal", None, headers)
+        connection.close()
+        return WebSocket(asked.good().json()["WebTerminalUrl"]).socket
 
     def open(self, path: str, upgrade: str = "") -> socket.socket:
         """A connection whose answer has begun."""
@@ -71,13 +80,16 @@ def test_open_streams_end(start: Starter, tmp_path: Path, how: str) -> None:
     said(server, "user", "add", "bob", "--role", "admin")
     ada = Client(server, said(server, "token", "create", "--user", "ada", "-q"))
     bob = Client(server, said(server, "token", "create", "--user", "bob", "-q"))
-    number = server.submit(native("room", "echo begun; exec sleep 600"))
-    server.wait(number, "running")
+    home = {"HOME": str(tmp_path)}  # shells of terminals begin with nobody's own set-up
+    number = server.submit(native("room", "echo begun; exec sleep 600", stdin=True, env=home))
+    room = f"dlc{server.wait(number, 'running')['id']}"
     job = f"/v1/jobs/{number}"
     paths = [f"{job}/events?follow=1", "/v1/events?follow=1", f"{job}/logs?follow=1"]
     paths += [f"{JOBS}?watch=true", "/api/v1/namespaces/default/pods?watch=true"]
     exec_path = f"{job}/exec?task=worker/0&arg=sleep&arg=600"
     wires = [ada.open(path) for path in paths] + [ada.open(exec_path, "muster-exec/1")]
+    wires.append(ada.open(f"{job}/attach?task=worker/0", "muster-attach/1"))
+    wires.append(ada.terminal(f"{room}/pods/{room}-worker-0"))
     other = [bob.open(f"{job}/logs?follow=1"), bob.open(exec_path, "muster-exec/1")]
     if how == "token":
         rows = json.loads(said(server, "token", "ls", "--json"))["tokens"]
