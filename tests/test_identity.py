@@ -106,12 +106,13 @@ def browse(server: Server, path: str, **headers: str) -> Reply:
         connection.close()
 
 
-def opened(server: Server, url: str) -> str:
-    """The cookie of a browser that followed the link."""
+def opened(server: Server, url: str) -> dict[str, str]:
+    """What the page of a browser that followed the link sends."""
     parts = urlsplit(url)
     reply = browse(server, f"{parts.path}?{parts.query}")
     assert reply.status == 303, reply.text
-    return reply.headers["set-cookie"].split(";")[0]
+    cookie = reply.headers["set-cookie"].split(";")[0]
+    return {"Cookie": cookie, "X-Muster-Page": reply.headers["location"].partition("#page=")[2]}
 
 
 def test_page_is_everybodys_own(server: Server) -> None:
@@ -133,17 +134,17 @@ def test_page_is_everybodys_own(server: Server) -> None:
         assert browse(server, f"{parts.path}?{parts.query}").status == 403, "it works once"
     seen = {"alice": ["of-alice"], "bob": ["of-bob"], "rita": [], "root": ["of-alice", "of-bob"]}
     for user, jobs in seen.items():
-        assert sorted(names(browse(server, "/v1/jobs", Cookie=pages[user]))) == jobs, user
-        other = browse(server, "/v1/jobs", Cookie=pages[user], Host="evil.example")
+        assert sorted(names(browse(server, "/v1/jobs", **pages[user]))) == jobs, user
+        other = browse(server, "/v1/jobs", Host="evil.example", **pages[user])
         assert other.status == 401, "a cookie is good where its link was opened"
     for _ in range(9):  # many links of one end only their own pages
         said(server, "open", "--server", address, "-q", MUSTER_TOKEN=token["bob"])
-    assert browse(server, "/v1/jobs", Cookie=pages["bob"]).status == 401
-    assert browse(server, "/v1/jobs", Cookie=pages["alice"]).status == 200
+    assert browse(server, "/v1/jobs", **pages["bob"]).status == 401
+    assert browse(server, "/v1/jobs", **pages["alice"]).status == 200
     tokens = json.loads(said(server, "token", "ls", "--json"))["tokens"]
     (of_alice,) = [row["id"] for row in tokens if row["owner"] == "alice"]
     said(server, "token", "rm", of_alice)  # and its page with it
-    assert browse(server, "/v1/jobs", Cookie=pages["alice"]).status == 401
+    assert browse(server, "/v1/jobs", **pages["alice"]).status == 401
 
 
 def test_socket_of_another_is_said_to_be_theirs(short_path: Path, server: Server) -> None:

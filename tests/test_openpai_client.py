@@ -493,12 +493,14 @@ def test_own_password(pai: Pai) -> None:
     said = "Pls input the correct password."
     reply = pai.call("PUT", "/api/v2/users/dan/password", change, token=dan)
     refused(reply, 403, "ForbiddenUserError", said)
-    me = {"patch": True, "data": {**change, "oldPassword": "dan-secret"}}
-    assert pai.call("PUT", "/api/v2/users/me", me, token=dan).status == 201
-    bad = pai.call("POST", "/api/v1/token", body, token=None)
-    refused(bad, 400, "IncorrectPasswordError")
     reply = pai.call("PUT", "/api/v2/users/ada/password", change, token=dan)
     refused(reply, 403, "ForbiddenUserError")
+    me = {"patch": True, "data": {**change, "oldPassword": "dan-secret"}}
+    assert pai.call("PUT", "/api/v2/users/me", me, token=dan).status == 201
+    reply = pai.call("GET", "/api/v2/users/me", token=dan)  # it ended with the old password
+    refused(reply, 401, "UnauthorizedUserError")
+    bad = pai.call("POST", "/api/v1/token", body, token=None)
+    refused(bad, 400, "IncorrectPasswordError")
 
 
 # ---- jobs ----

@@ -167,7 +167,7 @@ def test_jobs_are_listed_and_opened_with_the_keyboard(server: Server, browser: B
     browser.visit(link(server))
     seen = browser.sees("page-good", "#jobs")
     assert "训练任务" in seen and "exited with 3" in seen
-    assert browser.value("location.pathname + location.search") == "/"
+    assert browser.value("location.pathname + location.search + location.hash") == "/"
     browser.value(f"document.querySelector('#jobs a[href=\"#{number}\"]').focus()")
     browser.press("Enter", 13)
     browser.call("Input.dispatchKeyEvent", type="char", text="\r")

@@ -29,7 +29,9 @@ struct api_config {
     uint64_t started_ms; /* wall */
     const struct api_setting *settings;
     size_t n_settings;
-    const struct facade *const *facades; /* asked in order before the native routes */
+    /* Of a user who is no admin, a second; 0: as much as it likes. */
+    uint64_t submit_rate, list_rate, log_rate; /* jobs, lists, bytes of output */
+    const struct facade *const *facades;       /* asked in order before the native routes */
     size_t n_facades;
     /* The authority that signed the server's certificate, PEM, for clients to trust; made when
      * there is none yet. NULL in err's case, or when there is no TLS. */

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "api/page_session.h"
+#include "api/rates.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/report.h"
@@ -14,6 +15,9 @@
 
 struct follower;
 struct board_wait;
+struct channel;
+
+enum limit { LIMIT_SUBMIT, LIMIT_LIST, LIMIT_LOG, LIMIT_PASSWORD, LIMITS };
 
 struct api {
     struct api_config config;
@@ -23,6 +27,8 @@ struct api {
     struct page_sessions *sessions; /* of the page */
     struct accounts *accounts;      /* NULL: jobs have no account of their own */
     struct follower *followers;     /* open streams of events and logs */
+    struct channel *channels;       /* upgraded connections to tasks */
+    struct rates *limits[LIMITS];   /* by user; of passwords by source */
     struct board_wait *board_waits;
     void **facade_states; /* one a façade, in their order */
     unsigned works;       /* long answers under way (facade_work.c) */
@@ -43,11 +49,14 @@ struct call {
 };
 
 enum route_flags {
-    ROUTE_OPEN = 1,   /* no authentication */
-    ROUTE_STREAM = 2, /* the call lives on after the handler returned */
-    ROUTE_ADMIN = 4,  /* admins only */
-    ROUTE_READ = 8,   /* not GET, and yet it changes nothing: readers may */
-    ROUTE_WRITE = 16, /* GET, and yet it does something: readers may not */
+    ROUTE_OPEN = 1,     /* no authentication */
+    ROUTE_STREAM = 2,   /* the call lives on after the handler returned */
+    ROUTE_ADMIN = 4,    /* admins only */
+    ROUTE_READ = 8,     /* not GET, and yet it changes nothing: readers may */
+    ROUTE_WRITE = 16,   /* GET, and yet it does something: readers may not */
+    ROUTE_SUBMITS = 32, /* what a user has limits of (limits.c) */
+    ROUTE_LISTS = 64,
+    ROUTE_LOGS = 128,
 };
 struct route {
     const char *method;
@@ -81,10 +90,13 @@ bool call_flag(struct call *, const char *name);
 /* The job of {job}; answers the problem itself and returns false when there is none. */
 bool call_job(struct call *, uint64_t *id);
 
-/* auth.c: who the request is from; false when it may not. */
-bool auth_identity(struct call *, struct identity *who);
+/* auth.c: sets who and owner; false: nobody that this server knows. */
+bool auth_identity(struct call *);
+/* The one answer to nobody: it says the same whatever was asked for. */
+void auth_refuse(struct call *);
 /* Is it what the server's own token, a token of a user or the socket says? 1: nothing is said. */
 int auth_bearer(struct call *, struct identity *who, struct err *err);
+struct identity identity_copy(struct arena *, const struct identity *);
 void auth_login_link(struct call *);
 void auth_login(struct call *);
 
@@ -116,6 +128,22 @@ bool follow_final(struct follower *, const char **state);
 /* Or is its end decided, all that it ran is over, and only its resources are kept? Then *state gets
  * the word of what it becomes. */
 bool follow_silent(struct follower *, const char **state);
+
+/* limits.c: ERR_BUSY and the answer's Retry-After when who asks had too much lately. Admins may
+ * always. */
+void limits_begin(struct api *);
+void limits_end(struct api *);
+int limit_check(struct call *, enum limit, struct err *);
+void limit_take(struct call *, enum limit, uint64_t n);
+int limit_one(struct call *, enum limit, struct err *); /* both, of one */
+/* ctl_identity_password(), slower for a source of many wrong ones. */
+int limit_password(struct call *, const struct identity_login *, struct identity *, struct err *);
+
+/* channel.c: connections that were given away (exec, attach, terminals). They end when who opened
+ * them is not let in any more. Called with the connected socket before it is given away. */
+void channel_note(struct call *, int fd);
+void channels_check(struct api *); /* who may have changed */
+void channels_forget(struct api *);
 
 void board_news(struct api *); /* board.c: a board has changed */
 

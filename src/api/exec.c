@@ -27,8 +27,7 @@ void agents_upgrade(struct call *call)
     struct err err;
     if (!token || strncmp(token, "Bearer ", 7) != 0 ||
         !link_knows(call->api->config.link, token + 7)) {
-        err_set(&err, ERR_UNAUTHENTICATED, "no agent with this token is expected");
-        call_problem(call, &err, NULL);
+        auth_refuse(call);
     } else if (!upgrade || strcmp(upgrade, "muster/1") != 0) {
         err_set(&err, ERR_INPUT, "this route is an upgrade to muster/1");
         call_problem(call, &err, NULL);
@@ -70,6 +69,7 @@ static void exec_taken(void *arg, int fd, const void *extra, size_t len)
     struct err err;
     (void)extra; /* the client waits for the 101 before it sends */
     (void)len;
+    channel_note(x->call, fd);
     x->exec.fd = fd;
     caller_tell(x->call);
     if (ctl_exec(x->call->api->config.ctl, x->call->owner, x->job, x->task, &x->exec, &err) < 0) {
@@ -144,6 +144,7 @@ static void attach_taken(void *arg, int fd, const void *extra, size_t len)
     struct err err;
     (void)extra; /* the client waits for the 101 before it sends */
     (void)len;
+    channel_note(x->call, fd);
     x->to.fd = fd;
     caller_tell(x->call);
     if (ctl_attach(x->call->api->config.ctl, &x->ask, &x->to, &err) < 0) {

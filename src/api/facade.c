@@ -18,7 +18,7 @@ void facades_begin(struct api *api)
     api->facade_states = mem_new((c->n_facades + 1) * sizeof *api->facade_states);
     for (size_t i = 0; i < c->n_facades; i++)
         if (c->facades[i]->begin)
-            api->facade_states[i] = c->facades[i]->begin();
+            api->facade_states[i] = c->facades[i]->begin(c);
 }
 
 void facades_end(struct api *api)
@@ -57,11 +57,7 @@ bool facade_refuse(struct call *call, const struct err *err)
 
 void facade_admit(struct call *call, const struct identity *who)
 {
-    call->who = *who;
-    call->who.name = arena_strdup(call->arena, who->name);
-    call->who.token = arena_strdup(call->arena, who->token);
-    call->who.key = arena_strdup(call->arena, who->key);
-    call->who.job = arena_strdup(call->arena, who->job);
+    call->who = identity_copy(call->arena, who);
     call->owner = call->who.name;
     caller_tell(call);
 }

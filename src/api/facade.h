@@ -19,9 +19,9 @@ struct facade {
     /* Answers a request of its kind that the server takes no further, in its own shape; NULL: a
      * problem document does. */
     void (*refuse)(struct call *, const struct err *);
-    /* What must outlive a request and is no record (signatures seen lately): call->facade_state.
-     * NULL: nothing does. */
-    void *(*begin)(void);
+    /* What must outlive a request and is no record of the core (signatures seen lately):
+     * call->facade_state. NULL: nothing does. */
+    void *(*begin)(const struct api_config *);
     void (*end)(void *state);
 };
 void facades_begin(struct api *);

@@ -143,9 +143,10 @@ int facade_log_text(struct call *call, const struct facade_log *ask, struct buf 
                     struct err *err)
 {
     const struct ctl_log *log = look_up(call, call->arena, ask, err);
-    if (!log)
+    if (!log || limit_check(call, LIMIT_LOG, err) < 0)
         return -1;
     read_log(ask, log->dir, out);
+    limit_take(call, LIMIT_LOG, out->len);
     return 0;
 }
 
@@ -199,6 +200,7 @@ static void send(struct log_stream *s)
     if (s->ask.limited && len > s->ask.limit)
         len = (size_t)s->ask.limit;
     s->ask.limit -= s->ask.limited ? len : 0;
+    limit_take(s->follower.call, LIMIT_LOG, len);
     if (len)
         http_stream_write(s->follower.call->request, s->text.data, len);
     buf_clear(&s->text);
@@ -279,7 +281,7 @@ static void begin_at(struct log_stream *s)
 int facade_log_stream(struct call *call, const struct facade_log *ask, struct err *err)
 {
     const struct ctl_log *log = look_up(call, call->arena, ask, err);
-    if (!log)
+    if (!log || limit_check(call, LIMIT_LOG, err) < 0)
         return -1;
     struct log_stream *s = mem_new(sizeof *s);
     *s = (struct log_stream){ .ask = *ask, .text = { .max = SIZE_MAX / 2 } };

@@ -1,6 +1,7 @@
 /* Open streams: woken by the core's news after each commit, they look again at what is stored and
- * write what is new, as far as the client takes it. Nothing is pushed into them, so a slow client
- * costs its own buffer only. */
+ * write what is new, as far as the client takes it; they end when whoever opened them is not let in
+ * any more (each change of users, keys and tokens is an event). Nothing is pushed into them, so a
+ * slow client costs its own buffer only. */
 #include "api/call.h"
 
 #include "base/mem.h"
@@ -89,8 +90,12 @@ static void on_events(void *arg, uint64_t last_seq)
     (void)last_seq;
     for (struct follower *f = api->followers, *next; f; f = next) {
         next = f->next;
-        f->pump(f);
+        if (ctl_identity_lives(api->config.ctl, &f->call->who))
+            f->pump(f);
+        else
+            follow_end(f);
     }
+    channels_check(api);
 }
 
 static void on_log(void *arg, uint64_t job, struct task_ref task, uint32_t attempt, uint64_t end)

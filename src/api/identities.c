@@ -58,9 +58,9 @@ static const char *text_of(const struct text_node *body, const char *key)
 /* ---- users ---- */
 
 static const struct member user_members[] = {
-    { "name", TEXT_STR },    { "role", TEXT_STR },     { "projects", TEXT_LIST },
-    { "email", TEXT_STR },   { "password", TEXT_STR }, { "extension", TEXT_MAP },
-    { "account", TEXT_STR },
+    { "name", TEXT_STR },      { "role", TEXT_STR },     { "projects", TEXT_LIST },
+    { "email", TEXT_STR },     { "password", TEXT_STR }, { "extension", TEXT_MAP },
+    { "disabled", TEXT_BOOL }, { "account", TEXT_STR },
 };
 
 static int read_projects(struct call *call, const struct text_node *list, struct ctl_user *ask,
@@ -88,7 +88,10 @@ static int read_user(struct call *call, const struct text_node *body, struct ctl
         err_set(err, ERR_INPUT, "role is \"%.40s\"", role);
         return err_hint(err, "reader, user or admin");
     }
+    const struct text_node *disabled = text_get(body, "disabled");
     ask->set_role = role != NULL;
+    ask->set_disabled = disabled && disabled->kind == TEXT_BOOL;
+    ask->disabled = ask->set_disabled && disabled->boolean;
     ask->email = text_of(body, "email");
     ask->account = text_of(body, "account");
     ask->extension = extension && extension->kind == TEXT_MAP ? extension : NULL;

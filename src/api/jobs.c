@@ -235,6 +235,7 @@ void job_batch(struct call *call)
 {
     struct ctl_submit all;
     struct err err;
+    uint64_t n = 0;
     if (!read_submit(call, &all, &err)) {
         call_problem(call, &err, NULL);
         return;
@@ -247,10 +248,13 @@ void job_batch(struct call *call)
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop ? stop : end;
         size_t len = (size_t)(stop - at);
-        if (len && strspn(at, " \t\r") < len)
+        if (len && strspn(at, " \t\r") < len) {
             submit_line(b, &all, at, len);
+            n++;
+        }
         at = stop + 1;
     }
+    limit_take(call, LIMIT_SUBMIT, n ? n - 1 : 0); /* one was taken with the request */
     b->all_sent = true;
     batch_finish(b);
 }

@@ -249,6 +249,7 @@ static bool drain(struct log_stream *s)
 {
     struct source *x = NULL;
     while (http_stream_room(s->follower.call->request) > 0 && (x = oldest(s))) {
+        limit_take(s->follower.call, LIMIT_LOG, x->next.gap ? 0 : x->next.record.len);
         if (s->plain)
             put_plain(s, x);
         else

@@ -28,11 +28,30 @@ static void session_clear(struct page_session *s)
     *s = (struct page_session){ .order = 0 };
 }
 
+/* The clock may be set back. */
+static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms)
+{
+    return now_ms > then_ms ? now_ms - then_ms : 0;
+}
+
+static bool is_over(const struct page_session *s, uint64_t now_ms)
+{
+    if (!s->opened_ms)
+        return age_ms(s->offered_ms, now_ms) >= PAGE_LINK_MS;
+    return age_ms(s->opened_ms, now_ms) >= PAGE_LIFE_MS ||
+           age_ms(s->used_ms, now_ms) >= PAGE_IDLE_MS;
+}
+
 void page_sessions_destroy(struct page_sessions *all)
 {
     for (size_t i = 0; all && i < SESSIONS; i++)
         session_clear(&all->at[i]);
     free(all);
+}
+
+static void hash_secret(unsigned char hash[32], const char *secret)
+{
+    crypto_hash_sha256(hash, (const unsigned char *)secret, strlen(secret));
 }
 
 static void make_secret(char out[PAGE_SECRET], unsigned char hash[32])
@@ -41,7 +60,7 @@ static void make_secret(char out[PAGE_SECRET], unsigned char hash[32])
     randombytes_buf(raw, sizeof raw);
     sodium_bin2hex(out, PAGE_SECRET, raw, sizeof raw);
     sodium_memzero(raw, sizeof raw);
-    crypto_hash_sha256(hash, (const unsigned char *)out, strlen(out));
+    hash_secret(hash, out);
 }
 
 /* A free slot, the user's own oldest when they have enough, else the oldest of all. */
@@ -62,48 +81,68 @@ static struct page_session *choose_slot(struct page_sessions *all, const char *o
     return n >= OF_ONE ? own : oldest;
 }
 
-void page_session_offer(struct page_sessions *all, const char *owner, const char *token,
+void page_session_offer(struct page_sessions *all, const struct identity *who, uint64_t now_ms,
                         char key[PAGE_SECRET])
 {
-    struct page_session *s = choose_slot(all, owner);
+    struct page_session *s = choose_slot(all, who->name);
     session_clear(s);
     make_secret(key, s->hash);
-    s->owner = mem_strdup(owner);
-    s->token = token ? mem_strdup(token) : NULL;
+    s->owner = mem_strdup(who->name);
+    s->token = who->token ? mem_strdup(who->token) : NULL;
     s->order = ++all->last;
-    s->link = true;
+    s->offered_ms = now_ms;
+    s->who = (struct identity){ .name = s->owner,
+                                .token = s->token,
+                                .since_ms = who->since_ms,
+                                .listed = who->listed,
+                                .expires_ms = who->expires_ms };
 }
 
 /* Every slot is looked at, so that the time does not tell which one it is. */
-static size_t find_secret(const struct page_sessions *all, const char *secret)
+static struct page_session *find_secret(struct page_sessions *all, const char *secret,
+                                        const char *host, uint64_t now_ms)
 {
     unsigned char hash[32];
-    size_t found = SESSIONS;
-    crypto_hash_sha256(hash, (const unsigned char *)secret, strlen(secret));
+    struct page_session *found = NULL;
+    hash_secret(hash, secret);
     for (size_t i = 0; i < SESSIONS; i++)
         if (sodium_memcmp(hash, all->at[i].hash, sizeof hash) == 0 && all->at[i].owner)
-            found = i;
-    return found;
+            found = &all->at[i];
+    if (found && is_over(found, now_ms)) {
+        session_clear(found);
+        found = NULL;
+    }
+    return host ? found : NULL;
 }
 
 bool page_session_open(struct page_sessions *all, const char *key, const char *host,
-                       char cookie[PAGE_SECRET])
+                       uint64_t now_ms, struct page_secrets *out)
 {
-    size_t at = find_secret(all, key);
-    if (at == SESSIONS || !all->at[at].link || !host)
+    struct page_session *s = find_secret(all, key, host, now_ms);
+    if (!s || s->opened_ms)
         return false;
-    struct page_session *s = &all->at[at];
-    make_secret(cookie, s->hash);
+    make_secret(out->cookie, s->hash);
+    make_secret(out->script, s->script);
     s->host = mem_strdup(host);
-    s->link = false;
-    s->opened = true;
+    s->opened_ms = s->used_ms = now_ms;
+    if (!s->who.expires_ms || s->who.expires_ms > now_ms + PAGE_LIFE_MS)
+        s->who.expires_ms = now_ms + PAGE_LIFE_MS;
     return true;
 }
 
-const struct page_session *page_session_find(const struct page_sessions *all, const char *cookie,
-                                             const char *host)
+const struct page_session *page_session_find(struct page_sessions *all, const char *cookie,
+                                             const char *host, uint64_t now_ms)
 {
-    size_t at = find_secret(all, cookie);
-    const struct page_session *s = at < SESSIONS ? &all->at[at] : NULL;
-    return s && s->opened && host && strcmp(s->host, host) == 0 ? s : NULL;
+    struct page_session *s = find_secret(all, cookie, host, now_ms);
+    if (!s || !s->opened_ms || strcmp(s->host, host) != 0)
+        return NULL;
+    s->used_ms = now_ms;
+    return s;
+}
+
+bool page_session_scripted(const struct page_session *s, const char *secret)
+{
+    unsigned char hash[32];
+    hash_secret(hash, secret ? secret : "");
+    return secret && sodium_memcmp(hash, s->script, sizeof hash) == 0;
 }

@@ -35,9 +35,10 @@ static const struct route routes[] = {
           "A one-time link that opens the page, for who asks for it", "", NULL, 200),
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs", job_list, 0, "Jobs, newest first; the members of an array by index",
+    ROUTE("GET", "/v1/jobs", job_list, ROUTE_LISTS,
+          "Jobs, newest first; the members of an array by index",
           "state owner queue name from limit before array count", NULL, 200),
-    ROUTE("POST", "/v1/jobs", job_submit, 0,
+    ROUTE("POST", "/v1/jobs", job_submit, ROUTE_SUBMITS,
           "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted",
           201),
     ROUTE("GET", "/v1/jobs/{job}", job_show, 0, "One job", "tasks spec timeline origin", "Job",
@@ -49,7 +50,7 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
           "Why it waits, until when, what would change that; what_if: what changes would do",
           "what_if", "Explanation", 200),
-    ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ,
+    ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ | ROUTE_LISTS,
           "The same for a text, nothing is stored", SUBMIT, "Submitted", 200),
     ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now",
           "Job", 202),
@@ -69,13 +70,13 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "",
           "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/resume", job_resume, 0, "Queues a suspended job", "", "Job", 202),
-    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM,
+    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM | ROUTE_LISTS,
           "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
-    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM, "Events of all jobs", "after follow limit",
-          NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM,
+    ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM | ROUTE_LISTS, "Events of all jobs",
+          "after follow limit", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_LOGS,
           "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
-    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_READ,
+    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS,
           "The same from given offsets on", LOGS, NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
@@ -83,7 +84,7 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/jobs/{job}/attach", job_attach, ROUTE_STREAM | ROUTE_WRITE,
           "Where a client would be let at a task's stdin; upgraded to muster-attach/1, it is",
           "task attempt session offset rows cols", NULL, 200),
-    ROUTE("GET", "/v1/pods", pods_list, 0,
+    ROUTE("GET", "/v1/pods", pods_list, ROUTE_LISTS,
           "Tasks as the pods of the system their job is written for", "namespace", NULL, 200),
     ROUTE("GET", "/v1/pods/{pod}", pods_show, 0, "One pod with its labels and events", "namespace",
           "Pod", 200),
@@ -112,10 +113,11 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/users", users_list, 0,
           "Users with role and projects; one's own for who is no admin", "", NULL, 200),
     ROUTE("POST", "/v1/users", user_create, 0,
-          "A user: {name, role, projects, email, password, extension}", "", NULL, 201),
+          "A user: {name, role, projects, email, password, extension, disabled}", "", NULL, 201),
     ROUTE("GET", "/v1/users/{user}", user_show, 0, "One user", "", NULL, 200),
     ROUTE("PATCH", "/v1/users/{user}", user_change, ROUTE_READ,
-          "What is given is set; password null: none any more", "", NULL, 200),
+          "What is given is set; password null: none any more; another password ends its tokens",
+          "", NULL, 200),
     ROUTE("DELETE", "/v1/users/{user}", user_remove, 0, "Forgets it with its keys and tokens", "",
           NULL, 200),
     ROUTE("GET", "/v1/keys", keys_list, 0, "Access keys, without their secrets", "owner", NULL,
@@ -182,46 +184,37 @@ static void no_route(struct call *call, const char *allowed)
 }
 
 /* By the role alone; whose job it is the core looks at. */
-static bool permitted(const struct call *call, const struct route *route)
+static bool permitted(struct call *call, const struct route *route)
 {
     bool reads = route->flags & ROUTE_READ ||
                  (strcmp(route->method, "GET") == 0 && !(route->flags & ROUTE_WRITE));
     enum user_role least = route->flags & ROUTE_ADMIN ? ROLE_ADMIN
                            : reads                    ? ROLE_READER
                                                       : ROLE_USER;
-    return call->who.role >= least;
+    struct err err;
+    if (route->flags & ROUTE_OPEN || call->who.role >= least)
+        return true;
+    err_set(&err, ERR_DENIED,
+            route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
+                                       : "%.60s is a reader: it changes nothing",
+            call->owner);
+    caller_refused(call, NULL, "request",
+                   arena_printf(call->arena, "%s %s", route->method, http_path(call->request)),
+                   &err);
+    call_problem(call, &err, NULL);
+    return false;
 }
 
-static bool admitted(struct call *call, const struct route *route)
+static bool within_limits(struct call *call, const struct route *route)
 {
-    if (route->flags & ROUTE_OPEN)
-        return true;
     struct err err;
-    if (auth_identity(call, &call->who)) {
-        call->owner = call->who.name;
-        caller_tell(call);
-        if (permitted(call, route))
-            return true;
-        err_set(&err, ERR_DENIED,
-                route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
-                                           : "%.60s is a reader: it changes nothing",
-                call->owner);
-        caller_refused(call, NULL, "request",
-                       arena_printf(call->arena, "%s %s", route->method, http_path(call->request)),
-                       &err);
+    if ((route->flags & ROUTE_SUBMITS && limit_one(call, LIMIT_SUBMIT, &err) < 0) ||
+        (route->flags & ROUTE_LISTS && limit_one(call, LIMIT_LIST, &err) < 0) ||
+        (route->flags & ROUTE_LOGS && limit_check(call, LIMIT_LOG, &err) < 0)) {
         call_problem(call, &err, NULL);
         return false;
     }
-    err_set(&err, ERR_UNAUTHENTICATED, "this needs a token of this server");
-    err_hint(&err,
-             "send \"Authorization: Bearer\" with the text of %s/token, or with a token that its "
-             "user made (the verb token)",
-             call->api->config.state_dir);
-    if (http_header(call->request, "Authorization"))
-        caller_refused(call, "", "login", "token", &err);
-    http_add_header(call->request, "WWW-Authenticate", "Bearer");
-    call_problem(call, &err, NULL);
-    return false;
+    return true;
 }
 
 static struct call *call_of(struct api *api, struct http_request *request)
@@ -249,17 +242,22 @@ void api_handle(void *arg, struct http_request *request)
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
     char allowed[64] = "";
-    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+    const struct route *route = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(routes) && !route; i++) {
         if (!match(routes[i].path, http_path(request), call))
             continue;
-        if (strcmp(routes[i].method, method) == 0) {
-            call->success = routes[i].status;
-            if (admitted(call, &routes[i]))
-                routes[i].handle(call);
-            return;
-        }
+        if (strcmp(routes[i].method, method) == 0)
+            route = &routes[i];
         size_t used = strlen(allowed);
         snprintf(allowed + used, sizeof allowed - used, "%s%s", used ? ", " : "", routes[i].method);
     }
-    no_route(call, allowed);
+    /* Who asks comes before what there is: a stranger learns nothing of that. */
+    if (!(route && route->flags & ROUTE_OPEN) && !auth_identity(call)) {
+        auth_refuse(call);
+    } else if (!route) {
+        no_route(call, allowed);
+    } else if (permitted(call, route) && within_limits(call, route)) {
+        call->success = route->status;
+        route->handle(call);
+    }
 }

@@ -26,6 +26,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
     api->config.token = NULL;
     api->sessions = page_sessions_create();
     api->accounts = accounts_create(api, config->program);
+    limits_begin(api);
     facades_begin(api);
     follow_watch(api);
     return api;
@@ -44,6 +45,8 @@ void api_destroy(struct api *api)
         return;
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     facades_end(api);
+    channels_forget(api);
+    limits_end(api);
     page_sessions_destroy(api->sessions);
     accounts_destroy(api->accounts);
     free(api->address);

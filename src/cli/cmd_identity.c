@@ -21,6 +21,7 @@ struct identity_opts {
     const char *role, *user, *label, *email, *account, *password_file;
     uint64_t expires_ms;
     struct opt_list projects;
+    bool disabled, enabled;
 };
 
 #define TEXT_OPT(key, member, form, text)                                                          \
@@ -39,8 +40,18 @@ static const struct opt user_opts[] = {
     TEXT_OPT("email", email, "TEXT", "shown to others who ask"),
     TEXT_OPT("account", account, "NAME",
              "account of this machine that the jobs run as; default: the one of the same name"),
-    TEXT_OPT("password-file", password_file, "FILE",
-             "first line: a password for clients that log in; - is standard input"),
+    TEXT_OPT(
+        "password-file", password_file, "FILE",
+        "first line: a password for clients that log in; - is standard input. Another one ends "
+        "the user's tokens, streams and pages"),
+    { .name = "disabled",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct identity_opts, disabled),
+      .help = "of set: may do nothing any more; tokens end, keys rest, jobs go on" },
+    { .name = "enabled",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct identity_opts, enabled),
+      .help = "of set: may again" },
     COMMON_OPTS,
     OPT_END,
 };
@@ -139,7 +150,8 @@ static void fill(struct arena *a, enum kind kind, const struct text_node *one, c
 {
     if (kind == USER) {
         row[0] = answer_text(one, "name", "");
-        row[1] = answer_text(one, "role", "");
+        row[1] = arena_printf(a, "%s%s", answer_text(one, "role", ""),
+                              answer_flag(one, "disabled") ? ", disabled" : "");
         row[2] = joined(a, text_get(one, "projects"));
         row[3] = answer_text(one, "email", "");
         row[4] = answer_flag(one, "has_password") ? "yes" : "no";
@@ -243,6 +255,10 @@ static int put_user(struct cli *cli, const struct identity_opts *o, const char *
     for (size_t i = 0; i < o->projects.n; i++)
         if (*o->projects.at[i])
             text_str(cli->arena, projects, NULL, o->projects.at[i]);
+    if (o->disabled && o->enabled)
+        return err_set(err, ERR_INPUT, "--disabled and --enabled exclude each other");
+    if (o->disabled || o->enabled)
+        text_bool(cli->arena, body, "disabled", o->disabled);
     if (add_password(cli, o->password_file, body, err) < 0)
         return -1;
     const struct text_node *tree = send(cli, create ? "POST" : "PATCH", buf_str(&path), body, err);
@@ -255,7 +271,8 @@ static int put_user(struct cli *cli, const struct identity_opts *o, const char *
     else if (cli->quiet)
         printf("%s\n", name);
     else
-        printf("%s  %s%s%s\n", name, answer_text(tree, "role", ""),
+        printf("%s  %s%s%s%s\n", name, answer_text(tree, "role", ""),
+               answer_flag(tree, "disabled") ? ", disabled" : "",
                text_get(tree, "projects")->count ? ", reads jobs of " : "",
                joined(cli->arena, text_get(tree, "projects")));
     return EXIT_OK;
@@ -284,6 +301,8 @@ static const char *const user_examples[] = {
     "reads the jobs of vision, and his own",
     "muster user set alice --password-file -",
     "for clients that log in with a name and a password",
+    "muster user set alice --disabled",
+    "until --enabled: she is not let in, her tokens and open streams end",
     "muster user ls",
     "",
     "muster user rm bob",

@@ -86,6 +86,8 @@ static void take_user(struct identities *all, struct arena *arena, const char *n
     user->account = get_text(map, "account");
     user->password = get_text(map, "password");
     user->created_ms = get_number(map, "created_ms");
+    user->ended_ms = get_number(map, "ended_ms");
+    user->disabled = get_flag(map, "disabled");
     user->extension = text_get(map, "extension");
     if (!role || !user_role_parse(role, &user->role))
         user->role = ROLE_READER; /* of a newer server: the least */
@@ -208,7 +210,6 @@ void identities_create(struct ctl *ctl)
 {
     struct identities *all = mem_new(sizeof *all);
     make_maps(all);
-    all->wrong = smap_create();
     ctl->identities = all;
     load(ctl);
 }
@@ -218,7 +219,6 @@ void identities_destroy(struct identities *all)
     if (!all)
         return;
     drop_maps(all);
-    smap_destroy_with(all->wrong, free);
     free(all);
 }
 
@@ -290,6 +290,9 @@ void identities_put_user(struct ctl *ctl, const struct user *user)
     put_text(a, map, "account", user->account);
     put_text(a, map, "password", user->password);
     put_number(a, map, "created_ms", user->created_ms);
+    put_number(a, map, "ended_ms", user->ended_ms);
+    if (user->disabled)
+        text_bool(a, map, "disabled", true);
     if (user->extension)
         text_copy(a, map, "extension", user->extension);
     put(ctl, USERS, arena_strdup(a, user->name), map);

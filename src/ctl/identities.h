@@ -15,6 +15,8 @@ struct user {
     enum user_role role;
     struct words projects;
     uint64_t created_ms;
+    uint64_t ended_ms; /* what was let in by then is not any more: password changed, or disabled */
+    bool disabled;
     const struct text_node *extension;
 };
 struct key {
@@ -35,8 +37,7 @@ struct token {
 struct identities {
     struct smap *users, *keys, *tokens; /* by name, id, hash */
     struct smap *token_ids;
-    struct smap *wrong; /* passwords that were wrong, by user: struct wrong */
-    bool touched;       /* in the open transaction */
+    bool touched; /* in the open transaction */
 };
 
 /* Loads the rows. */

@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRONG_MAX   10u           /* passwords, then a pause */
-#define WRONG_MS    (60u * 1000u) /* of so long */
-#define WRONG_NAMES 10000u        /* remembered at most */
-#define DAY_MS      86400000ull
+#define DAY_MS 86400000ull
+
+/* What a password is held against where there is none, made as hash_password() makes them. */
+static const char no_password[crypto_pwhash_STRBYTES] =
+    "$argon2id$v=19$m=16384,t=2,p=1$rU1WDIP38bndxivua/TF1A"
+    "$Duqojj3rSfXmcyALSKFNhLVVWBQwWmHxqWQjIs8E9qw";
 
 static const char *const role_words[ROLE_N] = {
     [ROLE_READER] = "reader", [ROLE_USER] = "user", [ROLE_ADMIN] = "admin"
@@ -161,7 +163,12 @@ void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity 
 
 void ctl_identity_name(struct ctl *ctl, struct arena *arena, const char *name, struct identity *who)
 {
-    *who = (struct identity){ .name = arena_strdup(arena, name), .role = core_role(ctl, name) };
+    const struct user *user = identities_user(ctl, name);
+    *who = (struct identity){ .name = arena_strdup(arena, name),
+                              .role = core_role(ctl, name),
+                              .since_ms = core_now(ctl),
+                              .listed = user != NULL,
+                              .disabled = user && user->disabled };
 }
 
 static bool over(const struct ctl *ctl, uint64_t expires_ms)
@@ -169,10 +176,26 @@ static bool over(const struct ctl *ctl, uint64_t expires_ms)
     return expires_ms && expires_ms <= core_now(ctl);
 }
 
-bool ctl_identity_token_lives(struct ctl *ctl, const char *id)
+bool ctl_identity_lives(struct ctl *ctl, const struct identity *who)
 {
-    const struct token *token = identities_token_named(ctl, id);
-    return token && !over(ctl, token->expires_ms);
+    const struct user *user = identities_user(ctl, who->name);
+    const struct key *key = who->key ? identities_key(ctl, who->key) : NULL;
+    if (over(ctl, who->expires_ms) || (who->token && !identities_token_named(ctl, who->token)))
+        return false;
+    if (who->key && (!key || key->disabled))
+        return false;
+    if (!user || user->disabled)
+        return !user && !who->listed;
+    bool same =
+        !who->listed || user->created_ms <= who->since_ms; /* not a later one of that name */
+    return same && (!user->ended_ms || user->ended_ms < who->since_ms);
+}
+
+static int check_enabled(const struct identity *who, struct err *err)
+{
+    if (!who->disabled)
+        return 0;
+    return err_set(err, ERR_DENIED, "user %.60s is disabled on this server", who->name);
 }
 
 int ctl_identity_bearer(struct ctl *ctl, struct arena *arena, const char *token,
@@ -190,7 +213,7 @@ int ctl_identity_bearer(struct ctl *ctl, struct arena *arena, const char *token,
     who->application = found->application;
     who->job = arena_strdup(arena, found->job);
     who->expires_ms = found->expires_ms;
-    return 0;
+    return check_enabled(who, err);
 }
 
 int ctl_identity_key(struct ctl *ctl, struct arena *arena, const struct identity_key *ask,
@@ -217,7 +240,7 @@ int ctl_identity_key(struct ctl *ctl, struct arena *arena, const struct identity
     ctl_identity_name(ctl, arena, key->owner, who);
     who->key = arena_strdup(arena, key->id);
     who->expires_ms = key->expires_ms;
-    return 0;
+    return check_enabled(who, err);
 }
 
 void ctl_key_used(struct ctl *ctl, const char *id)
@@ -233,45 +256,16 @@ void ctl_key_used(struct ctl *ctl, const char *id)
 
 /* ---- passwords ---- */
 
-struct wrong {
-    unsigned n;
-    uint64_t until_ms;
-};
-
-static void note_wrong(struct ctl *ctl, const char *name)
-{
-    struct smap *all = ctl->identities->wrong;
-    struct wrong *wrong = smap_get(all, name);
-    if (!wrong && smap_count(all) >= WRONG_NAMES)
-        return; /* only names of users come here */
-    if (!wrong) {
-        wrong = mem_new(sizeof *wrong);
-        smap_set(all, name, wrong);
-    }
-    if (wrong->until_ms <= core_now(ctl))
-        wrong->n = 0;
-    wrong->n++;
-    wrong->until_ms = core_now(ctl) + WRONG_MS;
-}
-
 int ctl_identity_password(struct ctl *ctl, struct arena *arena, const struct identity_login *login,
                           struct identity *who, struct err *err)
 {
     const struct user *user = identities_user(ctl, login->name);
-    const struct wrong *wrong = smap_get(ctl->identities->wrong, login->name);
-    if (!user || !user->password)
-        return err_set(err, ERR_NOT_FOUND, "no user \"%.60s\" with a password", login->name);
-    if (wrong && wrong->n >= WRONG_MAX && wrong->until_ms > core_now(ctl)) {
-        err_set(err, ERR_BUSY, "too many wrong passwords of %.60s", login->name);
-        return err_hint(err, "try again in a minute");
-    }
-    if (crypto_pwhash_str_verify(user->password, login->password, strlen(login->password)) != 0) {
-        note_wrong(ctl, login->name);
-        return err_set(err, ERR_DENIED, "the password is wrong");
-    }
-    free(smap_remove(ctl->identities->wrong, login->name));
+    const char *hash = user && user->password ? user->password : no_password;
+    bool right = crypto_pwhash_str_verify(hash, login->password, strlen(login->password)) == 0;
+    if (!right || hash == no_password)
+        return err_set(err, ERR_DENIED, "the name or the password is wrong");
     ctl_identity_name(ctl, arena, login->name, who);
-    return 0;
+    return check_enabled(who, err);
 }
 
 /* ---- showing ---- */
@@ -318,6 +312,8 @@ struct text_node *identity_put_user(struct arena *a, struct text_node *parent,
     if (user->account)
         text_str(a, map, "account", user->account);
     text_bool(a, map, "has_password", user->password != NULL);
+    if (user->disabled)
+        text_bool(a, map, "disabled", true);
     put_time(a, map, "created_ms", user->created_ms);
     if (user->extension)
         text_copy(a, map, "extension", user->extension);

@@ -26,6 +26,9 @@ bool user_role_parse(const char *word, enum user_role *);
 struct identity {
     const char *name;
     enum user_role role;
+    uint64_t since_ms; /* when it was found out */
+    bool listed;       /* there was a row of that name */
+    bool disabled;     /* it may do nothing; only by name, all else is refused before */
     const char *token; /* id of the bearer token that said so, NULL: none did */
     const char *key;   /* id of the access key, NULL */
     bool application; /* the token is a program's (OpenPAI): no expiry, not for a user's own page */
@@ -40,10 +43,11 @@ void ctl_identity_name(struct ctl *, struct arena *, const char *name, struct id
 /* ERR_UNAUTHENTICATED: unknown, expired, revoked, or its user is gone. */
 int ctl_identity_bearer(struct ctl *, struct arena *, const char *token, struct identity *who,
                         struct err *err);
-/* Is the token of this id still good? */
-bool ctl_identity_token_lives(struct ctl *, const char *id);
-/* ERR_NOT_FOUND: no such user or no password; ERR_DENIED: the wrong one; ERR_BUSY: too many wrong
- * ones lately. Takes some ten milliseconds. */
+/* Does what was found out then still hold: are token and key good, and was the user neither removed
+ * nor disabled nor given another password since? For what outlives its request: streams, pages. */
+bool ctl_identity_lives(struct ctl *, const struct identity *);
+/* ERR_DENIED: no such user, no password, a wrong one, or the user is disabled. Takes the same some
+ * ten milliseconds whichever it is. */
 struct identity_login {
     const char *name, *password;
 };
@@ -90,12 +94,13 @@ void ctl_filter_for(struct ctl *, struct arena *, const struct identity *, struc
 
 /* ---- commands, answered at the end of the turn like those of ctl.h ---- */
 /* Answer: the user as ctl_user_tree has it. Only admins; a user its own e-mail, password and
- * extension. What is NULL or not set stays as it is. */
+ * extension. What is NULL or not set stays as it is. Another password ends the user's tokens. */
 struct ctl_user {
     const char *by, *name;
     bool create; /* ERR_CONFLICT when there is one; without: ERR_NOT_FOUND when there is none */
-    bool set_role, set_projects, set_password;
+    bool set_role, set_projects, set_password, set_disabled;
     enum user_role role;
+    bool disabled; /* may do nothing, its tokens end; its keys are good again when it is not */
     struct words projects;
     const char *password; /* with set_password NULL: no login by password any more */
     const char *email;
@@ -132,8 +137,8 @@ void ctl_token_create(struct ctl *, const struct ctl_token *, ctl_done *, void *
 void ctl_token_remove(struct ctl *, const char *by, const char *id, ctl_done *, void *arg);
 
 /* ---- reading ---- */
-/* {users: [{name, role, projects, email, has_password, created_ms, extension}]} by name; for one
- * who is no admin only the own one. */
+/* {users: [{name, role, projects, email, has_password, disabled, created_ms, extension}]} by name;
+ * for one who is no admin only the own one. */
 struct text_node *ctl_users_tree(struct ctl *, struct arena *, const char *by);
 /* One of them; NULL: not known, or not theirs to see. */
 struct text_node *ctl_user_tree(struct ctl *, struct arena *, const char *by, const char *name);

@@ -104,8 +104,9 @@ static int only_admin(const struct change *c, const char *name)
 /* Is it theirs to do, and is there such a user, or none yet? */
 static int check_ask(const struct change *c, const struct ctl_user *ask, const struct user *old)
 {
-    if (!core_admin(c->ctl, c->by) && (ask->create || ask->set_role || ask->set_projects ||
-                                       ask->account || strcmp(c->by ? c->by : "", ask->name) != 0))
+    bool admins =
+        ask->create || ask->set_role || ask->set_projects || ask->set_disabled || ask->account;
+    if (!core_admin(c->ctl, c->by) && (admins || strcmp(c->by ? c->by : "", ask->name) != 0))
         return only_admin(c, ask->name);
     if (ask->create && old)
         return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
@@ -139,6 +140,8 @@ static int check_user(const struct change *c, const struct ctl_user *ask, const 
         return err_set(c->err, ERR_INPUT, "\"%.80s\" is no name of an account", ask->account);
     if (ask->account && strcmp(ask->account, "root") == 0)
         return err_set(c->err, ERR_INPUT, "no other user's jobs run as root");
+    if (ask->set_disabled && ask->disabled && own_user(c->ctl, ask->name))
+        return err_set(c->err, ERR_CANNOT, "%s cannot be disabled on this server", ask->name);
     if (ask->set_password && ask->password && !*ask->password)
         return err_set(c->err, ERR_INPUT, "the password is empty");
     return check_projects(c, &ask->projects);
@@ -155,39 +158,6 @@ static int check_extension(const struct change *c, const struct text_node *exten
     return text.len <= EXTENSION_MAX
                ? 0
                : err_set(c->err, ERR_TOO_LARGE, "extension has more than %u bytes", EXTENSION_MAX);
-}
-
-void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, void *arg)
-{
-    struct change c = begin(ctl, ask->by, done, arg);
-    const struct user *old = identities_user(ctl, ask->name);
-    if (check_user(&c, ask, old) || check_extension(&c, ask->extension))
-        return;
-    struct user user = { .name = ask->name,
-                         .role = own_user(ctl, ask->name) ? ROLE_ADMIN : ROLE_USER,
-                         .created_ms = core_now(ctl) };
-    if (old)
-        user = *old;
-    if (ask->set_role)
-        user.role = ask->role;
-    if (ask->set_projects)
-        user.projects = ask->projects;
-    if (ask->email)
-        user.email = ask->email;
-    if (ask->account)
-        user.account = *ask->account ? ask->account : NULL;
-    if (ask->extension)
-        user.extension = ask->extension;
-    if (ask->set_password) {
-        user.password = ask->password ? hash_password(&c, ask->password) : NULL;
-        if (ask->password && !user.password)
-            return;
-    }
-    identities_put_user(ctl, &user);
-    tell(&c, old ? "user.changed" : "user.created",
-         arena_printf(c.arena, "user %s (%s)", ask->name,
-                      user_role_word(identities_user(ctl, ask->name)->role)));
-    c.answer->tree = identity_put_user(c.arena, NULL, identities_user(ctl, ask->name));
 }
 
 /* Ids in the arena of what of a map is the owner's. */
@@ -207,6 +177,63 @@ static struct words ids_of(struct arena *arena, const struct smap *map, const ch
     return ids;
 }
 
+static void end_tokens(const struct change *c, const char *owner)
+{
+    struct words ids = ids_of(c->arena, c->ctl->identities->token_ids, owner, true);
+    for (size_t i = 0; i < ids.n; i++)
+        identities_drop_token(c->ctl, ids.at[i]);
+}
+
+static int apply_ask(const struct change *c, const struct ctl_user *ask, struct user *user)
+{
+    if (ask->set_role)
+        user->role = ask->role;
+    if (ask->set_projects)
+        user->projects = ask->projects;
+    if (ask->email)
+        user->email = ask->email;
+    if (ask->account)
+        user->account = *ask->account ? ask->account : NULL;
+    if (ask->extension)
+        user->extension = ask->extension;
+    if (ask->set_disabled)
+        user->disabled = ask->disabled;
+    if (ask->set_password)
+        user->password = ask->password ? hash_password(c, ask->password) : NULL;
+    return ask->set_password && ask->password && !user->password ? -1 : 0;
+}
+
+/* What was let in by another password, or before the user was disabled, is not any more. */
+static bool ends(const struct user *old, const struct user *user)
+{
+    bool other_password = old->password && old->password != user->password;
+    return other_password || (user->disabled && !old->disabled);
+}
+
+void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, ask->by, done, arg);
+    const struct user *old = identities_user(ctl, ask->name);
+    if (check_user(&c, ask, old) || check_extension(&c, ask->extension))
+        return;
+    struct user user = { .name = ask->name,
+                         .role = own_user(ctl, ask->name) ? ROLE_ADMIN : ROLE_USER,
+                         .created_ms = core_now(ctl) };
+    if (old)
+        user = *old;
+    if (apply_ask(&c, ask, &user))
+        return;
+    if (old && ends(old, &user)) {
+        user.ended_ms = core_now(ctl);
+        end_tokens(&c, ask->name);
+    }
+    identities_put_user(ctl, &user);
+    tell(&c, old ? "user.changed" : "user.created",
+         arena_printf(c.arena, "user %s (%s%s)", ask->name, user_role_word(user.role),
+                      user.disabled ? ", disabled" : ""));
+    c.answer->tree = identity_put_user(c.arena, NULL, identities_user(ctl, ask->name));
+}
+
 void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done *done, void *arg)
 {
     struct change c = begin(ctl, by, done, arg);
@@ -219,11 +246,9 @@ void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done
         return;
     }
     struct words keys = ids_of(c.arena, ctl->identities->keys, name, false);
-    struct words tokens = ids_of(c.arena, ctl->identities->token_ids, name, true);
     for (size_t i = 0; i < keys.n; i++)
         identities_drop_key(ctl, keys.at[i]);
-    for (size_t i = 0; i < tokens.n; i++)
-        identities_drop_token(ctl, tokens.at[i]);
+    end_tokens(&c, name);
     identities_drop_user(ctl, name);
     tell(&c, "user.removed", arena_printf(c.arena, "user %s", name));
     c.answer->tree = text_map(c.arena, NULL, NULL);
@@ -369,6 +394,11 @@ void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *do
     bool own = ask->by && strcmp(ask->by, owner) == 0;
     if ((!own && check_for(&c, owner)) || check_label(&c, ask->label))
         return;
+    const struct user *user = identities_user(ctl, owner);
+    if (user && user->disabled) {
+        err_set(c.err, ERR_CANNOT, "user %s is disabled on this server", owner);
+        return;
+    }
     drop_expired(&c);
     make_room(&c, owner);
     const char *text = random_token(c.arena);

@@ -357,11 +357,54 @@ void *request_target_cb(void *cls, const char *target, struct MHD_Connection *co
     return r;
 }
 
+struct head { /* what of the headers says where the request ends, and for whom it is */
+    unsigned lengths, encodings, hosts;
+    bool chunked, odd_name;
+};
+
+static enum MHD_Result look_cb(void *cls, enum MHD_ValueKind kind, const char *name,
+                               const char *value)
+{
+    struct head *head = cls;
+    (void)kind;
+    if (strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0)
+        head->lengths++;
+    else if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0)
+        head->hosts++;
+    else if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
+        head->encodings++;
+        head->chunked = value && strcasecmp(value, "chunked") == 0;
+    }
+    head->odd_name |= strpbrk(name, " \t") != NULL;
+    return MHD_YES;
+}
+
+/* A request that two programs on its way could end at different places, or take for another
+ * host's, is nobody's (RFC 9112, 3.2, 5.1 and 6.3). NULL: it is none. */
+static const char *find_fault(struct http_request *r, const char *version)
+{
+    struct head head = { 0 };
+    bool old = strcasecmp(version, MHD_HTTP_VERSION_1_0) == 0;
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look_cb, &head);
+    if (head.lengths > 1)
+        return "the request has several Content-Length headers";
+    if (head.lengths && head.encodings)
+        return "the request has Content-Length and Transfer-Encoding";
+    if (head.encodings > 1 || (head.encodings && (!head.chunked || old)))
+        return "the Transfer-Encoding is not chunked, once and in HTTP/1.1";
+    if (head.hosts > 1 || (!head.hosts && !old))
+        return head.hosts ? "the request has several Host headers" : "the request has no Host";
+    if (head.odd_name)
+        return "the name of a header holds a blank";
+    return NULL;
+}
+
 /* All of the head is there. */
-static void begin(struct http_request *r, const char *path, const char *method)
+static void begin(struct http_request *r, const char *path, const char *method, const char *version)
 {
     r->method = arena_strdup(r->arena, method);
     r->path = arena_strdup(r->arena, path);
+    r->bad_head = find_fault(r, version);
     MHD_get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, add_query_cb, r);
 }
 
@@ -390,7 +433,9 @@ static void hand_over(struct http_request *r)
     const struct http_config *c = &r->server->config;
     struct err err = { 0 };
     r->handed = true;
-    if (r->bad_target)
+    if (r->bad_head)
+        err_set(&err, ERR_INPUT, "%s", r->bad_head);
+    else if (r->bad_target)
         err_set(&err, ERR_INPUT, "the path or query holds %%00");
     else if (r->too_large)
         err_set(&err, ERR_TOO_LARGE, "the request's body is larger than %zu bytes", c->max_body);
@@ -409,11 +454,15 @@ enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *connection, 
                                   size_t *size, void **slot)
 {
     struct http_request *r = *slot;
-    (void)version;
     (void)cls;
     if (!r->path) {
-        begin(r, url, method);
-        return MHD_YES;
+        begin(r, url, method, version);
+        if (!r->bad_head)
+            return MHD_YES;
+        /* Answered before the body: what follows the head is not read, the connection ends. */
+        http_add_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+        hand_over(r);
+        return give_answer(r);
     }
     if (*size > 0) {
         take_body(r, data, *size);

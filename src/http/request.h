@@ -53,6 +53,7 @@ struct http_request {
     struct pairs query, headers; /* headers: of the answer */
     struct pairs asked;          /* the request's headers, made at first use */
     bool bad_target;             /* a NUL in it */
+    const char *bad_head;        /* why the request is refused before its body, NULL: it is not */
     struct buf body;
     size_t drained;
     bool too_large, handed, suspended;

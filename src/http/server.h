@@ -31,8 +31,9 @@ struct http_config {
     unsigned idle_timeout_s;  /* slow or idle clients */
     void (*handle)(void *arg, struct http_request *);
     void *arg;
-    /* Answers a request that never gets to `handle`: its body or the connections are too many, its
-     * target holds a NUL. NULL: a problem document does. */
+    /* Answers, before it returns, a request that never gets to `handle`: its body or the
+     * connections are too many, its target holds a NUL, its head leaves open where it ends or whose
+     * it is (the connection is closed then). NULL: a problem document does. */
     void (*refused)(void *arg, struct http_request *, const struct err *);
     /* TLS on the same TCP port, told by a connection's first byte. Asked at the first TLS hello,
      * and again at the next one when it gave -1 (the connection is closed then). NULL: no TLS. */
@@ -64,6 +65,10 @@ bool http_header_at(const struct http_request *, size_t i, const char **name, co
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_tls(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
+/* Where it comes from, as one source among others: a user of this machine ("uid 1000", over TCP
+ * too) or an address. Reads /proc for a client on this machine. */
+#define HTTP_SOURCE 48
+void http_source(const struct http_request *, char out[HTTP_SOURCE]);
 /* Where it is from: "uid 1000 pid 42" over the Unix socket, else the address; in out. */
 #define HTTP_PEER_MAX 64
 const char *http_peer(const struct http_request *, char out[HTTP_PEER_MAX]);

@@ -103,6 +103,8 @@ void dlc_web_terminal(struct dlc_call *d)
     const char *token = terminals_seal(
         state->terminals, d->arena,
         (struct terminal_pass){ .owner = d->call->owner,
+                                .token = d->call->who.token,
+                                .key = d->call->who.key,
                                 .job = pod.job,
                                 .task = arena_printf(d->arena, "%s/%u", pod.role, pod.index),
                                 .until_ms = d->now_ms + TERMINAL_LIFE_MS });
@@ -127,6 +129,16 @@ bool dlc_terminal(struct dlc_call *d)
         !nonces_add(state->nonces, "webterminal", pass.nonce, pass.until_ms, d->now_ms)) {
         dlc_fail(d, 403, "Forbidden.RAM",
                  "this address of a terminal is used, old or none: ask GetWebTerminal for another");
+        return true;
+    }
+    struct identity who;
+    ctl_identity_name(d->ctl, d->arena, pass.owner, &who);
+    who.since_ms = pass.until_ms - TERMINAL_LIFE_MS;
+    who.token = pass.token;
+    who.key = pass.key;
+    facade_admit(d->call, &who);
+    if (!ctl_identity_lives(d->ctl, &who)) {
+        dlc_fail(d, 403, "Forbidden.RAM", "%.60s is not let in any more", pass.owner);
         return true;
     }
     if (terminal_begin(state->terminals, d->call, &pass, &why))

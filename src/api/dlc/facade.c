@@ -11,6 +11,7 @@
 #include "api/dlc/sign.h"
 #include "api/dlc/state.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -257,10 +258,16 @@ static void handle(struct call *call)
         conclude(d);
 }
 
-static void *begin(void)
+static void *begin(const struct api_config *c)
 {
     struct dlc_state *state = mem_new(sizeof *state);
-    state->nonces = nonces_create(NONCES_MAX);
+    struct nonces_place place = { .dir = c->state_dir, .boot = "", .now_ms = clock_wall_ms() };
+    AUTO_FREE char *boot = NULL;
+    struct err err;
+    size_t len;
+    if (file_read("/proc/sys/kernel/random/boot_id", 4096, &boot, &len, &err) == 0)
+        place.boot = boot;
+    state->nonces = nonces_create(NONCES_MAX, c->state_dir ? &place : NULL);
     state->terminals = terminals_create();
     return state;
 }

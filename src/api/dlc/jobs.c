@@ -79,7 +79,7 @@ void dlc_create_job(struct dlc_call *d)
 {
     const struct text_node *body;
     AUTO_BUF struct buf text = BUF_INIT(TEXT_SIZE);
-    if (!dlc_template_apply(d, &body))
+    if (!dlc_spend(d, LIMIT_SUBMIT) || !dlc_template_apply(d, &body))
         return;
     json_print(body, 0, &text);
     call_keep(d->call);
@@ -299,7 +299,7 @@ void dlc_list_jobs(struct dlc_call *d)
     struct facade_page page;
     struct ctl_found found;
     struct err err;
-    if (!no_second(d))
+    if (!no_second(d) || !dlc_spend(d, LIMIT_LIST))
         return;
     read_place(&l);
     read_type(&l);

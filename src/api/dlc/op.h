@@ -72,6 +72,9 @@ bool dlc_done(struct dlc_call *, const struct ctl_answer *);
 /* ctl_done of a command whose answer is RequestId alone, or the ready tree in ->more. */
 void dlc_done_plain(void *dlc_call, const struct ctl_answer *);
 
+/* Is one more within what its user may in a time? Answers itself when not. */
+bool dlc_spend(struct dlc_call *, enum limit);
+
 /* ---- asking ---- */
 const char *dlc_query(const struct dlc_call *, const char *name);  /* NULL: absent or empty */
 const char *dlc_header(const struct dlc_call *, const char *name); /* NULL: absent */

@@ -70,6 +70,15 @@ static bool read_body(struct dlc_call *d)
     return true;
 }
 
+bool dlc_spend(struct dlc_call *d, enum limit limit)
+{
+    struct err err;
+    if (limit_one(d->call, limit, &err) == 0)
+        return true;
+    dlc_err(d, &err, NULL);
+    return false;
+}
+
 void dlc_run(struct dlc_call *d)
 {
     const char *action = dlc_header(d, "x-acs-action");

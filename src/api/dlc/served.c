@@ -278,7 +278,7 @@ void served_start(struct dlc_call *d, const struct dlc_served *of, const char *i
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
     struct text_node *job = of->job(d, spec);
-    if (!job)
+    if (!job || !dlc_spend(d, LIMIT_SUBMIT))
         return;
     text_str(d->arena, job, "name", id);
     json_print(job, 0, &text);

@@ -1,4 +1,4 @@
-/* What of this façade outlives a request, and never the server. */
+/* What of this façade outlives a request. */
 #ifndef API_DLC_STATE_H
 #define API_DLC_STATE_H
 

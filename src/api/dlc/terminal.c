@@ -28,6 +28,7 @@
 #define TOKEN_MAX    4096
 #define CHARACTER    4 /* most bytes of one */
 #define NO_CHARACTER "\xef\xbf\xbd"
+#define NOTHING      "-" /* in a token's place */
 
 struct side {
     uv_poll_t poll;
@@ -61,8 +62,9 @@ struct terminals *terminals_create(void)
 const char *terminals_seal(const struct terminals *all, struct arena *a, struct terminal_pass pass)
 {
     unsigned char raw[TOKEN_MAX];
-    const char *text = arena_printf(a, "%llu %llu %s %s", (unsigned long long)pass.job,
-                                    (unsigned long long)pass.until_ms, pass.task, pass.owner);
+    const char *text = arena_printf(
+        a, "%llu %llu %s %s %s %s", (unsigned long long)pass.job, (unsigned long long)pass.until_ms,
+        pass.task, pass.owner, pass.token ? pass.token : NOTHING, pass.key ? pass.key : NOTHING);
     size_t head = crypto_secretbox_NONCEBYTES, len = strlen(text);
     size_t size = head + crypto_secretbox_MACBYTES + len;
     size_t space = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -82,7 +84,7 @@ bool terminals_open(const struct terminals *all, struct arena *a, const char *to
     char *text = arena_alloc(a, TOKEN_MAX), hex[2 * crypto_secretbox_NONCEBYTES + 1];
     const char *end;
     size_t len = 0;
-    char *parts[4], *at = text; /* job, until, task, owner */
+    char *parts[6], *at = text; /* job, until, task, owner, token, key */
     if (sodium_base642bin(raw, sizeof raw, token, strlen(token), NULL, &len, &end,
                           sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
         *end || len <= least ||
@@ -98,6 +100,8 @@ bool terminals_open(const struct terminals *all, struct arena *a, const char *to
         *blank = '\0';
     }
     *pass = (struct terminal_pass){ .owner = parts[3], .task = parts[2] };
+    pass->token = strcmp(parts[4], NOTHING) != 0 ? parts[4] : NULL;
+    pass->key = strcmp(parts[5], NOTHING) != 0 ? parts[5] : NULL;
     if (!scan_u64(parts[0], 0, UINT64_MAX, &pass->job) ||
         !scan_u64(parts[1], 0, UINT64_MAX, &pass->until_ms))
         return false;
@@ -398,6 +402,7 @@ static void taken(void *arg, int fd, const void *extra, size_t len)
         call_free(call);
         return;
     }
+    channel_note(call, fd);
     struct terminal *t = joined(b, fd, ends[0]);
     exec.fd = ends[1];
     if (ctl_exec(call->api->config.ctl, b->pass.owner, b->pass.job, b->pass.task, &exec, &err)) {

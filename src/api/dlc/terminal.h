@@ -14,8 +14,9 @@ struct terminals;
 struct terminals *terminals_create(void);
 void terminals_destroy(struct terminals *); /* hangs up on all; memory goes with the loop */
 
-struct terminal_pass { /* what a token says */
-    const char *owner; /* who asked for it, and whose rights count when it is used */
+struct terminal_pass {       /* what a token says */
+    const char *owner;       /* who asked for it, and whose rights count when it is used */
+    const char *token, *key; /* what said so, or NULL */
     uint64_t job;
     const char *task; /* "worker/0" */
     uint64_t until_ms;

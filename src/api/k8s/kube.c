@@ -274,6 +274,13 @@ static void no_path(struct kube *k)
                                         "the server could not find the requested resource", NULL });
 }
 
+static bool within_limits(struct kube *k, unsigned verb, struct err *err)
+{
+    bool submits = k->of->is_job && verb & (KUBE_CREATE | KUBE_UPDATE | KUBE_PATCH);
+    return (verb != KUBE_LIST || limit_one(k->call, LIMIT_LIST, err) == 0) &&
+           (!submits || limit_one(k->call, LIMIT_SUBMIT, err) == 0);
+}
+
 static void run(struct kube *k)
 {
     const char *method = http_method(k->call->request);
@@ -301,7 +308,7 @@ static void run(struct kube *k)
         kube_problem(k, &err, NULL);
         return;
     }
-    if (!read_options(k, &err)) {
+    if (!within_limits(k, verb->verb, &err) || !read_options(k, &err)) {
         kube_problem(k, &err, NULL);
         return;
     }

@@ -84,12 +84,11 @@ static void on_login(void *arg, const struct ctl_answer *answer)
     pai_answer(p, 200, tree);
 }
 
+/* The same of a user that there is not: OpenPAI says NoUserError. */
 static void refuse_login(struct pai *p, const char *name, const struct err *err)
 {
     caller_refused(p->call, name, "login", "password", err);
-    if (err->code == ERR_NOT_FOUND)
-        pai_fail(p, PAI_NO_USER, "User %s is not found.", name);
-    else if (err->code == ERR_DENIED)
+    if (err->code == ERR_DENIED)
         pai_fail(p, PAI_PASSWORD, "Password is incorrect.");
     else
         pai_err(p, err, NULL);
@@ -111,8 +110,7 @@ void pai_login(struct pai *p)
         pai_fail(p, PAI_PARAMETERS, "\"password\" length must be at least 6 characters long");
     else if (wrong)
         pai_fail(p, PAI_PARAMETERS, "%s", wrong);
-    else if (ctl_identity_password(p->ctl, p->a, &(struct identity_login){ name, password }, &who,
-                                   &err) < 0)
+    else if (limit_password(p->call, &(struct identity_login){ name, password }, &who, &err) < 0)
         refuse_login(p, name, &err);
     else {
         const struct ctl_audit entry = { .action = "login", .object = "password" };

@@ -382,6 +382,11 @@ static void on_left(void *arg)
 void pai_jobs(struct pai *p)
 {
     struct list *l = ARENA_NEW(p->a, struct list);
+    struct err err;
+    if (limit_one(p->call, LIMIT_LIST, &err) < 0) {
+        pai_err(p, &err, NULL);
+        return;
+    }
     *l = (struct list){ .p = p, .text = BUF_INIT(ANSWER_MAX) };
     p->call->who.name = p->call->who.name ? p->call->who.name : "";
     if (!read_ask(p, &l->ask))

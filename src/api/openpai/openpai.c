@@ -127,6 +127,8 @@ static bool admitted(struct pai *p)
 
 /* ---- what ---- */
 
+/* What is not there is asked for like all else: a guest learns nothing of that. */
+static const struct pai_route no_route = { "*", PAI_BOTH, "", pai_no_api, 0 };
 static const struct pai_route log_route = { "GET", PAI_V2, "", pai_log_file, PAI_TICKET };
 
 /* Does the path of a route stand for these segments? Then param[] is what stands at its {}. */
@@ -215,10 +217,12 @@ static void handle(struct call *call)
     struct words segments = { 0 };
     if (!facade_segments(call, &segments))
         pai_fail(p, PAI_PARAMETERS, "%.2000s is no path", p->url);
-    else if (!dispatch(p, &segments))
-        pai_no_api(p);
-    else if (admitted(p))
-        p->route->handle(p);
+    else {
+        if (!dispatch(p, &segments))
+            p->route = &no_route;
+        if (admitted(p))
+            p->route->handle(p);
+    }
 }
 
 const struct facade openpai_facade = {

@@ -143,6 +143,8 @@ void pai_log_file(struct pai *p)
     }
     if (known && facade_log_text(p->call, &ask, &text, &err) == 0)
         call_text(p->call, 200, FILE_TEXT, buf_str(&text), text.len);
+    else if (err.code == ERR_BUSY)
+        pai_err(p, &err, NULL);
     else
         pai_fail(p, PAI_NO_LOG, "Log of task is not found.");
 }

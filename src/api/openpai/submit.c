@@ -135,6 +135,11 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
 static void submit(struct pai *p, const char *name)
 {
     struct text text;
+    struct err err;
+    if (limit_one(p->call, LIMIT_SUBMIT, &err) < 0) {
+        pai_err(p, &err, NULL);
+        return;
+    }
     if (!read_text(p, &text))
         return;
     p->cluster = cluster_of(p, &text);

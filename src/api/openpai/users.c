@@ -230,7 +230,7 @@ static bool knows_old(struct pai *p, const char *user, const char *old)
     struct err err;
     if (p->call->who.role == ROLE_ADMIN && !is(user, p->me))
         return true;
-    if (ctl_identity_password(p->ctl, p->a, &login, &who, &err) == 0)
+    if (limit_password(p->call, &login, &who, &err) == 0)
         return true;
     if (err.code == ERR_BUSY)
         pai_err(p, &err, NULL);

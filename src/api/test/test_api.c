@@ -220,7 +220,7 @@ struct reply { /* freed by reply_fini; root is NULL when the body is not JSON */
 };
 
 struct asking {
-    const char *method, *path, *body, *token, *type, *cookie, *host;
+    const char *method, *path, *body, *token, *type, *cookie, *page, *host;
     bool tcp;
 };
 
@@ -234,6 +234,8 @@ static struct reply ask(struct fix *f, const struct asking *a)
         pairs_set(&headers, r.arena, "Content-Type", a->type);
     if (a->cookie)
         pairs_set(&headers, r.arena, "Cookie", a->cookie);
+    if (a->page)
+        pairs_set(&headers, r.arena, "X-Muster-Page", a->page);
     if (a->host)
         pairs_set(&headers, r.arena, "Host", a->host);
     struct http_client_config c = { .socket_path = a->tcp ? NULL : f->socket,
@@ -615,7 +617,7 @@ static void token(struct fix *f)
     struct reply r = ask(f, &(struct asking){ .method = "GET", .path = "/v1/jobs", .tcp = true });
     assert_int_equal(r.http.status, 401);
     assert_string_equal(str_of(r.root, "code"), "unauthenticated");
-    assert_non_null(strstr(str_of(r.root, "hint"), f->world.dir));
+    assert_null(strstr(str_of(r.root, "hint"), f->world.dir));
     reply_fini(&r);
     static const char *const wrong[] = { "", "0", TOKEN "0", "0123456789abcdef0123456789abcdeF" };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
@@ -670,7 +672,7 @@ static void raw(struct fix *f, const char *path, char *out, size_t max)
 
 static void login(struct fix *f)
 {
-    char answer[4096], cookie[128];
+    char answer[4096], cookie[128], page[65];
     struct reply r = call(f, "POST", "/v1/login-link", NULL);
     const char *url = str_of(r.root, "url");
     assert_int_equal(strncmp(url, f->address, strlen(f->address)), 0);
@@ -683,11 +685,18 @@ static void login(struct fix *f)
     const char *at = strstr(answer, "muster=");
     assert_non_null(at);
     snprintf(cookie, sizeof cookie, "%.71s", at);
+    at = strstr(answer, "Location: /#page=");
+    assert_non_null(at);
+    snprintf(page, sizeof page, "%.64s", at + strlen("Location: /#page="));
     raw(f, url + strlen(f->address), answer, sizeof answer);
     assert_non_null(strstr(answer, " 403 "));
     assert_non_null(strstr(answer, "muster open"));
     reply_fini(&r);
     struct asking a = { .method = "GET", .path = "/v1/jobs", .tcp = true, .cookie = cookie };
+    assert_int_equal(status_of(f, &a), 401); /* the cookie alone is nothing */
+    a.page = cookie + strlen("muster=");
+    assert_int_equal(status_of(f, &a), 401);
+    a.page = page;
     assert_int_equal(status_of(f, &a), 200);
     a.host = "evil.example";
     assert_int_equal(status_of(f, &a), 401);

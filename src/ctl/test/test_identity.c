@@ -277,7 +277,7 @@ static void test_password(void **state)
     add(f, "alice", ROLE_USER, NULL);
     struct identity_login login = { .name = "alice", .password = "secret1" };
     assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
-    assert_int_equal(err.code, ERR_NOT_FOUND);
+    assert_int_equal(err.code, ERR_DENIED); /* as for a wrong one */
     struct ctl_user ask = {
         .by = "alice", .name = "alice", .set_password = true, .password = "secret1"
     };
@@ -286,15 +286,67 @@ static void test_password(void **state)
     assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), 0);
     assert_string_equal(who.name, "alice");
     login.password = "secret2";
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
-        assert_int_equal(err.code, ERR_DENIED);
-    }
-    login.password = "secret1"; /* the right one too, for a minute */
     assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
-    assert_int_equal(err.code, ERR_BUSY);
-    f->world.now += 61000;
-    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), 0);
+    assert_int_equal(err.code, ERR_DENIED);
+    login = (struct identity_login){ .name = "nobody-here", .password = "secret1" };
+    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+    assert_int_equal(err.code, ERR_DENIED);
+}
+
+/* What was found out before holds until the password changes, the user is disabled or removed. */
+static void test_ends(void **state)
+{
+    struct fix *f = *state;
+    struct ctl *ctl = ctl_of(f);
+    struct identity who, later;
+    struct err err;
+    add(f, "alice", ROLE_USER, NULL);
+    ctl_identity_name(ctl, f->arena, "alice", &who);
+    struct ctl_user ask = { .by = "alice", .name = "alice", .set_password = true };
+    ask.password = "secret1";
+    f->world.now += 10;
+    assert_int_equal(put(f, &ask), ERR_NONE); /* the first one: nothing was known by another */
+    assert_true(ctl_identity_lives(ctl, &who));
+    assert_int_equal(make_token(f, "alice", NULL, 0), ERR_NONE);
+    assert_int_equal(bearer(f, f->secret, &later), ERR_NONE);
+    assert_true(ctl_identity_lives(ctl, &later));
+    f->world.now += 10;
+    ask.password = "secret2";
+    assert_int_equal(put(f, &ask), ERR_NONE);
+    assert_false(ctl_identity_lives(ctl, &who));
+    assert_false(ctl_identity_lives(ctl, &later));
+    assert_int_equal(bearer(f, f->secret, &later), ERR_UNAUTHENTICATED);
+    f->world.now += 10;
+    ctl_identity_name(ctl, f->arena, "alice", &who);
+    assert_true(ctl_identity_lives(ctl, &who));
+    struct ctl_user off = { .by = "alice", .name = "alice", .set_disabled = true };
+    off.disabled = true;
+    assert_int_equal(put(f, &off), ERR_DENIED); /* an admin's to say */
+    off.by = "root";
+    assert_int_equal(put(f, &off), ERR_NONE);
+    assert_false(ctl_identity_lives(ctl, &who));
+    struct identity_login login = { .name = "alice", .password = "secret2" };
+    assert_int_equal(ctl_identity_password(ctl, f->arena, &login, &who, &err), -1);
+    assert_int_equal(err.code, ERR_DENIED);
+    assert_int_equal(make_token(f, "root", "alice", 0), ERR_CANNOT);
+    world_crash(&f->world);
+    ctl = ctl_of(f);
+    ctl_identity_name(ctl, f->arena, "alice", &who);
+    assert_true(who.disabled);
+    off.disabled = false;
+    assert_int_equal(put(f, &off), ERR_NONE);
+    f->world.now += 10;
+    assert_int_equal(ctl_identity_password(ctl, f->arena, &login, &who, &err), 0);
+    off = (struct ctl_user){ .by = "root", .name = "root", .set_disabled = true, .disabled = true };
+    assert_int_not_equal(put(f, &off), ERR_NONE);
+    ctl_user_remove(ctl, "root", "alice", done, f);
+    ctl_turn(ctl);
+    assert_false(ctl_identity_lives(ctl, &who));
+    f->world.now += 10;
+    add(f, "alice", ROLE_USER, NULL);
+    assert_false(ctl_identity_lives(ctl, &who));   /* another of that name */
+    ctl_identity_name(ctl, f->arena, "bob", &who); /* known by the machine only */
+    assert_true(ctl_identity_lives(ctl, &who));
 }
 
 /* ---- keys and tokens ---- */
@@ -483,9 +535,9 @@ static void test_many_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_rights),    T(test_own_name), T(test_users), T(test_removed),
-        T(test_password),  T(test_tokens),   T(test_keys),  T(test_sessions),
-        T(test_lost_seal), T(test_at_rest),  T(test_full),  T(test_many_tokens),
+        T(test_rights),  T(test_own_name), T(test_users),       T(test_removed),  T(test_password),
+        T(test_ends),    T(test_tokens),   T(test_keys),        T(test_sessions), T(test_lost_seal),
+        T(test_at_rest), T(test_full),     T(test_many_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "text/json.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -366,7 +367,7 @@ static void dates(void **state)
 static void replays(void **state)
 {
     (void)state;
-    struct nonces *n = nonces_create(1000);
+    struct nonces *n = nonces_create(1000, NULL);
     uint64_t now = 1000000000;
     assert_true(nonces_timely(n, now - NONCE_WINDOW_MS, now));
     assert_false(nonces_timely(n, now - NONCE_WINDOW_MS - 1, now));
@@ -384,6 +385,50 @@ static void replays(void **state)
     assert_true(nonces_timely(n, now + 4999, now + 5000));
     assert_false(nonces_add(n, "k", "4999", now + 4999, now + 5000));
     nonces_destroy(n);
+}
+
+/* A server that is started anew takes nothing twice either. */
+static void replays_after_a_restart(void **state)
+{
+    char dir[] = "/tmp/muster-nonces-XXXXXX";
+    struct nonces_place place = { .dir = dir, .boot = "one", .now_ms = 2000000000 };
+    const uint64_t now = place.now_ms;
+    struct err err;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    struct nonces *n = nonces_create(100, &place);
+    assert_true(nonces_add(n, "k", "first", now, now));
+    assert_true(nonces_add(n, "k", "ahead", now + NONCE_WINDOW_MS, now));
+    nonces_destroy(n);
+    AUTO_FREE char *file = file_join(dir, "dlc-nonces.0");
+    AUTO_CLOSE int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_int_equal(file_write_all(fd, "torn", 4), 0); /* the server was killed as it wrote */
+    for (unsigned round = 0; round < 3; round++) {
+        n = nonces_create(100, &place);
+        assert_true(nonces_timely(n, now, now)); /* no honest client is turned away */
+        assert_false(nonces_add(n, "k", "first", now, now));
+        assert_false(nonces_add(n, "k", "ahead", now + NONCE_WINDOW_MS, now));
+        assert_true(nonces_add(n, "k", round ? "third" : "second", now, now) || round == 2);
+        nonces_destroy(n);
+    }
+    n = nonces_create(100, &place);
+    for (unsigned i = 0; i < 1000; i++) {
+        char nonce[16];
+        snprintf(nonce, sizeof nonce, "%u", i);
+        assert_true(nonces_add(n, "k", nonce, now + NONCE_WINDOW_MS + i, now + i));
+    }
+    nonces_destroy(n);
+    n = nonces_create(100, &place);
+    assert_false(nonces_timely(n, now, now)); /* forgotten, and so too old */
+    assert_false(nonces_add(n, "k", "999", now + NONCE_WINDOW_MS + 999, now + 999));
+    nonces_destroy(n);
+    place.boot = "two"; /* what was not on the disk is gone: dates before the start are refused */
+    place.now_ms = now + 4 * NONCE_WINDOW_MS;
+    n = nonces_create(100, &place);
+    assert_false(nonces_timely(n, place.now_ms - 2000, place.now_ms));
+    assert_true(nonces_timely(n, place.now_ms, place.now_ms));
+    nonces_destroy(n);
+    assert_int_equal(file_remove_tree(dir, &err), 0);
 }
 
 static void quick(struct vector *v, const char *name)
@@ -417,7 +462,8 @@ int main(void)
         cmocka_unit_test(real_clients),     cmocka_unit_test(own_vectors),
         cmocka_unit_test(every_bit_counts), cmocka_unit_test(odd_requests),
         cmocka_unit_test(claims),           cmocka_unit_test(dates),
-        cmocka_unit_test(replays),          cmocka_unit_test(measured),
+        cmocka_unit_test(replays),          cmocka_unit_test(replays_after_a_restart),
+        cmocka_unit_test(measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,48 @@
+/* Where a request comes from. Programs of one machine all have its address, so for them the kernel
+ * is asked whose the other end is: /proc/net/tcp has the owner of each socket. */
+#include "http/request.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#define LINE_MAX_ 512
+#define COLUMNS   "%*u: %8x:%4x %*8x:%4x %*2x %*8x:%*8x %*2x:%*8x %*8x %u"
+
+/* The other end's socket is the one that this end's peer address names. false: it is not here. */
+static bool find_owner(const struct sockaddr_in *peer, uint16_t port, unsigned *uid)
+{
+    char line[LINE_MAX_];
+    bool found = false;
+    FILE *file = fopen("/proc/net/tcp", "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        unsigned address, from, to, owner;
+        if (sscanf(line, COLUMNS, &address, &from, &to, &owner) != 4)
+            continue;
+        found = address == peer->sin_addr.s_addr && from == ntohs(peer->sin_port) && to == port;
+        *uid = owner;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+void http_source(const struct http_request *r, char out[HTTP_SOURCE])
+{
+    unsigned uid;
+    char text[INET_ADDRSTRLEN] = "";
+    uint32_t peer_uid;
+    if (http_peer_uid(r, &peer_uid)) {
+        snprintf(out, HTTP_SOURCE, "uid %u", (unsigned)peer_uid);
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr_in *peer = info ? (const void *)info->client_addr : NULL;
+    if (!peer || peer->sin_family != AF_INET)
+        snprintf(out, HTTP_SOURCE, "elsewhere");
+    else if (find_owner(peer, http_server_port(r->server), &uid))
+        snprintf(out, HTTP_SOURCE, "uid %u", uid);
+    else
+        snprintf(out, HTTP_SOURCE, "%s", inet_ntop(AF_INET, &peer->sin_addr, text, sizeof text));
+}

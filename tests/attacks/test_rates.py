@@ -1,0 +1,83 @@
+"""One user's script asks without end: it is told when to come again, and others are served."""
+
+from __future__ import annotations
+
+import http.client
+from urllib.parse import urlsplit
+
+from conftest import Starter
+from harness import Reply, Server, native, patience, request
+
+MINUTE = 60  # seconds' worth of a rate may come at once
+
+
+class User:
+    def __init__(self, server: Server, name: str) -> None:
+        assert server.muster("user", "add", name).returncode == 0
+        done = server.muster("token", "create", "--user", name, "-q")
+        parts = urlsplit(server.info()["address"])
+        assert parts.hostname
+        self.headers = {"Authorization": f"Bearer {done.stdout.strip()}"}
+        self.wire = http.client.HTTPConnection(parts.hostname, parts.port, timeout=patience())
+
+    def call(self, method: str, path: str, body: str = "", **headers: str) -> Reply:
+        return request(self.wire, method, path, body, {**self.headers, **headers})
+
+
+def refused(reply: Reply) -> None:
+    assert reply.status == 429, reply.text
+    assert int(reply.headers["retry-after"]) >= 1
+
+
+def use_up(user: User, path: str) -> int:
+    """How many are answered before one is refused."""
+    for n in range(50 * MINUTE):
+        reply = user.call("GET", path)
+        if reply.status == 429:
+            refused(reply)
+            return n
+    raise AssertionError(f"{path}: {reply.status} without end")
+
+
+def dry(name: str) -> str:
+    return native(name, suspend=True)
+
+
+def test_each_user_has_an_allowance(start: Starter) -> None:
+    server = start(flags=("--submit-rate", "1", "--list-rate", "1", "--log-rate", "1"))
+    ada, bob = User(server, "ada"), User(server, "bob")
+    assert use_up(ada, "/v1/jobs") >= MINUTE
+    for path in (
+        "/v1/events",
+        "/rest-server/api/v2/jobs",
+        "/apis/elastic.iml.github.io/v1alpha1/namespaces/default/elasticjobs",
+    ):  # the same, through whatever interface
+        use_up(ada, path)
+    assert bob.call("GET", "/v1/jobs").status == 200
+    assert ada.call("GET", "/v1/server").status == 200, "what is no list goes on"
+    # A batch counts by its lines: the first passes, however long.
+    batch = "\n".join(dry(f"b{i}") for i in range(3 * MINUTE))
+    kind = {"Content-Type": "application/x-ndjson"}
+    ada.call("POST", "/v1/jobs?dry_run=1", batch, **kind).good()
+    refused(ada.call("POST", "/v1/jobs?dry_run=1", dry("more")))
+    assert bob.call("POST", "/v1/jobs?dry_run=1", dry("his")).status != 429
+    for _ in range(2 * MINUTE):  # admins have no limits
+        server.api("GET", "/v1/jobs").good()
+
+
+def test_output_has_an_allowance(start: Starter) -> None:
+    server = start(flags=("--log-rate", "1"))
+    (server.state / "catalogue.yaml").write_text("kind: workspace\nname: vision\n")
+    assert server.muster("apply", "-f", server.state / "catalogue.yaml").returncode == 0
+    ada, bob = User(server, "ada"), User(server, "bob")
+    for name in ("ada", "bob"):
+        assert server.muster("user", "set", name, "--project", "vision").returncode == 0
+    number = server.run(native("loud", "seq 1 1000", project="vision"))["number"]
+    logs = f"/v1/jobs/{number}/logs"
+    once = ada.call("GET", logs, Accept="text/plain").good()
+    assert once.text.endswith("  1000\n"), "what is begun is told to its end"
+    refused(ada.call("GET", logs))
+    refused(ada.call("POST", logs))
+    assert ada.call("GET", f"/v1/jobs/{number}").status == 200
+    bob.call("GET", logs).good()
+    server.api("GET", logs).good()
