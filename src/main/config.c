@@ -271,7 +271,7 @@ static int read_file(struct arena *a, const char *path, bool wanted, struct conf
     AUTO_FREE char *text = NULL;
     size_t len;
     struct report report;
-    if (!wanted && access(path, F_OK) != 0 && errno == ENOENT)
+    if (!wanted && access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (file_read(path, CONFIG_MAX, &text, &len, err) < 0)
         return err_in(err, "configuration");
