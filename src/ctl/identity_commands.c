@@ -210,6 +210,24 @@ static bool ends(const struct user *old, const struct user *user)
     return other_password || (user->disabled && !old->disabled);
 }
 
+/* What became of the user, for events and the audit record: no password, but that there is one. */
+static const char *user_said(const struct change *c, const struct ctl_user *ask,
+                             const struct user *user)
+{
+    AUTO_BUF struct buf said = BUF_INIT(4096);
+    buf_addf(&said, "user %s (%s%s)", ask->name, user_role_word(user->role),
+             user->disabled ? ", disabled" : "");
+    for (size_t i = 0; ask->set_projects && i < ask->projects.n; i++)
+        buf_addf(&said, "%s%.100s", i ? " " : ", projects ", ask->projects.at[i]);
+    if (ask->set_projects && !ask->projects.n)
+        buf_puts(&said, ", no projects");
+    if (ask->account)
+        buf_addf(&said, ", %s%s", *ask->account ? "account " : "no account", ask->account);
+    if (ask->set_password)
+        buf_puts(&said, ask->password ? ", a password" : ", no password");
+    return arena_strdup(c->arena, buf_str(&said));
+}
+
 void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, void *arg)
 {
     struct change c = begin(ctl, ask->by, done, arg);
@@ -228,9 +246,7 @@ void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, v
         end_tokens(&c, ask->name);
     }
     identities_put_user(ctl, &user);
-    tell(&c, old ? "user.changed" : "user.created",
-         arena_printf(c.arena, "user %s (%s%s)", ask->name, user_role_word(user.role),
-                      user.disabled ? ", disabled" : ""));
+    tell(&c, old ? "user.changed" : "user.created", user_said(&c, ask, &user));
     c.answer->tree = identity_put_user(c.arena, NULL, identities_user(ctl, ask->name));
 }
 

@@ -241,6 +241,20 @@ def test_who_did_what_to_whom(server: Server) -> None:
     assert not [name for name, text in token.items() if text in said]
 
 
+def test_what_of_a_user_was_changed(server: Server) -> None:
+    def put(*args: str) -> None:
+        done = server.muster("user", *args)
+        assert done.returncode == 0, done.stderr
+
+    put("add", "web", "--project", "vision", "--project", "speech", "--account", "nobody")
+    put("set", "web", "--role", "reader", "--project", "", "--account", "")
+    said = [what for _, what, _ in seen(server, "user.") if " web " in what]
+    assert said == [
+        "user web (user), projects vision speech, account nobody",
+        "user web (reader), no projects, no account",
+    ]
+
+
 def test_server_settings_nodes_and_catalogue(start: Starter) -> None:
     server = start(nodes="2x4cpu,4Gi", flags=("--keep", "30d"))
     assert server.muster("drain", "n1").returncode == 0
