@@ -91,6 +91,7 @@ void desk_init(struct desk *desk)
     desk->world.now = 1800000000000; /* after the workspaces that the server has by itself */
     desk->world.code_all = FAKE_RUNS;
     desk->api = (struct api){ .config = { .ctl = desk->world.ctl, .state_dir = desk->world.dir } };
+    limits_begin(&desk->api);
     desk->state = dlc_facade.begin(&(struct api_config){ .state_dir = NULL });
     desk_declare(desk, "{\"kind\":\"workspace\",\"name\":\"team\"}");
     make_users(desk->world.ctl);
@@ -99,6 +100,7 @@ void desk_init(struct desk *desk)
 void desk_fini(struct desk *desk)
 {
     dlc_facade.end(desk->state);
+    limits_end(&desk->api);
     world_fini(&desk->world);
 }
 
