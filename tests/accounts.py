@@ -3,7 +3,6 @@ and removed at its end, and a server of root's where each of them is a user with
 
 from __future__ import annotations
 
-import fcntl
 import http.client
 import os
 import pwd
@@ -17,9 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness import LIVE, Done, Reply, Server, muster, native, patience, request, with_query
-
-LOCK = Path("/tmp/muster-test-accounts.lock")
+from harness import LIVE, Done, Reply, Server, alone, muster, native, patience, request, with_query
 
 
 @dataclass
@@ -76,8 +73,7 @@ def people(suffix: str) -> Iterator[list[Account]]:
     names = [f"mt{who}{suffix}" for who in ("ann", "ben", "cem")]
 
     def admin(*line: str) -> None:
-        with LOCK.open("w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with alone("accounts"):
             subprocess.run(line, check=False, capture_output=True)
 
     try:

@@ -9,6 +9,7 @@ in it, configuration files of the user are not read, and its TCP port is whateve
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -252,6 +253,14 @@ def native(name: str, run: str = "true", replicas: int = 1, **fields: Any) -> st
     """A job of one role, `worker`, in muster's own words (JSON is the same tree as YAML)."""
     row: Json = {"name": name, "run": run, "replicas": replicas}
     return json.dumps({**row, "resources": {"cpu": 1, "memory": "64Mi"}, **fields})
+
+
+@contextlib.contextmanager
+def alone(what: str) -> Iterator[None]:
+    """No other test of this machine is in a block of that name."""
+    with Path(f"/tmp/muster-test-{what}-{os.geteuid()}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 # ---- the server ----

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import Server, wait_for
+from harness import Server, alone, wait_for
 
 pytestmark = pytest.mark.sanitizer
 
@@ -40,6 +40,11 @@ def cores_of(server: Server, job: int, task: str) -> set[int]:
 
 @pytest.mark.skipif(CORES < 2, reason="two cores are needed")
 def test_cores_of_its_own(start: Starter) -> None:
+    with alone("cores"):
+        bind_cores(start)
+
+
+def bind_cores(start: Starter) -> None:
     server, other = start(nodes="1x64cpu,8Gi"), start(nodes="1x64cpu,8Gi")
     held = server.submit(pinned("held", 1, f"{SHOW}; sleep 600", replicas=CORES - 1))
     tasks = [f"worker/{i}" for i in range(CORES - 1)]

@@ -4,11 +4,13 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRIES 100 /* each one lost is a processor that somebody else got */
@@ -31,31 +33,40 @@ static uint32_t topology(uint32_t cpu, const char *what)
     return (uint32_t)number;
 }
 
-static socklen_t name_of(uint32_t cpu, struct sockaddr_un *out)
+/* A directory that only this user writes to; made when it is not there. */
+static bool own_dir(const char *path)
 {
-    *out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    int n = snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "muster/cpu/%u", cpu);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    struct stat st;
+    return (mkdir(path, 0700) == 0 || errno == EEXIST) && lstat(path, &st) == 0 &&
+           S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0;
 }
 
-static bool is_held(int probe, uint32_t cpu)
+/* Of root for the whole machine; else of this user's servers. Descriptor, or -1. */
+static int open_locks(void)
 {
-    struct sockaddr_un name;
-    socklen_t len = name_of(cpu, &name);
-    return connect(probe, (const struct sockaddr *)&name, len) == 0;
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    AUTO_FREE char *top = geteuid() == 0         ? mem_strdup("/run/muster")
+                          : run && run[0] == '/' ? mem_printf("%s/muster", run)
+                                                 : mem_printf("/tmp/muster-%u", geteuid());
+    AUTO_FREE char *dir = mem_printf("%s/cores", top);
+    if (!own_dir(top) || !own_dir(dir))
+        return -1;
+    return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* -1: somebody was faster. */
-static int hold(uint32_t cpu)
+/* The lock's descriptor; -1: somebody has it. */
+static int hold(int locks, uint32_t cpu)
 {
-    struct sockaddr_un name;
-    socklen_t len = name_of(cpu, &name);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (const struct sockaddr *)&name, len) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    char name[16];
+    snprintf(name, sizeof name, "%u", cpu);
+    AUTO_CLOSE int fd = openat(locks, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? mem_give_fd(&fd) : -1;
+}
+
+static bool is_held(int locks, uint32_t cpu)
+{
+    AUTO_CLOSE int fd = hold(locks, cpu);
+    return fd < 0;
 }
 
 static int nearest(const void *a, const void *b)
@@ -91,25 +102,22 @@ static size_t choose(const struct cpu *at, size_t n, size_t wanted)
     return best;
 }
 
-static size_t list_free(const cpu_set_t *may, struct cpu *at)
+static size_t list_free(int locks, const cpu_set_t *may, struct cpu *at)
 {
     size_t n = 0;
-    int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    for (uint32_t i = 0; i < CPU_SETSIZE && probe >= 0; i++)
-        if (CPU_ISSET(i, may) && !is_held(probe, i))
+    for (uint32_t i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, may) && !is_held(locks, i))
             at[n++] = (struct cpu){ .number = i,
                                     .package = topology(i, "physical_package_id"),
                                     .core = topology(i, "core_id") };
-    if (probe >= 0)
-        close(probe);
     qsort(at, n, sizeof *at, nearest);
     return n;
 }
 
-static bool hold_all(struct pin *pin, const struct cpu *at, size_t n)
+static bool hold_all(int locks, struct pin *pin, const struct cpu *at, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        int fd = hold(at[i].number);
+        int fd = hold(locks, at[i].number);
         if (fd < 0) {
             pin_give(pin);
             return false;
@@ -123,17 +131,21 @@ static bool hold_all(struct pin *pin, const struct cpu *at, size_t n)
 int pin_take(struct pin *pin, uint32_t wanted, struct err *err)
 {
     AUTO_FREE struct cpu *at = mem_new(CPU_SETSIZE * sizeof *at);
+    AUTO_CLOSE int locks = open_locks();
     cpu_set_t may;
     size_t n = 0;
+    *pin = (struct pin){ .held = NULL };
+    if (locks < 0)
+        return err_sys(err, "there is no place for locks of cores");
     CPU_ZERO(&may);
     (void)sched_getaffinity(0, sizeof may, &may);
     for (int i = 0; i < TRIES; i++) {
         *pin = (struct pin){ .held = NULL };
-        n = list_free(&may, at);
+        n = list_free(locks, &may, at);
         if (n < wanted)
             break;
         pin->held = mem_new((wanted + 1) * sizeof *pin->held);
-        if (hold_all(pin, at + choose(at, n, wanted), wanted))
+        if (hold_all(locks, pin, at + choose(at, n, wanted), wanted))
             return 0;
     }
     return err_set(err, ERR_CANNOT, "%u cores of its own are wanted, %zu of %d are free", wanted, n,

@@ -1,6 +1,6 @@
-/* Cores of its own for a task. Each processor is held by a name in the kernel that the whole
- * machine sees (an abstract socket): two tasks never hold the same one, whichever server or user
- * they are of, and a holder that dies holds nothing. */
+/* Cores of its own for a task. Each processor is held by a lock on a file that root owns, or, under
+ * servers that are not root, their user: two tasks of these servers never hold the same one, nobody
+ * else can take one first, and a holder that dies holds nothing. */
 #ifndef NODE_PIN_H
 #define NODE_PIN_H
 
@@ -12,7 +12,7 @@
 
 struct pin {
     cpu_set_t set;
-    int *held; /* sockets */
+    int *held; /* descriptors that are locked */
     size_t n;
 };
 

@@ -4,11 +4,12 @@ own, to make itself an admin, to make files elsewhere, to outlive its end."""
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from accounts import Account, Shared
-from harness import native, wait_for
+from harness import alone, native, wait_for
 
 Starter = Callable[..., Shared]
 
@@ -110,3 +111,38 @@ def test_links_lead_the_server_nowhere(shared: Starter, accounts: list[Account])
     server.cli(ann, "rm", number)
     wait_for(lambda: not top.exists())
     assert (target / "kept").exists(), "removing the job removed another's files"
+
+
+TAKER = """
+import socket, sys
+held = []
+for cpu in range(1024):
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    one.bind(chr(0) + f"muster/cpu/{cpu}")
+    held.append(one)
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_nobody_takes_the_cores_first(shared: Starter, accounts: list[Account]) -> None:
+    server = shared()
+    ann, ben, _ = accounts
+    with (
+        subprocess.Popen(
+            ["/usr/bin/python3", "-c", TAKER],
+            user=ben.uid,
+            group=ben.entry.pw_gid,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as taker,
+        alone("cores"),
+    ):
+        assert taker.stdout and taker.stdin and taker.stdout.readline() == "taken\n"
+        number = server.submit_as(ann, "nproc", place={"pin_cpus": True})
+        server.wait(number, "succeeded")
+        taker.stdin.close()
+    said = "".join(str(r.get("text", "")) for r in server.records(number))
+    assert "not bound to cores" not in said, said
+    assert said.strip().endswith("1"), said
