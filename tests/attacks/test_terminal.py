@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from harness import FINAL, Server, environment, muster, native, program
+from test_attach import screen, typed
 
 CLIPBOARD = "\033]52;c;ZXZpbA==\a"
 TITLE = "\033]0;title\033\\"
@@ -102,6 +103,19 @@ def test_run_and_attach(server: Server, evil: Path) -> None:
     # typed into by a pipe's rules: no terminal of the task's own
     seen = on_terminal(server, "run", "-i", "-T", "--", "sh", "-c", f"cat {evil}")
     assert drives(seen) == b"" and b"^[]52;c;" in seen
+
+
+@pytest.mark.parametrize("tail", ["--logs", "--tail=9"])
+def test_attach_to_a_task_without_a_terminal(server: Server, evil: Path, tail: str) -> None:
+    """What it wrote before and what it writes now."""
+    number = server.submit(typed("typed", f"cat {evil}; read x; cat {evil}; echo over"))
+    server.wait(number, "running")
+    with screen(server, "attach", tail, number) as at:
+        before = at.read_until("plain\r\n")
+        at.type("go on\n")
+        after = at.read_until("over\r\n")
+    for seen in (before, after):
+        assert drives(seen.encode()) == b"" and "^[]52;c;" in seen and COLOUR in seen
 
 
 def test_what_else_is_said_of_jobs(server: Server, evil: Path) -> None:
