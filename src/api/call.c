@@ -31,6 +31,7 @@ void call_keep(struct call *call)
 
 void call_text(struct call *call, unsigned status, const char *type, const char *text, size_t len)
 {
+    limit_answer(call, len);
     if (call->request) {
         http_set_arg(call->request, NULL, NULL);
         http_answer(call->request, status, type, text, len);

@@ -45,6 +45,7 @@ struct call {
     const char *param[2];     /* decoded path segments at {..} */
     unsigned success;         /* status of the route's good answer */
     bool dry_run;             /* of a submission */
+    bool lists;               /* its answer counts as one */
     void *facade_state;
 };
 
@@ -136,6 +137,7 @@ void limits_end(struct api *);
 int limit_check(struct call *, enum limit, struct err *);
 void limit_take(struct call *, enum limit, uint64_t n);
 int limit_one(struct call *, enum limit, struct err *); /* both, of one */
+void limit_answer(struct call *, size_t len);           /* a long list counts for more */
 /* ctl_identity_password(), slower for a source of many wrong ones. */
 int limit_password(struct call *, const struct identity_login *, struct identity *, struct err *);
 

@@ -6,7 +6,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define BURST_S 60u /* what was not taken for so long may be taken at once */
+/* What was not taken for so long may be taken at once. Lists take the loop's time, others wait for
+ * what comes at once. */
+#define BURST_S      60u
+#define LIST_BURST_S 10u
+#define LIST_BYTES   (32u << 10) /* of an answer: as much again as one list */
 
 #define WRONG_BURST 10u    /* passwords of one source, then */
 #define WRONG_MS    10000u /* one in so long */
@@ -24,9 +28,11 @@ void limits_begin(struct api *api)
     const uint64_t per_s[LIMITS] = {
         [LIMIT_SUBMIT] = c->submit_rate, [LIMIT_LIST] = c->list_rate, [LIMIT_LOG] = c->log_rate
     };
-    for (unsigned i = 0; i < LIMIT_PASSWORD; i++)
+    for (unsigned i = 0; i < LIMIT_PASSWORD; i++) {
+        uint64_t burst_s = i == LIMIT_LIST ? LIST_BURST_S : BURST_S;
         api->limits[i] =
-            rates_create((struct rate){ .n = per_s[i], .ms = 1000, .burst = per_s[i] * BURST_S });
+            rates_create((struct rate){ .n = per_s[i], .ms = 1000, .burst = per_s[i] * burst_s });
+    }
     api->limits[LIMIT_PASSWORD] =
         rates_create((struct rate){ .n = 1, .ms = WRONG_MS, .burst = WRONG_BURST });
 }
@@ -72,7 +78,14 @@ int limit_one(struct call *call, enum limit limit, struct err *err)
     if (limit_check(call, limit, err) < 0)
         return -1;
     limit_take(call, limit, 1);
+    call->lists |= limit == LIMIT_LIST;
     return 0;
+}
+
+void limit_answer(struct call *call, size_t len)
+{
+    if (call->lists)
+        limit_take(call, LIMIT_LIST, len / LIST_BYTES);
 }
 
 /* By where it comes from, not by whose password it is: nobody locks another out by guessing. */

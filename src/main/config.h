@@ -70,7 +70,8 @@
       "of recordings on disk at most; the oldest go first")                                         \
     X(SUBMIT_RATE, "submit_rate", COUNT, "200", "N",                                                \
       "jobs a second that a user who is no admin submits; a minute's worth at once")                \
-    X(LIST_RATE, "list_rate", COUNT, "200", "N", "lists a second of such a user")                   \
+    X(LIST_RATE, "list_rate", COUNT, "200", "N",                                                    \
+      "lists a second of such a user; ten seconds' worth at once")                                  \
     X(LOG_RATE, "log_rate", SIZE, "64Mi", "SIZE", "bytes of output a second to such a user")        \
     X(MAX_CONNECTIONS, "max_connections", COUNT, "10000", "N", "open connections at most")          \
     X(LOG_LEVEL, "log_level", LEVEL, "info", "LEVEL", "debug, info, warn or error")
