@@ -98,14 +98,16 @@ class Shared(Server):
         }
         super().__init__(env=env, **more)
         self.users = users
+        self.met = False
 
     def start(self) -> Shared:
         super().start()
-        for user in self.users:
-            if not user.token:
+        if not self.met:
+            self.met = True
+            for user in self.users:
                 self.muster("user", "add", user.name)
-            done = self.muster("token", "create", "--user", user.name, "-q")
-            user.token = done.stdout.strip()
+                done = self.muster("token", "create", "--user", user.name, "-q")
+                user.token = done.stdout.strip()
         return self
 
     def close(self, keep: bool = False, states: str = LIVE) -> dict[int, str]:

@@ -247,3 +247,21 @@ def test_every_account_asks_over_a_socket(shared: Starter, accounts: list[Accoun
     number = server.submit_as(accounts[0], "sleep 600")
     assert str(number) not in [line.split()[0] for line in ask("ls", "--all").splitlines()[1:]]
     assert cem.run("test", "-r", str(server.state / "sock")).returncode != 0
+
+
+def test_it_is_replayed(shared: Starter, accounts: list[Account], tmp_path: Path) -> None:
+    """A recording has the accounts, and refusals for want of one, as they were."""
+    server = shared()
+    server.muster("user", "add", "nosuchperson")
+    other = Account(accounts[0].name)
+    other.token = server.muster("token", "create", "--user", "nosuchperson", "-q").stdout.strip()
+    server.end()
+    record = tmp_path / "recording"
+    server.flags = ("--record", str(record))
+    server.start()
+    home = [{"from": str(accounts[0].home), "at": "/mnt/home"}]
+    server.wait(server.submit_as(accounts[0], "true", inputs={"data": home}), "succeeded")
+    assert server.cli(other, "submit", "--", "true").returncode == 5
+    server.end()
+    done = server.muster("replay", record)
+    assert done.returncode == 0, done

@@ -201,6 +201,12 @@ static const char *map_uri(const struct submission *s, const char *uri, struct e
     return storage_map(&storage, s->arena, uri, err);
 }
 
+/* Whose rights what the job names is looked at with; a replay looks at nothing. */
+static const struct fs_user *files_of(const struct submission *s)
+{
+    return taped_replays(s->ctl) ? NULL : account_files(s->ask.account);
+}
+
 /* What was found outside; in a replay what was found then. */
 static int looked(struct submission *s, int rc)
 {
@@ -216,7 +222,7 @@ static int refuse_field(struct submission *s, const char *path, struct err *err)
 
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
-    AS_FS_USER(account_files(s->ask.account));
+    AS_FS_USER(files_of(s));
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
         const char *from = spec->inputs.data[i].from;
         const char *path = map_uri(s, from, err);
@@ -256,7 +262,7 @@ static int check_code(struct submission *s, const char *uri, struct err *err)
                     "the code is that of %.200s as it lies there, \"%.100s\" or not",
                     s->ask.code_dir, code->at);
     const struct code_at at = { uri, s->ask.code_dir ? NULL : code->at };
-    AS_FS_USER(account_files(s->ask.account));
+    AS_FS_USER(files_of(s));
     return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, &at, code->limit, err));
 }
 
@@ -495,7 +501,7 @@ static void answer_existing(struct submission *s)
 static int read_auth(const struct submission *s, const char *path, char **data, size_t *len,
                      struct err *err)
 {
-    AS_FS_USER(account_files(s->ask.account));
+    AS_FS_USER(files_of(s));
     return file_read(path, AUTH_MAX, data, len, err);
 }
 

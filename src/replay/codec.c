@@ -176,7 +176,8 @@ enum submit_flags {
     REPLACE = 4,
     UNIQUE = 8,
     PYTHON = 16,
-    SEALED = 32
+    SEALED = 32,
+    ACCOUNT = 64
 };
 
 /* Whose members are sealed, in arena. */
@@ -221,6 +222,36 @@ static bool reveal_submit(struct arena *a, struct ctl_submit *s, const struct se
     return good;
 }
 
+static void put_account(struct buf *out, const struct account *account)
+{
+    wire_put_str(out, account->name);
+    wire_put_str(out, account->home);
+    wire_put_str(out, account->shell);
+    wire_put_u32(out, account->ids.uid);
+    wire_put_u32(out, account->ids.gid);
+    wire_put_u32(out, (uint32_t)account->ids.n_groups);
+    for (size_t i = 0; i < account->ids.n_groups; i++)
+        wire_put_u32(out, account->ids.groups[i]);
+}
+
+static const struct account *get_account(struct wire_reader *from, struct arena *a)
+{
+    struct account *account = ARENA_NEW(a, struct account);
+    account->name = text_or(wire_get_str(from, a), "");
+    account->home = text_or(wire_get_str(from, a), "");
+    account->shell = text_or(wire_get_str(from, a), "");
+    account->ids.uid = wire_get_u32(from);
+    account->ids.gid = wire_get_u32(from);
+    uint32_t n = wire_get_u32(from);
+    uint32_t *groups = ARENA_ARRAY(a, ACCOUNT_GROUPS_MAX, uint32_t);
+    from->bad |= n > ACCOUNT_GROUPS_MAX;
+    for (uint32_t i = 0; i < n && !from->bad; i++)
+        groups[i] = wire_get_u32(from);
+    account->ids.groups = groups;
+    account->ids.n_groups = from->bad ? 0 : n;
+    return account;
+}
+
 static void put_submit(struct buf *out, const struct ctl_submit *s, bool sealed)
 {
     wire_put_str(out, s->owner);
@@ -236,12 +267,15 @@ static void put_submit(struct buf *out, const struct ctl_submit *s, bool sealed)
     wire_put_str(out, s->key);
     wire_put_u8(out, (uint8_t)((s->wait_for_nodes ? WAIT_FOR_NODES : 0) | (s->apply ? APPLY : 0) |
                                (s->replace ? REPLACE : 0) | (s->unique ? UNIQUE : 0) |
-                               (s->python ? PYTHON : 0) | (sealed ? SEALED : 0)));
+                               (s->python ? PYTHON : 0) | (sealed ? SEALED : 0) |
+                               (s->account ? ACCOUNT : 0)));
     wire_put_u64(out, s->like);
     if (s->python) { /* recordings of before have none of it */
         wire_put_str(out, s->python);
         wire_put_str(out, s->python_from);
     }
+    if (s->account)
+        put_account(out, s->account);
 }
 
 static void put_sealed_submit(struct buf *out, const struct ctl_submit *s, const struct seal *seal)
@@ -277,6 +311,8 @@ static const struct ctl_submit *get_submit(struct wire_reader *from, struct aren
         s->python = wire_get_str(from, a);
         s->python_from = text_or(wire_get_str(from, a), "");
     }
+    if (flags & ACCOUNT)
+        s->account = get_account(from, a);
     from->bad |= !s->text && !s->like;
     if (flags & SEALED)
         from->bad |= !reveal_submit(a, s, seal);
