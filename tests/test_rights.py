@@ -42,7 +42,7 @@ ENTRIES: dict[str, Json] = {  # as a DLC client declares them
     "codesources": {"CodeRepo": "/tmp", "WorkspaceId": "default"},
     "images": {"ImageUri": "x/y:1"},
 }
-BAD_TOKENS = ("none", "nonsense", "expired", "revoked", "removed", "ticket", "link")
+BAD_TOKENS = ("none", "nonsense", "expired", "revoked", "removed", "disabled", "ticket", "link")
 EXIT = 16  # the frame of wire/frame.h that ends a command
 FORBIDDEN = (5).to_bytes(4, "little")  # its status when it was refused for want of rights
 
@@ -99,9 +99,10 @@ class World:
             ("rita", "reader", [PROJECT]),
             ("rex", "reader", []),
             ("gone", "user", [PROJECT]),
+            ("dora", "user", [PROJECT]),
         ):
             self.post("/v1/users", json.dumps({"name": name, "role": role, "projects": projects}))
-        self.token = {name: self.new_token(name)["token"] for name in [*ASKED, "gone"]}
+        self.token = {name: self.new_token(name)["token"] for name in [*ASKED, "gone", "dora"]}
         self.standing: dict[str, Things] = {}
         for owner in (OWNER, "rolf"):
             self.standing[owner] = self.things(owner)
@@ -115,7 +116,10 @@ class World:
         server.api("PATCH", "/v1/users/rolf", '{"role": "reader"}').good()
         self.bad = {"none": None, "nonsense": "x" * 43, "removed": self.token["gone"]}
         server.api("DELETE", "/v1/users/gone").good()
-        del self.token["gone"]
+        self.bad["disabled"] = self.token["dora"]
+        server.api("PATCH", "/v1/users/dora", '{"disabled": true}').good()
+        for name in ("gone", "dora"):
+            del self.token[name]
         revoked = self.new_token(OWNER)
         server.api("DELETE", f"/v1/tokens/{revoked['id']}").good()
         self.bad["revoked"] = revoked["token"]

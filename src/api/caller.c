@@ -17,7 +17,9 @@ static const char *known_by(struct call *call)
         return "socket";
     if (!call->owner)
         return "";
-    return bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? "server's token" : "page";
+    if (bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
+        return "server's token";
+    return http_header(call->request, "Cookie") ? "page" : "link"; /* of a terminal */
 }
 
 void caller_tell(struct call *call)

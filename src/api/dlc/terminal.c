@@ -405,6 +405,8 @@ static void taken(void *arg, int fd, const void *extra, size_t len)
     channel_note(call, fd);
     struct terminal *t = joined(b, fd, ends[0]);
     exec.fd = ends[1];
+    call->owner = b->pass.owner;
+    caller_tell(call);
     if (ctl_exec(call->api->config.ctl, b->pass.owner, b->pass.job, b->pass.task, &exec, &err)) {
         close(ends[1]);
         say(t, err.what);
