@@ -132,8 +132,8 @@ static void database_refuses_changes(void **state)
         "DELETE FROM audit WHERE seq = 1",
         "DELETE FROM audit",
         "INSERT OR REPLACE INTO audit SELECT * FROM audit WHERE seq = 1",
-        "INSERT INTO audit SELECT 0, at, user, role, known, source, action, object, outcome, hash"
-        " FROM audit WHERE seq = 2",
+        ("INSERT INTO audit SELECT 0, at, user, role, known, source, action, object, outcome, hash"
+         " FROM audit WHERE seq = 2"),
     };
     struct fix *f = *state;
     add(f, "one", 1000);
