@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -54,9 +55,17 @@ static int keep_capabilities(void)
     return (int)syscall(SYS_capset, &header, data);
 }
 
+/* What lies in the keyring of the server's session is nobody else's. The new one counts as root's,
+ * whose number of keys is not as small as that of others. */
+static int leave_keys(void)
+{
+    long joined = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+    return joined < 0 && errno != ENOSYS && errno != EPERM ? -1 : 0;
+}
+
 static int take_account(const struct account *account)
 {
-    if (setgroups(account->ids.n_groups, account->ids.groups) != 0 ||
+    if (leave_keys() != 0 || setgroups(account->ids.n_groups, account->ids.groups) != 0 ||
         setresgid(account->ids.gid, account->ids.gid, account->ids.gid) != 0)
         return -1;
     return setresuid(account->ids.uid, account->ids.uid, account->ids.uid);

@@ -4,10 +4,13 @@ own, to make itself an admin, to make files elsewhere, to outlive its end."""
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from accounts import Account, Shared
 from harness import alone, native, wait_for
 
@@ -67,13 +70,17 @@ def test_mounts_make_no_files_elsewhere(shared: Starter, accounts: list[Account]
     server = shared()
     ann = accounts[0]
     mine = ann.write("empty", "")
-    for at in ("/etc/nologin", "/root/.ssh/authorized_keys", "/etc/cron.d/mine"):
-        job = native("mount", "sleep 600", inputs={"data": [{"from": str(mine), "at": at}]})
+    climbing = "/mnt/none/../../etc/made-by-a-job"
+    folder = ann.home / "folder"
+    ann.run("mkdir", str(folder))
+    for at in ("/etc/nologin", "/root/.ssh/authorized_keys", "/etc/cron.d/mine", climbing):
+        source = folder if at == climbing else mine
+        job = native("mount", "sleep 600", inputs={"data": [{"from": str(source), "at": at}]})
         reply = server.ask(ann, "POST", "/v1/jobs", job)
         if reply.status < 300:
             number = reply.json()["number"]
             server.wait(number, "running", "failed")
-        assert not Path(at).exists(), f"the server made {at}"
+        assert not Path(os.path.normpath(at)).exists(), f"the server made {at}"
 
 
 def test_leaves_nothing_behind(shared: Starter, accounts: list[Account]) -> None:
@@ -146,3 +153,52 @@ def test_nobody_takes_the_cores_first(shared: Starter, accounts: list[Account]) 
     said = "".join(str(r.get("text", "")) for r in server.records(number))
     assert "not bound to cores" not in said, said
     assert said.strip().endswith("1"), said
+
+
+def test_mounts_show_no_file_of_the_servers(shared: Starter, accounts: list[Account]) -> None:
+    """Files that the server writes for a job are mounted with its own rights; a path through their
+    folder is not one of them."""
+    server = shared()
+    ann = accounts[0]
+    through = f"{server.state}/runs/1/g1/n1/../../../../token"
+    job = native(
+        "mount", "cat /mnt/token", inputs={"data": [{"from": through, "at": "/mnt/token"}]}
+    )
+    reply = server.ask(ann, "POST", "/v1/jobs", job)
+    assert reply.status == 422 and b"Permission denied" in reply.body, reply.body
+
+
+KEYS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+session = -3
+found = libc.syscall(250, 10, session, b"user", b"of-the-server", 0)  # KEYCTL_SEARCH
+print("found" if found > 0 else "nothing")
+"""
+KEEP = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall(250, 1, None)  # KEYCTL_JOIN_SESSION_KEYRING
+assert libc.syscall(248, b"user", b"of-the-server", b"secret", 6, -3) > 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86-64")
+def test_finds_no_keys_of_the_servers(shared: Starter, accounts: list[Account]) -> None:
+    """The server was started in a session that holds a key of the kernel."""
+
+    class Keeper(Shared):
+        def command(self) -> list[str]:
+            return [sys.executable, "-c", KEEP, *super().command()]
+
+    server = Keeper(accounts)
+    try:
+        server.start()
+        accounts[0].write("keys.py", KEYS)
+        assert server.output(accounts[0], "/usr/bin/python3 ~/keys.py").strip() == "nothing"
+        own = server.submit(native("own", f"/usr/bin/python3 {accounts[0].home}/keys.py"))
+        server.wait(own, "succeeded")
+        assert server.log(own).strip() == "found", "the key was there to be found"
+    finally:
+        server.close()
