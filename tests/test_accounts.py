@@ -86,6 +86,8 @@ def test_files_are_opened_with_the_rights_of_the_account(
     own = ann.home / "code"
     own.mkdir()
     (own / "main.py").write_text("print('mine')\n")
+    done = server.cli(ann, "run", "--code", own, "--", "cat", "code/main.py")
+    assert done.returncode == 0 and "print('mine')" in done.stdout, done
     mine = [{"from": str(own), "at": "/mnt/mine"}]
     number = server.submit_as(ann, "cat /mnt/mine/main.py", inputs={"data": mine})
     server.wait(number, "succeeded")

@@ -655,6 +655,12 @@ static int launch_process(struct task *task, struct err *err)
     return 0;
 }
 
+static int make_own_dir(const struct task *task, struct err *err)
+{
+    AS_FS_USER(account_files(task->batch->launch.account));
+    return file_mkdirs(task->work_dir, 0755, err);
+}
+
 int task_prepare(struct task *task, struct err *err)
 {
     const struct launch *launch = &task->batch->launch;
@@ -662,8 +668,7 @@ int task_prepare(struct task *task, struct err *err)
         return 0;
     if (!task->output)
         return err_set(err, ERR_SYSTEM, "its log cannot be written");
-    AS_FS_USER(account_files(launch->account));
-    if (!launch->work_dir && file_mkdirs(task->work_dir, 0755, err) != 0)
+    if (!launch->work_dir && make_own_dir(task, err) != 0)
         return err_in(err, "the working directory");
     if (view_stage_code(&task->site->view, launch, task->work_dir, &task->stage.code, err) != 0)
         return -1;

@@ -381,7 +381,7 @@ static int look_at_source(const char *from, const struct account *account, struc
 {
     AS_FS_USER(account_files(account));
     if (stat(from, st) != 0)
-        return err_set(err, ERR_INPUT, "cannot mount %s: %s", from, strerror(errno));
+        return err_set(err, ERR_INPUT, "cannot show %s: %s", from, strerror(errno));
     return 0;
 }
 
@@ -474,6 +474,12 @@ static char *under_own_name(const char *code_dir, const char *work_dir)
     return mem_printf("%s/%.*s", work_dir, (int)(n - start), code_dir + start);
 }
 
+static int copy_code(const struct launch *launch, const char *at, struct err *err)
+{
+    AS_FS_USER(account_files(launch->account));
+    return copy_read_only(launch->code_dir, at, err);
+}
+
 int view_stage_code(struct view *view, const struct launch *launch, const char *work_dir,
                     struct view_code *code, struct err *err)
 {
@@ -481,14 +487,13 @@ int view_stage_code(struct view *view, const struct launch *launch, const char *
     if (!launch->code_dir || lies_in(launch->code_dir, work_dir))
         return 0;
     struct stat from;
-    if (stat(launch->code_dir, &from) != 0)
-        return err_set(err, ERR_INPUT, "the code directory %s: %s", launch->code_dir,
-                       strerror(errno));
+    if (look_at_source(launch->code_dir, launch->account, &from, err) != 0)
+        return -1;
     AUTO_FREE char *at = under_own_name(launch->code_dir, work_dir);
     if (view->mount_ns < 0)
-        return copy_read_only(launch->code_dir, at, err);
+        return copy_code(launch, at, err);
     struct view_point point = { .at = at, .dir = S_ISDIR(from.st_mode) };
-    if (hold_point(view, launch, NULL, &point, err) != 0) /* the caller has taken on the account */
+    if (hold_point(view, launch, launch->account, &point, err) != 0)
         return err_in(err, "staging the code");
     code->from = launch->code_dir;
     code->account = launch->account;

@@ -38,8 +38,7 @@ struct view_code {
     const char *from, *at;         /* NULL: nothing has to be done */
     const struct account *account; /* who has to be able to reach `from`; NULL: the agent */
 };
-/* Called with the file access rights of the launch's account (base/fs_user.h).
- * Where the launch's code has to show for a task that works in work_dir; makes the mount point, or,
+/* Where the launch's code has to show for a task that works in work_dir; makes the mount point, or,
  * where there is no namespace, the read-only copy (then there is nothing left to do). code->at is
  * malloc'ed. */
 int view_stage_code(struct view *, const struct launch *, const char *work_dir,
