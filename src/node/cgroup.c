@@ -24,7 +24,10 @@
 #define SMALL_FILE     4096u
 
 static const char *const part_names[CGROUP_PARTS] = {
-    [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu", [CGROUP_PIDS] = "pids"
+    [CGROUP_MEMORY] = "memory",
+    [CGROUP_CPU] = "cpu",
+    [CGROUP_PIDS] = "pids",
+    [CGROUP_DEVICES] = "devices",
 };
 
 /* ---- small files ---- */
@@ -134,7 +137,7 @@ static bool hands_down_all(const char *dir)
     char text[SMALL_FILE];
     if (!read_file(dir, "cgroup.subtree_control", text))
         return false;
-    for (size_t i = 0; i < CGROUP_PARTS; i++)
+    for (size_t i = 0; i < CGROUP_DEVICES; i++)
         if (!has_word(text, part_names[i], ' '))
             return false;
     return true;
@@ -150,7 +153,7 @@ static bool find_unified(struct cgroup_site *site)
         if (access(dir, W_OK) == 0) {
             (void)write_file(dir, "cgroup.subtree_control", "+memory +cpu +pids");
             if (hands_down_all(dir)) {
-                for (size_t i = 0; i < CGROUP_PARTS; i++)
+                for (size_t i = 0; i < CGROUP_DEVICES; i++)
                     memcpy(site->base[i], dir, sizeof dir);
                 site->unified = true;
                 return true;
@@ -178,6 +181,28 @@ void cgroup_find(struct cgroup_site *site)
 
 /* ---- one group ---- */
 
+#define DEVICES_MAX 256
+
+static bool allow(const char *dir, const char *text)
+{
+    return write_file(dir, "devices.allow", text);
+}
+
+/* Terminals, and a ptmx of its own (node/devices.c makes it), are devices of every task. */
+static bool set_devices(const char *dir, const struct devices *devices)
+{
+    struct device at[DEVICES_MAX];
+    char text[64];
+    size_t n = devices_list(devices, at, DEVICES_MAX);
+    bool good = write_file(dir, "devices.deny", "a") && allow(dir, "c 5:2 rwm") &&
+                allow(dir, "c 136:* rw") && allow(dir, "c 5:0 rw");
+    for (size_t i = 0; i < n && good; i++) {
+        snprintf(text, sizeof text, "%c %u:%u rw", at[i].type, at[i].major, at[i].minor);
+        good = allow(dir, text);
+    }
+    return good;
+}
+
 static bool set_limit(const struct cgroup *group, enum cgroup_part part,
                       const struct cgroup_limits *limits)
 {
@@ -203,6 +228,7 @@ static bool set_limit(const struct cgroup *group, enum cgroup_part part,
     case CGROUP_PIDS:
         snprintf(text, sizeof text, "%" PRIu32, limits->pids);
         return write_file(dir, "pids.max", text);
+    case CGROUP_DEVICES: return set_devices(dir, limits->devices);
     case CGROUP_PARTS: break;
     }
     return false;
@@ -236,6 +262,8 @@ void cgroup_make(const struct cgroup_site *site, const char *id, const struct cg
         make_part(site, id, CGROUP_CPU, limits, out);
     if (limits->pids > 0)
         make_part(site, id, CGROUP_PIDS, limits, out);
+    if (limits->devices && !site->unified)
+        make_part(site, id, CGROUP_DEVICES, limits, out);
 }
 
 bool cgroup_has(const struct cgroup *group, enum cgroup_part part)

@@ -3,13 +3,15 @@
 #define NODE_CGROUP_H
 
 #include "base/err.h"
+#include "node/devices.h"
 #include "node/proc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define CGROUP_PATH 512
-enum cgroup_part { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_PARTS };
+/* CGROUP_DEVICES: of version 1 only; version 2 has no file for it. */
+enum cgroup_part { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_DEVICES, CGROUP_PARTS };
 
 /* Where groups can be made: a writable directory per controller (v2: the same one three times), ""
  * where there is none. */
@@ -22,6 +24,7 @@ void cgroup_find(struct cgroup_site *);
 struct cgroup_limits {
     uint64_t cpu_milli, memory; /* 0: none */
     uint32_t pids;
+    const struct devices *devices; /* it may open no others; NULL: all that it can reach */
 };
 struct cgroup {
     bool unified;

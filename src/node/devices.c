@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -81,6 +82,55 @@ static void collect(const struct devices *devices, struct all_shown *all)
         add(all, name);
     }
 }
+
+/* ---- by number ---- */
+
+struct listing {
+    struct device *out;
+    size_t n, max;
+};
+
+static void list_one(struct listing *l, int dir, const char *name)
+{
+    struct stat st;
+    if (l->n == l->max || fstatat(dir, name, &st, 0) != 0)
+        return;
+    if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
+        l->out[l->n++] = (struct device){ .type = S_ISCHR(st.st_mode) ? 'c' : 'b',
+                                          .major = major(st.st_rdev),
+                                          .minor = minor(st.st_rdev) };
+}
+
+static void list_inside(struct listing *l, int fd)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir && copy >= 0)
+        close(copy);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        list_one(l, dirfd(dir), e->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+size_t devices_list(const struct devices *devices, struct device *out, size_t n)
+{
+    struct listing l = { .out = out, .max = n };
+    struct all_shown all = { .n = 0 };
+    AUTO_CLOSE int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    collect(devices, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        const struct shown *one = &all.at[i];
+        if (!one->dir)
+            list_one(&l, dev, one->name);
+        else if (strcmp(one->name, "shm") != 0 && strcmp(one->name, "pts") != 0)
+            list_inside(&l, one->fd); /* what is in those is no device, or any terminal */
+        close(one->fd);
+    }
+    return l.n;
+}
+
+/* ---- by name ---- */
 
 static int show_one(const struct shown *one)
 {

@@ -12,6 +12,13 @@ struct devices {
     const uint32_t *gpus; /* numbers that the task holds */
     size_t n_gpus;
 };
+/* A device as the kernel numbers it. */
+struct device {
+    char type; /* 'c' or 'b' */
+    unsigned major, minor;
+};
+/* Fills out with those that a task may have, at most n; how many. */
+size_t devices_list(const struct devices *, struct device *out, size_t n);
 /* In a new process that may mount, after it has entered the view of its task: makes a mount
  * namespace of its own with that /dev. Where the kernel allows none, /dev stays as it is. 0, or -1
  * and errno. */

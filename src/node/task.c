@@ -526,8 +526,10 @@ static void make_cgroup(struct task *task)
     const struct launch_task *what = task->what;
     struct cgroup_limits limits = { .cpu_milli = what->cpu_milli,
                                     .memory = what->memory,
-                                    .pids = pids_of(what->pids) };
-    if (limits.cpu_milli + limits.memory + limits.pids == 0)
+                                    .pids = pids_of(what->pids),
+                                    .devices =
+                                        task->stage.devices.own ? &task->stage.devices : NULL };
+    if (limits.cpu_milli + limits.memory + limits.pids == 0 && !limits.devices)
         return;
     const char *id = strchr(task->mark, '=') + 1;
     cgroup_make(&task->site->cgroups, id, &limits, &task->cgroup);

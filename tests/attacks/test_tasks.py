@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,3 +203,21 @@ def test_finds_no_keys_of_the_servers(shared: Starter, accounts: list[Account]) 
         assert server.log(own).strip() == "found", "the key was there to be found"
     finally:
         server.close()
+
+
+@pytest.mark.skipif(
+    not os.access("/sys/fs/cgroup/devices", os.W_OK),
+    reason="no control group of devices (version 1) can be made here",
+)
+def test_opens_no_device_that_lies_about(shared: Starter, accounts: list[Account]) -> None:
+    """A node of a device that it was not given, in a place that it can reach: there is no driver
+    behind this one, so who may open it hears that."""
+    server = shared()
+    ann = accounts[0]
+    node = ann.home / "node"
+    os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(60, 1))
+    os.chmod(node, 0o666)
+    said = server.output(
+        ann, f"exec 2>&1; cat {node}; cat /dev/null && head -c 1 /dev/zero | wc -c"
+    )
+    assert "Operation not permitted" in said and said.strip().endswith("1"), said
