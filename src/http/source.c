@@ -5,9 +5,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LINE_MAX_ 512
-#define COLUMNS   "%*u: %8x:%4x %*8x:%4x %*2x %*8x:%*8x %*2x:%*8x %*8x %u"
+#define HEX(n)    "%" #n "[0-9A-F]"
+/* sl local_address rem_address st tx:rx tr:when retrnsmt uid */
+#define COLUMNS   "%*s " HEX(8) ":" HEX(4) " %*8[0-9A-F]:" HEX(4) " %*s %*s %*s %*s %10[0-9]"
 
 /* The other end's socket is the one that this end's peer address names. false: it is not here. */
 static bool find_owner(const struct sockaddr_in *peer, uint16_t port, unsigned *uid)
@@ -16,11 +19,12 @@ static bool find_owner(const struct sockaddr_in *peer, uint16_t port, unsigned *
     bool found = false;
     FILE *file = fopen("/proc/net/tcp", "re");
     while (file && !found && fgets(line, sizeof line, file)) {
-        unsigned address, from, to, owner;
-        if (sscanf(line, COLUMNS, &address, &from, &to, &owner) != 4)
+        char address[9], from[5], to[5], owner[11];
+        if (sscanf(line, COLUMNS, address, from, to, owner) != 4)
             continue;
-        found = address == peer->sin_addr.s_addr && from == ntohs(peer->sin_port) && to == port;
-        *uid = owner;
+        found = strtoul(address, NULL, 16) == peer->sin_addr.s_addr &&
+                strtoul(from, NULL, 16) == ntohs(peer->sin_port) && strtoul(to, NULL, 16) == port;
+        *uid = (unsigned)strtoul(owner, NULL, 10);
     }
     if (file)
         fclose(file);

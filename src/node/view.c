@@ -418,7 +418,7 @@ int view_prepare(struct view *view, const struct launch *launch, struct err *err
     if (prepare_mount_points(view, launch, err) != 0)
         return -1;
     struct building building = { .launch = launch };
-    struct built_report report;
+    struct built_report report = { .what = BUILT_NO_NAMESPACE };
     AUTO_FREE char *tmp = NULL;
     if (launch->account && own_places(launch, &building, &tmp, err) != 0)
         return -1;
@@ -451,7 +451,7 @@ int view_own_shm(const struct view *base, const struct launch *launch, uint64_t 
                  struct view *out, struct err *err)
 {
     struct building building = { .base = base, .shm = bytes };
-    struct built_report report;
+    struct built_report report = { .what = BUILT_NO_NAMESPACE };
     const char *held = held_in(launch, SHM);
     if (held)
         return err_set(err, ERR_CANNOT, "%s lies in it", held);

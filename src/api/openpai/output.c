@@ -131,7 +131,7 @@ void pai_log_file(struct pai *p)
     AUTO_BUF struct buf text = BUF_INIT(3 * WHOLE);
     struct facade_log ask = { .role = http_query(p->call->request, "taskrole", 0),
                               .max = flag(p, "tail-mode") || flag(p, "tailMode") ? TAIL : WHOLE };
-    struct err err;
+    struct err err = { 0 };
     size_t i = 0;
     while (i < ARRAY_LEN(files) && strcmp(files[i].name, p->param[0]) != 0)
         i++;
