@@ -572,6 +572,45 @@ def test_bad_tokens_open_nothing(world: World, name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def task_of(world: World, who: str, **fields: Any) -> tuple[str, Things]:
+    """The token of a job of theirs that runs, and what it is."""
+    world.n += 1
+    text = native(f"task-{world.n}", "echo $MUSTER_JOB_TOKEN; exec sleep 600", **fields)
+    made = world.send(world.token[who], "POST", "/v1/jobs", text).good().json()
+    number = made["number"]
+    world.server.wait(number, "running")
+    token = wait_for(lambda: world.server.log(number).strip())
+    return token, replace(world.standing[OWNER], job=number, id=made["id"], name=made["name"])
+
+
+def test_what_programs_of_jobs_may(world: World) -> None:
+    """Of their own job, and of another one of the same owner; also of a job of an admin."""
+    face, wrong = Native(), []
+    rows = sorted(set(face.rows(world)) - rights.OPEN - {"GET /login", "GET /v1/agents"})
+    said = world.server.get("/v1/openapi.json")["paths"]
+    assert {
+        f"{verb.upper()} {path}"
+        for path, verbs in said.items()
+        for verb, told in verbs.items()
+        if "x-muster-of-job" in told
+    } == rights.OF_JOB
+    for who in (OWNER, "ada"):
+        token, own = task_of(world, who)
+        other = world.standing[OWNER]
+        for row in rows:
+            status = face.ask(world, row, token, other)
+            if status != 403:
+                wrong.append(f"{row}: a program of {who}'s job about another: {status}")
+        for row in rows:
+            expected = rights.OK if row in rights.OF_JOB else 403
+            status = face.ask(world, row, token, own)
+            if not met(status, expected):
+                wrong.append(f"{row}: a program of {who}'s job: {status}, not {expected}")
+            if expected == rights.OK and face.spoils(row):
+                token, own = task_of(world, who)
+    assert not wrong, "\n".join(wrong)
+
+
 def test_what_ends_all_is_for_admins(world: World) -> None:
     for row in ENDS_ALL:
         for who, expected in zip(ASKED, rights.NATIVE[row], strict=True):

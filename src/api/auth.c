@@ -72,6 +72,8 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
     const char *token = bearer_of(call->request);
     uint32_t uid;
     bool peer = http_peer_uid(call->request, &uid);
+    if (token && ctl_is_job_token(token))
+        return ctl_identity_job_token(call->api->config.ctl, call->arena, token, who, err);
     if (peer || (token && own_token(call->api, token))) {
         ctl_identity_name(call->api->config.ctl, call->arena,
                           user_name(call->arena, peer ? uid : getuid()), who);

@@ -58,6 +58,7 @@ enum route_flags {
     ROUTE_SUBMITS = 32, /* what a user has limits of (limits.c) */
     ROUTE_LISTS = 64,
     ROUTE_LOGS = 128,
+    ROUTE_OF_JOB = 256, /* a job's programs may, of their own job */
 };
 struct route {
     const char *method;
