@@ -147,6 +147,18 @@ OF_JOB = {
     "POST /v1/jobs/{job}/stop",
 }
 
+# And those of a job with `server: submit`, of jobs of its owner.
+OF_SUBMITTING_JOB = {
+    "POST /v1/jobs",
+    "GET /v1/jobs",
+    "GET /v1/jobs/{job}",
+    "GET /v1/jobs/{job}/tasks",
+    "GET /v1/jobs/{job}/events",
+    "GET /v1/jobs/{job}/logs",
+    "POST /v1/jobs/{job}/logs",
+    "POST /v1/jobs/{job}/stop",
+}
+
 # 400 is NoUserError, NoGroupError and the like there: OpenPAI had no 404 for them.
 OPENPAI = table(
     (

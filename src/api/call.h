@@ -58,7 +58,8 @@ enum route_flags {
     ROUTE_SUBMITS = 32, /* what a user has limits of (limits.c) */
     ROUTE_LISTS = 64,
     ROUTE_LOGS = 128,
-    ROUTE_OF_JOB = 256, /* a job's programs may, of their own job */
+    ROUTE_OF_JOB = 256,      /* a job's programs may, of their own job */
+    ROUTE_OF_CHILDREN = 512, /* those of a job that submits too, of jobs of its owner */
 };
 struct route {
     const char *method;

@@ -35,24 +35,24 @@ static const struct route routes[] = {
           "A one-time link that opens the page, for who asks for it", "", NULL, 200),
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs", job_list, ROUTE_LISTS,
+    ROUTE("GET", "/v1/jobs", job_list, ROUTE_LISTS | ROUTE_OF_CHILDREN,
           "Jobs, newest first; the members of an array by index",
           "state owner queue name from limit before array count", NULL, 200),
-    ROUTE("POST", "/v1/jobs", job_submit, ROUTE_SUBMITS,
+    ROUTE("POST", "/v1/jobs", job_submit, ROUTE_SUBMITS | ROUTE_OF_CHILDREN,
           "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted",
           201),
-    ROUTE("GET", "/v1/jobs/{job}", job_show, ROUTE_OF_JOB, "One job", "tasks spec timeline origin",
-          "Job", 200),
+    ROUTE("GET", "/v1/jobs/{job}", job_show, ROUTE_OF_JOB | ROUTE_OF_CHILDREN, "One job",
+          "tasks spec timeline origin", "Job", 200),
     ROUTE("DELETE", "/v1/jobs/{job}", job_delete, 0, "Forgets an ended job", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, ROUTE_OF_JOB, "Its tasks with their attempts",
-          "", NULL, 200),
+    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
+          "Its tasks with their attempts", "", NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/origin", job_origin, 0, "The text as submitted", "", NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
           "Why it waits, until when, what would change that; what_if: what changes would do",
           "what_if", "Explanation", 200),
     ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ | ROUTE_LISTS,
           "The same for a text, nothing is stored", SUBMIT, "Submitted", 200),
-    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, ROUTE_OF_JOB,
+    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "Ends its tasks; now=1 without grace", "now", "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/restart", job_restart, ROUTE_OF_JOB,
           "Its tasks anew, or only those named; counted=1: out of its retries",
@@ -70,15 +70,17 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "",
           "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/resume", job_resume, 0, "Queues a suspended job", "", "Job", 202),
-    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM | ROUTE_LISTS | ROUTE_OF_JOB,
+    ROUTE("GET", "/v1/jobs/{job}/events", events_get,
+          ROUTE_STREAM | ROUTE_LISTS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
     ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM | ROUTE_LISTS, "Events of all jobs",
           "after follow limit", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_LOGS | ROUTE_OF_JOB,
+    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get,
+          ROUTE_STREAM | ROUTE_LOGS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
     ROUTE("POST", "/v1/jobs/{job}/logs", logs_get,
-          ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS | ROUTE_OF_JOB, "The same from given offsets on",
-          LOGS, NULL, 200),
+          ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
+          "The same from given offsets on", LOGS, NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
           101),
@@ -192,20 +194,30 @@ static void refuse(struct call *call, const struct route *route, const struct er
     call_problem(call, err, NULL);
 }
 
-/* Of a job's program: its own job, and of that only what programs need. */
+/* Of a job's program: its own job, and of that only what programs need; of one that may submit, its
+ * owner's jobs. */
 static bool permitted_to_job(struct call *call, const struct route *route)
 {
     const struct identity *who = &call->who;
+    bool others = who->submits && route->flags & ROUTE_OF_CHILDREN;
     struct err err;
     uint64_t id;
-    if (route->flags & ROUTE_OF_JOB &&
-        ctl_find_for(call->api->config.ctl, who, call->param[0], &id, &err) == 0 &&
-        id == who->of.job)
-        return true;
+    if (!strchr(route->path, '{')) {
+        if (others)
+            return true;
+    } else if (others || route->flags & ROUTE_OF_JOB) {
+        if (ctl_find_for(call->api->config.ctl, who, call->param[0], &id, &err) == 0 &&
+            (others || id == who->of.job))
+            return true;
+    }
     err_set(&err, ERR_DENIED, "programs of job %llu may not ask for this",
             (unsigned long long)who->of_number);
-    err_hint(&err, "they may use the board of their own job, read it and its logs, restart, fail "
-                   "and stop it");
+    if (route->flags & ROUTE_OF_CHILDREN && !who->submits)
+        err_hint(&err, "a job that says \"server: submit\" may submit, watch and stop jobs of its "
+                       "owner");
+    else
+        err_hint(&err, "they may use the board of their own job, read it and its logs, restart, "
+                       "fail and stop it");
     refuse(call, route, &err);
     return false;
 }

@@ -151,6 +151,10 @@ void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity 
     if (who->role == ROLE_ADMIN)
         return;
     filter->reader = who->name;
+    if (who->of.job) {
+        filter->owner = who->name;
+        return;
+    }
     if (!user || user->projects.n == 0) { /* the index by owner */
         filter->owner = filter->owner ? filter->owner : who->name;
         return;

@@ -40,6 +40,7 @@ struct identity {
      * much its owner may. */
     struct generation of;
     uint64_t of_number; /* as people type it */
+    bool submits;       /* its job says so (server: submit): also what the routes say of that */
 };
 
 /* ---- who is it. Each fills *who and returns 0, or -1. Nothing here waits for a turn. ---- */
@@ -90,6 +91,8 @@ int ctl_account_choose(struct ctl *, struct arena *, const struct identity *,
 /* As whom jobs run, for who looks at the server: "owner" each as its owner; "own" those of the
  * server's own user alone, as that user; "shared" everybody's as that user. */
 const char *ctl_jobs_run_as(struct ctl *);
+/* The account that the job runs as, in the arena; NULL: the server's own. */
+const struct account *ctl_account_of_job(struct ctl *, struct arena *, uint64_t job);
 /* Of a choice that came to nothing: ERR_DENIED with what to do. */
 int ctl_account_refused(const struct identity *, const struct account_choice *, struct err *);
 

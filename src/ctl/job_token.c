@@ -59,6 +59,8 @@ int ctl_identity_of_job(struct ctl *ctl, struct arena *arena, struct generation 
     ctl_identity_name(ctl, arena, job->row.owner, who);
     who->of = of;
     who->of_number = job->row.number;
+    who->submits = job->spec && job->spec->server == SERVER_SUBMIT && !who->disabled &&
+                   who->role > ROLE_READER;
     who->disabled = false; /* their jobs go on */
     if (who->role > ROLE_USER)
         who->role = ROLE_USER;
