@@ -103,6 +103,11 @@ struct identity identity_copy(struct arena *, const struct identity *);
 void auth_login_link(struct call *);
 void auth_login(struct call *);
 
+/* peer.c: is the process at the other end of the Unix socket one of a job? Looked up once a
+ * connection. */
+enum peer_kind { PEER_NOT_LOOKED, PEER_OF_NO_JOB, PEER_ENDED, PEER_OF_JOB };
+enum peer_kind peer_look(struct call *, struct generation *of);
+
 /* caller.c: says to the core who calls, for the audit record: before a command is given. */
 void caller_tell(struct call *);
 /* A request was refused to somebody who claims to be `user`, or NULL: to who calls. */

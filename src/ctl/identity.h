@@ -57,6 +57,8 @@ int ctl_identity_job_token(struct ctl *, struct arena *, const char *token, stru
 /* A program of that job that needs no token: it was seen to be one. */
 int ctl_identity_of_job(struct ctl *, struct arena *, struct generation, struct identity *who,
                         struct err *err);
+/* Which is that of a process of this machine? As find_process of engine/engine.h. */
+int ctl_find_process(struct ctl *, uint32_t pid, struct generation *);
 /* Does what was found out then still hold: are token and key good, and was the user neither removed
  * nor disabled nor given another password since? For what outlives its request: streams, pages. */
 bool ctl_identity_lives(struct ctl *, const struct identity *);

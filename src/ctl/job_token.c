@@ -48,6 +48,12 @@ bool ctl_is_job_token(const char *token)
     return strncmp(token, MARK, sizeof MARK - 1) == 0;
 }
 
+int ctl_find_process(struct ctl *ctl, uint32_t pid, struct generation *of)
+{
+    struct engine *engine = ctl->config.engine;
+    return engine->ops->find_process ? engine->ops->find_process(engine, pid, of) : 0;
+}
+
 int ctl_identity_of_job(struct ctl *ctl, struct arena *arena, struct generation of,
                         struct identity *who, struct err *err)
 {

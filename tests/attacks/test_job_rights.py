@@ -4,6 +4,7 @@ are its owner's or an admin's, other jobs, tokens of other jobs and of what has 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from accounts import Account, Shared
@@ -56,7 +57,7 @@ def what_came(said: str) -> list[int]:
     return [int(word) for word in said.split() if word.isdecimal()]
 
 
-@pytest.mark.parametrize("how", ["by its token"])
+@pytest.mark.parametrize("how", ["by its token", "as its account"])
 def test_commands_nothing_but_its_job(start: Starter, how: str) -> None:
     """Also where a task runs as the user of the server, who is its admin."""
     server = start()
@@ -75,6 +76,48 @@ def test_commands_nothing_but_its_job(start: Starter, how: str) -> None:
     wrong = [row for row, status in zip(tried, came, strict=True) if status != 403]
     assert not wrong, f"a job's program may {wrong}"
     assert server.state_of(victim) == "running"
+
+
+def test_hides_that_it_is_a_jobs_program(start: Starter) -> None:
+    """Without environment, session and parent; and below a keeper of an earlier server."""
+    server = start()
+    call = f"curl -sS -o /dev/null -w '%{{http_code}}\\n' --unix-socket {server.socket}"
+    victim = server.submit(native("victim", "exec sleep 600"))
+    server.wait(victim, "running")
+    number = server.submit(
+        native(
+            "hides",
+            f"""at=$PWD/asked; go=$PWD/go; rm -f $at $go
+setsid -f env -i PATH=$PATH sh -c "until test -e $go; do sleep 0.05; done
+{call} -X POST {HERE}/jobs/{victim}/stop >$at.now; mv $at.now $at" </dev/null >/dev/null 2>&1
+echo $go
+until test -e $at; do sleep 0.05; done
+cat $at""",
+        )
+    )
+    server.wait(number, "running")
+    go = wait_for(lambda: server.log(number).strip())
+    server.kill()
+    server.start()
+    server.wait(number, "running")
+    Path(go).touch()
+    server.wait(number, "succeeded")
+    assert what_came(server.log(number)) == [403]
+    assert server.state_of(victim) == "running"
+
+
+def test_a_token_that_it_was_given_speaks_for_itself(start: Starter) -> None:
+    """Typed into a task, or in a file of the submitter's: that is no accident."""
+    server = start()
+    token = server.muster("token", "create", "-q").stdout.strip()
+    asks = f'ask -H "Authorization: Bearer $GIVEN" {HERE}/users'
+    script = ASK.replace('-H "Authorization: Bearer $MUSTER_JOB_TOKEN" ', "") + asks
+    number = server.submit(native("given", script, env={"GIVEN": token}))
+    server.wait(number, "succeeded")
+    assert what_came(server.log(number)) == [200]
+    wrong = server.submit(native("wrong", script, env={"GIVEN": "x" * 43}))
+    server.wait(wrong, "succeeded")
+    assert what_came(server.log(wrong)) == [401]
 
 
 def test_reaches_its_own_job(start: Starter) -> None:
