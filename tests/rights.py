@@ -133,6 +133,32 @@ NATIVE = table(
     ((401,) * 7, "GET /v1/agents"),  # needs an agent's token
 )
 
+# What a job's programs may, of their own job alone; of all else nothing, whoever its owner is.
+OF_JOB = {
+    "GET /v1/jobs/{job}",
+    "GET /v1/jobs/{job}/tasks",
+    "GET /v1/jobs/{job}/events",
+    "GET /v1/jobs/{job}/logs",
+    "POST /v1/jobs/{job}/logs",
+    "GET /v1/jobs/{job}/board",
+    "PUT /v1/jobs/{job}/board",
+    "POST /v1/jobs/{job}/restart",
+    "POST /v1/jobs/{job}/fail",
+    "POST /v1/jobs/{job}/stop",
+}
+
+# And those of a job with `server: submit`, of jobs of its owner.
+OF_SUBMITTING_JOB = {
+    "POST /v1/jobs",
+    "GET /v1/jobs",
+    "GET /v1/jobs/{job}",
+    "GET /v1/jobs/{job}/tasks",
+    "GET /v1/jobs/{job}/events",
+    "GET /v1/jobs/{job}/logs",
+    "POST /v1/jobs/{job}/logs",
+    "POST /v1/jobs/{job}/stop",
+}
+
 # 400 is NoUserError, NoGroupError and the like there: OpenPAI had no 404 for them.
 OPENPAI = table(
     (

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from accounts import Account, Shared
-from harness import Nobody, muster, native, openpai, program, role, wait_for
+from harness import ROOT, Nobody, muster, native, openpai, program, role, wait_for
 
 Starter = Callable[..., Shared]
 
@@ -270,3 +271,27 @@ def test_it_is_replayed(shared: Starter, accounts: list[Account], tmp_path: Path
     server.end()
     done = server.muster("replay", record)
     assert done.returncode == 0, done
+
+
+def test_a_job_of_several_roles(shared: Starter, accounts: list[Account]) -> None:
+    """Its tasks find each other by the board, over the socket that their account reaches."""
+    server = shared()
+    ann = accounts[0]
+    board = (
+        "import os\n"
+        "from muster.worker.board import job_board\n"
+        "board = job_board(os.environ['MUSTER_JOB_NUMBER'])\n"
+        "role = os.environ['MUSTER_ROLE']\n"
+        "board.put(role, {'at': role})\n"
+        "other = board.get({'a': 'b', 'b': 'a'}[role], wait=600)\n"
+        "print('met', other.value['at'], board.job()['owner'])\n"
+    )
+    shutil.copytree(ROOT / "python/muster/src/muster", ann.home / "muster", dirs_exist_ok=True)
+    program = ann.write("meets.py", board, 0o644)
+    roles = {name: {"run": f"/usr/bin/python3 {program}"} for name in ("a", "b")}
+    job = json.dumps({"name": "several", "roles": roles})
+    reply = server.ask(ann, "POST", "/v1/jobs", job, cwd=str(ann.home))
+    number = reply.good().json()["number"]
+    server.wait(number, "succeeded", "failed")
+    assert f"met b {ann.name}" in server.log(number, "a/0")
+    assert f"met a {ann.name}" in server.log(number, "b/0")

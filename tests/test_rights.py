@@ -572,6 +572,56 @@ def test_bad_tokens_open_nothing(world: World, name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def task_of(world: World, who: str, **fields: Any) -> tuple[str, Things]:
+    """The token of a job of theirs that runs, and what it is."""
+    world.n += 1
+    text = native(f"task-{world.n}", "echo $MUSTER_JOB_TOKEN; exec sleep 600", **fields)
+    made = world.send(world.token[who], "POST", "/v1/jobs", text).good().json()
+    number = made["number"]
+    world.server.wait(number, "running")
+    token = wait_for(lambda: world.server.log(number).strip())
+    return token, replace(world.standing[OWNER], job=number, id=made["id"], name=made["name"])
+
+
+def marked(world: World, mark: str) -> set[str]:
+    paths = world.server.get("/v1/openapi.json")["paths"]
+    return {
+        f"{verb.upper()} {path}"
+        for path, verbs in paths.items()
+        for verb, told in verbs.items()
+        if mark in told
+    }
+
+
+@pytest.mark.parametrize("server", ["own-job", "submit"])
+@pytest.mark.parametrize("who", [OWNER, "ada"])
+def test_what_programs_of_jobs_may(world: World, who: str, server: str) -> None:
+    """Of their own job, of another one of their owner and of somebody else's: also where the owner
+    is an admin."""
+    face, wrong = Native(), []
+    rows = sorted(set(face.rows(world)) - rights.OPEN - {"GET /login", "GET /v1/agents"})
+    assert marked(world, "x-muster-of-job") == rights.OF_JOB
+    assert marked(world, "x-muster-of-submitting-job") == rights.OF_SUBMITTING_JOB
+    more = rights.OF_SUBMITTING_JOB if server == "submit" else set()
+    may = {"own": rights.OF_JOB | more, "its owner's": more}
+    token, own = task_of(world, who, server=server)
+    for row in rows:
+        for whose in ("another's", "its owner's", "own"):
+            about = {"own": own, "its owner's": world.standing[OWNER]}.get(whose)
+            if who != OWNER and whose == "its owner's":
+                continue
+            about = about or world.standing["rolf"]
+            good = row in may.get(whose, set()) or ("{job}" not in row and row in more)
+            if good and whose == "its owner's" and face.spoils(row):
+                about = task_of(world, who)[1]
+            status = face.ask(world, row, token, about)
+            if not met(status, rights.OK if good else 403):
+                wrong.append(f"{row}: {whose} job: {status}")
+        if row in may["own"] and face.spoils(row):
+            token, own = task_of(world, who, server=server)
+    assert not wrong, "\n".join(wrong)
+
+
 def test_what_ends_all_is_for_admins(world: World) -> None:
     for row in ENDS_ALL:
         for who, expected in zip(ASKED, rights.NATIVE[row], strict=True):

@@ -154,7 +154,8 @@ def test_a_task_that_submits(server: Server, venv: Path, tmp_path: Path) -> None
     """Its environment goes with its job; the new job has what that one was made from."""
     script = importing(tmp_path)
     line = ["sh", "-c", f"exec {program()} submit -q --name inner {script}"]
-    outer = number_of(server.muster("run", "--python", venv, "--name", "outer", "--", *line).stdout)
+    given = ("--python", venv, "--name", "outer", "--set", "server=submit")
+    outer = number_of(server.muster("run", *given, "--", *line).stdout)
     inner = int(server.log(outer, "worker/0").strip())
     assert server.wait(inner)["state"] == "succeeded"
     assert chosen(server, inner)["path"].startswith(f"{venv}/bin/python")

@@ -325,6 +325,13 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
     struct account_choice choice;
     struct identity who = call->who;
     struct err err = { 0 };
+    if (who.of.job) { /* as its own job */
+        struct ctl_submit child = *ask;
+        child.parent = who.of_number;
+        child.account = ctl_account_of_job(ctl, call->arena, who.of.job);
+        ctl_submit(ctl, &child, done, arg);
+        return;
+    }
     if (ask->owner && (!who.name || strcmp(ask->owner, who.name) != 0))
         ctl_identity_name(ctl, call->arena, ask->owner, &who);
     int rc = ctl_account_choose(ctl, call->arena, &who, &choice, &err);

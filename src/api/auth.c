@@ -1,6 +1,6 @@
-/* Who asks: over the Unix socket the kernel says (peer credentials), over TCP a bearer token (the
- * server's own, or a user's), for the page a session that a one-time link opened. Secrets are kept
- * hashed and compared in constant time. */
+/* Who asks: over the Unix socket the kernel says (peer credentials; a program of a job is that and
+ * not its account, peer.c), over TCP a bearer token (the server's own, or a user's), for the page a
+ * session that a one-time link opened. Secrets are kept hashed and compared in constant time. */
 #include "api/call.h"
 
 #include "base/clock.h"
@@ -71,7 +71,16 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
 {
     const char *token = bearer_of(call->request);
     uint32_t uid;
+    struct generation of;
     bool peer = http_peer_uid(call->request, &uid);
+    if (token && ctl_is_job_token(token))
+        return ctl_identity_job_token(call->api->config.ctl, call->arena, token, who, err);
+    enum peer_kind kind = peer ? peer_look(call, &of) : PEER_OF_NO_JOB;
+    if (kind == PEER_ENDED)
+        return err_set(err, ERR_UNAUTHENTICATED, "the process that asks has ended, or its job has");
+    if (kind == PEER_OF_JOB && !token)
+        return ctl_identity_of_job(call->api->config.ctl, call->arena, of, who, err);
+    peer = peer && kind == PEER_OF_NO_JOB; /* a token that a program was given speaks for itself */
     if (peer || (token && own_token(call->api, token))) {
         ctl_identity_name(call->api->config.ctl, call->arena,
                           user_name(call->arena, peer ? uid : getuid()), who);

@@ -55,7 +55,9 @@ static bool answered(struct call *call, const struct ctl_board *ask)
     struct text_node *tree;
     struct arena *scratch = arena_create();
     bool done = true;
-    if (ctl_board_get(call->api->config.ctl, scratch, ask, &tree, &err) < 0)
+    if (!ctl_identity_lives(call->api->config.ctl, &call->who))
+        auth_refuse(call); /* of a generation that is no more, while it waited */
+    else if (ctl_board_get(call->api->config.ctl, scratch, ask, &tree, &err) < 0)
         call_problem(call, &err, NULL);
     else if (tree)
         call_answer(call, 200, tree);

@@ -58,6 +58,8 @@ enum route_flags {
     ROUTE_SUBMITS = 32, /* what a user has limits of (limits.c) */
     ROUTE_LISTS = 64,
     ROUTE_LOGS = 128,
+    ROUTE_OF_JOB = 256,      /* a job's programs may, of their own job */
+    ROUTE_OF_CHILDREN = 512, /* those of a job that submits too, of jobs of its owner */
 };
 struct route {
     const char *method;
@@ -100,6 +102,11 @@ int auth_bearer(struct call *, struct identity *who, struct err *err);
 struct identity identity_copy(struct arena *, const struct identity *);
 void auth_login_link(struct call *);
 void auth_login(struct call *);
+
+/* peer.c: is the process at the other end of the Unix socket one of a job? Looked up once a
+ * connection. */
+enum peer_kind { PEER_NOT_LOOKED, PEER_OF_NO_JOB, PEER_ENDED, PEER_OF_JOB };
+enum peer_kind peer_look(struct call *, struct generation *of);
 
 /* caller.c: says to the core who calls, for the audit record: before a command is given. */
 void caller_tell(struct call *);

@@ -9,6 +9,8 @@ static const char *known_by(struct call *call)
 {
     const char *bearer = http_header(call->request, "Authorization");
     uint32_t uid;
+    if (call->who.of.job)
+        return arena_printf(call->arena, "job %llu", (unsigned long long)call->who.of_number);
     if (call->who.key)
         return arena_printf(call->arena, "key %s", call->who.key);
     if (call->who.token)

@@ -66,6 +66,8 @@ int facade_bearer(struct call *call, struct err *err)
 {
     struct identity who = { 0 };
     int rc = auth_bearer(call, &who, err);
+    if (rc == 0 && who.of.job)
+        rc = err_set(err, ERR_DENIED, "a job's programs ask the server itself only");
     if (rc == 0)
         facade_admit(call, &who);
     else if (rc < 0)

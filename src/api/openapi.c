@@ -55,6 +55,10 @@ static void operation(struct arena *a, struct text_node *path, const struct rout
         "Problem");
     if (route->flags & ROUTE_OPEN)
         text_list(a, op, "security");
+    if (route->flags & ROUTE_OF_JOB)
+        text_str(a, op, "x-muster-of-job", "own");
+    if (route->flags & ROUTE_OF_CHILDREN)
+        text_str(a, op, "x-muster-of-submitting-job", "owner's");
 }
 
 static void problem_schema(struct arena *a, struct text_node *schemas)

@@ -35,48 +35,51 @@ static const struct route routes[] = {
           "A one-time link that opens the page, for who asks for it", "", NULL, 200),
     ROUTE("GET", "/v1/config", server_config, 0,
           "Effective configuration and where each value is from", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs", job_list, ROUTE_LISTS,
+    ROUTE("GET", "/v1/jobs", job_list, ROUTE_LISTS | ROUTE_OF_CHILDREN,
           "Jobs, newest first; the members of an array by index",
           "state owner queue name from limit before array count", NULL, 200),
-    ROUTE("POST", "/v1/jobs", job_submit, ROUTE_SUBMITS,
+    ROUTE("POST", "/v1/jobs", job_submit, ROUTE_SUBMITS | ROUTE_OF_CHILDREN,
           "Submits a job in any dialect; application/x-ndjson: one a line", SUBMIT, "Submitted",
           201),
-    ROUTE("GET", "/v1/jobs/{job}", job_show, 0, "One job", "tasks spec timeline origin", "Job",
-          200),
+    ROUTE("GET", "/v1/jobs/{job}", job_show, ROUTE_OF_JOB | ROUTE_OF_CHILDREN, "One job",
+          "tasks spec timeline origin", "Job", 200),
     ROUTE("DELETE", "/v1/jobs/{job}", job_delete, 0, "Forgets an ended job", "", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, 0, "Its tasks with their attempts", "", NULL,
-          200),
+    ROUTE("GET", "/v1/jobs/{job}/tasks", job_tasks, ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
+          "Its tasks with their attempts", "", NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/origin", job_origin, 0, "The text as submitted", "", NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/explain", job_explain, 0,
           "Why it waits, until when, what would change that; what_if: what changes would do",
           "what_if", "Explanation", 200),
     ROUTE("POST", "/v1/explain", job_explain_text, ROUTE_READ | ROUTE_LISTS,
           "The same for a text, nothing is stored", SUBMIT, "Submitted", 200),
-    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, 0, "Ends its tasks; now=1 without grace", "now",
-          "Job", 202),
-    ROUTE("POST", "/v1/jobs/{job}/restart", job_restart, 0,
+    ROUTE("POST", "/v1/jobs/{job}/stop", job_stop, ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
+          "Ends its tasks; now=1 without grace", "now", "Job", 202),
+    ROUTE("POST", "/v1/jobs/{job}/restart", job_restart, ROUTE_OF_JOB,
           "Its tasks anew, or only those named; counted=1: out of its retries",
           "reason counted task", "Job", 202),
-    ROUTE("POST", "/v1/jobs/{job}/fail", job_fail, 0,
+    ROUTE("POST", "/v1/jobs/{job}/fail", job_fail, ROUTE_OF_JOB,
           "Ends it as failed, without a retry: said by its own program", "reason", "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/signal", job_signal, 0,
           "A signal to the processes of its tasks, or of those named; the answer says who heard it",
           "signal task", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/board", board_get, ROUTE_STREAM,
+    ROUTE("GET", "/v1/jobs/{job}/board", board_get, ROUTE_STREAM | ROUTE_OF_JOB,
           "What its tasks left for each other; with key one of them, waited for", "key after wait",
           NULL, 200),
-    ROUTE("PUT", "/v1/jobs/{job}/board", board_put, 0,
+    ROUTE("PUT", "/v1/jobs/{job}/board", board_put, ROUTE_OF_JOB,
           "Leaves the body under a key until the next generation", "key", NULL, 200),
     ROUTE("POST", "/v1/jobs/{job}/suspend", job_suspend, 0, "Frees its resources, keeps it", "",
           "Job", 202),
     ROUTE("POST", "/v1/jobs/{job}/resume", job_resume, 0, "Queues a suspended job", "", "Job", 202),
-    ROUTE("GET", "/v1/jobs/{job}/events", events_get, ROUTE_STREAM | ROUTE_LISTS,
+    ROUTE("GET", "/v1/jobs/{job}/events", events_get,
+          ROUTE_STREAM | ROUTE_LISTS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "Its events; follow=1 streams NDJSON or SSE", "after follow limit", NULL, 200),
     ROUTE("GET", "/v1/events", events_all, ROUTE_STREAM | ROUTE_LISTS, "Events of all jobs",
           "after follow limit", NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_LOGS,
+    ROUTE("GET", "/v1/jobs/{job}/logs", logs_get,
+          ROUTE_STREAM | ROUTE_LOGS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "Output of its tasks, NDJSON or text/plain", LOGS, NULL, 200),
-    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get, ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS,
+    ROUTE("POST", "/v1/jobs/{job}/logs", logs_get,
+          ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "The same from given offsets on", LOGS, NULL, 200),
     ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
@@ -183,6 +186,42 @@ static void no_route(struct call *call, const char *allowed)
     call_problem(call, &err, NULL);
 }
 
+static void refuse(struct call *call, const struct route *route, const struct err *err)
+{
+    caller_refused(call, NULL, "request",
+                   arena_printf(call->arena, "%s %s", route->method, http_path(call->request)),
+                   err);
+    call_problem(call, err, NULL);
+}
+
+/* Of a job's program: its own job, and of that only what programs need; of one that may submit, its
+ * owner's jobs. */
+static bool permitted_to_job(struct call *call, const struct route *route)
+{
+    const struct identity *who = &call->who;
+    bool others = who->submits && route->flags & ROUTE_OF_CHILDREN;
+    struct err err;
+    uint64_t id;
+    if (!strchr(route->path, '{')) {
+        if (others)
+            return true;
+    } else if (others || route->flags & ROUTE_OF_JOB) {
+        if (ctl_find_for(call->api->config.ctl, who, call->param[0], &id, &err) == 0 &&
+            (others || id == who->of.job))
+            return true;
+    }
+    err_set(&err, ERR_DENIED, "programs of job %llu may not ask for this",
+            (unsigned long long)who->of_number);
+    if (route->flags & ROUTE_OF_CHILDREN && !who->submits)
+        err_hint(&err, "a job that says \"server: submit\" may submit, watch and stop jobs of its "
+                       "owner");
+    else
+        err_hint(&err, "they may use the board of their own job, read it and its logs, restart, "
+                       "fail and stop it");
+    refuse(call, route, &err);
+    return false;
+}
+
 /* By the role alone; whose job it is the core looks at. */
 static bool permitted(struct call *call, const struct route *route)
 {
@@ -192,16 +231,15 @@ static bool permitted(struct call *call, const struct route *route)
                            : reads                    ? ROLE_READER
                                                       : ROLE_USER;
     struct err err;
+    if (call->who.of.job && !(route->flags & ROUTE_OPEN))
+        return permitted_to_job(call, route);
     if (route->flags & ROUTE_OPEN || call->who.role >= least)
         return true;
     err_set(&err, ERR_DENIED,
             route->flags & ROUTE_ADMIN ? "%.60s is no admin of this server"
                                        : "%.60s is a reader: it changes nothing",
             call->owner);
-    caller_refused(call, NULL, "request",
-                   arena_printf(call->arena, "%s %s", route->method, http_path(call->request)),
-                   &err);
-    call_problem(call, &err, NULL);
+    refuse(call, route, &err);
     return false;
 }
 

@@ -36,6 +36,18 @@ static char *socket_of(struct cli *cli)
     return state_dir_socket(cli->state_dir);
 }
 
+/* In a task the one of its job, for the server that started it. A socket needs none. */
+static char *token_for(const struct cli *cli)
+{
+    const char *given = getenv("MUSTER_TOKEN"), *of_job = getenv("MUSTER_JOB_TOKEN");
+    const char *server = getenv("MUSTER_SERVER");
+    if (given && *given)
+        return mem_strdup(given);
+    if (of_job && *of_job && server && strcmp(server, cli->url) == 0)
+        return mem_strdup(of_job);
+    return strncmp(cli->url, "unix:", 5) == 0 ? NULL : state_dir_token(cli->state_dir, NULL);
+}
+
 /* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this
  * state directory. */
 static int call_open(struct cli *cli, struct err *err)
@@ -43,12 +55,7 @@ static int call_open(struct cli *cli, struct err *err)
     if (cli->client)
         return 0;
     AUTO_FREE char *socket = cli->url ? NULL : socket_of(cli);
-    AUTO_FREE char *token = NULL;
-    const char *given = getenv("MUSTER_TOKEN");
-    if (cli->url && given && *given)
-        token = mem_strdup(given);
-    else if (cli->url)
-        token = state_dir_token(cli->state_dir, NULL);
+    AUTO_FREE char *token = cli->url ? token_for(cli) : NULL;
     struct http_client_config config = {
         .socket_path = socket, .url = cli->url, .token = token, .timeout_ms = CALL_TIMEOUT_MS
     };

@@ -126,6 +126,10 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
              answer_text(job, "title", answer_text(job, "dialect", "?")),
              answer_text(job, "owner", "?"), answer_text(job, "queue", "default"));
     put_state(cli, job, out);
+    if (answer_number(job, "parent", 0))
+        line(out, "parent",
+             arena_printf(cli->arena, "job %llu",
+                          (unsigned long long)answer_number(job, "parent", 0)));
     put_array(cli, job, out);
     put_size(cli, job, out);
     put_asked(cli, job, out);

@@ -1,6 +1,8 @@
 /* As whom jobs run. The server's own user stays that user. A server that is not root can start
  * processes as nobody else, so it runs nobody else's jobs; root starts them as their owner. */
+#include "ctl/core.h"
 #include "ctl/identities.h"
+#include "ctl/notes.h"
 
 #include "base/mem.h"
 
@@ -51,6 +53,15 @@ int ctl_account_choose(struct ctl *ctl, struct arena *arena, const struct identi
     if (out->ordinary && fallback && *fallback)
         out->otherwise = fallback;
     return 0;
+}
+
+const struct account *ctl_account_of_job(struct ctl *ctl, struct arena *arena, uint64_t job)
+{
+    struct job_row row;
+    struct site_notes site = { .account = NULL };
+    if (core_row(ctl, arena, job, &row) == 0)
+        notes_read_site(arena, row.site, &site);
+    return site.account;
 }
 
 int ctl_account_refused(const struct identity *who, const struct account_choice *choice,

@@ -28,10 +28,11 @@ struct ctl_config {
     struct store *store;
     struct engine *engine;
     const struct dialects *dialects;
-    const char *state_dir;   /* NULL: nothing outlives the process, with an engine of numbers */
-    const char *program;     /* muster itself, for tasks that call it; NULL: unknown */
-    const char *socket;      /* where tasks of this machine reach this server; NULL: nowhere */
-    const char *runs_dir;    /* launch directories: runs_dir/<number>/g<generation>/<node> */
+    const char *state_dir;     /* NULL: nothing outlives the process, with an engine of numbers */
+    const char *program;       /* muster itself, for tasks that call it; NULL: unknown */
+    const char *socket;        /* where tasks of this machine reach this server; NULL: nowhere */
+    const char *public_socket; /* the same for tasks of other accounts */
+    const char *runs_dir;      /* launch directories: runs_dir/<number>/g<generation>/<node> */
     const char *users_dir;   /* what belongs to other accounts: jobs/<number>/..., packages/<uid> */
     bool sandbox;            /* tasks have the rights of a container */
     bool own_accounts;       /* a job runs as its owner; else as the server's own user */

@@ -53,12 +53,13 @@ struct ctl_submit {
     const char *work_dir;             /* submitter's directory */
     const char *key;                  /* idempotency key or NULL */
     bool wait_for_nodes;              /* --wait: queue although larger than the cluster */
-    bool unique;   /* ERR_CONFLICT when this owner has a job of that name, also an ended one */
-    bool apply;    /* a live job of this owner, project and name is updated: suspend only */
-    bool dry_run;  /* answer what would happen, store nothing */
-    bool explain;  /* with dry_run: also what else would start it now */
-    bool replace;  /* with like: that job, which has to wait, makes way in the same turn */
-    uint64_t like; /* text NULL: submit that job's original again with its overrides */
+    bool unique;     /* ERR_CONFLICT when this owner has a job of that name, also an ended one */
+    bool apply;      /* a live job of this owner, project and name is updated: suspend only */
+    bool dry_run;    /* answer what would happen, store nothing */
+    bool explain;    /* with dry_run: also what else would start it now */
+    bool replace;    /* with like: that job, which has to wait, makes way in the same turn */
+    uint64_t parent; /* number of the job whose program asks; 0: none does */
+    uint64_t like;   /* text NULL: submit that job's original again with its overrides */
 };
 void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
 /* DROP is DELETE, for a job that lives once it has been ended. PRIORITY + 1 to 9: of one that waits

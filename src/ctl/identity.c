@@ -3,6 +3,7 @@
 #include "ctl/identity.h"
 
 #include "ctl/identities.h"
+#include "ctl/job_token.h"
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -101,6 +102,8 @@ bool ctl_may_read(struct ctl *ctl, const struct identity *who, uint64_t job)
         return true;
     struct arena *arena = arena_create();
     bool may = row_of(ctl, arena, job, &row) && core_reads(ctl, who->name, &row);
+    if (who->of.job) /* not what its owner may of others' */
+        may = may && strcmp(row.owner, who->name) == 0;
     arena_destroy(arena);
     return may;
 }
@@ -148,6 +151,10 @@ void ctl_filter_for(struct ctl *ctl, struct arena *arena, const struct identity 
     if (who->role == ROLE_ADMIN)
         return;
     filter->reader = who->name;
+    if (who->of.job) {
+        filter->owner = who->name;
+        return;
+    }
     if (!user || user->projects.n == 0) { /* the index by owner */
         filter->owner = filter->owner ? filter->owner : who->name;
         return;
@@ -180,6 +187,8 @@ bool ctl_identity_lives(struct ctl *ctl, const struct identity *who)
 {
     const struct user *user = identities_user(ctl, who->name);
     const struct key *key = who->key ? identities_key(ctl, who->key) : NULL;
+    if (who->of.job)
+        return job_token_lives(ctl, who->of) != NULL;
     if (over(ctl, who->expires_ms) || (who->token && !identities_token_named(ctl, who->token)))
         return false;
     if (who->key && (!key || key->disabled))

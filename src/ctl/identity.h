@@ -13,6 +13,7 @@
 #define CTL_IDENTITY_H
 
 #include "ctl/ctl.h"
+#include "job/ids.h"
 #include "job/words.h"
 
 #include <stdbool.h>
@@ -35,6 +36,11 @@ struct identity {
     bool peer;        /* of the Unix socket: an account of this machine, by the kernel's word */
     const char *job;  /* the token is good for this job only (a name its issuer knows), or NULL */
     uint64_t expires_ms; /* of token or temporary key; 0: never */
+    /* A program of this job asks (of.job 0: none does): it may what the routes say of jobs, however
+     * much its owner may. */
+    struct generation of;
+    uint64_t of_number; /* as people type it */
+    bool submits;       /* its job says so (server: submit): also what the routes say of that */
 };
 
 /* ---- who is it. Each fills *who and returns 0, or -1. Nothing here waits for a turn. ---- */
@@ -43,6 +49,16 @@ void ctl_identity_name(struct ctl *, struct arena *, const char *name, struct id
 /* ERR_UNAUTHENTICATED: unknown, expired, revoked, or its user is gone. */
 int ctl_identity_bearer(struct ctl *, struct arena *, const char *token, struct identity *who,
                         struct err *err);
+/* The same of a token that a job's programs find in their environment: it is good while that
+ * generation of the job lives. */
+bool ctl_is_job_token(const char *token); /* by its looks */
+int ctl_identity_job_token(struct ctl *, struct arena *, const char *token, struct identity *who,
+                           struct err *err);
+/* A program of that job that needs no token: it was seen to be one. */
+int ctl_identity_of_job(struct ctl *, struct arena *, struct generation, struct identity *who,
+                        struct err *err);
+/* Which is that of a process of this machine? As find_process of engine/engine.h. */
+int ctl_find_process(struct ctl *, uint32_t pid, struct generation *);
 /* Does what was found out then still hold: are token and key good, and was the user neither removed
  * nor disabled nor given another password since? For what outlives its request: streams, pages. */
 bool ctl_identity_lives(struct ctl *, const struct identity *);
@@ -77,6 +93,8 @@ int ctl_account_choose(struct ctl *, struct arena *, const struct identity *,
 /* As whom jobs run, for who looks at the server: "owner" each as its owner; "own" those of the
  * server's own user alone, as that user; "shared" everybody's as that user. */
 const char *ctl_jobs_run_as(struct ctl *);
+/* The account that the job runs as, in the arena; NULL: the server's own. */
+const struct account *ctl_account_of_job(struct ctl *, struct arena *, uint64_t job);
 /* Of a choice that came to nothing: ERR_DENIED with what to do. */
 int ctl_account_refused(const struct identity *, const struct account_choice *, struct err *);
 

@@ -3,6 +3,7 @@
  * restart everything that has not reported its start is launched again. */
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/job_token.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
 
@@ -175,17 +176,27 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
 
 /* ---- one task ---- */
 
-/* What only tasks of this generation know: they tell each other by it. */
+/* What only tasks of this generation know: they tell each other by it, and the server. */
 static void secret_env(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
                        struct pairs *env)
 {
     unsigned char raw[TOKEN_LEN];
-    char hex[2 * TOKEN_LEN + 1];
+    char hex[2 * TOKEN_LEN + 1], token[JOB_TOKEN_TEXT];
     launch_token(ctl, job, "/job", raw); /* no node has such a name */
     sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
     pairs_set(env, arena, "MUSTER_JOB_SECRET", hex);
+    job_token_make(ctl, job, token);
+    pairs_set(env, arena, "MUSTER_JOB_TOKEN", token);
     sodium_memzero(raw, sizeof raw);
     sodium_memzero(hex, sizeof hex);
+    sodium_memzero(token, sizeof token);
+}
+
+/* The server's own socket lies where only its user comes. */
+static const char *socket_for(const struct ctl *ctl, const struct account *account)
+{
+    return !account || account->ids.uid == geteuid() ? ctl->config.socket
+                                                     : ctl->config.public_socket;
 }
 
 static void task_ports(struct arena *arena, const struct task_place *place,
@@ -229,7 +240,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
     };
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
     const struct task_host host = { .dialects = ctl->config.dialects,
-                                    .socket = ctl->config.socket,
+                                    .socket = socket_for(ctl, round->notes.account),
                                     .torchrun = ctl->config.torchrun };
     task_env(&host, arena, &as_placed, &task.env);
     secret_env(ctl, job, arena, &task.env);

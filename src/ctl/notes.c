@@ -323,6 +323,7 @@ const char *notes_of_site(struct arena *arena, const struct site_notes *site)
         text_str(arena, map, "python_from", site->python_from);
     if (site->wait_for_nodes)
         text_bool(arena, map, "wait_for_nodes", true);
+    put(arena, map, "parent", site->parent);
     if (site->warnings && site->warnings->count)
         text_copy(arena, map, "warnings", site->warnings);
     if (site->differs && site->differs->count)
@@ -342,6 +343,7 @@ void notes_read_site(struct arena *arena, const char *text, struct site_notes *s
                              .python = word(map, "python"),
                              .python_from = word(map, "python_from"),
                              .wait_for_nodes = flag(map, "wait_for_nodes"),
+                             .parent = number(map, "parent"),
                              .warnings = map ? text_get(map, "warnings") : NULL,
                              .differs = map ? text_get(map, "differs") : NULL };
 }

@@ -286,6 +286,7 @@ static int map_storage(struct submission *s, struct err *err)
         return -1;
     s->site.file = s->ask.file;
     s->site.account = s->ask.account;
+    s->site.parent = s->ask.parent;
     s->site.wait_for_nodes = s->ask.wait_for_nodes || s->read.dialect->queues;
     if (uri) {
         s->site.code_dir = s->ask.code_dir ? s->ask.code_dir : map_uri(s, uri, err);

@@ -217,6 +217,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     fill_job(ctl, &job, owner, arena, &view);
     fill_first(ctl, arena, &row, &view);
     notes_read_site(arena, row.site, &site);
+    view.parent = site.parent;
     view.file = site.file;
     view.work_dir = site.code_dir ? NULL : site.work_dir;
     view.code_dir = site.code_dir;

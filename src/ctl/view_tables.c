@@ -60,6 +60,7 @@ static const struct row job_rows[] = {
     ROW(job_view, reason, TEXT, 0, "one sentence: why it waits, ends, ended"),
     ROW(job_view, generation, COUNT, ALWAYS, "whole-job starts so far"),
     ROW(job_view, restarts, COUNT, ALWAYS, "whole-job restarts so far"),
+    ROW(job_view, parent, COUNT, 0, "number of the job whose program submitted it"),
     ROW(job_view, array, COUNT, 0, "number of its array, of a member"),
     GIVEN(job_view, index, "of a member, in its array"),
     ROW(job_view, members, COUNT, 0, "of an array: jobs that were submitted with it"),

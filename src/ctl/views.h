@@ -15,7 +15,7 @@ struct job_view {
         tasks_failed, gpu_milli;
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms, held_until_ms, expected_ms,
         promised_ms;
-    uint64_t array, members, at_once;
+    uint64_t parent, array, members, at_once;
     bool has_index;
     int64_t index;
     const char *indices;

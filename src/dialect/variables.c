@@ -64,6 +64,10 @@ const struct variable variables[] = {
     { "MUSTER_JOB_SECRET", VARIABLE_STARTED,
       "64 hex digits that only tasks of this job and generation know; its processes authenticate each "
       "other by it" },
+    { "MUSTER_JOB_TOKEN", VARIABLE_STARTED,
+      "by which the server knows this job's programs, and what they may ask of it: the command line "
+      "and the Python client send it to `MUSTER_SERVER` unless `MUSTER_TOKEN` is set; it ends with "
+      "the job or this generation" },
     { "MUSTER_CONFIG", VARIABLE_STARTED,
       "path of a JSON file with the job's `config`; left out when it has none" },
     { "MUSTER_LAUNCH_SOCKET", VARIABLE_STARTED,

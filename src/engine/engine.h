@@ -145,6 +145,9 @@ struct engine_ops {
      * in this engine's tasks can reach the core, and no LAUNCHER facts come. */
     void (*tell_launcher)(struct engine *, struct generation, const char *node, uint32_t channel,
                           const void *bytes, size_t len);
+    /* Is that process of this machine one of a generation that was started here? 1: of *of; 0: of
+     * none; -1: it or its generation is there no more. May be NULL: none is. */
+    int (*find_process)(struct engine *, uint32_t pid, struct generation *of);
     unsigned (*caps)(const struct engine *);
     void (*destroy)(struct engine *);
 };

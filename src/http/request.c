@@ -12,6 +12,10 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#ifndef SO_PEERPIDFD /* Linux 6.5 */
+#define SO_PEERPIDFD 77
+#endif
+
 /* Repeated names are kept, so pairs_set does not fit. */
 static void add_pair(struct arena *a, struct pairs *to, const char *name, const char *value)
 {
@@ -159,6 +163,24 @@ const char *http_peer(const struct http_request *r, char out[HTTP_PEER_MAX])
     if (address && !inet_ntop(at->sa_family, address, out, HTTP_PEER_MAX))
         *out = '\0';
     return out;
+}
+
+bool http_peer_process(const struct http_request *r, struct http_process *out)
+{
+    struct ucred peer;
+    socklen_t len = sizeof out->fd;
+    if (!credentials(r, &peer))
+        return false;
+    *out = (struct http_process){ .pid = (uint32_t)peer.pid, .uid = peer.uid, .fd = -1 };
+    if (getsockopt(socket_of(r), SOL_SOCKET, SO_PEERPIDFD, &out->fd, &len) != 0)
+        out->fd = -1;
+    return true;
+}
+
+uint64_t *http_kept(const struct http_request *r)
+{
+    return MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
 }
 
 void http_set_arg(struct http_request *r, void *arg, void (*gone)(void *arg))

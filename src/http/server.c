@@ -85,14 +85,15 @@ static void connection_cb(void *cls, struct MHD_Connection *connection, void **s
                           enum MHD_ConnectionNotificationCode code)
 {
     struct listener *l = cls;
-    (void)slot;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         int on = 1; /* fails on a Unix socket, which needs none */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         l->server->connections++;
+        *slot = mem_new(2 * sizeof(uint64_t));
     } else {
         l->server->connections--;
+        free(*slot);
     }
 }
 

@@ -65,6 +65,14 @@ bool http_header_at(const struct http_request *, size_t i, const char **name, co
 const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
 bool http_over_tls(const struct http_request *);
 bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
+/* The process that opened the connection, of a Unix socket. */
+struct http_process {
+    uint32_t pid, uid; /* pid 0: one that is not seen from here */
+    int fd; /* its pidfd, to be closed; readable once it has ended; -1: the kernel has none */
+};
+bool http_peer_process(const struct http_request *, struct http_process *);
+/* Two numbers that the handler keeps with the connection; 0 at its beginning. */
+uint64_t *http_kept(const struct http_request *);
 /* Where it comes from, as one source among others: a user of this machine ("uid 1000", over TCP
  * too) or an address. Reads /proc for a client on this machine. */
 #define HTTP_SOURCE 48

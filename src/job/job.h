@@ -182,6 +182,7 @@ struct limits {
     const char *hold_when;  /* always | success | failure */
     struct opt_u64 keep_ms; /* record kept; default 30 d; absent: server's */
 };
+enum server_right { SERVER_OWN_JOB, SERVER_SUBMIT };
 enum capacity_class { CAPACITY_GUARANTEED, CAPACITY_ANY, CAPACITY_IDLE, CAPACITY_N };
 
 struct job_spec {
@@ -209,6 +210,7 @@ struct job_spec {
     const char *output;
     const char *framework;
     struct health health;
+    enum server_right server;       /* what its programs may ask of the server */
     const struct text_node *config; /* free */
     struct words notify;
     struct words conventions;      /* "openpai-v1", "pytorch" ... */

@@ -52,6 +52,7 @@ struct server {
     struct config config;
     struct server_files files;
     const char *version, *address, *host;
+    const char *public_socket; /* NULL: none */
     struct certificate certificate;
     uint64_t started_ms, idle_exit_ms;
     struct node_list nodes;
@@ -304,6 +305,7 @@ static int make_core(struct server *s, struct err *err)
                                  .state_dir = s->files.dir,
                                  .program = own_program(s->arena),
                                  .socket = s->files.socket,
+                                 .public_socket = s->public_socket,
                                  .runs_dir = s->files.runs,
                                  .nodes = s->nodes.at,
                                  .n_nodes = s->nodes.n,
@@ -412,21 +414,20 @@ static struct api *make_api(struct server *s, struct err *err)
 }
 
 /* A server that runs the jobs of other accounts is asked by them where they can reach it. */
-static int find_public_socket(struct server *s, struct http_config *config, struct err *err)
+static int find_public_socket(struct server *s, struct err *err)
 {
     const char *path = s->config.at[SETTING_PUBLIC_SOCKET].text;
     const char *users = s->config.at[SETTING_USERS_DIR].text;
     bool others = geteuid() == 0 && config_choice(&s->config, SETTING_SHARED_ACCOUNT) == 0;
     if (*path || !others)
-        config->public_path = *path && others && strcmp(path, "none") != 0 ? path : NULL;
+        s->public_socket = *path && others && strcmp(path, "none") != 0 ? path : NULL;
     else if (strlen(users) + sizeof "/sock" > UNIX_PATH_SIZE)
         log_warn("socket.public", "note=\"users_dir is too long a path for a socket in it\"");
     else if (file_mkdirs(users, 0711, err) < 0)
         return -1;
     else
-        config->public_path = arena_printf(s->arena, "%s/sock", users);
-    config_settle(&s->config, SETTING_PUBLIC_SOCKET,
-                  config->public_path ? config->public_path : "none");
+        s->public_socket = arena_printf(s->arena, "%s/sock", users);
+    config_settle(&s->config, SETTING_PUBLIC_SOCKET, s->public_socket ? s->public_socket : "none");
     return 0;
 }
 
@@ -434,6 +435,7 @@ static int make_http(struct server *s, struct err *err)
 {
     struct http_config config = { .loop = &s->loop,
                                   .socket_path = s->files.socket,
+                                  .public_path = s->public_socket,
                                   .max_body = BODY_MAX,
                                   .max_connections =
                                       (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
@@ -442,8 +444,7 @@ static int make_http(struct server *s, struct err *err)
                                   .refused = api_refused,
                                   .certificate = on_certificate,
                                   .certificate_arg = s };
-    if (find_public_socket(s, &config, err) < 0 || read_listen(s, &config, err) < 0 ||
-        check_certificate(s, err) < 0)
+    if (read_listen(s, &config, err) < 0 || check_certificate(s, err) < 0)
         return -1;
     s->host = config.host;
     s->api = make_api(s, err);
@@ -472,7 +473,7 @@ static int make_parts(struct server *s, struct err *err)
     s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
     place.link = s->link;
     s->engine = wire_engine(&place, err);
-    if (!s->engine || make_core(s, err) < 0)
+    if (!s->engine || find_public_socket(s, err) < 0 || make_core(s, err) < 0)
         return -1;
     return make_http(s, err);
 }

@@ -160,6 +160,16 @@ static void local_tell_launcher(struct engine *e, struct generation g, const cha
     link_tell_launcher(local_of(e)->link, &end, bytes, len);
 }
 
+static int local_find_process(struct engine *e, uint32_t pid, struct generation *of)
+{
+    struct local *l = local_of(e);
+    const struct run *run;
+    int found = smap_count(l->runs) ? process_run(l->runs, (pid_t)pid, &run) : 0;
+    if (found == 1)
+        *of = run->generation;
+    return found;
+}
+
 static unsigned local_caps(const struct engine *e)
 {
     return ((const struct local *)(const void *)e)->caps;
@@ -189,6 +199,7 @@ static const struct engine_ops local_ops = {
     .attach = local_attach,
     .signal = local_signal,
     .tell_launcher = local_tell_launcher,
+    .find_process = local_find_process,
     .caps = local_caps,
     .destroy = local_destroy,
 };

@@ -168,27 +168,6 @@ static int watch(struct run *run)
 
 /* ---- finding it again ---- */
 
-/* Field 22 of /proc/PID/stat: a reused pid is never taken for ours. */
-static uint64_t start_time(pid_t pid)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    AUTO_FREE char *text = NULL;
-    size_t len = 0;
-    uint64_t value = 0;
-    if (file_read(path, 4096, &text, &len, NULL) < 0)
-        return 0;
-    char *at = strrchr(text, ')'); /* the name before it may hold anything */
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (!at)
-        return 0;
-    char *end = strchr(at + 1, ' ');
-    if (end)
-        *end = '\0';
-    return scan_u64(at + 1, 0, UINT64_MAX, &value) ? value : 0;
-}
-
 static int read_pid(struct run *run, uint64_t *started)
 {
     AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
@@ -210,8 +189,10 @@ static int read_pid(struct run *run, uint64_t *started)
 
 static bool find_keeper(struct run *run)
 {
+    struct process now;
     uint64_t started = 0;
-    if (read_pid(run, &started) == 0 && start_time(run->pid) == started && watch(run) == 0)
+    if (read_pid(run, &started) == 0 && process_look(run->pid, &now) && now.started == started &&
+        watch(run) == 0)
         return true;
     run->pid = 0;
     return false;

@@ -48,6 +48,17 @@ int run_spawn(struct run *, const struct run_place *, const struct launch *, str
 /* Calls `ended` from the loop, once everything with the cookie is dead. */
 void run_settle(struct run *);
 
+/* ---- process.c ---- */
+struct process {
+    pid_t pid, parent;
+    uint64_t started; /* a number that is given again has another one */
+};
+bool process_look(pid_t, struct process *); /* false: there is no such process */
+/* Of which of the runs (struct run by any key) is that process? 1: *run; 0: of none; -1: it ended,
+ * or its keeper did. */
+struct smap;
+int process_run(const struct smap *runs, pid_t, const struct run **run);
+
 /* Kills every process whose environment holds MUSTER_COOKIE=cookie; how many were found. */
 unsigned sweep_cookie(const char *cookie);
 

@@ -96,10 +96,12 @@ class Client:
         return kind(parts.hostname or "127.0.0.1", parts.port, timeout=timeout)
 
     def _headers(self) -> dict[str, str]:
-        if self.local:
+        if not self.url:
             return {}
         token = os.environ.get("MUSTER_TOKEN", "")
-        if not token:
+        if not token and self.url == os.environ.get("MUSTER_SERVER"):
+            token = os.environ.get("MUSTER_JOB_TOKEN", "")  # in a task, of its job
+        if not token and not self.local:
             with contextlib.suppress(OSError):
                 token = (state_dir() / "token").read_text().strip()
         return {"Authorization": f"Bearer {token}"} if token else {}

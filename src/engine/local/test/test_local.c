@@ -11,6 +11,7 @@
 #include "engine/local/local.h"
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "engine/local/run.h"
 
@@ -116,6 +117,37 @@ static void what_another_servers_job_left_stays(void **state)
     unsigned left = sweep_cookie(other->cookie);
     run_destroy(other);
     assert_int_equal(left, 1);
+}
+
+/* What is below a keeper is its run's; nobody else is, and who is gone is not known. */
+static void processes_are_found_below_their_keeper(void **state)
+{
+    struct fix *f = *state;
+    keeper(f, "sh -c 'sleep 300 & echo $! >\"$0/new\"; mv \"$0/new\" \"$0/child\"; wait' \"$2\"");
+    AUTO_FREE char *path = file_join(f->run_dir, "child");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    while (access(path, F_OK) < 0)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(file_read(path, 64, &text, &len, NULL), 0);
+    pid_t child = (pid_t)strtol(text, NULL, 10);
+    struct smap *runs = smap_create();
+    smap_set(runs, "one", f->run);
+    const struct run *run = NULL;
+    assert_int_equal(process_run(runs, child, &run), 1);
+    assert_ptr_equal(run, f->run);
+    assert_int_equal(process_run(runs, f->run->pid, &run), 1);
+    assert_int_equal(process_run(runs, getpid(), &run), 0);
+    assert_null(run);
+    assert_int_equal(process_run(runs, INT32_MAX, &run), -1);
+    f->run->ending = true; /* its keeper's number may be another's by now */
+    assert_int_equal(process_run(runs, child, &run), 0);
+    f->run->ending = false;
+    smap_destroy(runs);
+    kill(child, SIGKILL);
+    kill(f->run->pid, SIGKILL);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->ended, 1);
 }
 
 static void earlier_keeper_is_adopted(void **state)
@@ -224,6 +256,7 @@ int main(void)
         TEST(clean_end_is_seen),
         TEST(survivors_are_swept),
         TEST(what_another_servers_job_left_stays),
+        TEST(processes_are_found_below_their_keeper),
         TEST(earlier_keeper_is_adopted),
         TEST(nothing_to_adopt),
         TEST(machine_is_described),

@@ -1,0 +1,127 @@
+/* Of which run a process of this machine is: by its ancestors, of whom a keeper is one (it adopts
+ * what loses its parent). Numbers of processes are given again, so an ancestor younger than its
+ * child is not believed. What is below no keeper and yet in a control group named after a run is
+ * that of a keeper that was killed, or pretends: anybody may name groups of their own. It is
+ * nobody's. */
+#include "engine/local/run.h"
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 128
+#define TRIES     8
+#define TEXT_MAX  (16u << 10)
+
+static char *read_of(pid_t pid, const char *what)
+{
+    char path[64];
+    char *text = NULL;
+    size_t len;
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+    return file_read(path, TEXT_MAX, &text, &len, NULL) < 0 ? NULL : text;
+}
+
+static bool read_field(const char *at, uint64_t *value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at, " \n"), at);
+    return scan_u64(digits, 0, UINT64_MAX, value);
+}
+
+bool process_look(pid_t pid, struct process *out)
+{
+    AUTO_FREE char *text = read_of(pid, "stat");
+    char *at = text ? strrchr(text, ')') : NULL; /* the name before it may hold anything */
+    uint64_t parent = 0, started = 0;
+    for (int field = 2; at && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+        if (at && field == 3 && !read_field(at + 1, &parent))
+            return false;
+    }
+    if (!at || !read_field(at + 1, &started))
+        return false;
+    *out = (struct process){ .pid = pid, .parent = (pid_t)parent, .started = started };
+    return true;
+}
+
+/* ---- control groups ---- */
+
+static bool is_of_run(const struct smap *runs, const char *name)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(runs, &cursor, &key, &value)) {
+        const struct run *run = value;
+        size_t len = strlen(run->cookie);
+        if (strncmp(name, run->cookie, len) == 0 && name[len] == '.')
+            return true;
+    }
+    return false;
+}
+
+static bool in_cgroup(const struct smap *runs, pid_t pid)
+{
+    static const char mark[] = "/muster-";
+    AUTO_FREE char *text = read_of(pid, "cgroup");
+    bool found = false;
+    for (const char *at = text; at && !found && (at = strstr(at, mark));)
+        found = is_of_run(runs, at += sizeof mark - 1);
+    return found;
+}
+
+/* ---- ancestors ---- */
+
+/* The process and its ancestors, the nearest first; 0: one of them ended meanwhile. */
+static size_t read_ancestors(const struct process *first, pid_t line[DEPTH_MAX])
+{
+    struct process child = *first, parent;
+    size_t n = 0;
+    for (line[n++] = child.pid; child.parent > 1 && n < DEPTH_MAX; child = parent) {
+        if (!process_look(child.parent, &parent) || parent.started > child.started)
+            return 0;
+        line[n++] = parent.pid;
+    }
+    return n;
+}
+
+static const struct run *by_ancestors(const struct smap *runs, const pid_t *line, size_t n)
+{
+    size_t cursor = 0, nearest = n;
+    const char *key;
+    void *value;
+    const struct run *found = NULL;
+    while (smap_next(runs, &cursor, &key, &value)) {
+        const struct run *run = value;
+        for (size_t i = 0; i < nearest && run->pid && !run->ending; i++)
+            if (line[i] == run->pid) {
+                nearest = i;
+                found = run;
+            }
+    }
+    return found;
+}
+
+int process_run(const struct smap *runs, pid_t pid, const struct run **out)
+{
+    pid_t line[DEPTH_MAX];
+    struct process first;
+    *out = NULL;
+    for (int i = 0; i < TRIES; i++) {
+        if (!process_look(pid, &first))
+            return -1;
+        struct process again;
+        size_t n = read_ancestors(&first, line);
+        *out = n ? by_ancestors(runs, line, n) : NULL;
+        bool named = n && !*out && in_cgroup(runs, pid);
+        if (n && process_look(pid, &again) && again.started == first.started &&
+            again.parent == first.parent)
+            return *out ? 1 : named ? -1 : 0;
+    }
+    return -1;
+}
