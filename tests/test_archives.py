@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from harness import Server
+from harness import Server, wait_for
 from muster import Client, Refused
 from muster.snapshot import snapshot
 from muster.unified import DLJobBuilder
@@ -75,6 +75,24 @@ def test_uploaded_code_is_where_tasks_start(remote: Client, tmp_path: Path) -> N
     ]
 
 
+def test_a_copy_of_each_generation(remote: Client, tmp_path: Path) -> None:
+    """A task that starts again in its generation finds what it wrote, the next starts afresh."""
+    archive = remote.upload(folder(tmp_path / "a", x_py="1"))
+    said = tmp_path / "said"
+    said.touch()
+    run = (
+        f"a=$(ls | tr '\\n' ' '); touch seen; echo $a >>{said}; test -e {tmp_path}/go || sleep 600"
+    )
+    job = remote.submit({"name": "up", "run": run, "inputs": {"code": {"archive": archive}}})
+    wait_for(lambda: said.read_text() == "x.py\n")
+    job.restart("worker/0")
+    wait_for(lambda: said.read_text() == "x.py\nseen x.py\n")
+    (tmp_path / "go").touch()
+    job.restart()
+    assert job.wait(60) == "succeeded"
+    assert said.read_text() == "x.py\nseen x.py\nx.py\n"
+
+
 def test_the_builder_sends_its_folder_along(
     remote: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +132,29 @@ def test_nothing_is_unpacked_outside(remote: Client, server: Server, tmp_path: P
         put(remote, data, digest)
     assert not outside.exists()
     assert not list((server.state / "archives").glob(f"*{digest}*"))
+
+
+def test_code_that_an_older_version_unpacked(remote: Client, server: Server) -> None:
+    """Nobody knows what jobs made of it: it counts as not kept, and is replaced."""
+    data = packed(a="old")
+    digest = hashlib.sha256(data).hexdigest()
+    put(remote, data, digest)
+    place = server.state / "archives" / digest
+    inputs = {"code": {"archive": f"sha256:{digest}"}}
+    job = remote.submit({"name": "x", "run": "sleep 600", "inputs": inputs})
+    wait_for(lambda: job.status() == "running")
+    place.unlink()
+    place.mkdir()
+    (place / "a").write_text("changed")
+    job.restart()
+    assert job.wait(60) == "failed"
+    assert "is not kept any more: send it again" in job.show()["reason"]
+    with pytest.raises(Refused, match="is not kept here"):
+        remote.submit({"name": "x", "run": "cat a", "inputs": inputs})
+    put(remote, data, digest)
+    again = remote.submit({"name": "x", "run": "cat a", "inputs": inputs})
+    assert again.wait(60) == "succeeded"
+    assert "old" in again.logs()
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,9 @@ struct api_config {
     const struct api_setting *settings;
     size_t n_settings;
     /* Of a user who is no admin, a second; 0: as much as it likes. */
-    uint64_t submit_rate, list_rate, log_rate; /* jobs, lists, bytes of output */
-    const struct facade *const *facades;       /* asked in order before the native routes */
+    uint64_t submit_rate, list_rate, log_rate;   /* jobs, lists, bytes of output */
+    uint64_t code_size, code_files, store_quota; /* of uploaded code: unpacked; of a user */
+    const struct facade *const *facades;         /* asked in order before the native routes */
     size_t n_facades;
     /* The authority that signed the server's certificate, PEM, for clients to trust; made when
      * there is none yet. NULL in err's case, or when there is no TLS. */

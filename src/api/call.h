@@ -30,8 +30,9 @@ struct api {
     struct channel *channels;       /* upgraded connections to tasks */
     struct rates *limits[LIMITS];   /* by user; of passwords by source */
     struct board_wait *board_waits;
-    void **facade_states; /* one a façade, in their order */
-    unsigned works;       /* long answers under way (facade_work.c) */
+    void **facade_states;    /* one a façade, in their order */
+    struct checking *checks; /* archives that are looked through (archives.c) */
+    unsigned works;          /* long answers under way (facade_work.c) */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */

@@ -102,7 +102,7 @@ static const struct route routes[] = {
     ROUTE("PUT", "/v1/archives/{hash}", archive_put, 0, "A piece of a gzipped tar, at offset",
           "part offset", NULL, 200),
     ROUTE("POST", "/v1/archives/{hash}", archive_unpack, ROUTE_STREAM,
-          "Checks and unpacks what was put: inputs.code.archive", "part", NULL, 201),
+          "Checks what was put: inputs.code.archive", "part", NULL, 201),
     ROUTE("GET", "/v1/queues", queues_list, 0,
           "Queues, parents first: shares, what is used, who waits and why", "", NULL, 200),
     ROUTE("GET", "/v1/queues/{queue}", queues_show, 0, "One queue with its users", "", NULL, 200),

@@ -1,6 +1,7 @@
 /* A placed job turned into what agents are told: complete shares of a generation, environment and
  * names included. Repeating a launch is harmless (same node, generation and seq), so after a
  * restart everything that has not reported its start is launched again. */
+#include "ctl/archives.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/job_token.h"
@@ -360,6 +361,17 @@ static const char *usual_python(const struct ctl *ctl, const struct account *acc
     return !account || !python || file_can_read(python) ? python : "/usr/bin/python3";
 }
 
+/* Code that came as an archive is unpacked for each agent, in a directory of the account's. */
+static void add_archive(const struct ctl *ctl, const struct live_job *job, struct round *round,
+                        struct arena *arena, struct launch *launch)
+{
+    const char *archive = job->spec->inputs.code.archive;
+    if (!archive)
+        return;
+    launch->archive = core_archive(ctl, arena, archive);
+    launch->work_dir = round->site.work_dir = arena_printf(arena, "%s/code", launch->user_dir);
+}
+
 static void start(struct ctl *ctl, struct live_job *job, struct round *round, const struct due *due,
                   size_t n)
 {
@@ -400,6 +412,7 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
     unsigned char hash[32];
     struct err err = { 0 };
     round->dir = launch.user_dir;
+    add_archive(ctl, job, round, arena, &launch);
     launch_token(ctl, job, due->node, launch.token);
     launch_token_hash(launch.token, hash);
     if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)

@@ -88,6 +88,7 @@ struct live_notes {
     bool idle;                 /* runs on capacity that its queue is not sure of */
     uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
     uint64_t shape;            /* want_shape() of its spec; 0: not known */
+    uint64_t code;             /* code_mark() of the archive it names; 0: none */
     struct words met;          /* positions of those in after that have ended as wished */
     struct words first;     /* who died first in this generation: "worker/1"; several, when nothing
                              * tells which of them it was */

@@ -147,6 +147,7 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "idle", true);
     put(arena, map, "promised", notes->promised_ms);
     put(arena, map, "shape", notes->shape);
+    put(arena, map, "code", notes->code);
     notes_put_words(arena, map, "met", &notes->met);
     notes_put_words(arena, map, "avoid", &notes->avoid);
     put_first(arena, map, notes);
@@ -171,6 +172,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->idle = flag(map, "idle");
     notes->promised_ms = number(map, "promised");
     notes->shape = number(map, "shape");
+    notes->code = number(map, "code");
     notes->avoid = words_of(keep, map, "avoid");
     notes->met = words_of(keep, map, "met");
     read_first(keep, map, notes);

@@ -4,6 +4,7 @@
 
 #include "ctl/admit.h"
 #include "ctl/after.h"
+#include "ctl/archives.h"
 #include "ctl/array.h"
 #include "ctl/bundle.h"
 #include "ctl/explain.h"
@@ -18,11 +19,9 @@
 #include "text/json.h"
 #include "text/remedies.h"
 
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define IDEM_KEEP_MS (7ull * 24 * 3600 * 1000)
 #define KEY_MAX      255
@@ -237,16 +236,13 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
     return 0;
 }
 
-/* Uploaded code is where its tasks start, as the submitter's directory is for others. */
+/* Its tasks start in a copy of what was uploaded, wherever the submitter is. */
 static int use_archive(struct submission *s, const char *archive, struct err *err)
 {
-    const char *dir = arena_printf(s->arena, "%s/archives/%s", s->ctl->config.state_dir,
-                                   archive + strlen(CODE_ARCHIVE));
-    int rc = taped_replays(s->ctl) ? 0 : utimensat(AT_FDCWD, dir, NULL, 0);
-    if (looked(s, rc) == 0) { /* kept for another while */
-        s->site.work_dir = dir;
+    bool kept = taped_replays(s->ctl) || core_keep_archive(core_archive(s->ctl, s->arena, archive));
+    s->ask.work_dir = s->site.work_dir = NULL;
+    if (looked(s, kept ? 0 : -1) == 0)
         return 0;
-    }
     err_set(err, ERR_CANNOT, "inputs.code.archive: %.80s is not kept here", archive);
     return err_hint(err, "put it first: /v1/archives/");
 }
@@ -548,6 +544,7 @@ static void make_row(struct submission *s)
     s->notes.has_after = spec->n_after > 0;
     s->notes.has_peers = bundle_has_peers(spec);
     s->notes.shape = want_shape(spec);
+    s->notes.code = spec->inputs.code.archive ? code_mark(spec->inputs.code.archive) : 0;
     s->notes.pending_until_ms =
         spec->limits.pending_ms.has ? now + spec->limits.pending_ms.value : 0;
     s->row = (struct job_row){ .name = spec->name,
@@ -570,7 +567,10 @@ static void make_row(struct submission *s)
 static const char *first_text(struct submission *s, char out[LIVE_REASON_MAX])
 {
     const char *verb = s->read.job->suspend ? "held until it is resumed; " : "";
-    if (s->site.code_dir)
+    if (s->read.job->inputs.code.archive)
+        snprintf(out, LIVE_REASON_MAX, "%sin a copy of %.20s...", verb,
+                 s->read.job->inputs.code.archive);
+    else if (s->site.code_dir)
         snprintf(out, LIVE_REASON_MAX, "%scode from %.200s", verb, s->site.code_dir);
     else if (s->site.work_dir)
         snprintf(out, LIVE_REASON_MAX, "%sin %.200s", verb, s->site.work_dir);

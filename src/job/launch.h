@@ -55,6 +55,7 @@ struct launch {
     const struct account *account; /* whose processes the tasks are; NULL: the agent's own */
     const char *user_dir; /* belongs to the account: working directories and environment of the
                              tasks; the same as dir where there is no account */
+    const char *archive;  /* code that work_dir is made from, its SHA-256 as its name; NULL: none */
     bool sandbox;         /* tasks have the rights of a container (node/confine.h) */
     const char *work_dir; /* tasks start here (the submitter's directory); NULL: a fresh directory
                              per task */

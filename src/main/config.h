@@ -73,6 +73,10 @@
     X(LIST_RATE, "list_rate", COUNT, "200", "N",                                                    \
       "lists a second of such a user; ten seconds' worth at once")                                  \
     X(LOG_RATE, "log_rate", SIZE, "64Mi", "SIZE", "bytes of output a second to such a user")        \
+    X(CODE_SIZE, "code_size", SIZE, "8Gi", "SIZE",                                                  \
+      "what code that is sent along may hold when it is unpacked")                                  \
+    X(CODE_FILES, "code_files", COUNT, "200000", "N", "and how many files and directories")         \
+    X(STORE_QUOTA, "store_quota", SIZE, "20Gi", "SIZE", "of such code, packed, by each user")       \
     X(MAX_CONNECTIONS, "max_connections", COUNT, "10000", "N", "open connections at most")          \
     X(LOG_LEVEL, "log_level", LEVEL, "info", "LEVEL", "debug, info, warn or error")
 

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
 #include "main/account_main.h"
+#include "main/code_main.h"
 #include "main/config.h"
 #include "main/replay_main.h"
 #include "main/server_main.h"
@@ -88,6 +89,7 @@ static const struct {
     { .name = "muster", .run = muster_main },
     { .name = "dlc", .run = dlc_main },
     { .name = "account-of", .run = account_main },
+    { .name = "check-code", .run = code_main },
 };
 
 int main(int argc, char **argv)

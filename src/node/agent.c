@@ -131,6 +131,7 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
         batch->launch.dir = arena_strdup(batch->arena, agent->site.dir);
         batch->launch.user_dir = agent->site.user_dir;
         batch->launch.account = agent->site.confine.account;
+        batch->launch.archive = *agent->conf.archive ? agent->conf.archive : NULL;
         batch->launch.sandbox = agent->site.confine.sandbox;
         crew_launch(agent->crew, batch);
     }

@@ -28,6 +28,7 @@ static const struct key {
       .offset = offsetof(struct conf, user_dir),
       .size = 1024,
       .may_miss = true },
+    { .name = "archive", .offset = offsetof(struct conf, archive), .size = 1024, .may_miss = true },
     { .name = "user", .offset = offsetof(struct conf, user), .size = 256, .may_miss = true },
     { .name = "home", .offset = offsetof(struct conf, home), .size = 1024, .may_miss = true },
     { .name = "shell", .offset = offsetof(struct conf, shell), .size = 256, .may_miss = true },

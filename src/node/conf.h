@@ -21,6 +21,7 @@ struct conf {
     struct generation generation;
     bool sandbox;
     char user_dir[1024]; /* "": the directory of the agent */
+    char archive[1024];  /* "": the job has none */
     /* The account of the tasks; user "": the agent's own. */
     char user[256], home[1024], shell[256];
     uint32_t uid, gid, groups[ACCOUNT_GROUPS_MAX];

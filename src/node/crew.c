@@ -12,6 +12,7 @@
 #include "node/install.h"
 #include "node/pyenv.h"
 #include "node/task.h"
+#include "node/unpack.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -31,6 +32,8 @@ struct crew {
     uint32_t applied;
     uv_timer_t log_timer;
     struct install *install; /* while it runs, everything waits */
+    struct unpack *unpack;   /* so does it, before that */
+    struct batch *unpacks;   /* the launch that it is of */
     bool installed, python_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
     enum end_by why;
@@ -63,10 +66,17 @@ static void on_first_closed(uv_handle_t *handle)
     uv_close((uv_handle_t *)&crew->close_timer, on_closed);
 }
 
+static void end_unpacking(struct crew *crew)
+{
+    unpack_destroy(TAKE(crew->unpack));
+    batch_drop(TAKE(crew->unpacks));
+}
+
 void crew_destroy(struct crew *crew)
 {
     if (!crew)
         return;
+    end_unpacking(crew);
     install_destroy(crew->install);
     for (size_t i = 0; i < crew->members.n; i++)
         task_destroy(crew->members.at[i].task);
@@ -206,7 +216,7 @@ static void on_close_timer(uv_timer_t *timer)
 
 static void close_if_over(struct crew *crew)
 {
-    if (!crew->closing || crew->released || crew->install)
+    if (!crew->closing || crew->released || crew->install || crew->unpack)
         return;
     for (size_t i = 0; i < crew->members.n; i++)
         if (!task_is_over(crew->members.at[i].task))
@@ -332,6 +342,46 @@ static void install_then_start(struct crew *crew, const struct launch *launch)
         refuse_waiting(crew, BY_PLATFORM, err.what);
 }
 
+/* With the code in its place. */
+static void go_on(struct crew *crew, const struct launch *launch)
+{
+    if (wants_packages(launch) && !crew->installed)
+        install_then_start(crew, launch);
+    else
+        start_waiting(crew);
+}
+
+static void on_unpacked(void *arg, const struct err *problem)
+{
+    struct crew *crew = arg;
+    struct batch *batch = TAKE(crew->unpacks);
+    unpack_destroy(TAKE(crew->unpack));
+    if (problem)
+        refuse_waiting(crew, by_itself(problem->code) ? BY_ITSELF : BY_PLATFORM, problem->what);
+    else
+        go_on(crew, &batch->launch);
+    batch_drop(batch);
+}
+
+static bool code_is_there(const struct launch *launch)
+{
+    AS_FS_USER(account_files(launch->account));
+    return file_is_dir(launch->work_dir);
+}
+
+static void unpack_then_go_on(struct crew *crew, struct batch *batch)
+{
+    struct err err = { .code = ERR_NONE };
+    struct unpack_sink sink = { .done = on_unpacked, .arg = crew };
+    crew->unpack = unpack_start(crew->site, &batch->launch, sink, &err);
+    if (!crew->unpack) {
+        refuse_waiting(crew, by_itself(err.code) ? BY_ITSELF : BY_PLATFORM, err.what);
+        return;
+    }
+    batch_hold(batch);
+    crew->unpacks = batch;
+}
+
 static void add_members(struct crew *crew, struct batch *batch)
 {
     struct task_sink sink = { .started = on_started,
@@ -385,12 +435,12 @@ void crew_launch(struct crew *crew, struct batch *batch)
         return;
     }
     say_what_is_missing(crew, launch);
-    if (crew->install)
+    if (crew->install || crew->unpack)
         return; /* they start with the others */
-    if (wants_packages(launch) && !crew->installed)
-        install_then_start(crew, launch);
+    if (launch->archive && !code_is_there(launch))
+        unpack_then_go_on(crew, batch);
     else
-        start_waiting(crew);
+        go_on(crew, launch);
 }
 
 uint32_t crew_applied(const struct crew *crew)
@@ -406,6 +456,8 @@ void crew_stop(struct crew *crew, const struct wire_stop *stop)
         task_stop(one->task, &how);
     for (size_t i = 0; stop->all && i < crew->members.n; i++)
         task_stop(crew->members.at[i].task, &how);
+    if (crew->unpack && !first_waiting(crew))
+        end_unpacking(crew);
     if (crew->install && !first_waiting(crew))
         install_destroy(TAKE(crew->install));
     if (stop->all && !crew->closing) {

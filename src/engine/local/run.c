@@ -277,6 +277,8 @@ static int run_write_conf(struct run *run, const struct run_place *place,
              run->node, run->cookie, launch->sandbox ? "on" : "off");
     if (launch->account)
         buf_addf(&text, "user_dir=%s\n", launch->user_dir);
+    if (launch->archive)
+        buf_addf(&text, "archive=%s\n", launch->archive);
     if (launch->account)
         put_account(&text, launch->account);
     if (text.overflow)
