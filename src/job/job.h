@@ -182,7 +182,6 @@ struct limits {
     const char *hold_when;  /* always | success | failure */
     struct opt_u64 keep_ms; /* record kept; default 30 d; absent: server's */
 };
-enum server_right { SERVER_OWN_JOB, SERVER_SUBMIT };
 enum capacity_class { CAPACITY_GUARANTEED, CAPACITY_ANY, CAPACITY_IDLE, CAPACITY_N };
 
 struct job_spec {
@@ -210,8 +209,8 @@ struct job_spec {
     const char *output;
     const char *framework;
     struct health health;
-    enum server_right server;       /* what its programs may ask of the server */
-    const struct text_node *config; /* free */
+    enum server_right { SERVER_OWN_JOB, SERVER_SUBMIT } server; /* of its programs */
+    const struct text_node *config;                             /* free */
     struct words notify;
     struct words conventions;      /* "openpai-v1", "pytorch" ... */
     const struct text_node *extra; /* free values a dialect needs back: conventions, conversions */
@@ -240,7 +239,6 @@ struct job_spec *job_new(struct arena *);
 void role_init(struct role *);
 /* Cross-field rules on a job a dialect filled by hand (the same that job_decode applies). */
 void job_check(const struct job_spec *, struct report *);
-
 /* JSON Schema (draft 2020-12) of the native format, and the reference page doc/job.md, from the
  * field tables. */
 struct text_node *job_schema(struct arena *);
