@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "base/vec.h"
 #include "ctl/archives.h"
 #include "job/job.h"
@@ -13,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,12 +37,11 @@ struct files {
 
 static const char *owner_dir(struct call *call, const char *folder)
 {
-    char hex[SHA256_HEX];
-    struct sha256 h;
+    unsigned char raw[crypto_hash_sha256_BYTES];
+    char hex[2 * sizeof raw + 1];
     const char *name = call->owner ? call->owner : "";
-    sha256_init(&h);
-    sha256_add(&h, name, strlen(name));
-    sha256_end(&h, hex);
+    crypto_hash_sha256(raw, (const unsigned char *)name, strlen(name));
+    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
     return arena_printf(call->arena, "%s/%.*s", folder, OWNER_LEN, hex);
 }
 

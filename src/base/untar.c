@@ -6,7 +6,6 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #define BLOCK     512u
+#define HASH_LEN  64u /* digits of a SHA-256 */
 #define BUFFER    (64u << 10)
 #define EXTRA_MAX (64u << 10) /* a pax header or a long name */
 #define NAME_MOST 255u
@@ -189,11 +189,9 @@ static int tidy(struct untar *u, const char *name, char out[UNTAR_PATH + 1])
 
 /* ---- pax ---- */
 
-static char **pax_field(struct untar *u, const char *key, size_t n)
+static bool is_key(const char *key, size_t n, const char *word)
 {
-    if (n == 4 && memcmp(key, "path", n) == 0)
-        return &u->long_path;
-    return n == 8 && memcmp(key, "linkpath", n) == 0 ? &u->long_link : NULL;
+    return n == strlen(word) && memcmp(key, word, n) == 0;
 }
 
 static int pax_record(struct untar *u, const char *key, const char *end)
@@ -202,16 +200,17 @@ static int pax_record(struct untar *u, const char *key, const char *end)
     if (!equals)
         return ends_early(u);
     size_t n = (size_t)(equals - key);
-    char **to = pax_field(u, key, n);
+    bool path = is_key(key, n, "path"), link = is_key(key, n, "linkpath");
     AUTO_FREE char *value = mem_strndup(equals + 1, (size_t)(end - equals - 1));
     if (n > 10 && memcmp(key, "GNU.sparse", 10) == 0)
         return err_set(u->err, ERR_INPUT, "the archive has sparse files");
-    if (to) {
+    if (path || link) {
+        char **to = path ? &u->long_path : &u->long_link;
         free(*to);
         *to = TAKE(value);
         return 0;
     }
-    if (n != 4 || memcmp(key, "size", n) != 0)
+    if (!is_key(key, n, "size"))
         return 0;
     size_t digits = strspn(value, "0123456789");
     if (digits == 0 || digits > 18 || value[digits])
@@ -443,9 +442,9 @@ static int read_header(struct untar *u, const char *header, struct entry *e)
 /* 1: there may be more; 0: the end. */
 static int next_entry(struct untar *u)
 {
-    char header[BLOCK];
-    struct entry e;
-    uint64_t size;
+    char header[BLOCK] = "";
+    struct entry e = { .type = '0' };
+    uint64_t size = 0;
     if (take(u, BLOCK, -1, header) != 0)
         return -1;
     if (is_zero(header))
@@ -466,62 +465,93 @@ static int next_entry(struct untar *u)
 int untar(int in, int dir, const struct untar_limits *limits, struct untar_found *found,
           struct err *err)
 {
-    struct untar *u = mem_new(sizeof *u);
+    struct untar u = { .in = in, .dir = dir, .limits = limits, .err = err, .made = smap_create() };
     int rc;
-    *u =
-        (struct untar){ .in = in, .dir = dir, .limits = limits, .err = err, .made = smap_create() };
     do
-        rc = next_entry(u);
+        rc = next_entry(&u);
     while (rc > 0);
-    while (rc == 0 && (rc = fill(u)) > 0) /* what follows the end is read, for the packer's sum */
+    while (rc == 0 && (rc = fill(&u)) > 0) /* what follows the end is read, for the packer's sum */
         rc = 0;
-    *found = (struct untar_found){ .bytes = u->bytes, .files = smap_count(u->made) };
-    forget_extra(u);
-    smap_destroy(u->made);
-    free(u);
+    *found = (struct untar_found){ .bytes = u.bytes, .files = smap_count(u.made) };
+    forget_extra(&u);
+    smap_destroy(u.made);
     return rc;
 }
 
 /* ---- packed ---- */
 
-static pid_t gunzip(int fd, int out)
+/* A program of the system between two descriptors. */
+static pid_t start(const char *name, const char *option, int in, int out)
 {
+    char path[64];
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    if (dup2(fd, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
+    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
         _exit(127);
     (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
     int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     (void)dup2(nothing, STDERR_FILENO);
-    (void)execl("/usr/bin/gzip", "gzip", "-dc", (char *)NULL);
-    (void)execl("/bin/gzip", "gzip", "-dc", (char *)NULL);
-    (void)execlp("gzip", "gzip", "-dc", (char *)NULL);
+    snprintf(path, sizeof path, "/usr/bin/%s", name);
+    (void)execl(path, name, option, (char *)NULL);
+    (void)execl(path + strlen("/usr"), name, option, (char *)NULL);
+    (void)execlp(name, name, option, (char *)NULL);
     _exit(127);
+}
+
+/* 0: it ended well; 1: it did not; -1: err says that it is not there. */
+static int await(pid_t pid, const char *name, struct err *err)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        return err_set(err, ERR_SYSTEM, "there is no %s on this machine", name);
+    return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Of all that fd gives from where it is; "" when its program did not say. */
+static int hash_of(int fd, char hex[HASH_LEN + 1], struct err *err)
+{
+    int pipes[2];
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return err_sys(err, "pipe");
+    pid_t pid = start("sha256sum", "-b", fd, pipes[1]);
+    close(pipes[1]);
+    size_t n = 0;
+    for (ssize_t more = 1; pid > 0 && n < HASH_LEN && more > 0; n += more > 0 ? (size_t)more : 0)
+        more = read(pipes[0], hex + n, HASH_LEN - n);
+    hex[n] = '\0';
+    close(pipes[0]);
+    if (pid < 0)
+        return err_sys(err, "sha256sum");
+    return await(pid, "sha256sum", err) < 0 ? -1 : 0;
 }
 
 int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *limits,
                   struct untar_found *found, struct err *err)
 {
-    char hex[SHA256_HEX];
-    int pipes[2], status = 0;
-    if (sha256_of(fd, hex) != 0 || lseek(fd, 0, SEEK_SET) != 0)
-        return err_sys(err, "the archive");
+    char hex[HASH_LEN + 1];
+    int pipes[2];
+    if (hash_of(fd, hex, err) != 0)
+        return -1;
     if (strcmp(hex, hash) != 0)
         return err_set(err, ERR_CONFLICT, "the bytes that came are not those of this hash");
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return err_sys(err, "the archive");
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return err_sys(err, "pipe");
-    pid_t pid = gunzip(fd, pipes[1]);
+    pid_t pid = start("gzip", "-dc", fd, pipes[1]);
     close(pipes[1]);
     int rc = pid < 0 ? err_sys(err, "gzip") : untar(pipes[0], dir, limits, found, err);
     close(pipes[0]);
     if (pid < 0)
         return -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return err_set(err, ERR_SYSTEM, "there is no gzip on this machine");
-    if (rc == 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
-        return err_set(err, ERR_INPUT, "this is no gzipped tar");
-    return rc;
+    struct err missing;
+    int ended = await(pid, "gzip", &missing);
+    if (ended < 0) {
+        *err = missing;
+        return -1;
+    }
+    return rc == 0 && ended > 0 ? err_set(err, ERR_INPUT, "this is no gzipped tar") : rc;
 }

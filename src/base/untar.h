@@ -22,8 +22,8 @@ struct untar_found {
  * limit, or ERR_SYSTEM. What is there after a failure is the caller's to remove. */
 int untar(int in, int dir, const struct untar_limits *, struct untar_found *, struct err *);
 
-/* The same for the gzipped tar that fd is open at, if its SHA-256 is hash: gunzipped by a child, so
- * that SIGCHLD has to be as usual. ERR_CONFLICT: it has another hash. */
+/* The same for the gzipped tar that fd is open at, if its SHA-256 is hash: sha256sum and gzip of
+ * this machine are run, so that SIGCHLD has to be as usual. ERR_CONFLICT: it has another hash. */
 int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *,
                   struct untar_found *, struct err *);
 

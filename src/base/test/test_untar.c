@@ -2,7 +2,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "base/untar.h"
 
 #include <fcntl.h>
@@ -165,32 +164,12 @@ static void keeps_its_bounds(void **state)
     buf_fini(&large.text);
 }
 
-static void hashes(void **state)
-{
-    (void)state;
-    char hex[SHA256_HEX];
-    struct sha256 h;
-    sha256_init(&h);
-    sha256_end(&h, hex);
-    assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    sha256_init(&h);
-    for (int i = 0; i < 1000000; i++)
-        sha256_add(&h, "a", 1);
-    sha256_end(&h, hex);
-    assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    sha256_init(&h);
-    sha256_add(&h, "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56);
-    sha256_end(&h, hex);
-    assert_string_equal(hex, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makes_a_tree),
         cmocka_unit_test(refuses_what_leads_out),
         cmocka_unit_test(keeps_its_bounds),
-        cmocka_unit_test(hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
