@@ -32,10 +32,8 @@ static void add(struct tar *tar, char type, const char *name, const char *link, 
     memset(block + 148, ' ', 8);
     block[156] = type;
     snprintf(block + 157, 100, "%s", link ? link : "");
-    memcpy(block + 257,
-           "ustar\0"
-           "00",
-           8);
+    snprintf(block + 257, 6, "ustar"); /* the magic ends with a NUL, the version does not */
+    block[263] = block[264] = '0';
     for (size_t i = 0; i < BLOCK; i++)
         sum += (unsigned char)block[i];
     snprintf(block + 148, 8, "%06o", sum);
