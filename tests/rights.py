@@ -145,6 +145,7 @@ OF_JOB = {
     "POST /v1/jobs/{job}/restart",
     "POST /v1/jobs/{job}/fail",
     "POST /v1/jobs/{job}/stop",
+    "GET /v1/jobs/{job}/exec",  # mpirun starts ranks by it
 }
 
 # And those of a job with `server: submit`, of jobs of its owner.

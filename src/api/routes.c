@@ -81,7 +81,7 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/jobs/{job}/logs", logs_get,
           ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "The same from given offsets on", LOGS, NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE,
+    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE | ROUTE_OF_JOB,
           "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
           101),
     ROUTE("GET", "/v1/jobs/{job}/attach", job_attach, ROUTE_STREAM | ROUTE_WRITE,
@@ -216,8 +216,8 @@ static bool permitted_to_job(struct call *call, const struct route *route)
         err_hint(&err, "a job that says \"server: submit\" may submit, watch and stop jobs of its "
                        "owner");
     else
-        err_hint(&err, "they may use the board of their own job, read it and its logs, restart, "
-                       "fail and stop it");
+        err_hint(&err, "they may use the board of their own job, read it and its logs, enter its "
+                       "tasks, restart, fail and stop it");
     refuse(call, route, &err);
     return false;
 }

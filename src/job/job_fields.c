@@ -186,10 +186,12 @@ const struct field job_fields[] = {
           .doc = "what the tasks are made with"),
     FIELD(OBJECT, "health", struct job_spec, health, .table = health_fields,
           .doc = "checks and faults"),
-    FIELD(ENUM, "server", struct job_spec, server, .words = server_words,
-          .doc = "what its programs may ask of the server; `own-job`: the board of this job, its "
-                 "state and logs, restart, fail and stop; `submit`: also submit, watch and stop "
-                 "jobs of its owner"),
+    FIELD(
+        ENUM, "server", struct job_spec, server, .words = server_words,
+        .doc =
+            "what its programs may ask of the server; `own-job`: the board of this job, its "
+            "state and logs, enter, restart, fail and stop; `submit`: also submit, watch and stop "
+            "jobs of its owner"),
     FIELD(TREE, "config", struct job_spec, config, .doc = "handed to the program as it is"),
     FIELD(WORDS, "notify", struct job_spec, notify, .flags = FIELD_ONE, .max = 64,
           .doc = "addresses told when the job ends; `failed=` or `succeeded=` in front narrows it"),
