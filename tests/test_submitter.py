@@ -598,6 +598,7 @@ def test_env_of_an_installed_tree(tmp_path: Path) -> None:
 def fresh(home: Path, line: str) -> subprocess.CompletedProcess[str]:
     """The line as it is typed in the project's directory, in a shell without anything."""
     plain = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    plain["XDG_CONFIG_HOME"] = str(home / "config")  # root's keys lie in /etc without it
     return subprocess.run(
         ["bash", "-c", line],
         env=plain,
