@@ -155,6 +155,8 @@ def test_who_has_no_account_is_refused(shared: Starter, accounts: list[Account])
     other.token = server.muster("token", "create", "--user", "nosuchperson", "-q").stdout.strip()
     assert server.muster("user", "set", "nosuchperson", "--account", "root").returncode == 2
     assert server.muster("user", "set", "nosuchperson", "--account", ben.name).returncode == 0
+    listed = server.muster("user", "ls").stdout
+    assert re.search(rf"^nosuchperson +user +{ben.name} ", listed, re.M), listed
     reply = server.ask(other, "POST", "/v1/jobs", native("hers", "id -u"))
     number = reply.good().json()["number"]
     server.wait(number, "succeeded")
@@ -250,6 +252,7 @@ def test_every_account_asks_over_a_socket(shared: Starter, accounts: list[Accoun
         return done.stdout
 
     assert f"worker/0  {cem.uid}\n" in ask("run", "--", "id", "-u")
+    assert str(server.state) in re.findall(r"^key .*", ask("doctor"), re.M)[0]
     number = server.submit_as(accounts[0], "sleep 600")
     assert str(number) not in [line.split()[0] for line in ask("ls", "--all").splitlines()[1:]]
     assert cem.run("test", "-r", str(server.state / "sock")).returncode != 0

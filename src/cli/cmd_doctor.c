@@ -120,12 +120,15 @@ static const char *key_of_files(struct cli *cli)
 /* A backup of the state directory is to be of no use to who finds it. */
 static struct finding ask_key(struct cli *cli)
 {
-    size_t n = strlen(cli->state_dir);
-    const char *key = call_server_lives(cli) ? server_setting(cli, "seal_key") : key_of_files(cli);
+    struct err err;
+    const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
+    const char *dir = s ? answer_text(s, "state_dir", cli->state_dir) : cli->state_dir;
+    const char *key = s ? server_setting(cli, "seal_key") : key_of_files(cli);
+    size_t n = strlen(dir);
     if (!*key)
         return good("made with the first server");
-    if (strncmp(key, cli->state_dir, n) != 0 || key[n] != '/')
-        return good(arena_printf(cli->arena, "%s; back it up apart from %s", key, cli->state_dir));
+    if (strncmp(key, dir, n) != 0 || key[n] != '/')
+        return good(arena_printf(cli->arena, "%s; back it up apart from %s", key, dir));
     return less(arena_printf(cli->arena, "%s: who copies the state directory has it too", key),
                 "move it while no server runs, and set seal_key to where it is then");
 }

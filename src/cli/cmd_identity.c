@@ -125,10 +125,11 @@ static const char *joined(struct arena *a, const struct text_node *list)
 }
 
 enum kind { USER, KEY, TOKEN };
-static const struct table_column columns[][6] = {
+static const struct table_column columns[][7] = {
     [USER] = { { .title = "USER" },
                { .title = "ROLE" },
                { .title = "PROJECTS" },
+               { .title = "ACCOUNT" },
                { .title = "E-MAIL", .wide = true },
                { .title = "PASSWORD", .wide = true },
                { .title = "SINCE" } },
@@ -142,8 +143,7 @@ static const struct table_column columns[][6] = {
                 { .title = "USER" },
                 { .title = "LABEL" },
                 { .title = "MADE" },
-                { .title = "EXPIRES" },
-                { .title = "" } },
+                { .title = "EXPIRES" } },
 };
 
 static void fill(struct arena *a, enum kind kind, const struct text_node *one, const char **row)
@@ -153,9 +153,10 @@ static void fill(struct arena *a, enum kind kind, const struct text_node *one, c
         row[1] = arena_printf(a, "%s%s", answer_text(one, "role", ""),
                               answer_flag(one, "disabled") ? ", disabled" : "");
         row[2] = joined(a, text_get(one, "projects"));
-        row[3] = answer_text(one, "email", "");
-        row[4] = answer_flag(one, "has_password") ? "yes" : "no";
-        row[5] = date(a, one, "created_ms", "");
+        row[3] = answer_text(one, "account", "");
+        row[4] = answer_text(one, "email", "");
+        row[5] = answer_flag(one, "has_password") ? "yes" : "no";
+        row[6] = date(a, one, "created_ms", "");
         return;
     }
     row[0] = answer_text(one, "id", "");
@@ -164,7 +165,8 @@ static void fill(struct arena *a, enum kind kind, const struct text_node *one, c
     row[3] = date(a, one, "created_ms", "");
     row[4] =
         kind == KEY ? answer_text(one, "used_day", "never") : date(a, one, "expires_ms", "never");
-    row[5] = kind == TOKEN ? "" : answer_flag(one, "disabled") ? "disabled" : "good";
+    if (kind == KEY)
+        row[5] = answer_flag(one, "disabled") ? "disabled" : "good";
 }
 
 static int list(struct cli *cli, enum kind kind, const char *owner, struct err *err)
@@ -173,6 +175,7 @@ static int list(struct cli *cli, enum kind kind, const char *owner, struct err *
     static const char *const keys[] = { "users", "keys", "tokens" };
     AUTO_BUF struct buf path = BUF_INIT(4096), out = BUF_INIT(16u << 20);
     struct table table;
+    size_t n_columns = 0;
     buf_puts(&path, paths[kind]);
     call_query(&path, "owner", owner);
     const struct text_node *tree = call_get(cli, buf_str(&path), err);
@@ -183,7 +186,9 @@ static int list(struct cli *cli, enum kind kind, const char *owner, struct err *
         return EXIT_OK;
     }
     const struct text_node *all = text_get(tree, keys[kind]);
-    table_init(&table, cli->arena, columns[kind], ARRAY_LEN(columns[kind]), cli->wide);
+    while (n_columns < ARRAY_LEN(columns[kind]) && columns[kind][n_columns].title)
+        n_columns++;
+    table_init(&table, cli->arena, columns[kind], n_columns, cli->wide);
     for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
         if (cli->quiet)
             buf_addf(&out, "%s\n", answer_text(one, kind == USER ? "name" : "id", ""));

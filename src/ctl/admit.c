@@ -110,7 +110,7 @@ static const struct {
     { .path = "roles.*.run_as",
       .asked = asks_run_as,
       .severity = SEVERITY_ERROR,
-      .what = "run_as: tasks run as the user of the server",
+      .what = "run_as: tasks run as the account of the job's owner",
       .hint = "leave it out" },
     { .path = "roles.*.stdin",
       .asked = asks_stdin,

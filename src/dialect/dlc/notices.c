@@ -62,7 +62,7 @@ static const struct notice notices[] = {
     WARN("JobSpecs[].ExtraPodSpec.PodLabels", "has no effect", "Settings.Tags"),
     WARN("JobSpecs[].ExtraPodSpec.PodAnnotations", "has no effect", "Settings.Tags"),
     WARN("JobSpecs[].ExtraPodSpec.MainContainerSecurityContext",
-         "has no effect: tasks run as the user of the server", "leave it out"),
+         "has no effect: tasks run as the account of the job's owner", "leave it out"),
     WARN("JobSpecs[].ServiceSpec", "has no effect: tasks are reached at their own addresses",
          "leave it out"),
     WARN("JobSpecs[].SystemDisk", "has no effect: tasks have the disk of their node",
