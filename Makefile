@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: demo check check-all build bench chaos seeds torture lint lint-all fuzz format install uninstall clean help
+.PHONY: demo check check-all build bench chaos seeds torture lint lint-all fuzz format install uninstall sbom clean help
 .PHONY: build-release build-asan
 
 PREFIX  ?= /usr/local
@@ -115,6 +115,10 @@ install: ## programs, man pages, completions, examples (PREFIX=/usr/local DESTDI
 
 uninstall: ## remove what install put there (same PREFIX and DESTDIR)
 	@tools/install --remove '$(DESTDIR)' '$(PREFIX)'
+
+sbom: ## what is inside the programs, as a CycloneDX document (build/muster.cdx.json)
+	@$(MAKE) build
+	@tools/sbom
 
 clean: ## remove build/ (the Python environment in .venv/ stays)
 	@rm -rf build

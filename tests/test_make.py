@@ -122,7 +122,7 @@ WALK = (
     "help", "bench ONLY=sched", "clean", "seeds", "torture KILLS=3 TIMES=1 ONLY=gone", "chaos",
     "install PREFIX={prefix}", "uninstall PREFIX={prefix}", "demo", "format", "lint ONLY=layers",
     "lint-all ONLY=shellcheck", "fuzz SECONDS_PER_TARGET=1", "check ONLY=unit",
-    "check-all ONLY=build", "build", "clean",
+    "check-all ONLY=build", "build", "sbom", "clean",
 )  # fmt: skip
 
 
