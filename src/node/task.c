@@ -250,12 +250,13 @@ static void collect(const struct task *task, struct proc_list *out)
     out->n = n;
 }
 
+/* How many there were before. The group is killed too: it has those that are born meanwhile. */
 static size_t signal_all(const struct task *task, int number)
 {
     struct proc_list all = { .n = 0 };
+    collect(task, &all);
     if (number == SIGKILL)
         cgroup_kill(&task->cgroup);
-    collect(task, &all);
     for (size_t i = 0; i < all.n; i++)
         (void)kill(all.at[i], number);
     return all.n;
