@@ -97,7 +97,7 @@ void server_health(struct call *call)
     bool ready = strcmp(http_path(call->request), "/healthz") == 0 || !full || !full->boolean;
     text_bool(call->arena, tree, "ok", ready);
     if (!ready)
-        text_str(call->arena, tree, "why", "no space left for records; submissions are refused");
+        text_str(call->arena, tree, "why", "records could not be written; submissions are refused");
     call_answer(call, ready ? 200 : 503, tree);
 }
 

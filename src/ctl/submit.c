@@ -752,6 +752,17 @@ static int apply(struct submission *s, struct err *err)
     return 1;
 }
 
+/* The last commit failed; it is tried again by itself. */
+static int say_unwritten(const struct ctl *ctl, struct err *err)
+{
+    if (ctl->no_room) {
+        err_set(err, ERR_FULL, "the disk of the server is full");
+        return err_hint(err, "make room in %s; running jobs go on", ctl->config.state_dir);
+    }
+    err_set(err, ERR_UNAVAILABLE, "the server could not write its records a moment ago");
+    return err_hint(err, "its log says why; it tries again by itself, running jobs go on");
+}
+
 static int submit(struct submission *s, struct err *err)
 {
     if (!s->ask.text && take_after(s, err))
@@ -767,10 +778,8 @@ static int submit(struct submission *s, struct err *err)
     }
     if (may_replace(s, err))
         return -1;
-    if (s->ctl->full && !s->ask.dry_run) {
-        err_set(err, ERR_FULL, "the disk of the server is full");
-        return err_hint(err, "make room in %s; running jobs go on", s->ctl->config.state_dir);
-    }
+    if (s->ctl->unwritten && !s->ask.dry_run)
+        return say_unwritten(s->ctl, err);
     if (read_text(s, err) || check_unique(s, err))
         return -1;
     int applied = apply(s, err);

@@ -123,7 +123,7 @@ void ctl_plan(struct ctl *ctl)
 bool ctl_at_rest(const struct ctl *ctl, size_t *meetings)
 {
     *meetings = meetings_count(ctl);
-    return !ctl->in_turn && !ctl->plan_due && !ctl->full && !ctl->replan_at && ctl->facts.n == 0 &&
+    return !ctl->in_turn && !ctl->plan_due && !ctl->unwritten && !ctl->replan_at && ctl->facts.n == 0 &&
            turn_idle(ctl);
 }
 

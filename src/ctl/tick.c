@@ -117,7 +117,7 @@ static void come_back(struct ctl *ctl, uint64_t now)
         return;
     bool recorded = ctl->facts.n == 0; /* what has ended comes before the ballast */
     if (recorded && taped_outside(ctl, OUTSIDE_BALLAST, make_ballast(ctl), NULL) == 0) {
-        ctl->full = false;
+        ctl->unwritten = false;
         ctl->retry_at = 0;
         ctl->plan_due = true;
         log_info("store.room", "submissions are taken again");
@@ -145,14 +145,14 @@ void ctl_tick(struct ctl *ctl)
         ctl->plan_due = true;
     }
     core_wake(ctl, ctl->replan_at);
-    if (ctl->full)
+    if (ctl->unwritten)
         come_back(ctl, now);
     core_wake(ctl, ctl->retry_at > now ? ctl->retry_at : 0);
     look_at_due(ctl, now);
     while (relaunching && live_next(ctl->live, &cursor, &job))
         relaunch(ctl, job);
     meetings_tick(ctl);
-    if (ctl->expire_at <= now && !ctl->full)
+    if (ctl->expire_at <= now && !ctl->unwritten)
         expire(ctl, now);
     core_wake(ctl, ctl->expire_at > now ? ctl->expire_at : now + 1000);
     ctl_turn(ctl);

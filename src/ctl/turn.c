@@ -106,7 +106,8 @@ static void failed(struct ctl *ctl, const struct err *err)
     meetings_undone(ctl);
     vec_clear(&ctl->acks);
     vec_clear(&ctl->doomed);
-    ctl->full = true;
+    ctl->unwritten = true;
+    ctl->no_room = err->code == ERR_FULL;
     store_release_ballast(ctl->config.store);
     ctl->retry_at = core_now(ctl) + RETRY_MS;
     core_wake(ctl, ctl->retry_at);
@@ -251,7 +252,7 @@ void ctl_turn(struct ctl *ctl)
         }
         if (taped_answered(ctl))
             continue;
-        if (!ctl->plan_due || ctl->full)
+        if (!ctl->plan_due || ctl->unwritten)
             break;
         ctl->passes++;
         planning_run(ctl);
@@ -260,7 +261,7 @@ void ctl_turn(struct ctl *ctl)
     }
     ctl->counters.turns++;
     taped.idle &= done == ctl->counters.commits + ctl->counters.plans;
-    if (went_well && (!turn_idle(ctl) || (ctl->plan_due && !ctl->full)))
+    if (went_well && (!turn_idle(ctl) || (ctl->plan_due && !ctl->unwritten)))
         core_wake(ctl, ctl->retry_at > core_now(ctl) ? ctl->retry_at : core_now(ctl));
     ctl->in_turn = false;
 }

@@ -529,7 +529,7 @@ struct text_node *ctl_stats_tree(struct ctl *ctl, struct arena *arena)
                                .evicted = ctl->counters.evicted,
                                .promised = ctl->counters.promised,
                                .late = ctl->counters.late,
-                               .storage_full = ctl->full };
+                               .storage_full = ctl->unwritten };
     store_counts(ctl->config.store, &counts, NULL);
     for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
         text_int(arena, view.jobs, job_state_word((enum job_state)state),
