@@ -84,10 +84,11 @@ seeds: ## try every promise of the published pages, print how it is kept and wha
 	@$(MAKE) build-release
 	@tests/seeds
 
-torture: ## kill -9 the server under load (KILLS=200), ranks and nodes of training jobs (TIMES=100)
+torture: ## kill -9 the server under load, then beside faults of disk and clock (KILLS=200); ranks and nodes of training jobs (TIMES=100)
 	@tools/setup all
 	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
+	@tests/torture --kills $(KILLS) --agents --faults all
 	@tests/torture_launch --times $(TIMES) $(ONLY)
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks (ONLY=ruff: one)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from failing import needs_compiler
 
 TORTURE = Path(__file__).resolve().parent / "torture"
 
@@ -25,6 +26,11 @@ def test_kill_the_server() -> None:
 
 def test_kill_the_server_agents_and_keepers() -> None:
     torture("--kills", "12", "--agents")
+
+
+def test_faults_of_disk_and_clock() -> None:
+    needs_compiler()
+    torture("--kills", "8", "--agents", "--faults", "all")
 
 
 @pytest.mark.sanitizer
