@@ -104,8 +104,7 @@ WRITES(pwrite64, off64_t)
 
 ssize_t write(int fd, const void *data, size_t n)
 {
-    ssize_t (*go)(int, const void *, size_t) =
-        (ssize_t(*)(int, const void *, size_t))real("write");
+    ssize_t (*go)(int, const void *, size_t) = (ssize_t(*)(int, const void *, size_t))real("write");
     int how = fate(fd);
     if (how == WELL)
         return go(fd, data, n);
