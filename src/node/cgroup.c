@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/device_program.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -153,9 +154,9 @@ static bool find_unified(struct cgroup_site *site)
         if (access(dir, W_OK) == 0) {
             (void)write_file(dir, "cgroup.subtree_control", "+memory +cpu +pids");
             if (hands_down_all(dir)) {
-                for (size_t i = 0; i < CGROUP_DEVICES; i++)
+                for (size_t i = 0; i < CGROUP_PARTS; i++)
                     memcpy(site->base[i], dir, sizeof dir);
-                site->unified = true;
+                site->unified = site->device_program = true;
                 return true;
             }
         }
@@ -165,6 +166,16 @@ static bool find_unified(struct cgroup_site *site)
         *slash = '\0';
     }
     return false;
+}
+
+/* The hierarchy of version 2 is there without its controllers too, and takes programs. */
+static void find_for_devices(struct cgroup_site *site)
+{
+    char dir[CGROUP_PATH];
+    if (site->base[CGROUP_DEVICES][0] || !own_dir("", dir) || access(dir, W_OK) != 0)
+        return;
+    memcpy(site->base[CGROUP_DEVICES], dir, sizeof dir);
+    site->device_program = true;
 }
 
 void cgroup_find(struct cgroup_site *site)
@@ -177,29 +188,49 @@ void cgroup_find(struct cgroup_site *site)
         if (own_dir(part_names[i], dir) && access(dir, W_OK) == 0)
             memcpy(site->base[i], dir, sizeof dir);
     }
+    find_for_devices(site);
 }
 
 /* ---- one group ---- */
 
-#define DEVICES_MAX 256
-
-static bool allow(const char *dir, const char *text)
+/* Terminals, and a ptmx of its own (node/devices.c makes it), are devices of every task. */
+static size_t rules_of(const struct devices *devices, struct device_rule out[DEVICE_RULES_MAX])
 {
+    struct device at[DEVICE_RULES_MAX - 3];
+    size_t n = 0, listed = devices_list(devices, at, ARRAY_LEN(at));
+    out[n++] = (struct device_rule){
+        .type = 'c', .major = 5, .minor = 2, .access = DEVICE_USE | DEVICE_MAKE
+    };
+    out[n++] =
+        (struct device_rule){ .type = 'c', .major = 136, .any_minor = true, .access = DEVICE_USE };
+    out[n++] = (struct device_rule){ .type = 'c', .major = 5, .access = DEVICE_USE };
+    for (size_t i = 0; i < listed; i++)
+        out[n++] = (struct device_rule){
+            .type = at[i].type, .major = at[i].major, .minor = at[i].minor, .access = DEVICE_USE
+        };
+    return n;
+}
+
+static bool allow(const char *dir, const struct device_rule *rule)
+{
+    char minor[16] = "*", text[64];
+    if (!rule->any_minor)
+        snprintf(minor, sizeof minor, "%u", rule->minor);
+    snprintf(text, sizeof text, "%c %u:%s rw%s", rule->type, rule->major, minor,
+             rule->access & DEVICE_MAKE ? "m" : "");
     return write_file(dir, "devices.allow", text);
 }
 
-/* Terminals, and a ptmx of its own (node/devices.c makes it), are devices of every task. */
-static bool set_devices(const char *dir, const struct devices *devices)
+static bool set_devices(const struct cgroup *group, const struct devices *devices)
 {
-    struct device at[DEVICES_MAX];
-    char text[64];
-    size_t n = devices_list(devices, at, DEVICES_MAX);
-    bool good = write_file(dir, "devices.deny", "a") && allow(dir, "c 5:2 rwm") &&
-                allow(dir, "c 136:* rw") && allow(dir, "c 5:0 rw");
-    for (size_t i = 0; i < n && good; i++) {
-        snprintf(text, sizeof text, "%c %u:%u rw", at[i].type, at[i].major, at[i].minor);
-        good = allow(dir, text);
-    }
+    const char *dir = group->dir[CGROUP_DEVICES];
+    struct device_rule rules[DEVICE_RULES_MAX];
+    size_t n = rules_of(devices, rules);
+    if (group->device_program)
+        return device_program_attach(dir, rules, n) == 0;
+    bool good = write_file(dir, "devices.deny", "a");
+    for (size_t i = 0; i < n && good; i++)
+        good = allow(dir, &rules[i]);
     return good;
 }
 
@@ -228,7 +259,7 @@ static bool set_limit(const struct cgroup *group, enum cgroup_part part,
     case CGROUP_PIDS:
         snprintf(text, sizeof text, "%" PRIu32, limits->pids);
         return write_file(dir, "pids.max", text);
-    case CGROUP_DEVICES: return set_devices(dir, limits->devices);
+    case CGROUP_DEVICES: return set_devices(group, limits->devices);
     case CGROUP_PARTS: break;
     }
     return false;
@@ -256,13 +287,14 @@ void cgroup_make(const struct cgroup_site *site, const char *id, const struct cg
 {
     memset(out, 0, sizeof *out);
     out->unified = site->unified;
+    out->device_program = site->device_program;
     if (limits->memory > 0)
         make_part(site, id, CGROUP_MEMORY, limits, out);
     if (limits->cpu_milli > 0)
         make_part(site, id, CGROUP_CPU, limits, out);
     if (limits->pids > 0)
         make_part(site, id, CGROUP_PIDS, limits, out);
-    if (limits->devices && !site->unified)
+    if (limits->devices)
         make_part(site, id, CGROUP_DEVICES, limits, out);
 }
 

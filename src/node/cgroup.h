@@ -10,13 +10,12 @@
 #include <stdint.h>
 
 #define CGROUP_PATH 512
-/* CGROUP_DEVICES: of version 1 only; version 2 has no file for it. */
 enum cgroup_part { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_DEVICES, CGROUP_PARTS };
 
-/* Where groups can be made: a writable directory per controller (v2: the same one three times), ""
- * where there is none. */
+/* Where groups can be made: a writable directory per controller (v2: the same one for all), ""
+ * where there is none. device_program: that of CGROUP_DEVICES is v2's (node/device_program.h). */
 struct cgroup_site {
-    bool unified;
+    bool unified, device_program;
     char base[CGROUP_PARTS][CGROUP_PATH];
 };
 void cgroup_find(struct cgroup_site *);
@@ -27,7 +26,7 @@ struct cgroup_limits {
     const struct devices *devices; /* it may open no others; NULL: all that it can reach */
 };
 struct cgroup {
-    bool unified;
+    bool unified, device_program;
     char dir[CGROUP_PARTS][CGROUP_PATH]; /* "" where not made */
 };
 /* Makes the group `muster-<id>` with the limits that are set. A limit that could not be put in
