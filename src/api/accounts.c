@@ -3,15 +3,14 @@
  * there is no such account. */
 #include "api/accounts.h"
 
+#include "api/child.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
 
-#include <signal.h>
 #include <string.h>
-#include <uv.h>
 
 #define FRESH_MS   60000 /* what is known of an account */
 #define ABSENT_MS  5000  /* that there is none: it may just be made */
@@ -33,21 +32,15 @@ struct looked_up {
     struct accounts *all;
     char *name;
     enum known known;
-    bool ordinary, asking;
+    bool ordinary;
     uint64_t until_ms;
     struct arena *arena; /* of account */
     struct account account;
     struct waiter *first, **last;
-    uv_process_t process;
-    uv_timer_t deadline;
-    uv_pipe_t out;
-    unsigned open; /* handles */
-    char *text;
-    size_t len;
-    bool late, ended;
+    struct child *child; /* asks now */
 };
 struct accounts {
-    struct api *api;
+    uv_loop_t *loop;
     char *program;
     struct smap *names;
 };
@@ -56,7 +49,7 @@ struct accounts {
 
 static bool is_fresh(const struct looked_up *e)
 {
-    return e->known != NOT_KNOWN && (e->open > 0 || clock_mono_ms() < e->until_ms);
+    return e->known != NOT_KNOWN && clock_mono_ms() < e->until_ms;
 }
 
 static void take_groups(struct looked_up *e, char *list)
@@ -98,10 +91,10 @@ static void take_line(struct looked_up *e, char *line, unsigned *found)
     }
 }
 
-static void learn(struct looked_up *e)
+static void learn(struct looked_up *e, const struct child_end *end)
 {
     unsigned found = 0;
-    char *rest = e->text;
+    char *rest = end ? end->text : NULL;
     if (e->arena)
         arena_destroy(e->arena);
     e->arena = arena_create();
@@ -109,13 +102,20 @@ static void learn(struct looked_up *e)
     e->account = (struct account){ .name = e->name, .home = "", .shell = "" };
     for (char *line; rest && (line = strsep(&rest, "\n"));)
         take_line(e, line, &found);
-    e->known = e->late ? NO_ANSWER : found == 7 ? IS_THERE : IS_ABSENT;
+    e->known = !end || !end->good ? NO_ANSWER : found == 7 ? IS_THERE : IS_ABSENT;
     e->until_ms = clock_mono_ms() + (e->known == IS_THERE ? FRESH_MS : ABSENT_MS);
 }
 
 /* ---- going on ---- */
 
 static void go_on(struct accounts *all, struct waiter *w);
+
+static int not_looked_up(const char *name, struct err *err)
+{
+    err_set(err, ERR_UNAVAILABLE, "account %.80s could not be looked up within %u s", name,
+            LOOK_UP_MS / 1000);
+    return err_hint(err, "getent passwd %.80s shows whether this machine knows it", name);
+}
 
 static void submit(struct waiter *w)
 {
@@ -134,9 +134,7 @@ static void decide(const struct looked_up *e, struct waiter *w)
     struct err err = { 0 };
     bool good = e->known == IS_THERE && (!w->choice.ordinary || e->ordinary);
     if (e->known == NO_ANSWER) {
-        err_set(&err, ERR_UNAVAILABLE, "account %.80s could not be looked up within %u s", e->name,
-                LOOK_UP_MS / 1000);
-        err_hint(&err, "getent passwd %.80s shows whether this machine knows it", e->name);
+        not_looked_up(e->name, &err);
         refuse(w, &err);
     } else if (good && e->account.ids.uid == 0) {
         err_set(&err, ERR_DENIED, "account %.80s is root, as whom no other user's job runs",
@@ -154,38 +152,11 @@ static void decide(const struct looked_up *e, struct waiter *w)
     }
 }
 
-static void on_closed(uv_handle_t *handle)
+/* e->child is gone, or could not be started (end is NULL). */
+static void end_look_up(struct looked_up *e, const struct child_end *end)
 {
-    struct looked_up *e = handle->data;
-    if (--e->open > 0)
-        return;
-    free(e->text);
-    e->text = NULL;
-    if (e->all)
-        return;
-    if (e->arena)
-        arena_destroy(e->arena);
-    free(e->name);
-    free(e);
-}
-
-static void close_all(struct looked_up *e)
-{
-    uv_close((uv_handle_t *)&e->process, on_closed);
-    uv_close((uv_handle_t *)&e->deadline, on_closed);
-    uv_close((uv_handle_t *)&e->out, on_closed);
-}
-
-/* Its output has ended and so has the child: whichever comes last. */
-static void end_look_up(struct looked_up *e)
-{
-    if (!e->ended) {
-        e->ended = true;
-        return;
-    }
-    e->asking = false;
-    learn(e);
-    close_all(e);
+    e->child = NULL;
+    learn(e, end);
     struct waiter *w = e->first;
     e->first = NULL;
     e->last = &e->first;
@@ -195,68 +166,23 @@ static void end_look_up(struct looked_up *e)
     }
 }
 
-static void on_exit_of(uv_process_t *process, int64_t status, int number)
+static void on_looked_up(void *arg, const struct child_end *end)
 {
-    struct looked_up *e = process->data;
-    e->late = e->late || status != 0 || number != 0;
-    end_look_up(e);
-}
-
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
-{
-    struct looked_up *e = handle->data;
-    (void)suggested;
-    *room = uv_buf_init(e->text + e->len, (unsigned)(TEXT_MAX - e->len));
-}
-
-static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
-{
-    struct looked_up *e = stream->data;
-    (void)room;
-    if (n >= 0) {
-        e->len += (size_t)n;
-        return;
-    }
-    e->text[e->len] = '\0';
-    uv_read_stop(stream);
-    end_look_up(e);
-}
-
-static void on_late(uv_timer_t *timer)
-{
-    struct looked_up *e = timer->data;
-    e->late = true;
-    uv_process_kill(&e->process, SIGKILL);
+    end_look_up(arg, end);
 }
 
 static void look_up(struct looked_up *e)
 {
-    uv_loop_t *loop = e->all->api->config.loop;
     char *args[] = { (char *)"account-of", e->name, NULL };
-    uv_stdio_container_t files[] = { { .flags = UV_IGNORE },
-                                     { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-                                       .data.stream = (uv_stream_t *)&e->out },
-                                     { .flags = UV_IGNORE } };
-    uv_process_options_t options = { .file = e->all->program,
-                                     .args = args,
-                                     .stdio = files,
-                                     .stdio_count = (int)ARRAY_LEN(files),
-                                     .exit_cb = on_exit_of };
-    e->text = mem_new(TEXT_MAX + 1);
-    e->len = 0;
-    e->late = e->ended = false;
-    e->asking = true;
-    e->open = 3;
-    e->process.data = e->deadline.data = e->out.data = e;
-    uv_timer_init(loop, &e->deadline);
-    uv_pipe_init(loop, &e->out, 0);
-    if (uv_spawn(loop, &e->process, &options) != 0) {
-        e->late = e->ended = true;
-        end_look_up(e);
-        return;
-    }
-    uv_timer_start(&e->deadline, on_late, LOOK_UP_MS, 0);
-    uv_read_start((uv_stream_t *)&e->out, on_room, on_text);
+    struct child_line line = { .program = e->all->program,
+                               .args = args,
+                               .input = -1,
+                               .text_max = TEXT_MAX,
+                               .limit_ms = LOOK_UP_MS };
+    struct err err;
+    e->child = child_start(e->all->loop, &line, on_looked_up, e, &err);
+    if (!e->child)
+        end_look_up(e, NULL);
 }
 
 static struct looked_up *look_of(struct accounts *all, const char *name)
@@ -275,14 +201,14 @@ static struct looked_up *look_of(struct accounts *all, const char *name)
 static void go_on(struct accounts *all, struct waiter *w)
 {
     struct looked_up *e = look_of(all, w->choice.name);
-    if (is_fresh(e) && !e->asking) {
+    if (is_fresh(e) && !e->child) {
         decide(e, w);
         return;
     }
     w->next = NULL;
     *e->last = w;
     e->last = &w->next;
-    if (!e->asking)
+    if (!e->child)
         look_up(e);
 }
 
@@ -351,14 +277,31 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
     go_on(all, w);
 }
 
+/* ---- at the start ---- */
+
+int accounts_check(struct accounts *all, const char *name, struct err *err)
+{
+    struct looked_up *e = look_of(all, name);
+    look_up(e);
+    uv_run(all->loop, UV_RUN_DEFAULT);
+    if (e->known == NO_ANSWER)
+        return not_looked_up(name, err);
+    if (e->known == IS_THERE && e->ordinary)
+        return 0;
+    err_set(err, ERR_INPUT, "account \"%.80s\" is %s", name,
+            e->known == IS_THERE ? "one of the system's" : "not on this machine");
+    return err_hint(err, "name an ordinary one (useradd makes one), or leave it out: then only "
+                         "users with an account of their own submit");
+}
+
 /* ---- life ---- */
 
-struct accounts *accounts_create(struct api *api, const char *program)
+struct accounts *accounts_create(uv_loop_t *loop, const char *program)
 {
     if (!program)
         return NULL;
     struct accounts *all = mem_new(sizeof *all);
-    all->api = api;
+    all->loop = loop;
     all->program = mem_strdup(program);
     all->names = smap_create();
     return all;
@@ -367,14 +310,7 @@ struct accounts *accounts_create(struct api *api, const char *program)
 static void end_one(void *value)
 {
     struct looked_up *e = value;
-    e->all = NULL;
-    if (e->asking) {
-        uv_process_kill(&e->process, SIGKILL);
-        close_all(e);
-        return;
-    }
-    if (e->open > 0)
-        return; /* its handles are closing: the last one frees it */
+    child_drop(e->child);
     if (e->arena)
         arena_destroy(e->arena);
     free(e->name);

@@ -5,13 +5,19 @@
 
 #include "api/call.h"
 
+#include <uv.h>
+
 struct accounts;
 /* program: muster itself, run as "account-of" (main/account_main.h); NULL: there are no accounts.
  */
-struct accounts *accounts_create(struct api *, const char *program);
+struct accounts *accounts_create(uv_loop_t *, const char *program);
 void accounts_destroy(struct accounts *); /* NULL-safe; waiting submissions are not answered */
 
 /* ctl_submit() once the account of ask->owner is known. `done` is called as there. */
 void accounts_submit(struct call *, const struct ctl_submit *ask, ctl_done *done, void *arg);
+
+/* Before the loop has other work: runs it until this account was looked up. 0: an ordinary one, as
+ * whom jobs may run. */
+int accounts_check(struct accounts *, const char *name, struct err *);
 
 #endif

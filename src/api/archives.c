@@ -2,6 +2,7 @@
  * bytes, put in pieces, then read through by a child that may do nothing else. It is kept packed;
  * jobs name it (inputs.code.archive), and each agent unpacks it for itself, when its bytes still
  * are those of its name. */
+#include "api/child.h"
 #include "api/kept_code.h"
 
 #include "base/file.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uv.h>
 
 #define HASH_LEN    64
 #define ARCHIVE_MAX (512ull << 20)
@@ -119,35 +119,18 @@ void archive_put(struct call *call)
 /* What main/code_main.h says: nothing, or the word of an error, a space and its text. */
 struct checking {
     struct checking *next; /* of the api's */
-    uv_process_t process;
-    uv_timer_t deadline;
-    uv_pipe_t out;
     struct call *call;
     struct kept_code code;
-    char text[TEXT_ROOM + 1];
-    size_t len;
-    int64_t status;
-    int signal;
-    unsigned open; /* handles */
-    bool half;     /* its output has ended, or it has: the other is to come */
+    struct child *child;
 };
 
-static void on_closed(uv_handle_t *handle)
-{
-    struct checking *c = handle->data;
-    if (--c->open == 0)
-        free(c);
-}
-
-static void close_all(struct checking *c)
+static void forget(struct checking *c)
 {
     struct checking **at = &c->call->api->checks;
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
-    uv_close((uv_handle_t *)&c->deadline, on_closed);
-    uv_close((uv_handle_t *)&c->process, on_closed);
-    uv_close((uv_handle_t *)&c->out, on_closed);
+    free(c);
 }
 
 static bool has_enough(const struct call *call, const struct kept_code *k)
@@ -158,71 +141,45 @@ static bool has_enough(const struct call *call, const struct kept_code *k)
     return n >= AT_ONCE;
 }
 
-static int judge(struct checking *c, struct err *err)
+static int judge(const struct child_end *end, struct err *err)
 {
-    char *text = strchr(c->text, ' ');
-    if (c->signal)
+    char *text = strchr(end->text, ' ');
+    if (end->killed)
         return err_set(err, ERR_TOO_LARGE, "reading the archive took more than two minutes");
-    if (c->status == 0)
+    if (end->good)
         return 0;
     if (!text)
         return err_set(err, ERR_SYSTEM, "the archive could not be checked");
     *text = '\0';
-    enum err_code code = err_from_word(c->text);
+    enum err_code code = err_from_word(end->text);
     /* what the sender has to mend */
     return err_set(err, code == ERR_CONFLICT ? ERR_INPUT : code, "%s", text + 1);
 }
 
-static void end_check(struct checking *c)
+static void on_checked(void *arg, const struct child_end *end)
 {
+    struct checking *c = arg;
+    struct call *call = c->call;
+    struct kept_code code = c->code;
     struct err err;
-    if (!c->half) {
-        c->half = true;
+    forget(c);
+    if (judge(end, &err) == 0 && kept_code_take(&code, &err) == 0) {
+        answer_kept(call, &code, 201);
         return;
     }
-    close_all(c);
-    if (judge(c, &err) == 0 && kept_code_take(&c->code, &err) == 0) {
-        answer_kept(c->call, &c->code, 201);
-        return;
+    (void)unlink(code.part);
+    call_problem(call, &err, NULL);
+}
+
+void archives_end(struct api *api)
+{
+    while (api->checks) {
+        child_drop(api->checks->child);
+        forget(api->checks);
     }
-    (void)unlink(c->code.part);
-    call_problem(c->call, &err, NULL);
 }
 
-static void on_exit_of(uv_process_t *process, int64_t status, int signal)
-{
-    struct checking *c = process->data;
-    c->status = status;
-    c->signal = signal;
-    end_check(c);
-}
-
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
-{
-    struct checking *c = handle->data;
-    (void)suggested;
-    *room = uv_buf_init(c->text + c->len, (unsigned)(TEXT_ROOM - c->len));
-}
-
-static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
-{
-    struct checking *c = stream->data;
-    (void)room;
-    if (n >= 0) {
-        c->len += (size_t)n;
-        return;
-    }
-    uv_read_stop(stream);
-    end_check(c);
-}
-
-static void on_late(uv_timer_t *timer)
-{
-    struct checking *c = timer->data;
-    uv_process_kill(&c->process, SIGKILL);
-}
-
-static int spawn_check(struct checking *c, int archive, uint64_t size)
+static int start_check(struct checking *c, int archive, uint64_t size, struct err *err)
 {
     const struct api_config *config = &c->call->api->config;
     uint64_t most = SMALL + RATIO * size;
@@ -230,22 +187,14 @@ static int spawn_check(struct checking *c, int archive, uint64_t size)
     snprintf(bytes, sizeof bytes, "%" PRIu64, most < config->code_size ? most : config->code_size);
     snprintf(files, sizeof files, "%" PRIu64, config->code_files);
     char *args[] = { (char *)"check-code", (char *)c->code.hash, bytes, files, NULL };
-    uv_stdio_container_t ends[] = { { .flags = UV_INHERIT_FD, .data.fd = archive },
-                                    { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-                                      .data.stream = (uv_stream_t *)&c->out },
-                                    { .flags = UV_IGNORE } };
-    char *nothing[] = { NULL };
-    uv_process_options_t options = { .file = config->program,
-                                     .args = args,
-                                     .env = nothing,
-                                     .stdio = ends,
-                                     .stdio_count = (int)ARRAY_LEN(ends),
-                                     .exit_cb = on_exit_of };
-    c->open = 3;
-    c->process.data = c->deadline.data = c->out.data = c;
-    uv_timer_init(config->loop, &c->deadline);
-    uv_pipe_init(config->loop, &c->out, 0);
-    return uv_spawn(config->loop, &c->process, &options);
+    struct child_line line = { .program = config->program,
+                               .args = args,
+                               .no_environment = true,
+                               .input = archive,
+                               .text_max = TEXT_ROOM,
+                               .limit_ms = CHECK_MS };
+    c->child = child_start(config->loop, &line, on_checked, c, err);
+    return c->child ? 0 : -1;
 }
 
 static void check(struct call *call, const struct kept_code *k)
@@ -267,15 +216,11 @@ static void check(struct call *call, const struct kept_code *k)
     struct checking *c = mem_new(sizeof *c);
     *c = (struct checking){ .call = call, .code = *k, .next = call->api->checks };
     call->api->checks = c;
-    int rc = spawn_check(c, archive, (uint64_t)st.st_size);
-    if (rc == 0) {
+    if (start_check(c, archive, (uint64_t)st.st_size, &err) == 0) {
         call_keep(call);
-        uv_timer_start(&c->deadline, on_late, CHECK_MS, 0);
-        uv_read_start((uv_stream_t *)&c->out, on_room, on_text);
         return;
     }
-    close_all(c);
-    err_set(&err, ERR_SYSTEM, "%s: %s", call->api->config.program, uv_strerror(rc));
+    forget(c);
     call_problem(call, &err, NULL);
 }
 

@@ -161,6 +161,7 @@ void board_news(struct api *); /* board.c: a board has changed */
 void archive_get(struct call *);
 void archive_put(struct call *);
 void archive_unpack(struct call *);
+void archives_end(struct api *); /* those that are looked through are not answered */
 void board_get(struct call *);
 void board_put(struct call *);
 void job_restart(struct call *);

@@ -25,7 +25,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
                        strlen(config->token));
     api->config.token = NULL;
     api->sessions = page_sessions_create();
-    api->accounts = accounts_create(api, config->program);
+    api->accounts = accounts_create(config->loop, config->program);
     limits_begin(api);
     facades_begin(api);
     follow_watch(api);
@@ -46,6 +46,7 @@ void api_destroy(struct api *api)
     ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
     facades_end(api);
     channels_forget(api);
+    archives_end(api);
     limits_end(api);
     page_sessions_destroy(api->sessions);
     accounts_destroy(api->accounts);

@@ -327,6 +327,14 @@ bool file_can_read(const char *path)
     return !S_ISDIR(st.st_mode) || fstatat(fd, ".", &st, 0) == 0;
 }
 
+bool file_climbs(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "..")); at += 2)
+        if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
+            return true;
+    return false;
+}
+
 bool file_is_dir(const char *path)
 {
     struct stat st;

@@ -21,6 +21,8 @@ int file_remove_tree(const char *path, struct err *err);
 int file_tree_size(const char *path, unsigned long long limit, unsigned long long *bytes,
                    struct err *err);
 bool file_is_dir(const char *path);
+/* Has it a part that is ".."? Then its text does not say where it lies. */
+bool file_climbs(const char *path);
 /* May it be read, and a directory also be entered? By opening it, so that the answer is for the
  * user of base/fs_user.h too. false and errno. */
 bool file_can_read(const char *path);

@@ -35,14 +35,6 @@ static const struct uri_root *longest(const struct storage *storage, const char 
     return best;
 }
 
-static bool climbs(const char *path)
-{
-    for (const char *p = path; (p = strstr(p, "..")); p += 2)
-        if ((p == path || p[-1] == '/') && (p[2] == '\0' || p[2] == '/'))
-            return true;
-    return false;
-}
-
 static bool has_scheme(const char *uri)
 {
     size_t n = strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
@@ -64,7 +56,7 @@ static const char *map(const struct storage *storage, struct arena *arena, const
         const char *rest = uri + strlen(root->prefix);
         while (*rest == '/')
             rest++;
-        if (climbs(rest)) {
+        if (file_climbs(rest)) {
             err_set(err, ERR_INPUT, "%s leaves its storage root by \"..\"", uri);
             return NULL;
         }

@@ -72,20 +72,11 @@ static bool lies_in(const char *path, const char *dir)
     return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
 }
 
-/* Has it a part that is ".."? Then where it lies cannot be said from its text. */
-static bool climbs(const char *path)
-{
-    for (const char *at = path; (at = strstr(at, "..")); at += 2)
-        if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
-            return true;
-    return false;
-}
-
 /* Whose rights a mount of the launch takes: files that were written for the launch are the server's
  * own. NULL: the agent's. */
 static const struct account *account_of(const struct launch *launch, const struct bind_mount *mount)
 {
-    bool own = lies_in(mount->from, launch->dir) && !climbs(mount->from);
+    bool own = lies_in(mount->from, launch->dir) && !file_climbs(mount->from);
     return own ? NULL : launch->account;
 }
 
@@ -393,7 +384,7 @@ static int prepare_mount_points(struct view *view, const struct launch *launch, 
         struct stat from;
         if (mount->at[0] != '/')
             return err_set(err, ERR_INPUT, "the mount point %s is not absolute", mount->at);
-        if (climbs(mount->at))
+        if (file_climbs(mount->at))
             return err_set(err, ERR_INPUT, "the mount point %s has \"..\" in it", mount->at);
         if (look_at_source(mount->from, account, &from, err) != 0)
             return -1;

@@ -181,6 +181,19 @@ static void joins(void **state)
     }
 }
 
+static void climbs(void **state)
+{
+    (void)state;
+    static const char *const up[] = { "..", "../a", "a/..", "/a/../b", "a/b/..", "....//.." };
+    static const char *const not_up[] = {
+        "", ".", "...", "a..", "..a", "a/..b/c", "a../b", "/a.b"
+    };
+    for (size_t i = 0; i < ARRAY_LEN(up); i++)
+        assert_true(file_climbs(up[i]));
+    for (size_t i = 0; i < ARRAY_LEN(not_up); i++)
+        assert_false(file_climbs(not_up[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +204,7 @@ int main(void)
         cmocka_unit_test(removes_trees_and_spares_what_links_name),
         cmocka_unit_test(removes_deep_trees),
         cmocka_unit_test(joins),
+        cmocka_unit_test(climbs),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
