@@ -173,6 +173,34 @@ def test_an_account_for_those_who_have_none(shared: Starter, accounts: list[Acco
     assert server.output(other, "id -u").strip() == str(ben.uid)
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"JOB_ACCOUNT": "nosuchperson"}, 'account "nosuchperson" is not on this machine'),
+        ({"JOB_ACCOUNT": "root"}, 'account "root" is one of the system\'s'),
+        ({"JOB_ACCOUNT": "daemon"}, 'account "daemon" is one of the system\'s'),
+        ({"JOB_ACCOUNT": "nobody", "SHARED_ACCOUNT": "yes"}, "leave one of them out"),
+        ({"USERS_DIR": "some/where"}, 'users_dir is "some/where"'),
+        ({"USERS_DIR": "{closed}/users"}, "{closed} lets nobody else through"),
+    ],
+)
+def test_settings_that_cannot_work(
+    accounts: list[Account], settings: dict[str, str], said: str
+) -> None:
+    """They are found when the server starts, not by the first user whose job is refused."""
+    server = Shared(accounts)
+    closed = server.place / "closed"
+    closed.mkdir(mode=0o700)
+    named = {f"MUSTER_{key}": value.format(closed=closed) for key, value in settings.items()}
+    server.env = {**server.env, **named}
+    try:
+        with pytest.raises(RuntimeError, match="the server ended with 2"):
+            server.start()
+        assert said.format(closed=closed) in server.said(), server.said()
+    finally:
+        server.close()
+
+
 def test_the_servers_own_user_needs_nothing(shared: Starter, accounts: list[Account]) -> None:
     server = shared()
     number = server.submit(native("own", "id -u; grep CapEff /proc/self/status"))

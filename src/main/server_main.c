@@ -19,6 +19,7 @@
 #include "http/certificate.h"
 #include "http/server.h"
 #include "link/link.h"
+#include "main/account_settings.h"
 #include "main/config.h"
 #include "main/core_config.h"
 #include "main/nodes.h"
@@ -594,6 +595,8 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
         return -1;
     raise_files();
     loop_open(s);
+    if (account_settings_check(&s->config, &s->loop, own_program(s->arena), err) < 0)
+        return -1;
     return make_parts(s, err);
 }
 

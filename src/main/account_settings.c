@@ -1,0 +1,70 @@
+/* A name that is wrong, or a directory that nobody reaches, would be found by the first user whose
+ * job is refused. Only who starts the server can mend it, so it is said there. */
+#include "main/account_settings.h"
+
+#include "api/accounts.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int check_job_account(const char *name, uv_loop_t *loop, const char *program,
+                             struct err *err)
+{
+    struct accounts *accounts = accounts_create(loop, program);
+    int rc = accounts ? accounts_check(accounts, name, err) : 0;
+    accounts_destroy(accounts);
+    uv_run(loop, UV_RUN_DEFAULT); /* what closes */
+    return rc < 0 ? err_in(err, "job_account") : 0;
+}
+
+/* Every directory above what is there already has to let others through. */
+static int check_users_dir(const char *dir, struct err *err)
+{
+    AUTO_FREE char *part = mem_strdup(dir);
+    struct stat st;
+    if (*dir != '/') {
+        err_set(err, ERR_INPUT, "users_dir is \"%.200s\"", dir);
+        return err_hint(err, "write a path that begins with /");
+    }
+    for (char *at = part; (at = strchr(at + 1, '/'));) {
+        *at = '\0';
+        if (stat(part, &st) != 0)
+            return errno == ENOENT ? 0 : err_sys(err, "users_dir: %s", part);
+        if (!(st.st_mode & S_IXOTH)) {
+            err_set(err, ERR_INPUT, "users_dir is %.200s, and %.200s lets nobody else through", dir,
+                    part);
+            return err_hint(err, "name a place that every account reaches, /var/lib/muster.users "
+                                 "for example");
+        }
+        *at = '/';
+    }
+    return 0;
+}
+
+int account_settings_check(const struct config *c, uv_loop_t *loop, const char *program,
+                           struct err *err)
+{
+    const char *account = c->at[SETTING_JOB_ACCOUNT].text;
+    const struct setting_value *users = &c->at[SETTING_USERS_DIR];
+    if (*account && config_choice(c, SETTING_SHARED_ACCOUNT) != 0) {
+        err_set(err, ERR_INPUT,
+                "job_account is %.80s, and shared_account runs everybody's jobs as "
+                "the server's own user",
+                account);
+        return err_hint(err, "leave one of them out");
+    }
+    if (geteuid() != 0 || config_choice(c, SETTING_SHARED_ACCOUNT) != 0) {
+        if (*account)
+            log_warn("accounts.unused",
+                     "job_account=%s note=\"only a server of root's runs jobs as others\"",
+                     account);
+        return 0;
+    }
+    if (strcmp(users->from, "default") != 0 && check_users_dir(users->text, err) < 0)
+        return -1;
+    return *account ? check_job_account(account, loop, program, err) : 0;
+}
