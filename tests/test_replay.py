@@ -74,6 +74,37 @@ def test_a_recorded_server_is_replayed(start: Starter, tmp_path: Path) -> None:
     assert "complete inputs before it were replayed, as recorded" in broken.stderr
 
 
+def test_users_that_change_meanwhile_are_replayed(start: Starter, tmp_path: Path) -> None:
+    """Users, keys and tokens are not in a recording; that they changed is."""
+    recording = tmp_path / "rec"
+    server = start(nodes="1x4cpu,8Gi", flags=("--record", str(recording)))
+    first = server.submit(native("first", "sleep 600", resources={"cpu": 4}))
+    server.wait(first, "running")
+
+    def change(*line: str) -> str:
+        done = server.muster(*line)
+        assert done.returncode == 0, done
+        return done.stdout.strip()
+
+    change("user", "add", "somebody", "--project", "vision")
+    token = change("token", "create", "--user", "somebody", "-q")
+    change("key", "create", "--user", "somebody")
+    then = server.submit(native("then", "true", resources={"cpu": 4}))
+    change("user", "set", "somebody", "--disabled")
+    server.kill()  # and in another segment
+    server.start()
+    change("user", "rm", "somebody")
+    server.stop(first, now=True)
+    server.wait(then, "succeeded")
+    server.end()
+    done = replay(recording)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "same as recorded" in done.stdout
+    for file in recording.glob("*/inputs"):
+        text = file.read_bytes()
+        assert token.encode() not in text and b"somebody" not in text
+
+
 def test_what_other_clients_put_is_replayed(start: Starter, tmp_path: Path) -> None:
     """Holding a job together with its document, an answer that leads to the next command, tags and
     things that are no jobs: the same state, and nothing of what the documents say."""

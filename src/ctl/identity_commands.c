@@ -3,6 +3,7 @@
  * and is nowhere else: keys are sealed, tokens and passwords hashed, events do not have them. */
 #include "ctl/auditor.h"
 #include "ctl/identities.h"
+#include "ctl/taped.h"
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -42,9 +43,17 @@ static struct change begin(struct ctl *ctl, const char *by, ctl_done *done, void
 
 static void tell(const struct change *c, const char *type, const char *what)
 {
+    struct taped AUTO_TAPED taped =
+        taped_in(c->ctl, (struct ctl_input){ .kind = INPUT_IDENTITY, .name = type });
     audit(c->ctl, c->by, type, what, NULL);
     event_server(c->ctl, type,
                  arena_printf(c->arena, "%s by %s", what, c->by ? c->by : "the server"));
+}
+
+void ctl_identity_event(struct ctl *ctl, const char *type, ctl_done *done, void *arg)
+{
+    struct change c = begin(ctl, NULL, done, arg);
+    tell(&c, type, "somebody");
 }
 
 /* May `by` act for owner? Readers have no keys and tokens of their own making. */

@@ -333,7 +333,7 @@ static int check_member(struct submission *s, struct err *err)
         return 0;
     err_set(err, ERR_DENIED, "%.60s is no member of workspace \"%.100s\"", s->ask.owner,
             project ? project : "");
-    err_hint(err, "an admin makes one a member (`muster user set`, --projects)");
+    err_hint(err, "an admin makes one a member (`muster user set`, --project)");
     return refuse_field(s, "project", err);
 }
 

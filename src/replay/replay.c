@@ -267,6 +267,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
     case INPUT_BOARD: ctl_board_put(ctl, in->board, on_answer, r); break;
     case INPUT_NODE: ctl_node_command(ctl, in->name, in->what, on_answer, r); break;
     case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
+    case INPUT_IDENTITY: ctl_identity_event(ctl, in->name, on_answer, r); break;
     case INPUT_FACT: r->engine->sink.fact(r->engine->sink.arg, in->fact); break;
     case INPUT_TURN: ctl_turn(ctl); break;
     case INPUT_TICK: ctl_tick(ctl); break;
