@@ -76,6 +76,8 @@ def test_files_are_opened_with_the_rights_of_the_account(
     for path in (secret, link, Path("/root")):
         done = server.cli(ann, "submit", "--code", path, "--", "cat", "main.py")
         assert done.returncode == 2 and "cannot be read" in done.stderr, done
+        assert "chmod" not in done.stderr, "it is not theirs to open to others"
+        assert "copy it to a directory of your own and name that with --code" in done.stderr
         theirs = [{"from": str(path), "at": "/mnt/theirs"}]
         job = native("data", "cat /mnt/theirs/main.py", inputs={"data": theirs})
         reply = server.ask(ann, "POST", "/v1/jobs", job)
@@ -85,7 +87,11 @@ def test_files_are_opened_with_the_rights_of_the_account(
     reply = server.ask(ann, "POST", "/v1/jobs", job, **{"from": "openpai"})
     assert b"cannot be read" in reply.good().body
     own = ann.home / "code"
-    own.mkdir()
+    own.mkdir(mode=0o000)
+    os.chown(own, ann.uid, ann.entry.pw_gid)
+    done = server.cli(ann, "submit", "--code", own, "--", "true")
+    assert f"it is yours: chmod -R u+rX {own}" in done.stderr, done
+    own.chmod(0o755)
     (own / "main.py").write_text("print('mine')\n")
     done = server.cli(ann, "run", "--code", own, "--", "cat", "code/main.py")
     assert done.returncode == 0 and "print('mine')" in done.stdout, done

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 /* Whole parts of a path only: "nfs://a" does not serve "nfs://ab". */
@@ -108,8 +109,11 @@ int storage_check_code(const char *dir, const struct code_at *code, uint64_t lim
         return err_hint(err, "name the directory that holds the program");
     }
     if (!file_can_read(dir)) {
+        bool own = st.st_ino && st.st_uid == (uid_t)setfsuid((uid_t)-1); /* who asks now */
         err_set(err, ERR_CANNOT, "the code directory %s cannot be read (%s)", uri, dir);
-        return err_hint(err, "chmod -R a+rX %s", dir);
+        if (own)
+            return err_hint(err, "it is yours: chmod -R u+rX %s", dir);
+        return err_hint(err, "copy it to a directory of your own and name that with --code DIR");
     }
     if (code->at && checkout_check(dir, code->at, err))
         return -1;
