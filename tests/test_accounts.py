@@ -292,6 +292,23 @@ def test_every_account_asks_over_a_socket(shared: Starter, accounts: list[Accoun
     assert cem.run("test", "-r", str(server.state / "sock")).returncode != 0
 
 
+def test_without_a_public_socket_tasks_ask_over_tcp(
+    shared: Starter, accounts: list[Account]
+) -> None:
+    """They have no socket that their account reaches; the token of their job goes with it."""
+    server = shared(env={"MUSTER_PUBLIC_SOCKET": "none"})
+    ann = accounts[0]
+    ask = (
+        "import os, urllib.request\n"
+        "own = {'Authorization': 'Bearer ' + os.environ['MUSTER_JOB_TOKEN']}\n"
+        "at = f\"{os.environ['MUSTER_SERVER']}/v1/jobs/{os.environ['MUSTER_JOB_NUMBER']}\"\n"
+        "print(urllib.request.urlopen(urllib.request.Request(at, headers=own)).status)\n"
+    )
+    program = ann.write("asks.py", ask, 0o644)
+    said = server.output(ann, f"echo $MUSTER_SERVER; exec /usr/bin/python3 {program}")
+    assert said.split() == [server.info()["address"], "200"]
+
+
 def test_it_is_replayed(shared: Starter, accounts: list[Account], tmp_path: Path) -> None:
     """A recording has the accounts, and refusals for want of one, as they were."""
     server = shared()

@@ -355,10 +355,10 @@ static const char *ports_text(struct cli *cli, const struct placed_port *port)
 }
 
 /* Where this user's server would be reached; NULL: another machine's. */
-static const char *socket_of(struct cli *cli)
+static const char *own_server(struct cli *cli)
 {
     AUTO_FREE char *socket = cli->url || !cli->state_dir ? NULL : state_dir_socket(cli->state_dir);
-    return socket ? arena_strdup(cli->arena, socket) : NULL;
+    return socket ? arena_printf(cli->arena, "unix:%s", socket) : NULL;
 }
 
 /* Is it one whose value only a start makes? */
@@ -430,7 +430,7 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
     struct dialect_task one = {
         .job = s.job, .place = &s.place, .flat = s.flat, .site = &c->job.site
     };
-    const struct task_host host = { .dialects = cli->host->dialects, .socket = socket_of(cli) };
+    const struct task_host host = { .dialects = cli->host->dialects, .server = own_server(cli) };
     dialect_env(cli->host->dialects, cli->arena, &one, &s.env);
     task_env(&host, cli->arena, &one, &s.env);
     if (s.env.n)

@@ -88,6 +88,7 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
+    char *address;   /* by TCP; NULL: none */
     unsigned depth;  /* of inputs inside inputs, while a tape is told of them */
     uint32_t passes; /* plans made in the outermost */
     uint64_t latched_ms, latched_us, created_ms;
@@ -234,6 +235,8 @@ void launch_due(struct ctl *, struct live_job *);
 void launch_token(const struct ctl *, const struct live_job *, const char *node,
                   unsigned char out[TOKEN_LEN]);
 void launch_token_hash(const unsigned char token[TOKEN_LEN], unsigned char out[32]);
+/* Where the programs of a job of this account (NULL: the server's own) reach it; NULL: nowhere. */
+const char *launch_server(const struct ctl *, struct arena *, const struct account *);
 char *launch_dir(const struct ctl *, uint64_t number, uint32_t generation,
                  const char *node); /* malloc'ed */
 

@@ -181,6 +181,7 @@ void ctl_destroy(struct ctl *ctl)
     auditor_destroy(ctl->auditor);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
+    free(ctl->address);
     arrays_destroy(ctl->arrays); /* after their members */
     afters_destroy(ctl->afters);
     cluster_destroy(ctl->cluster);
@@ -204,6 +205,12 @@ static void hear(void *arg, const struct engine_fact *fact)
 struct engine_sink ctl_sink(struct ctl *ctl)
 {
     return (struct engine_sink){ .fact = hear, .arg = ctl };
+}
+
+void ctl_set_address(struct ctl *ctl, const char *address)
+{
+    free(ctl->address);
+    ctl->address = address && *address ? mem_strdup(address) : NULL;
 }
 
 void ctl_set_watch(struct ctl *ctl, struct ctl_watch watch)

@@ -205,6 +205,8 @@ struct ctl_watch {
     void (*planned)(void *arg, const struct plan_entry *);
     void *arg;
 };
+/* "http://127.0.0.1:6878", for tasks that reach no socket; "" or NULL: none. It is copied. */
+void ctl_set_address(struct ctl *, const char *address);
 void ctl_set_watch(struct ctl *, struct ctl_watch); /* one watcher (api), NULL functions allowed */
 
 #endif

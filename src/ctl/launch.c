@@ -193,11 +193,11 @@ static void secret_env(const struct ctl *ctl, const struct live_job *job, struct
     sodium_memzero(token, sizeof token);
 }
 
-/* The server's own socket lies where only its user comes. */
-static const char *socket_for(const struct ctl *ctl, const struct account *account)
+const char *launch_server(const struct ctl *ctl, struct arena *arena, const struct account *account)
 {
-    return !account || account->ids.uid == geteuid() ? ctl->config.socket
-                                                     : ctl->config.public_socket;
+    const char *socket =
+        !account || account->ids.uid == geteuid() ? ctl->config.socket : ctl->config.public_socket;
+    return socket ? arena_printf(arena, "unix:%s", socket) : ctl->address;
 }
 
 static void task_ports(struct arena *arena, const struct task_place *place,
@@ -241,7 +241,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
     };
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
     const struct task_host host = { .dialects = ctl->config.dialects,
-                                    .socket = socket_for(ctl, round->notes.account),
+                                    .server = launch_server(ctl, arena, round->notes.account),
                                     .torchrun = ctl->config.torchrun };
     task_env(&host, arena, &as_placed, &task.env);
     secret_env(ctl, job, arena, &task.env);

@@ -297,6 +297,19 @@ static int map_storage(struct submission *s, struct err *err)
     return check_data(s, spec, err);
 }
 
+/* They run, but cannot ask for anything. */
+static void warn_unreachable(struct submission *s)
+{
+    if (!s->ask.account || launch_server(s->ctl, s->arena, s->ask.account))
+        return;
+    struct problem *p =
+        report_warn(&s->answer->report, (struct place){ 0 }, "server",
+                    "programs of this job cannot reach the server: it has no socket for account "
+                    "%.60s and no port",
+                    s->ask.account->name);
+    report_hint(&s->answer->report, p, "an admin sets public_socket or listen");
+}
+
 /* It waits for nodes that hold it; said, because a slip would wait for ever. */
 static void warn_size(struct submission *s)
 {
@@ -357,6 +370,8 @@ static int admit(struct submission *s, struct err *err)
     bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
     if (!numbers && map_storage(s, err))
         return -1;
+    if (!numbers && !taped_replays(ctl))
+        warn_unreachable(s);
     spec->inputs.code.at = NULL; /* looked at; a directory has none */
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
         warn_size(s);

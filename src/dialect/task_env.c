@@ -111,8 +111,8 @@ void task_env(const struct task_host *host, struct arena *arena, const struct di
     put(&m, "MUSTER_TASK_ADDRESS", "%s", place->address ? place->address : "");
     put(&m, "MUSTER_RESTART_COUNT", "%u", place->attempt ? place->attempt - 1 : 0);
     put_array(&m, task->place, &job->array);
-    if (host->socket)
-        put(&m, "MUSTER_SERVER", "unix:%s", host->socket);
+    if (host->server)
+        put(&m, "MUSTER_SERVER", "%s", host->server);
     put_launchers(&m, host, promised);
     if (promised)
         put_defaults(&m, place);

@@ -9,7 +9,7 @@ enum torchrun { TORCHRUN_JOB, TORCHRUN_ALWAYS, TORCHRUN_NEVER };
 
 struct task_host { /* of the server that the task is started by */
     const struct dialects *dialects;
-    const char *socket; /* where tasks of its machine reach it; NULL: nowhere */
+    const char *server; /* address by which its tasks reach it; NULL: none */
     enum torchrun torchrun;
 };
 /* Adds who the task is, where it reaches the server, which launchers its commands find and what

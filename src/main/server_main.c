@@ -462,6 +462,7 @@ static int make_http(struct server *s, struct err *err)
         config.host ? arena_printf(s->arena, "http://%s:%u", config.host, http_server_port(s->http))
                     : "";
     api_set_server(s->api, s->http, s->address);
+    ctl_set_address(s->ctl, s->address);
     return 0;
 }
 

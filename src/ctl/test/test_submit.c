@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ONE "{\"name\":\"one\",\"roles\":{\"w\":{\"run\":\"true\",\"resources\":{\"cpu\":1}}}}"
 
@@ -147,6 +148,26 @@ static void images_are_warned_about(void **state)
         world_submit(w, "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"image\":\"a/b\"}}}") !=
         0);
     assert_int_equal(w->warnings, 1);
+}
+
+static void who_reaches_no_server_is_warned(void **state)
+{
+    struct world *w = *state;
+    const struct account other = {
+        .name = "ada", .home = "/", .shell = "/bin/sh", .ids = { .uid = geteuid() + 1, .gid = 1 }
+    };
+    struct ctl_submit s = ask(ONE);
+    s.account = &other;
+    s.work_dir = NULL;
+    s.dry_run = true;
+    (void)world_submit_as(w, &s);
+    assert_int_equal(w->warnings, 1);
+    ctl_set_address(w->ctl, "");
+    (void)world_submit_as(w, &s);
+    assert_int_equal(w->warnings, 1);
+    ctl_set_address(w->ctl, "http://127.0.0.1:6878");
+    (void)world_submit_as(w, &s);
+    assert_int_equal(w->warnings, 0);
 }
 
 static void dry_runs_store_nothing(void **state)
@@ -336,6 +357,7 @@ int main(void)
         T(what_cannot_run_is_refused),
         T(too_large_can_wait),
         T(images_are_warned_about),
+        T(who_reaches_no_server_is_warned),
         T(dry_runs_store_nothing),
         T(like_another),
         T(code_is_looked_at),
