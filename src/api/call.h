@@ -16,6 +16,7 @@
 struct follower;
 struct board_wait;
 struct channel;
+struct pauses;
 
 enum limit { LIMIT_SUBMIT, LIMIT_LIST, LIMIT_LOG, LIMIT_PASSWORD, LIMITS };
 
@@ -27,6 +28,7 @@ struct api {
     struct page_sessions *sessions; /* of the page */
     struct accounts *accounts;      /* NULL: jobs have no account of their own */
     struct follower *followers;     /* open streams of events and logs */
+    struct pauses *pauses;          /* those that wait for their user's allowance; or NULL */
     struct channel *channels;       /* upgraded connections to tasks */
     struct rates *limits[LIMITS];   /* by user; of passwords by source */
     struct board_wait *board_waits;
@@ -125,12 +127,18 @@ struct follower {
     /* a log grew; NULL: does not care */
     void (*log)(struct follower *, uint64_t job, struct task_ref, uint32_t attempt);
     void (*fini)(struct follower *); /* frees what the stream holds, not the follower */
+    struct follower *next_paused;
+    bool paused;
 };
 /* Registers the stream and begins its answer; pumps once. The follower is malloc'ed by the caller;
  * freed by follow_end or when the client leaves. */
 void follow_begin(struct follower *, const char *type);
 void follow_end(struct follower *);
+/* Before output is written: has its user had too much of it lately? Then nothing may be written; it
+ * is pumped when more may, those that wait for longest first. */
+bool follow_pauses(struct follower *);
 void follow_watch(struct api *);                               /* installs the core's watch */
+void follow_unwatch(struct api *);                             /* when no stream is left */
 void follow_line(struct follower *, const struct text_node *); /* one NDJSON line */
 /* Was the job's final event committed? *state gets its word. */
 bool follow_final(struct follower *, const char **state);
@@ -143,6 +151,7 @@ bool follow_silent(struct follower *, const char **state);
 void limits_begin(struct api *);
 void limits_end(struct api *);
 int limit_check(struct call *, enum limit, struct err *);
+uint64_t limit_wait(const struct call *, enum limit); /* milliseconds; 0: now */
 void limit_take(struct call *, enum limit, uint64_t n);
 int limit_one(struct call *, enum limit, struct err *); /* both, of one */
 void limit_answer(struct call *, size_t len);           /* a long list counts for more */

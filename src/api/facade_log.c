@@ -181,6 +181,7 @@ struct log_stream {
     struct lines lines;
     struct buf text;  /* of one record */
     size_t skip;      /* bytes of the first one */
+    uint64_t at;      /* where reading goes on */
     bool read, ended; /* all that is there; no more comes */
 };
 
@@ -211,6 +212,11 @@ static void drain(struct log_stream *s)
     struct log_item item;
     while (!s->read && !spent(s) && http_stream_room(s->follower.call->request) > 0) {
         s->read = log_reader_next(s->reader, &item) != 1;
+        if (!s->read && wanted(&s->ask, &item) && follow_pauses(&s->follower)) {
+            log_reader_seek(s->reader, s->at);
+            return;
+        }
+        s->at = s->read ? s->at : item.end;
         if (s->read || !wanted(&s->ask, &item))
             continue;
         add_item(&s->lines, &item, item.gap ? 0 : s->skip);
@@ -269,12 +275,13 @@ static void begin_at(struct log_stream *s)
     struct log_tail tail = { .stream = s->ask.stream, .lines = s->ask.lines };
     struct log_item item;
     if (s->ask.skips) {
-        while (log_reader_next(s->reader, &item) != 0)
-            ;
+        for (int got; (got = log_reader_next(s->reader, &item)) != 0;)
+            s->at = got == 1 ? item.end : s->at;
     } else if (s->ask.lines) {
         log_tail_find(s->reader, &tail);
         log_reader_seek(s->reader, tail.offset);
         s->skip = tail.skip;
+        s->at = tail.offset;
     }
 }
 

@@ -7,7 +7,91 @@
 #include "base/mem.h"
 #include "text/json.h"
 
+#include <uv.h>
+
 #define STREAM_ROOM (1u << 20)
+
+/* ---- waiting for an allowance ---- */
+
+struct pauses { /* made when first somebody waits */
+    struct api *api;
+    struct follower *first, **last;
+    uv_timer_t timer;
+};
+
+static void add_paused(struct pauses *p, struct follower *f)
+{
+    f->paused = true;
+    f->next_paused = NULL;
+    *p->last = f;
+    p->last = &f->next_paused;
+}
+
+static void remove_paused(struct pauses *p, struct follower *f)
+{
+    struct follower **at = &p->first;
+    while (*at != f)
+        at = &(*at)->next_paused;
+    *at = f->next_paused;
+    if (p->last == &f->next_paused)
+        p->last = at;
+    f->paused = false;
+}
+
+static void on_resume(uv_timer_t *timer);
+
+static void resume_in(struct pauses *p, uint64_t ms)
+{
+    if (uv_is_active((uv_handle_t *)&p->timer) && uv_timer_get_due_in(&p->timer) <= ms)
+        return;
+    uv_update_time(p->api->config.loop);
+    uv_timer_start(&p->timer, on_resume, ms, 0);
+}
+
+/* Each is looked at once; who has to wait again goes to the end. */
+static void on_resume(uv_timer_t *timer)
+{
+    struct pauses *p = timer->data;
+    size_t n = 0;
+    for (const struct follower *f = p->first; f; f = f->next_paused)
+        n++;
+    for (; n > 0 && p->first; n--) {
+        struct follower *f = p->first;
+        uint64_t ms = limit_wait(f->call, LIMIT_LOG);
+        remove_paused(p, f);
+        if (ms == 0) {
+            f->pump(f);
+            continue;
+        }
+        add_paused(p, f);
+        resume_in(p, ms);
+    }
+}
+
+bool follow_pauses(struct follower *f)
+{
+    struct api *api = f->call->api;
+    uint64_t ms = f->paused ? 0 : limit_wait(f->call, LIMIT_LOG);
+    if (ms == 0)
+        return f->paused;
+    if (!api->pauses) {
+        api->pauses = mem_new(sizeof *api->pauses);
+        api->pauses->api = api;
+        api->pauses->last = &api->pauses->first;
+        uv_timer_init(api->config.loop, &api->pauses->timer);
+        api->pauses->timer.data = api->pauses;
+    }
+    add_paused(api->pauses, f);
+    resume_in(api->pauses, ms);
+    return true;
+}
+
+static void on_pauses_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* ---- streams ---- */
 
 static void unlink_follower(struct follower *f)
 {
@@ -15,6 +99,8 @@ static void unlink_follower(struct follower *f)
     *(f->prev ? &f->prev->next : &api->followers) = f->next;
     if (f->next)
         f->next->prev = f->prev;
+    if (f->paused)
+        remove_paused(api->pauses, f);
 }
 
 static void on_gone(void *arg)
@@ -119,4 +205,12 @@ void follow_watch(struct api *api)
     ctl_set_watch(
         api->config.ctl,
         (struct ctl_watch){ .events = on_events, .log = on_log, .board = on_board, .arg = api });
+}
+
+void follow_unwatch(struct api *api)
+{
+    ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
+    if (api->pauses)
+        uv_close((uv_handle_t *)&api->pauses->timer, on_pauses_closed);
+    api->pauses = NULL;
 }

@@ -62,6 +62,13 @@ static const char *payer(const struct call *call)
     return call->owner ? call->owner : "guests";
 }
 
+uint64_t limit_wait(const struct call *call, enum limit limit)
+{
+    if (call->who.role == ROLE_ADMIN)
+        return 0;
+    return rates_wait(call->api->limits[limit], payer(call), clock_mono_ms());
+}
+
 int limit_check(struct call *call, enum limit limit, struct err *err)
 {
     return call->who.role == ROLE_ADMIN ? 0 : check(call, limit, payer(call), err);

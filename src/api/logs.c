@@ -243,12 +243,13 @@ static void put_end(struct log_stream *s, const char *state)
     follow_line(&s->follower, end);
 }
 
-/* Writes what is there, oldest first, as far as there is room; true when nothing more is there now.
- */
+/* Writes what is there, oldest first, as far as there is room and its user may have more; true when
+ * nothing more is there now. */
 static bool drain(struct log_stream *s)
 {
     struct source *x = NULL;
-    while (http_stream_room(s->follower.call->request) > 0 && (x = oldest(s))) {
+    while (http_stream_room(s->follower.call->request) > 0 && (x = oldest(s)) &&
+           !follow_pauses(&s->follower)) {
         limit_take(s->follower.call, LIMIT_LOG, x->next.gap ? 0 : x->next.record.len);
         if (s->plain)
             put_plain(s, x);

@@ -43,7 +43,7 @@ void api_destroy(struct api *api)
 {
     if (!api)
         return;
-    ctl_set_watch(api->config.ctl, (struct ctl_watch){ 0 });
+    follow_unwatch(api);
     facades_end(api);
     channels_forget(api);
     archives_end(api);

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import json
+import select
+import time
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
+import pytest
 from conftest import Starter
 from harness import Reply, Server, native, patience, request
 
@@ -22,6 +27,15 @@ class User:
 
     def call(self, method: str, path: str, body: str = "", **headers: str) -> Reply:
         return request(self.wire, method, path, body, {**self.headers, **headers})
+
+
+def of_vision(server: Server) -> list[User]:
+    (server.state / "catalogue.yaml").write_text("kind: workspace\nname: vision\n")
+    assert server.muster("apply", "-f", server.state / "catalogue.yaml").returncode == 0
+    users = [User(server, "ada"), User(server, "bob")]
+    for name in ("ada", "bob"):
+        assert server.muster("user", "set", name, "--project", "vision").returncode == 0
+    return users
 
 
 def refused(reply: Reply) -> None:
@@ -67,15 +81,12 @@ def test_each_user_has_an_allowance(start: Starter) -> None:
 
 def test_output_has_an_allowance(start: Starter) -> None:
     server = start(flags=("--log-rate", "1"))
-    (server.state / "catalogue.yaml").write_text("kind: workspace\nname: vision\n")
-    assert server.muster("apply", "-f", server.state / "catalogue.yaml").returncode == 0
-    ada, bob = User(server, "ada"), User(server, "bob")
-    for name in ("ada", "bob"):
-        assert server.muster("user", "set", name, "--project", "vision").returncode == 0
-    number = server.run(native("loud", "seq 1 1000", project="vision"))["number"]
+    ada, bob = of_vision(server)
+    # one write, so one record: what is written at once is told at once, whatever is left
+    number = server.run(native("loud", "seq 1 800", project="vision"))["number"]
     logs = f"/v1/jobs/{number}/logs"
     once = ada.call("GET", logs, Accept="text/plain").good()
-    assert once.text.endswith("  1000\n"), "what is begun is told to its end"
+    assert once.text.endswith("  800\n"), once.text
     refused(ada.call("GET", logs))
     refused(ada.call("POST", logs))
     assert ada.call("GET", f"/v1/jobs/{number}").status == 200
@@ -96,3 +107,85 @@ def test_long_lists_count_for_more(start: Starter) -> None:
     long = ada.call("GET", "/v1/jobs?limit=1000").good()
     assert len(long.json()["jobs"]) == 1000 and len(long.body) > 11 * (32 << 10)
     refused(ada.call("GET", "/v1/jobs?limit=1"))
+
+
+PLAIN = {"Accept": "text/plain"}
+
+
+class Stream:
+    """Followed output, taken as it comes."""
+
+    def __init__(self, user: User, path: str) -> None:
+        self.took = 0
+        user.wire.request("GET", path, headers={**user.headers, "Accept": "text/plain"})
+        self.reply = user.wire.getresponse()
+        assert self.reply.status == 200, self.reply.read()
+
+    def take(self) -> bytes:
+        piece = self.reply.read1(1 << 16)
+        self.took += len(piece)
+        return piece
+
+    def is_ready(self) -> bool:
+        return bool(select.select([self.reply], [], [], 0)[0])
+
+
+def elastic(name: str, run: str, project: str) -> str:
+    container = {"name": "main", "command": ["sh", "-c", run]}
+    worker = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+    return json.dumps(
+        {
+            "apiVersion": "elastic.iml.github.io/v1alpha1",
+            "kind": "ElasticJob",
+            "metadata": {"name": name, "namespace": project},
+            "spec": {"replicaSpecs": {"worker": worker}},
+        }
+    )
+
+
+def loud(server: Server, pieces: int, form: Callable[..., str] = native) -> tuple[int, str]:
+    """A job that has written so many pieces of 3,200 bytes, and what it wrote."""
+    run = f"seq -f %031.0f 100 {100 * pieces + 99}"
+    number = server.run(form("loud", run, project="vision"))["number"]
+    task = "chief" if form is elastic else "worker"
+    text = server.api("GET", f"/v1/jobs/{number}/logs?task={task}/0", headers=PLAIN).good().text
+    assert text == "".join(f"{i:031d}\n" for i in range(100, 100 * pieces + 100))
+    return number, text
+
+
+def test_a_stream_waits_for_its_users_allowance(start: Starter) -> None:
+    """Who has had too much waits, and nobody else does."""
+    rate = 1000
+    server = start(flags=("--log-rate", str(rate)))
+    ada, bob = of_vision(server)
+    begun = time.monotonic()
+    number, text = loud(server, 1000)
+    few, _ = loud(server, 1)
+    greedy = Stream(ada, f"/v1/jobs/{number}/logs?task=worker/0&follow=1")
+    quick = Stream(bob, f"/v1/jobs/{few}/logs?task=worker/0&follow=1")
+    while quick.take():
+        pass
+    assert quick.took == 3200, "another user waits for nobody"
+    assert greedy.take(), "the first comes at once"
+    while greedy.is_ready():
+        assert greedy.take()
+        due = rate * (MINUTE + time.monotonic() - begun) + (128 << 10)
+        assert greedy.took <= due, f"{greedy.took} bytes of {len(text)} where {due:.0f} are due"
+
+
+@pytest.mark.parametrize("how", ["follow", "once", "kubectl"])
+def test_a_stream_that_waited_lost_nothing(start: Starter, how: str) -> None:
+    rate = 10000
+    flags = ("--log-rate", str(rate), "--kubectl-http", "on")
+    server = start(flags=flags)
+    ada, _ = of_vision(server)
+    form = elastic if how == "kubectl" else native
+    number, text = loud(server, rate * MINUTE // 3200 + 6, form)
+    assert rate * MINUTE < len(text)
+    logs = f"/v1/jobs/{number}/logs?task=worker/0"
+    path = {
+        "follow": f"{logs}&follow=1",
+        "once": logs,
+        "kubectl": "/api/v1/namespaces/vision/pods/loud-edljob-chief-0/log?follow=true",
+    }[how]
+    assert b"".join(iter(Stream(ada, path).take, b"")).decode() == text
