@@ -15,6 +15,7 @@ struct link_hub;
 struct http_request;
 struct http_server;
 struct facade;
+struct turn_meter;
 
 struct api_setting { /* one effective configuration value, for GET /v1/config */
     const char *name, *value, *from, *doc;
@@ -27,6 +28,7 @@ struct api_config {
     const char *version, *state_dir, *socket_path;
     const char *program; /* muster itself, to look accounts up; NULL: there are none */
     uint64_t started_ms; /* wall */
+    struct turn_meter *meter;
     const struct api_setting *settings;
     size_t n_settings;
     /* Of a user who is no admin, a second; 0: as much as it likes. */

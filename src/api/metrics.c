@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/scan.h"
+#include "base/turn_meter.h"
 
 #include <string.h>
 
@@ -115,6 +116,33 @@ static void put_plans(const struct text_node *stats, struct buf *out)
     buf_addf(out, "muster_plan_last_seconds %.6f\n", (double)number(plan, "last_us") / 1e6);
 }
 
+static void put_turns(const struct turn_meter *meter, struct buf *out)
+{
+    const struct turn_figures f = turn_meter_figures(meter);
+    uint64_t sum = 0;
+    head(out, "turn_cpu_seconds", "histogram",
+         "Processor time of a turn of the server's loop; everybody waits that long.");
+    for (unsigned i = 0; i + 1 < TURN_BINS; i++) {
+        sum += f.bins[i];
+        buf_addf(out, "muster_turn_cpu_seconds_bucket{le=\"%g\"} %llu\n",
+                 (double)turn_meter_bound(i) / 1e6, (unsigned long long)sum);
+    }
+    buf_addf(out, "muster_turn_cpu_seconds_bucket{le=\"+Inf\"} %llu\n",
+             (unsigned long long)f.turns);
+    buf_addf(out, "muster_turn_cpu_seconds_sum %.6f\n", (double)f.cpu_us_sum / 1e6);
+    buf_addf(out, "muster_turn_cpu_seconds_count %llu\n", (unsigned long long)f.turns);
+    head(out, "turn_cpu_max_seconds", "gauge", "The longest turn since the start, and its cause.");
+    buf_puts(out, "muster_turn_cpu_max_seconds{");
+    label(out, "cause", f.max_cause);
+    buf_addf(out, "} %.6f\n", (double)f.cpu_us_max / 1e6);
+    head(out, "turns_long_total", "counter", "Turns of more than 50 ms of processor time.");
+    buf_addf(out, "muster_turns_long_total %llu\n", (unsigned long long)f.longs);
+    head(out, "commit_wait_seconds_total", "counter", "Time that commits waited for the disk.");
+    buf_addf(out, "muster_commit_wait_seconds_total %.6f\n", (double)f.disk_us_sum / 1e6);
+    head(out, "commit_wait_max_seconds", "gauge", "The longest such wait of one turn.");
+    buf_addf(out, "muster_commit_wait_max_seconds %.6f\n", (double)f.disk_us_max / 1e6);
+}
+
 /* Every number of the core's statistics is a gauge; by-state counts get a label. */
 void server_metrics(struct call *call)
 {
@@ -133,6 +161,7 @@ void server_metrics(struct call *call)
     put_queues(call, &out);
     put_free(call, &out);
     put_plans(stats, &out);
+    put_turns(call->api->config.meter, &out);
     buf_addf(&out, "# TYPE muster_connections gauge\nmuster_connections %u\n",
              http_server_connections(call->api->server));
     buf_addf(&out, "# TYPE muster_uptime_seconds counter\nmuster_uptime_seconds %llu\n",

@@ -4,6 +4,7 @@
 
 #include "api/facade.h"
 #include "base/mem.h"
+#include "base/turn_meter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -271,9 +272,17 @@ void api_refused(void *arg, struct http_request *request, const struct err *err)
         call_problem(call, err, NULL);
 }
 
+static void serve(struct call *call, const struct route *route)
+{
+    TURN_WORK(call->api->config.meter, route->path, 0);
+    call->success = route->status;
+    route->handle(call);
+}
+
 void api_handle(void *arg, struct http_request *request)
 {
     struct call *call = call_of(arg, request);
+    TURN_WORK(call->api->config.meter, "request", 0);
     if (facade_handle(call))
         return;
     const char *method = http_method(request);
@@ -295,7 +304,6 @@ void api_handle(void *arg, struct http_request *request)
     } else if (!route) {
         no_route(call, allowed);
     } else if (permitted(call, route) && within_limits(call, route)) {
-        call->success = route->status;
-        route->handle(call);
+        serve(call, route);
     }
 }

@@ -1,4 +1,4 @@
-/* The two clocks. */
+/* The clocks. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -23,4 +23,9 @@ uint64_t clock_mono_ms(void)
 uint64_t clock_mono_us(void)
 {
     return us_of(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_thread_us(void)
+{
+    return us_of(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -1,4 +1,5 @@
-/* The two clocks: wall time for people and records, monotonic time for measuring. */
+/* The clocks: wall time for people and records, monotonic time for measuring, and what this thread
+ * used of a processor. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -7,5 +8,6 @@
 uint64_t clock_wall_ms(void); /* milliseconds since 1970 UTC */
 uint64_t clock_mono_ms(void);
 uint64_t clock_mono_us(void);
+uint64_t clock_thread_us(void); /* a system call, the others are none */
 
 #endif

@@ -3,6 +3,7 @@
 #include "ctl/core.h"
 
 #include "base/log.h"
+#include "base/turn_meter.h"
 
 static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat, enum end_by by)
 {
@@ -51,6 +52,7 @@ void act_job(struct ctl *ctl, struct live_job *job)
 {
     if (!job_state_holds(job->row.state) || !job->tasks || !core_spec(ctl, job))
         return;
+    TURN_WORK(ctl->config.meter, "engine calls", job->row.number);
     if (!live_closing(job)) {
         launch_due(ctl, job);
         end_turned(ctl, job);

@@ -16,6 +16,7 @@ struct engine;
 struct entry;
 struct node_spec;
 struct store;
+struct turn_meter;
 struct words;
 
 /* Storage roots: which directory serves a URI prefix ("hdfs://host:9000/" -> "/data/hdfs"). Longest
@@ -63,6 +64,7 @@ struct ctl_config {
     void (*wake)(void *arg,
                  uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
     void *wake_arg;
+    struct turn_meter *meter;    /* of the loop's turns; NULL: nobody looks */
     const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */
     const char *admin;           /* the server's own user; NULL: whose state_dir is */
 };

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/turn_meter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -199,6 +200,7 @@ static void apply(struct ctl *ctl, const struct engine_fact *fact)
 
 void facts_apply(struct ctl *ctl)
 {
+    TURN_WORK(ctl->config.meter, "facts", 0);
     while (ctl->applied < ctl->facts.n) {
         struct engine_fact fact = ctl->facts.at[ctl->applied++].fact;
         apply(ctl, &fact);

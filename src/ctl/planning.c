@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/turn_meter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -392,8 +393,16 @@ static void apply(struct ctl *ctl, const struct plan_entry *entry)
         wait_on(ctl, job, &entry->reason);
 }
 
+static struct plan make_plan(struct ctl *ctl, const struct sched_snapshot *snapshot,
+                             struct arena *arena)
+{
+    TURN_WORK(ctl->config.meter, "plan", 0);
+    return sched_plan(snapshot, core_now(ctl), arena);
+}
+
 void planning_run(struct ctl *ctl)
 {
+    TURN_WORK(ctl->config.meter, "placements", 0);
     struct arena *arena = arena_create();
     struct sched_snapshot snapshot = { .depth = 0 };
     uint64_t began = core_stopwatch_us(ctl);
@@ -401,7 +410,7 @@ void planning_run(struct ctl *ctl)
     snapshot_make(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
         ctl->counters.plans++;
-        struct plan plan = sched_plan(&snapshot, core_now(ctl), arena);
+        struct plan plan = make_plan(ctl, &snapshot, arena);
         for (size_t i = 0; i < plan.n; i++)
             apply(ctl, &plan.at[i]);
         counters_plan(ctl, core_stopwatch_us(ctl) - began);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/scan.h"
+#include "base/turn_meter.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static void sweep_runs(struct ctl *ctl)
 
 static void expire(struct ctl *ctl, uint64_t now)
 {
+    TURN_WORK(ctl->config.meter, "expired records", 0);
     struct arena *arena = arena_create();
     uint64_t *jobs;
     size_t n = 0;
@@ -129,6 +131,7 @@ static void come_back(struct ctl *ctl, uint64_t now)
 
 void ctl_tick(struct ctl *ctl)
 {
+    TURN_WORK(ctl->config.meter, "deadlines", 0);
     struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_TICK });
     uint64_t now = core_now(ctl);
     size_t cursor = 0;

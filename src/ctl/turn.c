@@ -11,9 +11,11 @@
 #include "ctl/run_times.h"
 #include "ctl/snapshot.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/turn_meter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +56,7 @@ static void answer_one(struct answer *answer)
 /* Callbacks may give new commands: those wait for the next round. */
 static void answer_all(struct ctl *ctl)
 {
+    TURN_WORK(ctl->config.meter, "answers", 0);
     struct answer *at = ctl->answers.at;
     size_t n = ctl->answers.n;
     ctl->answers.at = NULL;
@@ -138,6 +141,7 @@ static void drop_doomed(struct ctl *ctl)
 /* Calls by what was committed; jobs that ended leave memory. */
 static void act_all(struct ctl *ctl)
 {
+    TURN_WORK(ctl->config.meter, "engine calls", 0);
     uint64_t *ids = ctl->touched.at;
     size_t n = ctl->touched.n;
     ctl->touched.at = NULL;
@@ -168,6 +172,7 @@ static void act_all(struct ctl *ctl)
 
 static void settle_all(struct ctl *ctl)
 {
+    TURN_WORK(ctl->config.meter, "consequences", 0);
     size_t i = 0;
     do {
         for (; i < ctl->touched.n; i++) {
@@ -181,15 +186,29 @@ static void settle_all(struct ctl *ctl)
     meetings_record(ctl);
 }
 
+/* What of it was no work of this thread it waited for the disk. */
+static int timed_commit(struct ctl *ctl, struct err *err)
+{
+    struct turn_meter *meter = ctl->config.meter;
+    TURN_WORK(meter, "commit", 0);
+    uint64_t cpu = meter ? clock_thread_us() : 0, wall = clock_mono_us();
+    int rc = store_commit(ctl->config.store, err);
+    if (meter) {
+        cpu = clock_thread_us() - cpu;
+        wall = clock_mono_us() - wall;
+        turn_meter_disk(meter, wall > cpu ? wall - cpu : 0);
+    }
+    return rc;
+}
+
 /* A disk that was full is full again in a replay. */
 static int commit_rows(struct ctl *ctl, struct err *err)
 {
-    struct store *store = ctl->config.store;
     bool replays = taped_replays(ctl);
-    int rc = taped_outside(ctl, OUTSIDE_COMMIT, replays ? 0 : store_commit(store, err), err);
+    int rc = taped_outside(ctl, OUTSIDE_COMMIT, replays ? 0 : timed_commit(ctl, err), err);
     if (replays && rc)
-        store_rollback(store);
-    return replays && !rc ? store_commit(store, err) : rc;
+        store_rollback(ctl->config.store);
+    return replays && !rc ? timed_commit(ctl, err) : rc;
 }
 
 static bool commit(struct ctl *ctl)

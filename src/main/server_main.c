@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/turn_meter.h"
 #include "cli/state_dir.h"
 #include "ctl/audit.h"
 #include "ctl/ctl.h"
@@ -58,7 +59,8 @@ struct server {
     uint64_t started_ms, idle_exit_ms;
     struct node_list nodes;
     uv_loop_t loop;
-    uv_prepare_t prepare;
+    uv_prepare_t prepare, sleep;
+    struct turn_meter *meter;
     uv_check_t check;
     uv_timer_t tick, idle, last;
     uv_signal_t term, interrupt;
@@ -124,6 +126,12 @@ static void on_prepare(uv_prepare_t *prepare)
 {
     struct server *s = prepare->data;
     ctl_turn(s->ctl);
+}
+
+static void on_sleep(uv_prepare_t *prepare)
+{
+    struct server *s = prepare->data;
+    turn_meter_end(s->meter);
 }
 
 /* ---- ending ---- */
@@ -259,8 +267,11 @@ static void loop_open(struct server *s)
     uv_signal_init(&s->loop, &s->interrupt);
     uv_check_init(&s->loop, &s->check);
     uv_prepare_init(&s->loop, &s->prepare);
+    uv_prepare_init(&s->loop, &s->sleep);
+    uv_prepare_start(&s->sleep, on_sleep); /* the first: libuv calls it last */
+    s->meter = turn_meter_create(NULL);
     s->tick.data = s->idle.data = s->last.data = s;
-    s->term.data = s->interrupt.data = s->check.data = s->prepare.data = s;
+    s->term.data = s->interrupt.data = s->check.data = s->prepare.data = s->sleep.data = s;
 }
 
 static const char *own_program(struct arena *arena)
@@ -313,7 +324,8 @@ static int make_core(struct server *s, struct err *err)
                                  .now = wall,
                                  .mono = mono,
                                  .wake = on_wake,
-                                 .wake_arg = s };
+                                 .wake_arg = s,
+                                 .meter = s->meter };
     if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
     config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
@@ -400,6 +412,7 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .socket_path = s->files.socket,
                                  .program = own_program(s->arena),
                                  .started_ms = s->started_ms,
+                                 .meter = s->meter,
                                  .settings = rows,
                                  .n_settings = SETTING_N,
                                  .submit_rate = config_number(&s->config, SETTING_SUBMIT_RATE),
@@ -549,10 +562,10 @@ static void audit_start(struct server *s)
 /* Nothing may turn the core any more once its parts begin to go. */
 static void close_handles(struct server *s)
 {
-    uv_handle_t *own[] = { (uv_handle_t *)&s->check,    (uv_handle_t *)&s->prepare,
-                           (uv_handle_t *)&s->tick,     (uv_handle_t *)&s->idle,
-                           (uv_handle_t *)&s->last,     (uv_handle_t *)&s->term,
-                           (uv_handle_t *)&s->interrupt };
+    uv_handle_t *own[] = { (uv_handle_t *)&s->check, (uv_handle_t *)&s->prepare,
+                           (uv_handle_t *)&s->sleep, (uv_handle_t *)&s->tick,
+                           (uv_handle_t *)&s->idle,  (uv_handle_t *)&s->last,
+                           (uv_handle_t *)&s->term,  (uv_handle_t *)&s->interrupt };
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         uv_close(own[i], NULL);
 }
@@ -576,6 +589,7 @@ static void server_fini(struct server *s)
         uv_run(&s->loop, UV_RUN_DEFAULT);
         uv_loop_close(&s->loop);
     }
+    turn_meter_destroy(s->meter);
     certificate_fini(&s->certificate);
     arena_destroy(s->arena);
 }
