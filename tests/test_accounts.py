@@ -99,7 +99,7 @@ def test_files_are_opened_with_the_rights_of_the_account(
     number = server.submit_as(ann, "cat /mnt/mine/main.py", inputs={"data": mine})
     server.wait(number, "succeeded")
     assert server.log(number) == "print('mine')\n"
-    assert not Path("/mnt/mine").exists()
+    wait_for(lambda: not Path("/mnt/mine").exists(), what="the mount point to go")
 
 
 def test_what_a_job_makes_belongs_to_its_owner(shared: Starter, accounts: list[Account]) -> None:

@@ -123,8 +123,8 @@ void ctl_plan(struct ctl *ctl)
 bool ctl_at_rest(const struct ctl *ctl, size_t *meetings)
 {
     *meetings = meetings_count(ctl);
-    return !ctl->in_turn && !ctl->plan_due && !ctl->unwritten && !ctl->replan_at && ctl->facts.n == 0 &&
-           turn_idle(ctl);
+    return !ctl->in_turn && !ctl->plan_due && !ctl->unwritten && !ctl->replan_at &&
+           ctl->facts.n == 0 && turn_idle(ctl);
 }
 
 uint64_t ctl_last_ms(const struct ctl *ctl)

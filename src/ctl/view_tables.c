@@ -336,7 +336,8 @@ static const struct row stats_rows[] = {
     ROW(stats_view, evicted, COUNT, ALWAYS, "jobs ended for others"),
     ROW(stats_view, promised, COUNT, ALWAYS, "jobs told when they start"),
     ROW(stats_view, late, COUNT, ALWAYS, "starts after the time first told"),
-    ROW(stats_view, storage_full, FLAG, ALWAYS, "submissions are refused: the records could not be written"),
+    ROW(stats_view, storage_full, FLAG, ALWAYS,
+        "submissions are refused: the records could not be written"),
     END
 };
 

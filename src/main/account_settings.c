@@ -10,14 +10,19 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
 
-static int check_job_account(const char *name, uv_loop_t *loop, const char *program,
-                             struct err *err)
+/* On a loop of its own: that of the server has handles that keep it running. */
+static int check_job_account(const char *name, const char *program, struct err *err)
 {
-    struct accounts *accounts = accounts_create(loop, program);
+    uv_loop_t loop;
+    if (uv_loop_init(&loop) != 0)
+        return err_sys(err, "job_account");
+    struct accounts *accounts = accounts_create(&loop, program);
     int rc = accounts ? accounts_check(accounts, name, err) : 0;
     accounts_destroy(accounts);
-    uv_run(loop, UV_RUN_DEFAULT); /* what closes */
+    uv_run(&loop, UV_RUN_DEFAULT); /* what closes */
+    uv_loop_close(&loop);
     return rc < 0 ? err_in(err, "job_account") : 0;
 }
 
@@ -45,8 +50,7 @@ static int check_users_dir(const char *dir, struct err *err)
     return 0;
 }
 
-int account_settings_check(const struct config *c, uv_loop_t *loop, const char *program,
-                           struct err *err)
+int account_settings_check(const struct config *c, const char *program, struct err *err)
 {
     const char *account = c->at[SETTING_JOB_ACCOUNT].text;
     const struct setting_value *users = &c->at[SETTING_USERS_DIR];
@@ -66,5 +70,5 @@ int account_settings_check(const struct config *c, uv_loop_t *loop, const char *
     }
     if (strcmp(users->from, "default") != 0 && check_users_dir(users->text, err) < 0)
         return -1;
-    return *account ? check_job_account(account, loop, program, err) : 0;
+    return *account ? check_job_account(account, program, err) : 0;
 }

@@ -5,11 +5,9 @@
 #include "base/err.h"
 #include "main/config.h"
 
-#include <uv.h>
-
-/* Runs the loop, which must have nothing else to do yet, until the name service has answered; not
- * for longer than accounts_check() waits. program: muster itself. -1: with these settings jobs of
- * others could not run, though they look as if they should. */
-int account_settings_check(const struct config *, uv_loop_t *, const char *program, struct err *);
+/* Waits until the name service has answered; not for longer than accounts_check() does. program:
+ * muster itself. -1: with these settings jobs of others could not run, though they look as if they
+ * should. */
+int account_settings_check(const struct config *, const char *program, struct err *);
 
 #endif

@@ -610,7 +610,7 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
         return -1;
     raise_files();
     loop_open(s);
-    if (account_settings_check(&s->config, &s->loop, own_program(s->arena), err) < 0)
+    if (account_settings_check(&s->config, own_program(s->arena), err) < 0)
         return -1;
     return make_parts(s, err);
 }
