@@ -2,6 +2,7 @@
  * engine that runs the task). */
 #include "api/call.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "ctl/attach.h"
 #include "link/link.h"
@@ -25,8 +26,12 @@ void agents_upgrade(struct call *call)
     const char *token = http_header(call->request, "Authorization");
     const char *upgrade = http_header(call->request, "Upgrade");
     struct err err;
-    if (!token || strncmp(token, "Bearer ", 7) != 0 ||
-        !link_knows(call->api->config.link, token + 7)) {
+    bool has = token && strncmp(token, "Bearer ", 7) == 0;
+    if (has && link_holds(call->api->config.link, token + 7)) {
+        log_debug("agent.stranger", "note=\"its job is not in the records\"");
+        err_set(&err, ERR_UNAVAILABLE, "the records do not know this agent's job");
+        call_problem(call, &err, NULL);
+    } else if (!has || !link_knows(call->api->config.link, token + 7)) {
         auth_refuse(call);
     } else if (!upgrade || strcmp(upgrade, "muster/1") != 0) {
         err_set(&err, ERR_INPUT, "this route is an upgrade to muster/1");

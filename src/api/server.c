@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/audit.h"
+#include "ctl/strangers.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -77,6 +78,7 @@ void server_info(struct call *call)
     text_int(a, tree, "uptime_s", (int64_t)((clock_wall_ms() - c->started_ms) / 1000));
     text_int(a, tree, "connections", http_server_connections(call->api->server));
     text_copy(a, tree, "stats", ctl_stats_tree(c->ctl, a));
+    ctl_strangers_put(c->ctl, a, tree, "strangers");
     call_answer(call, 200, tree);
 }
 

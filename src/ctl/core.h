@@ -73,6 +73,7 @@ struct ctl {
     VEC(struct deadline) deadlines; /* base/heap.h */
     struct map *possible;           /* shapes that fit the empty cluster */
     VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
+    struct strangers *strangers;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
     uint64_t replan_at; /* a port that was found taken may be tried again */
     bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched;

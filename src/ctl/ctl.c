@@ -11,6 +11,7 @@
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
+#include "ctl/strangers.h"
 #include "store/seal.h"
 
 #include <pwd.h>
@@ -173,6 +174,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
     vec_fini(&ctl->wanting);
+    strangers_destroy(ctl->strangers);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
     meetings_destroy(ctl->meetings);

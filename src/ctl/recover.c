@@ -4,6 +4,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/run_times.h"
+#include "ctl/strangers.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -83,6 +84,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     arena_destroy(arena);
     if (rc)
         return -1;
+    strangers_find(ctl);
     log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
     core_wake(ctl, ctl->relaunch_at);
     ctl->plan_due = true;

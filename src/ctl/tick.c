@@ -4,6 +4,7 @@
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/reasons.h"
+#include "ctl/strangers.h"
 
 #include "base/log.h"
 #include "base/scan.h"
@@ -89,7 +90,7 @@ static void sweep_runs(struct ctl *ctl)
     uint64_t number, id;
     while (dir && (entry = readdir(dir)))
         if (scan_u64(entry->d_name, 1, UINT64_MAX, &number) &&
-            store_find_number(ctl->config.store, number, &id) == 0)
+            store_find_number(ctl->config.store, number, &id) == 0 && !strangers_in(ctl, number))
             vec_push(&ctl->doomed, number);
     if (dir)
         closedir(dir);

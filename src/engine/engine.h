@@ -123,6 +123,11 @@ struct engine_known { /* an agent that should be alive */
     uint64_t last_seq; /* committed facts */
     unsigned char token_hash[32];
 };
+struct engine_stranger { /* a run that the records do not know */
+    uint64_t job;
+    uint32_t pid;  /* of what keeps it; 0: not known */
+    char node[64]; /* the front of its name */
+};
 struct engine_ops {
     const char *name;
     /* Starts (or adds to) one node's share of a generation. Repeating a launch with the same seq
@@ -137,6 +142,9 @@ struct engine_ops {
     /* After a server restart: the generations that should be alive, with their nodes; everything
      * else found is ended. What is found dead comes up as AGENT_GONE. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
+    /* Does a run live in that launch directory, of which the records know nothing? 1: it is left
+     * alone, its agent is told to come again later; 0: none does. May be NULL: none ever does. */
+    int (*leave)(struct engine *, const char *dir, struct engine_stranger *);
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
     int (*attach)(struct engine *, const struct engine_attach *, struct err *); /* may be NULL */
     int (*signal)(struct engine *, const struct engine_signal *, struct err *); /* may be NULL */

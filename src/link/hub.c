@@ -17,6 +17,7 @@ struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
     hub->sink = sink;
     hub->by_key = smap_create();
     hub->by_hash = smap_create();
+    hub->held = smap_create();
     hub->channels = map_create();
     hub->signals = map_create();
     hub->scratch = arena_create();
@@ -82,6 +83,7 @@ void link_destroy(struct link_hub *hub)
     signals_destroy(hub);
     smap_destroy(hub->by_key);
     smap_destroy(hub->by_hash);
+    smap_destroy(hub->held);
     arena_destroy(hub->scratch);
     free(hub);
 }
@@ -340,16 +342,35 @@ static void agent_closed(struct conn *conn)
 
 /* ---- joining ---- */
 
-static struct agent *by_token(const struct link_hub *hub, const char *token)
+#define HASH_HEX 65
+static bool hash_token(const char *token, char hex[HASH_HEX])
 {
     unsigned char raw[32], hash[32];
     size_t len = 0;
-    char hex[65];
     if (sodium_hex2bin(raw, sizeof raw, token, strlen(token), NULL, &len, NULL) != 0 || len != 32)
-        return NULL;
+        return false;
     crypto_hash_sha256(hash, raw, sizeof raw);
-    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-    return smap_get(hub->by_hash, hex);
+    sodium_bin2hex(hex, HASH_HEX, hash, sizeof hash);
+    return true;
+}
+
+static struct agent *by_token(const struct link_hub *hub, const char *token)
+{
+    char hex[HASH_HEX];
+    return hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
+}
+
+void link_hold(struct link_hub *hub, const char *token)
+{
+    char hex[HASH_HEX];
+    if (hash_token(token, hex))
+        smap_set(hub->held, hex, hub);
+}
+
+bool link_holds(const struct link_hub *hub, const char *token)
+{
+    char hex[HASH_HEX];
+    return hash_token(token, hex) && smap_get(hub->held, hex);
 }
 
 bool link_knows(const struct link_hub *hub, const char *token)

@@ -23,6 +23,9 @@ void link_expect(struct link_hub *, struct generation, const char *node,
 /* Forgets the agent and closes its connection. An agent whose RELEASED fact was acknowledged has
  * been told to leave already. */
 void link_forget(struct link_hub *, struct generation, const char *node);
+/* An agent of no job that is known here: it is not let in, and not told to leave either. */
+void link_hold(struct link_hub *, const char *token);
+bool link_holds(const struct link_hub *, const char *token);
 /* Has it reported, as its last word, that nothing of its tasks is left? */
 bool link_released(const struct link_hub *, struct generation, const char *node);
 bool link_connected(const struct link_hub *, struct generation, const char *node);

@@ -138,6 +138,17 @@ static int local_recover(struct engine *e, const struct engine_known *known, siz
     return 0;
 }
 
+static int local_leave(struct engine *e, const char *dir, struct engine_stranger *out)
+{
+    struct run_conf conf;
+    if (!run_look(dir, &conf))
+        return 0;
+    link_hold(local_of(e)->link, conf.token);
+    *out = (struct engine_stranger){ .job = conf.job, .pid = conf.pid };
+    memcpy(out->node, conf.node, sizeof out->node);
+    return 1;
+}
+
 static int local_exec(struct engine *e, const struct engine_exec *exec, struct err *err)
 {
     return link_exec(local_of(e)->link, exec, err);
@@ -195,6 +206,7 @@ static const struct engine_ops local_ops = {
     .stop = local_stop,
     .ack = local_ack,
     .recover = local_recover,
+    .leave = local_leave,
     .exec = local_exec,
     .attach = local_attach,
     .signal = local_signal,
@@ -203,6 +215,14 @@ static const struct engine_ops local_ops = {
     .caps = local_caps,
     .destroy = local_destroy,
 };
+
+bool local_lives(const char *dir, uint32_t *pid)
+{
+    struct run_conf conf;
+    bool lives = run_look(dir, &conf);
+    *pid = lives ? conf.pid : 0;
+    return lives;
+}
 
 struct engine *local_create(const struct local_config *config, struct err *err)
 {

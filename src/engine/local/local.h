@@ -19,6 +19,9 @@ struct local_config {
  * (they belong to the jobs). */
 struct engine *local_create(const struct local_config *, struct err *);
 
+/* Does a keeper live in that launch directory? *pid: 0 when it is not known yet. */
+bool local_lives(const char *dir, uint32_t *pid);
+
 /* What this machine has: one node named after the host, cpus and memory by hwloc (loaded when
  * present) or sysconf, gpus by the NVIDIA driver when present. Filled texts live in arena. */
 struct node_facts {

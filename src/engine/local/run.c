@@ -69,10 +69,10 @@ void run_destroy(struct run *run)
 /* ---- the lock ---- */
 
 /* The descriptor that holds it; -1: another holds it (errno EWOULDBLOCK), or it cannot be had. */
-static int take_lock(const struct run *run)
+static int lock_dir(const char *dir, int flags)
 {
-    AUTO_FREE char *path = file_join(run->dir, "keeper.lock");
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    AUTO_FREE char *path = file_join(dir, "keeper.lock");
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int why = errno;
         close(fd);
@@ -80,6 +80,11 @@ static int take_lock(const struct run *run)
         return -1;
     }
     return fd;
+}
+
+static int take_lock(const struct run *run)
+{
+    return lock_dir(run->dir, O_CREAT);
 }
 
 static bool is_held(const struct run *run)
@@ -168,31 +173,31 @@ static int watch(struct run *run)
 
 /* ---- finding it again ---- */
 
-static int read_pid(struct run *run, uint64_t *started)
+/* 0: it is not there. */
+static pid_t read_pid(const char *dir, uint64_t *started)
 {
-    AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
+    AUTO_FREE char *path = file_join(dir, "keeper.pid");
     AUTO_FREE char *text = NULL;
     size_t len = 0;
     uint64_t pid = 0;
     if (file_read(path, pid_file_max, &text, &len, NULL) < 0)
-        return -1;
+        return 0;
     char *space = strchr(text, ' ');
     if (!space)
-        return -1;
+        return 0;
     *space = '\0';
     space[1 + strcspn(space + 1, "\n")] = '\0';
     if (!scan_u64(text, 1, INT32_MAX, &pid) || !scan_u64(space + 1, 0, UINT64_MAX, started))
-        return -1;
-    run->pid = (pid_t)pid;
-    return 0;
+        return 0;
+    return (pid_t)pid;
 }
 
 static bool find_keeper(struct run *run)
 {
     struct process now;
     uint64_t started = 0;
-    if (read_pid(run, &started) == 0 && process_look(run->pid, &now) && now.started == started &&
-        watch(run) == 0)
+    run->pid = read_pid(run->dir, &started);
+    if (run->pid && process_look(run->pid, &now) && now.started == started && watch(run) == 0)
         return true;
     run->pid = 0;
     return false;
@@ -212,21 +217,44 @@ static void on_coming(uv_timer_t *timer)
         run_settle(run);
 }
 
+/* A line of agent.conf, key: "\nNAME="; malloc'ed, NULL: there is none. */
+static char *read_conf(const char *dir, const char *key)
+{
+    AUTO_FREE char *path = file_join(dir, "agent.conf");
+    AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    const char *at = file_read(path, CONF_MAX, &text, &len, NULL) < 0 ? NULL : strstr(text, key);
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    return mem_strndup(at, strcspn(at, "\n"));
+}
+
 /* Its processes carry the mark that was made when it was started; the path of the directory may
  * have been another one then (a link, a directory that moved). */
 static void take_cookie(struct run *run)
 {
-    static const char key[] = "\ncookie=";
-    AUTO_FREE char *path = file_join(run->dir, "agent.conf");
-    AUTO_FREE char *text = NULL;
-    size_t len = 0;
-    char *at = file_read(path, CONF_MAX, &text, &len, NULL) < 0 ? NULL : strstr(text, key);
-    if (!at)
+    char *cookie = read_conf(run->dir, "\ncookie=");
+    if (!cookie)
         return;
-    at += strlen(key);
-    at[strcspn(at, "\n")] = '\0';
     free(run->cookie);
-    run->cookie = mem_strdup(at);
+    run->cookie = cookie;
+}
+
+bool run_look(const char *dir, struct run_conf *conf)
+{
+    uint64_t started;
+    AUTO_CLOSE int fd = lock_dir(dir, 0);
+    if (fd >= 0 || errno != EWOULDBLOCK)
+        return false;
+    AUTO_FREE char *job = read_conf(dir, "\njob="), *node = read_conf(dir, "\nnode=");
+    AUTO_FREE char *token = read_conf(dir, "\ntoken=");
+    *conf = (struct run_conf){ .pid = (uint32_t)read_pid(dir, &started) };
+    if (job)
+        scan_u64(job, 1, INT64_MAX, &conf->job);
+    snprintf(conf->node, sizeof conf->node, "%s", node ? node : "");
+    snprintf(conf->token, sizeof conf->token, "%s", token ? token : "");
+    return true;
 }
 
 int run_adopt(struct run *run)

@@ -37,6 +37,14 @@ void run_destroy(struct run *); /* closes handles, then frees; the keeper goes o
 /* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it
  * was and is dead (`ended` follows). */
 int run_adopt(struct run *);
+/* Does a keeper live in that directory? Its pid, 0 when it has not said it yet, and what its
+ * agent.conf says: the job, the node, the token (64 digits and NUL). */
+struct run_conf {
+    uint64_t job;
+    uint32_t pid;
+    char node[64], token[65];
+};
+bool run_look(const char *dir, struct run_conf *);
 bool run_lives(const struct run *); /* has a keeper, or is not done with its last one */
 /* Writes agent.conf, with the account and the sandbox of the launch, and starts the keeper, which
  * holds keeper.lock as long as it or its agent lives. Refused while another does. */
