@@ -23,6 +23,7 @@ from harness import (
     ROOT,
     Done,
     Server,
+    alive,
     environment,
     kill,
     native,
@@ -173,6 +174,20 @@ def server_status(p: Place) -> None:
 def server_stop(p: Place) -> None:
     p.server()
     cures(p, "end it", "server", "run", "--idle-exit", "10ms")
+
+
+@case
+def server_recover(p: Place) -> None:
+    p.server()
+    p.good("submit", "-", stdin=native("lost", suspend=True))
+    pid = int(p.good("server", "status", "-q"))
+    kill(pid)
+    wait_for(lambda: not alive(pid))
+    (p.state / "muster.db-wal").unlink()
+    line = fails(p, "server", "start")["look"]
+    assert "missing" in works(p, line).stdout
+    p.good("server", "recover")
+    p.good("server", "start")
 
 
 @case

@@ -246,7 +246,7 @@ def test_older_records_are_sealed(start: Starter) -> None:
     """What an earlier version left in clear, in pages that are not in use any more too."""
     server = start(nodes="1x4cpu,8Gi")
     server.kill()
-    for name in ("muster.db", "muster.db-wal"):
+    for name in ("muster.db", "muster.db-wal", "muster.db.mark"):
         (server.state / name).unlink(missing_ok=True)
     shutil.copy(ROOT / "tests/fixtures/store-v1.db", server.state / "muster.db")
     with contextlib.closing(sqlite3.connect(server.state / "muster.db")) as db:

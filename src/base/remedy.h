@@ -18,6 +18,8 @@
     X(SERVER_START, "start", "server start", "starts a server for you")                            \
     X(SERVER_STATUS, "see", "server status", "shows the server that runs")                         \
     X(SERVER_STOP, "end it", "server stop", "its jobs go on, the next server finds them")          \
+    X(SERVER_RECOVER, "look", "server recover --dry-run",                                          \
+      "says what is there and what is missing; without --dry-run it mends")                        \
     X(SERVER_LISTEN, "open it", "server start --listen %",                                         \
       "starts the server anew with a TCP port; jobs go on")                                        \
     X(SERVER_RECORD, "record", "server start --record %",                                          \

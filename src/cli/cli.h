@@ -25,6 +25,14 @@ struct cli_replay {
     bool json, quiet;
 };
 
+/* What is done to a server's records without it. */
+enum records_what { RECORDS_RECOVER };
+struct cli_records {
+    enum records_what what;
+    const char *state_dir;
+    bool dry_run; /* RECOVER */
+};
+
 struct cli_host {
     const char *version;
     const char *program; /* as it is typed again: "muster", or the path of one that PATH lacks */
@@ -45,6 +53,8 @@ struct cli_host {
     int (*simulate)(const struct cli_simulation *, struct err *err);
     /* Prints two results beside each other. */
     int (*compare)(const char *a, const char *b, struct err *err);
+    /* What was found or done, in arena; NULL with err. */
+    struct text_node *(*records)(struct arena *, const struct cli_records *, struct err *err);
     /* Replays a recording and prints what it decides. Exit status, or -1. */
     int (*replay)(const char *version, const struct cli_replay *, struct err *err);
 };

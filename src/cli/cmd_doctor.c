@@ -83,6 +83,22 @@ static struct finding ask_server(struct cli *cli)
                              answer_text(s, "address", "its socket")));
 }
 
+/* What runs and is in no record: after damage, or with a backup of before. */
+static struct finding ask_records(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
+    const struct text_node *list = s ? text_get(s, "strangers") : NULL;
+    if (!list || !list->first)
+        return good(s ? "nothing runs that they do not know" : "not known without a server");
+    return less(arena_printf(cli->arena, "job %llu runs on %s (pid %llu) and is not in them%s",
+                             (unsigned long long)answer_number(list->first, "number", 0),
+                             answer_text(list->first, "node", "?"),
+                             (unsigned long long)answer_number(list->first, "pid", 0),
+                             list->first->next ? ", and others" : ""),
+                "it is left alone; to end it: kill that process, its keeper");
+}
+
 /* What a job's program can do to the server and to other users' jobs. */
 static struct finding ask_accounts(struct cli *cli)
 {
@@ -344,17 +360,12 @@ static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
 } questions[] = {
-    { .name = "server", .ask = ask_server },
-    { .name = "accounts", .ask = ask_accounts },
-    { .name = "key", .ask = ask_key },
-    { .name = "cgroups", .ask = ask_cgroup },
-    { .name = "namespaces", .ask = ask_namespaces },
-    { .name = "containers", .ask = ask_runtimes },
-    { .name = "gpus", .ask = ask_gpus },
-    { .name = "disk", .ask = ask_disk },
-    { .name = "clock", .ask = ask_clock },
-    { .name = "files", .ask = ask_files },
-    { .name = "python", .ask = ask_python },
+    { .name = "server", .ask = ask_server },       { .name = "records", .ask = ask_records },
+    { .name = "accounts", .ask = ask_accounts },   { .name = "key", .ask = ask_key },
+    { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
+    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .ask = ask_gpus },
+    { .name = "disk", .ask = ask_disk },           { .name = "clock", .ask = ask_clock },
+    { .name = "files", .ask = ask_files },         { .name = "python", .ask = ask_python },
     { .name = "torch", .ask = ask_torch },
 };
 

@@ -6,6 +6,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
+#include "cli/records.h"
 #include "cli/server_start.h"
 
 #include <limits.h>
@@ -15,10 +16,18 @@
 
 struct server_verb_opts {
     struct common_opts common;
+    bool dry_run;
     const char *flags[]; /* of the settings, in the order of host->server_opts */
 };
 
-static const struct opt opts[] = { COMMON_OPTS, OPT_END };
+static const struct opt opts[] = {
+    { .name = "dry-run",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct server_verb_opts, dry_run),
+      .help = "recover: say what is there and what is missing, and change nothing" },
+    COMMON_OPTS,
+    OPT_END,
+};
 
 /* The settings' rows share --state-dir with the common ones, which win: it is handed on. */
 static const char *const *flags_of(struct cli *cli, const struct server_verb_opts *o)
@@ -79,6 +88,7 @@ static void print_status(struct cli *cli, const struct text_node *s)
     const char *key = server_setting(cli, "seal_key");
     if (*key)
         printf("key      %s\n", key);
+    records_strangers(text_get(s, "strangers"));
     if (!stats)
         return;
     printf("jobs     %llu live, %llu of them waiting\n",
@@ -146,7 +156,7 @@ static int stop(struct cli *cli, struct err *err)
 
 static int run_server(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    static const char *const subs[] = { "start", "stop", "status", "run" };
+    static const char *const subs[] = { "start", "stop", "status", "run", "recover" };
     const struct server_verb_opts *o = opts_;
     const char *what = argc ? argv[0] : "status";
     if (cmd_operands(&cmd_server, argc, 0, 1, err) < 0)
@@ -159,8 +169,10 @@ static int run_server(struct cli *cli, const void *opts_, int argc, char **argv,
         return status(cli, err);
     if (strcmp(what, "run") == 0)
         return run_here(cli, o, err);
+    if (strcmp(what, "recover") == 0)
+        return need_local(cli, err) < 0 ? -1 : records_recover(cli, o->dry_run, err);
     const char *near = scan_nearest(what, subs, ARRAY_LEN(subs));
-    err_set(err, ERR_INPUT, "server %s: start, stop, status or run", what);
+    err_set(err, ERR_INPUT, "server %s: start, stop, status, run or recover", what);
     return near ? err_remedy_of(err, REMEDY_SERVER_SUB, "%s", near) : -1;
 }
 
@@ -175,16 +187,18 @@ static const char *const examples[] = {
     "jobs go on; the next server finds them",
     "muster server run --log-level debug",
     "in the foreground, log on the terminal",
+    "muster server recover --dry-run",
+    "after damage to the records: what is there, what is missing; without --dry-run it mends",
     NULL,
 };
 const struct cmd cmd_server = {
     .name = "server",
     .summary = "start, stop or look at this user's server",
-    .operands = "[start|stop|status|run]",
+    .operands = "[start|stop|status|run|recover]",
     .opts = opts,
     .size = sizeof(struct server_verb_opts),
     .server_opts = true,
-    .subs = "start stop status run",
+    .subs = "start stop status run recover",
     .examples = examples,
     .run = run_server,
 };

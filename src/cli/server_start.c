@@ -63,14 +63,26 @@ _Noreturn static void become_server(const struct child *c)
     _exit(127);
 }
 
-static int wait_ready(int fd)
+/* "ok", or kinds of remedies. false: it did not start. */
+#define WORDS_MAX 256
+static bool wait_ready(int fd, char words[WORDS_MAX])
 {
-    char word[8];
     ssize_t n;
     do {
-        n = read(fd, word, sizeof word);
+        n = read(fd, words, WORDS_MAX - 1);
     } while (n < 0 && errno == EINTR);
-    return n > 0 ? 0 : -1;
+    words[n > 0 ? n : 0] = '\0';
+    return strncmp(words, "ok", 2) == 0;
+}
+
+static int add_remedies(struct err *err, char *words)
+{
+    enum remedy_id id;
+    char *rest = words, *word;
+    while ((word = strsep(&rest, "\n")))
+        if (*word && remedy_of_kind(word, &id))
+            err_remedy(err, id);
+    return -1;
 }
 
 /* What the server said last, from where its log ended before; "error: " and the date are left out.
@@ -113,7 +125,7 @@ static char **make_argv(struct cli *cli, const char *const *args)
 int server_start(struct cli *cli, const char *const *args, bool *ours, struct err *err)
 {
     int ends[2], status;
-    char number[16];
+    char number[16], words[WORDS_MAX] = "";
     AUTO_FREE char *log_path = file_join(cli->state_dir, "server.log");
     if (file_mkdirs(cli->state_dir, 0700, err) < 0)
         return err_hint(err, "choose another place with --state-dir or MUSTER_STATE_DIR");
@@ -136,13 +148,16 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
     close(ends[1]);
     if (pid > 0)
         waitpid(pid, &status, 0);
-    int rc = pid < 0 ? err_sys(err, "fork") : wait_ready(ends[0]);
+    int rc = pid < 0 ? err_sys(err, "fork") : wait_ready(ends[0], words) ? 0 : -1;
     close(ends[0]);
     call_drop(cli);
     *ours = rc == 0;
     if (rc == 0 || pid < 0)
         return rc;
-    return call_server_lives(cli) ? 0 : say_why(log_path, from, err);
+    if (call_server_lives(cli))
+        return 0;
+    say_why(log_path, from, err);
+    return add_remedies(err, words);
 }
 
 /* ---- one that is needed ---- */

@@ -5,6 +5,7 @@
 #include "main/account_main.h"
 #include "main/code_main.h"
 #include "main/config.h"
+#include "main/records_main.h"
 #include "main/replay_main.h"
 #include "main/server_main.h"
 #include "main/simulate_main.h"
@@ -67,6 +68,7 @@ static struct cli_host make_host(const char *argv0)
                               .node_program = wire_node_program,
                               .simulate = simulate_main,
                               .compare = simulate_compare,
+                              .records = records_main,
                               .replay = replay_main };
 }
 

@@ -243,6 +243,10 @@ static int open_seal(struct server *s, struct err *err)
 static int open_records(struct server *s, struct err *err)
 {
     s->store = store_open(s->files.db, err);
+    if (s->store && store_kept_copy(s->store))
+        log_info("records.migrated",
+                 "version=%d copy=%s note=\"of before; remove it when all is well\"", STORE_VERSION,
+                 store_kept_copy(s->store));
     if (s->store)
         return open_seal(s, err);
     uint64_t other = err->code == ERR_CONFLICT ? server_files_other(&s->files) : 0;
@@ -508,13 +512,23 @@ static void read_starter(struct server *s)
     unsetenv("MUSTER_STARTED_BY");
 }
 
-static void say_ready(void)
+/* To who waits for this server to start: "ok", or the kinds of what helps, a line each. */
+static void say_outcome(struct arena *a, const struct err *failed)
 {
     const char *text = getenv("MUSTER_READY_FD");
+    char kind[32];
+    size_t at = 0;
     uint64_t fd;
+    struct remedy remedy;
+    AUTO_BUF struct buf words = BUF_INIT(512);
     if (!text || !scan_u64(text, 3, 1 << 20, &fd))
         return;
-    if (write((int)fd, "ok\n", 3) != 3)
+    while (failed && remedies_next(&failed->remedies, &at, a, &remedy))
+        if (remedy.n == 0)
+            buf_addf(&words, "%s\n", remedy_kind(remedy.id, kind));
+    if (!failed)
+        buf_puts(&words, "ok\n");
+    if (words.len && write((int)fd, words.data, words.len) != (ssize_t)words.len)
         log_warn("server.ready", "nobody=waits");
     close((int)fd);
     unsetenv("MUSTER_READY_FD");
@@ -531,7 +545,7 @@ static int announce(struct server *s, struct err *err)
         return -1;
     log_info("server.started", "pid=%d version=%s address=%s state_dir=%s nodes=%zu", (int)getpid(),
              s->version, *s->address ? s->address : "none", s->files.dir, s->nodes.n);
-    say_ready();
+    say_outcome(s->arena, NULL);
     return 0;
 }
 
@@ -636,6 +650,8 @@ int server_main(const char *version, const char *const *flags, struct err *err)
                  (unsigned long long)(clock_wall_ms() - s->started_ms) / 1000);
     }
     log_flush();
+    if (rc < 0)
+        say_outcome(s->arena, err);
     server_fini(s);
     free(s);
     return rc;

@@ -4,7 +4,7 @@
 #include "store/db.h"
 
 #include "base/mem.h"
-#include "store/schema.h"
+#include "store/end.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +30,18 @@ static enum err_code code_of(sqlite3 *db)
     return (rc & 0xff) == SQLITE_READONLY ? ERR_FULL : ERR_SYSTEM;
 }
 
+static bool is_damage(sqlite3 *db)
+{
+    int rc = sqlite3_errcode(db) & 0xff;
+    return rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB;
+}
+
 int db_fail(struct store *st, struct err *err, const char *doing)
 {
     struct err e = { 0 };
     err_set(&e, code_of(st->db), "%s: %s", doing, sqlite3_errmsg(st->db));
+    if (is_damage(st->db))
+        end_damaged(&e, st->path, sqlite3_errmsg(st->db));
     if (e.code == ERR_FULL)
         err_hint(&e, "free space on the disk that holds %s; running jobs go on", st->path);
     if (st->in_turn && !st->failed.code)
@@ -43,7 +51,7 @@ int db_fail(struct store *st, struct err *err, const char *doing)
     return -1;
 }
 
-static int exec(struct store *st, const char *text, struct err *err)
+int db_exec(struct store *st, const char *text, struct err *err)
 {
     return sqlite3_exec(st->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0
                                                                      : db_fail(st, err, st->path);
@@ -146,12 +154,16 @@ void store_rollback(struct store *st)
     st->job_id = st->committed_job_id;
     st->event = st->committed_event;
     st->audit = st->committed_audit;
+    st->silent = st->committed_silent;
+    st->event_hash = st->committed_event_hash;
 }
 
 int store_commit(struct store *st, struct err *err)
 {
     if (!st->in_turn)
         return 0;
+    if (st->mark && st->dirty && !st->failed.code)
+        end_count(st);
     sqlite3_stmt *s = st->failed.code || st->memory ? NULL : db_stmt(st, STMT_COMMIT, &st->failed);
     if (s && sqlite3_step(s) != SQLITE_DONE)
         db_fail(st, NULL, "committing");
@@ -168,6 +180,9 @@ int store_commit(struct store *st, struct err *err)
     st->committed_job_id = st->job_id;
     st->committed_event = st->event;
     st->committed_audit = st->audit;
+    st->committed_silent = st->silent;
+    st->committed_event_hash = st->event_hash;
+    end_note(st);
     return 0;
 }
 
@@ -193,42 +208,6 @@ bool store_make_ballast(struct store *st)
         return true;
     unlink(st->ballast);
     return false;
-}
-
-static int read_version(struct store *st, int *version, struct err *err)
-{
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(st->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK)
-        return db_fail(st, err, st->path);
-    int rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW)
-        *version = sqlite3_column_int(s, 0);
-    sqlite3_finalize(s);
-    return rc == SQLITE_ROW ? 0 : db_fail(st, err, st->path);
-}
-
-int db_migrate(struct store *st, struct err *err)
-{
-    int version = 0;
-    if (read_version(st, &version, err) < 0)
-        return -1;
-    if (version > STORE_VERSION) {
-        err_set(err, ERR_CANNOT, "%s has version %d, this program knows up to %d", st->path,
-                version, STORE_VERSION);
-        return err_hint(err, "use the newer muster that wrote it, or another state directory");
-    }
-    if (version == STORE_VERSION)
-        return 0;
-    if (schema_functions(st->db) != SQLITE_OK)
-        return db_fail(st, err, st->path);
-    if (exec(st, "BEGIN IMMEDIATE", err) < 0)
-        return -1;
-    for (; version < STORE_VERSION; version++)
-        if (exec(st, schema_step(version), err) < 0)
-            return -1;
-    char set[64];
-    snprintf(set, sizeof set, "PRAGMA user_version = %d", version);
-    return exec(st, set, err) < 0 ? -1 : exec(st, "COMMIT", err);
 }
 
 static uint64_t highest(struct store *st, enum stmt_id max, const char *floor)
@@ -264,10 +243,9 @@ static int open_db(struct store *st, struct err *err)
     static const char pragmas[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;"
                                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF;"
                                   "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;"
-                                  /* A batch of submissions dirties thousands of pages: those that
-                                   * the next one touches again are written back once. */
-                                  "PRAGMA wal_autocheckpoint = 4000;"
                                   "BEGIN EXCLUSIVE; COMMIT;";
+    if (end_check_file(st, err) < 0)
+        return -1;
     /* Only its owner reads it: SQLite gives its other files the mode of this one. Closed before
      * SQLite opens it: closing any descriptor of a file drops all of a process's locks on it. */
     int fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -278,7 +256,9 @@ static int open_db(struct store *st, struct err *err)
     if (sqlite3_open_v2(st->path, &st->db, flags, NULL) != SQLITE_OK)
         return db_fail(st, err, st->path);
     sqlite3_extended_result_codes(st->db, 1);
-    if (exec(st, pragmas, err) < 0) {
+    /* What is damaged is left as it is. */
+    sqlite3_db_config(st->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (db_exec(st, pragmas, err) < 0) {
         if (err && err->code == ERR_CONFLICT) {
             err_set(err, ERR_CONFLICT, "another server uses %s", st->path);
             err_remedy(err, REMEDY_SERVER_STATUS);
@@ -286,7 +266,7 @@ static int open_db(struct store *st, struct err *err)
         }
         return -1;
     }
-    return db_migrate(st, err);
+    return end_check(st, err) < 0 ? -1 : db_migrate(st, err);
 }
 
 struct store *store_open(const char *path, struct err *err)
@@ -300,6 +280,8 @@ struct store *store_open(const char *path, struct err *err)
         return NULL;
     }
     db_read_last(st);
+    st->whole = true;
+    end_note(st);
     store_make_ballast(st);
     return st;
 }
@@ -331,11 +313,14 @@ void store_close(struct store *st)
     store_rollback(st);
     for (size_t i = 0; i < STMT_N; i++)
         sqlite3_finalize(st->stmts[i]);
+    end_close(st);
     sqlite3_close(st->db);
+    mark_close(st->mark);
     memory_destroy(st->memory);
     seal_destroy(st->seal);
     free(st->path);
     free(st->ballast);
+    free(st->kept_copy);
     free(st);
 }
 

@@ -4,6 +4,7 @@
 #define STORE_DB_H
 
 #include "job/audit.h"
+#include "store/mark.h"
 #include "store/memory.h"
 #include "store/seal.h"
 #include "store/store.h"
@@ -163,6 +164,7 @@ struct store {
     struct memory *memory; /* of jobs, when the database is in memory; else NULL */
     struct store_tap tap;
     char *path, *ballast;        /* ballast: NULL in memory */
+    char *kept_copy;             /* of an older version; NULL: none was made by this process */
     sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
     bool in_turn;                /* a transaction is open */
     bool dirty;
@@ -170,10 +172,21 @@ struct store {
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */
     uint64_t committed_number, committed_job_id, committed_event;
     struct audit_mark audit, committed_audit; /* its last row */
+    /* The end of the records (end.h). */
+    struct mark_file *mark; /* NULL: in memory, or it could not be made: then mark_err */
+    struct err mark_err;
+    bool whole;                                /* it may be written */
+    uint64_t silent, committed_silent;         /* commits that added neither event nor audit row */
+    uint64_t event_hash, committed_event_hash; /* of the last event; 0: its row is gone */
+    struct wal_place wal;                      /* after the last commit */
+    uint32_t file_change;
+    uint64_t page_size;
 };
 
-/* Brings the database to STORE_VERSION, and reads what is highest in it. */
+/* versions.c: brings the database to STORE_VERSION. A file is copied first, beside it. */
 int db_migrate(struct store *, struct err *);
+int db_exec(struct store *, const char *text, struct err *);
+/* Reads what is highest in it. */
 void db_read_last(struct store *);
 void db_read_audit(struct store *); /* audit.c */
 /* The prepared statement, reset and unbound; NULL with err when it cannot be prepared. */

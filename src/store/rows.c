@@ -4,6 +4,7 @@
 #include "store/find.h"
 
 #include "base/mem.h"
+#include "store/end.h"
 
 #include <string.h>
 
@@ -233,6 +234,7 @@ int store_add_event(struct store *st, struct event_row *row, struct err *err)
     if (db_run(st, s, err) < 0)
         return -1;
     st->event = row->seq;
+    st->event_hash = end_hash(row);
     return 0;
 }
 

@@ -52,34 +52,57 @@ static int run(struct store *st, const char *text, struct err *err)
                : db_fail(st, err, "sealing secrets");
 }
 
+#define SEAL_COLUMN(table, column)                                                                 \
+    "UPDATE " table " SET " column " = sealed(" column ") WHERE " CLEAR(column) ";"
+static const char seal_rows[] = "PRAGMA secure_delete = ON; BEGIN IMMEDIATE;" SEAL_COLUMN("body",
+                                                                                          "spec")
+    SEAL_COLUMN("body", "site") SEAL_COLUMN("origin", "text") SEAL_COLUMN(
+        "origin",
+        "masked") "UPDATE secret SET value = CAST(sealed(value) AS BLOB)"
+                  " WHERE " CLEAR(
+                      "CAST(value AS TEXT)") ";"
+                                             "UPDATE object SET spec = sealed(spec)"
+                                             " WHERE (FALSE" STORE_SECRET_KINDS(OR_KIND) ") AND " CLEAR(
+                                                 "spec") "; COMMIT; VACUUM;"
+                                                         "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF;";
+static const char seal_mark[] = "INSERT OR REPLACE INTO secret"
+                                " VALUES ('', 'seal.2', CAST(sealed('" CHECK "') AS BLOB));";
+
 static int put_mark(struct store *st, struct err *err)
 {
-    return run(st,
-               "INSERT OR REPLACE INTO secret"
-               " VALUES ('', 'seal.2', CAST(sealed('" CHECK "') AS BLOB));",
-               err);
+    return run(st, seal_mark, err);
+}
+
+static int add_function(sqlite3 *db, struct seal *seal)
+{
+    return sqlite3_create_function(db, "sealed", 1, SQLITE_UTF8, seal, sealed, NULL, NULL);
+}
+
+/* The copy that was kept of an older version (versions.c) has the same tables for it. */
+static int seal_copy(struct store *st, struct err *err)
+{
+    sqlite3 *db = NULL;
+    if (!st->kept_copy)
+        return 0;
+    int rc = sqlite3_open_v2(st->kept_copy, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (rc == SQLITE_OK)
+        rc = add_function(db, st->seal);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, seal_rows, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, seal_mark, NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        err_set(err, rc == SQLITE_FULL ? ERR_FULL : ERR_SYSTEM, "sealing %s: %s", st->kept_copy,
+                db ? sqlite3_errmsg(db) : "no memory");
+    sqlite3_close(db);
+    return rc == SQLITE_OK ? 0 : -1;
 }
 
 static int seal_older(struct store *st, struct err *err)
 {
-    static const char rows[] =
-        "PRAGMA secure_delete = ON; BEGIN IMMEDIATE;"
-        "UPDATE body SET spec = sealed(spec) WHERE " CLEAR(
-            "spec") ";"
-                    "UPDATE body SET site = sealed(site) WHERE " CLEAR(
-                        "site") ";"
-                                "UPDATE origin SET text = sealed(text) WHERE " CLEAR(
-                                    "text") ";"
-                                            "UPDATE origin SET masked = sealed(masked) WHERE " CLEAR(
-                                                "masked") ";"
-                                                          "UPDATE secret SET value = CAST(sealed(value) AS BLOB)"
-                                                          " WHERE " CLEAR(
-                                                              "CAST(value AS TEXT)") ";"
-                                                                                     "UPDATE object SET spec = sealed(spec)"
-                                                                                     " WHERE (FALSE" STORE_SECRET_KINDS(
-                                                                                         OR_KIND) ") AND " CLEAR("spec") "; COMMIT; VACUUM;"
-                                                                                                                         "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA secure_delete = OFF;";
-    if (run(st, rows, err) == 0)
+    if (seal_copy(st, err) < 0)
+        return -1;
+    if (run(st, seal_rows, err) == 0)
         return put_mark(st, err);
     if (!sqlite3_get_autocommit(st->db))
         sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
@@ -113,8 +136,7 @@ int store_use_seal(struct store *st, struct seal *seal, bool *fits, struct err *
     *fits = check_key(st);
     if (!st->ballast) /* in memory */
         return 0;
-    if (sqlite3_create_function(st->db, "sealed", 1, SQLITE_UTF8, seal, sealed, NULL, NULL) !=
-        SQLITE_OK)
+    if (add_function(st->db, seal) != SQLITE_OK)
         return db_fail(st, err, "sealing secrets");
     if (*fits && older_wrote(st) && seal_older(st, err))
         return err->code == ERR_FULL ? 0 : -1; /* no room now: at the next start */

@@ -18,10 +18,12 @@
 #define STORE_VERSION 4
 
 struct store;
-/* Opens or creates. A second server: ERR_CONFLICT ("another server (pid N) uses ..."). Newer
- * version: ERR_CANNOT. Older: migrated in one transaction. Keeps a ballast file of some MiB beside
- * the database (released when a commit fails for lack of space). */
+/* Opens or creates. A second server: ERR_CONFLICT. Newer version: ERR_CANNOT. Older: copied, then
+ * migrated in one transaction. Damaged, or without what the end mark (mark.h) says: ERR_CANNOT, and
+ * nothing is changed. Keeps a ballast file beside the database, for commits that lack space. */
 struct store *store_open(const char *path, struct err *err);
+/* Path of the copy that was made of an older version; NULL: there was no need. */
+const char *store_kept_copy(const struct store *);
 void store_close(struct store *);
 
 struct event_row;
@@ -48,13 +50,11 @@ bool store_keeps_details(const struct store *); /* false: in memory; no need to 
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
  * commit then fails too. ---- */
 bool store_dirty(const struct store *); /* something was written in this turn */
-int store_commit(
-    struct store *,
-    struct err *); /* on failure everything of the turn is rolled back; ERR_FULL: no space */
+/* On failure everything of the turn is rolled back; ERR_FULL: no space. */
+int store_commit(struct store *, struct err *);
 void store_rollback(struct store *);
-void store_release_ballast(
-    struct store *); /* and make it again when there is room: store_make_ballast */
-bool store_make_ballast(struct store *);
+void store_release_ballast(struct store *);
+bool store_make_ballast(struct store *); /* again, when there is room */
 
 /* ---- rows (texts in rows read are in the caller's arena; in rows written they need to live during
  * the call only) ---- */

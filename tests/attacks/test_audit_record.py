@@ -111,8 +111,10 @@ ATTACKS: list[tuple[Callable[[sqlite3.Connection], None], str]] = [
 
 
 def attack(server: Server, how: Callable[[sqlite3.Connection], None], *, drop: bool) -> None:
-    """By whoever can write the file, while the server is away."""
+    """By whoever can write the file, while the server is away, and the end mark beside it, which
+    would keep the server from starting."""
     assert server.end() == 0
+    (server.state / "muster.db.mark").unlink()
     db = sqlite3.connect(server.state / "muster.db")
     if drop:
         without_triggers(db)

@@ -1,0 +1,70 @@
+/* Recovering damaged records, for people: what is there, what is missing, what goes on. */
+#include "cli/records.h"
+
+#include "base/mem.h"
+#include "cli/answer.h"
+#include "cli/out.h"
+
+#include <stdio.h>
+
+void records_strangers(const struct text_node *list)
+{
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        printf("unknown  %llu on %s runs (pid %llu) and is not in the records: it is left alone\n",
+               (unsigned long long)answer_number(one, "number", 0), answer_text(one, "node", "?"),
+               (unsigned long long)answer_number(one, "pid", 0));
+}
+
+static void print_missing(const struct text_node *missing)
+{
+    static const char *const kinds[] = { "jobs", "events" };
+    const char *between = "missing  ";
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const struct text_node *range = text_get(missing, kinds[i]);
+        if (!range)
+            continue;
+        printf("%s%s %llu to %llu", between, kinds[i],
+               (unsigned long long)answer_number(range, "from", 0),
+               (unsigned long long)answer_number(range, "to", 0));
+        between = ", ";
+    }
+    puts(missing && missing->first ? "" : "missing  what was committed last");
+}
+
+static void print_recovered(const struct text_node *r, bool dry_run)
+{
+    char text[48];
+    uint64_t failed = answer_number(r, "failed", 0);
+    printf("records  %s: %s\n", answer_text(r, "records", ""), answer_text(r, "why", ""));
+    printf("there    %s, events to %llu\n", out_count(text, answer_number(r, "jobs", 0), "job"),
+           (unsigned long long)answer_number(r, "events_to", 0));
+    print_missing(text_get(r, "missing"));
+    if (answer_flag(r, "row_by_row"))
+        puts("damaged  parts of the database cannot be read: it was taken row by row");
+    if (failed)
+        printf("failed   %s: what they were is lost\n", out_count(text, failed, "live job"));
+    records_strangers(text_get(r, "running"));
+    printf("next     job %llu: no number is given out twice\n",
+           (unsigned long long)answer_number(r, "next_number", 0));
+    if (dry_run)
+        puts("nothing was changed; without --dry-run this is done");
+    else
+        printf("kept     the files as they were: %s\n", answer_text(r, "kept", ""));
+}
+
+int records_recover(struct cli *cli, bool dry_run, struct err *err)
+{
+    const struct cli_records ask = { .what = RECORDS_RECOVER,
+                                     .state_dir = cli->state_dir,
+                                     .dry_run = dry_run };
+    const struct text_node *r = cli->host->records(cli->arena, &ask, err);
+    if (!r)
+        return -1;
+    if (cli->json)
+        out_json(r);
+    else if (answer_flag(r, "damaged"))
+        print_recovered(r, dry_run);
+    else
+        printf("records  %s: nothing is damaged\n", answer_text(r, "records", ""));
+    return EXIT_OK;
+}

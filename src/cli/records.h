@@ -1,0 +1,12 @@
+/* What verbs say about the records of a server. */
+#ifndef CLI_RECORDS_H
+#define CLI_RECORDS_H
+
+#include "cli/cmd.h"
+
+/* muster server recover. Exit status, or -1. */
+int records_recover(struct cli *, bool dry_run, struct err *);
+/* Lines about what runs and is not in the records; list: may be NULL. */
+void records_strangers(const struct text_node *list);
+
+#endif

@@ -1,0 +1,33 @@
+/* The end of the records as the database has it, against the end mark that was kept of it.
+ * Private to store/. */
+#ifndef STORE_END_H
+#define STORE_END_H
+
+#include "base/err.h"
+#include "store/mark.h"
+
+struct store;
+struct event_row;
+
+#define WAL_CHECKPOINT  4000 /* frames after which the WAL is written back */
+/* Larger databases are not read through at the start; `muster server check` does. */
+#define END_CHECK_BYTES (64ull << 20)
+
+/* Before SQLite opens the file: an empty one in the place of one that was not is refused, because
+ * SQLite removes its WAL. */
+int end_check_file(const struct store *, struct err *);
+/* After: with the database locked and nothing written yet. Does it hold all that the mark says, and
+ * is it whole? Reads what is highest in it. -1: it lacks something, err says what and what helps;
+ * nothing of it may be written then. */
+int end_check(struct store *, struct err *);
+/* A commit is on the disk. Before it, in its transaction: end_count. */
+void end_count(struct store *);
+void end_note(struct store *);
+/* Writes the WAL back and says so, before the database is closed. */
+void end_close(struct store *);
+/* Over what is stored of an event. */
+uint64_t end_hash(const struct event_row *);
+/* What helps where records are damaged; returns -1. */
+int end_damaged(struct err *, const char *path, const char *why);
+
+#endif

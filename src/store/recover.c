@@ -1,0 +1,333 @@
+/* Works on copies in a directory of its own, compares what they hold, and exchanges the files at
+ * the end: first the new database for the old one, then the WAL goes, then the end mark, so that a
+ * stop in between is found by the next start like any other damage. */
+#include "store/recover.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/db.h"
+#include "store/end.h"
+#include "store/salvage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define COPY_PIECE (1u << 20)
+#define LOCK_BYTES 0x40000000 /* where SQLite locks a database */
+#define LOCK_LEN   512
+/* Given out and not in a mark that a loss of power made older. */
+#define MARGIN     10000ull
+
+struct work {
+    const struct recover_ask *ask;
+    struct arena *arena;
+    const char *dir;
+    struct recovered *out;
+};
+
+/* One way of reading the records. */
+struct reading {
+    sqlite3 *db; /* NULL: it cannot even be opened */
+    bool whole;
+    uint64_t event, number, job_id, jobs;
+};
+
+static int check_unlocked(const char *path, struct err *err)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES, .l_len = LOCK_LEN
+    };
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
+        return 0;
+    err_set(err, ERR_CONFLICT, "a server (pid %d) uses %s", (int)lock.l_pid, path);
+    return err_remedy(err, REMEDY_SERVER_STOP);
+}
+
+/* A file that is missing is no failure: so is its copy. */
+static int copy_file(const char *from, const char *to, struct err *err)
+{
+    AUTO_CLOSE int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return errno == ENOENT ? 0 : err_sys(err, "%s", from);
+    AUTO_CLOSE int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (out < 0)
+        return err_sys(err, "%s", to);
+    AUTO_FREE char *piece = mem_resize(NULL, COPY_PIECE);
+    ssize_t n;
+    while ((n = read(in, piece, COPY_PIECE)) > 0)
+        if (file_write_all(out, piece, (size_t)n) != 0)
+            return err_sys(err, "%s", to);
+    return n < 0 ? err_sys(err, "%s", from) : 0;
+}
+
+static const char *const parts[] = { "", "-wal", MARK_SUFFIX };
+
+/* DIR/NAME.db with the first n of the parts. */
+static const char *copy_records(const struct work *w, const char *name, size_t n, struct err *err)
+{
+    const char *to = arena_printf(w->arena, "%s/%s.db", w->dir, name);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (i < n && copy_file(arena_printf(w->arena, "%s%s", w->ask->path, parts[i]),
+                               arena_printf(w->arena, "%s%s", to, parts[i]), err) < 0)
+            return NULL;
+    return to;
+}
+
+static uint64_t ask_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *s = NULL;
+    uint64_t value = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+        value = db_get_u64(s, 0);
+    sqlite3_finalize(s);
+    return value;
+}
+
+static bool is_whole(sqlite3 *db)
+{
+    sqlite3_stmt *s = NULL;
+    bool whole = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &s, NULL) == SQLITE_OK &&
+                 sqlite3_step(s) == SQLITE_ROW &&
+                 strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0;
+    sqlite3_finalize(s);
+    return whole;
+}
+
+#define FLOOR(column, table, name)                                                                 \
+    "SELECT max(ifnull((SELECT max(" column ") FROM " table "), 0),"                               \
+    " ifnull((SELECT value FROM meta WHERE name = '" name "'), 0))"
+
+static void read_records(const char *path, struct reading *r)
+{
+    *r = (struct reading){ .db = NULL };
+    if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+        ask_number(r->db, "PRAGMA user_version") == 0) {
+        sqlite3_close(r->db);
+        r->db = NULL;
+        return;
+    }
+    r->whole = is_whole(r->db);
+    r->number = ask_number(r->db, FLOOR("number", "job", "number"));
+    r->job_id = ask_number(r->db, FLOOR("id", "job", "job_id"));
+    r->event = ask_number(r->db, FLOOR("seq", "event", "event"));
+    r->jobs = ask_number(r->db, "SELECT count(*) FROM job");
+}
+
+/* A WAL that ends early may put old pages over newer ones: what is whole counts first. */
+static bool is_better(const struct reading *x, const struct reading *y)
+{
+    if (!x->db || !y->db)
+        return x->db != NULL;
+    if (x->whole != y->whole)
+        return x->whole;
+    return x->event != y->event ? x->event > y->event : x->jobs >= y->jobs;
+}
+
+/* ---- the new database ---- */
+
+static int copy_whole(sqlite3 *from, sqlite3 *to)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
+    if (!backup)
+        return sqlite3_errcode(to);
+    sqlite3_backup_step(backup, -1);
+    return sqlite3_backup_finish(backup);
+}
+
+/* Rows of jobs that are not there; how many. Then of jobs that live, those that lost what they are.
+ */
+static void leave_out_orphans(sqlite3 *db, struct recovered *out)
+{
+    static const char *const orphans[] = {
+        "DELETE FROM body WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM facet WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM origin WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM task WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM attempt WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM agent WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM idem WHERE job NOT IN (SELECT id FROM job)",
+        "DELETE FROM event WHERE job <> 0 AND job NOT IN (SELECT id FROM job)",
+        "DELETE FROM job WHERE array <> 0 AND array NOT IN (SELECT id FROM job)",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(orphans); i++) /* older versions lack some of them */
+        if (sqlite3_exec(db, orphans[i], NULL, NULL, NULL) == SQLITE_OK)
+            out->orphans += (uint64_t)sqlite3_changes(db);
+    char fail[512];
+    snprintf(fail, sizeof fail,
+             "UPDATE job SET state = 'failed', outcome = NULL, live = NULL, ended = %lld,"
+             " reason = 'the records were damaged, and what it was is not in them any more'"
+             " WHERE state" IS_LIVE " AND id NOT IN (SELECT job FROM body)"
+             " AND array NOT IN (SELECT job FROM body)",
+             (long long)time(NULL) * 1000);
+    if (sqlite3_exec(db, fail, NULL, NULL, NULL) == SQLITE_OK)
+        out->unreadable = (uint64_t)sqlite3_changes(db);
+}
+
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Highest that were given out: by the rows, by the mark, by the traces that jobs left. */
+static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r)
+{
+    struct end_mark mark = { 0 }, now = { 0 };
+    char sql[512];
+    struct recovered *out = w->out;
+    bool has = mark_read(w->ask->path, &mark);
+    mark_boot(now.boot);
+    bool older = !has || strcmp(mark.boot, now.boot) != 0;
+    uint64_t margin = older ? MARGIN : 0, traced = 0;
+    if (w->ask->n_numbers)
+        traced = w->ask->numbers[w->ask->n_numbers - 1];
+    out->number = r->number;
+    out->event = r->event;
+    out->last_number = more(more(r->number, mark.number), traced);
+    out->last_event = more(r->event, mark.event);
+    out->next_number = out->last_number + margin + 1;
+    snprintf(sql, sizeof sql,
+             "INSERT OR REPLACE INTO meta VALUES ('number', %" PRIu64 "), ('event', %" PRIu64
+             "), ('job_id', %" PRIu64 "), ('silent', max(%" PRIu64
+             ", ifnull((SELECT value FROM meta WHERE name = 'silent'), 0)))",
+             out->next_number - 1, out->last_event + margin, more(r->job_id, mark.job_id),
+             mark.silent);
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+static void find_unknown(const struct work *w, sqlite3 *db)
+{
+    struct recovered *out = w->out;
+    sqlite3_stmt *s = NULL;
+    out->unknown = ARENA_ARRAY(w->arena, w->ask->n_numbers + 1, uint64_t);
+    if (sqlite3_prepare_v2(db, "SELECT 1 FROM job WHERE number = ?", -1, &s, NULL) != SQLITE_OK)
+        return;
+    for (size_t i = 0; i < w->ask->n_numbers; i++) {
+        db_u64(s, 1, w->ask->numbers[i]);
+        if (sqlite3_step(s) != SQLITE_ROW)
+            out->unknown[out->n_unknown++] = w->ask->numbers[i];
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+}
+
+static int build(const struct work *w, const struct reading *best, const char *path,
+                 struct err *err)
+{
+    sqlite3 *db = NULL;
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    w->out->row_by_row = best->db && !best->whole;
+    if (rc == SQLITE_OK && best->whole)
+        rc = copy_whole(best->db, db);
+    else if (rc == SQLITE_OK)
+        rc = salvage_rows(best->db, db);
+    if (rc == SQLITE_OK) {
+        leave_out_orphans(db, w->out);
+        rc = put_floors(w, db, best);
+    }
+    if (rc == SQLITE_OK) {
+        w->out->jobs = ask_number(db, "SELECT count(*) FROM job");
+        find_unknown(w, db);
+    }
+    if (rc != SQLITE_OK)
+        err_set(err, rc == SQLITE_FULL ? ERR_FULL : ERR_SYSTEM, "%s: %s", path, sqlite3_errstr(rc));
+    sqlite3_close(db);
+    return rc == SQLITE_OK ? 0 : -1;
+}
+
+/* ---- exchange ---- */
+
+/* The files as they were, by a second name each. */
+static int keep_files(const struct work *w, struct err *err)
+{
+    const char *slash = strrchr(w->ask->path, '/');
+    int n = (int)(slash - w->ask->path);
+    struct tm day;
+    char text[32];
+    time_t now = time(NULL);
+    gmtime_r(&now, &day);
+    strftime(text, sizeof text, "%Y%m%dT%H%M%S", &day);
+    const char *dir = arena_printf(w->arena, "%.*s/damaged-%s", n, w->ask->path, text);
+    if (file_mkdirs(dir, 0700, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        const char *from = arena_printf(w->arena, "%s%s", w->ask->path, parts[i]);
+        const char *to = arena_printf(w->arena, "%s%s%s", dir, slash, parts[i]);
+        if (link(from, to) != 0 && errno != ENOENT && copy_file(from, to, err) < 0)
+            return err_sys(err, "%s", to);
+    }
+    w->out->kept = dir;
+    return 0;
+}
+
+static int exchange(const struct work *w, const char *fresh, struct err *err)
+{
+    if (keep_files(w, err) < 0)
+        return -1;
+    if (rename(fresh, w->ask->path) != 0)
+        return err_sys(err, "%s", w->ask->path);
+    for (size_t i = 1; i < ARRAY_LEN(parts); i++) {
+        const char *path = arena_printf(w->arena, "%s%s", w->ask->path, parts[i]);
+        if (unlink(path) != 0 && errno != ENOENT)
+            return err_sys(err, "%s", path);
+    }
+    struct store *st = store_open(w->ask->path, err); /* with a mark of its own from now on */
+    store_close(st);
+    return st ? 0 : err_in(err, "what was recovered");
+}
+
+/* ---- the whole ---- */
+
+/* Would a start refuse them? Asked of a copy. 1: yes; 0: no. */
+static int is_damaged(const struct work *w, struct err *err)
+{
+    struct err why = { 0 };
+    const char *copy = copy_records(w, "look", ARRAY_LEN(parts), err);
+    if (!copy)
+        return -1;
+    struct store *st = store_open(copy, &why);
+    w->out->damaged = st == NULL;
+    store_close(st);
+    if (st)
+        return 0;
+    const char *at = strstr(why.what, ": ");
+    w->out->why = arena_strdup(w->arena, at ? at + 2 : why.what);
+    return 1;
+}
+
+static int recover(const struct work *w, struct err *err)
+{
+    struct reading with, without;
+    int damaged = is_damaged(w, err);
+    if (damaged <= 0)
+        return damaged;
+    const char *a = copy_records(w, "with", 2, err), *b = copy_records(w, "without", 1, err);
+    if (!a || !b)
+        return -1;
+    read_records(a, &with);
+    read_records(b, &without);
+    const char *fresh = arena_printf(w->arena, "%s/fresh.db", w->dir);
+    int rc = build(w, is_better(&with, &without) ? &with : &without, fresh, err);
+    sqlite3_close(with.db);
+    sqlite3_close(without.db);
+    return rc < 0 || w->ask->dry_run ? rc : exchange(w, fresh, err);
+}
+
+int store_recover(const struct recover_ask *ask, struct arena *arena, struct recovered *out,
+                  struct err *err)
+{
+    const char *dir = arena_printf(arena, "%s.recover", ask->path);
+    struct work w = { .ask = ask, .arena = arena, .dir = dir, .out = out };
+    *out = (struct recovered){ .damaged = false };
+    if (check_unlocked(ask->path, err) < 0 || file_remove_tree(dir, err) < 0 ||
+        file_mkdirs(dir, 0700, err) < 0)
+        return -1;
+    int rc = recover(&w, err);
+    file_remove_tree(dir, NULL);
+    return rc;
+}

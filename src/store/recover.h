@@ -1,0 +1,36 @@
+/* Damaged records made whole again: from the database as it is, with or without its WAL, whichever
+ * holds more; else row by row, as far as they can be read. The files are kept as they were. */
+#ifndef STORE_RECOVER_H
+#define STORE_RECOVER_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct recover_ask {
+    const char *path;        /* of the database; no server may use it (ERR_CONFLICT) */
+    bool dry_run;            /* nothing is changed but a directory beside, which goes again */
+    const uint64_t *numbers; /* of jobs that left traces, ascending */
+    size_t n_numbers;
+};
+struct recovered {
+    bool damaged;    /* false: nothing is, and nothing was done */
+    const char *why; /* what a start would say */
+    bool row_by_row; /* no file of it is whole: what can be read was taken */
+    uint64_t jobs;   /* that are there */
+    uint64_t
+        unreadable;   /* of them, that lived and have lost what they were: they have failed now */
+    uint64_t orphans; /* rows of jobs that are not there, left out */
+    uint64_t number, event;           /* highest that are there */
+    uint64_t last_number, last_event; /* highest that are known to have been given out */
+    uint64_t next_number;             /* of the next job */
+    uint64_t *unknown;                /* numbers with traces and no record */
+    size_t n_unknown;
+    const char *kept; /* directory with the files as they were; NULL: nothing was changed */
+};
+int store_recover(const struct recover_ask *, struct arena *, struct recovered *, struct err *);
+
+#endif

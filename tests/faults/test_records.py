@@ -1,0 +1,223 @@
+"""What the records lose shows: a damaged, truncated or exchanged file of theirs is refused at the
+start, with what helps; after that no number is given out twice, and no task is ended that the
+records do not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Starter
+from harness import Server, kill, native, wait_for
+
+JOBS = 60
+FRAME = 24 + 4096
+HEADER = 32
+
+
+def submit(server: Server, first: int, last: int) -> list[int]:
+    """Acknowledged jobs, one commit each."""
+    return [server.submit(native(f"j{i}", suspend=True)) for i in range(first, last + 1)]
+
+
+def frames(wal: Path) -> int:
+    return (wal.stat().st_size - HEADER) // FRAME
+
+
+def cut(wal: Path, size: int) -> None:
+    with wal.open("r+b") as file:
+        file.truncate(size)
+
+
+def flip(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 0x40]))
+
+
+def flip_in_frame(wal: Path, frame: int) -> None:
+    flip(wal, HEADER + frame * FRAME + 24 + 100)
+
+
+def zero(wal: Path, frame: int) -> None:
+    with wal.open("r+b") as file:
+        file.seek(HEADER + frame * FRAME + 24)
+        file.write(bytes(4096))
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "cut in the middle": lambda wal: cut(wal, wal.stat().st_size // 2),
+    "cut between frames": lambda wal: cut(wal, HEADER + frames(wal) // 3 * FRAME),
+    "cut to nothing": lambda wal: cut(wal, 0),
+    "removed": lambda wal: wal.unlink(),
+    "byte of the header": lambda wal: flip(wal, 17),
+    "byte of the first frame": lambda wal: flip_in_frame(wal, 0),
+    "byte of a frame in the middle": lambda wal: flip_in_frame(wal, frames(wal) // 2),
+    "byte of the last frame": lambda wal: flip_in_frame(wal, frames(wal) - 1),
+    "zeros in a page": lambda wal: zero(wal, frames(wal) // 4),
+}
+
+
+def refused(server: Server) -> str:
+    """What the start says that has to fail."""
+    before = len(server.said())
+    with pytest.raises(RuntimeError):
+        server.start()
+    return server.said()[before:]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_wal_is_refused(start: Starter, damage: str) -> None:
+    server = start(nodes="2cpu,2Gi")
+    acknowledged = submit(server, 1, JOBS)
+    server.kill()
+    wal = server.state / "muster.db-wal"
+    kept = wal.read_bytes()
+    DAMAGES[damage](wal)
+    said = refused(server)
+    assert "muster server recover --dry-run" in said, said
+    refused(server)  # looking has changed nothing
+    wal.write_bytes(kept)
+    server.start()
+    assert sorted(job["number"] for job in server.jobs()) == acknowledged
+
+
+def test_older_copy_of_the_database_is_refused(start: Starter) -> None:
+    server = start(nodes="2cpu,2Gi")
+    submit(server, 1, JOBS // 2)
+    server.end()
+    database = server.state / "muster.db"
+    older = server.state / "older"
+    shutil.copy(database, older)
+    server.start()
+    acknowledged = submit(server, JOBS // 2 + 1, JOBS)
+    server.end()
+    newer = database.read_bytes()
+    shutil.copy(older, database)
+    said = refused(server)
+    assert "muster server recover --dry-run" in said, said
+    database.write_bytes(newer)
+    server.start()
+    assert {job["number"] for job in server.jobs()} >= set(acknowledged)
+
+
+def test_older_database_below_the_wal_is_refused(start: Starter) -> None:
+    """The newest pages are in the WAL, so the last event is there; what lies between is not."""
+    server = start(nodes="2cpu,2Gi")
+    submit(server, 1, 20)
+    server.end()
+    database = server.state / "muster.db"
+    older = server.state / "older"
+    shutil.copy(database, older)
+    server.start()
+    submit(server, 21, 40)
+    server.end()
+    server.start()
+    submit(server, 41, JOBS)
+    server.kill()
+    newer = database.read_bytes()
+    shutil.copy(older, database)
+    said = refused(server)
+    assert "muster server recover --dry-run" in said, said
+    database.write_bytes(newer)
+    server.start()
+    assert len(server.jobs()) == JOBS
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "cut", "no database"])
+def test_damaged_database_is_refused(start: Starter, how: str) -> None:
+    server = start(nodes="2cpu,2Gi")
+    submit(server, 1, JOBS)
+    server.end()
+    database = server.state / "muster.db"
+    kept = database.read_bytes()
+    if how == "gone":
+        database.unlink()
+    elif how == "empty":
+        os.truncate(database, 0)
+    elif how == "cut":
+        os.truncate(database, len(kept) // 2 // 4096 * 4096)
+    else:
+        database.write_bytes(b"this is no database, whatever its name says" * 200)
+    said = refused(server)
+    assert "muster server recover --dry-run" in said, said
+    database.write_bytes(kept)
+    server.start()
+    assert len(server.jobs()) == JOBS
+
+
+# ---- recovering ----
+
+
+def recover(server: Server, *args: str) -> dict[str, Any]:
+    done = server.muster("server", "recover", "--json", *args)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    "damage", ["cut in the middle", "removed", "byte of a frame in the middle"]
+)
+def test_numbers_are_not_given_again_after_recovering(start: Starter, damage: str) -> None:
+    server = start(nodes="2cpu,2Gi")
+    acknowledged = submit(server, 1, JOBS)
+    server.kill()
+    DAMAGES[damage](server.state / "muster.db-wal")
+    refused(server)
+    before = {path.name: path.read_bytes() for path in server.state.glob("muster.db*")}
+    dry = recover(server, "--dry-run")
+    assert before == {path.name: path.read_bytes() for path in server.state.glob("muster.db*")}
+    there = dry["jobs"]
+    assert dry["damaged"] and dry["missing"]["jobs"] == {"from": there + 1, "to": JOBS}
+    done = recover(server)
+    assert {key: done[key] for key in dry} == dry
+    for name in ("muster.db", "muster.db-wal"):
+        kept = Path(done["kept"]) / name
+        assert (kept.read_bytes() if kept.exists() else None) == before.get(name)
+    assert not recover(server)["damaged"]
+    server.start()
+    assert sorted(job["number"] for job in server.jobs()) == acknowledged[:there]
+    assert submit(server, 1, 1) == [JOBS + 1]
+
+
+def test_tasks_of_missing_jobs_go_on(start: Starter) -> None:
+    server = start(nodes="4cpu,4Gi", flags=("--log-level", "debug"))
+    kept = server.submit(native("kept", "exec sleep 600"))
+    server.wait(kept, "running")
+    server.end()
+    server.start()
+    lost = server.submit(native("lost", "exec sleep 600"))
+    server.wait(lost, "running")
+    server.kill()
+    [keeper] = server.agents(lost)["keeper"]
+    [agent] = server.agents(lost)["agent"]
+    (server.state / "muster.db-wal").unlink()
+    refused(server)
+    dry = recover(server, "--dry-run")
+    assert [(one["number"], one["pid"]) for one in dry["running"]] == [(lost, keeper)]
+    recover(server)
+    server.start()
+    assert "records.stranger" in server.said() and f"pid={keeper}" in server.said()
+    assert [one["pid"] for one in server.get("/v1/server")["strangers"]] == [keeper]
+    for verb in (("server", "status"), ("doctor",)):
+        assert f"pid {keeper}" in server.muster(*verb).stdout
+    # Jobs come and go, and their directories; its own stays.
+    other = server.submit(native("other"))
+    assert other > lost
+    server.wait(other, "succeeded")
+    assert server.state_of(kept) == "running"
+    # The agent asks again and again to be let in; what it runs is not ended for that.
+    wait_for(lambda: server.said().count("agent.stranger") >= 3, what="the agent to ask again")
+    assert server.agents(lost) == {"keeper": [keeper], "agent": [agent]}
+    kill(keeper, signal.SIGTERM)
+    wait_for(lambda: not server.agents(lost)["keeper"], what="the end of the keeper")
+    assert "strangers" not in server.get("/v1/server")
