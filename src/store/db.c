@@ -269,13 +269,34 @@ static int open_db(struct store *st, struct err *err)
     return end_check(st, err) < 0 ? -1 : db_migrate(st, err);
 }
 
+static int sync_file(struct store *st, int which, struct err *err)
+{
+    sqlite3_file *file = NULL;
+    int rc = sqlite3_file_control(st->db, "main", which, (void *)&file);
+    if (rc != SQLITE_OK || !file || !file->pMethods ||
+        file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK)
+        return 0;
+    return err_set(err, ERR_SYSTEM, "%s: what is in it cannot be synced", st->path);
+}
+
+/* A server that died may have written what it did not come to sync, commits in the log or a part of
+ * the log in the database. It has just been read and counts from now on, so a loss of power must
+ * not take it away. */
+static int sync_read(struct store *st, struct err *err)
+{
+    return sync_file(st, SQLITE_FCNTL_JOURNAL_POINTER, err) ||
+                   sync_file(st, SQLITE_FCNTL_FILE_POINTER, err)
+               ? -1
+               : 0;
+}
+
 struct store *store_open(const char *path, struct err *err)
 {
     struct store *st = mem_new(sizeof *st);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks it for its use of memory */
     st->path = mem_strdup(path);
     st->ballast = mem_printf("%s.ballast", path);
-    if (open_db(st, err) < 0) {
+    if (open_db(st, err) < 0 || sync_read(st, err) < 0) {
         store_close(st);
         return NULL;
     }
