@@ -227,8 +227,20 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
     return job;
 }
 
+/* One that comes back from its rows is entered again: twice in the list, it would be given its
+ * places twice. */
+static void want_nothing(struct ctl *ctl, const struct live_job *job)
+{
+    size_t i = 0;
+    while (job->wanting && i < ctl->wanting.n && ctl->wanting.at[i] != job->row.id)
+        i++;
+    if (job->wanting && i < ctl->wanting.n)
+        vec_remove(&ctl->wanting, i);
+}
+
 void load_forget(struct ctl *ctl, struct live_job *job)
 {
+    want_nothing(ctl, job);
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);

@@ -30,6 +30,58 @@ static int teardown(void **state)
     return 0;
 }
 
+/* ---- what happens to a world ---- */
+
+/* No file grows any more; before: as it was. */
+static void fill_disk(bool full)
+{
+    static struct rlimit before;
+    if (!full) {
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        return;
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit none = { .rlim_cur = 0, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+}
+
+static void node_turns(struct world *w, const char *node, bool up)
+{
+    const struct engine_fact fact = { .kind = up ? FACT_NODE_UP : FACT_NODE_DOWN, .node = node };
+    w->fake.base.sink.fact(w->fake.base.sink.arg, &fact);
+    for (size_t i = 0; !up && i < w->fake.agents.n; i++)
+        if (strcmp(w->fake.agents.at[i]->node, node) == 0)
+            fake_kill_agent(&w->fake, i);
+    world_run(w);
+}
+
+#define JOB(name, cpu)                                                                             \
+    "{\"name\":\"" name "\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":" cpu "}}}}"
+
+/* ---- a job that comes back from its rows ---- */
+
+/* It wants a place, and a commit that fails brings it back from its rows: it is given one place. */
+static void gets_its_place_once(void **state)
+{
+    struct world *w = *state;
+    uint64_t full = world_submit(w, JOB("a", "4")), half = world_submit(w, JOB("b", "2"));
+    world_run(w);
+    assert_int_equal(world_state(w, half), JOB_RUNNING);
+    node_turns(w, "n2", false);
+    world_pass(w, 1000);
+    assert_int_equal(world_state(w, half), JOB_RESTARTING);
+    fill_disk(true);
+    world_command(w, half, CTL_SUSPEND);
+    fill_disk(false);
+    assert_int_not_equal(w->code, ERR_NONE);
+    world_command(w, full, CTL_STOP);
+    world_pass(w, 5000);
+    assert_int_equal(world_state(w, half), JOB_RUNNING);
+    assert_int_equal(world_count(w, half, "refused"), 0);
+    assert_int_equal(world_used(w), 2000);
+}
+
 /* ---- the disk ---- */
 
 static void put_object(struct store *store, const char *name)
@@ -83,7 +135,7 @@ static void what_was_read_lasts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-              
+        TEST(gets_its_place_once),       
         
         
         TEST(what_was_read_lasts), /* the last: it registers a disk */
