@@ -269,6 +269,8 @@ void ctl_turn(struct ctl *ctl)
             went_well = commit(ctl);
             continue;
         }
+        if (ctl->facts.n) /* no row came of them: there is nothing to wait for */
+            facts_committed(ctl);
         if (taped_answered(ctl))
             continue;
         if (!ctl->plan_due || ctl->unwritten)

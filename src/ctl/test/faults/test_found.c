@@ -82,6 +82,22 @@ static void gets_its_place_once(void **state)
     assert_int_equal(world_used(w), 2000);
 }
 
+/* ---- a full disk ---- */
+
+/* A fact that changes no row comes while the disk is full: when there is room again, submissions
+ * are taken. */
+static void full_disk_is_over(void **state)
+{
+    struct world *w = *state;
+    fill_disk(true);
+    assert_true(world_submit(w, JOB("a", "4")) == 0);
+    assert_int_not_equal(w->code, ERR_NONE);
+    node_turns(w, "n2", false);
+    fill_disk(false);
+    world_pass(w, 5000);
+    assert_true(world_submit(w, JOB("a", "4")) != 0);
+}
+
 /* ---- the disk ---- */
 
 static void put_object(struct store *store, const char *name)
@@ -135,7 +151,7 @@ static void what_was_read_lasts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(gets_its_place_once),       
+        TEST(gets_its_place_once),       TEST(full_disk_is_over),
         
         
         TEST(what_was_read_lasts), /* the last: it registers a disk */
