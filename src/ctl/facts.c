@@ -82,7 +82,7 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     if (task->attempt != fact->attempt || next == ATTEMPT_NONE)
         return;
     task->attempt_state = next;
-    task->launch_due = false;
+    task->launch_due = task->later = false;
     task->pid = fact->pid;
     task->started_ms = fact->at_ms ? fact->at_ms : core_now(ctl);
     event_task(ctl, job, flat, TASK_EV_STARTED);

@@ -309,13 +309,39 @@ static int add_files(const struct ctl *ctl, const struct live_job *job, const st
     return 0;
 }
 
+#define LATER_MS 1000ull
+
+struct share { /* of a round, for one launch */
+    const struct due *due;
+    size_t n;
+};
+
+static void launch_later(struct ctl *ctl, struct live_job *job, const struct share *share)
+{
+    uint64_t at = core_now(ctl) + LATER_MS;
+    for (size_t i = 0; i < share->n; i++)
+        job->tasks[share->due[i].flat].later = true;
+    ctl->relaunch_at = ctl->relaunch_at && ctl->relaunch_at < at ? ctl->relaunch_at : at;
+    core_wake(ctl, ctl->relaunch_at);
+}
+
+/* May the engine know of an agent there, by an earlier launch? */
+static bool was_told(const struct live_job *job, const char *node)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (job->tasks[flat].told && live_attempt(&job->tasks[flat]) &&
+            strcmp(job->tasks[flat].place.node, node) == 0)
+            return true;
+    return false;
+}
+
 static void report_failure(struct ctl *ctl, struct live_job *job, const struct due *due, size_t n,
                            const struct err *err)
 {
     struct generation generation = { .job = job->row.id, .number = job->row.generation };
     struct live_agent *agent = live_agent(job, due->node);
     bool fresh = agent && agent->state == AGENT_EXPECTED && due->seq == agent->launch_seq &&
-                 agent->last_seq == 0;
+                 agent->last_seq == 0 && !was_told(job, due->node);
     log_warn("engine.start", "job=%llu node=%s: %s", (unsigned long long)job->row.number, due->node,
              err->what);
     for (size_t i = 0; i < n; i++) {
@@ -335,6 +361,25 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
     };
     if (fresh)
         facts_hear(ctl, &gone);
+}
+
+/* The engine took the launch, or did not. What was launched before may run: when the launch is
+ * repeated and fails, it is made again later, and an agent that is gone is reported by the engine.
+ * false: later, and so is what else is due on that node, because agents take launches in order. */
+static bool launched(struct ctl *ctl, struct live_job *job, const struct share *share, int rc,
+                     struct err *err)
+{
+    bool failed = taped_outside(ctl, OUTSIDE_LAUNCH, rc, err);
+    if (failed && job->tasks[share->due->flat].told) {
+        log_warn("engine.again", "job=%llu node=%s: %s", (unsigned long long)job->row.number,
+                 share->due->node, err->what);
+        return false;
+    }
+    if (failed)
+        report_failure(ctl, job, share->due, share->n, err);
+    for (size_t i = 0; !failed && i < share->n; i++)
+        job->tasks[share->due[i].flat].told = true;
+    return true;
 }
 
 /* The job's own settings lie beside the launch, for the tasks to read. */
@@ -372,9 +417,11 @@ static void add_archive(const struct ctl *ctl, const struct live_job *job, struc
     launch->work_dir = round->site.work_dir = arena_printf(arena, "%s/code", launch->user_dir);
 }
 
-static void start(struct ctl *ctl, struct live_job *job, struct round *round, const struct due *due,
-                  size_t n)
+static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
+                  const struct share *share)
 {
+    const struct due *due = share->due;
+    const size_t n = share->n;
     struct arena *arena = arena_create();
     AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, due->node);
     AUTO_FREE char *theirs = user_dir(ctl, job, due->node);
@@ -429,16 +476,18 @@ static void start(struct ctl *ctl, struct live_job *job, struct round *round, co
                      add_config(job->spec, &launch, &err)
                  ? -1
                  : ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
-    if (taped_outside(ctl, OUTSIDE_LAUNCH, rc, &err))
-        report_failure(ctl, job, due, n, &err);
+    bool taken = launched(ctl, job, share, rc, &err);
     sodium_memzero(launch.token, sizeof launch.token);
     arena_destroy(arena);
+    return taken;
 }
 
 /* For an engine that runs nothing: which tasks, where, and what they hold. */
-static void start_numbers(struct ctl *ctl, struct live_job *job, struct round *round,
-                          const struct due *due, size_t n)
+static bool start_numbers(struct ctl *ctl, struct live_job *job, struct round *round,
+                          const struct share *share)
 {
+    const struct due *due = share->due;
+    const size_t n = share->n;
     struct launch launch = {
         .generation = { .job = job->row.id, .number = job->row.generation },
         .seq = due->seq,
@@ -468,14 +517,23 @@ static void start_numbers(struct ctl *ctl, struct live_job *job, struct round *r
     if (agent)
         agent->launched = true;
     int rc = ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
-    if (taped_outside(ctl, OUTSIDE_LAUNCH, rc, &err))
-        report_failure(ctl, job, due, n, &err);
+    return launched(ctl, job, share, rc, &err);
 }
 
 static bool any_due(const struct live_job *job)
 {
     for (uint32_t flat = 0; flat < job->row.tasks; flat++)
         if (job->tasks[flat].launch_due)
+            return true;
+    return false;
+}
+
+/* Does an earlier launch for that agent (NULL: for any) wait? The agent takes launches in order,
+ * and would pass over it after another one. */
+static bool agent_waits(const struct live_job *job, const char *node)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (job->tasks[flat].later && (!node || strcmp(job->tasks[flat].place.node, node) == 0))
             return true;
     return false;
 }
@@ -501,15 +559,18 @@ void launch_due(struct ctl *ctl, struct live_job *job)
         return;
     }
     qsort(round.due, round.n, sizeof *round.due, by_launch);
+    bool late = agent_waits(job, NULL);
     for (size_t i = 0, next; i < round.n; i = next) {
         for (next = i + 1; next < round.n; next++)
             if (round.due[next].seq != round.due[i].seq ||
                 strcmp(round.due[next].node, round.due[i].node) != 0)
                 break;
-        if (numbers)
-            start_numbers(ctl, job, &round, &round.due[i], next - i);
-        else
-            start(ctl, job, &round, &round.due[i], next - i);
+        const struct share share = { .due = &round.due[i], .n = next - i };
+        if (!(late && agent_waits(job, share.due->node)) &&
+            (numbers ? start_numbers(ctl, job, &round, &share) : start(ctl, job, &round, &share)))
+            continue;
+        launch_later(ctl, job, &share);
+        late = true;
     }
     arena_destroy(round.arena);
 }

@@ -46,6 +46,8 @@ struct live_task {
     uint32_t pid;
     bool taken;       /* the cluster counts its place */
     bool launch_due;  /* the engine has not been told of the attempt */
+    bool told;        /* it may have been, by this server or by one before it */
+    bool later;       /* is told with the next relaunch, and so are later ones of its agent */
     bool again;       /* another attempt follows at not_before_ms */
     bool wants_place; /* that attempt needs a new place */
     bool turned;      /* this attempt is ended for another one that costs no retry */

@@ -177,6 +177,9 @@ static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_
     agent->last_seq = row->last_seq;
     memcpy(agent->token_hash, row->token_hash, sizeof agent->token_hash);
     agent->launched = was_launched(ctl, job, row);
+    for (uint32_t flat = 0; agent->launched && flat < job->row.tasks; flat++)
+        job->tasks[flat].told |=
+            job->tasks[flat].launch_due && strcmp(job->tasks[flat].place.node, row->node) == 0;
     job->launch_seq = row->launch_seq > job->launch_seq ? row->launch_seq : job->launch_seq;
 }
 

@@ -60,6 +60,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     job->turned -= task->turned;
     task->again = task->wants_place = task->turned = task->end_asked = false;
     task->launch_due = true;
+    task->told = task->later = false;
     task->attempt++;
     task->place.attempt = task->attempt;
     task->attempt_state = ATTEMPT_STARTING;

@@ -22,6 +22,7 @@ static void put_off(struct ctl *ctl, struct live_job *job)
         if (!agent || !agent->launched)
             continue;
         task->launch_due = false;
+        task->later = true;
         ctl->relaunch_at = core_now(ctl) + RELAUNCH_MS;
     }
 }

@@ -387,7 +387,7 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_
     struct ended end = judge(ctl, job, at);
     char what[LIVE_REASON_MAX];
     task->attempt_state = attempt_outcome(&end);
-    task->launch_due = task->end_asked = false;
+    task->launch_due = task->later = task->end_asked = false;
     event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
     if (end.words.class == END_CONFLICT)
         block_ports(ctl, job, at->flat);

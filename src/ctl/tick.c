@@ -78,6 +78,7 @@ static void relaunch(struct ctl *ctl, struct live_job *job)
         if (task->attempt_state != ATTEMPT_STARTING)
             continue;
         task->launch_due = true;
+        task->later = false;
         core_touch(ctl, job);
     }
 }

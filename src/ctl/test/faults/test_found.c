@@ -56,6 +56,16 @@ static void node_turns(struct world *w, const char *node, bool up)
     world_run(w);
 }
 
+static int (*start_of)(struct engine *, const struct launch *, struct err *);
+
+static int never_called(struct engine *e, const struct launch *launch, struct err *err)
+{
+    (void)e;
+    (void)launch;
+    (void)err;
+    return 0;
+}
+
 #define JOB(name, cpu)                                                                             \
     "{\"name\":\"" name "\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":" cpu "}}}}"
 
@@ -96,6 +106,60 @@ static void full_disk_is_over(void **state)
     fill_disk(false);
     world_pass(w, 5000);
     assert_true(world_submit(w, JOB("a", "4")) != 0);
+}
+
+/* ---- launches ---- */
+
+#define TWO_ON_A_NODE                                                                              \
+    "{\"name\":\"j\",\"retry\":{\"unknown\":2},\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,"    \
+    "\"resources\":{\"cpu\":1}}}}"
+
+static uint32_t failing; /* tasks whose first attempt fails now */
+static int fails_when_told(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return attempt == 1 && index < failing ? 1 : FAKE_RUNS;
+}
+
+/* The server dies before the engine hears of a second attempt. Another one that is launched after
+ * the restart does not pass it by. */
+static void launches_keep_their_order(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = fails_when_told;
+    uint64_t job = world_submit(w, TWO_ON_A_NODE);
+    failing = 0;
+    world_run(w);
+    start_of = w->fake.ops.start;
+    w->fake.ops.start = never_called;
+    failing = 1;
+    world_run(w);
+    assert_int_equal(world_count(w, job, "task.retry"), 1);
+    w->fake.ops.start = start_of;
+    world_crash(w);
+    failing = 2;
+    world_pass(w, 5000);
+    assert_int_equal(world_count(w, job, "task.retry"), 2);
+    assert_int_equal(fake_running(&w->fake), 2);
+    assert_int_equal(w->fake.doubled, 0);
+}
+
+/* What runs already is launched again after a restart, and the engine has no room for that: it runs
+ * on. */
+static void failed_relaunch_ends_nothing(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(w, TWO_ON_A_NODE);
+    world_crash(w);
+    w->fake.refuse = 2;
+    w->now += 300;
+    ctl_tick(w->ctl);
+    assert_int_equal(w->fake.refuse, 1);
+    world_pass(w, 5000);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_attempts(w, job), 2);
+    assert_int_equal(w->fake.doubled, 0);
 }
 
 /* ---- the disk ---- */
@@ -152,7 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gets_its_place_once),       TEST(full_disk_is_over),
-        
+        TEST(launches_keep_their_order), TEST(failed_relaunch_ends_nothing),
         
         TEST(what_was_read_lasts), /* the last: it registers a disk */
     };
