@@ -28,12 +28,19 @@ void avoid_apply(struct live_job *job)
             *avoid = with(job->arena, avoid, job->notes.avoid.at[i]);
 }
 
-/* Is there an elsewhere? */
+/* Is there an elsewhere? For all of its tasks, not for the least that a start needs: tasks of a
+ * generation that have lost their places may find new ones together only. */
 static bool fits_without(const struct ctl *ctl, const struct live_job *job, const char *node)
 {
     struct wait_reason reason;
     struct arena *arena = arena_create();
     struct job_spec spec = *job->spec;
+    spec.roles = ARENA_ARRAY(arena, spec.n_roles, struct role);
+    for (size_t i = 0; i < spec.n_roles; i++) {
+        spec.roles[i] = job->spec->roles[i];
+        spec.roles[i].min = spec.roles[i].replicas;
+    }
+    spec.n_gangs = 0;
     spec.placing.avoid = with(arena, &spec.placing.avoid, node);
     bool fits = sched_possible(ctl->cluster, &spec, arena, &reason) == 0;
     arena_destroy(arena);

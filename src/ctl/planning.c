@@ -6,6 +6,7 @@
 #include "ctl/mention.h"
 #include "ctl/reasons.h"
 #include "ctl/snapshot.h"
+#include "sched/crew.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -162,7 +163,9 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->used = (struct retry_used){ 0 };
         task->again = task->wants_place = true;
         task->turned = task->unstartable = false;
-        event_task(ctl, job, flat, TASK_EV_RESET);
+        event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
+        task->seq = task->pid = 0;
+        task->placed_ms = task->started_ms = task->log_end = 0;
     }
     job->again = job->wants_place = job->row.tasks;
     job->turned = 0;
@@ -317,22 +320,53 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
         put_places(ctl, job, entry, job->launch_seq + 1);
         say_moved_ports(ctl, job, entry);
         tell(ctl, entry);
+        ctl->plan_due = ctl->plan_due || job->wants_place > 0; /* what it grows by */
     }
     if (entry->reason.why != WAIT_NONE)
         wait_on(ctl, job, &entry->reason);
 }
 
+static bool is_due(const struct ctl *ctl, const struct live_task *task)
+{
+    return task->wants_place && task->not_before_ms <= core_now(ctl);
+}
+
+/* Of each role, how many of its tasks are to find a place in this pass. What a job cannot go on
+ * without finds its places together: what it grows by would only hold it up, and comes after. */
+static const uint32_t *asked_of_roles(struct ctl *ctl, struct arena *arena,
+                                      const struct live_job *job)
+{
+    uint32_t *asked = ARENA_ARRAY(arena, job->spec->n_roles, uint32_t);
+    uint32_t *there = ARENA_ARRAY(arena, job->spec->n_roles, uint32_t);
+    bool *wants = ARENA_ARRAY(arena, job->spec->n_roles, bool), fixed = false;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        uint32_t role = job->tasks[flat].place.role;
+        there[role] += !job->tasks[flat].wants_place;
+        wants[role] = wants[role] || is_due(ctl, &job->tasks[flat]);
+    }
+    for (uint32_t i = 0; i < job->spec->n_roles; i++) {
+        const struct role *role = &job->spec->roles[i];
+        uint32_t least = crew_least(job->spec, role);
+        asked[i] = least > there[i] ? least - there[i] : 0;
+        fixed = fixed || (wants[i] && least == role->replicas);
+    }
+    for (uint32_t i = 0; !fixed && i < job->spec->n_roles; i++)
+        asked[i] = job->spec->roles[i].replicas;
+    return asked;
+}
+
 bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *job,
                    struct sched_more *more)
 {
-    uint64_t now = core_now(ctl);
     *more = (struct sched_more){ .id = job->row.id, .spec = job->spec };
     if (job->wants_place == 0 || live_closing(job))
         return false;
     struct task_ref *refs = ARENA_ARRAY(arena, job->wants_place, struct task_ref);
+    const uint32_t *asked = asked_of_roles(ctl, arena, job);
+    uint32_t *taken = ARENA_ARRAY(arena, job->spec->n_roles, uint32_t);
     for (uint32_t flat = 0; flat < job->row.tasks && more->n < job->wants_place; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        if (task->wants_place && task->not_before_ms <= now)
+        if (is_due(ctl, task) && taken[task->place.role]++ < asked[task->place.role])
             refs[more->n++] =
                 (struct task_ref){ .role = (uint16_t)task->place.role, .index = task->place.index };
     }

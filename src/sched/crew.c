@@ -50,7 +50,7 @@ static uint32_t role_least(const struct role *r)
 
 /* A gang that counts over its roles leaves it to the count which of them come; one of a single role
  * says how many of it. */
-static uint32_t role_least_in(const struct job_spec *job, const struct role *r)
+uint32_t crew_least(const struct job_spec *job, const struct role *r)
 {
     uint32_t least = role_least(r), own = least == r->replicas ? 0 : least;
     for (size_t i = 0; i < job->n_gangs; i++) {
@@ -108,7 +108,7 @@ static void group_of_role(struct crew *crew, const struct want *w)
     g->members[g->n_members++] = (struct member){ .want = w, .per = 1 };
     g->size = 1;
     g->units = w->role->replicas;
-    g->least = role_least_in(crew->job, w->role);
+    g->least = crew_least(crew->job, w->role);
     g->pin = UINT32_MAX;
     group_finish(crew, g);
 }
@@ -133,7 +133,7 @@ static void group_of_set(struct crew *crew, const struct want *wants, const stru
         struct member *member = &g->members[m];
         member->per = member->want->role->replicas / g->units;
         g->size += member->per;
-        uint32_t least = (role_least_in(job, member->want->role) + member->per - 1) / member->per;
+        uint32_t least = (crew_least(job, member->want->role) + member->per - 1) / member->per;
         g->least = least > g->least ? least : g->least;
     }
     group_finish(crew, g);
@@ -370,7 +370,7 @@ void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *clus
         struct task_ref t = more->tasks[i];
         uint32_t pin = pinned(crew, more, t);
         const struct role *role = &more->spec->roles[t.role];
-        crew->trickles = crew->trickles && role_least_in(more->spec, role) < role->replicas;
+        crew->trickles = crew->trickles && crew_least(more->spec, role) < role->replicas;
         crew->places[i] = (struct task_place){ .role = t.role, .index = t.index };
         struct group *g = group_for(crew, &wants[t.role], pin);
         if (!g->units) {

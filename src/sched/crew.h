@@ -76,6 +76,8 @@ void crew_seat(struct crew *);
 /* Only nodes of that domain are in question; NULL: of any. */
 void crew_within(struct crew *, const struct level *, uint32_t domain);
 /* Some tasks of a running job; seated. */
+/* So many tasks of the role the job cannot do without. */
+uint32_t crew_least(const struct job_spec *, const struct role *);
 void crew_init_more(struct crew *, struct arena *, struct cluster *, const struct sched_more *);
 
 #endif

@@ -114,6 +114,14 @@ static void full_disk_is_over(void **state)
     "{\"name\":\"j\",\"retry\":{\"unknown\":2},\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,"    \
     "\"resources\":{\"cpu\":1}}}}"
 
+static int fails_first(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    (void)index;
+    return attempt == 1 ? 1 : FAKE_RUNS;
+}
+
 static uint32_t failing; /* tasks whose first attempt fails now */
 static int fails_when_told(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
 {
@@ -160,6 +168,43 @@ static void failed_relaunch_ends_nothing(void **state)
     assert_int_equal(world_state(w, job), JOB_RUNNING);
     assert_int_equal(world_attempts(w, job), 2);
     assert_int_equal(w->fake.doubled, 0);
+}
+
+/* ---- places ---- */
+
+/* All of a job that may grow lose their places, and there is room for its least alone. */
+static void least_of_a_job_comes_back(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"j\",\"retry\":{\"platform\":\"always\"},\"roles\":{"
+           "\"a\":{\"run\":\"x\",\"replicas\":{\"min\":1,\"max\":3},\"resources\":{\"gpu\":2}},"
+           "\"b\":{\"run\":\"x\",\"resources\":{\"cpu\":0.5}}}}");
+    world_run(w);
+    assert_int_equal(fake_running(&w->fake), 3);
+    node_turns(w, "n1", false);
+    node_turns(w, "n2", false);
+    world_pass(w, 5000);
+    assert_int_equal(fake_running(&w->fake), 0);
+    node_turns(w, "n1", true);
+    world_pass(w, 120000);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(fake_running(&w->fake), 2);
+}
+
+/* A node is avoided when all of a job fit elsewhere: its least would, and the rest would wait for
+ * ever. */
+static void node_that_is_needed_is_not_avoided(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = fails_first;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"j\",\"retry\":{\"unknown\":2,\"per_node\":1},\"roles\":{\"w\":{\"run\":"
+           "\"x\",\"replicas\":{\"min\":1,\"max\":4},\"resources\":{\"cpu\":2}}}}");
+    world_run(w);
+    world_pass(w, 5000);
+    assert_int_equal(world_count(w, job, "task.avoid"), 0);
+    assert_int_equal(fake_running(&w->fake), 4);
 }
 
 /* ---- the disk ---- */
@@ -217,7 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(gets_its_place_once),       TEST(full_disk_is_over),
         TEST(launches_keep_their_order), TEST(failed_relaunch_ends_nothing),
-        
+        TEST(least_of_a_job_comes_back), TEST(node_that_is_needed_is_not_avoided),
         TEST(what_was_read_lasts), /* the last: it registers a disk */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
