@@ -10,6 +10,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 KILLS   ?= 200
 TIMES   ?= 100
+SEEDS   ?= 100000
 SECONDS_PER_TARGET ?= 600
 ONLY    ?=
 
@@ -84,12 +85,14 @@ seeds: ## try every promise of the published pages, print how it is kept and wha
 	@$(MAKE) build-release
 	@tests/seeds
 
-torture: ## kill -9 the server under load, then beside faults of disk and clock (KILLS=200); ranks and nodes of training jobs (TIMES=100)
+torture: ## kill -9 the server under load, then beside faults of disk and clock (KILLS=200); ranks and nodes of training jobs (TIMES=100); seeds of the core's simulation (SEEDS=100000)
 	@tools/setup all
 	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
 	@tests/torture --kills $(KILLS) --agents --faults all
 	@tests/torture_launch --times $(TIMES) $(ONLY)
+	@ninja -C build/release --quiet src/ctl/simulate_faults
+	@build/release/src/ctl/simulate_faults --seeds $(SEEDS) --jobs $$(nproc) --coverage 95
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks (ONLY=ruff: one)
 	@tools/setup lint

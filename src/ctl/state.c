@@ -106,7 +106,7 @@ static void put_objects(struct ctl *ctl, const char *kind, struct arena *arena, 
         buf_addf(out, "%s %s %s %s\n", kind, rows[i].project, rows[i].name, rows[i].spec);
 }
 
-static void ctl_state(struct ctl *ctl, struct buf *out)
+void ctl_state_text(struct ctl *ctl, struct buf *out)
 {
     static const char *const kinds[] = { "usage", "mix", "node", "quota" };
     struct arena *arena = arena_create();
@@ -123,7 +123,7 @@ const char *ctl_state_hash(struct ctl *ctl, char out[CTL_HASH_TEXT])
 {
     unsigned char raw[16];
     AUTO_BUF struct buf text = BUF_INIT(STATE_MAX);
-    ctl_state(ctl, &text);
+    ctl_state_text(ctl, &text);
     crypto_generichash(raw, sizeof raw, (const unsigned char *)buf_str(&text), text.len, NULL, 0);
     return sodium_bin2hex(out, CTL_HASH_TEXT, raw, sizeof raw);
 }

@@ -1,0 +1,368 @@
+/* What must hold, step by step, after each start and at the end. */
+#include "ctl/test/faults/trial.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "ctl/core.h"
+#include "sched/cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EVENTS_AGAIN 40u /* of those seen last: what a crash takes is the end */
+#define EVENTS_READ  500u
+#define ROLES_MAX    2u
+#define CONFLICTS    2u /* retries of every submission of clients.c */
+
+/* ---- the state as text ---- */
+
+/* What a restart finds out anew: whether nodes are up, where ports are looked for next, and which
+ * ids were drawn for what was never committed. */
+static void cut_words(char *text, const char *word)
+{
+    char *at = text;
+    while ((at = strstr(at, word))) {
+        char *end = at + strlen(word);
+        while (*end && *end != ' ' && *end != '\n')
+            end++;
+        memmove(at, end, strlen(end) + 1);
+    }
+}
+
+void check_state(struct trial *t, struct buf *out)
+{
+    AUTO_BUF struct buf text = BUF_INIT((size_t)1 << 24);
+    ctl_state_text(t->ctl, &text);
+    AUTO_FREE char *all = buf_take(&text);
+    cut_words(all, " up=");
+    cut_words(all, " port=");
+    cut_words(all, "last job=");
+    buf_puts(out, all);
+}
+
+/* ---- after each step ---- */
+
+struct given {
+    uint64_t cpu_milli, gpu_milli;
+    uint32_t tasks;
+};
+
+static void add_given(const struct ctl *ctl, const struct live_job *job, struct given *nodes)
+{
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        const struct role *role = &job->spec->roles[task->place.role];
+        uint32_t node = task->taken ? cluster_find(ctl->cluster, task->place.node) : UINT32_MAX;
+        if (node == UINT32_MAX)
+            continue;
+        nodes[node].cpu_milli += role->resources.cpu_milli;
+        nodes[node].gpu_milli += role->resources.gpu_milli;
+        nodes[node].tasks++;
+    }
+}
+
+static void check_nodes(struct trial *t)
+{
+    struct given nodes[8] = { 0 };
+    struct live_job *job;
+    size_t cursor = 0;
+    while (live_next(t->ctl->live, &cursor, &job))
+        add_given(t->ctl, job, nodes);
+    for (uint32_t i = 0; i < t->agents.n_nodes; i++) {
+        const struct node_view node = cluster_node(t->ctl->cluster, i);
+        if (node.cpu_used != nodes[i].cpu_milli || node.gpu_used_milli != nodes[i].gpu_milli ||
+            node.tasks != nodes[i].tasks)
+            trial_wrong(t, "node %s counts %u tasks with %llu cpu, its tasks are %u with %llu",
+                        node.spec->name, node.tasks, (unsigned long long)node.cpu_used,
+                        nodes[i].tasks, (unsigned long long)nodes[i].cpu_milli);
+        if (node.cpu_used > node.spec->cpu_milli || node.gpu_used_milli > 1000 * node.spec->gpus)
+            trial_wrong(t, "node %s: more is given than it has", node.spec->name);
+    }
+}
+
+/* The counts that a job goes by are those of its tasks. */
+static void check_counts(struct trial *t)
+{
+    struct live_job *job;
+    size_t cursor = 0;
+    while (live_next(t->ctl->live, &cursor, &job)) {
+        uint32_t up[ROLES_MAX] = { 0 }, running = 0, again = 0, wants = 0;
+        for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
+            const struct live_task *task = &job->tasks[flat];
+            up[task->place.role] += live_was_up(task, task->state);
+            running += task->state == TASK_RUNNING;
+            again += task->again;
+            wants += task->wants_place;
+        }
+        bool same = running == job->running && again == job->again && wants == job->wants_place;
+        for (uint32_t i = 0; job->tasks && i < job->spec->n_roles; i++)
+            same = same && up[i] == job->up[i];
+        if (!same)
+            trial_wrong(t, "job %llu counts %u running, %u again, %u for a place; up %u: it is %u",
+                        (unsigned long long)job->row.number, job->running, job->again,
+                        job->wants_place, job->up ? job->up[0] : 0, up[0]);
+    }
+}
+
+static void check_agents(struct trial *t)
+{
+    for (size_t i = 0; i < t->agents.at.n; i++) {
+        const struct sim_agent *a = t->agents.at.at[i];
+        const struct live_job *job = live_find(t->ctl->live, a->generation.job);
+        if (a->dead || a->released)
+            continue;
+        if (!job || job->row.generation != a->generation.number || !job_state_holds(job->row.state))
+            trial_wrong(t, "an agent of job %llx generation %u lives, the job %s",
+                        (unsigned long long)a->generation.job, a->generation.number,
+                        !job                                          ? "has ended"
+                        : job->row.generation != a->generation.number ? "is in another"
+                                                                      : "holds nothing");
+    }
+}
+
+static void check_waiting(struct trial *t)
+{
+    struct live_job *job;
+    size_t cursor = 0;
+    while (live_next(t->ctl->live, &cursor, &job))
+        if (job->row.state == JOB_QUEUED && !*live_reason(job))
+            trial_wrong(t, "job %llu waits, and nothing says why",
+                        (unsigned long long)job->row.number);
+}
+
+static void check_stopped(struct trial *t)
+{
+    for (size_t i = 0; i < t->clients.n; i++) {
+        const struct work *work = &t->clients.works[i];
+        const struct live_job *job =
+            work->stopped && !work->members ? live_find(t->ctl->live, work->id) : NULL;
+        if (job && job->row.state != JOB_STOPPING && !job_state_final(job->row.state))
+            trial_wrong(t, "%s was stopped and is %s", work->name, job_state_word(job->row.state));
+    }
+}
+
+static uint64_t event_hash(const struct event_row *row)
+{
+    static const struct hash_seed seed = { { 3, 4 } };
+    uint64_t hash = hash_bytes(seed, row->type, strlen(row->type));
+    hash = hash_u64(hash + row->at_ms) + row->attempt;
+    return row->body ? hash ^ hash_bytes(seed, row->body, strlen(row->body)) : hash;
+}
+
+/* What a follower sees now, for later. */
+static void see_events(struct trial *t)
+{
+    struct arena *arena = arena_create();
+    struct event_row *rows;
+    size_t n = 0;
+    struct event_range range = { .after = t->seen.n ? t->seen.at[t->seen.n - 1].seq : 0,
+                                 .limit = EVENTS_READ };
+    if (store_events(t->store, arena, &range, &rows, &n, NULL) == 0)
+        for (size_t i = 0; i < n; i++) {
+            trial_say(t, "  event %llu: %llx %s %u/%u %s", (unsigned long long)rows[i].seq,
+                      (unsigned long long)rows[i].job, rows[i].type, rows[i].task.role,
+                      rows[i].task.index, rows[i].body ? rows[i].body : "");
+            if (strcmp(rows[i].type, "refused") == 0)
+                trial_wrong(t, "job %llx: an event was refused: %s",
+                            (unsigned long long)rows[i].job, rows[i].body);
+            vec_push(&t->seen,
+                     ((struct seen_event){
+                         .seq = rows[i].seq, .job = rows[i].job, .hash = event_hash(&rows[i]) }));
+        }
+    arena_destroy(arena);
+}
+
+void check_step(struct trial *t)
+{
+    if (!t->ctl || t->crash.dead)
+        return;
+    if (*t->agents.wrong)
+        trial_wrong(t, "%s", t->agents.wrong);
+    if (*t->clients.wrong)
+        trial_wrong(t, "%s", t->clients.wrong);
+    if (!turn_idle(t->ctl) || t->ctl->unwritten)
+        return;
+    if (store_last_event(t->store) != (t->seen.n ? t->seen.at[t->seen.n - 1].seq : 0))
+        see_events(t);
+    check_nodes(t);
+    check_counts(t);
+    check_agents(t);
+    check_stopped(t);
+    if (!t->ctl->plan_due)
+        check_waiting(t);
+}
+
+/* ---- after each start ---- */
+
+static bool is_gone(struct trial *t, struct arena *arena, uint64_t job)
+{
+    struct job_row row;
+    return job && store_get_job(t->store, arena, job, &row, NULL) == 0;
+}
+
+static void check_events(struct trial *t, size_t from)
+{
+    struct arena *arena = arena_create();
+    struct event_row *rows;
+    size_t n = 0, at = 0;
+    struct event_range range = { .limit = t->seen.n - from };
+    if (t->seen.n == from) {
+        arena_destroy(arena);
+        return;
+    }
+    range.after = t->seen.at[from].seq - 1;
+    if (store_events(t->store, arena, &range, &rows, &n, NULL))
+        trial_wrong(t, "events cannot be read");
+    for (size_t i = from; i < t->seen.n; i++) {
+        const struct seen_event *seen = &t->seen.at[i];
+        while (at < n && rows[at].seq < seen->seq)
+            at++;
+        bool there = at < n && rows[at].seq == seen->seq;
+        if (there && event_hash(&rows[at]) != seen->hash)
+            trial_wrong(t, "event %llu is another one than was seen",
+                        (unsigned long long)seen->seq);
+        if (!there && !is_gone(t, arena, seen->job))
+            trial_wrong(t, "event %llu was seen and is gone", (unsigned long long)seen->seq);
+    }
+    arena_destroy(arena);
+}
+
+static void check_work(struct trial *t, const struct work *work)
+{
+    uint64_t id = 0;
+    bool there = store_find_number(t->store, work->number, &id) == 1;
+    if (there && work->deleted)
+        trial_wrong(t, "%s was deleted and is there", work->name);
+    if (!there && !work->delete_asked)
+        trial_wrong(t, "%s was acknowledged as job %llu and is gone", work->name,
+                    (unsigned long long)work->number);
+    if (there && id != work->id)
+        trial_wrong(t, "%s was acknowledged as job %llu, which is another one", work->name,
+                    (unsigned long long)work->number);
+}
+
+static void check_works(struct trial *t)
+{
+    for (size_t i = 0; i < t->clients.n; i++)
+        if (t->clients.works[i].acknowledged)
+            check_work(t, &t->clients.works[i]);
+    check_stopped(t);
+}
+
+void check_start(struct trial *t)
+{
+    check_events(t, t->seen.n > EVENTS_AGAIN ? t->seen.n - EVENTS_AGAIN : 0);
+    check_works(t);
+}
+
+/* ---- at the end ---- */
+
+/* An attempt ended as its agent saw it, or was lost with it. */
+static void check_attempt(struct trial *t, const struct attempt_row *row)
+{
+    const struct truth *truth = agents_truth(&t->agents, row->job, row->ref, row->attempt);
+    if (!attempt_state_final(row->state))
+        trial_wrong(t, "attempt %u of job %llx is %s at the end", row->attempt,
+                    (unsigned long long)row->job, attempt_state_word(row->state));
+    else if (!truth && row->started_ms)
+        trial_wrong(t, "attempt %u of job %llx has started and never began", row->attempt,
+                    (unsigned long long)row->job);
+    else if (truth && !truth->ended)
+        trial_wrong(t, "attempt %u of job %llx has ended and lives", row->attempt,
+                    (unsigned long long)row->job);
+    else if (truth && truth->by_death && row->state == ATTEMPT_SUCCEEDED)
+        trial_wrong(t, "attempt %u of job %llx was lost and has succeeded", row->attempt,
+                    (unsigned long long)row->job);
+    else if (truth && row->ending.exited && (!truth->exited || truth->code != row->ending.code) &&
+             !truth->by_death)
+        trial_wrong(t, "attempt %u of job %llx ended with %d, its agent saw %d", row->attempt,
+                    (unsigned long long)row->job, row->ending.code, truth->code);
+    else if (truth && truth->exited && row->ending.lost && !truth->late)
+        trial_wrong(t, "the end of attempt %u of job %llx was seen and is not known", row->attempt,
+                    (unsigned long long)row->job);
+}
+
+/* Failures of a task in one generation that its own retries had to answer. */
+static void check_budget(struct trial *t, const struct work *work, const struct attempt_row *rows,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned failures = 0;
+        for (size_t k = 0; k < n; k++)
+            failures += rows[k].ref.role == rows[i].ref.role &&
+                        rows[k].ref.index == rows[i].ref.index &&
+                        rows[k].generation == rows[i].generation && rows[k].ending.exited &&
+                        rows[k].ending.code == 1;
+        if (failures > work->unknown + 1 + work->wishes)
+            trial_wrong(t, "%s: %u failures of a task in a generation, %u retries", work->name,
+                        failures, work->unknown);
+    }
+}
+
+static void check_job(struct trial *t, const struct work *work, uint64_t id)
+{
+    struct arena *arena = arena_create();
+    struct attempt_row *rows;
+    struct job_row row;
+    size_t n = 0;
+    if (store_get_job(t->store, arena, id, &row, NULL) != 1) {
+        arena_destroy(arena);
+        return; /* deleted, as was looked at */
+    }
+    if (!job_state_final(row.state))
+        trial_wrong(t, "%s (job %llu) is %s for ever: %s", work->name,
+                    (unsigned long long)row.number, job_state_word(row.state), row.reason);
+    else if (!row.members && !*row.reason)
+        trial_wrong(t, "%s has %s, and nothing says why", work->name, job_state_word(row.state));
+    if (strcmp(row.name, work->name) != 0)
+        trial_wrong(t, "%s was acknowledged as job %llu, which is %s", work->name,
+                    (unsigned long long)row.number, row.name);
+    if (agents_runs(&t->agents, id))
+        trial_wrong(t, "%s has ended, and something of it lives", work->name);
+    if (store_attempts(t->store, arena, id, &rows, &n, NULL))
+        trial_wrong(t, "attempts cannot be read");
+    for (size_t i = 0; i < n; i++)
+        check_attempt(t, &rows[i]);
+    check_budget(t, work, rows, n);
+    if (row.restarts > work->unknown + 2 * work->platform + CONFLICTS + work->wishes)
+        trial_wrong(t, "%s: %u restarts, %u and %u were its retries", work->name, row.restarts,
+                    work->unknown, work->platform);
+    arena_destroy(arena);
+}
+
+/* One job a submission, however often it was repeated. */
+static void check_names(struct trial *t)
+{
+    struct arena *arena = arena_create();
+    struct job_row *rows;
+    size_t n = 0;
+    const struct job_filter all = { .limit = 1000 };
+    if (store_list(t->store, arena, &all, &rows, &n, NULL))
+        trial_wrong(t, "jobs cannot be listed");
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (strcmp(rows[i].name, rows[k].name) == 0)
+                trial_wrong(t, "%s was submitted once and is there twice", rows[i].name);
+    arena_destroy(arena);
+}
+
+void check_end(struct trial *t)
+{
+    check_events(t, 0);
+    check_works(t);
+    check_names(t);
+    for (size_t i = 0; i < t->clients.n; i++) {
+        const struct work *work = &t->clients.works[i];
+        if (!work->acknowledged && !work->refused)
+            trial_wrong(t, "%s was never answered", work->name);
+        for (uint32_t k = 0; work->acknowledged && k <= work->members; k++)
+            check_job(t, work, work->id + k);
+    }
+    for (uint32_t i = 0; i < t->agents.n_nodes; i++)
+        if (cluster_node(t->ctl->cluster, i).tasks)
+            trial_wrong(t, "node %s holds something at the end", t->agents.nodes[i].name);
+    if (agents_alive(&t->agents))
+        trial_wrong(t, "%zu agents live at the end", agents_alive(&t->agents));
+    if (!agents_idle(&t->agents))
+        trial_wrong(t, "an agent waits for an acknowledgement at the end");
+}

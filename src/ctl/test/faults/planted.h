@@ -1,0 +1,19 @@
+/* Faults that are planted into the simulated server, to see that the simulation finds them. They
+ * exist in this program alone: hooks.c stands between the objects of the core by the linker's
+ * --wrap, and the product has nothing that could switch them on. */
+#ifndef CTL_TEST_FAULTS_PLANTED_H
+#define CTL_TEST_FAULTS_PLANTED_H
+
+#define PLANTED_FAULTS(X)                                                                          \
+    X(EARLY_ANSWER, "early-answer", "clients are answered before the commit")                      \
+    X(SKIPPED_SYNC, "skipped-sync", "what is written is never synced")                             \
+    X(DOUBLE_START, "double-start", "an attempt that runs is launched again")                      \
+    X(LOST_ACK, "lost-ack", "now and then an agent is not told that its facts are committed")      \
+    X(EARLY_ACK, "early-ack", "agents are told so before the commit")                              \
+    X(OLD_FACTS, "old-facts", "facts of an old generation count for the new one")                  \
+    X(OLD_TOKEN, "old-token", "a job's token is accepted in its next generation")
+#define PLANTED_ENUM(id, name, what) PLANTED_##id,
+enum planted { PLANTED_NONE, PLANTED_FAULTS(PLANTED_ENUM) PLANTED_N };
+#undef PLANTED_ENUM
+
+#endif
