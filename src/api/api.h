@@ -50,6 +50,8 @@ void api_set_server(struct api *, struct http_server *, const char *address);
 void api_destroy(struct api *); /* after the http server is destroyed */
 /* handle of struct http_config, arg is the api. */
 void api_handle(void *api, struct http_request *);
+/* `spared` of it: agents, so that jobs go on. */
+bool api_spares(void *api, struct http_request *);
 /* `refused` of it. */
 void api_refused(void *api, struct http_request *, const struct err *);
 

@@ -121,6 +121,7 @@ bool auth_identity(struct call *call)
     if (auth_bearer(call, &call->who, &err) != 0 && !by_cookie(call, &call->who))
         return false;
     call->owner = call->who.name;
+    http_known(call->request, call->owner);
     caller_tell(call);
     return true;
 }

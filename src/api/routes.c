@@ -12,7 +12,8 @@
 #define SUBMIT                                                                                     \
     "from name queue env set file code cwd wait dry_run like apply replace "                       \
     "python python_from"
-#define LOGS "task stream tail since attempt follow"
+#define AGENTS_PATH "/v1/agents"
+#define LOGS        "task stream tail since attempt follow"
 
 #define ROUTE(m, p, h, f, s, q, a, code)                                                           \
     {                                                                                              \
@@ -142,7 +143,7 @@ static const struct route routes[] = {
           "after before chain since user action limit", NULL, 200),
     ROUTE("GET", "/v1/certificate", certificate_get, 0,
           "What clients of https are to trust: {address, authority}", "", NULL, 200),
-    ROUTE("GET", "/v1/agents", agents_upgrade, ROUTE_OPEN | ROUTE_STREAM,
+    ROUTE("GET", AGENTS_PATH, agents_upgrade, ROUTE_OPEN | ROUTE_STREAM,
           "Upgrade to muster/1: for muster's own agents", "", NULL, 101),
 };
 
@@ -247,6 +248,14 @@ static bool permitted(struct call *call, const struct route *route)
 static bool within_limits(struct call *call, const struct route *route)
 {
     struct err err;
+    if (route->flags & ROUTE_STREAM && !(route->flags & ROUTE_OPEN) &&
+        !http_may_last(call->request)) {
+        err_set(&err, ERR_UNAVAILABLE, "%.60s has too many connections, or the server has",
+                call->owner);
+        err_hint(&err, "end some that follow logs or events");
+        call_problem(call, &err, NULL);
+        return false;
+    }
     if ((route->flags & ROUTE_SUBMITS && limit_one(call, LIMIT_SUBMIT, &err) < 0) ||
         (route->flags & ROUTE_LISTS && limit_one(call, LIMIT_LIST, &err) < 0) ||
         (route->flags & ROUTE_LOGS && limit_check(call, LIMIT_LOG, &err) < 0)) {
@@ -277,6 +286,12 @@ static void serve(struct call *call, const struct route *route)
     TURN_WORK(call->api->config.meter, route->path, 0);
     call->success = route->status;
     route->handle(call);
+}
+
+bool api_spares(void *arg, struct http_request *request)
+{
+    (void)arg;
+    return strcmp(http_path(request), AGENTS_PATH) == 0;
 }
 
 void api_handle(void *arg, struct http_request *request)

@@ -72,6 +72,7 @@ struct ctl {
     VEC(uint64_t) wanting;          /* jobs with .wants_place, and some that had */
     VEC(struct deadline) deadlines; /* base/heap.h */
     struct map *possible;           /* shapes that fit the empty cluster */
+    VEC(uint64_t) held_back;        /* jobs whose launches wait for room in the engine */
     VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
     struct strangers *strangers;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
@@ -233,6 +234,8 @@ int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);
 /* Tells the engine of every attempt that it does not know yet, one launch per node and seq, oldest
  * first. */
 void launch_due(struct ctl *, struct live_job *);
+/* Those that the engine had no room for are tried again. */
+void launch_held_back(struct ctl *);
 void launch_token(const struct ctl *, const struct live_job *, const char *node,
                   unsigned char out[TOKEN_LEN]);
 void launch_token_hash(const unsigned char token[TOKEN_LEN], unsigned char out[32]);

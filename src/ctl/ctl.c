@@ -173,6 +173,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->acks);
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
+    vec_fini(&ctl->held_back);
     vec_fini(&ctl->wanting);
     strangers_destroy(ctl->strangers);
     vec_fini(&ctl->deadlines);

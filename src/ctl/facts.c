@@ -176,6 +176,8 @@ static void agent_joined(struct ctl *ctl, struct live_job *job, const struct eng
 
 static void apply(struct ctl *ctl, const struct engine_fact *fact)
 {
+    if (fact->kind == FACT_AGENT_GONE)
+        launch_held_back(ctl);
     if (fact->kind == FACT_NODE_UP || fact->kind == FACT_NODE_DOWN) {
         node_changed(ctl, fact);
         return;

@@ -538,6 +538,56 @@ static bool agent_waits(const struct live_job *job, const char *node)
     return false;
 }
 
+/* ---- room in the engine ---- */
+
+/* Places of the round that have no agent yet. Its launches are in order of their nodes. */
+static size_t new_agents(const struct live_job *job, const struct round *round)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < round->n; i++) {
+        if (i > 0 && strcmp(round->due[i].node, round->due[i - 1].node) == 0)
+            continue;
+        const struct live_agent *agent = live_agent(job, round->due[i].node);
+        n += !agent || !agent->launched;
+    }
+    return n;
+}
+
+/* All of them or none, so that no two jobs wait for each other's; who can never have all is told so
+ * by the engine. */
+static bool has_room(const struct ctl *ctl, const struct live_job *job, const struct round *round)
+{
+    const struct engine *engine = ctl->config.engine;
+    size_t all, wanted = new_agents(job, round);
+    if (!engine->ops->room || wanted == 0)
+        return true;
+    size_t room = engine->ops->room(engine, &all);
+    return wanted <= room || wanted > all;
+}
+
+static void hold_back(struct ctl *ctl, struct live_job *job, const struct round *round)
+{
+    for (size_t i = 0; i < round->n; i++)
+        job->tasks[round->due[i].flat].launch_due = true;
+    for (size_t i = 0; i < ctl->held_back.n; i++)
+        if (ctl->held_back.at[i] == job->row.id)
+            return;
+    vec_push(&ctl->held_back, job->row.id);
+    live_set_reason(job, "waits until the server has room for its agents");
+    log_info("launch.waits", "job=%llu note=\"the limit of open files has no room for its agents\"",
+             (unsigned long long)job->row.number);
+}
+
+void launch_held_back(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ctl->held_back.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->held_back.at[i]);
+        if (job)
+            core_touch(ctl, job);
+    }
+    vec_clear(&ctl->held_back);
+}
+
 void launch_due(struct ctl *ctl, struct live_job *job)
 {
     const struct engine *engine = ctl->config.engine;
@@ -554,12 +604,14 @@ void launch_due(struct ctl *ctl, struct live_job *job)
             (struct due){ .node = task->place.node, .seq = task->seq, .flat = flat };
         task->launch_due = false;
     }
-    if (!numbers && round_init(ctl, job, &round)) {
-        arena_destroy(round.arena);
-        return;
-    }
     qsort(round.due, round.n, sizeof *round.due, by_launch);
     bool late = agent_waits(job, NULL);
+    if (!numbers && !has_room(ctl, job, &round)) {
+        hold_back(ctl, job, &round);
+        round.n = 0;
+    }
+    if (!numbers && round.n && round_init(ctl, job, &round))
+        round.n = 0;
     for (size_t i = 0, next; i < round.n; i = next) {
         for (next = i + 1; next < round.n; next++)
             if (round.due[next].seq != round.due[i].seq ||

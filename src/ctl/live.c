@@ -234,7 +234,7 @@ uint32_t live_flat(const struct live_job *job, struct task_ref ref)
     return job_task_flat(spec, ref.role, ref.index);
 }
 
-struct live_agent *live_agent(struct live_job *job, const char *node)
+struct live_agent *live_agent(const struct live_job *job, const char *node)
 {
     for (size_t i = 0; i < job->agents.n; i++)
         if (strcmp(job->agents.at[i].node, node) == 0)

@@ -171,7 +171,7 @@ void live_make_tasks(struct live_job *);
 bool live_was_up(const struct live_task *, enum task_state);
 bool live_attempt(const struct live_task *); /* its attempt has not ended */
 uint32_t live_flat(const struct live_job *, struct task_ref);
-struct live_agent *live_agent(struct live_job *, const char *node); /* NULL: none */
+struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */
 bool live_closing(const struct live_job *); /* an outcome is decided or a restart under way */
 void live_set_reason(struct live_job *, const char *text);
 const char *live_task_name(char out[160], const struct live_job *, uint32_t flat); /* "worker/1" */

@@ -156,6 +156,8 @@ struct engine_ops {
     /* Is that process of this machine one of a generation that was started here? 1: of *of; 0: of
      * none; -1: it or its generation is there no more. May be NULL: none is. */
     int (*find_process)(struct engine *, uint32_t pid, struct generation *of);
+    /* Agents that can be started now, and at most at the same time. May be NULL: any number. */
+    size_t (*room)(const struct engine *, size_t *all);
     unsigned (*caps)(const struct engine *);
     void (*destroy)(struct engine *);
 };

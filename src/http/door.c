@@ -1,18 +1,18 @@
-/* One port for HTTP and HTTPS. A TLS client speaks first and its first byte is 0x16 (a handshake
- * record), which begins no HTTP request; so one byte is looked at without taking it. Most clients
- * have sent it when they are accepted; those that have not wait here, in the order they came, until
- * they say something or the idle time is over. */
+/* Where connections come in. On the TCP port they may be HTTP or HTTPS: a TLS client speaks first
+ * and its first byte is 0x16 (a handshake record), which begins no HTTP request; so one byte is
+ * looked at without taking it. Most clients have sent it when they are accepted; those that have
+ * not wait here, until they say something or are sent away (visits.c). */
 #include "http/door.h"
 
 #include "base/mem.h"
+#include "http/visits.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
 #define TLS_HANDSHAKE 0x16
-#define ACCEPT_BATCH  64   /* then the loop breathes */
-#define LOOK_MS       1000 /* how often silent connections are looked at */
-#define PAUSE_MS      100  /* when there is no descriptor, or no room */
+#define ACCEPT_BATCH  64  /* then the loop breathes */
+#define PAUSE_MS      100 /* when there is no descriptor, or no room */
 
 struct guest { /* has said nothing yet */
     struct guest *next, *prev;
@@ -20,13 +20,13 @@ struct guest { /* has said nothing yet */
     uv_poll_t poll;
     int fd;
     struct peer peer;
-    uint64_t until_ms; /* of the loop's clock */
 };
 
 struct door {
     struct http_server *server;
+    enum listener_kind kind;
     uv_poll_t poll;
-    uv_timer_t look, pause;
+    uv_timer_t pause;
     int fd;
     struct guest *first, *last;
     unsigned waiting;
@@ -68,11 +68,15 @@ static int let_go(struct guest *g)
 static int show_in(struct door *door, int fd, const struct peer *peer)
 {
     unsigned char first;
+    if (door->kind != LISTEN_PLAIN) {
+        server_add(door->server, door->kind, fd, peer);
+        return 1;
+    }
     ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0)
-        close(fd);
+        server_drop(door->server, fd);
     else if (first == TLS_HANDSHAKE)
         server_add_tls(door->server, fd, peer);
     else
@@ -91,17 +95,8 @@ static void on_guest(uv_poll_t *poll, int status, int events)
     const struct peer peer = g->peer;
     int fd = let_go(g);
     if (show_in(door, fd, &peer) == 0)
-        close(fd);
-    server_run(door->server);
-}
-
-static void on_look(uv_timer_t *timer)
-{
-    struct door *door = timer->data;
-    while (door->first && door->first->until_ms <= uv_now(timer->loop))
-        close(let_go(door->first));
-    if (!door->first)
-        uv_timer_stop(timer);
+        server_drop(door->server, fd);
+    server_run(door->server, door->kind);
 }
 
 static void wait_for(struct door *door, int fd, const struct peer *peer)
@@ -112,9 +107,8 @@ static void wait_for(struct door *door, int fd, const struct peer *peer)
     g->fd = fd;
     g->peer = *peer;
     g->poll.data = g;
-    g->until_ms = uv_now(loop) + door->server->config.idle_timeout_s * 1000ull;
     if (uv_poll_init(loop, &g->poll, fd) != 0) {
-        close(fd);
+        server_drop(door->server, fd);
         free(g);
         return;
     }
@@ -124,8 +118,6 @@ static void wait_for(struct door *door, int fd, const struct peer *peer)
     g->prev = door->last;
     *(door->last ? &door->last->next : &door->first) = g;
     door->last = g;
-    if (!uv_is_active((uv_handle_t *)&door->look))
-        uv_timer_start(&door->look, on_look, LOOK_MS, LOOK_MS);
 }
 
 /* ---- accepting ---- */
@@ -145,13 +137,23 @@ static void pause_a_while(struct door *door)
     uv_timer_start(&door->pause, on_pause, PAUSE_MS, 0);
 }
 
+/* false: those who are sent away now are to be gone before others come. */
+static bool let_in(struct door *door, int fd, const struct peer *peer)
+{
+    bool full;
+    if (visit_begin(door->server->visits, fd, door->kind != LISTEN_PLAIN, peer, &full) &&
+        show_in(door, fd, peer) == 0)
+        wait_for(door, fd, peer);
+    return !full;
+}
+
 static void on_knock(uv_poll_t *poll, int status, int events)
 {
     struct door *door = poll->data;
     (void)status;
     (void)events;
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
-        if (server_is_full(door->server)) {
+        if (door->kind == LISTEN_PLAIN && server_is_full(door->server)) {
             pause_a_while(door);
             break;
         }
@@ -159,30 +161,30 @@ static void on_knock(uv_poll_t *poll, int status, int events)
         int fd =
             accept4(door->fd, (struct sockaddr *)&peer.at, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            if (show_in(door, fd, &peer) == 0)
-                wait_for(door, fd, &peer);
-            continue;
+            if (let_in(door, fd, &peer))
+                continue;
+            break;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             pause_a_while(door);
         if (errno != EINTR && errno != ECONNABORTED)
             break;
     }
-    server_run(door->server);
+    server_run(door->server, door->kind);
 }
 
 /* ---- life ---- */
 
-struct door *door_open(struct http_server *server, int fd)
+struct door *door_open(struct http_server *server, enum listener_kind kind, int fd)
 {
     struct door *door = mem_new(sizeof *door);
     door->server = server;
+    door->kind = kind;
     door->fd = fd;
-    door->open = 3;
+    door->open = 2;
     uv_poll_init(server->config.loop, &door->poll, fd);
-    uv_timer_init(server->config.loop, &door->look);
     uv_timer_init(server->config.loop, &door->pause);
-    door->poll.data = door->look.data = door->pause.data = door;
+    door->poll.data = door->pause.data = door;
     uv_poll_start(&door->poll, UV_READABLE, on_knock);
     return door;
 }
@@ -198,9 +200,8 @@ void door_close(struct door *door)
         return;
     door->closing = true;
     while (door->first)
-        close(let_go(door->first));
+        server_drop(door->server, let_go(door->first));
     uv_close((uv_handle_t *)&door->poll, on_own_closed);
-    uv_close((uv_handle_t *)&door->look, on_own_closed);
     uv_close((uv_handle_t *)&door->pause, on_own_closed);
     close(door->fd);
 }

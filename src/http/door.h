@@ -1,12 +1,12 @@
-/* The TCP port: accepts, looks at a connection's first byte, and gives it to the daemon of plain
- * HTTP or to who speaks TLS. Private to http/. */
+/* A listening socket: accepts and gives connections to their daemon; on the TCP port it looks at
+ * their first byte for that, and whose is TLS goes to tls.c. Private to http/. */
 #ifndef HTTP_DOOR_H
 #define HTTP_DOOR_H
 
 #include "http/request.h"
 
-/* Takes the listening socket. */
-struct door *door_open(struct http_server *, int fd);
+/* Takes the listening socket. kind: LISTEN_PLAIN is the TCP port. */
+struct door *door_open(struct http_server *, enum listener_kind kind, int fd);
 /* Closes the socket and every connection that has said nothing yet; frees in its own time, and then
  * calls door_gone. NULL-safe. */
 void door_close(struct door *);

@@ -4,6 +4,7 @@
 #include "http/request.h"
 
 #include "base/mem.h"
+#include "http/visits.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -177,10 +178,26 @@ bool http_peer_process(const struct http_request *r, struct http_process *out)
     return true;
 }
 
-uint64_t *http_kept(const struct http_request *r)
+static struct connection *connection_of(const struct http_request *r)
 {
     return MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
         ->socket_context;
+}
+
+uint64_t *http_kept(const struct http_request *r)
+{
+    return connection_of(r)->kept;
+}
+
+void http_known(struct http_request *r, const char *user)
+{
+    visit_known(connection_of(r)->visit, user);
+}
+
+bool http_may_last(const struct http_request *r)
+{
+    return !visit_crowded(connection_of(r)->visit) &&
+           visits_may_last(r->server->visits, socket_of(r));
 }
 
 void http_set_arg(struct http_request *r, void *arg, void (*gone)(void *arg))
@@ -344,6 +361,7 @@ void http_upgrade(struct http_request *r, const char *protocol,
 {
     r->taken = taken;
     r->taken_arg = arg;
+    r->protocol = protocol;
     http_add_header(r, MHD_HTTP_HEADER_UPGRADE, protocol);
     ready(r, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, MHD_create_response_for_upgrade(upgraded_cb, r));
 }
@@ -432,7 +450,11 @@ static void begin(struct http_request *r, const char *path, const char *method, 
 
 static enum MHD_Result give_answer(struct http_request *r)
 {
+    struct visit *visit = connection_of(r)->visit;
     r->answer = ANSWER_QUEUED;
+    if (visit_crowded(visit) && !r->protocol) /* another one of its holder takes its place */
+        MHD_add_response_header(r->response, MHD_HTTP_HEADER_CONNECTION, "close");
+    visit_served(visit);
     enum MHD_Result rc = MHD_queue_response(r->connection, r->status, r->response);
     MHD_destroy_response(r->response);
     r->response = NULL;
@@ -450,6 +472,16 @@ static void take_body(struct http_request *r, const char *data, size_t size)
     buf_clear(&r->body);
 }
 
+/* One over a Unix socket is told so at the limits of its user; what keeps jobs going is let pass.
+ */
+static bool is_one_too_many(struct http_request *r)
+{
+    const struct http_config *c = &r->server->config;
+    if (!http_over_unix(r))
+        return r->server->connections > c->max_connections;
+    return visit_crowded(connection_of(r)->visit) && !(c->spared && c->spared(c->arg, r));
+}
+
 static void hand_over(struct http_request *r)
 {
     const struct http_config *c = &r->server->config;
@@ -461,7 +493,7 @@ static void hand_over(struct http_request *r)
         err_set(&err, ERR_INPUT, "the path or query holds %%00");
     else if (r->too_large)
         err_set(&err, ERR_TOO_LARGE, "the request's body is larger than %zu bytes", c->max_body);
-    else if (r->server->connections > c->max_connections)
+    else if (is_one_too_many(r))
         err_set(&err, ERR_UNAVAILABLE, "too many connections; try again");
     if (!err.code)
         c->handle(c->arg, r);
@@ -487,6 +519,7 @@ enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *connection, 
         return give_answer(r);
     }
     if (*size > 0) {
+        visit_heard(connection_of(r)->visit);
         take_body(r, data, *size);
         *size = 0;
         return r->drained > DRAIN_MAX ? MHD_NO : MHD_YES;

@@ -25,15 +25,22 @@ struct listener {
 };
 struct door;
 struct tls;
+struct visit;
+struct visits;
+struct connection {   /* what libmicrohttpd keeps of ours with one */
+    uint64_t kept[2]; /* http_kept() */
+    struct visit *visit;
+};
 
 struct http_server {
     struct http_config config;
     uv_timer_t timer;
     uv_prepare_t prepare; /* runs the daemons once more after answers were given */
     struct listener at[LISTEN_KINDS];
-    struct door *door; /* the TCP port, NULL: none */
-    struct tls *tls;   /* NULL: nobody has spoken TLS yet */
-    unsigned open;     /* handles that must close before freeing */
+    struct door *doors[LISTEN_KINDS]; /* NULL: none */
+    struct tls *tls;                  /* NULL: nobody has spoken TLS yet */
+    struct visits *visits;
+    unsigned open; /* handles that must close before freeing */
     unsigned connections;
     uint16_t port;
     char *paths[LISTEN_KINDS]; /* of Unix sockets, to be removed; NULL */
@@ -94,9 +101,11 @@ struct peer { /* of a connection */
 };
 /* A connection for that daemon. Owns fd. */
 void server_add(struct http_server *, enum listener_kind, int fd, const struct peer *);
+/* Accepted, and not given to anybody. Owns fd. */
+void server_drop(struct http_server *, int fd);
 /* One that begins with a TLS hello. Owns fd. */
 void server_add_tls(struct http_server *, int fd, const struct peer *);
-/* The daemons look at what they were given. */
-void server_run(struct http_server *);
+/* That daemon looks at what it was given. */
+void server_run(struct http_server *, enum listener_kind);
 
 #endif

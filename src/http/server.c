@@ -9,6 +9,7 @@
 #include "http/door.h"
 #include "http/request.h"
 #include "http/tls.h"
+#include "http/visits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -52,11 +53,10 @@ static void run_all(struct http_server *s)
     arm(s);
 }
 
-void server_run(struct http_server *s)
+void server_run(struct http_server *s, enum listener_kind kind)
 {
-    for (unsigned i = LISTEN_PLAIN; i <= LISTEN_TLS; i++)
-        if (s->at[i].daemon)
-            MHD_run(s->at[i].daemon);
+    if (s->at[kind].daemon)
+        MHD_run(s->at[kind].daemon);
     arm(s);
 }
 
@@ -89,11 +89,15 @@ static void connection_cb(void *cls, struct MHD_Connection *connection, void **s
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         int on = 1; /* fails on a Unix socket, which needs none */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        struct connection *c = mem_new(sizeof *c);
+        c->visit = visit_share(l->server->visits, fd);
         l->server->connections++;
-        *slot = mem_new(2 * sizeof(uint64_t));
+        *slot = c;
     } else {
+        struct connection *c = *slot;
         l->server->connections--;
-        free(*slot);
+        visit_end(c->visit);
+        free(c);
     }
 }
 
@@ -153,16 +157,11 @@ static int tcp_listen(const struct http_config *c, uint16_t *port, struct err *e
 
 /* ---- life ---- */
 
-/* fd: a listening socket, or -1 for connections that are given to it. */
-static int start(struct http_server *s, enum listener_kind kind, int fd, struct err *err)
+static int start(struct http_server *s, enum listener_kind kind, struct err *err)
 {
     struct listener *l = &s->at[kind];
-    const struct MHD_OptionItem end = { MHD_OPTION_END, 0, NULL };
-    struct MHD_OptionItem more[] = { { MHD_OPTION_LISTEN_SOCKET, fd, NULL }, end };
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_ALLOW_SUSPEND_RESUME;
-    flags |= fd < 0 ? MHD_USE_NO_LISTEN_SOCKET : 0;
-    if (fd < 0)
-        more[0] = end;
+    const unsigned flags =
+        MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
     l->server = s;
     l->kind = kind;
     l->daemon = MHD_start_daemon(
@@ -170,8 +169,7 @@ static int start(struct http_server *s, enum listener_kind kind, int fd, struct 
         s->config.max_connections + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
         s->config.idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
         MHD_OPTION_URI_LOG_CALLBACK, request_target_cb, l, MHD_OPTION_NOTIFY_COMPLETED,
-        request_completed_cb, l, MHD_OPTION_NOTIFY_CONNECTION, connection_cb, l, MHD_OPTION_ARRAY,
-        more, MHD_OPTION_END);
+        request_completed_cb, l, MHD_OPTION_NOTIFY_CONNECTION, connection_cb, l, MHD_OPTION_END);
     if (!l->daemon)
         return err_set(err, ERR_SYSTEM, "libmicrohttpd does not start");
     int epoll = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
@@ -188,7 +186,7 @@ static int start_tls(struct http_server *s, struct err *err)
     struct http_certificate certificate;
     if (s->config.certificate(s->config.certificate_arg, &certificate, err) < 0)
         return -1;
-    if (!s->at[LISTEN_TLS].daemon && start(s, LISTEN_TLS, -1, err) < 0)
+    if (!s->at[LISTEN_TLS].daemon && start(s, LISTEN_TLS, err) < 0)
         return -1;
     s->tls = tls_create(s, &certificate, err);
     return s->tls ? 0 : -1;
@@ -202,19 +200,39 @@ void server_add_tls(struct http_server *s, int fd, const struct peer *peer)
     if (s->tls)
         tls_add(s->tls, fd, peer);
     else
-        close(fd);
+        server_drop(s, fd);
 }
 
 void server_add(struct http_server *s, enum listener_kind kind, int fd, const struct peer *peer)
 {
     /* It closes the descriptor when it does not take it. */
-    MHD_add_connection(s->at[kind].daemon, fd, (const struct sockaddr *)&peer->at, peer->len);
+    struct visit *visit = kind == LISTEN_TLS ? NULL : visit_share(s->visits, fd);
+    if (MHD_add_connection(s->at[kind].daemon, fd, (const struct sockaddr *)&peer->at, peer->len) !=
+        MHD_YES)
+        visit_end(visit);
+}
+
+void server_drop(struct http_server *s, int fd)
+{
+    visit_end(visit_share(s->visits, fd));
+    close(fd);
 }
 
 bool server_is_full(const struct http_server *s)
 {
-    return s->connections + door_waiting(s->door) + tls_waiting(s->tls) >=
+    return s->connections + door_waiting(s->doors[LISTEN_PLAIN]) + tls_waiting(s->tls) >=
            s->config.max_connections + CONNECTIONS_SPARE;
+}
+
+static int open_door(struct http_server *s, enum listener_kind kind, int fd, struct err *err)
+{
+    if (start(s, kind, err) < 0) {
+        close(fd);
+        return -1;
+    }
+    s->doors[kind] = door_open(s, kind, fd);
+    s->open++;
+    return 0;
 }
 
 static int open_unix(struct http_server *s, enum listener_kind kind, const char *path, mode_t mode,
@@ -225,12 +243,8 @@ static int open_unix(struct http_server *s, enum listener_kind kind, const char 
         return 0;
     if (fd < 0)
         return -1;
-    if (start(s, kind, fd, err) < 0) {
-        close(fd);
-        return -1;
-    }
     s->paths[kind] = mem_strdup(path);
-    return 0;
+    return open_door(s, kind, fd, err);
 }
 
 static int open_all(struct http_server *s, struct err *err)
@@ -243,12 +257,26 @@ static int open_all(struct http_server *s, struct err *err)
         return 0;
     if ((fd = tcp_listen(&s->config, &s->port, err)) < 0)
         return -1;
-    if (start(s, LISTEN_PLAIN, -1, err) < 0) {
-        close(fd);
+    return open_door(s, LISTEN_PLAIN, fd, err);
+}
+
+#define FILES_ALL   (1 << 20)
+#define FILES_LEAST 24 /* for connections and agents */
+
+/* The number that the kernel gives next tells how many are in use. */
+static int open_visits(struct http_server *s, struct err *err)
+{
+    int bound = s->config.files ? s->config.files : FILES_ALL,
+        first = dup(uv_backend_fd(s->config.loop));
+    if (first < 0)
+        return err_sys(err, "a descriptor");
+    close(first);
+    if (bound - first < FILES_LEAST) {
+        err_set(err, ERR_CANNOT, "the limit of open files leaves %d for connections and agents",
+                bound > first ? bound - first : 0);
         return -1;
     }
-    s->door = door_open(s, fd);
-    s->open++;
+    s->visits = visits_create(s, first, bound);
     return 0;
 }
 
@@ -256,12 +284,14 @@ struct http_server *http_server_create(const struct http_config *config, struct 
 {
     struct http_server *s = mem_new(sizeof *s);
     s->config = *config;
+    if (!s->config.stranger_timeout_s)
+        s->config.stranger_timeout_s = s->config.idle_timeout_s;
     uv_timer_init(config->loop, &s->timer);
     uv_prepare_init(config->loop, &s->prepare);
     uv_prepare_start(&s->prepare, on_prepare);
     s->timer.data = s->prepare.data = s;
     s->open = 2;
-    if (open_all(s, err) < 0) {
+    if (open_visits(s, err) < 0 || open_all(s, err) < 0) {
         http_server_destroy(s);
         return NULL;
     }
@@ -274,6 +304,7 @@ static void closed(struct http_server *s)
         return;
     for (unsigned i = 0; i < LISTEN_KINDS; i++)
         free(s->paths[i]);
+    visits_destroy(s->visits);
     free(s);
 }
 
@@ -301,7 +332,8 @@ void http_server_destroy(struct http_server *s)
         r->ended = true;
         request_wake(r);
     }
-    door_close(TAKE(s->door));
+    for (unsigned i = 0; i < LISTEN_KINDS; i++)
+        door_close(TAKE(s->doors[i]));
     for (unsigned i = 0; i < LISTEN_KINDS; i++) {
         if (!s->at[i].daemon)
             continue;

@@ -27,8 +27,15 @@ struct http_config {
     uint16_t port;           /* 0: any */
     uint16_t port_tries;     /* when taken: the next so many ports */
     size_t max_body; /* larger: 413 problem document, the connection is drained within a bound */
-    unsigned max_connections; /* over it: 503 problem document */
-    unsigned idle_timeout_s;  /* slow or idle clients */
+    unsigned max_connections;    /* over it: 503 problem document */
+    unsigned idle_timeout_s;     /* slow or idle clients */
+    unsigned stranger_timeout_s; /* those over TCP none of whose requests had a credential yet; 0:
+                                    as idle_timeout_s */
+    int files;                   /* descriptors from this number on are not for connections; 0: all
+                                    are */
+    /* Is a request served although its user has too many connections over the Unix socket? NULL:
+     * none is. */
+    bool (*spared)(void *arg, struct http_request *);
     void (*handle)(void *arg, struct http_request *);
     void *arg;
     /* Answers, before it returns, a request that never gets to `handle`: its body or the
@@ -71,6 +78,10 @@ struct http_process {
     int fd; /* its pidfd, to be closed; readable once it has ended; -1: the kernel has none */
 };
 bool http_peer_process(const struct http_request *, struct http_process *);
+/* The request has a credential of that user: its connection is no stranger's any more. */
+void http_known(struct http_request *, const char *user);
+/* Is there room for an answer that lasts (a stream, an upgrade)? */
+bool http_may_last(const struct http_request *);
 /* Two numbers that the handler keeps with the connection; 0 at its beginning. */
 uint64_t *http_kept(const struct http_request *);
 /* Where it comes from, as one source among others: a user of this machine ("uid 1000", over TCP

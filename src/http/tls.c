@@ -9,6 +9,7 @@
 #include "http/tls.h"
 
 #include "base/mem.h"
+#include "http/visits.h"
 
 #include <errno.h>
 #include <gnutls/gnutls.h>
@@ -44,7 +45,8 @@ struct line {
     gnutls_session_t session;
     struct peer peer;
     struct side client, daemon;
-    uv_timer_t timer; /* for the handshake, and for taking the last bytes */
+    struct visit *visit;
+    uv_timer_t timer; /* for taking the last bytes */
     bool open;        /* the handshake is done */
     bool sealed;      /* a record was made that the socket has not taken whole */
     bool left;        /* the daemon was told that the client has left */
@@ -95,6 +97,7 @@ static void hang_up(struct line *l)
     end_side(&l->client);
     end_side(&l->daemon);
     uv_close((uv_handle_t *)&l->timer, on_closed);
+    visit_end(TAKE(l->visit));
 }
 
 static void on_late(uv_timer_t *timer)
@@ -189,7 +192,7 @@ static void move(struct line *l)
     for (int i = 0; more && (i < ROUNDS || gnutls_record_check_pending(l->session)); i++) {
         more = open_some(l);
         if (tell_daemon(l)) {
-            server_run(l->tls->server); /* most answer at once */
+            server_run(l->tls->server, LISTEN_TLS); /* most answer at once */
             more = true;
         }
         more = hear_daemon(l) || more;
@@ -229,8 +232,8 @@ static void introduce(struct line *l)
     }
     l->open = true;
     l->tls->waiting--;
-    uv_timer_stop(&l->timer);
     begin_side(l, &l->daemon, ends[0]);
+    visit_pass(l->visit, ends[1]);
     server_add(l->tls->server, LISTEN_TLS, ends[1], &l->peer);
     move(l);
 }
@@ -277,13 +280,14 @@ void tls_add(struct tls *tls, int fd, const struct peer *peer)
     gnutls_session_t session;
     int on = 1;
     if (new_session(tls, fd, &session) < 0) {
-        close(fd);
+        server_drop(server, fd);
         return;
     }
     struct line *l = mem_new(sizeof *l);
     *l = (struct line){ .tls = tls,
                         .session = session,
                         .peer = *peer,
+                        .visit = visit_share(server->visits, fd),
                         .daemon.fd = -1,
                         .next = tls->lines,
                         .at = &tls->lines };
@@ -297,7 +301,6 @@ void tls_add(struct tls *tls, int fd, const struct peer *peer)
     uv_timer_init(server->config.loop, &l->timer);
     l->timer.data = l;
     l->handles++;
-    uv_timer_start(&l->timer, on_late, server->config.idle_timeout_s * 1000ull, 0);
     shake_hands(l);
 }
 

@@ -23,6 +23,7 @@
 #include "main/account_settings.h"
 #include "main/config.h"
 #include "main/core_config.h"
+#include "main/descriptors.h"
 #include "main/nodes.h"
 #include "main/server_files.h"
 #include "main/wire.h"
@@ -35,24 +36,25 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <uv.h>
 
-#define BODY_MAX       (4u << 20)
-#define IDLE_TIMEOUT   75 /* seconds a silent client may stay */
-#define PORT_TRIES     100
-#define UNIX_PATH_SIZE sizeof((struct sockaddr_un *)NULL)->sun_path
+#define BODY_MAX         (4u << 20)
+#define IDLE_TIMEOUT     75 /* seconds a silent client may stay */
+#define STRANGER_TIMEOUT 10 /* seconds for one over TCP that has shown no credential */
+#define PORT_TRIES       100
+#define UNIX_PATH_SIZE   sizeof((struct sockaddr_un *)NULL)->sun_path
 /* How long a server stays without work that nobody asked for. */
-#define ON_DEMAND_IDLE "1h"
+#define ON_DEMAND_IDLE   "1h"
 /* An answer that says "the server ends" leaves before the server does. */
-#define LAST_WORDS_MS  30
+#define LAST_WORDS_MS    30
 
 struct server {
     struct arena *arena;
     struct config config;
     struct server_files files;
+    struct descriptors descriptors;
     const char *version, *address, *host;
     const char *public_socket; /* NULL: none */
     struct certificate certificate;
@@ -209,14 +211,19 @@ static void settle(struct server *s)
     }
 }
 
-static void raise_files(void)
+/* No more connections than there can be. */
+static int divide_descriptors(struct server *s, struct err *err)
 {
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
-        log_warn("server.files", "limit=%llu", (unsigned long long)files.rlim_cur);
+    if (descriptors_open(&s->descriptors, err) < 0)
+        return -1;
+    uint64_t most = s->descriptors.connections;
+    if (config_number(&s->config, SETTING_MAX_CONNECTIONS) <= most)
+        return 0;
+    const char *text = arena_printf(s->arena, "%llu", (unsigned long long)most);
+    config_settle(&s->config, SETTING_MAX_CONNECTIONS, text);
+    log_info("server.files", "limit=%llu max_connections=%s agents=%u",
+             (unsigned long long)s->descriptors.limit, text, s->descriptors.agents);
+    return 0;
 }
 
 /* Before anything is copied from the records: what an older server left in clear is sealed here. */
@@ -461,6 +468,9 @@ static int make_http(struct server *s, struct err *err)
                                   .max_connections =
                                       (unsigned)config_number(&s->config, SETTING_MAX_CONNECTIONS),
                                   .idle_timeout_s = IDLE_TIMEOUT,
+                                  .stranger_timeout_s = STRANGER_TIMEOUT,
+                                  .files = s->descriptors.bound,
+                                  .spared = api_spares,
                                   .handle = api_handle,
                                   .refused = api_refused,
                                   .certificate = on_certificate,
@@ -489,7 +499,8 @@ static int make_parts(struct server *s, struct err *err)
     struct wire_place place = { .loop = &s->loop,
                                 .node_program = node,
                                 .socket_path = s->files.socket,
-                                .runs_dir = s->files.runs };
+                                .runs_dir = s->files.runs,
+                                .agents = s->descriptors.agents };
     if (!node)
         return -1;
     s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
@@ -620,9 +631,8 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
     if (!dir || server_files_open(s->arena, dir, &s->files, err) < 0)
         return -1;
     settle(s);
-    if (read_nodes(s, err) < 0 || open_records(s, err) < 0)
+    if (divide_descriptors(s, err) < 0 || read_nodes(s, err) < 0 || open_records(s, err) < 0)
         return -1;
-    raise_files();
     loop_open(s);
     if (account_settings_check(&s->config, own_program(s->arena), err) < 0)
         return -1;

@@ -44,7 +44,8 @@ struct engine *wire_engine(const struct wire_place *place, struct err *err)
                                    .link = place->link,
                                    .node_program = place->node_program,
                                    .socket_path = place->socket_path,
-                                   .runs_dir = place->runs_dir };
+                                   .runs_dir = place->runs_dir,
+                                   .agents = place->agents };
     return local_create(&config, err);
 }
 

@@ -22,6 +22,7 @@ struct wire_place {
     struct uv_loop_s *loop;
     struct link_hub *link;
     const char *node_program, *socket_path, *runs_dir;
+    unsigned agents; /* at most, at the same time */
 };
 /* The engine of this server. Texts are copied by it. */
 struct engine *wire_engine(const struct wire_place *, struct err *err);

@@ -18,7 +18,7 @@ struct local {
     struct link_hub *link;
     char *program, *socket;
     struct smap *runs; /* by key_of() */
-    unsigned caps;
+    unsigned caps, agents;
 };
 
 static struct local *local_of(struct engine *e)
@@ -89,6 +89,11 @@ static int local_start(struct engine *e, const struct launch *launch, struct err
 {
     struct local *l = local_of(e);
     struct run *run = find(l, launch->generation, launch->node);
+    if (!run && l->agents && smap_count(l->runs) >= l->agents) {
+        err_set(err, ERR_UNAVAILABLE,
+                "this server's limit of open files has no room for more than %u agents", l->agents);
+        return err_hint(err, "raise the limit (LimitNOFILE of a service, ulimit -Hn)");
+    }
     if (!run)
         run = add(l, launch->generation, launch->node, launch->dir);
     if (!run_lives(run) && spawn(l, run, launch, err) < 0) {
@@ -181,6 +186,14 @@ static int local_find_process(struct engine *e, uint32_t pid, struct generation 
     return found;
 }
 
+static size_t local_room(const struct engine *e, size_t *all)
+{
+    const struct local *l = (const struct local *)(const void *)e;
+    size_t run = smap_count(l->runs);
+    *all = l->agents ? l->agents : SIZE_MAX;
+    return run < *all ? *all - run : 0;
+}
+
 static unsigned local_caps(const struct engine *e)
 {
     return ((const struct local *)(const void *)e)->caps;
@@ -212,6 +225,7 @@ static const struct engine_ops local_ops = {
     .signal = local_signal,
     .tell_launcher = local_tell_launcher,
     .find_process = local_find_process,
+    .room = local_room,
     .caps = local_caps,
     .destroy = local_destroy,
 };
@@ -242,6 +256,7 @@ struct engine *local_create(const struct local_config *config, struct err *err)
     l->program = mem_strdup(config->node_program);
     l->socket = mem_strdup(config->socket_path);
     l->runs = smap_create();
+    l->agents = config->agents;
     l->caps = ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |
               ENGINE_CPU_LIMIT;
     return &l->base;

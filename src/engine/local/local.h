@@ -14,6 +14,7 @@ struct local_config {
     const char *node_program; /* path of muster-node */
     const char *socket_path;  /* the server's socket, told to agents */
     const char *runs_dir;     /* launch directories live below it */
+    unsigned agents; /* at most, at the same time: each costs two descriptors; 0: no limit */
 };
 /* The engine takes nothing over; everything must outlive it. Destroying it leaves keepers running
  * (they belong to the jobs). */

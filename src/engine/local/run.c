@@ -87,10 +87,12 @@ static int take_lock(const struct run *run)
     return lock_dir(run->dir, O_CREAT);
 }
 
+/* When there is no descriptor to look with, it may be. */
 static bool is_held(const struct run *run)
 {
     AUTO_CLOSE int fd = take_lock(run);
-    return fd < 0 && errno == EWOULDBLOCK;
+    return fd < 0 &&
+           (errno == EWOULDBLOCK || errno == EMFILE || errno == ENFILE || errno == ENOMEM);
 }
 
 /* ---- the end ---- */
@@ -120,7 +122,7 @@ static void on_settle(uv_timer_t *timer)
      */
     bool held = is_held(run);
     if (held || !run->swept)
-        run->swept = sweep_cookie(run->cookie) == 0 && !held;
+        run->swept = sweep_cookie(run->cookie) == SWEPT_NONE && !held;
     if (!run->swept || !cleaned(run))
         return;
     uv_timer_stop(timer);

@@ -67,7 +67,9 @@ bool process_look(pid_t, struct process *); /* false: there is no such process *
 struct smap;
 int process_run(const struct smap *runs, pid_t, const struct run **run);
 
-/* Kills every process whose environment holds MUSTER_COOKIE=cookie; how many were found. */
-unsigned sweep_cookie(const char *cookie);
+/* Kills every process whose environment holds MUSTER_COOKIE=cookie. UNSEEN: some could not be
+ * looked at now, because descriptors or memory are short. */
+enum swept { SWEPT_NONE, SWEPT_SOME, SWEPT_UNSEEN };
+enum swept sweep_cookie(const char *cookie);
 
 #endif

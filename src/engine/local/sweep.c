@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +14,19 @@
 
 #define ENVIRON_MAX (1u << 20)
 
-static bool has_cookie(const char *pid, const char *entry)
+static bool is_short(void)
+{
+    return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
+/* 1, 0, or -1: it cannot be seen now. */
+static int has_cookie(const char *pid, const char *entry)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return is_short() ? -1 : 0;
     AUTO_FREE char *text = NULL;
     size_t len = 0, cap = 0;
     ssize_t n = 1;
@@ -32,23 +39,25 @@ static bool has_cookie(const char *pid, const char *entry)
     text[len] = '\0';
     for (size_t i = 0; i < len; i += strlen(text + i) + 1)
         if (strcmp(text + i, entry) == 0)
-            return true;
-    return false;
+            return 1;
+    return 0;
 }
 
-unsigned sweep_cookie(const char *cookie)
+enum swept sweep_cookie(const char *cookie)
 {
-    unsigned found = 0;
+    enum swept swept = SWEPT_NONE;
     AUTO_FREE char *entry = mem_printf("MUSTER_COOKIE=%s", cookie);
     DIR *proc = opendir("/proc");
     if (!proc)
-        return 0;
+        return is_short() ? SWEPT_UNSEEN : SWEPT_NONE;
     for (struct dirent *d; (d = readdir(proc));) {
-        if (!isdigit((unsigned char)d->d_name[0]) || !has_cookie(d->d_name, entry))
+        int has = isdigit((unsigned char)d->d_name[0]) ? has_cookie(d->d_name, entry) : 0;
+        if (has == 0)
             continue;
-        found++;
-        kill((pid_t)strtol(d->d_name, NULL, 10), SIGKILL);
+        swept = has < 0 ? SWEPT_UNSEEN : swept == SWEPT_NONE ? SWEPT_SOME : swept;
+        if (has > 0)
+            kill((pid_t)strtol(d->d_name, NULL, 10), SIGKILL);
     }
     closedir(proc);
-    return found;
+    return swept;
 }

@@ -104,7 +104,7 @@ static void survivors_are_swept(void **state)
 {
     struct fix *f = *state;
     leaves_and_ends(f, f->run->cookie);
-    assert_int_equal(sweep_cookie(f->run->cookie), 0);
+    assert_int_equal(sweep_cookie(f->run->cookie), SWEPT_NONE);
 }
 
 /* A server of another directory may have a job of the same id. */
@@ -114,9 +114,9 @@ static void what_another_servers_job_left_stays(void **state)
     AUTO_FREE char *dir = file_join(f->dir, "other");
     struct run *other = run_create(&f->loop, f->run->generation, f->run->node, dir);
     leaves_and_ends(f, other->cookie);
-    unsigned left = sweep_cookie(other->cookie);
+    enum swept left = sweep_cookie(other->cookie);
     run_destroy(other);
-    assert_int_equal(left, 1);
+    assert_int_equal(left, SWEPT_SOME);
 }
 
 /* What is below a keeper is its run's; nobody else is, and who is gone is not known. */
