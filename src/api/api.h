@@ -26,8 +26,9 @@ struct api_config {
     struct link_hub *link;
     const char *token; /* bearer token for TCP (kept hashed) */
     const char *version, *state_dir, *socket_path;
-    const char *program; /* muster itself, to look accounts up; NULL: there are none */
-    uint64_t started_ms; /* wall */
+    const char *program;    /* muster itself, to look accounts up; NULL: there are none */
+    uint64_t started_ms;    /* a date */
+    uint64_t started_up_ms; /* clock_mono_ms() of then */
     struct turn_meter *meter;
     const struct api_setting *settings;
     size_t n_settings;

@@ -64,7 +64,8 @@ static const struct page_session *cookie_session(const struct api *api, struct h
     char value[PAGE_SECRET];
     if (!read_cookie(r, value))
         return NULL;
-    return page_session_find(api->sessions, value, http_header(r, "Host"), clock_wall_ms());
+    return page_session_find(api->sessions, value, http_header(r, "Host"),
+                             ctl_now(api->config.ctl));
 }
 
 int auth_bearer(struct call *call, struct identity *who, struct err *err)
@@ -172,7 +173,7 @@ void auth_login_link(struct call *call)
         call_problem(call, &err, NULL);
         return;
     }
-    page_session_offer(api->sessions, &call->who, clock_wall_ms(), key);
+    page_session_offer(api->sessions, &call->who, ctl_now(api->config.ctl), key);
     ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "page.link" });
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_str(call->arena, tree, "url",
@@ -201,7 +202,8 @@ void auth_login(struct call *call)
         to_page(call, "/");
         return;
     }
-    if (!page_session_open(api->sessions, key ? key : "", host, clock_wall_ms(), &secrets)) {
+    if (!page_session_open(api->sessions, key ? key : "", host, ctl_now(api->config.ctl),
+                           &secrets)) {
         err_set(&err, ERR_DENIED,
                 "this link was used already, is too old or is not of this server");
         err_remedy(&err, REMEDY_OPEN_PAGE);
@@ -209,7 +211,8 @@ void auth_login(struct call *call)
         call_problem(call, &err, NULL);
         return;
     }
-    call->owner = page_session_find(api->sessions, secrets.cookie, host, clock_wall_ms())->owner;
+    call->owner =
+        page_session_find(api->sessions, secrets.cookie, host, ctl_now(api->config.ctl))->owner;
     caller_tell(call);
     ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "login", .object = "page link" });
     http_add_header(call->request, "Set-Cookie",

@@ -165,6 +165,6 @@ void server_metrics(struct call *call)
     buf_addf(&out, "# TYPE muster_connections gauge\nmuster_connections %u\n",
              http_server_connections(call->api->server));
     buf_addf(&out, "# TYPE muster_uptime_seconds counter\nmuster_uptime_seconds %llu\n",
-             (unsigned long long)((clock_wall_ms() - call->api->config.started_ms) / 1000));
+             (unsigned long long)((clock_mono_ms() - call->api->config.started_up_ms) / 1000));
     call_text(call, 200, "text/plain; version=0.0.4", buf_str(&out), out.len);
 }

@@ -75,7 +75,7 @@ void server_info(struct call *call)
     text_str(a, tree, "state_dir", c->state_dir);
     text_str(a, tree, "user", ctl_own_user(c->ctl));
     text_str(a, tree, "jobs_run_as", ctl_jobs_run_as(c->ctl));
-    text_int(a, tree, "uptime_s", (int64_t)((clock_wall_ms() - c->started_ms) / 1000));
+    text_int(a, tree, "uptime_s", (int64_t)((clock_mono_ms() - c->started_up_ms) / 1000));
     text_int(a, tree, "connections", http_server_connections(call->api->server));
     text_copy(a, tree, "stats", ctl_stats_tree(c->ctl, a));
     ctl_strangers_put(c->ctl, a, tree, "strangers");

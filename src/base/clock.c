@@ -1,4 +1,4 @@
-/* The clocks. */
+/* The clocks. What goes on while the machine sleeps counts in spans of time. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -17,12 +17,12 @@ uint64_t clock_wall_ms(void)
 
 uint64_t clock_mono_ms(void)
 {
-    return us_of(CLOCK_MONOTONIC) / 1000u;
+    return us_of(CLOCK_BOOTTIME) / 1000u;
 }
 
 uint64_t clock_mono_us(void)
 {
-    return us_of(CLOCK_MONOTONIC);
+    return us_of(CLOCK_BOOTTIME);
 }
 
 uint64_t clock_thread_us(void)

@@ -1,5 +1,5 @@
-/* The clocks: wall time for people and records, monotonic time for measuring, and what this thread
- * used of a processor. */
+/* The clocks: the wall clock for dates; for spans of time CLOCK_BOOTTIME, which nobody sets and
+ * which goes on while the machine sleeps; and what this thread used of a processor. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

@@ -232,11 +232,11 @@ static bool settle(struct ctl *ctl, struct live_array *array)
         return false;
     array->row.state = now;
     if (now == JOB_RUNNING && !array->row.started_ms)
-        array->row.started_ms = core_now(ctl);
+        array->row.started_ms = core_date(ctl);
     if (job_state_final(now)) {
         uint64_t keep = array->spec->limits.keep_ms.has ? array->spec->limits.keep_ms.value
                                                         : ctl->config.keep_ms;
-        array->row.ended_ms = core_now(ctl);
+        array->row.ended_ms = core_date(ctl);
         store_set_keep(ctl->config.store, array->row.id, keep ? core_now(ctl) + keep : 0, NULL);
     }
     end_text(array, text, sizeof text);

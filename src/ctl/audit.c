@@ -74,7 +74,7 @@ void ctl_called_by(struct ctl *ctl, const struct ctl_caller *by)
 
 static void add(struct ctl *ctl, struct audit_row *row)
 {
-    row->at_ms = core_now(ctl);
+    row->at_ms = core_date(ctl);
     store_add_audit(ctl->config.store, row, NULL); /* a failed write fails the commit */
 }
 
@@ -158,7 +158,7 @@ void audit_expire(struct ctl *ctl)
                              .from = "",
                              .action = AUDIT_CUT,
                              .outcome = "ok",
-                             .at_ms = now };
+                             .at_ms = core_date(ctl) };
     if (now > KEEP_MS && !skipped(ctl))
         store_cut_audit(ctl->config.store, now - KEEP_MS, &cut, NULL);
 }

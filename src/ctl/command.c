@@ -90,7 +90,7 @@ static int resume(struct command *c, struct err *err)
         return ended(c, err);
     snprintf(c->text, sizeof c->text, "resumed by %.100s", c->owner);
     if (job->row.state == JOB_SUSPENDED) {
-        job->notes.released_ms = core_now(c->ctl);
+        job->notes.released_ms = core_date(c->ctl);
         job->refusal = (struct live_refusal){ .count = 0 };
         return event_job(c->ctl, job, JOB_EV_RESUMED, c->text, NULL) ? 0 : -1;
     }

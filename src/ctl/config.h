@@ -60,9 +60,12 @@ struct ctl_config {
     uint64_t keep_ms;            /* records of finished jobs */
     uint64_t (*now)(void *arg);  /* wall milliseconds */
     void *now_arg;
-    uint64_t (*mono)(void *arg); /* monotonic microseconds; NULL: now never jumps (tests) */
+    uint64_t (*mono)(void *arg); /* microseconds that go on; NULL: now never jumps (tests) */
+    int64_t base_ms; /* ctl_now() - mono (clock.h), when it has one; else made of both */
+    bool has_base;
+    const char *boot; /* of the kernel; NULL: none of its is noted */
     void (*wake)(void *arg,
-                 uint64_t at_ms); /* asks the owner to call ctl_tick at that time (0: no timer) */
+                 uint64_t at_ms); /* asks for ctl_tick when ctl_now() is that (0: no timer) */
     void *wake_arg;
     struct turn_meter *meter;    /* of the loop's turns; NULL: nobody looks */
     const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */

@@ -7,6 +7,7 @@
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
 
+#include "ctl/clock.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 #include "ctl/queues.h"
@@ -90,14 +91,14 @@ struct ctl {
     struct counters counters;
     struct meetings *meetings;
     struct ctl_watch watch;
-    char *address;   /* by TCP; NULL: none */
+    char *address; /* by TCP; NULL: none */
+    struct core_clock clock;
     unsigned depth;  /* of inputs inside inputs, while a tape is told of them */
     uint32_t passes; /* plans made in the outermost */
     uint64_t latched_ms, latched_us, created_ms;
 };
 
-uint64_t core_now(const struct ctl *);
-uint64_t core_mono_us(const struct ctl *);      /* for spans of time that no set clock may change */
+uint64_t core_mono_us(const struct ctl *);      /* core_now() is in ctl/clock.h */
 uint64_t core_stopwatch_us(const struct ctl *); /* for what is measured, never decided by */
 void core_wake(struct ctl *, uint64_t at_ms);   /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);

@@ -22,22 +22,6 @@
 #define PORT_FIRST 15000u
 #define PORT_LAST  39999u
 
-uint64_t core_now(const struct ctl *ctl)
-{
-    return ctl->depth ? ctl->latched_ms : ctl->config.now(ctl->config.now_arg);
-}
-
-uint64_t core_stopwatch_us(const struct ctl *ctl)
-{
-    const struct ctl_config *c = &ctl->config;
-    return c->mono ? c->mono(c->now_arg) : c->now(c->now_arg) * 1000;
-}
-
-uint64_t core_mono_us(const struct ctl *ctl)
-{
-    return ctl->depth ? ctl->latched_us : core_stopwatch_us(ctl);
-}
-
 void core_wake(struct ctl *ctl, uint64_t at_ms)
 {
     if (at_ms == 0 || (ctl->wake_at && ctl->wake_at <= at_ms))
@@ -118,8 +102,10 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     uint32_t first = config->port_first ? config->port_first : PORT_FIRST;
     uint32_t last = config->port_last ? config->port_last : PORT_LAST;
-    uint64_t now = ctl->created_ms = core_now(ctl);
-    ctl->cluster = cluster_create(first, last, first + (uint32_t)(now % (last - first + 1)));
+    if (config->mono && !config->has_base)
+        ctl->config.base_ms = (int64_t)core_date(ctl) - (int64_t)(core_mono_us(ctl) / 1000);
+    uint64_t now = core_now(ctl), made = ctl->created_ms = core_date(ctl);
+    ctl->cluster = cluster_create(first, last, first + (uint32_t)(made % (last - first + 1)));
     for (size_t i = 0; i < config->n_nodes; i++) {
         struct node_spec spec = config->nodes[i];
         spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");

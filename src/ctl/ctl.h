@@ -205,6 +205,8 @@ struct ctl_watch {
     void (*planned)(void *arg, const struct plan_entry *);
     void *arg;
 };
+uint64_t ctl_now(const struct ctl *); /* clock.h */
+uint64_t ctl_date_of(const struct ctl *, uint64_t at_ms);
 /* "http://127.0.0.1:6878", for tasks that reach no socket; "" or NULL: none. It is copied. */
 void ctl_set_address(struct ctl *, const char *address);
 void ctl_set_watch(struct ctl *, struct ctl_watch); /* one watcher (api), NULL functions allowed */

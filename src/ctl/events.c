@@ -16,7 +16,8 @@
 static void add_event(struct ctl *ctl, struct event_row *row, const char *state, const char *text,
                       struct text_node *body)
 {
-    row->at_ms = core_now(ctl);
+    row->at_ms = core_date(ctl);
+    row->steady_ms = core_now(ctl);
     if (!store_keeps_details(ctl->config.store)) { /* nobody reads the words */
         store_add_event(ctl->config.store, row, NULL);
         return;
@@ -212,4 +213,13 @@ void event_server(struct ctl *ctl, const char *type, const char *text)
 {
     struct event_row row = { .type = type };
     add_event(ctl, &row, NULL, text, NULL);
+}
+
+void ctl_server_event(struct ctl *ctl, const char *type, const char *text, ctl_done *done,
+                      void *arg)
+{
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
+    turn_answer(ctl, done, arg)->writes = true;
+    event_server(ctl, type, text);
 }

@@ -29,11 +29,21 @@ static void explain_name(struct explain *e, struct text_node *parent, const char
     text_str(e->arena, map, "name", may ? live->row.name : MENTION_HIDDEN);
 }
 
-static void put_time(struct arena *arena, struct text_node *map, const char *key, uint64_t ms)
+static void put_time(const struct explain *e, struct text_node *map, const char *key,
+                     uint64_t at_ms)
 {
     char text[FMT_MAX];
-    text_str(arena, map, key, fmt_time(text, ms));
-    text_int(arena, map, arena_printf(arena, "%s_ms", key), (int64_t)ms);
+    uint64_t ms = core_date_of(e->ctl, at_ms);
+    text_str(e->arena, map, key, fmt_time(text, ms));
+    text_int(e->arena, map, arena_printf(e->arena, "%s_ms", key), (int64_t)ms);
+}
+
+void explain_dates(const struct ctl *ctl, struct explain_view *view)
+{
+    view->until_ms = core_date_of(ctl, view->until_ms);
+    view->expected_ms = core_date_of(ctl, view->expected_ms);
+    view->not_before_ms = core_date_of(ctl, view->not_before_ms);
+    view->not_later_ms = core_date_of(ctl, view->not_later_ms);
 }
 
 struct text_node *explain_places(struct arena *arena, const struct job_spec *spec,
@@ -57,7 +67,7 @@ static struct text_node *ended_tree(struct explain *e)
     for (size_t i = 0; i < f->n_ended && i < WHEN_NAMED; i++) {
         struct live_job *job = live_find(e->ctl->live, f->ended[i]);
         explain_name(e, list, NULL, f->ended[i]);
-        put_time(e->arena, list->last, "at", f->at_ms);
+        put_time(e, list->last, "at", f->at_ms);
         text_bool(e->arena, list->last, "assumed",
                   job && core_spec(e->ctl, job) && !job->spec->limits.run_time_ms.has);
         text_bool(e->arena, list->last, "waits", job && job->row.state == JOB_QUEUED);
@@ -71,7 +81,7 @@ static struct text_node *ends_tree(struct explain *e)
     const struct when *w = &e->when;
     for (uint32_t i = 0; i < w->n_ends && i < WHEN_NAMED; i++) {
         explain_name(e, list, NULL, w->ends[i].job);
-        put_time(e->arena, list->last, "at", w->ends[i].at_ms);
+        put_time(e, list->last, "at", w->ends[i].at_ms);
         text_bool(e->arena, list->last, "assumed", w->ends[i].assumed);
         text_bool(e->arena, list->last, "waits", w->ends[i].waits);
     }
@@ -131,14 +141,14 @@ static struct text_node *estimates_tree(struct explain *e, uint64_t by_limit_ms)
     if (by_limit_ms) {
         struct text_node *one = text_map(e->arena, list, NULL);
         text_str(e->arena, one, "source", "limit");
-        put_time(e->arena, one, "at", by_limit_ms);
+        put_time(e, one, "at", by_limit_ms);
     }
     if (t->learnt) {
         struct text_node *one = text_map(e->arena, list, NULL);
         text_str(e->arena, one, "source", "learnt");
-        put_time(e->arena, one, "at", t->at_ms);
-        put_time(e->arena, one, "earliest", t->early_ms);
-        put_time(e->arena, one, "latest", t->late_ms);
+        put_time(e, one, "at", t->at_ms);
+        put_time(e, one, "earliest", t->early_ms);
+        put_time(e, one, "latest", t->late_ms);
         text_int(e->arena, one, "known", t->known);
         text_int(e->arena, one, "jobs", t->asked);
     }
@@ -173,7 +183,7 @@ static struct text_node *rank_tree(struct explain *e)
     text_int(e->arena, map, "priority", r->priority);
     text_int(e->arena, map, "asked_priority", e->spec->priority);
     if (r->promised_ms != UINT64_MAX)
-        put_time(e->arena, map, "promised", r->promised_ms);
+        put_time(e, map, "promised", r->promised_ms);
     text_int(e->arena, map, "load", (int64_t)r->load);
     text_int(e->arena, map, "usage", (int64_t)r->usage);
     text_int(e->arena, map, "age_ms", (int64_t)(now > since ? now - since : 0));
@@ -338,9 +348,9 @@ struct text_node *explain_moves(struct explain *e, const struct plan *is, const 
         if (same || (after && after->kind == PLAN_ADMIT))
             continue;
         explain_name(e, list, NULL, before->job);
-        put_time(e->arena, list->last, "before", starts ? core_now(e->ctl) : before->at_ms);
+        put_time(e, list->last, "before", starts ? core_now(e->ctl) : before->at_ms);
         if (after)
-            put_time(e->arena, list->last, "after", after->at_ms);
+            put_time(e, list->last, "after", after->at_ms);
     }
     return list->count ? list : NULL;
 }
@@ -510,5 +520,6 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, const struct ctl_explain *as
         explain_rest(&reader, live, &view);
     }
     view.reason = reader_text(&reader, view.reason);
+    explain_dates(ctl, &view);
     return view_put(arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

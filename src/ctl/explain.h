@@ -31,6 +31,8 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
 };
 
 /* {"worker/0": "n1"} */
+/* What is shown are dates. */
+void explain_dates(const struct ctl *, struct explain_view *);
 struct text_node *explain_places(struct arena *, const struct job_spec *, const struct task_place *,
                                  uint32_t n);
 /* Whose promise would move or go if the second plan were made instead of the first, as a list:

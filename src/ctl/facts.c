@@ -84,7 +84,8 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     task->attempt_state = next;
     task->launch_due = task->later = false;
     task->pid = fact->pid;
-    task->started_ms = fact->at_ms ? fact->at_ms : core_now(ctl);
+    task->started_ms = fact->at_ms ? fact->at_ms : core_date(ctl);
+    task->began_ms = core_now(ctl);
     event_task(ctl, job, flat, TASK_EV_STARTED);
     event_task_row(ctl, job, flat);
     event_attempt_row(ctl, job, flat, NULL, 0);
@@ -108,7 +109,7 @@ static void task_ended(struct ctl *ctl, struct live_job *job, const struct engin
         task->log_end = fact->log_end;
     struct attempt_end end = { .flat = flat,
                                .ending = &fact->ending,
-                               .at_ms = fact->at_ms ? fact->at_ms : core_now(ctl),
+                               .at_ms = fact->at_ms ? fact->at_ms : core_date(ctl),
                                .wakeup = fact->wakeup };
     if (fact->kind == FACT_DIED)
         settle_death(ctl, job, &end);
@@ -143,7 +144,7 @@ static void agent_over(struct ctl *ctl, struct live_job *job, const struct engin
         settle_attempt(ctl, job,
                        &(struct attempt_end){ .flat = flat,
                                               .ending = &ending,
-                                              .at_ms = fact->at_ms ? fact->at_ms : core_now(ctl),
+                                              .at_ms = fact->at_ms ? fact->at_ms : core_date(ctl),
                                               .wakeup = ALL_AT_ONCE });
     }
 }

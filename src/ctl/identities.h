@@ -59,9 +59,11 @@ void identities_drop_key(struct ctl *, const char *id);
 void identities_drop_token(struct ctl *, const char *id);
 
 /* As they are shown: without what is secret. identity.c */
-struct text_node *identity_put_user(struct arena *, struct text_node *parent, const struct user *);
-struct text_node *identity_put_key(struct arena *, struct text_node *parent, const struct key *);
-struct text_node *identity_put_token(struct arena *, struct text_node *parent,
+struct text_node *identity_put_user(const struct ctl *, struct arena *, struct text_node *parent,
+                                    const struct user *);
+struct text_node *identity_put_key(const struct ctl *, struct arena *, struct text_node *parent,
+                                   const struct key *);
+struct text_node *identity_put_token(const struct ctl *, struct arena *, struct text_node *parent,
                                      const struct token *);
 
 void secret_hash(char out[SECRET_TEXT], const char *text);

@@ -255,7 +255,7 @@ int ctl_identity_key(struct ctl *ctl, struct arena *arena, const struct identity
 void ctl_key_used(struct ctl *ctl, const char *id)
 {
     const struct key *key = identities_key(ctl, id);
-    uint64_t day = core_now(ctl) / DAY_MS;
+    uint64_t day = core_date(ctl) / DAY_MS;
     if (!key || key->used_day == day)
         return;
     struct key used = *key;
@@ -307,8 +307,8 @@ static void put_time(struct arena *a, struct text_node *map, const char *key, ui
         text_int(a, map, key, (int64_t)ms);
 }
 
-struct text_node *identity_put_user(struct arena *a, struct text_node *parent,
-                                    const struct user *user)
+struct text_node *identity_put_user(const struct ctl *ctl, struct arena *a,
+                                    struct text_node *parent, const struct user *user)
 {
     struct text_node *map = text_map(a, parent, NULL);
     text_str(a, map, "name", user->name);
@@ -323,36 +323,37 @@ struct text_node *identity_put_user(struct arena *a, struct text_node *parent,
     text_bool(a, map, "has_password", user->password != NULL);
     if (user->disabled)
         text_bool(a, map, "disabled", true);
-    put_time(a, map, "created_ms", user->created_ms);
+    put_time(a, map, "created_ms", core_date_of(ctl, user->created_ms));
     if (user->extension)
         text_copy(a, map, "extension", user->extension);
     return map;
 }
 
-struct text_node *identity_put_key(struct arena *a, struct text_node *parent, const struct key *key)
+struct text_node *identity_put_key(const struct ctl *ctl, struct arena *a, struct text_node *parent,
+                                   const struct key *key)
 {
     struct text_node *map = text_map(a, parent, NULL);
     char day[FMT_MAX];
     text_str(a, map, "id", key->id);
     text_str(a, map, "owner", key->owner);
     text_str(a, map, "label", key->label);
-    put_time(a, map, "created_ms", key->created_ms);
+    put_time(a, map, "created_ms", core_date_of(ctl, key->created_ms));
     if (key->used_day)
         text_str(a, map, "used_day", arena_strndup(a, fmt_time(day, key->used_day * DAY_MS), 10));
-    put_time(a, map, "expires_ms", key->expires_ms);
+    put_time(a, map, "expires_ms", core_date_of(ctl, key->expires_ms));
     text_bool(a, map, "disabled", key->disabled);
     return map;
 }
 
-struct text_node *identity_put_token(struct arena *a, struct text_node *parent,
-                                     const struct token *token)
+struct text_node *identity_put_token(const struct ctl *ctl, struct arena *a,
+                                     struct text_node *parent, const struct token *token)
 {
     struct text_node *map = text_map(a, parent, NULL);
     text_str(a, map, "id", token->id);
     text_str(a, map, "owner", token->owner);
     text_str(a, map, "label", token->label);
-    put_time(a, map, "created_ms", token->created_ms);
-    put_time(a, map, "expires_ms", token->expires_ms);
+    put_time(a, map, "created_ms", core_date_of(ctl, token->created_ms));
+    put_time(a, map, "expires_ms", core_date_of(ctl, token->expires_ms));
     text_bool(a, map, "application", token->application);
     if (token->job)
         text_str(a, map, "job", token->job);
@@ -374,7 +375,7 @@ struct text_node *ctl_users_tree(struct ctl *ctl, struct arena *arena, const cha
     const struct sorted *at = sort(arena, ctl->identities->users, &n);
     for (size_t i = 0; i < n; i++)
         if (shown(ctl, by, NULL, at[i].name))
-            identity_put_user(arena, list, at[i].record);
+            identity_put_user(ctl, arena, list, at[i].record);
     return root;
 }
 
@@ -382,7 +383,7 @@ struct text_node *ctl_user_tree(struct ctl *ctl, struct arena *arena, const char
                                 const char *name)
 {
     const struct user *user = identities_user(ctl, name);
-    return user && shown(ctl, by, NULL, name) ? identity_put_user(arena, NULL, user) : NULL;
+    return user && shown(ctl, by, NULL, name) ? identity_put_user(ctl, arena, NULL, user) : NULL;
 }
 
 struct text_node *ctl_keys_tree(struct ctl *ctl, struct arena *arena, const char *by,
@@ -394,7 +395,7 @@ struct text_node *ctl_keys_tree(struct ctl *ctl, struct arena *arena, const char
     for (size_t i = 0; i < n; i++) {
         const struct key *key = at[i].record;
         if (shown(ctl, by, owner, key->owner) && !over(ctl, key->expires_ms))
-            identity_put_key(arena, list, key);
+            identity_put_key(ctl, arena, list, key);
     }
     return root;
 }
@@ -408,7 +409,7 @@ struct text_node *ctl_tokens_tree(struct ctl *ctl, struct arena *arena, const ch
     for (size_t i = 0; i < n; i++) {
         const struct token *token = at[i].record;
         if (shown(ctl, by, owner, token->owner) && !over(ctl, token->expires_ms))
-            identity_put_token(arena, list, token);
+            identity_put_token(ctl, arena, list, token);
     }
     return root;
 }

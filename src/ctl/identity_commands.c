@@ -44,16 +44,10 @@ static struct change begin(struct ctl *ctl, const char *by, ctl_done *done, void
 static void tell(const struct change *c, const char *type, const char *what)
 {
     struct taped AUTO_TAPED taped =
-        taped_in(c->ctl, (struct ctl_input){ .kind = INPUT_IDENTITY, .name = type });
+        taped_in(c->ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
     audit(c->ctl, c->by, type, what, NULL);
     event_server(c->ctl, type,
                  arena_printf(c->arena, "%s by %s", what, c->by ? c->by : "the server"));
-}
-
-void ctl_identity_event(struct ctl *ctl, const char *type, ctl_done *done, void *arg)
-{
-    struct change c = begin(ctl, NULL, done, arg);
-    tell(&c, type, "somebody");
 }
 
 /* May `by` act for owner? Readers have no keys and tokens of their own making. */
@@ -256,7 +250,7 @@ void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, v
     }
     identities_put_user(ctl, &user);
     tell(&c, old ? "user.changed" : "user.created", user_said(&c, ask, &user));
-    c.answer->tree = identity_put_user(c.arena, NULL, identities_user(ctl, ask->name));
+    c.answer->tree = identity_put_user(c.ctl, c.arena, NULL, identities_user(ctl, ask->name));
 }
 
 void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done *done, void *arg)
@@ -358,7 +352,7 @@ void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, 
     }
     identities_put_key(ctl, &key);
     tell(&c, "key.created", arena_printf(c.arena, "access key %s of %s", key.id, owner));
-    c.answer->tree = identity_put_key(c.arena, NULL, &key);
+    c.answer->tree = identity_put_key(c.ctl, c.arena, NULL, &key);
     text_str(c.arena, c.answer->tree, "secret", secret);
     if (session)
         text_str(c.arena, c.answer->tree, "session", session);
@@ -379,7 +373,7 @@ void ctl_key_command(struct ctl *ctl, const struct ctl_key_change *ask, ctl_done
         return;
     struct key key = *old;
     key.disabled = ask->verb != CTL_KEY_ENABLE;
-    c.answer->tree = identity_put_key(c.arena, NULL, &key);
+    c.answer->tree = identity_put_key(c.ctl, c.arena, NULL, &key);
     tell(&c, types[ask->verb], arena_printf(c.arena, "access key %s of %s", key.id, key.owner));
     if (ask->verb == CTL_KEY_REMOVE)
         identities_drop_key(ctl, key.id);
@@ -438,7 +432,7 @@ void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *do
                            .application = ask->application };
     identities_put_token(ctl, &token);
     tell(&c, "token.created", arena_printf(c.arena, "token %s of %s", token.id, owner));
-    c.answer->tree = identity_put_token(c.arena, NULL, &token);
+    c.answer->tree = identity_put_token(c.ctl, c.arena, NULL, &token);
     text_str(c.arena, c.answer->tree, "token", text);
 }
 
@@ -454,7 +448,7 @@ void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done 
         err_remedy(c.err, REMEDY_LIST_TOKENS);
         return;
     }
-    c.answer->tree = identity_put_token(c.arena, NULL, token);
+    c.answer->tree = identity_put_token(c.ctl, c.arena, NULL, token);
     tell(&c, "token.removed", arena_printf(c.arena, "token %s of %s", token->id, token->owner));
     identities_drop_token(ctl, token->id);
 }

@@ -43,6 +43,7 @@ struct live_task {
     const char *failed_on; /* node of the last failure; NULL: none */
     uint32_t failed_times; /* in a row there */
     uint64_t not_before_ms, placed_ms, started_ms, log_end;
+    uint64_t began_ms; /* started_ms by the clock that is decided by */
     uint32_t pid;
     bool taken;       /* the cluster counts its place */
     bool launch_due;  /* the engine has not been told of the attempt */
@@ -80,6 +81,8 @@ struct live_notes {
         hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
     uint64_t pending_until_ms; /* fails when it has not begun by then; 0: no */
     uint64_t released_ms;      /* last resumed; 0: never was suspended */
+    uint64_t began_ms;         /* `started` of the row by the clock that is decided by */
+    bool dates_differ;         /* from that: then it is kept */
     struct words avoid;        /* nodes on which its tasks failed too often */
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */

@@ -140,6 +140,7 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
         task->attempt_state = row->state;
         task->placed_ms = row->placed_ms;
         task->started_ms = row->started_ms;
+        task->began_ms = task->began_ms ? task->began_ms : row->started_ms;
         task->pid = row->pid;
         task->log_end = row->log_end;
         task->place.attempt = row->attempt;
@@ -202,8 +203,8 @@ static void set_deadlines(struct ctl *ctl, const struct live_job *job)
     for (uint32_t flat = 0; job->tasks && job->again && flat < job->row.tasks; flat++)
         if (job->tasks[flat].again)
             core_deadline(ctl, job, job->tasks[flat].not_before_ms);
-    if (spec && spec->limits.run_time_ms.has && job->row.started_ms)
-        core_deadline(ctl, job, job->row.started_ms + spec->limits.run_time_ms.value);
+    if (spec && spec->limits.run_time_ms.has && job->notes.began_ms)
+        core_deadline(ctl, job, job->notes.began_ms + spec->limits.run_time_ms.value);
 }
 
 struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
@@ -211,6 +212,8 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
     struct arena *scratch = arena_create();
     struct live_job *job = live_add(ctl->live, row);
     notes_read_job(job->arena, scratch, row->live, &job->notes);
+    if (!job->notes.began_ms)
+        job->notes.began_ms = row->started_ms;
     array_joined(ctl, job);
     if (row->generation > 0 && core_spec(ctl, job)) {
         live_make_tasks(job);

@@ -2,6 +2,8 @@
  * forgives what is missing and complains about nothing. */
 #include "ctl/notes.h"
 
+#include "ctl/clock.h"
+
 #include "base/buf.h"
 #include "text/json.h"
 
@@ -131,6 +133,8 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
     put(arena, map, "hold_until", notes->hold_until_ms);
     put(arena, map, "pending_until", notes->pending_until_ms);
     put(arena, map, "released", notes->released_ms);
+    if (notes->dates_differ)
+        put(arena, map, "began", notes->began_ms);
     if (notes->end_by != BY_NONE)
         text_str(arena, map, "end_by", end_by_word(notes->end_by));
     if (notes->force)
@@ -163,6 +167,8 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->hold_until_ms = number(map, "hold_until");
     notes->pending_until_ms = number(map, "pending_until");
     notes->released_ms = number(map, "released");
+    notes->began_ms = number(map, "began");
+    notes->dates_differ = notes->began_ms > 0;
     notes->end_by = by ? end_by_parse(by) : BY_NONE;
     notes->force = flag(map, "force");
     notes->drop = flag(map, "drop");
@@ -183,6 +189,8 @@ const char *notes_of_task(struct arena *arena, const struct live_task *task)
     struct text_node *map = text_map(arena, NULL, NULL);
     put_used(arena, map, &task->used);
     put(arena, map, "not_before", task->not_before_ms);
+    if (task->began_ms && clocks_differ(task->started_ms, task->began_ms))
+        put(arena, map, "began", task->began_ms);
     if (task->again)
         text_bool(arena, map, "again", true);
     if (task->wants_place)
@@ -202,6 +210,7 @@ void notes_read_task(struct arena *keep, struct arena *scratch, const char *text
     struct text_node *map = parse(scratch, text);
     read_used(map, &task->used);
     task->not_before_ms = number(map, "not_before");
+    task->began_ms = number(map, "began");
     task->again = flag(map, "again");
     task->wants_place = flag(map, "wants_place");
     task->turned = flag(map, "turned");

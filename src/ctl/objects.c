@@ -177,8 +177,8 @@ static int put(struct ctl *ctl, struct arena *arena, const struct ctl_objects *a
     const struct text_node *created = was ? text_get(was, "created_ms") : NULL;
     struct text_node *root = text_map(arena, NULL, NULL);
     text_str(arena, root, "owner", *owner_of(was) ? owner_of(was) : ask->by);
-    text_int(arena, root, "created_ms", created ? created->integer : (int64_t)core_now(ctl));
-    text_int(arena, root, "changed_ms", (int64_t)core_now(ctl));
+    text_int(arena, root, "created_ms", created ? created->integer : (int64_t)core_date(ctl));
+    text_int(arena, root, "changed_ms", (int64_t)core_date(ctl));
     text_copy(arena, root, "spec", object->spec);
     AUTO_BUF struct buf text = BUF_INIT(2 * OBJECT_MAX);
     json_print(root, 0, &text);

@@ -66,8 +66,8 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     task->place.attempt = task->attempt;
     task->attempt_state = ATTEMPT_STARTING;
     task->seq = seq;
-    task->placed_ms = core_now(ctl);
-    task->started_ms = task->log_end = task->not_before_ms = 0;
+    task->placed_ms = core_date(ctl);
+    task->started_ms = task->began_ms = task->log_end = task->not_before_ms = 0;
     task->pid = 0;
     task->death = (struct live_death){ 0 };
     job->launch_seq = seq;
@@ -293,7 +293,8 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     arena_reset(job->places);
     vec_clear(&job->agents);
     job->row.generation++;
-    job->row.not_before_ms = job->row.started_ms = 0;
+    job->row.not_before_ms = job->row.started_ms = job->notes.began_ms = 0;
+    job->notes.dates_differ = false;
     job->stop_sent = STOP_NONE;
     job->refusal = (struct live_refusal){ .count = 0 };
     ctl->counters.late += job->notes.promised_ms && core_now(ctl) > job->notes.promised_ms;

@@ -81,8 +81,8 @@ static void put_waiting(struct pods *p, struct pod_view *pod)
                                     .reason = "FailedScheduling",
                                     .from = p->words->scheduler,
                                     .count = r->count,
-                                    .first_ms = r->first_ms,
-                                    .last_ms = r->last_ms };
+                                    .first_ms = core_date_of(p->ctl, r->first_ms),
+                                    .last_ms = core_date_of(p->ctl, r->last_ms) };
     event.message =
         p->live->waits ? p->words->rejected(p->arena, p->spec, u) : p->words->unfit(p->arena, u);
     put_event(p, pod, &event);

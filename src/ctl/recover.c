@@ -2,6 +2,7 @@
  * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
  * tested. */
 #include "ctl/array.h"
+#include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/run_times.h"
 #include "ctl/strangers.h"
@@ -65,6 +66,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     struct arena *arena = arena_create();
     struct job_row *rows;
     size_t n = 0;
+    clock_look(ctl);
     load_nodes(ctl);
     queues_load(ctl);
     run_times_load(ctl);

@@ -2,6 +2,7 @@
  * touched, in the turn's transaction, and after recovery; everything is derived from state, so
  * doing it again changes nothing. Reads the clock only through the core. */
 #include "ctl/after.h"
+#include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/meeting.h"
@@ -107,10 +108,9 @@ static uint64_t paced(const struct live_task *task, const struct ending *ending,
 }
 
 /* Whatever fails at once and is retried for ever would fill the disk with its attempts. */
-static uint64_t unhurried(const struct ctl *ctl, uint32_t times, uint64_t started_ms,
-                          uint64_t delay)
+static uint64_t unhurried(const struct ctl *ctl, uint32_t times, uint64_t began_ms, uint64_t delay)
 {
-    if (times < HURRY_TIMES || (started_ms && core_now(ctl) - started_ms >= HURRY_LIFE_MS))
+    if (times < HURRY_TIMES || (began_ms && core_now(ctl) >= began_ms + HURRY_LIFE_MS))
         return delay;
     uint32_t doubled = times - HURRY_TIMES < 9 ? times - HURRY_TIMES : 9;
     uint64_t pace = PACE_FIRST_MS << doubled;
@@ -187,7 +187,7 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     struct live_task *task = &job->tasks[end->flat];
     char text[LIVE_REASON_MAX];
     uint64_t delay = paced(task, end->ending, task->used.platform, decision->delay_ms);
-    delay = unhurried(ctl, task->attempt, task->started_ms, delay);
+    delay = unhurried(ctl, task->attempt, task->began_ms, delay);
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
                  end->words.class != END_CONFLICT && !avoid_node(job, task->place.node);
@@ -466,10 +466,13 @@ void settle_running(struct ctl *ctl, struct live_job *job)
     enum job_event event = job->row.state == JOB_STARTING ? JOB_EV_STARTED : JOB_EV_RECOVERED;
     if (job_next_state(job->row.state, event) == JOB_NONE)
         return;
-    if (job->row.started_ms == 0)
-        job->row.started_ms = core_now(ctl);
+    if (job->row.started_ms == 0) {
+        job->row.started_ms = core_date(ctl);
+        job->notes.began_ms = core_now(ctl);
+        job->notes.dates_differ = clocks_differ(job->row.started_ms, job->notes.began_ms);
+    }
     if (job->spec->limits.run_time_ms.has)
-        core_deadline(ctl, job, job->row.started_ms + job->spec->limits.run_time_ms.value);
+        core_deadline(ctl, job, job->notes.began_ms + job->spec->limits.run_time_ms.value);
     uint32_t up = 0;
     for (size_t i = 0; i < job->spec->n_roles; i++)
         up += job->up[i];
@@ -500,7 +503,8 @@ void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcom
     job->notes.hold_until_ms = hold ? core_now(ctl) + hold : 0;
     if (hold) {
         core_deadline(ctl, job, job->notes.hold_until_ms);
-        text_int(ctl->scratch, body, "hold_until_ms", (int64_t)job->notes.hold_until_ms);
+        text_int(ctl->scratch, body, "hold_until_ms",
+                 (int64_t)core_date_of(ctl, job->notes.hold_until_ms));
     }
     text_str(ctl->scratch, body, "outcome", job_outcome_word(outcome));
     if (outcome == OUTCOME_FAILED && job->notes.first.n)
@@ -513,7 +517,7 @@ static void restart(struct ctl *ctl, struct live_job *job, const struct retry_de
                     const char *what)
 {
     char text[LIVE_REASON_MAX];
-    uint64_t delay = unhurried(ctl, job->row.restarts, job->row.started_ms, decision->delay_ms);
+    uint64_t delay = unhurried(ctl, job->row.restarts, job->notes.began_ms, decision->delay_ms);
     if (job->row.started_ms == 0 && job->notes.first_class == END_PLATFORM)
         delay = paced(&(struct live_task){ .started_ms = 0 }, &(struct ending){ .by = BY_PLATFORM },
                       job->notes.used.platform, delay);
@@ -608,11 +612,14 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
     job->notes.force = false;
     job->stop_sent = STOP_NONE;
     if (job_state_final(next))
-        job->row.ended_ms = now;
+        job->row.ended_ms = core_date(ctl);
     event_job(ctl, job, event, text, NULL);
     board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
-        run_times_ended(ctl, &job->row);
+        struct job_row ran = job->row;
+        if (job->notes.began_ms) /* for so long, whatever the dates are */
+            ran.ended_ms = ran.started_ms + (now - job->notes.began_ms);
+        run_times_ended(ctl, &ran);
         if (job->notes.drop)
             drop_soon(ctl, job, now);
         else if (!job->row.array) /* members are kept as long as their array */
@@ -654,7 +661,7 @@ static void finish(struct ctl *ctl, struct live_job *job)
             continue;
         if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
-            event_attempt_row(ctl, job, flat, &ending, core_now(ctl));
+            event_attempt_row(ctl, job, flat, &ending, core_date(ctl));
         }
         event_task(ctl, job, flat, TASK_EV_STOP);
         event_task_row(ctl, job, flat);

@@ -176,7 +176,7 @@ void snapshot_note(struct ctl *ctl, struct live_job *job)
                                    .demand = has_left(job) ? (struct vector){ 0 }
                                                            : vector_of_job(job->spec),
                                    .bid_milli = job->spec->spot_bid_milli,
-                                   .started_ms = job->row.started_ms,
+                                   .started_ms = job->notes.began_ms,
                                    .leaving = live_closing(job),
                                    .idle = job->notes.idle,
                                    .preemptible = job->spec->preemptible,

@@ -571,7 +571,7 @@ static void make_row(struct submission *s)
                                .reason = "",
                                .tasks = jobs * job_task_count(spec),
                                .gpu_milli = jobs * all_gpus(spec),
-                               .submitted_ms = now,
+                               .submitted_ms = core_date(ctl),
                                .members = members };
     if (s->ask.dry_run)
         return;

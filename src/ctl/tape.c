@@ -16,7 +16,7 @@ struct taped taped_in(struct ctl *ctl, struct ctl_input input)
     if (!tape)
         return (struct taped){ .ctl = NULL };
     if (ctl->depth == 0) {
-        ctl->latched_ms = core_now(ctl);
+        ctl->latched_ms = core_date(ctl);
         ctl->latched_us = core_mono_us(ctl);
         ctl->passes = 0;
     }

@@ -23,7 +23,7 @@ enum ctl_input_kind {
     INPUT_TICK,
     INPUT_PLAN,
     INPUT_OBJECTS,
-    INPUT_IDENTITY, /* users, keys, tokens: that something changed, not what */
+    INPUT_EVENT, /* whose cause is not on the tape: users, keys, tokens, another boot */
     INPUT_N,
 };
 
@@ -33,7 +33,7 @@ struct ctl_input {
     const char *owner;       /* COMMAND UNDECLARE */
     uint64_t job;            /* COMMAND */
     unsigned what;           /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain */
-    const char *name;        /* UNDECLARE NODE; IDENTITY: type of the event */
+    const char *name;        /* UNDECLARE NODE; EVENT: its type */
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
     const struct ctl_declaration *declaration;
@@ -89,8 +89,8 @@ void ctl_plan(struct ctl *);
 /* Nothing is under way that the records do not say: a copy of them starts the same core. meetings:
  * how many rendezvous there are, which no record knows. */
 bool ctl_at_rest(const struct ctl *, size_t *meetings);
-/* In a replay: the event that a change of users, keys or tokens left, without what it said. */
-void ctl_identity_event(struct ctl *, const char *type, ctl_done *, void *arg);
+/* An event of no job whose cause is not on the tape: in a replay only its type is known. */
+void ctl_server_event(struct ctl *, const char *type, const char *text, ctl_done *, void *arg);
 /* The time of the last input. */
 uint64_t ctl_last_ms(const struct ctl *);
 uint64_t ctl_last_us(const struct ctl *);

@@ -1,6 +1,7 @@
 /* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
  * full disk. */
 #include "ctl/auditor.h"
+#include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/reasons.h"
@@ -20,10 +21,10 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
     char text[160], limit[FMT_MAX];
     const struct job_spec *spec = job->spec;
-    if (!spec || !spec->limits.run_time_ms.has || job->row.started_ms == 0 || live_closing(job) ||
+    if (!spec || !spec->limits.run_time_ms.has || job->notes.began_ms == 0 || live_closing(job) ||
         !job_state_holds(job->row.state)) /* one that waits again began before */
         return;
-    if (job->row.started_ms + spec->limits.run_time_ms.value > now)
+    if (job->notes.began_ms + spec->limits.run_time_ms.value > now)
         return;
     snprintf(text, sizeof text, "ran longer than its limit of %s",
              fmt_duration(limit, spec->limits.run_time_ms.value));
@@ -140,6 +141,7 @@ void ctl_tick(struct ctl *ctl)
     struct live_job *job;
     bool relaunching = ctl->relaunch_at && ctl->relaunch_at <= now;
     ctl->wake_at = 0;
+    clock_look(ctl);
     if (relaunching)
         ctl->relaunch_at = 0;
     core_wake(ctl, ctl->relaunch_at);

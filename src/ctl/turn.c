@@ -4,6 +4,7 @@
  * ballast file makes room so that ends can still be recorded. */
 #include "ctl/after.h"
 #include "ctl/array.h"
+#include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
@@ -217,6 +218,7 @@ static bool commit(struct ctl *ctl)
     queues_record(ctl);
     packing_record(ctl);
     if (store_dirty(ctl->config.store)) {
+        clock_keep(ctl);
         ctl->counters.commits++;
         if (commit_rows(ctl, &err)) {
             failed(ctl, &err);

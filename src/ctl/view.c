@@ -71,15 +71,15 @@ static void fill_words(struct ctl *ctl, const struct ctl_listed *job, struct job
         view->word = words->held_word(job->row.outcome);
 }
 
-static void fill_live(const struct live_job *live, struct job_view *view)
+static void fill_live(const struct ctl *ctl, const struct live_job *live, struct job_view *view)
 {
     if (live->row.state == JOB_QUEUED && live->waits) {
-        view->expected_ms = live->expected_ms;
+        view->expected_ms = core_date_of(ctl, live->expected_ms);
         /* Since then a node went, say: it is no promise any more. */
         if (live->expected_ms && live->expected_ms <= live->notes.promised_ms)
-            view->promised_ms = live->notes.promised_ms;
+            view->promised_ms = core_date_of(ctl, live->notes.promised_ms);
     }
-    view->held_until_ms = live->notes.hold_until_ms;
+    view->held_until_ms = core_date_of(ctl, live->notes.hold_until_ms);
     if (!live->tally || !live->spec)
         return;
     for (size_t i = 0; i < live->spec->n_roles; i++) {
@@ -124,7 +124,7 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
                                .submitted_ms = row->submitted_ms,
                                .started_ms = row->started_ms,
                                .ended_ms = row->ended_ms,
-                               .not_before_ms = row->not_before_ms,
+                               .not_before_ms = core_date_of(ctl, row->not_before_ms),
                                .array = array_number(row),
                                .has_index = row->array != 0,
                                .index = row->index };
@@ -132,7 +132,7 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
     if (row->members)
         fill_array(ctl, row, arena, view);
     if (live)
-        fill_live(live, view);
+        fill_live(ctl, live, view);
     else
         fill_task_counts(ctl, row, view);
     fill_indices(ctl, row->id, arena, view);
@@ -398,6 +398,7 @@ static void put_event(struct reader *reader, struct text_node *list, const struc
                                .number = names->number,
                                .job = row->job ? job_id_format(id, row->job) : NULL,
                                .at_ms = row->at_ms,
+                               .steady_ms = row->steady_ms,
                                .type = row->type,
                                .attempt = row->attempt,
                                .state = member(body, "state"),

@@ -38,7 +38,7 @@ struct task_view {
     struct text_node *attempts;
 };
 struct event_view {
-    uint64_t seq, number, at_ms, attempt, index;
+    uint64_t seq, number, at_ms, steady_ms, attempt, index;
     bool has_task;
     const char *job, *type, *task, *role, *state, *text;
     struct text_node *body;

@@ -1,13 +1,13 @@
 /* One write per line to a file opened for appending: lines of several launchers never mix. */
 #include "launch/trace.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct trace {
@@ -44,11 +44,11 @@ void trace_mark(struct trace *trace, const char *moment, uint32_t round, uint32_
         return;
     if (local_rank != UINT32_MAX)
         snprintf(rank, sizeof rank, ",\"local_rank\":%u", local_rank);
-    uint64_t now = clock_mono_us();
+    struct timespec now; /* as Python has it: time.monotonic() */
+    clock_gettime(CLOCK_MONOTONIC, &now);
     int n = snprintf(line, sizeof line,
-                     "{\"at\":%llu.%06u,\"pid\":%d,\"moment\":\"%.30s\",\"round\":%u%s}\n",
-                     (unsigned long long)(now / 1000000u), (unsigned)(now % 1000000u),
-                     (int)getpid(), moment, round, rank);
+                     "{\"at\":%lld.%06ld,\"pid\":%d,\"moment\":\"%.30s\",\"round\":%u%s}\n",
+                     (long long)now.tv_sec, now.tv_nsec / 1000, (int)getpid(), moment, round, rank);
     /* A full pipe loses lines; it never holds the launcher. */
     if (write(trace->fd, line, (size_t)n) < 0)
         return;

@@ -16,6 +16,7 @@
 #include "base/turn_meter.h"
 #include "cli/state_dir.h"
 #include "ctl/audit.h"
+#include "ctl/clock.h"
 #include "ctl/ctl.h"
 #include "http/certificate.h"
 #include "http/server.h"
@@ -58,7 +59,9 @@ struct server {
     const char *version, *address, *host;
     const char *public_socket; /* NULL: none */
     struct certificate certificate;
-    uint64_t started_ms, idle_exit_ms;
+    uint64_t started_ms, started_up_ms, idle_exit_ms;
+    struct clock_start clock;
+    const char *boot;
     struct node_list nodes;
     uv_loop_t loop;
     uv_prepare_t prepare, sleep;
@@ -108,7 +111,7 @@ static uint64_t mono(void *arg)
 static void on_wake(void *arg, uint64_t at_ms)
 {
     struct server *s = arg;
-    uint64_t now = clock_wall_ms();
+    uint64_t now = (uint64_t)(s->clock.base_ms + (int64_t)clock_mono_ms());
     if (at_ms == 0) {
         uv_timer_stop(&s->tick);
         return;
@@ -168,7 +171,7 @@ static void on_stop(void *arg)
 static void on_idle(uv_timer_t *timer)
 {
     struct server *s = timer->data;
-    uint64_t since, now = clock_wall_ms();
+    uint64_t since, now = ctl_now(s->ctl);
     if (ctl_idle_since(s->ctl, &since) && now >= since && now - since >= s->idle_exit_ms)
         end(s, "no work");
 }
@@ -247,6 +250,17 @@ static int open_seal(struct server *s, struct err *err)
     return 0;
 }
 
+/* The clock that is decided by goes on from where the records have it. */
+static int resume_clock(struct server *s, struct err *err)
+{
+    AUTO_FREE char *boot = NULL;
+    size_t len = 0;
+    if (file_read("/proc/sys/kernel/random/boot_id", 4096, &boot, &len, err) < 0)
+        return -1;
+    s->boot = arena_strndup(s->arena, boot, strcspn(boot, "\n"));
+    return clock_resume(s->store, s->boot, clock_wall_ms(), clock_mono_ms(), &s->clock, err);
+}
+
 static int open_records(struct server *s, struct err *err)
 {
     s->store = store_open(s->files.db, err);
@@ -255,7 +269,7 @@ static int open_records(struct server *s, struct err *err)
                  "version=%d copy=%s note=\"of before; remove it when all is well\"", STORE_VERSION,
                  store_kept_copy(s->store));
     if (s->store)
-        return open_seal(s, err);
+        return open_seal(s, err) < 0 ? -1 : resume_clock(s, err);
     uint64_t other = err->code == ERR_CONFLICT ? server_files_other(&s->files) : 0;
     if (!other)
         return -1;
@@ -334,6 +348,9 @@ static int make_core(struct server *s, struct err *err)
                                  .n_nodes = s->nodes.n,
                                  .now = wall,
                                  .mono = mono,
+                                 .base_ms = s->clock.base_ms,
+                                 .has_base = true,
+                                 .boot = s->boot,
                                  .wake = on_wake,
                                  .wake_arg = s,
                                  .meter = s->meter };
@@ -346,7 +363,11 @@ static int make_core(struct server *s, struct err *err)
     if (s->recorder)
         recorder_attach(s->recorder, s->ctl, &config);
     s->sink = ctl_sink(s->ctl);
-    return ctl_recover(s->ctl, err);
+    if (ctl_recover(s->ctl, err) < 0)
+        return -1;
+    if (s->clock.rebooted)
+        clock_tell_reboot(s->ctl, s->clock.away_ms);
+    return 0;
 }
 
 /* Made or read at the first TLS hello, or when somebody asks what to trust. */
@@ -424,6 +445,7 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .program = own_program(s->arena),
                                  .started_ms = s->started_ms,
                                  .meter = s->meter,
+                                 .started_up_ms = s->started_up_ms,
                                  .settings = rows,
                                  .n_settings = SETTING_N,
                                  .submit_rate = config_number(&s->config, SETTING_SUBMIT_RATE),
@@ -645,6 +667,7 @@ int server_main(const char *version, const char *const *flags, struct err *err)
     s->arena = arena_create();
     s->version = version;
     s->started_ms = clock_wall_ms();
+    s->started_up_ms = clock_mono_ms();
     read_starter(s);
     signal(SIGPIPE, SIG_IGN);
     int rc = server_open(s, flags, err);
@@ -657,7 +680,7 @@ int server_main(const char *version, const char *const *flags, struct err *err)
     if (rc == 0) {
         uv_run(&s->loop, UV_RUN_DEFAULT);
         log_info("server.ended", "uptime_s=%llu",
-                 (unsigned long long)(clock_wall_ms() - s->started_ms) / 1000);
+                 (unsigned long long)(clock_mono_ms() - s->started_up_ms) / 1000);
     }
     log_flush();
     if (rc < 0)

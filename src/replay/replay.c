@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ctl/clock.h"
 #include "replay/deaf.h"
 #include "store/seal.h"
 
@@ -168,6 +169,9 @@ static int open_core(struct replay *r, const struct recording_header *h, const c
     config.admin = r->admin;
     config.now = now;
     config.mono = mono;
+    config.base_ms = (int64_t)h->at_ms - (int64_t)(h->mono_us / 1000); /* of an older one */
+    config.has_base = true;
+    (void)clock_recorded(r->store, &config.base_ms);
     config.now_arg = r;
     config.tape = &r->tape;
     r->now_ms = h->created_ms;
@@ -267,7 +271,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
     case INPUT_BOARD: ctl_board_put(ctl, in->board, on_answer, r); break;
     case INPUT_NODE: ctl_node_command(ctl, in->name, in->what, on_answer, r); break;
     case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
-    case INPUT_IDENTITY: ctl_identity_event(ctl, in->name, on_answer, r); break;
+    case INPUT_EVENT: ctl_server_event(ctl, in->name, NULL, on_answer, r); break;
     case INPUT_FACT: r->engine->sink.fact(r->engine->sink.arg, in->fact); break;
     case INPUT_TURN: ctl_turn(ctl); break;
     case INPUT_TICK: ctl_tick(ctl); break;

@@ -46,8 +46,8 @@
                    " node, place, placed, started, ended, pid, exited, code, signal, oom, lost,"   \
                    " ended_by, reason, memory_peak, tail, log_end)"                                \
                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                        \
-    X(ADD_EVENT, "INSERT INTO event (seq, job, at, type, role, idx, attempt, body)"                \
-                 " VALUES (?,?,?,?,?,?,?,?)")                                                      \
+    X(ADD_EVENT, "INSERT INTO event (seq, job, at, type, role, idx, attempt, body, steady)"        \
+                 " VALUES (?,?,?,?,?,?,?,?,?)")                                                    \
     X(PUT_AGENT, "INSERT OR REPLACE INTO agent (job, generation, node, launch_seq, token_hash,"    \
                  " last_seq, state) VALUES (?,?,?,?,?,?,?)")                                       \
     X(DELETE_AGENT, "DELETE FROM agent WHERE job = ? AND generation = ? AND node = ?")             \
@@ -121,9 +121,9 @@
     X(AGENTS, "SELECT job, generation, node, launch_seq, token_hash, last_seq, state FROM agent"   \
               " WHERE job = ? AND state <> 'gone'")                                                \
     X(OBJECTS, "SELECT project, name, spec, version FROM object WHERE kind = ?")                   \
-    X(EVENTS_ALL, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
+    X(EVENTS_ALL, "SELECT seq, job, at, type, role, idx, attempt, body, steady FROM event"         \
                   " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \
-    X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body FROM event"                 \
+    X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body, steady FROM event"         \
                   " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
     X(FIRST_OF, "SELECT min(seq) FROM event WHERE job = ?")                                        \
     X(LAST_OF, "SELECT max(seq) FROM event WHERE job = ?")                                         \

@@ -231,6 +231,7 @@ int store_add_event(struct store *st, struct event_row *row, struct err *err)
         bind_task(s, 5, row->task);
     db_u64(s, 7, row->attempt);
     db_text(s, 8, row->body);
+    db_u64(s, 9, row->steady_ms);
     if (db_run(st, s, err) < 0)
         return -1;
     st->event = row->seq;
@@ -286,7 +287,8 @@ int store_events(struct store *st, struct arena *a, const struct event_range *ra
                                           .has_task = sqlite3_column_type(s, 4) != SQLITE_NULL,
                                           .task = read_task(s, 4),
                                           .attempt = (uint32_t)db_get_u64(s, 6),
-                                          .body = db_get_text(s, 7, a) };
+                                          .body = db_get_text(s, 7, a),
+                                          .steady_ms = db_get_u64(s, 8) };
     }
     *rows = at;
     *n = count;

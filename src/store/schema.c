@@ -118,9 +118,12 @@ static const char version_4[] =
     "CREATE TRIGGER audit_no_removal BEFORE DELETE ON audit"
     "  WHEN OLD.seq > (SELECT ifnull(max(value), 0) FROM meta WHERE name = 'audit_cut')" ONLY_ADDED;
 
+/* Events keep both clocks; what was before has the one that it has. */
+static const char version_5[] = "ALTER TABLE event ADD COLUMN steady INTEGER NOT NULL DEFAULT 0;";
+
 const char *schema_step(int version)
 {
-    static const char *const steps[] = { version_1, version_2, version_3, version_4 };
+    static const char *const steps[] = { version_1, version_2, version_3, version_4, version_5 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
 }

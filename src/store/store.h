@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_VERSION 4
+#define STORE_VERSION 5
 
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT. Newer version: ERR_CANNOT. Older: copied, then
@@ -101,8 +101,8 @@ struct attempt_row {
     uint64_t log_end;
 };
 struct event_row {
-    uint64_t seq, job, at_ms; /* seq: server-wide, from 1, assigned by store_add_event */
-    const char *type;         /* "allocated", "task.started" ... */
+    uint64_t seq, job, at_ms, steady_ms; /* seq: from 1, by store_add_event; steady: ctl/clock.h */
+    const char *type;                    /* "allocated", "task.started" ... */
     bool has_task;
     struct task_ref task;
     uint32_t attempt;

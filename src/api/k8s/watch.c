@@ -374,7 +374,7 @@ static void on_late(uv_timer_t *timer)
 static void limit(struct watch *w, uint64_t seconds)
 {
     const struct identity *who = &w->k->call->who;
-    uint64_t now = clock_wall_ms(), ms = seconds * 1000;
+    uint64_t now = ctl_now(w->k->ctl), ms = seconds * 1000;
     if (who->expires_ms && (!ms || who->expires_ms < now + ms))
         ms = who->expires_ms > now ? who->expires_ms - now : 1;
     if (!ms)

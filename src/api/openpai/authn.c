@@ -203,6 +203,7 @@ void pai_token_check(struct pai *p)
     text_bool(p->a, tree, "jobSpecific", false);
     text_bool(p->a, tree, "admin", who->role == ROLE_ADMIN);
     if (who->expires_ms)
-        text_int(p->a, tree, "exp", (int64_t)(who->expires_ms / 1000));
+        text_int(p->a, tree, "exp",
+                 (int64_t)(ctl_date_of(p->call->api->config.ctl, who->expires_ms) / 1000));
     pai_answer(p, 200, tree);
 }

@@ -226,6 +226,7 @@ static void events_are_numbered_and_never_reused(void **state)
     for (int i = 0; i < 3; i++) {
         struct event_row e = { .job = 7,
                                .at_ms = 5,
+                               .steady_ms = 6,
                                .type = "task.started",
                                .has_task = i > 0,
                                .task = { 0, (uint32_t)i },

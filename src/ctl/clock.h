@@ -1,0 +1,48 @@
+/* The core's two clocks. core_now() is what is decided by: milliseconds that go on with
+ * CLOCK_BOOTTIME, whatever the wall clock is set to. It began as the wall clock's time of the first
+ * server on these records, and goes on over restarts of the server; when the machine was started
+ * anew only the wall clock can say for how long it was away. core_date() is the wall clock's, for
+ * what people read. Neither is ever computed from the other, but for a date that is to come. */
+#ifndef CTL_CLOCK_H
+#define CTL_CLOCK_H
+
+#include "ctl/ctl.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct store;
+
+struct clock_start {
+    int64_t base_ms;  /* core_now() - CLOCK_BOOTTIME */
+    bool rebooted;    /* since the last server here: the machine was away, */
+    uint64_t away_ms; /* for so long by the wall clock */
+};
+/* From the records, which get it too, committed. boot: the kernel's boot_id; up_ms: CLOCK_BOOTTIME.
+ */
+int clock_resume(struct store *, const char *boot, uint64_t wall_ms, uint64_t up_ms,
+                 struct clock_start *, struct err *);
+/* What the records say, for a replay of them. false: they are older. */
+bool clock_recorded(struct store *, int64_t *base_ms);
+/* The event that says so; once, after the core has recovered. */
+void clock_tell_reboot(struct ctl *, uint64_t away_ms);
+
+/* Do a date and a time of ctl_now() that were read together differ, but for the reading? */
+bool clocks_differ(uint64_t date_ms, uint64_t now_ms);
+
+/* ---- inside ctl/ ---- */
+
+struct core_clock {
+    uint64_t kept_ms; /* when the records got it last */
+    int64_t set_by;   /* as it was looked at last */
+    bool seen;
+};
+uint64_t core_now(const struct ctl *);                     /* what is decided by */
+uint64_t core_date(const struct ctl *);                    /* what people read */
+uint64_t core_date_of(const struct ctl *, uint64_t at_ms); /* of a core_now() that is to come */
+/* With a commit: the records get a pair of both clocks, at most once a minute. */
+void clock_keep(struct ctl *);
+/* Was the wall clock set meanwhile? Then an event says so. */
+void clock_look(struct ctl *);
+
+#endif
