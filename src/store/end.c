@@ -111,18 +111,25 @@ static int check_pages(struct store *st, struct err *err)
     return end_damaged(err, st->path, text);
 }
 
-/* The row of that number, as it was hashed; false: it is not there any more. */
+/* The row of that number, as it was hashed; false: it is not there any more. Its columns have been
+ * there since version 1: this is asked before an older database is migrated. */
 static bool hash_event(struct store *st, uint64_t seq, uint64_t *hash)
 {
-    struct arena *arena = arena_create();
-    struct event_row *rows;
-    struct event_range range = { .after = seq - 1, .limit = 1 };
-    size_t n = 0;
-    bool has = seq && store_events(st, arena, &range, &rows, &n, NULL) == 0 && n == 1 &&
-               rows[0].seq == seq;
+    sqlite3_stmt *s = NULL;
+    bool has =
+        sqlite3_prepare_v2(st->db, "SELECT job, at, type, attempt, body FROM event WHERE seq = ?",
+                           -1, &s, NULL) == SQLITE_OK;
     if (has)
-        *hash = end_hash(&rows[0]);
-    arena_destroy(arena);
+        db_u64(s, 1, seq);
+    has = has && sqlite3_step(s) == SQLITE_ROW;
+    if (has)
+        *hash = end_hash(&(struct event_row){ .seq = seq,
+                                              .job = db_get_u64(s, 0),
+                                              .at_ms = db_get_u64(s, 1),
+                                              .type = (const char *)sqlite3_column_text(s, 2),
+                                              .attempt = (uint32_t)db_get_u64(s, 3),
+                                              .body = (const char *)sqlite3_column_text(s, 4) });
+    sqlite3_finalize(s);
     return has;
 }
 
