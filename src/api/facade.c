@@ -58,7 +58,8 @@ bool facade_refuse(struct call *call, const struct err *err)
 void facade_admit(struct call *call, const struct identity *who)
 {
     call->who = identity_copy(call->arena, who);
-    http_known(call->request, who->name);
+    if (call->request)
+        http_known(call->request, who->name);
     call->owner = call->who.name;
     caller_tell(call);
 }
