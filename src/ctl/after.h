@@ -1,6 +1,5 @@
 /* Waiting for other jobs: names become numbers when a job is submitted; from then on it stands
- * aside until the one it waits for has ended. Only that end looks at it again. (after_blocked is in
- * ctl/core.h.) */
+ * aside until the one it waits for has ended. Only that end looks at it again. */
 #ifndef CTL_AFTER_H
 #define CTL_AFTER_H
 
@@ -17,5 +16,9 @@ void after_ask(struct ctl *, struct live_job *);
 void after_ended(struct ctl *, uint64_t id); /* a job or an array */
 /* Who waits no longer joins the queue, who never can run ends. false: nothing was asked. */
 bool after_settle(struct ctl *);
+
+/* Does a queued job still wait for others (text says for which)? -1: it never can run (text says
+ * why). */
+int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);
 
 #endif

@@ -226,11 +226,6 @@ void load_nodes(struct ctl *);                     /* drained flags */
 /* Suspends or resumes a live job for its owner. */
 int command_suspend(struct ctl *, struct live_job *, const char *owner, bool suspend, struct err *);
 
-/* ---- after.c ---- */
-/* Does a queued job still wait for others (text says for which)? -1: it never can run (text says
- * why). */
-int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);
-
 /* ---- launch.c ---- */
 /* Tells the engine of every attempt that it does not know yet, one launch per node and seq, oldest
  * first. */

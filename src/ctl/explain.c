@@ -2,6 +2,7 @@
  * here writes. */
 #include "ctl/explain.h"
 
+#include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/foretold.h"
