@@ -19,7 +19,6 @@ from harness import (
     ROOT,
     Reply,
     Server,
-    UnixConnection,
     browser,
     native,
     openpai,
@@ -499,24 +498,26 @@ def test_page_in_a_browser(server: Server) -> None:
 
 def test_many_connections(start: Starter) -> None:
     server = start(nodes="4cpu,8Gi", flags=("--max-connections", "64"))
+    where = server.info()["address"].removeprefix("http://")
     held = []
     try:
         for _ in range(60):
-            connection = UnixConnection(server.socket)
+            connection = http.client.HTTPConnection(where)
             connection.connect()
             held.append(connection)
         assert request(held[0], "GET", "/healthz").status == 200
         for _ in range(10):
-            connection = UnixConnection(server.socket)
+            connection = http.client.HTTPConnection(where)
             connection.connect()
             held.append(connection)
         statuses = []
-        for connection in held[-5:]:
+        for connection in held:
+            connection.auto_open = False  # one that was closed is not made anew
             try:
                 statuses.append(request(connection, "GET", "/healthz").status)
             except (OSError, http.client.HTTPException):
-                statuses.append(0)
-        assert set(statuses) <= {0, 503}, statuses
+                statuses.append(0)  # silent for too long: it made room for another
+        assert set(statuses) <= {0, 200, 503} and statuses.count(200) <= 64, statuses
     finally:
         for connection in held:
             connection.close()

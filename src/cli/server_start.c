@@ -67,12 +67,17 @@ _Noreturn static void become_server(const struct child *c)
 #define WORDS_MAX 256
 static bool wait_ready(int fd, char words[WORDS_MAX])
 {
-    ssize_t n;
-    do {
-        n = read(fd, words, WORDS_MAX - 1);
-    } while (n < 0 && errno == EINTR);
-    words[n > 0 ? n : 0] = '\0';
-    return strncmp(words, "ok", 2) == 0;
+    size_t len = 0;
+    bool ok = false;
+    while (!ok && len < WORDS_MAX - 1) {
+        ssize_t n = read(fd, words + len, WORDS_MAX - 1 - len);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            break;
+        len += n > 0 ? (size_t)n : 0;
+        ok = len >= 2 && strncmp(words, "ok", 2) == 0;
+    }
+    words[len] = '\0';
+    return ok;
 }
 
 static int add_remedies(struct err *err, char *words)

@@ -45,10 +45,12 @@ uint64_t core_now(const struct ctl *ctl)
     return (uint64_t)(ctl->config.base_ms + (int64_t)(core_mono_us(ctl) / 1000));
 }
 
-/* By how much the wall clock was set since. */
+/* By how much the wall clock was set since, in whole seconds: two readings are a moment apart, and
+ * the same time is to have the same date in one answer. */
 static int64_t set_by(const struct ctl *ctl)
 {
-    return (int64_t)(core_date(ctl) - core_now(ctl));
+    int64_t by = (int64_t)(core_date(ctl) - core_now(ctl));
+    return (by + (by < 0 ? -500 : 500)) / 1000 * 1000;
 }
 
 uint64_t core_date_of(const struct ctl *ctl, uint64_t at_ms)

@@ -563,7 +563,8 @@ static void say_outcome(struct arena *a, const struct err *failed)
         buf_puts(&words, "ok\n");
     if (words.len && write((int)fd, words.data, words.len) != (ssize_t)words.len)
         log_warn("server.ready", "nobody=waits");
-    close((int)fd);
+    if (!failed) /* else it ends with this process, when the reason has been said */
+        close((int)fd);
     unsetenv("MUSTER_READY_FD");
 }
 
