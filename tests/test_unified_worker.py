@@ -281,7 +281,8 @@ def test_stop_of_a_program_that_does_not_look(cluster: Cluster) -> None:
         def main():
             try:
                 print("up", flush=True)
-                time.sleep(600)
+                while True:  # Python looks for signals between calls: one just before a long
+                    time.sleep(0.01)  # sleep would be seen after it
             finally:
                 print("cleaned", flush=True)
         """,
@@ -323,7 +324,8 @@ def test_own_handler_of_sigterm(cluster: Cluster) -> None:
         import signal, sys, time
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
         print("up", flush=True)
-        time.sleep(600)
+        while True:
+            time.sleep(0.01)
         """,
     )
     cluster.roles["one"] = role()
