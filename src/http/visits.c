@@ -5,6 +5,7 @@
 #include "http/visits.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "http/request.h"
@@ -17,6 +18,7 @@
 #define LONGEST_MS    (75 * 1000u)
 #define STRANGERS_MAX 512u /* whatever the limit is */
 #define SHARE         3u   /* of what is free */
+#define TELL_EVERY_MS 60000u
 
 enum holder_kind { HOLDER_ADDRESS = 1, HOLDER_UID, HOLDER_USER };
 
@@ -37,6 +39,8 @@ struct visits {
     struct visit *first, *last;
     uv_timer_t timer;
     unsigned strangers, strangers_max;
+    unsigned long crowded_out; /* strangers who went for others */
+    uint64_t told_ms;          /* when the log said so last */
     unsigned tcp, local;         /* descriptors of known ones */
     unsigned tcp_max, local_max; /* they may have */
     int tcp_mark, local_mark, agent_mark, last_mark;
@@ -114,6 +118,17 @@ static void send_away(struct visit *visit)
     shutdown(visit->fd, SHUT_RDWR);
 }
 
+static void tell_crowd(struct visits *v)
+{
+    uint64_t now = uv_now(v->server->config.loop);
+    v->crowded_out++;
+    if (v->told_ms && now < v->told_ms + TELL_EVERY_MS)
+        return;
+    v->told_ms = now;
+    log_warn("http.crowded", "sent_away=%lu note=\"%s\"", v->crowded_out,
+             "connections without a credential, for others");
+}
+
 /* Of the source that has most, the one that has waited longest; of one as good as any, when nobody
  * has several. */
 static void make_room(struct visits *v)
@@ -122,8 +137,10 @@ static void make_room(struct visits *v)
     for (struct visit *at = v->first; at; at = at->next)
         if (held_by(v, at->holder) > held_by(v, worst->holder))
             worst = at;
-    if (worst)
-        send_away(worst);
+    if (!worst)
+        return;
+    send_away(worst);
+    tell_crowd(v);
 }
 
 static void on_look(uv_timer_t *timer)

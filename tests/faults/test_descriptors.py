@@ -176,6 +176,7 @@ def test_silent_crowd(limited: list[Limited], files: int, tls: bool) -> None:
         assert server.run(native("during"))["state"] == "succeeded"
     both_answer(server, tls)
     assert server.run(native("after"))["state"] == "succeeded"
+    assert "http.crowded sent_away=" in server.said()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can connect as somebody else")
