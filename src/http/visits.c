@@ -39,8 +39,8 @@ struct visits {
     struct visit *first, *last;
     uv_timer_t timer;
     unsigned strangers, strangers_max;
-    unsigned long crowded_out; /* strangers who went for others */
-    uint64_t told_ms;          /* when the log said so last */
+    unsigned long crowded_out;   /* strangers who went for others */
+    uint64_t told_ms;            /* when the log said so last */
     unsigned tcp, local;         /* descriptors of known ones */
     unsigned tcp_max, local_max; /* they may have */
     int tcp_mark, local_mark, agent_mark, last_mark;
