@@ -14,8 +14,7 @@ static struct pair *find(const struct pairs *p, const char *name)
     return NULL;
 }
 
-/* value lies in the arena already. */
-static void put(struct pairs *p, struct arena *a, const char *name, const char *value)
+void pairs_put(struct pairs *p, struct arena *a, const char *name, const char *value)
 {
     struct pair *old = find(p, name);
     if (old) {
@@ -35,7 +34,7 @@ static void put(struct pairs *p, struct arena *a, const char *name, const char *
 
 void pairs_set(struct pairs *p, struct arena *a, const char *name, const char *value)
 {
-    put(p, a, name, arena_strdup(a, value));
+    pairs_put(p, a, name, arena_strdup(a, value));
 }
 
 void pairs_setf(struct pairs *p, struct arena *a, const char *name, const char *fmt, ...)
@@ -49,7 +48,7 @@ void pairs_setf(struct pairs *p, struct arena *a, const char *name, const char *
     va_start(ap, fmt);
     vsnprintf(value, size, fmt, ap);
     va_end(ap);
-    put(p, a, name, value);
+    pairs_put(p, a, name, value);
 }
 
 const char *pairs_get(const struct pairs *p, const char *name)

@@ -16,6 +16,8 @@ struct pairs {
 
 /* Copies both texts; replaces the value where the name is there already (its position stays). */
 void pairs_set(struct pairs *, struct arena *, const char *name, const char *value);
+/* The same for a value that lives as long as the arena: it is not copied. */
+void pairs_put(struct pairs *, struct arena *, const char *name, const char *value);
 void pairs_setf(struct pairs *, struct arena *, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 const char *pairs_get(const struct pairs *, const char *name); /* NULL when absent */

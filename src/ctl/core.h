@@ -230,6 +230,8 @@ int command_suspend(struct ctl *, struct live_job *, const char *owner, bool sus
 /* Tells the engine of every attempt that it does not know yet, one launch per node and seq, oldest
  * first. */
 void launch_due(struct ctl *, struct live_job *);
+/* An event names the variables that its tasks, as they are placed, do without (dialect/once.h). */
+void launch_say_left_out(struct ctl *, const struct live_job *);
 /* Those that the engine had no room for are tried again. */
 void launch_held_back(struct ctl *);
 void launch_token(const struct ctl *, const struct live_job *, const char *node,

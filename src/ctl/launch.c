@@ -5,6 +5,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/job_token.h"
+#include "ctl/minutes.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
 
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dialect/once.h"
 #include "text/json.h"
 
 #include <errno.h>
@@ -149,6 +151,23 @@ static void name_hosts(const struct ctl *ctl, struct live_job *job, struct round
     }
 }
 
+/* All its tasks, where they are. */
+static struct job_place whole_place(const struct live_job *job, struct arena *arena)
+{
+    struct job_place place = { .id = job->row.id,
+                               .number = job->row.number,
+                               .array = array_number(&job->row),
+                               .array_index = job->row.index,
+                               .generation = job->row.generation,
+                               .owner = job->row.owner,
+                               .tasks = ARENA_ARRAY(arena, job->row.tasks, struct task_place),
+                               .n = job->row.tasks,
+                               .once = place_once_create(arena) };
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        place.tasks[flat] = job->tasks[flat].place;
+    return place;
+}
+
 static int round_init(struct ctl *ctl, struct live_job *job, struct round *round)
 {
     struct job_row row;
@@ -160,19 +179,48 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                                  .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir,
                                  .program = ctl->config.program,
                                  .state_dir = ctl->config.state_dir };
-    round->place =
-        (struct job_place){ .id = job->row.id,
-                            .number = job->row.number,
-                            .array = array_number(&job->row),
-                            .array_index = job->row.index,
-                            .generation = job->row.generation,
-                            .owner = job->row.owner,
-                            .tasks = ARENA_ARRAY(round->arena, job->row.tasks, struct task_place),
-                            .n = job->row.tasks };
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-        round->place.tasks[flat] = job->tasks[flat].place;
+    round->place = whole_place(job, round->arena);
     name_hosts(ctl, job, round);
     return 0;
+}
+
+/* ---- what is left out ---- */
+
+#define LISTS_SHORT 64 /* lists of so many tasks always fit */
+
+/* Found by one task of each role: it is the same for all of them. */
+static const char *const *left_out(const struct ctl *ctl, const struct live_job *job,
+                                   struct arena *arena)
+{
+    const struct job_place place = whole_place(job, arena);
+    const struct site site = { .owner = job->row.owner, .fs_uri = ctl->config.fs_uri };
+    for (uint32_t flat = 0, role = UINT32_MAX; flat < place.n; flat++) {
+        struct pairs env = { .n = 0 };
+        const struct dialect_task task = {
+            .job = job->spec, .place = &place, .flat = flat, .site = &site
+        };
+        if (place.tasks[flat].role != role)
+            dialect_env(ctl->config.dialects, arena, &task, &env);
+        role = place.tasks[flat].role;
+    }
+    return place_left_out(&place);
+}
+
+void launch_say_left_out(struct ctl *ctl, const struct live_job *job)
+{
+    if (job->row.tasks <= LISTS_SHORT || !ctl->config.dialects)
+        return;
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf text = BUF_INIT(1024);
+    for (const char *const *name = left_out(ctl, job, arena); *name; name++)
+        buf_addf(&text, "%s%s", text.len ? ", " : "", *name);
+    if (text.len) {
+        buf_puts(&text, " left out of the environment of its tasks: longer than a program can be "
+                        "given");
+        event_note(ctl, &(struct minute){ .job = job->row.id, .text = buf_str(&text) },
+                   "environment");
+    }
+    arena_destroy(arena);
 }
 
 /* ---- one task ---- */

@@ -312,6 +312,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     bool told = store_keeps_details(ctl->config.store);
     event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
     say_moved_ports(ctl, job, entry);
+    launch_say_left_out(ctl, job);
     tell(ctl, entry);
 }
 

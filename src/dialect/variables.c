@@ -45,7 +45,7 @@ const struct variable variables[] = {
     { "MUSTER_ADDRESS", VARIABLE_NATIVE, "where its peers reach it" },
     { "MUSTER_PEERS", VARIABLE_NATIVE,
       "`role/index=address` of all tasks, with commas between them; left out when that is more than "
-      "96 KiB" },
+      "96 KiB: an event of the job says so, and the names in `/etc/hosts` serve instead" },
     { "MUSTER_PORT_LABEL", VARIABLE_NATIVE,
       "the numbers of a port of the role, with commas; LABEL is its label in capitals, with `_` for "
       "what is no letter or digit" },

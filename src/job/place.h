@@ -29,6 +29,8 @@ struct task_place {
     uint32_t n_ports;
 };
 
+struct place_once;
+
 /* A whole generation, tasks in flat order (roles in order, index ascending). */
 struct job_place {
     uint64_t id, number;
@@ -38,6 +40,7 @@ struct job_place {
     const char *owner;
     struct task_place *tasks;
     uint32_t n;
+    struct place_once *once; /* dialect/once.h; NULL: every task makes everything anew */
 };
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "dialect/once.h"
 
 #include <string.h>
 
@@ -160,10 +161,10 @@ static bool in_cluster(const char *role)
     return strcmp(role, "evaluator") != 0;
 }
 
-static void add_hosts(struct writer *w, uint32_t role, struct buf *out)
+static void add_hosts(const struct writer *w, uint32_t role, struct buf *out)
 {
     bool any = false;
-    for (uint32_t t = 0; t < w->place->n; t++) {
+    for (uint32_t t = 0; t < w->place->n && !out->overflow; t++) {
         const struct task_place *task = &w->place->tasks[t];
         if (task->role != role)
             continue;
@@ -173,9 +174,10 @@ static void add_hosts(struct writer *w, uint32_t role, struct buf *out)
     }
 }
 
-/* Names of roles have no characters that JSON would escape. */
-static void tensorflow(struct writer *w)
+/* Names of roles have no characters that JSON would escape. NULL: too long. */
+static const void *make_cluster(struct arena *arena, const void *arg)
 {
+    const struct writer *w = arg;
     AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
     bool any = false;
     buf_puts(&text, "{\"cluster\":{");
@@ -187,10 +189,19 @@ static void tensorflow(struct writer *w)
         buf_putc(&text, ']');
         any = true;
     }
-    buf_addf(&text, "},\"task\":{\"type\":\"%s\",\"index\":%u},\"environment\":\"cloud\"}",
-             w->job->roles[w->task->role].name, w->task->index);
-    if (!text.overflow)
-        put(w, "TF_CONFIG", buf_str(&text));
+    buf_putc(&text, '}');
+    return text.overflow ? NULL : arena_strdup(arena, buf_str(&text));
+}
+
+static void tensorflow(struct writer *w)
+{
+    const char *cluster = place_once(w->place, w->arena, "dlc.cluster", make_cluster, w);
+    if (cluster)
+        pairs_setf(w->out, w->arena, "TF_CONFIG",
+                   "%s,\"task\":{\"type\":\"%s\",\"index\":%u},\"environment\":\"cloud\"}", cluster,
+                   w->job->roles[w->task->role].name, w->task->index);
+    else
+        place_leave_out(w->place, "TF_CONFIG");
 }
 
 /* What mpirun is told on the launcher of a job with workers: whom it may start on, and by what. Its
@@ -220,11 +231,20 @@ static void ray(struct writer *w)
     put_number(w, "RAY_DASHBOARD_PORT", port_of(&w->place->tasks[0], DLC_DASHBOARD_PORT));
 }
 
+/* NULL: too long. */
+static const void *make_nodes(struct arena *arena, const void *arg)
+{
+    const struct writer *w = arg;
+    AUTO_BUF struct buf nodes = BUF_INIT(LIST_MAX);
+    for (uint32_t t = 0; t < w->place->n && !nodes.overflow; t++)
+        buf_addf(&nodes, "%s%s", t ? "," : "", text_or_empty(w->place->tasks[t].address));
+    return nodes.overflow ? NULL : arena_strdup(arena, buf_str(&nodes));
+}
+
 static void slurm(struct writer *w)
 {
-    AUTO_BUF struct buf nodes = BUF_INIT(LIST_MAX);
-    for (uint32_t t = 0; t < w->place->n; t++)
-        buf_addf(&nodes, "%s%s", t ? "," : "", text_or_empty(w->place->tasks[t].address));
+    static const char *const lists[] = { "SLURM_JOB_NODELIST", "SLURM_NODELIST" };
+    const char *nodes = place_once(w->place, w->arena, "dlc.nodes", make_nodes, w);
     put_number(w, "SLURM_JOB_ID", w->place->number);
     put_number(w, "SLURM_JOBID", w->place->number);
     put(w, "SLURM_JOB_NAME", text_or_empty(w->job->name));
@@ -238,10 +258,11 @@ static void slurm(struct writer *w)
     put_number(w, "SLURM_CPUS_ON_NODE", w->job->roles[w->task->role].resources.cpu_milli / 1000);
     put_number(w, "SLURM_GPUS_ON_NODE", devices(w));
     put(w, "SLURM_LAUNCH_NODE_IPADDR", text_or_empty(w->place->tasks[0].address));
-    if (!nodes.overflow) {
-        put(w, "SLURM_JOB_NODELIST", buf_str(&nodes));
-        put(w, "SLURM_NODELIST", buf_str(&nodes));
-    }
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (nodes)
+            pairs_put(w->out, w->arena, lists[i], nodes);
+        else
+            place_leave_out(w->place, lists[i]);
 }
 
 /* reserved: a name that ends with * stands for all that begin so. */

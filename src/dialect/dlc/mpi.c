@@ -14,10 +14,11 @@
 #include "dialect/dlc/create.h"
 
 #include "base/buf.h"
+#include "dialect/once.h"
 
 #include <string.h>
 
-#define FILE_MAX (4u << 20)
+#define FILE_MAX (32u << 20) /* 65,536 pods with names of 63 characters take 17 MiB */
 
 static const struct text_node *ours(const struct job_spec *job, const char *key)
 {
@@ -102,19 +103,33 @@ static const char *agent(struct arena *arena, const struct job_spec *job,
     return arena_strdup(arena, buf_str(&text));
 }
 
+struct placed {
+    const struct job_spec *job;
+    const struct job_place *place;
+    const struct site *site;
+};
+
+static const void *make_files(struct arena *arena, const void *arg)
+{
+    const struct placed *p = arg;
+    struct dialect_file *files = ARENA_ARRAY(arena, 3, struct dialect_file);
+    files[0] =
+        (struct dialect_file){ .path = DLC_MPI_HOSTS, .text = hostfile(arena, p->job, p->place) };
+    files[1] = (struct dialect_file){ .path = DLC_MPI_AGENT,
+                                      .text = agent(arena, p->job, p->place, p->site),
+                                      .program = true };
+    files[2] = (struct dialect_file){ .path = DLC_MPI_TMP };
+    return files;
+}
+
 const struct dialect_file *dlc_files(struct arena *arena, const struct job_spec *job,
                                      const struct job_place *place, const struct site *site,
                                      size_t *n)
 {
+    const struct placed placed = { .job = job, .place = place, .site = site };
     bool mpi = job->framework && strcmp(job->framework, "mpi") == 0;
     if (!mpi || place->n < 2 || !site->program || !site->state_dir)
         return NULL;
-    struct dialect_file *files = ARENA_ARRAY(arena, 3, struct dialect_file);
-    files[0] = (struct dialect_file){ .path = DLC_MPI_HOSTS, .text = hostfile(arena, job, place) };
-    files[1] = (struct dialect_file){ .path = DLC_MPI_AGENT,
-                                      .text = agent(arena, job, place, site),
-                                      .program = true };
-    files[2] = (struct dialect_file){ .path = DLC_MPI_TMP };
     *n = 3;
-    return files;
+    return place_once(place, arena, "dlc.files", make_files, &placed);
 }

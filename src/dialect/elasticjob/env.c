@@ -9,10 +9,13 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
+#include "dialect/once.h"
 #include "job/uuid.h"
-#include "text/json.h"
 
-enum { VALUE_MAX = 131071 };
+enum {
+    VALUE_MAX = 131071,
+    CLUSTER_MAX = VALUE_MAX - 256, /* the task's own part follows */
+};
 
 static const char *const own_variables[] = {
     "POD_NAME",
@@ -116,32 +119,44 @@ static uint32_t port_of(const struct task_place *task)
     return 0;
 }
 
-/* The evaluator stands beside the cluster, as TensorFlow has it. */
-static void put_tf_config(struct writer *w)
+/* The evaluator stands beside the cluster, as TensorFlow has it. NULL: too long, as when addresses
+ * are not known yet. */
+static const void *make_cluster(struct arena *arena, const void *arg)
 {
     static const char *const types[] = { "chief", "ps", "worker" };
-    struct text_node *root = text_map(w->arena, NULL, NULL);
-    struct text_node *cluster = text_map(w->arena, root, "cluster");
+    const struct writer *w = arg;
+    AUTO_BUF struct buf text = BUF_INIT(CLUSTER_MAX);
+    bool any = false;
+    buf_puts(&text, "{\"cluster\":{");
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         uint32_t role;
+        const char *comma = "";
         if (!job_role(w->job, types[i], &role))
             continue;
-        struct text_node *list = text_list(w->arena, cluster, types[i]);
-        for (uint32_t t = 0; t < w->place->n; t++) {
+        buf_addf(&text, "%s\"%s\":[", any ? "," : "", types[i]);
+        for (uint32_t t = 0; t < w->place->n && !text.overflow; t++) {
             const struct task_place *task = &w->place->tasks[t];
-            if (task->role == role)
-                text_str(
-                    w->arena, list, NULL,
-                    arena_printf(w->arena, "%s:%u", text_or_empty(task->address), port_of(task)));
+            if (task->role != role)
+                continue;
+            buf_addf(&text, "%s\"%s:%u\"", comma, text_or_empty(task->address), port_of(task));
+            comma = ",";
         }
+        buf_putc(&text, ']');
+        any = true;
     }
-    struct text_node *task = text_map(w->arena, root, "task");
-    text_str(w->arena, task, "type", w->role->name);
-    text_int(w->arena, task, "index", w->task->index);
-    AUTO_BUF struct buf text = BUF_INIT(VALUE_MAX - sizeof "TF_CONFIG=");
-    json_print(root, 0, &text);
-    if (!text.overflow) /* larger than an environment holds: as when addresses are not known yet */
-        pairs_set(w->out, w->arena, "TF_CONFIG", buf_str(&text));
+    buf_putc(&text, '}');
+    return text.overflow ? NULL : arena_strdup(arena, buf_str(&text));
+}
+
+/* Neither addresses nor names of roles have characters that JSON would escape. */
+static void put_tf_config(struct writer *w)
+{
+    const char *cluster = place_once(w->place, w->arena, "elasticjob.cluster", make_cluster, w);
+    if (cluster)
+        pairs_setf(w->out, w->arena, "TF_CONFIG", "%s,\"task\":{\"type\":\"%s\",\"index\":%u}}",
+                   cluster, w->role->name, w->task->index);
+    else
+        place_leave_out(w->place, "TF_CONFIG");
 }
 
 void ej_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,

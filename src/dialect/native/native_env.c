@@ -3,6 +3,7 @@
 #include "dialect/native/native_env.h"
 
 #include "base/buf.h"
+#include "dialect/once.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -18,17 +19,34 @@ static const char *text_or_empty(const char *text)
     return text ? text : "";
 }
 
-static void put_peers(struct arena *arena, const struct job_spec *job,
-                      const struct job_place *place, struct pairs *out)
+struct placed { /* what the list of peers is made of */
+    const struct job_spec *job;
+    const struct job_place *place;
+};
+
+/* NULL: longer than a program can be given. */
+static const void *make_peers(struct arena *arena, const void *arg)
 {
+    const struct placed *placed = arg;
+    const struct job_place *place = placed->place;
     AUTO_BUF struct buf peers = BUF_INIT(STRING_MAX);
     for (uint32_t i = 0; i < place->n && !peers.overflow; i++) {
         const struct task_place *task = &place->tasks[i];
-        buf_addf(&peers, "%s%s/%u=%s", i ? "," : "", job->roles[task->role].name, task->index,
-                 text_or_empty(task->address));
+        buf_addf(&peers, "%s%s/%u=%s", i ? "," : "", placed->job->roles[task->role].name,
+                 task->index, text_or_empty(task->address));
     }
-    if (!peers.overflow)
-        pairs_set(out, arena, "MUSTER_PEERS", buf_str(&peers));
+    return peers.overflow ? NULL : arena_strdup(arena, buf_str(&peers));
+}
+
+static void put_peers(struct arena *arena, const struct job_spec *job,
+                      const struct job_place *place, struct pairs *out)
+{
+    const struct placed placed = { .job = job, .place = place };
+    const char *peers = place_once(place, arena, "native.peers", make_peers, &placed);
+    if (peers)
+        pairs_put(out, arena, "MUSTER_PEERS", peers);
+    else
+        place_leave_out(place, "MUSTER_PEERS");
 }
 
 static void put_ports(struct arena *arena, const struct task_place *task, struct pairs *out)

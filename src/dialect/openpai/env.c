@@ -24,6 +24,11 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/once.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     LIST_MAX = 4 << 20,
@@ -139,7 +144,7 @@ struct writer {
     const struct task_place *task;
     const struct site *site;
     bool v2;
-    struct role_view *roles;
+    const struct role_view *roles;
     struct smap *seen; /* names added here: the first holds; a look-up in out would take time by the
                           square of the tasks */
     struct pairs *out;
@@ -158,22 +163,56 @@ static bool room(struct writer *w, const char *name, const char *value)
     return true;
 }
 
-/* A task's share of what its node's launch may carry. */
-static size_t budget(const struct job_place *place, const struct task_place *task)
+struct node_tasks { /* how many tasks a node has */
+    const char *node;
+    size_t tasks;
+};
+struct all_nodes {
+    struct node_tasks *at; /* in order of their names */
+    size_t n;
+};
+
+static int by_node(const void *a, const void *b)
 {
-    size_t same = 0;
-    for (uint32_t t = 0; t < place->n; t++)
-        if (place->tasks[t].node && task->node && strcmp(place->tasks[t].node, task->node) == 0)
-            same++;
-    size_t share = NODE_MAX / (same ? same : 1);
+    const struct node_tasks *x = a, *y = b;
+    return strcmp(x->node, y->node);
+}
+
+static const void *count_nodes(struct arena *arena, const void *arg)
+{
+    const struct job_place *place = ((const struct writer *)arg)->place;
+    struct all_nodes *all = arena_alloc(arena, sizeof *all);
+    *all = (struct all_nodes){ .at = ARENA_ARRAY(arena, place->n, struct node_tasks) };
+    struct smap *seen = smap_create();
+    for (uint32_t t = 0; t < place->n; t++) {
+        const char *node = place->tasks[t].node;
+        struct node_tasks *known = node ? smap_get(seen, node) : NULL;
+        if (known) {
+            known->tasks++;
+        } else if (node) {
+            all->at[all->n] = (struct node_tasks){ .node = node, .tasks = 1 };
+            smap_set(seen, node, &all->at[all->n++]);
+        }
+    }
+    smap_destroy(seen);
+    if (all->n)
+        qsort(all->at, all->n, sizeof *all->at, by_node);
+    return all;
+}
+
+/* A task's share of what its node's launch may carry. */
+static size_t budget(const struct writer *w)
+{
+    const struct all_nodes *all = place_once(w->place, w->arena, "openpai.nodes", count_nodes, w);
+    const struct node_tasks key = { .node = w->task->node };
+    const struct node_tasks *node =
+        key.node && all->n ? bsearch(&key, all->at, all->n, sizeof key, by_node) : NULL;
+    size_t share = NODE_MAX / (node ? node->tasks : 1);
     return share < TASK_MAX ? share : TASK_MAX;
 }
 
-static void add(struct writer *w, const char *name, const char *value)
+static void append(struct writer *w, struct pair pair)
 {
-    if (!value || smap_get(w->seen, name) || !room(w, name, value))
-        return;
-    smap_set(w->seen, name, w);
     struct pairs *out = w->out;
     if (out->n == out->cap) {
         size_t cap = out->cap ? out->cap * 2 : 128;
@@ -183,7 +222,15 @@ static void add(struct writer *w, const char *name, const char *value)
         out->at = at;
         out->cap = cap;
     }
-    out->at[out->n++] = (struct pair){ .name = name, .value = value };
+    out->at[out->n++] = pair;
+}
+
+static void add(struct writer *w, const char *name, const char *value)
+{
+    if (!value || smap_get(w->seen, name) || !room(w, name, value))
+        return;
+    smap_set(w->seen, name, w);
+    append(w, (struct pair){ .name = name, .value = value });
 }
 
 static const char *keep(struct writer *w, const struct buf *text)
@@ -221,36 +268,39 @@ static const char *converted_form(struct arena *arena, const char *name)
     return *form && strcmp(form, name) != 0 ? form : NULL;
 }
 
-static bool taken(const struct writer *w, size_t role, const char *form)
+static bool taken(const struct job_spec *job, const struct role_view *roles, size_t role,
+                  const char *form)
 {
-    for (size_t i = 0; i < w->job->n_roles; i++)
+    for (size_t i = 0; i < job->n_roles; i++)
         for (size_t s = 0; s < SPELL_N && i != role; s++) {
-            const char *other = w->roles[i].spelled[s];
+            const char *other = roles[i].spelled[s];
             if (other && strcmp(other, form) == 0)
                 return true;
         }
     return false;
 }
 
-static void view_roles(struct writer *w)
+static const void *view_roles(struct arena *arena, const void *arg)
 {
+    const struct writer *w = arg;
     size_t n = w->job->n_roles;
-    w->roles = ARENA_ARRAY(w->arena, n, struct role_view);
+    struct role_view *roles = ARENA_ARRAY(arena, n, struct role_view);
     for (size_t i = 0; i < n; i++)
-        w->roles[i].spelled[SPELL_WRITTEN] = w->job->roles[i].name;
+        roles[i].spelled[SPELL_WRITTEN] = w->job->roles[i].name;
     for (size_t i = 0; i < n; i++) {
-        const char *shell = shell_form(w->arena, w->job->roles[i].name);
-        const char *converted = converted_form(w->arena, w->job->roles[i].name);
-        if (shell && !taken(w, i, shell))
-            w->roles[i].spelled[SPELL_SHELL] = shell;
-        if (converted && !taken(w, i, converted))
-            w->roles[i].spelled[SPELL_CONVERTED] = converted;
+        const char *shell = shell_form(arena, w->job->roles[i].name);
+        const char *converted = converted_form(arena, w->job->roles[i].name);
+        if (shell && !taken(w->job, roles, i, shell))
+            roles[i].spelled[SPELL_SHELL] = shell;
+        if (converted && !taken(w->job, roles, i, converted))
+            roles[i].spelled[SPELL_CONVERTED] = converted;
     }
     for (uint32_t t = w->place->n; t-- > 0;) {
-        struct role_view *view = &w->roles[w->place->tasks[t].role];
+        struct role_view *view = &roles[w->place->tasks[t].role];
         view->first = t;
         view->count++;
     }
+    return roles;
 }
 
 /* ---- values ---- */
@@ -348,14 +398,15 @@ static const char *role_list_text(struct writer *w)
     return keep(w, &text);
 }
 
-static const char *instances_text(struct writer *w)
+static const void *make_instances(struct arena *arena, const void *arg)
 {
+    const struct writer *w = arg;
     AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
     for (uint32_t t = 0; t < w->place->n; t++) {
         const struct task_place *task = &w->place->tasks[t];
         buf_addf(&text, "%s%s:%u", t ? "," : "", w->job->roles[task->role].name, task->index);
     }
-    return keep(w, &text);
+    return arena_strdup(arena, buf_str(&text));
 }
 
 /* Without a gang, tasks that come later have no address yet: nothing is said of them. */
@@ -400,7 +451,7 @@ static void value_job(struct writer *w, const char *value[OWN_N])
     value[OWN_ROLES] = number(w, job->n_roles);
     value[OWN_ROLE_LIST] = role_list_text(w);
     value[OWN_TASKS] = number(w, w->place->n);
-    value[OWN_INSTANCES] = instances_text(w);
+    value[OWN_INSTANCES] = place_once(w->place, w->arena, "openpai.instances", make_instances, w);
     value[OWN_DATA] = w->v2 ? NULL : data_dir(w);
     value[OWN_OUTPUT] = w->v2 ? job->output : text_or_empty(job->output);
     value[OWN_CODE] = w->v2 ? job->inputs.code.dir : text_or_empty(job->inputs.code.dir);
@@ -527,7 +578,7 @@ static void add_role(struct writer *w, const struct role *role, const struct rol
 
 /* Names as written first: where two forms make the same variable, that one holds. Roles before
  * single tasks: they are few. */
-static void add_peers(struct writer *w)
+static void write_peers(struct writer *w)
 {
     for (size_t s = 0; s < SPELL_N; s++)
         for (size_t i = 0; i < w->job->n_roles; i++)
@@ -539,7 +590,43 @@ static void add_peers(struct writer *w)
             if (w->roles[task->role].spelled[s] && placed(task))
                 add_peer(w, w->roles[task->role].spelled[s], task);
         }
+}
+
+struct peers { /* what a task with that share could be told of all others */
+    struct pairs pairs;
+    size_t omitted;
+};
+
+static const void *make_peers(struct arena *arena, const void *arg)
+{
+    struct peers *peers = arena_alloc(arena, sizeof *peers);
+    *peers = (struct peers){ .omitted = 0 };
+    struct writer w = *(const struct writer *)arg;
+    w.arena = arena;
+    w.seen = smap_create();
+    w.out = &peers->pairs;
+    w.left = budget(&w);
+    w.omitted = 0;
+    write_peers(&w);
+    smap_destroy(w.seen);
+    peers->omitted = w.omitted;
+    return peers;
+}
+
+/* Of those what fits beside the task's own variables. */
+static void add_peers(struct writer *w)
+{
+    char key[64];
+    snprintf(key, sizeof key, "openpai.peers.%d.%zu", w->v2, budget(w));
+    const struct peers *peers = place_once(w->place, w->arena, key, make_peers, w);
+    w->omitted += peers->omitted;
+    for (size_t i = 0; i < peers->pairs.n; i++) {
+        const struct pair *pair = &peers->pairs.at[i];
+        if (!smap_get(w->seen, pair->name) && room(w, pair->name, pair->value))
+            append(w, *pair);
+    }
     if (w->omitted > 0) {
+        place_leave_out(w->place, "PAI_* of single tasks");
         w->left = VALUE_MAX;
         add(w, "PAI_OMITTED_VARIABLES", number(w, w->omitted));
     }
@@ -548,8 +635,8 @@ static void add_peers(struct writer *w)
 static void write_all(struct writer *w)
 {
     w->seen = smap_create();
-    w->left = budget(w->place, w->task);
-    view_roles(w);
+    w->left = budget(w);
+    w->roles = place_once(w->place, w->arena, "openpai.roles", view_roles, w);
     add_own(w);
     if (w->v2)
         add_framework(w);
