@@ -195,9 +195,9 @@ static struct text_node *answer_tree(struct cli *cli, const struct http_response
 {
     struct report report;
     report_init(&report, cli->arena);
-    return response->body.len
-               ? json_parse(cli->arena, response->body.data, response->body.len, 0, &report)
-               : NULL;
+    return response->body.len ? json_parse(cli->arena, response->body.data, response->body.len,
+                                           JSON_ANSWER, &report)
+                              : NULL;
 }
 
 static int refused(struct cli *cli, const struct call *call, const struct http_response *response,

@@ -9,6 +9,7 @@ struct buf;
 
 enum json_flags {
     JSON_COMMENTS = 1, /* comments and a comma before a closing bracket are accepted */
+    JSON_ANSWER = 2,   /* of our own server, whose jobs have up to 65,536 tasks: of any size */
 };
 
 /* Text of len bytes -> tree in arena (texts are copied). Duplicate keys, depth > TEXT_MAX_DEPTH,

@@ -141,7 +141,7 @@ static void bad_line(struct parse *s, const struct line *l)
 struct text_node *keyvalue_parse(struct arena *arena, const char *src, size_t len,
                                  struct report *report)
 {
-    if (!source_check(src, len, report))
+    if (!source_check(src, len, TEXT_MAX_BYTES, report))
         return NULL;
     struct parse s = { .arena = arena, .report = report, .src = src };
     const char *end = src + len;

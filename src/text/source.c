@@ -98,12 +98,12 @@ static bool bad_byte(const char *src, size_t len, size_t at, struct report *r)
     return false;
 }
 
-bool source_check(const char *src, size_t len, struct report *r)
+bool source_check(const char *src, size_t len, size_t max, struct report *r)
 {
     struct problem *p;
-    if (len > TEXT_MAX_BYTES) {
+    if (len > max) {
         p = report_error(r, (struct place){ .line = 0 }, "",
-                         "the text has %zu bytes, the most is %u", len, TEXT_MAX_BYTES);
+                         "the text has %zu bytes, the most is %zu", len, max);
         report_hint(r, p, "keep code and data in files of their own (codeDir) and name them");
         return false;
     }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Empty, blank, too large, not text, not UTF-8, NUL: one error and false. */
-bool source_check(const char *src, size_t len, struct report *);
+bool source_check(const char *src, size_t len, size_t max, struct report *);
 /* The n bytes at offset as a place. Counts from the start: for problems, not for every node. */
 struct place source_place(const char *src, size_t offset, size_t n);
 /* Characters that begin in the n bytes at s. */

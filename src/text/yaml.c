@@ -491,7 +491,7 @@ static int nothing(struct report *report)
 struct text_node *yaml_parse(struct arena *arena, const char *src, size_t len,
                              struct report *report)
 {
-    if (!source_check(src, len, report))
+    if (!source_check(src, len, TEXT_MAX_BYTES, report))
         return NULL;
     struct parse s = begin(arena, src, len, report);
     struct nodes docs = { .n = 0 };
@@ -509,7 +509,7 @@ struct text_node *yaml_parse(struct arena *arena, const char *src, size_t len,
 int yaml_parse_all(struct arena *arena, const char *src, size_t len, struct text_node ***docs,
                    size_t *n, struct report *report)
 {
-    if (!source_check(src, len, report))
+    if (!source_check(src, len, TEXT_MAX_BYTES, report))
         return -1;
     struct parse s = begin(arena, src, len, report);
     struct nodes all = { .n = 0 };

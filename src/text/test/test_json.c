@@ -248,6 +248,24 @@ static void bounds(void **state)
     assert_string_equal(s.report.at[0].what, "the text has 100000010 bytes, the most is 4194304");
 }
 
+/* What the server says of its largest job has more bytes and values than a text may have that comes
+ * from outside. */
+static void answers(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf text = BUF_INIT(200u << 20);
+    struct arena *arena = arena_create();
+    struct report report;
+    report_init(&report, arena);
+    buf_putc(&text, '[');
+    repeat(&text, "12345,", TEXT_MAX_NODES + 5);
+    buf_puts(&text, "1]");
+    const struct text_node *root = json_parse(arena, text.data, text.len, JSON_ANSWER, &report);
+    assert_non_null(root);
+    assert_int_equal(root->count, TEXT_MAX_NODES + 6);
+    arena_destroy(arena);
+}
+
 static void prints_both_shapes(void **state)
 {
     (void)state;
@@ -389,6 +407,7 @@ int main(void)
         cmocka_unit_test(duplicate_keys_keep_the_first),
         cmocka_unit_test(many_keys),
         cmocka_unit_test(bounds),
+        cmocka_unit_test(answers),
         cmocka_unit_test(prints_both_shapes),
         cmocka_unit_test(prints_what_is_no_utf8),
         cmocka_unit_test(what_is_printed_reads_back),
