@@ -108,8 +108,8 @@ static void count_states(struct live_job *job)
     }
 }
 
-/* Does the task hold its place? While it lives, while it waits for another attempt there, while a
- * failure is held. */
+/* Does the task hold its place? While it lives, while it waits for another attempt there, while its
+ * end is held. */
 static bool holds_place(const struct live_job *job, const struct live_task *task)
 {
     if (!job_state_holds(job->row.state) || task->wants_place)
@@ -118,7 +118,7 @@ static bool holds_place(const struct live_job *job, const struct live_task *task
         return true;
     if (live_attempt(task))
         return true;
-    return task_state_final(task->state) &&
+    return task_state_final(task->state) && !task->gave &&
            (job->spec->limits.hold_ms > 0 ||
             (job->spec->health.debug_hold && task->state == TASK_FAILED));
 }

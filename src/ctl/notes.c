@@ -195,6 +195,8 @@ const char *notes_of_task(struct arena *arena, const struct live_task *task)
         text_bool(arena, map, "again", true);
     if (task->wants_place)
         text_bool(arena, map, "wants_place", true);
+    if (task->gave)
+        text_bool(arena, map, "gave", true);
     if (task->failed_on) {
         text_str(arena, map, "failed_on", task->failed_on);
         put(arena, map, "failed_times", task->failed_times);
@@ -213,6 +215,7 @@ void notes_read_task(struct arena *keep, struct arena *scratch, const char *text
     task->began_ms = number(map, "began");
     task->again = flag(map, "again");
     task->wants_place = flag(map, "wants_place");
+    task->gave = flag(map, "gave");
     task->turned = flag(map, "turned");
     const char *node = word(map, "failed_on");
     task->failed_on = node ? arena_strdup(keep, node) : NULL;

@@ -59,7 +59,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     job->again -= task->again;
     job->wants_place -= task->wants_place;
     job->turned -= task->turned;
-    task->again = task->wants_place = task->turned = task->end_asked = false;
+    task->again = task->wants_place = task->turned = task->end_asked = task->gave = false;
     task->launch_due = true;
     task->told = task->later = false;
     task->attempt++;
@@ -162,7 +162,7 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->attempt_state = ATTEMPT_NONE;
         task->used = (struct retry_used){ 0 };
         task->again = task->wants_place = true;
-        task->turned = task->unstartable = false;
+        task->turned = task->unstartable = task->gave = false;
         event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
         task->seq = task->pid = 0;
         task->placed_ms = task->started_ms = task->log_end = 0;

@@ -426,6 +426,22 @@ static void settle_again(struct ctl *ctl, struct live_job *job)
     }
 }
 
+/* What ended tasks keep for the end of the job goes to those of it that still want a place: it
+ * would wait for itself. */
+static void give_ended(struct ctl *ctl, struct live_job *job)
+{
+    if (job->wants_place == 0 || !keeps_place(job->spec, TASK_EV_FAIL))
+        return;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (!task->taken || !task_state_final(task->state))
+            continue;
+        give(ctl, job, task);
+        task->gave = true;
+        event_task_row(ctl, job, flat);
+    }
+}
+
 static uint32_t up_of(const struct live_job *job, const char *role)
 {
     uint32_t position;
@@ -706,6 +722,7 @@ void settle_job(struct ctl *ctl, struct live_job *job)
                 decide(ctl, job, &verdict);
             } else {
                 settle_again(ctl, job);
+                give_ended(ctl, job);
                 settle_running(ctl, job);
             }
         }

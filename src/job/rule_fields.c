@@ -24,7 +24,9 @@ const struct field limits_fields[] = {
     FIELD(DURATION, "grace", struct limits, grace_ms, .def = 10000, .max = 86400000,
           .doc = "time between SIGTERM and SIGKILL when a task is ended"),
     FIELD(DURATION, "hold", struct limits, hold_ms,
-          .doc = "resources are kept so long after the end, for a look around"),
+          .doc =
+              "resources are kept so long after the end, for a look around; those of ended tasks "
+              "go to others of the job that still wait for room"),
     FIELD(WORD, "hold_when", struct limits, hold_when, .words = hold_words, .def_text = "always",
           .doc = "which ends are held"),
     FIELD(MAYBE_DURATION, "keep", struct limits, keep_ms,

@@ -112,11 +112,9 @@ static const char *pick(struct clients *c, const char *const *from, size_t n)
     pick(c, (const char *const[]){ __VA_ARGS__ },                                                  \
          sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
 
-/* A job that holds what its ended tasks had may hold the only place of a task that is still to
- * come: such a job has one task. */
-static void add_role(struct clients *c, struct buf *out, const struct work *work, const char *name)
+static void add_role(struct clients *c, struct buf *out, const char *name)
 {
-    uint32_t most = work->holds ? 1 : 1 + below(c, 3);
+    uint32_t most = 1 + below(c, 3);
     uint32_t least = below(c, 3) ? most : 1 + below(c, most);
     buf_addf(out, "\"%s\":{\"run\":\"x\",\"replicas\":{\"min\":%u,\"max\":%u},", name, least, most);
     buf_addf(out, "\"resources\":{\"cpu\":%s,\"gpu\":%s}", PICK(c, "0.5", "1", "1", "2", "3"),
@@ -140,8 +138,9 @@ static void add_rules(struct clients *c, struct buf *out, struct work *work)
     if (below(c, 4) == 0)
         buf_addf(out, ",\"limits\":{\"run_time\":\"%us\",\"pending\":\"%us\"}", 1 + below(c, 20),
                  1 + below(c, 20));
-    else if ((work->holds = below(c, 8) == 0))
-        buf_addf(out, ",\"limits\":{\"hold\":\"%us\"}", 1 + below(c, 5));
+    else if (below(c, 8) == 0)
+        buf_addf(out, ",\"limits\":{\"hold\":\"%us\"},\"health\":{\"debug_hold\":%s}",
+                 1 + below(c, 5), PICK(c, "false", "false", "true"));
     if (below(c, 3) == 0)
         buf_addf(out, ",\"preemptible\":true,\"capacity\":\"%s\"", PICK(c, "any", "idle"));
 }
@@ -164,10 +163,10 @@ static void write_work(struct clients *c, struct work *work)
         buf_addf(&out, ",\"queue\":\"%s\"", PICK(c, "a", "b"));
     add_rules(c, &out, work);
     buf_puts(&out, ",\"roles\":{");
-    add_role(c, &out, work, "a");
-    if (!work->holds && below(c, 3) == 0) {
+    add_role(c, &out, "a");
+    if (below(c, 3) == 0) {
         buf_puts(&out, ",");
-        add_role(c, &out, work, "b");
+        add_role(c, &out, "b");
     }
     buf_puts(&out, "}}");
     snprintf(work->text, sizeof work->text, "%s", buf_str(&out));

@@ -28,7 +28,6 @@ struct work { /* one submission of a client */
     unsigned wishes;            /* commands that may have led to another generation or attempt */
     unsigned unknown, platform; /* retries that it asked for */
     bool per_job;               /* retries restart the whole job */
-    bool holds;                 /* its places for a while after the end */
 };
 struct clients {
     struct crash *crash;

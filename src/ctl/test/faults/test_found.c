@@ -208,6 +208,37 @@ static void node_that_is_needed_is_not_avoided(void **state)
     assert_int_equal(fake_running(&w->fake), 4);
 }
 
+static int ends_well(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    (void)index;
+    (void)attempt;
+    return 0;
+}
+
+/* A job keeps what its ended tasks had for a look around, and another task of it waits for just
+ * that room: it gets it, also when the server restarts meanwhile. What nobody of the job waits for
+ * is kept. */
+static void held_places_go_to_its_own(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = ends_well;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"j\",\"limits\":{\"hold\":\"10m\"},\"roles\":{\"w\":{\"run\":\"x\","
+           "\"replicas\":{\"min\":1,\"max\":3},\"resources\":{\"cpu\":4}}}}");
+    world_run(w);
+    assert_int_equal(world_count(w, job, "task.succeeded"), 3);
+    assert_int_equal(world_state(w, job), JOB_STOPPING);
+    uint64_t used = world_used(w);
+    assert_int_equal(used, 4000);
+    world_crash(w);
+    assert_int_equal(world_used(w), used);
+    world_pass(w, 600000);
+    assert_int_equal(world_state(w, job), JOB_SUCCEEDED);
+    assert_int_equal(world_used(w), 0);
+}
+
 /* ---- the disk ---- */
 
 static void put_object(struct store *store, const char *name)
@@ -271,9 +302,13 @@ static void what_was_read_lasts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(gets_its_place_once),       TEST(full_disk_is_over),
-        TEST(launches_keep_their_order), TEST(failed_relaunch_ends_nothing),
-        TEST(least_of_a_job_comes_back), TEST(node_that_is_needed_is_not_avoided),
+        TEST(gets_its_place_once),
+        TEST(full_disk_is_over),
+        TEST(launches_keep_their_order),
+        TEST(failed_relaunch_ends_nothing),
+        TEST(least_of_a_job_comes_back),
+        TEST(node_that_is_needed_is_not_avoided),
+        TEST(held_places_go_to_its_own),
         TEST(what_was_read_lasts), /* the last: it registers a disk */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
