@@ -119,6 +119,18 @@ static int record(struct store *store, const struct recorded *r, struct err *err
     return store_put_object(store, &row, err);
 }
 
+/* Of the newest event; 0: none, or it is older than that column. */
+static int64_t last_event_ms(struct store *store, struct arena *arena)
+{
+    uint64_t last = store_last_event(store);
+    const struct event_range range = { .after = last ? last - 1 : 0, .limit = 1 };
+    struct event_row *rows;
+    size_t n = 0;
+    return last && store_events(store, arena, &range, &rows, &n, NULL) == 0 && n
+               ? (int64_t)rows[0].steady_ms
+               : 0;
+}
+
 int clock_resume(struct store *store, const char *boot, uint64_t wall_ms, uint64_t up_ms,
                  struct clock_start *out, struct err *err)
 {
@@ -127,6 +139,8 @@ int clock_resume(struct store *store, const char *boot, uint64_t wall_ms, uint64
     bool known = read_recorded(store, arena, &was), same = known && strcmp(was.boot, boot) == 0;
     int64_t away = known && is.wall_ms > was.wall_ms ? is.wall_ms - was.wall_ms : 0;
     is.now_ms = same ? was.base_ms + (int64_t)up_ms : known ? was.now_ms + away : is.wall_ms;
+    int64_t last = same ? 0 : last_event_ms(store, arena); /* later than what was kept */
+    is.now_ms = is.now_ms < last ? last : is.now_ms;
     is.base_ms = is.now_ms - (int64_t)up_ms;
     *out = (struct clock_start){ .base_ms = is.base_ms,
                                  .rebooted = known && !same,

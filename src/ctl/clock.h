@@ -18,8 +18,8 @@ struct clock_start {
     bool rebooted;    /* since the last server here: the machine was away, */
     uint64_t away_ms; /* for so long by the wall clock */
 };
-/* From the records, which get it too, committed. boot: the kernel's boot_id; up_ms: CLOCK_BOOTTIME.
- */
+/* From the records, which get it too, committed; never before their newest event. boot: the
+ * kernel's boot_id; up_ms: CLOCK_BOOTTIME. */
 int clock_resume(struct store *, const char *boot, uint64_t wall_ms, uint64_t up_ms,
                  struct clock_start *, struct err *);
 /* What the records say, for a replay of them. false: they are older. */

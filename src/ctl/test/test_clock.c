@@ -149,12 +149,27 @@ static void the_clock_over_starts(void **state)
     assert_true(c.base_ms + 200 == START + 3000 + HOUR_MS);
 }
 
+/* The pair of both clocks in the records is up to a minute old. */
+static void another_boot_is_never_before_an_event(void **state)
+{
+    struct world *w = *state;
+    struct event_row late = { .type = "x", .steady_ms = START + 40000 };
+    struct err err;
+    resume(w, "a", START, 5000);
+    assert_int_equal(store_add_event(w->store, &late, &err), 0);
+    assert_int_equal(store_commit(w->store, &err), 0);
+    struct clock_start c = resume(w, "b", START - DAY_MS, 100);
+    assert_true(c.rebooted && c.away_ms == 0);
+    assert_int_equal(c.base_ms + 100, START + 40000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_changes_no_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(events_keep_both_clocks, setup, teardown),
         cmocka_unit_test_setup_teardown(the_clock_over_starts, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_boot_is_never_before_an_event, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

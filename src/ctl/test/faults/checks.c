@@ -141,6 +141,40 @@ static void check_stopped(struct trial *t)
     }
 }
 
+/* A limit is over when the core has not asked to be woken for it. */
+static void check_limits(struct trial *t)
+{
+    uint64_t now = core_now(t->ctl);
+    struct live_job *job;
+    size_t cursor = 0;
+    if (t->wakes && t->due_us <= t->mono_us)
+        return;
+    while (live_next(t->ctl->live, &cursor, &job)) {
+        const struct job_spec *spec = job_state_holds(job->row.state) ? job->spec : NULL;
+        uint64_t pending = job->notes.pending_until_ms, began = job->notes.began_ms;
+        if (spec && spec->limits.run_time_ms.has && began && !live_closing(job) &&
+            now > began + spec->limits.run_time_ms.value)
+            trial_wrong(t, "job %llu runs beyond its limit", (unsigned long long)job->row.number);
+        if (pending && job->row.state == JOB_QUEUED && !job->row.generation && now > pending)
+            trial_wrong(t, "job %llu waits beyond its limit", (unsigned long long)job->row.number);
+    }
+}
+
+static void check_time(struct trial *t, const struct event_row *row)
+{
+    const struct live_job *job = live_find(t->ctl->live, row->job);
+    if (row->steady_ms < t->steady_ms)
+        trial_wrong(t, "event %llu is %llu ms before the one before it",
+                    (unsigned long long)row->seq,
+                    (unsigned long long)(t->steady_ms - row->steady_ms));
+    t->steady_ms = row->steady_ms;
+    if (!job || !job->spec || job->notes.end_by != BY_LIMIT ||
+        strcmp(row->type, job_event_word(JOB_EV_CLOSING)) != 0)
+        return;
+    if (row->steady_ms < job->notes.began_ms + job->spec->limits.run_time_ms.value)
+        trial_wrong(t, "job %llu is ended before its limit", (unsigned long long)job->row.number);
+}
+
 static uint64_t event_hash(const struct event_row *row)
 {
     static const struct hash_seed seed = { { 3, 4 } };
@@ -165,6 +199,7 @@ static void see_events(struct trial *t)
             if (strcmp(rows[i].type, "refused") == 0)
                 trial_wrong(t, "job %llx: an event was refused: %s",
                             (unsigned long long)rows[i].job, rows[i].body);
+            check_time(t, &rows[i]);
             vec_push(&t->seen,
                      ((struct seen_event){
                          .seq = rows[i].seq, .job = rows[i].job, .hash = event_hash(&rows[i]) }));
@@ -188,6 +223,7 @@ void check_step(struct trial *t)
     check_counts(t);
     check_agents(t);
     check_stopped(t);
+    check_limits(t);
     if (!t->ctl->plan_due)
         check_waiting(t);
 }

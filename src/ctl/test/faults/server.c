@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/test/world.h"
 #include "store/seal.h"
@@ -92,6 +93,21 @@ static bool open_store(struct trial *t, struct err *err)
     return seal && store_use_seal(t->store, seal, &fits, err) == 0;
 }
 
+/* Of one boot of the machine, the difference of the two clocks is what it was. */
+static bool resume_clock(struct trial *t, struct clock_start *out, struct err *err)
+{
+    uint64_t up_ms = t->mono_us / 1000;
+    snprintf(t->boot_id, sizeof t->boot_id, "boot-%u", t->boot);
+    if (clock_resume(t->store, t->boot_id, t->now_ms, up_ms, out, err) < 0 || t->crash.dead)
+        return false;
+    if (t->based == t->boot && t->base_ms != out->base_ms)
+        trial_wrong(t, "the clock goes on %lld ms from where it was",
+                    (long long)(out->base_ms - t->base_ms));
+    t->based = t->boot;
+    t->base_ms = out->base_ms;
+    return true;
+}
+
 static void close_all(struct trial *t)
 {
     t->bench->hooks.ctl = NULL;
@@ -105,6 +121,9 @@ static void close_all(struct trial *t)
 static bool open_core(struct trial *t, struct err *err)
 {
     static const struct words queues = { 0 };
+    struct clock_start clock;
+    if (!resume_clock(t, &clock, err))
+        return false;
     const struct ctl_config config = { .store = t->store,
                                        .engine = &t->agents.base,
                                        .dialects = world_dialects(),
@@ -121,12 +140,19 @@ static bool open_core(struct trial *t, struct err *err)
                                        .now = now,
                                        .now_arg = t,
                                        .mono = mono,
+                                       .base_ms = clock.base_ms,
+                                       .has_base = true,
+                                       .boot = t->boot_id,
                                        .wake = wake,
                                        .wake_arg = t };
     t->wakes = false;
     t->ctl = ctl_create(&config, err);
     t->bench->hooks.ctl = t->ctl;
-    return t->ctl && ctl_recover(t->ctl, err) == 0;
+    if (!t->ctl || ctl_recover(t->ctl, err) < 0)
+        return false;
+    if (clock.rebooted)
+        clock_tell_reboot(t->ctl, clock.away_ms);
+    return true;
 }
 
 /* The first line in which two texts differ. */
@@ -276,6 +302,7 @@ static void begin(struct trial *t, struct bench *bench, uint64_t seed, bool trac
     t->dice.state = hash_u64(seed + 1);
     t->now_ms = t->begun_ms = 1700000000000ull + seed % 1000;
     t->mono_us = 1000000;
+    t->boot = 1;
     set_paths(t, bench);
     buf_init(&t->before, (size_t)1 << 24);
     hooks_random(seed);

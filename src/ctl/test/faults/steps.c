@@ -8,10 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUIET_DAYS      5u
-#define CLOCK_GOES_BACK 0
-#define DAY_MS          86400000u
-#define HOUR_MS         3600000u
+#define QUIET_DAYS 5u
+#define DAY_MS     86400000u
+#define HOUR_MS    3600000u
 
 static uint32_t below(struct trial *t, uint32_t n)
 {
@@ -67,11 +66,23 @@ static void time_passes(struct trial *t)
 static void clock_jumps(struct trial *t)
 {
     uint64_t ms = below(t, 2) ? below(t, 10000) : below(t, DAY_MS);
-    bool back = CLOCK_GOES_BACK && below(t, 2);
+    bool back = below(t, 2);
     t->now_ms = back ? t->now_ms - ms : t->now_ms + ms;
-    t->due_us = 0; /* who owns the core looks at its timers again */
     trial_say(t, "the clock is set %s by %llu ms", back ? "back" : "forward",
               (unsigned long long)ms);
+}
+
+/* The machine was away for a while. Its wall clock went on meanwhile, but for some whose battery is
+ * empty or whose clock is set before the server starts. */
+static void reboot(struct trial *t)
+{
+    uint64_t away = below(t, 3) ? below(t, 60000) : below(t, DAY_MS);
+    t->boot++;
+    t->mono_us = 1000000ull * (1 + below(t, 100));
+    t->now_ms += away;
+    trial_say(t, "the machine starts anew after %llu ms", (unsigned long long)away);
+    if (below(t, 3) == 0)
+        clock_jumps(t);
 }
 
 static void agent_dies(struct trial *t)
@@ -150,6 +161,8 @@ static void restart(struct trial *t)
         server_end(t);
     else
         server_die(t, how == 3);
+    if (how == 3 || below(t, 4) == 0)
+        reboot(t);
 }
 
 static void show_token(struct trial *t)
@@ -193,12 +206,17 @@ static void follow(struct trial *t)
         trial_say(t, "the server is dead%s", power ? ", the power fails" : "");
         buf_clear(&t->before);
         server_die(t, power);
+        if (power)
+            reboot(t);
     }
     if (below(t, 6) == 0)
         t->crash.in = 1 + below(t, 60);
     for (unsigned tries = 0; !server_open(t) && !*t->wrong; tries++) {
+        bool power = below(t, 2);
         buf_clear(&t->before);
-        server_die(t, below(t, 2));
+        server_die(t, power);
+        if (power)
+            reboot(t);
         if (tries > 2) {
             disk_heal(&t->bench->disk);
             t->faulty = false;

@@ -5,7 +5,8 @@
  *   a submission, a command on a job, a restart, a drained node, declared queues
  *   an agent does one thing; a fact reaches the server; an agent dies; a connection breaks; a node
  *   goes down or comes up; launches are refused
- *   time passes; the wall clock jumps
+ *   time passes; the wall clock jumps, forward or back; the machine is started anew, and its wall
+ *   clock may say anything then
  *   the server dies now, or at some write, sync, answer, launch, stop or acknowledgement to come,
  *   also while it starts; with the process alone or with the power; or it ends in order
  *   the disk fails for a while, writes half, is full
@@ -19,8 +20,11 @@
  *   s  each agent that lives is of the current generation of a job that holds places
  *   s  each waiting job has a reason; a stopped one does not wait or run
  *   s  a token is good for the generation that lives, and for no other
+ *   s  limits end what is over them and nothing before, whatever the wall clock was set to; the
+ *      clock that is decided by never goes back from event to event
  *   r  events that were seen are there as they were seen, and none of their numbers is another's
  *   r  acknowledged jobs have their number; deleted ones are gone; stopped ones are stopped
+ *   r  the clock goes on from where it was
  *   r  the state loaded is the state before, when the server had nothing to do when it died
  *   e  every submission was answered, every job has ended with a reason; one job a submission
  *   e  nothing is held, no agent lives, no fact waits for an acknowledgement
@@ -52,6 +56,10 @@ struct bench { /* what trials of one process share */
 struct trial {
     struct bench *bench;
     uint64_t seed, now_ms, mono_us, due_us /* when it wakes */, begun_ms, idle_ms;
+    uint64_t steady_ms;   /* of the last event that was seen */
+    unsigned boot, based; /* of the machine; that base_ms is of */
+    int64_t base_ms;
+    char boot_id[24];
     struct dice dice;
     struct crash crash;
     struct agents agents;
