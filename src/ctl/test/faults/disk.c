@@ -385,6 +385,51 @@ void disk_image_fini(struct disk_image *image)
         file_fini(&image->files[i]);
 }
 
+/* ---- the end mark ---- */
+
+#define MARK_NAME "mark"
+
+static struct disk_file *mark_of(struct disk *disk)
+{
+    struct disk_file *file = find(disk, MARK_NAME);
+    if (file)
+        return file;
+    file = find(disk, "");
+    if (!file)
+        BUG("more than %d files", DISK_FILES);
+    memcpy(file->name, MARK_NAME, sizeof MARK_NAME);
+    file->size = 0;
+    return file;
+}
+
+long disk_read_mark(struct disk *disk, void *out, size_t n, size_t at)
+{
+    const struct disk_file *file = mark_of(disk);
+    size_t have = at < file->size ? file->size - at : 0;
+    have = have < n ? have : n;
+    if (have)
+        memcpy(out, file->data + at, have);
+    return (long)have;
+}
+
+long disk_write_mark(struct disk *disk, const void *data, size_t n, size_t at)
+{
+    struct disk_file *file = mark_of(disk);
+    bool was = disk->crash->dead;
+    if (crash_point(disk->crash)) {
+        if (!was && dice_below(disk->dice, 2)) /* in the middle of it */
+            put(file, data, n / 2, at);
+        return -1;
+    }
+    if (fails(disk))
+        return -1;
+    put(file, data, n, at);
+    if (dice_below(disk->dice, 16) == 0)
+        forget_unsynced(file); /* by itself, as a kernel does */
+    crash_point(disk->crash);
+    return (long)n;
+}
+
 /* ---- power ---- */
 
 /* The newest first: each then stands in the file as it was written. What is to be kept is set aside

@@ -56,6 +56,11 @@ void disk_fini(struct disk *);
 void disk_image_fini(struct disk_image *);
 /* The power fails: what was not synced is lost, or some of it. */
 void disk_lose_power(struct disk *);
+/* The end mark, which the store writes beside SQLite and never syncs: the same disk holds it, and
+ * its pages reach it sooner or later. Its room was taken when it was made. As pread() and pwrite().
+ */
+long disk_read_mark(struct disk *, void *out, size_t n, size_t at);
+long disk_write_mark(struct disk *, const void *data, size_t n, size_t at);
 void disk_heal(struct disk *); /* no fault from now on */
 
 #endif

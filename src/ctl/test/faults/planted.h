@@ -11,6 +11,8 @@
     X(LOST_ACK, "lost-ack", "now and then an agent is not told that its facts are committed")      \
     X(EARLY_ACK, "early-ack", "agents are told so before the commit")                              \
     X(OLD_FACTS, "old-facts", "facts of an old generation count for the new one")                  \
+    X(EARLY_MARK, "early-mark",                                                                    \
+      "the end mark is written before the commit, and leads the records")                          \
     X(OLD_TOKEN, "old-token", "a job's token is accepted in its next generation")
 #define PLANTED_ENUM(id, name, what) PLANTED_##id,
 enum planted { PLANTED_NONE, PLANTED_FAULTS(PLANTED_ENUM) PLANTED_N };

@@ -9,9 +9,9 @@
  *   clock may say anything then
  *   the server dies now, or at some write, sync, answer, launch, stop or acknowledgement to come,
  *   also while it starts; with the process alone or with the power; or it ends in order
- *   the disk fails for a while, writes half, is full
- *   a program of a job shows its token
- * Then quiet times follow: no faults any more, until everything has come to its end.
+ *   the disk fails for a while, writes half, is full; the end mark lies on it too, and is older,
+ * torn or gone after a loss of power a program of a job shows its token Then quiet times follow: no
+ * faults any more, until everything has come to its end.
  *
  * What must hold, looked at after each step (s), after each start of a server (r), at the end (e):
  *   s  nothing of agents.h and clients.h is wrong
