@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from conftest import Starter
 from harness import (
     Json,
+    Nobody,
     Server,
     alive,
     free_port,
@@ -202,6 +204,39 @@ def test_daemons_do_not_escape(server: Server, tmp_path: Path) -> None:
     bare = int((tmp_path / "bare").read_text())
     assert not alive(escaped), "the end of a task is told when nothing of it is left"
     assert not alive(bare)
+
+
+def test_a_process_without_its_main_thread_does_not_escape(short_path: Path) -> None:
+    """The kernel calls it a zombie, and its other thread holds files (a device's too). Where there
+    are groups they name it; here is none."""
+    nobody = Nobody(short_path)
+    if nobody.why_not:
+        pytest.skip(nobody.why_not)
+    held, told = nobody.home / "held", nobody.home / "pid"
+    daemon = short_path / "daemon.py"
+    daemon.write_text(
+        "import ctypes, fcntl, os, platform, threading, time\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.setsid()\n"
+        f"held = open('{held}', 'w')\n"
+        "fcntl.flock(held, fcntl.LOCK_EX)\n"
+        "threading.Thread(target=time.sleep, args=(300,)).start()\n"
+        f"open('{told}', 'w').write(str(os.getpid()))\n"
+        "exit_thread = 60 if platform.machine() == 'x86_64' else 93\n"
+        "ctypes.CDLL(None).syscall(ctypes.c_long(exit_thread), ctypes.c_long(0))\n"
+    )
+    run = (
+        f"python3 {daemon} >/dev/null 2>&1; while ! test -s {told}; do sleep 0.01; done; "
+        f"while ! grep -sq State:.Z /proc/$(cat {told})/status; do sleep 0.01; done"
+    )
+    try:
+        (short_path / "job.json").write_text(native("headless", run))
+        done = nobody.muster("run", short_path / "job.json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        with held.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is held
+    finally:
+        nobody.muster("server", "stop")
 
 
 def test_out_of_memory(server: Server) -> None:

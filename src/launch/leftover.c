@@ -4,6 +4,7 @@
 #include "launch/leftover.h"
 
 #include "base/mem.h"
+#include "base/proc_stat.h"
 #include "base/scan.h"
 #include "launch/guard.h"
 
@@ -48,9 +49,8 @@ static bool match_step(struct match *match, const char *cookie, size_t len, char
 
 enum leftover_mark leftover_mark(pid_t pid, const char *cookie)
 {
-    char path[48], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char text[4096];
+    AUTO_CLOSE int fd = proc_open_environ(pid);
     if (fd < 0)
         return LEFTOVER_NOTHING_TO_SEE;
     struct match match = { .part = IN_NAME };
@@ -71,39 +71,15 @@ bool leftover_carries(pid_t pid, const char *cookie)
 
 /* ---- children ---- */
 
-/* State, parent and session of a process, from its stat file. */
-static bool read_stat(pid_t pid, char *state, int *parent, int *session)
-{
-    char path[48], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *at = strrchr(text, ')'); /* the name in brackets may hold anything */
-    if (!at || strlen(at) < strlen(") S 1 1 1"))
-        return false;
-    char *next;
-    *state = at[2];
-    *parent = (int)strtol(at + 3, &next, 10);
-    (void)strtol(next, &next, 10); /* process group */
-    *session = (int)strtol(next, &next, 10);
-    return *next == ' ';
-}
-
 static size_t add_child(struct leftover_child *out, size_t n, pid_t pid, bool any_parent)
 {
-    char state;
-    int parent, session;
-    if (n == LEFTOVER_CHILDREN_MAX || !read_stat(pid, &state, &parent, &session) ||
-        (!any_parent && parent != getpid()))
+    struct proc_stat stat;
+    if (n == LEFTOVER_CHILDREN_MAX || !proc_stat_read(pid, &stat) ||
+        (!any_parent && stat.parent != getpid()))
         return n;
-    out[n] = (struct leftover_child){ .pid = pid,
-                                      .session = session,
-                                      .zombie = state == 'Z' || state == 'X' };
+    out[n] = (struct leftover_child){
+        .pid = pid, .session = stat.session, .ended = stat.ended, .leaving = stat.leaving
+    };
     return n + 1;
 }
 

@@ -16,7 +16,8 @@ bool leftover_carries(pid_t, const char *cookie); /* LEFTOVER_OURS */
 
 struct leftover_child {
     pid_t pid, session;
-    bool zombie;
+    bool ended;   /* every thread of it: only its status is left */
+    bool leaving; /* on its way there, without an environment any more */
 };
 #define LEFTOVER_CHILDREN_MAX 1024u /* the rest is found by the next look */
 /* The children of this process, adopted ones too. How many are in out. */

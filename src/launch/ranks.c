@@ -313,7 +313,7 @@ static bool was_killed(const struct ranks *ranks, pid_t pid)
 /* Is this child of ours something that ranks left? */
 static enum leftover_mark mark_of(const struct ranks *ranks, const struct leftover_child *child)
 {
-    if (was_killed(ranks, child->pid) || of_round(ranks, child->session))
+    if (child->leaving || was_killed(ranks, child->pid) || of_round(ranks, child->session))
         return LEFTOVER_OURS;
     return leftover_mark(child->pid, ranks->cookie);
 }
@@ -330,7 +330,7 @@ static bool kill_left(struct ranks *ranks)
         const struct leftover_child *child = &children[i];
         if (is_known(ranks, child->pid))
             continue;
-        if (child->zombie) {
+        if (child->ended) {
             if (of_round(ranks, child->session) || was_killed(ranks, child->pid))
                 (void)waitpid(child->pid, NULL, WNOHANG);
             continue;
@@ -408,7 +408,7 @@ static void on_orphans(uv_timer_t *timer)
     size_t n = leftover_children(children), n_dead = 0;
     pid_t dead[ORPHANS_MAX];
     for (size_t i = 0; i < n && n_dead < ORPHANS_MAX; i++) {
-        if (!children[i].zombie || is_known(ranks, children[i].pid))
+        if (!children[i].ended || is_known(ranks, children[i].pid))
             continue;
         bool seen = false;
         for (size_t k = 0; k < ranks->n_orphans; k++)

@@ -4,6 +4,7 @@
 #include "node/proc.h"
 
 #include "base/mem.h"
+#include "base/proc_stat.h"
 #include "base/scan.h"
 
 #include <ctype.h>
@@ -48,42 +49,16 @@ uint64_t proc_pid_max(void)
     return read && proc_number(&at, &number) ? number : 0;
 }
 
-struct proc_stat {
-    char state;
-    pid_t parent;
-    uint64_t start;
-};
-
-static bool read_stat(pid_t pid, struct proc_stat *out)
-{
-    char path[48], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (slurp(path, text, sizeof text) <= 0)
-        return false;
-    const char *at = strrchr(text, ')'); /* the name in brackets may hold anything */
-    if (!at || at[1] != ' ' || !at[2])
-        return false;
-    out->state = at[2];
-    at += 3;
-    uint64_t parent = 0;
-    if (!proc_number(&at, &parent))
-        return false;
-    out->parent = (pid_t)parent;
-    for (int field = 5; at && field <= 22; field++) /* the blank before each */
-        at = strchr(at + (field > 5), ' ');
-    return at && proc_number(&at, &out->start);
-}
-
 uint64_t proc_start_time(pid_t pid)
 {
     struct proc_stat stat;
-    return read_stat(pid, &stat) ? stat.start : 0;
+    return proc_stat_read(pid, &stat) ? stat.started : 0;
 }
 
 static void add_live(pid_t pid, struct proc_list *out)
 {
     struct proc_stat stat;
-    if (out->n == PROC_LIST_MAX || !read_stat(pid, &stat) || stat.state == 'Z' || stat.state == 'X')
+    if (out->n == PROC_LIST_MAX || !proc_stat_read(pid, &stat) || stat.ended)
         return;
     out->at[out->n++] = pid;
 }
@@ -106,7 +81,7 @@ static void scan_for_parent(pid_t parent, struct proc_list *out)
         return;
     for (pid_t pid; (pid = next_number(dir)) != 0;) {
         struct proc_stat stat;
-        if (read_stat(pid, &stat) && stat.parent == parent)
+        if (proc_stat_read(pid, &stat) && stat.parent == parent)
             add_live(pid, out);
     }
     closedir(dir);
@@ -160,9 +135,7 @@ void proc_descendants(pid_t root, struct proc_list *out)
 
 bool proc_environ_has(pid_t pid, const char *entry)
 {
-    char path[48];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = proc_open_environ(pid);
     if (fd < 0)
         return false;
     /* The entry may lie across two reads: match as a machine over the bytes. */
@@ -180,6 +153,12 @@ bool proc_environ_has(pid_t pid, const char *entry)
             }
         }
     return false;
+}
+
+bool proc_is_leaving(pid_t pid)
+{
+    struct proc_stat stat;
+    return proc_stat_read(pid, &stat) && stat.leaving;
 }
 
 bool proc_catches(pid_t pid, int number)

@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Process start time in clock ticks since boot (tells a reused pid apart); 0 when there is no such
- * process. */
 /* Skips blanks and reads a decimal number, moving *text behind it; false when there is none. */
+bool proc_number(const char **text, uint64_t *out);
 /* Process numbers of the machine; 0: not known. */
 uint64_t proc_pid_max(void);
-bool proc_number(const char **text, uint64_t *out);
+/* Process start time in clock ticks since boot (tells a reused pid apart); 0 when there is no such
+ * process. */
 uint64_t proc_start_time(pid_t);
 
 /* A bounded set; what does not fit is found by the next round of a caller that repeats until
@@ -23,11 +23,12 @@ struct proc_list {
     size_t n;
     pid_t at[PROC_LIST_MAX];
 };
-/* Each appends; zombies are left out. */
+/* Each appends; those are left out of which every thread has ended. */
 void proc_children(pid_t parent, struct proc_list *);
 void proc_descendants(pid_t root, struct proc_list *); /* without root */
 
 bool proc_environ_has(pid_t, const char *entry); /* entry: "NAME=value" */
+bool proc_is_leaving(pid_t);                     /* ends, and shows no environment any more */
 bool proc_catches(pid_t, int number);            /* has it a handler for that signal? */
 uint64_t proc_memory(pid_t);                     /* private bytes in memory, 0 when gone */
 

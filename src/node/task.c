@@ -224,6 +224,14 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* One that is just ending shows no mark any more; until it has ended it may hold a device's memory.
+ */
+static bool is_of(const struct task *task, pid_t orphan)
+{
+    return proc_environ_has(orphan, task->mark) || getsid(orphan) == task->pid ||
+           (task->phase == PHASE_ENDING && proc_is_leaving(orphan));
+}
+
 /* Each once, however it was found: a handler would run twice. */
 static void collect(const struct task *task, struct proc_list *out)
 {
@@ -236,7 +244,7 @@ static void collect(const struct task *task, struct proc_list *out)
     pid_t self = getpid();
     for (size_t i = 0; i < orphans.n && out->n < PROC_LIST_MAX; i++) {
         pid_t pid = orphans.at[i];
-        if (pid == self || (!proc_environ_has(pid, task->mark) && getsid(pid) != task->pid))
+        if (pid == self || !is_of(task, pid))
             continue;
         out->at[out->n++] = pid;
         proc_descendants(pid, out);

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/scan.h"
+#include "base/proc_stat.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,26 +26,12 @@ static char *read_of(pid_t pid, const char *what)
     return file_read(path, TEXT_MAX, &text, &len, NULL) < 0 ? NULL : text;
 }
 
-static bool read_field(const char *at, uint64_t *value)
-{
-    char digits[24];
-    snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at, " \n"), at);
-    return scan_u64(digits, 0, UINT64_MAX, value);
-}
-
 bool process_look(pid_t pid, struct process *out)
 {
-    AUTO_FREE char *text = read_of(pid, "stat");
-    char *at = text ? strrchr(text, ')') : NULL; /* the name before it may hold anything */
-    uint64_t parent = 0, started = 0;
-    for (int field = 2; at && field < 22; field++) {
-        at = strchr(at + 1, ' ');
-        if (at && field == 3 && !read_field(at + 1, &parent))
-            return false;
-    }
-    if (!at || !read_field(at + 1, &started))
+    struct proc_stat stat;
+    if (!proc_stat_read(pid, &stat))
         return false;
-    *out = (struct process){ .pid = pid, .parent = (pid_t)parent, .started = started };
+    *out = (struct process){ .pid = pid, .parent = stat.parent, .started = stat.started };
     return true;
 }
 

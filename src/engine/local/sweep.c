@@ -3,13 +3,12 @@
 #include "engine/local/run.h"
 
 #include "base/mem.h"
+#include "base/proc_stat.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ENVIRON_MAX (1u << 20)
@@ -20,11 +19,9 @@ static bool is_short(void)
 }
 
 /* 1, 0, or -1: it cannot be seen now. */
-static int has_cookie(const char *pid, const char *entry)
+static int has_cookie(pid_t pid, const char *entry)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = proc_open_environ(pid);
     if (fd < 0)
         return is_short() ? -1 : 0;
     AUTO_FREE char *text = NULL;
@@ -51,12 +48,13 @@ enum swept sweep_cookie(const char *cookie)
     if (!proc)
         return is_short() ? SWEPT_UNSEEN : SWEPT_NONE;
     for (struct dirent *d; (d = readdir(proc));) {
-        int has = isdigit((unsigned char)d->d_name[0]) ? has_cookie(d->d_name, entry) : 0;
+        pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+        int has = pid > 0 ? has_cookie(pid, entry) : 0;
         if (has == 0)
             continue;
         swept = has < 0 ? SWEPT_UNSEEN : swept == SWEPT_NONE ? SWEPT_SOME : swept;
         if (has > 0)
-            kill((pid_t)strtol(d->d_name, NULL, 10), SIGKILL);
+            kill(pid, SIGKILL);
     }
     closedir(proc);
     return swept;

@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/proc_stat.h"
 #include "launch/guard.h"
 #include "launch/leftover.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -531,7 +533,7 @@ static void test_leftovers_are_killed(void **state)
     static struct leftover_child children[LEFTOVER_CHILDREN_MAX];
     size_t n = leftover_children(children);
     for (size_t i = 0; i < n; i++)
-        assert_true(children[i].zombie);
+        assert_true(children[i].ended);
 }
 
 static void test_leftovers_of_a_good_end(void **state)
@@ -544,6 +546,43 @@ static void test_leftovers_of_a_good_end(void **state)
     pid_t daemon = (pid_t)strtol(text_of(world, "daemon"), NULL, 10);
     assert_true(daemon > 0);
     assert_false(runs(daemon));
+}
+
+/* A daemon of the rank whose main thread has ended and whose other thread has not: it is a zombie
+ * by name, and lives. This program again, so that the mark is in its environment. */
+static void *stay(void *arg)
+{
+    while (pause() < 0)
+        continue;
+    return arg;
+}
+
+_Noreturn static void be_headless(void)
+{
+    pthread_t other;
+    (void)alarm(PATIENCE_MS / 100); /* a test that fails leaves nothing either */
+    if (pthread_create(&other, NULL, stay, NULL) == 0)
+        pthread_exit(NULL);
+    _exit(1);
+}
+
+#define HEADLESS                                                                                   \
+    "setsid \"$PROGRAM\" headless >/dev/null 2>&1 & "                                              \
+    "while ! grep -sq 'State:.Z' /proc/$!/status; do sleep 0.01; done; echo $! >$D/daemon; "
+
+static void test_leftovers_without_a_main_thread(void **state)
+{
+    struct world *world = *state;
+    tell_dir(world);
+    start_shells(world, 1, HEADLESS READY "exec sleep 1000");
+    await_ready(world);
+    pid_t daemon = (pid_t)strtol(text_of(world, "daemon"), NULL, 10);
+    struct proc_stat stat;
+    assert_true(proc_stat_read(daemon, &stat) && !stat.ended);
+    assert_true(leftover_carries(daemon, COOKIE));
+    ranks_stop(world->ranks, 0, 10 * PATIENCE_MS);
+    assert_true(ever(world, is_gone));
+    assert_false(proc_stat_read(daemon, &stat) && !stat.ended);
 }
 
 /* ---- the guard ---- */
@@ -646,8 +685,13 @@ static void test_sweep_by_cookie(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    char program[256] = "";
+    if (argc > 1 && strcmp(argv[1], "headless") == 0)
+        be_headless();
+    if (readlink("/proc/self/exe", program, sizeof program - 1) > 0)
+        setenv("PROGRAM", program, 1);
     const struct CMUnitTest tests[] = {
         TEST(test_end_well),
         TEST(test_codes_and_signals),
@@ -664,6 +708,7 @@ int main(void)
         TEST(test_rounds_follow),
         TEST(test_leftovers_are_killed),
         TEST(test_leftovers_of_a_good_end),
+        TEST(test_leftovers_without_a_main_thread),
         TEST(test_killed_launcher_leaves_nothing),
         TEST(test_sweep_by_cookie),
     };

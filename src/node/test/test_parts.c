@@ -14,7 +14,6 @@
 #include "node/made.h"
 #include "node/outbox.h"
 #include "node/plain.h"
-#include "node/proc.h"
 #include "node/stage.h"
 
 #include <errno.h>
@@ -196,59 +195,6 @@ static void an_environment(void **state)
     arena_destroy(arena);
 }
 
-static pid_t start_child(char *mark)
-{
-    int ready[2];
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
-        char *env[] = { (char[]){ "A=b" }, mark, (char[]){ "PATH=/usr/bin:/bin" }, NULL };
-        execve("/bin/sleep", argv, env);
-        _exit(127);
-    }
-    close(ready[1]);
-    char byte;
-    assert_int_equal(read(ready[0], &byte, 1), 0); /* it runs */
-    close(ready[0]);
-    return pid;
-}
-
-static bool lists(const struct proc_list *list, pid_t pid)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->at[i] == pid)
-            return true;
-    return false;
-}
-
-static void processes(void **state)
-{
-    (void)state;
-    char mark[] = "MUSTER_ATTEMPT_COOKIE=1.1.n.w.0.1";
-    pid_t pid = start_child(mark);
-    struct proc_list list = { .n = 0 };
-    proc_children(getpid(), &list);
-    assert_true(lists(&list, pid));
-    list.n = 0;
-    proc_descendants(getppid(), &list);
-    assert_true(lists(&list, pid) && lists(&list, getpid()));
-    assert_true(proc_environ_has(pid, mark));
-    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT_COOKIE=1.1.n.w.0.10"));
-    assert_false(proc_environ_has(pid, "MUSTER_ATTEMPT_COOKIE=1.1.n.w.0."));
-    assert_true(proc_start_time(pid) >= proc_start_time(getpid()));
-    assert_true(proc_memory(getpid()) > 0);
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    siginfo_t info;
-    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    list.n = 0;
-    proc_children(getpid(), &list);
-    assert_false(lists(&list, pid)); /* a zombie is nobody */
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_true(proc_start_time(pid) == 0);
-}
-
 static void what_was_made_goes_again(void **state)
 {
     const char *dir = *state;
@@ -362,7 +308,6 @@ int main(void)
         cmocka_unit_test(facts_wait_in_order),
         cmocka_unit_test(the_longest_fact_fits),
         cmocka_unit_test(an_environment),
-        cmocka_unit_test(processes),
         cmocka_unit_test_setup_teardown(what_was_made_goes_again, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(what_is_held_stays_until_the_last_ends, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(copies_are_read_only, make_dir, drop_dir),
