@@ -350,3 +350,17 @@ def test_port_taken_from_outside_leads_to_new_ports(start: Starter) -> None:
     finally:
         for s in held:
             s.close()
+
+
+def test_servers_of_one_machine_give_no_port_twice(start: Starter) -> None:
+    """The tasks never listen, so nobody could see the port taken."""
+    first, second = (start(nodes="4cpu,8Gi") for _ in range(2))
+    ports = {"web": {"count": 1, "first": free_port(1)}}
+    job = native("port", "exec sleep 1000", ports=ports)
+    number = first.submit(job)
+    first.wait(number, "running")
+    waiting = second.submit(job)
+    wait_for(lambda: [e for e in second.events(waiting) if "of another server" in e["text"]])
+    assert not any(e["type"] == "task.started" for e in second.events(waiting))
+    first.stop(number, now=True)
+    second.wait(waiting, "running")

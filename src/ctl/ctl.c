@@ -2,6 +2,7 @@
 #include "ctl/ctl.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
@@ -105,7 +106,9 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     if (config->mono && !config->has_base)
         ctl->config.base_ms = (int64_t)core_date(ctl) - (int64_t)(core_mono_us(ctl) / 1000);
     uint64_t now = core_now(ctl), made = ctl->created_ms = core_date(ctl);
-    ctl->cluster = cluster_create(first, last, first + (uint32_t)(made % (last - first + 1)));
+    /* Mixed: servers that begin at about the same time look at ports apart. */
+    uint32_t start = first + (uint32_t)(hash_u64(made) % (last - first + 1));
+    ctl->cluster = cluster_create(first, last, start);
     for (size_t i = 0; i < config->n_nodes; i++) {
         struct node_spec spec = config->nodes[i];
         spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");

@@ -1,12 +1,25 @@
-/* Is a TCP port of this host free? */
+/* TCP ports of this host for a task: a port is its own when nobody listens on it and no other task
+ * of any server has been given it. */
 #ifndef NODE_PORTS_H
 #define NODE_PORTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first of n ports that is taken, or 0. */
-uint32_t ports_taken(const uint32_t *ports, size_t n);
+struct ports_own {
+    int *held; /* descriptors: closed, the ports are free; so they are when their process dies */
+    size_t n;
+};
+
+enum port_taken {
+    PORT_FREE,
+    PORT_LISTENED_ON, /* by any program */
+    PORT_OF_A_TASK,   /* of another server, that may not listen yet */
+};
+
+/* Takes the ports for a task. PORT_FREE; or why not, with the first one that is taken in *which and
+ * none of them held. */
+enum port_taken ports_take(struct ports_own *, const uint32_t *ports, size_t n, uint32_t *which);
+void ports_give(struct ports_own *); /* none taken: nothing */
 
 #endif

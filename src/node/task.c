@@ -48,6 +48,7 @@ struct task {
     struct view view; /* with a /dev/shm of its own; else that of the site holds */
     struct cgroup cgroup;
     struct pin pin;
+    struct ports_own ports;
     struct output *output;
     struct input *input; /* NULL: its stdin is empty */
     const char *log_dir;
@@ -302,6 +303,7 @@ static void leave(struct task *task, bool hold)
     close_polls(task);
     input_destroy(TAKE(task->input));
     pin_give(&task->pin);
+    ports_give(&task->ports);
     if (hold)
         return; /* for exec */
     cgroup_remove(&task->cgroup);
@@ -689,18 +691,30 @@ int task_prepare(struct task *task, struct err *err)
     return 0;
 }
 
+static bool take_ports(struct task *task)
+{
+    uint32_t port = 0;
+    char reason[80];
+    switch (ports_take(&task->ports, task->what->ports, task->what->n_ports, &port)) {
+    case PORT_FREE: return true;
+    case PORT_LISTENED_ON:
+        snprintf(reason, sizeof reason, "port %u is taken by another program", port);
+        break;
+    case PORT_OF_A_TASK:
+        snprintf(reason, sizeof reason, "port %u is taken by a task of another server", port);
+        break;
+    }
+    task_refuse(task, BY_CONFLICT, reason);
+    return false;
+}
+
 void task_start(struct task *task)
 {
     struct err err;
     if (task->phase != PHASE_WAITING)
         return;
-    uint32_t port = ports_taken(task->what->ports, task->what->n_ports);
-    if (port > 0) {
-        char reason[80];
-        snprintf(reason, sizeof reason, "port %u is taken by another program", port);
-        task_refuse(task, BY_CONFLICT, reason);
+    if (!take_ports(task))
         return;
-    }
     if (task_prepare(task, &err) != 0) {
         task_refuse(task, err.code == ERR_INPUT || err.code == ERR_CANNOT ? BY_ITSELF : BY_PLATFORM,
                     err.what);
