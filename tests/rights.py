@@ -112,6 +112,7 @@ NATIVE = table(
     (
         ADMINS,
         """POST /v1/server/stop
+        POST /v1/backup
         POST /v1/nodes/{node}/drain
         POST /v1/nodes/{node}/undrain
         POST /v1/users

@@ -171,6 +171,7 @@ void archive_get(struct call *);
 void archive_put(struct call *);
 void archive_unpack(struct call *);
 void archives_end(struct api *); /* those that are looked through are not answered */
+void backup_post(struct call *);
 void board_get(struct call *);
 void board_put(struct call *);
 void job_restart(struct call *);

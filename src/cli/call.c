@@ -294,29 +294,43 @@ static bool on_piece(void *arg, const void *data, size_t len)
     return true;
 }
 
-int call_stream(struct cli *cli, const struct call_stream *stream, struct err *err)
+static int stream(struct cli *cli, const struct http_ask *ask, struct err *err)
 {
-    struct splitting s = { .stream = stream, .partial = BUF_INIT(LINE_MAX_BYTES) };
     struct http_response response;
-    const char *method = stream->body ? "POST" : "GET";
     if (call_open(cli, err) < 0)
         return -1;
-    s.arena = arena_create();
-    struct http_ask ask = { .method = method,
-                            .path = stream->path,
-                            .body = stream->body,
-                            .len = stream->body ? strlen(stream->body) : 0,
-                            .data = on_piece,
-                            .arg = &s };
-    int rc = http_call(cli->client, &ask, &response, err);
-    bool answered = rc == 0;
-    fflush(stdout);
-    if (rc < 0)
+    int rc = http_call(cli->client, ask, &response, err);
+    if (rc < 0) {
         explain_gone(cli, err);
-    else if (response.status >= 400)
-        rc = refused(cli, &(struct call){ .method = method, .path = stream->path }, &response, err);
-    if (answered)
-        buf_fini(&response.body);
+        return -1;
+    }
+    if (response.status >= 400)
+        rc = refused(cli, &(struct call){ .method = ask->method, .path = ask->path }, &response,
+                     err);
+    buf_fini(&response.body);
+    return rc;
+}
+
+int call_bytes(struct cli *cli, const struct call_bytes *bytes, struct err *err)
+{
+    const struct http_ask ask = {
+        .method = bytes->method, .path = bytes->path, .data = bytes->data, .arg = bytes->arg
+    };
+    return stream(cli, &ask, err);
+}
+
+int call_stream(struct cli *cli, const struct call_stream *of, struct err *err)
+{
+    struct splitting s = { .stream = of, .partial = BUF_INIT(LINE_MAX_BYTES) };
+    s.arena = arena_create();
+    const struct http_ask ask = { .method = of->body ? "POST" : "GET",
+                                  .path = of->path,
+                                  .body = of->body,
+                                  .len = of->body ? strlen(of->body) : 0,
+                                  .data = on_piece,
+                                  .arg = &s };
+    int rc = stream(cli, &ask, err);
+    fflush(stdout);
     buf_fini(&s.partial);
     arena_destroy(s.arena);
     return rc;

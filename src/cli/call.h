@@ -32,6 +32,15 @@ struct call_stream {
 };
 int call_stream(struct cli *, const struct call_stream *, struct err *err);
 
+/* An answer as bytes, handed on as they come; data returns false when it has enough. No bound of
+ * time. */
+struct call_bytes {
+    const char *method, *path;
+    bool (*data)(void *arg, const void *piece, size_t len);
+    void *arg;
+};
+int call_bytes(struct cli *, const struct call_bytes *, struct err *err);
+
 void call_drop(struct cli *);         /* forgets the connection */
 bool call_server_lives(struct cli *); /* it answers now */
 

@@ -26,11 +26,15 @@ struct cli_replay {
 };
 
 /* What is done to a server's records without it. */
-enum records_what { RECORDS_RECOVER };
+enum records_what {
+    RECORDS_RECOVER,
+    RECORDS_LOOK /* reads a backup through: its manifest, with bytes and archives */
+};
 struct cli_records {
     enum records_what what;
     const char *state_dir;
-    bool dry_run; /* RECOVER */
+    bool dry_run;     /* RECOVER */
+    const char *file; /* LOOK */
 };
 
 struct cli_host {

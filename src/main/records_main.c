@@ -6,6 +6,7 @@
 #include "base/scan.h"
 #include "base/vec.h"
 #include "engine/local/local.h"
+#include "main/backup_file.h"
 #include "store/recover.h"
 #include "text/tree.h"
 
@@ -122,9 +123,19 @@ static struct text_node *recover(struct arena *a, const struct cli_records *ask,
     return root;
 }
 
+/* ---- backups ---- */
+
+static struct text_node *look(struct arena *a, const struct cli_records *ask, struct err *err)
+{
+    const struct text_node *manifest = backup_file_read(a, ask->file, NULL, err);
+    return manifest ? text_copy(a, NULL, NULL, manifest) : NULL;
+}
+
 struct text_node *records_main(struct arena *a, const struct cli_records *ask, struct err *err)
 {
     struct stat st;
+    if (ask->what == RECORDS_LOOK)
+        return look(a, ask, err);
     if (stat(ask->state_dir, &st) != 0) {
         err_sys(err, "%s", ask->state_dir);
         err_hint(err, "--state-dir says where the records are");

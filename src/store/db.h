@@ -179,12 +179,14 @@ struct store {
     uint64_t silent, committed_silent;         /* commits that added neither event nor audit row */
     uint64_t event_hash, committed_event_hash; /* of the last event; 0: its row is gone */
     struct wal_place wal;                      /* after the last commit */
+    struct store_backup *backup;               /* under way (backup.h), or NULL */
     uint32_t file_change;
     uint64_t page_size;
 };
 
 /* versions.c: brings the database to STORE_VERSION. A file is copied first, beside it. */
 int db_migrate(struct store *, struct err *);
+int db_read_version(struct store *, int *version, struct err *);
 int db_exec(struct store *, const char *text, struct err *);
 /* Reads what is highest in it. */
 void db_read_last(struct store *);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int read_version(struct store *st, int *version, struct err *err)
+int db_read_version(struct store *st, int *version, struct err *err)
 {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(st->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK)
@@ -70,7 +70,7 @@ const char *store_kept_copy(const struct store *st)
 int db_migrate(struct store *st, struct err *err)
 {
     int version = 0;
-    if (read_version(st, &version, err) < 0)
+    if (db_read_version(st, &version, err) < 0)
         return -1;
     if (version > STORE_VERSION) {
         err_set(err, ERR_CANNOT, "%s has version %d, this program knows up to %d", st->path,
