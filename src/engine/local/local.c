@@ -137,7 +137,12 @@ static int local_recover(struct engine *e, const struct engine_known *known, siz
     for (size_t i = 0; i < n; i++) {
         const struct engine_known *k = &known[i];
         struct run *run = add(l, k->generation, k->node, k->dir);
-        if (run_adopt(run) >= 0)
+        int found = run_adopt(run);
+        /* Facts came from it, and nothing is left: its directory was removed, or lies on another
+         * machine that the records were taken from. */
+        if (found == 0 && k->last_seq > 0)
+            run_settle(run);
+        else if (found >= 0)
             link_expect(l->link, k->generation, k->node, k->token_hash, k->last_seq);
     }
     return 0;
