@@ -207,8 +207,20 @@ static void tell(struct agent *a, struct engine_fact fact)
     a->hub->sink.fact(a->hub->sink.arg, &fact);
 }
 
-static void on_hello(struct agent *a, const struct wire_hello *hello)
+/* What it was told to forget is not in these records: they were put back from before, and what it
+ * does cannot be known any more. It is let in no more, and so ends what it runs. */
+static int send_away(struct agent *a, uint64_t first_seq)
 {
+    log_warn("agent.ahead", "agent=%s acked=%llu first=%llu note=\"the records went back\"", a->key,
+             (unsigned long long)a->acked, (unsigned long long)first_seq);
+    smap_remove(a->hub->by_hash, a->hash_hex);
+    return -1;
+}
+
+static int on_hello(struct agent *a, const struct wire_hello *hello)
+{
+    if (hello->first_seq > a->acked + 1)
+        return send_away(a, hello->first_seq);
     a->hello = true;
     drop_launches(a, hello->launch_seq);
     struct buf *out = &a->conn->out;
@@ -221,6 +233,7 @@ static void on_hello(struct agent *a, const struct wire_hello *hello)
         wire_put_plain(out, WIRE_RELEASE, 0);
     conn_send(a->conn);
     tell(a, (struct engine_fact){ .kind = FACT_AGENT_JOINED });
+    return 0;
 }
 
 static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
@@ -284,8 +297,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_HELLO:
         if (wire_get_hello(frame, scratch, &hello) < 0 || hello.version != WIRE_VERSION)
             return -1;
-        on_hello(a, &hello);
-        return 0;
+        return on_hello(a, &hello);
     case WIRE_FACT:
         if (!a->hello || wire_get_fact(frame, scratch, &fact) < 0)
             return -1;
