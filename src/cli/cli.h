@@ -28,13 +28,15 @@ struct cli_replay {
 /* What is done to a server's records without it. */
 enum records_what {
     RECORDS_RECOVER,
+    RECORDS_RESTORE,
     RECORDS_LOOK /* reads a backup through: its manifest, with bytes and archives */
 };
 struct cli_records {
     enum records_what what;
     const char *state_dir;
-    bool dry_run;     /* RECOVER */
-    const char *file; /* LOOK */
+    bool dry_run;     /* RECOVER, RESTORE */
+    bool replace;     /* RESTORE: also where there are records */
+    const char *file; /* RESTORE, LOOK */
 };
 
 struct cli_host {

@@ -2,6 +2,7 @@
 #include "cli/records.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/out.h"
 
@@ -31,6 +32,12 @@ static void print_missing(const struct text_node *missing)
     puts(missing && missing->first ? "" : "missing  what was committed last");
 }
 
+static void print_next(const struct text_node *r)
+{
+    printf("next     job %llu: no number is given out twice\n",
+           (unsigned long long)answer_number(r, "next_number", 0));
+}
+
 static void print_recovered(const struct text_node *r, bool dry_run)
 {
     char text[48];
@@ -44,8 +51,7 @@ static void print_recovered(const struct text_node *r, bool dry_run)
     if (failed)
         printf("failed   %s: what they were is lost\n", out_count(text, failed, "live job"));
     records_strangers(text_get(r, "running"));
-    printf("next     job %llu: no number is given out twice\n",
-           (unsigned long long)answer_number(r, "next_number", 0));
+    print_next(r);
     if (dry_run)
         puts("nothing was changed; without --dry-run this is done");
     else
@@ -66,5 +72,57 @@ int records_recover(struct cli *cli, bool dry_run, struct err *err)
         print_recovered(r, dry_run);
     else
         printf("records  %s: nothing is damaged\n", answer_text(r, "records", ""));
+    return EXIT_OK;
+}
+
+static void print_key(const struct text_node *r)
+{
+    const char *key = answer_text(r, "seal_key", "");
+    if (answer_flag(r, "seal_key_here"))
+        printf("key      %s\n", key);
+    else
+        printf(
+            "key      %s is not on this machine: bring it here, and start with --seal-key FILE\n",
+            key);
+}
+
+static void print_restored(const struct cli *cli, const struct text_node *r, bool dry_run)
+{
+    char text[48], time[FMT_MAX];
+    const struct text_node *backup = text_get(r, "backup");
+    uint64_t archives = answer_number(backup, "archives", 0);
+    printf("backup   of %s, made %s by muster %s\n", answer_text(backup, "state_dir", "?"),
+           fmt_time_local(time, answer_number(backup, "made_ms", 0)),
+           answer_text(backup, "muster", "?"));
+    printf("records  %s: %s, events to %llu\n", answer_text(r, "records", ""),
+           out_count(text, answer_number(r, "jobs", 0), "job"),
+           (unsigned long long)answer_number(r, "events_to", 0));
+    if (archives)
+        printf("code     %s that live jobs need\n", out_count(text, archives, "archive"));
+    records_strangers(text_get(r, "running"));
+    print_next(r);
+    print_key(r);
+    if (text_get(r, "kept"))
+        printf("kept     the records as they were: %s\n", answer_text(r, "kept", ""));
+    if (dry_run)
+        puts("nothing was changed; without --dry-run this is done");
+    else
+        printf("start    %s\n", out_command(cli, REMEDY_SERVER_START, ""));
+}
+
+int records_restore(struct cli *cli, const char *file, bool replace, bool dry_run, struct err *err)
+{
+    const struct cli_records ask = { .what = RECORDS_RESTORE,
+                                     .state_dir = cli->state_dir,
+                                     .dry_run = dry_run,
+                                     .replace = replace,
+                                     .file = file };
+    const struct text_node *r = cli->host->records(cli->arena, &ask, err);
+    if (!r)
+        return -1;
+    if (cli->json)
+        out_json(r);
+    else
+        print_restored(cli, r, dry_run);
     return EXIT_OK;
 }

@@ -6,6 +6,8 @@
 
 /* muster server recover. Exit status, or -1. */
 int records_recover(struct cli *, bool dry_run, struct err *);
+/* muster restore FILE; replace: also where there are records. Exit status, or -1. */
+int records_restore(struct cli *, const char *file, bool replace, bool dry_run, struct err *);
 /* Lines about what runs and is not in the records; list: may be NULL. */
 void records_strangers(const struct text_node *list);
 

@@ -7,14 +7,14 @@
 
 /* In the order of help, by groups: daily work first. */
 static const struct cmd *const verbs[] = {
-    &cmd_run,    &cmd_submit,  &cmd_ls,       &cmd_show,       &cmd_logs,    &cmd_events,
-    &cmd_wait,   &cmd_explain, &cmd_stop,     &cmd_restart,    &cmd_signal,  &cmd_suspend,
-    &cmd_resume, &cmd_rm,      &cmd_exec,     &cmd_attach,     &cmd_check,   &cmd_convert,
-    &cmd_apply,  &cmd_get,     &cmd_describe, &cmd_schema,     &cmd_nodes,   &cmd_drain,
-    &cmd_queues, &cmd_launch,  &cmd_simulate, &cmd_replay,     &cmd_doctor,  &cmd_server,
-    &cmd_config, &cmd_open,    &cmd_user,     &cmd_key,        &cmd_token,   &cmd_client_config,
-    &cmd_audit,  &cmd_backup,  &cmd_env,      &cmd_completion, &cmd_version, &cmd_help_verb,
-    &cmd_man,    &cmd_words,
+    &cmd_run,       &cmd_submit,  &cmd_ls,       &cmd_show,    &cmd_logs,       &cmd_events,
+    &cmd_wait,      &cmd_explain, &cmd_stop,     &cmd_restart, &cmd_signal,     &cmd_suspend,
+    &cmd_resume,    &cmd_rm,      &cmd_exec,     &cmd_attach,  &cmd_check,      &cmd_convert,
+    &cmd_apply,     &cmd_get,     &cmd_describe, &cmd_schema,  &cmd_nodes,      &cmd_drain,
+    &cmd_queues,    &cmd_launch,  &cmd_simulate, &cmd_replay,  &cmd_doctor,     &cmd_server,
+    &cmd_config,    &cmd_open,    &cmd_user,     &cmd_key,     &cmd_token,      &cmd_client_config,
+    &cmd_audit,     &cmd_backup,  &cmd_restore,  &cmd_env,     &cmd_completion, &cmd_version,
+    &cmd_help_verb, &cmd_man,     &cmd_words,
 };
 static const struct {
     const char *title;
@@ -65,7 +65,8 @@ static const struct {
     { &cmd_token, "user client-config" },
     { &cmd_client_config, "key token" },
     { &cmd_audit, "user events" },
-    { &cmd_backup, "server audit" },
+    { &cmd_backup, "restore server" },
+    { &cmd_restore, "backup server" },
     { &cmd_env, "launch completion" },
     { &cmd_completion, "env" },
 };

@@ -165,7 +165,7 @@ void audit_expire(struct ctl *ctl)
 
 /* ---- start and end ---- */
 
-static void by_server(struct ctl *ctl, const char *action, const char *object)
+void audit_server(struct ctl *ctl, const char *action, const char *object)
 {
     char what[FIELD_MAX];
     set(what, object);
@@ -197,7 +197,7 @@ static void note_setting(struct ctl *ctl, const char *name, const char *value)
     bool there = store_get_object(ctl->config.store, arena, &row, NULL) == 1;
     if (!there || strcmp(row.spec, spec) != 0) {
         if (there)
-            by_server(ctl, "setting.changed", arena_printf(arena, "%s: %s", name, value));
+            audit_server(ctl, "setting.changed", arena_printf(arena, "%s: %s", name, value));
         row.spec = spec;
         row.version = 0;
         store_put_object(ctl->config.store, &row, NULL);
@@ -209,7 +209,7 @@ void ctl_audit_start(struct ctl *ctl, const char *version, const struct pairs *s
 {
     if (skipped(ctl))
         return;
-    by_server(ctl, "server.started", version);
+    audit_server(ctl, "server.started", version);
     for (size_t i = 0; i < settings->n; i++)
         note_setting(ctl, settings->at[i].name, settings->at[i].value);
     commit_now(ctl, "start");
@@ -219,7 +219,7 @@ void ctl_audit_end(struct ctl *ctl, const char *why)
 {
     if (skipped(ctl))
         return;
-    by_server(ctl, "server.ended", why);
+    audit_server(ctl, "server.ended", why);
     commit_now(ctl, "end");
 }
 

@@ -12,6 +12,8 @@ void audit_expire(struct ctl *);        /* removes what is too old */
 /* `who` did that, or was refused (code not ERR_NONE). */
 void audit(struct ctl *, const char *who, const char *action, const char *object,
            const struct err *outcome);
+/* The server did, by itself. */
+void audit_server(struct ctl *, const char *action, const char *object);
 /* The same to a job, when it is not its owner's doing. */
 void audit_job(struct ctl *, const char *who, const char *action, const struct job_row *,
                const struct err *outcome);

@@ -18,6 +18,9 @@ struct ctl *ctl_create(const struct ctl_config *, struct err *);
 void ctl_destroy(struct ctl *);
 /* Loads live rows, asks the engine to recover, acts on state. */
 int ctl_recover(struct ctl *, struct err *);
+/* Says by an event and in the audit record that the records were mended or restored since the last
+ * server; once. */
+void ctl_tell_mended(struct ctl *);
 /* The end of a turn: commit, answer, plan, commit, act. The owner calls it after each round of I/O
  * that touched the core (cheap when nothing did). */
 void ctl_turn(struct ctl *);

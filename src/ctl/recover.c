@@ -2,6 +2,7 @@
  * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
  * tested. */
 #include "ctl/array.h"
+#include "ctl/auditor.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/run_times.h"
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/mended.h"
 
 #define RELAUNCH_MS 200ull /* what is found dead is reported first */
 
@@ -93,4 +95,26 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     ctl->plan_due = true;
     ctl_turn(ctl);
     return 0;
+}
+
+static void on_told(void *arg, const struct ctl_answer *answer)
+{
+    (void)arg;
+    (void)answer;
+}
+
+void ctl_tell_mended(struct ctl *ctl)
+{
+    const struct store_mended mended = store_take_mended(ctl->config.store);
+    bool restored = mended.how == STORE_RESTORED;
+    const char *type = restored ? "records.restored" : "records.recovered";
+    char text[160], object[48];
+    if (mended.how == STORE_AS_IT_WAS)
+        return;
+    snprintf(text, sizeof text, "the records were %s: events to %llu are there",
+             restored ? "put back from a backup" : "damaged, and mended",
+             (unsigned long long)mended.event);
+    snprintf(object, sizeof object, "events to %llu", (unsigned long long)mended.event);
+    audit_server(ctl, type, object);
+    ctl_server_event(ctl, type, text, on_told, NULL);
 }

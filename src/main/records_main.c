@@ -2,17 +2,24 @@
  * here, the database in store/. */
 #include "main/records_main.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
+#include "cli/state_dir.h"
 #include "engine/local/local.h"
 #include "main/backup_file.h"
+#include "store/backup.h"
 #include "store/recover.h"
 #include "text/tree.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- what jobs left ---- */
 
@@ -74,6 +81,11 @@ static void put_living(struct arena *a, struct text_node *list, const char *dir,
 
 /* ---- recover ---- */
 
+static const char *records_path(struct arena *a, const struct cli_records *ask)
+{
+    return arena_printf(a, "%s/muster.db", ask->state_dir);
+}
+
 static void put_range(struct arena *a, struct text_node *root, const char *key, uint64_t has,
                       uint64_t last)
 {
@@ -84,33 +96,15 @@ static void put_range(struct arena *a, struct text_node *root, const char *key, 
     text_int(a, range, "to", (int64_t)last);
 }
 
-static struct text_node *recover(struct arena *a, const struct cli_records *ask, struct err *err)
+static void put_recovered(struct arena *a, const struct cli_records *ask, const struct recovered *r,
+                          struct text_node *root)
 {
-    struct traces traces = { .numbers.n = 0 };
-    struct recovered out;
-    find_traces(a, ask->state_dir, &traces);
-    const struct recover_ask of = { .path = arena_printf(a, "%s/muster.db", ask->state_dir),
-                                    .dry_run = ask->dry_run,
-                                    .numbers = traces.numbers.at,
-                                    .n_numbers = traces.numbers.n };
-    int rc = store_recover(&of, a, &out, err);
-    vec_fini(&traces.numbers);
-    if (rc < 0)
-        return NULL;
-    struct text_node *root = text_map(a, NULL, NULL);
-    text_str(a, root, "records", of.path);
-    text_bool(a, root, "damaged", out.damaged);
-    if (!out.damaged)
-        return root;
-    text_str(a, root, "why", out.why);
+    const struct recovered out = *r;
     text_int(a, root, "jobs", (int64_t)out.jobs);
     text_int(a, root, "events_to", (int64_t)out.event);
-    text_bool(a, root, "row_by_row", out.row_by_row);
     struct text_node *missing = text_map(a, root, "missing");
     put_range(a, missing, "jobs", out.number, out.last_number);
     put_range(a, missing, "events", out.event, out.last_event);
-    text_int(a, root, "failed", (int64_t)out.unreadable);
-    text_int(a, root, "orphans", (int64_t)out.orphans);
     text_int(a, root, "next_number", (int64_t)out.next_number);
     struct text_node *running = text_list(a, root, "running");
     for (size_t i = 0; i < out.n_unknown; i++)
@@ -120,6 +114,38 @@ static struct text_node *recover(struct arena *a, const struct cli_records *ask,
             out.unknown[i], 2);
     if (out.kept)
         text_str(a, root, "kept", out.kept);
+}
+
+/* from: a copy that takes the place of the records; NULL: they are mended. */
+static struct text_node *mend(struct arena *a, const struct cli_records *ask, const char *from,
+                              struct err *err)
+{
+    struct traces traces = { .numbers.n = 0 };
+    struct recovered out;
+    find_traces(a, ask->state_dir, &traces);
+    const struct recover_ask of = { .path = records_path(a, ask),
+                                    .dry_run = ask->dry_run,
+                                    .from = from,
+                                    .numbers = traces.numbers.at,
+                                    .n_numbers = traces.numbers.n };
+    int rc = store_recover(&of, a, &out, err);
+    vec_fini(&traces.numbers);
+    if (rc < 0)
+        return NULL;
+    struct text_node *root = text_map(a, NULL, NULL);
+    text_str(a, root, "records", of.path);
+    if (from) {
+        put_recovered(a, ask, &out, root);
+        return root;
+    }
+    text_bool(a, root, "damaged", out.damaged);
+    if (!out.damaged)
+        return root;
+    text_str(a, root, "why", out.why);
+    text_bool(a, root, "row_by_row", out.row_by_row);
+    text_int(a, root, "failed", (int64_t)out.unreadable);
+    text_int(a, root, "orphans", (int64_t)out.orphans);
+    put_recovered(a, ask, &out, root);
     return root;
 }
 
@@ -131,15 +157,97 @@ static struct text_node *look(struct arena *a, const struct cli_records *ask, st
     return manifest ? text_copy(a, NULL, NULL, manifest) : NULL;
 }
 
+/* What sealed the records: the same key, when this machine has it. A key of other records goes to
+ * those that were replaced, so that a start asks for the right one. */
+static int place_key(struct arena *a, const struct cli_records *ask, const char *key,
+                     struct text_node *root, struct err *err)
+{
+    const char *named = arena_printf(a, "%s/" STATE_DIR_KEY_PATH, ask->state_dir);
+    const char *own = arena_printf(a, "%s/identity.key", ask->state_dir);
+    const struct text_node *kept = text_get(root, "kept");
+    bool here = *key && access(key, R_OK) == 0;
+    text_str(a, root, "seal_key", key);
+    text_bool(a, root, "seal_key_here", here);
+    if (ask->dry_run || strcmp(key, own) == 0)
+        return 0;
+    for (size_t i = 0; kept && i < 2; i++) {
+        const char *from = i ? own : named;
+        const char *to = arena_printf(a, "%s%s", kept->str, strrchr(from, '/'));
+        if (rename(from, to) != 0 && errno != ENOENT)
+            return err_sys(err, "%s", to);
+    }
+    const char *line = arena_printf(a, "%s\n", key);
+    return here ? file_replace(named, line, strlen(line), 0600, err) : 0;
+}
+
+static int move_archives(struct arena *a, const char *from, const char *to, struct err *err)
+{
+    const struct dirent *entry;
+    int rc = file_mkdirs(to, 0700, err);
+    DIR *d = rc == 0 ? opendir(from) : NULL;
+    while (rc == 0 && d && (entry = readdir(d)))
+        if (entry->d_name[0] != '.' && rename(arena_printf(a, "%s/%s", from, entry->d_name),
+                                              arena_printf(a, "%s/%s", to, entry->d_name)) != 0)
+            rc = err_sys(err, "%s/%s", to, entry->d_name);
+    if (d)
+        closedir(d);
+    return rc;
+}
+
+static struct text_node *restore_from(struct arena *a, const struct cli_records *ask,
+                                      const char *dir, struct err *err)
+{
+    struct store_reach reach;
+    const char *db = arena_printf(a, "%s/" BACKUP_RECORDS, dir);
+    if (file_mkdirs(arena_printf(a, "%s/" BACKUP_ARCHIVES, dir), 0700, err) < 0)
+        return NULL;
+    const struct text_node *manifest = backup_file_read(a, ask->file, dir, err);
+    if (!manifest || store_look_at_copy(db, &reach, err) < 0)
+        return NULL;
+    if (!ask->dry_run &&
+        move_archives(a, arena_printf(a, "%s/" BACKUP_ARCHIVES, dir),
+                      arena_printf(a, "%s/" BACKUP_ARCHIVES, ask->state_dir), err) < 0)
+        return NULL;
+    struct text_node *root = mend(a, ask, db, err);
+    const struct text_node *key = text_get(manifest, "seal_key");
+    if (!root || place_key(a, ask, key && key->kind == TEXT_STR ? key->str : "", root, err) < 0)
+        return NULL;
+    text_copy(a, root, "backup", manifest);
+    return root;
+}
+
+/* Its files are written beside the records and moved when all of them are as they should be. */
+static struct text_node *restore(struct arena *a, const struct cli_records *ask, struct err *err)
+{
+    const char *dir = arena_printf(a, "%s/restore.tmp", ask->state_dir);
+    if (file_mkdirs(ask->state_dir, 0700, err) < 0 ||
+        store_check_unused(records_path(a, ask), err) < 0)
+        return NULL;
+    if (!ask->replace && !ask->dry_run && access(records_path(a, ask), F_OK) == 0) {
+        err_set(err, ERR_CONFLICT, "there are records in %s", ask->state_dir);
+        err_hint(err, "--force puts the backup in their place, and keeps them beside it; or name "
+                      "another directory with --state-dir");
+        return NULL;
+    }
+    if (file_remove_tree(dir, err) < 0 || file_mkdirs(dir, 0700, err) < 0)
+        return NULL;
+    struct text_node *root = restore_from(a, ask, dir, err);
+    file_remove_tree(dir, NULL);
+    return root;
+}
+
 struct text_node *records_main(struct arena *a, const struct cli_records *ask, struct err *err)
 {
     struct stat st;
-    if (ask->what == RECORDS_LOOK)
-        return look(a, ask, err);
+    switch (ask->what) {
+    case RECORDS_LOOK: return look(a, ask, err);
+    case RECORDS_RESTORE: return restore(a, ask, err);
+    case RECORDS_RECOVER: break;
+    }
     if (stat(ask->state_dir, &st) != 0) {
         err_sys(err, "%s", ask->state_dir);
         err_hint(err, "--state-dir says where the records are");
         return NULL;
     }
-    return recover(a, ask, err);
+    return mend(a, ask, NULL, err);
 }

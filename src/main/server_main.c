@@ -367,6 +367,7 @@ static int make_core(struct server *s, struct err *err)
         return -1;
     if (s->clock.rebooted)
         clock_tell_reboot(s->ctl, s->clock.away_ms);
+    ctl_tell_mended(s->ctl);
     return 0;
 }
 

@@ -73,6 +73,7 @@
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
+    X(DELETE_META, "DELETE FROM meta WHERE name = ?")                                              \
     X(DELETE_MEMBERS, "DELETE FROM job WHERE array = ?1 AND id > ?1 AND id <= ?1 +"                \
                       " (SELECT a.members FROM job a WHERE a.id = ?1)")                            \
     X(DELETE_JOB, "DELETE FROM job WHERE id = ?1")                                                 \
@@ -183,6 +184,10 @@ struct store {
     uint32_t file_change;
     uint64_t page_size;
 };
+
+/* Names in meta that recover.c writes, and mended.c takes away. */
+#define META_RECOVERED "recovered"
+#define META_RESTORED  "restored"
 
 /* versions.c: brings the database to STORE_VERSION. A file is copied first, beside it. */
 int db_migrate(struct store *, struct err *);

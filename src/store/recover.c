@@ -35,9 +35,10 @@ struct reading {
     sqlite3 *db; /* NULL: it cannot even be opened */
     bool whole;
     uint64_t event, number, job_id, jobs;
+    uint64_t event_at; /* when the last event was */
 };
 
-static int check_unlocked(const char *path, struct err *err)
+int store_check_unused(const char *path, struct err *err)
 {
     struct flock lock = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES, .l_len = LOCK_LEN
@@ -116,6 +117,7 @@ static void read_records(const char *path, struct reading *r)
     r->number = ask_number(r->db, FLOOR("number", "job", "number"));
     r->job_id = ask_number(r->db, FLOOR("id", "job", "job_id"));
     r->event = ask_number(r->db, FLOOR("seq", "event", "event"));
+    r->event_at = ask_number(r->db, "SELECT at FROM event ORDER BY seq DESC LIMIT 1");
     r->jobs = ask_number(r->db, "SELECT count(*) FROM job");
 }
 
@@ -174,16 +176,37 @@ static uint64_t more(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Highest that were given out: by the rows, by the mark, by the traces that jobs left. */
-static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r)
+/* Are these records what the copy was made of, gone on? Only then they say what was given out
+ * since.
+ */
+static bool follows(const struct reading *old, const struct reading *copy)
+{
+    char sql[96];
+    snprintf(sql, sizeof sql,
+             "SELECT at FROM event WHERE seq = (SELECT max(seq) FROM event"
+             " WHERE seq <= %" PRIu64 ")",
+             copy->event);
+    return old->db && old->event >= copy->event && copy->event_at != 0 &&
+           ask_number(old->db, sql) == copy->event_at;
+}
+
+/* Highest that were given out: by the rows, by those that are replaced (NULL: none are), by the
+ * mark, by the traces that jobs left. */
+static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r,
+                      const struct reading *old)
 {
     struct end_mark mark = { 0 }, now = { 0 };
-    char sql[512];
+    char sql[640];
     struct recovered *out = w->out;
     bool has = mark_read(w->ask->path, &mark);
     mark_boot(now.boot);
-    bool older = !has || strcmp(mark.boot, now.boot) != 0;
+    bool older = !has || strcmp(mark.boot, now.boot) != 0 || (old && !follows(old, r));
     uint64_t margin = older ? MARGIN : 0, traced = 0;
+    if (old) {
+        mark.number = more(mark.number, old->number);
+        mark.event = more(mark.event, old->event);
+        mark.job_id = more(mark.job_id, old->job_id);
+    }
     if (w->ask->n_numbers)
         traced = w->ask->numbers[w->ask->n_numbers - 1];
     out->number = r->number;
@@ -193,10 +216,10 @@ static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r
     out->next_number = out->last_number + margin + 1;
     snprintf(sql, sizeof sql,
              "INSERT OR REPLACE INTO meta VALUES ('number', %" PRIu64 "), ('event', %" PRIu64
-             "), ('job_id', %" PRIu64 "), ('silent', max(%" PRIu64
+             "), ('job_id', %" PRIu64 "), ('%s', %" PRIu64 "), ('silent', max(%" PRIu64
              ", ifnull((SELECT value FROM meta WHERE name = 'silent'), 0)))",
              out->next_number - 1, out->last_event + margin, more(r->job_id, mark.job_id),
-             mark.silent);
+             w->ask->from ? META_RESTORED : META_RECOVERED, r->event, mark.silent);
     return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
@@ -216,8 +239,8 @@ static void find_unknown(const struct work *w, sqlite3 *db)
     sqlite3_finalize(s);
 }
 
-static int build(const struct work *w, const struct reading *best, const char *path,
-                 struct err *err)
+static int build(const struct work *w, const struct reading *best, const struct reading *old,
+                 const char *path, struct err *err)
 {
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
@@ -228,7 +251,7 @@ static int build(const struct work *w, const struct reading *best, const char *p
         rc = salvage_rows(best->db, db);
     if (rc == SQLITE_OK) {
         leave_out_orphans(db, w->out);
-        rc = put_floors(w, db, best);
+        rc = put_floors(w, db, best, old);
     }
     if (rc == SQLITE_OK) {
         w->out->jobs = ask_number(db, "SELECT count(*) FROM job");
@@ -252,7 +275,8 @@ static int keep_files(const struct work *w, struct err *err)
     time_t now = time(NULL);
     gmtime_r(&now, &day);
     strftime(text, sizeof text, "%Y%m%dT%H%M%S", &day);
-    const char *dir = arena_printf(w->arena, "%.*s/damaged-%s", n, w->ask->path, text);
+    const char *dir = arena_printf(w->arena, "%.*s/%s-%s", n, w->ask->path,
+                                   w->ask->from ? "replaced" : "damaged", text);
     if (file_mkdirs(dir, 0700, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -267,7 +291,7 @@ static int keep_files(const struct work *w, struct err *err)
 
 static int exchange(const struct work *w, const char *fresh, struct err *err)
 {
-    if (keep_files(w, err) < 0)
+    if (access(w->ask->path, F_OK) == 0 && keep_files(w, err) < 0)
         return -1;
     if (rename(fresh, w->ask->path) != 0)
         return err_sys(err, "%s", w->ask->path);
@@ -278,7 +302,7 @@ static int exchange(const struct work *w, const char *fresh, struct err *err)
     }
     struct store *st = store_open(w->ask->path, err); /* with a mark of its own from now on */
     store_close(st);
-    return st ? 0 : err_in(err, "what was recovered");
+    return st ? 0 : err_in(err, w->ask->from ? "the copy" : "what was recovered");
 }
 
 /* ---- the whole ---- */
@@ -300,6 +324,23 @@ static int is_damaged(const struct work *w, struct err *err)
     return 1;
 }
 
+static int replace(const struct work *w, struct err *err)
+{
+    struct reading copy, old;
+    const char *was = copy_records(w, "was", 2, err);
+    if (!was)
+        return -1;
+    read_records(w->ask->from, &copy);
+    read_records(was, &old);
+    w->out->why = "";
+    const char *fresh = arena_printf(w->arena, "%s/fresh.db", w->dir);
+    int rc = copy.whole ? build(w, &copy, &old, fresh, err)
+                        : err_set(err, ERR_INPUT, "%s is damaged", w->ask->from);
+    sqlite3_close(copy.db);
+    sqlite3_close(old.db);
+    return rc < 0 || w->ask->dry_run ? rc : exchange(w, fresh, err);
+}
+
 static int recover(const struct work *w, struct err *err)
 {
     struct reading with, without;
@@ -312,7 +353,7 @@ static int recover(const struct work *w, struct err *err)
     read_records(a, &with);
     read_records(b, &without);
     const char *fresh = arena_printf(w->arena, "%s/fresh.db", w->dir);
-    int rc = build(w, is_better(&with, &without) ? &with : &without, fresh, err);
+    int rc = build(w, is_better(&with, &without) ? &with : &without, NULL, fresh, err);
     sqlite3_close(with.db);
     sqlite3_close(without.db);
     return rc < 0 || w->ask->dry_run ? rc : exchange(w, fresh, err);
@@ -324,10 +365,10 @@ int store_recover(const struct recover_ask *ask, struct arena *arena, struct rec
     const char *dir = arena_printf(arena, "%s.recover", ask->path);
     struct work w = { .ask = ask, .arena = arena, .dir = dir, .out = out };
     *out = (struct recovered){ .damaged = false };
-    if (check_unlocked(ask->path, err) < 0 || file_remove_tree(dir, err) < 0 ||
+    if (store_check_unused(ask->path, err) < 0 || file_remove_tree(dir, err) < 0 ||
         file_mkdirs(dir, 0700, err) < 0)
         return -1;
-    int rc = recover(&w, err);
+    int rc = ask->from ? replace(&w, err) : recover(&w, err);
     file_remove_tree(dir, NULL);
     return rc;
 }

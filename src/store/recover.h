@@ -1,5 +1,6 @@
 /* Damaged records made whole again: from the database as it is, with or without its WAL, whichever
- * holds more; else row by row, as far as they can be read. The files are kept as they were. */
+ * holds more; else row by row, as far as they can be read. Or records replaced by an older copy.
+ * The files are kept as they were, and the next server is told (store_take_mended). */
 #ifndef STORE_RECOVER_H
 #define STORE_RECOVER_H
 
@@ -13,12 +14,13 @@
 struct recover_ask {
     const char *path;        /* of the database; no server may use it (ERR_CONFLICT) */
     bool dry_run;            /* nothing is changed but a directory beside, which goes again */
+    const char *from;        /* a whole copy, nobody's, to be put in their place; NULL: none */
     const uint64_t *numbers; /* of jobs that left traces, ascending */
     size_t n_numbers;
 };
 struct recovered {
-    bool damaged;    /* false: nothing is, and nothing was done */
-    const char *why; /* what a start would say */
+    bool damaged;    /* false: nothing is; without a copy nothing was done */
+    const char *why; /* what a start would say; "" */
     bool row_by_row; /* no file of it is whole: what can be read was taken */
     uint64_t jobs;   /* that are there */
     uint64_t
@@ -31,6 +33,7 @@ struct recovered {
     size_t n_unknown;
     const char *kept; /* directory with the files as they were; NULL: nothing was changed */
 };
+int store_check_unused(const char *path, struct err *err); /* -1: ERR_CONFLICT */
 int store_recover(const struct recover_ask *, struct arena *, struct recovered *, struct err *);
 
 #endif

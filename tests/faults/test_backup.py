@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import signal
 import sqlite3
 import stat
 import tarfile
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Starter
-from harness import Server, native, request, wait_for
+from harness import Server, alive, kill, native, request, until_there, wait_for
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -232,8 +233,14 @@ def test_one_at_a_time(start: Starter) -> None:
     first.close()
 
 
+def restore(server: Server, path: Path, *args: str) -> Any:
+    done = server.muster("restore", path, "--json", *args)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def test_a_backup_serves_on_elsewhere(start: Starter, tmp_path: Path) -> None:
-    """By hand, as doc/operating.md has it: another state directory, the key beside it."""
+    """As on another machine: its own state directory, and nothing there of what ran."""
     server = start(nodes="2cpu,2Gi")
     code = upload(server, packed("print('from the archive')\n"))
     inputs = {"code": {"archive": f"sha256:{code}"}}
@@ -241,11 +248,13 @@ def test_a_backup_serves_on_elsewhere(start: Starter, tmp_path: Path) -> None:
     runs = server.submit(native("runs", "exec sleep 600"))
     server.wait(runs, "running")
     path = tmp_path / "a.tar"
-    key = backup(server, path)["seal_key"]
-    other = Server(nodes="2cpu,2Gi", flags=("--seal-key", key))
-    for name, data in members(path).items():
-        (other.state / name).parent.mkdir(exist_ok=True)
-        (other.state / name).write_bytes(data)
+    reached = backup(server, path)["records"]
+    other = Server(nodes="2cpu,2Gi")
+    dry = restore(other, path, "--dry-run")
+    assert not (other.state / "muster.db").exists()
+    done = restore(other, path)
+    assert {name: done[name] for name in dry} == dry
+    assert done["jobs"] == 2 and done["seal_key_here"] and done["events_to"] == reached["event"]
     try:
         other.start()
         assert {job["number"] for job in other.jobs()} == {waits, runs}
@@ -254,7 +263,137 @@ def test_a_backup_serves_on_elsewhere(start: Starter, tmp_path: Path) -> None:
         assert "from the archive" in other.log(waits)
         # Its tasks are not there, and it is started anew.
         wait_for(lambda: [e for e in other.events(runs) if e["type"] == "recovered"])
-        assert other.submit(native("new")) > runs
+        # Nobody knows here how many numbers were given out after the backup.
+        assert other.submit(native("new")) == done["next_number"] > runs + 1000
+        (told,) = [e for e in other.get("/v1/events")["events"] if e["type"] == "records.restored"]
+        assert str(reached["event"]) in told["text"]
+        audited = other.muster("audit", "--json").stdout
+        assert audited.count('"records.restored"') == 1
     finally:
         assert not other.close()
     assert server.state_of(runs) == "running"
+
+
+def test_going_back(start: Starter, tmp_path: Path) -> None:
+    """In the same directory: what came after the backup is kept, and its numbers are not given."""
+    server = start(nodes="2cpu,2Gi")
+    first = submit_many(server, 0, 5)
+    path = tmp_path / "a.tar"
+    backup(server, path)
+    later = submit_many(server, 5, 5)
+    ran = server.submit(native("ran", "exec sleep 600"))
+    server.wait(ran, "running")
+    used = server.muster("restore", path, "--force")
+    assert used.returncode == 2 and "server stop" in used.stderr
+    server.end()
+    [keeper] = server.agents(ran)["keeper"]
+    there = server.muster("restore", path)
+    assert there.returncode == 2 and "--force" in there.stderr
+    before = (server.state / "muster.db").read_bytes()
+    done = restore(server, path, "--force")
+    assert (Path(done["kept"]) / "muster.db").read_bytes() == before
+    assert [(one["number"], one["pid"]) for one in done["running"]] == [(ran, keeper)]
+    server.start()
+    assert sorted(job["number"] for job in all_jobs(server)) == first
+    assert [one["number"] for one in server.get("/v1/server")["strangers"]] == [ran]
+    assert server.submit(native("new")) == ran + 1 > max(later)
+    # And forward again: nothing of the older records was lost.
+    server.end()
+    forward = Server(nodes="2cpu,2Gi")
+    for part in ("muster.db", "muster.db-wal"):
+        if (Path(done["kept"]) / part).exists():
+            (forward.state / part).write_bytes((Path(done["kept"]) / part).read_bytes())
+    (forward.state / "seal_key.path").write_bytes((server.state / "seal_key.path").read_bytes())
+    try:
+        forward.start()
+        assert sorted(job["number"] for job in all_jobs(forward)) == [*first, *later, ran]
+    finally:
+        assert not forward.close()
+        kill(keeper, signal.SIGTERM)
+    server.start()
+
+
+def test_broken_backups_change_nothing(start: Starter, tmp_path: Path) -> None:
+    server = start(nodes="2cpu,2Gi")
+    submit_many(server, 0, 20, 20000)
+    whole = tmp_path / "a.tar"
+    backup(server, whole)
+    data = whole.read_bytes()
+    server.end()
+    broken = {
+        "cut off": data[: len(data) // 2],
+        "without its end": data[:-1500],
+        "one byte": data[:70000] + bytes([data[70000] ^ 1]) + data[70001:],
+        "a name": data.replace(b"muster.db", b"../ter.db", 1),
+        "empty": b"",
+        "no tar": b"no backup" * 1000,
+    }
+    before = sorted((p.name, p.stat().st_mtime_ns) for p in server.state.iterdir())
+    for name, content in broken.items():
+        path = tmp_path / "b.tar"
+        path.write_bytes(content)
+        for flags in (("--dry-run",), ("--force",)):
+            said = server.muster("restore", path, *flags)
+            assert said.returncode == 2 and "b.tar" in said.stderr, (name, said.stderr)
+    gone = server.muster("restore", tmp_path / "none.tar", "--force")
+    assert gone.returncode != 0 and "none.tar" in gone.stderr
+    assert before == sorted((p.name, p.stat().st_mtime_ns) for p in server.state.iterdir())
+    server.start()
+    assert len(all_jobs(server)) == 20
+
+
+def test_key_that_is_not_here(start: Starter, tmp_path: Path) -> None:
+    """A start asks for the key; it does not make another one."""
+    server = start(nodes="2cpu,2Gi")
+    secret = native("s", 'test "$WORD" = told', env={"WORD": "told"}, suspend=True)
+    number = server.submit(secret)
+    path = tmp_path / "a.tar"
+    key = Path(backup(server, path)["seal_key"])
+    server.end()
+    away = key.rename(tmp_path / "away.key")
+    other = Server(nodes="2cpu,2Gi")
+    assert not restore(other, path)["seal_key_here"]
+    said = other.muster("server", "start")
+    assert said.returncode != 0 and "--seal-key" in said.stderr
+    other.flags = ("--seal-key", str(away))
+    try:
+        other.start()
+        other.api("POST", f"/v1/jobs/{number}/resume").good()
+        other.wait(number, "succeeded")
+    finally:
+        assert not other.close()
+        away.rename(key)
+    server.start()
+
+
+def pid_of(server: Server, number: int, attempt: int) -> int:
+    """Of the job's one task, in that attempt."""
+
+    def look() -> int:
+        (task,) = server.job(number)["task_list"]
+        pids = {one["attempt"]: one.get("pid") for one in task.get("attempts") or []}
+        return pids.get(attempt) or 0
+
+    return wait_for(look, what=f"attempt {attempt} of job {number}")
+
+
+def test_task_that_went_on_after_the_backup_begins_anew(start: Starter, tmp_path: Path) -> None:
+    """Its agent told records that are gone of its second attempt, and does not tell it again."""
+    server = start(nodes="2cpu,2Gi")
+    go = tmp_path / "go"
+    calm = server.submit(native("calm", "exec sleep 600"))
+    run = f"mkdir {tmp_path}/first || exec sleep 600; {until_there(go)}; exit 1"
+    busy = server.submit(native("busy", run, retry={"unknown": 1}))
+    of_calm = pid_of(server, calm, 1)
+    pid_of(server, busy, 1)
+    path = tmp_path / "a.tar"
+    backup(server, path)
+    go.touch()
+    second = pid_of(server, busy, 2)
+    server.end()
+    restore(server, path, "--force")
+    server.start()
+    wait_for(lambda: not alive(second), what="the end of what ran before")
+    assert pid_of(server, busy, 2) != second
+    server.wait(busy, "running")
+    assert pid_of(server, calm, 1) == of_calm and alive(of_calm)

@@ -1,0 +1,31 @@
+/* Whoever mends records leaves a number in meta, because no server is there to be told. */
+#include "store/mended.h"
+
+#include "store/db.h"
+
+static bool take(struct store *st, const char *name, uint64_t *value)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_META, NULL);
+    if (!s)
+        return false;
+    db_text(s, 1, name);
+    bool there = db_step(st, s, NULL) == 1;
+    *value = there ? db_get_u64(s, 0) : 0;
+    sqlite3_reset(s);
+    if (there && (s = db_write(st, STMT_DELETE_META, NULL))) {
+        db_text(s, 1, name);
+        db_run(st, s, NULL);
+    }
+    return there;
+}
+
+struct store_mended store_take_mended(struct store *st)
+{
+    struct store_mended m = { .how = STORE_AS_IT_WAS };
+    uint64_t event;
+    if (take(st, META_RECOVERED, &event))
+        m = (struct store_mended){ .how = STORE_RECOVERED, .event = event };
+    if (take(st, META_RESTORED, &event))
+        m = (struct store_mended){ .how = STORE_RESTORED, .event = event };
+    return m;
+}

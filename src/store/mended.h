@@ -1,0 +1,15 @@
+/* What was done to the records while no server had them (recover.h). */
+#ifndef STORE_MENDED_H
+#define STORE_MENDED_H
+
+#include <stdint.h>
+
+struct store;
+struct store_mended {
+    enum { STORE_AS_IT_WAS, STORE_RECOVERED, STORE_RESTORED } how;
+    uint64_t event; /* the last that was left of them, or that the copy had */
+};
+/* Said once: it is forgotten with the next commit. */
+struct store_mended store_take_mended(struct store *);
+
+#endif
