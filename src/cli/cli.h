@@ -27,6 +27,7 @@ struct cli_replay {
 
 /* What is done to a server's records without it. */
 enum records_what {
+    RECORDS_CHECK,
     RECORDS_RECOVER,
     RECORDS_RESTORE,
     RECORDS_LOOK /* reads a backup through: its manifest, with bytes and archives */
@@ -36,7 +37,7 @@ struct cli_records {
     const char *state_dir;
     bool dry_run;     /* RECOVER, RESTORE */
     bool replace;     /* RESTORE: also where there are records */
-    const char *file; /* RESTORE, LOOK */
+    const char *file; /* RESTORE, LOOK; CHECK: a backup that a server made for it, or NULL */
 };
 
 struct cli_host {

@@ -67,6 +67,7 @@ enum {
     EXIT_OK = 0,
     EXIT_JOB_FAILED = 1,
     EXIT_LOSSY = 1, /* a conversion that would lose something */
+    EXIT_FOUND = 1, /* a check that found something */
     EXIT_USAGE = 2,
     EXIT_STOPPED = 3,
     EXIT_INTERRUPTED = 130

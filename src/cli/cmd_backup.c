@@ -10,6 +10,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
+#include "cli/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,8 +115,7 @@ static int sync_parent(const char *path)
     return fd >= 0 ? fsync(fd) : -1;
 }
 
-/* What is in it, or NULL; then the part is gone. */
-static const struct text_node *to_file(struct cli *cli, const char *path, struct err *err)
+const struct text_node *backup_to_file(struct cli *cli, const char *path, struct err *err)
 {
     const char *part = arena_printf(cli->arena, "%s.tmp", path);
     const struct cli_records look = { .what = RECORDS_LOOK, .file = part };
@@ -180,7 +180,7 @@ static int run_backup(struct cli *cli, const void *opts_, int argc, char **argv,
         err_set(err, ERR_CONFLICT, "%s is there already", argv[0]);
         return err_hint(err, "--force replaces it, when the new one is whole");
     }
-    const struct text_node *found = to_file(cli, argv[0], err);
+    const struct text_node *found = backup_to_file(cli, argv[0], err);
     if (!found)
         return -1;
     print_backup(cli, argv[0], found);

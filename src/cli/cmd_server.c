@@ -156,7 +156,7 @@ static int stop(struct cli *cli, struct err *err)
 
 static int run_server(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    static const char *const subs[] = { "start", "stop", "status", "run", "recover" };
+    static const char *const subs[] = { "start", "stop", "status", "run", "check", "recover" };
     const struct server_verb_opts *o = opts_;
     const char *what = argc ? argv[0] : "status";
     if (cmd_operands(&cmd_server, argc, 0, 1, err) < 0)
@@ -169,10 +169,12 @@ static int run_server(struct cli *cli, const void *opts_, int argc, char **argv,
         return status(cli, err);
     if (strcmp(what, "run") == 0)
         return run_here(cli, o, err);
+    if (strcmp(what, "check") == 0)
+        return records_check(cli, err);
     if (strcmp(what, "recover") == 0)
         return need_local(cli, err) < 0 ? -1 : records_recover(cli, o->dry_run, err);
     const char *near = scan_nearest(what, subs, ARRAY_LEN(subs));
-    err_set(err, ERR_INPUT, "server %s: start, stop, status, run or recover", what);
+    err_set(err, ERR_INPUT, "server %s: start, stop, status, run, check or recover", what);
     return near ? err_remedy_of(err, REMEDY_SERVER_SUB, "%s", near) : -1;
 }
 
@@ -187,6 +189,8 @@ static const char *const examples[] = {
     "jobs go on; the next server finds them",
     "muster server run --log-level debug",
     "in the foreground, log on the terminal",
+    "muster server check",
+    "read every page of the records, whether a server runs or not; 1 when something is wrong",
     "muster server recover --dry-run",
     "after damage to the records: what is there, what is missing; without --dry-run it mends",
     NULL,
@@ -194,11 +198,11 @@ static const char *const examples[] = {
 const struct cmd cmd_server = {
     .name = "server",
     .summary = "start, stop or look at this user's server",
-    .operands = "[start|stop|status|run|recover]",
+    .operands = "[start|stop|status|run|check|recover]",
     .opts = opts,
     .size = sizeof(struct server_verb_opts),
     .server_opts = true,
-    .subs = "start stop status run recover",
+    .subs = "start stop status run check recover",
     .examples = examples,
     .run = run_server,
 };

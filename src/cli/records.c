@@ -1,12 +1,15 @@
 /* Recovering damaged records, for people: what is there, what is missing, what goes on. */
 #include "cli/records.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
+#include "cli/call.h"
 #include "cli/out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 void records_strangers(const struct text_node *list)
 {
@@ -125,4 +128,67 @@ int records_restore(struct cli *cli, const char *file, bool replace, bool dry_ru
     else
         print_restored(cli, r, dry_run);
     return EXIT_OK;
+}
+
+/* ---- check ---- */
+
+static void print_checked(struct cli *cli, const struct text_node *r, bool runs)
+{
+    char text[48];
+    uint64_t orphans = answer_number(r, "orphans", 0), lost = answer_number(r, "unreadable", 0);
+    printf("records  %s: %s, events to %llu\n", answer_text(r, "records", ""),
+           out_count(text, answer_number(r, "jobs", 0), "job"),
+           (unsigned long long)answer_number(r, "events_to", 0));
+    if (answer_flag(r, "damaged"))
+        printf("damaged  %s\n", answer_text(r, "why", ""));
+    else
+        puts("whole    every page and every index was read");
+    if (orphans)
+        printf("orphans  %s of jobs that are not there\n", out_count(text, orphans, "row"));
+    if (lost)
+        printf("lost     what %s were\n", out_count(text, lost, "live job"));
+    records_strangers(text_get(r, "running"));
+    if (!answer_flag(r, "damaged") && (orphans || lost))
+        printf("mend     %s backup FILE; %s server stop; %s restore --force FILE\n",
+               cli->host->program, cli->host->program, cli->host->program);
+    else if (answer_flag(r, "damaged"))
+        printf("mend     %s%s%s server recover --dry-run\n", runs ? cli->host->program : "",
+               runs ? " server stop; " : "", cli->host->program);
+}
+
+/* A server has its database alone: what it gives as a backup is read instead. */
+static const struct text_node *check_running(struct cli *cli, struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = arena_printf(cli->arena, "%s/muster-check-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) {
+        err_sys(err, "%s", dir);
+        return NULL;
+    }
+    const char *file = arena_printf(cli->arena, "%s/backup.tar", dir);
+    const struct cli_records ask = { .what = RECORDS_CHECK,
+                                     .state_dir = cli->url ? dir : cli->state_dir,
+                                     .file = file };
+    const struct text_node *r = NULL;
+    if (backup_to_file(cli, file, err))
+        r = cli->host->records(cli->arena, &ask, err);
+    file_remove_tree(dir, NULL);
+    return r;
+}
+
+int records_check(struct cli *cli, struct err *err)
+{
+    const struct cli_records ask = { .what = RECORDS_CHECK, .state_dir = cli->state_dir };
+    bool runs = cli->url || call_server_lives(cli);
+    const struct text_node *r =
+        runs ? check_running(cli, err) : cli->host->records(cli->arena, &ask, err);
+    if (!r)
+        return -1;
+    if (cli->json)
+        out_json(r);
+    else
+        print_checked(cli, r, runs);
+    bool good = !answer_flag(r, "damaged") && !answer_number(r, "orphans", 0) &&
+                !answer_number(r, "unreadable", 0);
+    return good ? EXIT_OK : EXIT_FOUND;
 }

@@ -8,6 +8,12 @@
 int records_recover(struct cli *, bool dry_run, struct err *);
 /* muster restore FILE; replace: also where there are records. Exit status, or -1. */
 int records_restore(struct cli *, const char *file, bool replace, bool dry_run, struct err *);
+/* muster server check: of the running server by a backup that it makes, else of its files. EXIT_OK,
+ * EXIT_FOUND, or -1. */
+int records_check(struct cli *, struct err *);
+/* A backup of the running server in path, whole; what is in it, or NULL, and nothing is there then.
+ */
+const struct text_node *backup_to_file(struct cli *, const char *path, struct err *);
 /* Lines about what runs and is not in the records; list: may be NULL. */
 void records_strangers(const struct text_node *list);
 

@@ -96,6 +96,32 @@ static void put_range(struct arena *a, struct text_node *root, const char *key, 
     text_int(a, range, "to", (int64_t)last);
 }
 
+/* The records at path with what jobs left here. */
+static int look_at(struct arena *a, const struct cli_records *ask, struct recover_ask of,
+                   int (*what)(const struct recover_ask *, struct arena *, struct recovered *,
+                               struct err *),
+                   struct recovered *out, struct err *err)
+{
+    struct traces traces = { .numbers.n = 0 };
+    find_traces(a, ask->state_dir, &traces);
+    of.numbers = traces.numbers.at;
+    of.n_numbers = traces.numbers.n;
+    int rc = what(&of, a, out, err);
+    vec_fini(&traces.numbers);
+    return rc;
+}
+
+static void put_running(struct arena *a, const struct cli_records *ask, const struct recovered *r,
+                        struct text_node *root)
+{
+    struct text_node *running = text_list(a, root, "running");
+    for (size_t i = 0; i < r->n_unknown; i++)
+        put_living(
+            a, running,
+            arena_printf(a, "%s/runs/%llu", ask->state_dir, (unsigned long long)r->unknown[i]),
+            r->unknown[i], 2);
+}
+
 static void put_recovered(struct arena *a, const struct cli_records *ask, const struct recovered *r,
                           struct text_node *root)
 {
@@ -106,12 +132,7 @@ static void put_recovered(struct arena *a, const struct cli_records *ask, const 
     put_range(a, missing, "jobs", out.number, out.last_number);
     put_range(a, missing, "events", out.event, out.last_event);
     text_int(a, root, "next_number", (int64_t)out.next_number);
-    struct text_node *running = text_list(a, root, "running");
-    for (size_t i = 0; i < out.n_unknown; i++)
-        put_living(
-            a, running,
-            arena_printf(a, "%s/runs/%llu", ask->state_dir, (unsigned long long)out.unknown[i]),
-            out.unknown[i], 2);
+    put_running(a, ask, &out, root);
     if (out.kept)
         text_str(a, root, "kept", out.kept);
 }
@@ -120,16 +141,11 @@ static void put_recovered(struct arena *a, const struct cli_records *ask, const 
 static struct text_node *mend(struct arena *a, const struct cli_records *ask, const char *from,
                               struct err *err)
 {
-    struct traces traces = { .numbers.n = 0 };
     struct recovered out;
-    find_traces(a, ask->state_dir, &traces);
     const struct recover_ask of = { .path = records_path(a, ask),
                                     .dry_run = ask->dry_run,
-                                    .from = from,
-                                    .numbers = traces.numbers.at,
-                                    .n_numbers = traces.numbers.n };
-    int rc = store_recover(&of, a, &out, err);
-    vec_fini(&traces.numbers);
+                                    .from = from };
+    int rc = look_at(a, ask, of, store_recover, &out, err);
     if (rc < 0)
         return NULL;
     struct text_node *root = text_map(a, NULL, NULL);
@@ -236,12 +252,53 @@ static struct text_node *restore(struct arena *a, const struct cli_records *ask,
     return root;
 }
 
+static struct text_node *check(struct arena *a, const struct cli_records *ask, const char *path,
+                               struct err *err)
+{
+    struct recovered out;
+    if (look_at(a, ask, (struct recover_ask){ .path = path }, store_check, &out, err) < 0)
+        return NULL;
+    struct text_node *root = text_map(a, NULL, NULL);
+    if (!ask->file)
+        text_str(a, root, "records", path);
+    text_bool(a, root, "damaged", out.damaged);
+    if (out.damaged)
+        text_str(a, root, "why", out.why);
+    text_int(a, root, "jobs", (int64_t)out.jobs);
+    text_int(a, root, "events_to", (int64_t)out.event);
+    text_int(a, root, "orphans", (int64_t)out.orphans);
+    text_int(a, root, "unreadable", (int64_t)out.unreadable);
+    put_running(a, ask, &out, root);
+    return root;
+}
+
+/* What a running server gave as a backup: the file is taken apart beside itself. */
+static struct text_node *check_backup(struct arena *a, const struct cli_records *ask,
+                                      struct err *err)
+{
+    struct text_node *root = NULL;
+    const struct text_node *of = NULL;
+    const char *dir = arena_printf(a, "%s.d", ask->file);
+    if (file_mkdirs(arena_printf(a, "%s/" BACKUP_ARCHIVES, dir), 0700, err) == 0)
+        of = backup_file_read(a, ask->file, dir, err);
+    if (of)
+        root = check(a, ask, arena_printf(a, "%s/" BACKUP_RECORDS, dir), err);
+    file_remove_tree(dir, NULL);
+    if (root && (of = text_get(of, "state_dir")) && of->kind == TEXT_STR)
+        text_str(a, root, "records", arena_printf(a, "%s/muster.db", of->str));
+    return root;
+}
+
 struct text_node *records_main(struct arena *a, const struct cli_records *ask, struct err *err)
 {
     struct stat st;
     switch (ask->what) {
     case RECORDS_LOOK: return look(a, ask, err);
     case RECORDS_RESTORE: return restore(a, ask, err);
+    case RECORDS_CHECK:
+        if (ask->file)
+            return check_backup(a, ask, err);
+        break;
     case RECORDS_RECOVER: break;
     }
     if (stat(ask->state_dir, &st) != 0) {
@@ -249,5 +306,6 @@ struct text_node *records_main(struct arena *a, const struct cli_records *ask, s
         err_hint(err, "--state-dir says where the records are");
         return NULL;
     }
-    return mend(a, ask, NULL, err);
+    return ask->what == RECORDS_CHECK ? check(a, ask, records_path(a, ask), err)
+                                      : mend(a, ask, NULL, err);
 }

@@ -142,33 +142,50 @@ static int copy_whole(sqlite3 *from, sqlite3 *to)
     return sqlite3_backup_finish(backup);
 }
 
-/* Rows of jobs that are not there; how many. Then of jobs that live, those that lost what they are.
- */
+/* Rows of jobs that are not there. Older versions lack some of the tables. */
+static const struct {
+    const char *table, *where;
+} orphans[] = {
+    { "body", "job NOT IN (SELECT id FROM job)" },
+    { "facet", "job NOT IN (SELECT id FROM job)" },
+    { "origin", "job NOT IN (SELECT id FROM job)" },
+    { "task", "job NOT IN (SELECT id FROM job)" },
+    { "attempt", "job NOT IN (SELECT id FROM job)" },
+    { "agent", "job NOT IN (SELECT id FROM job)" },
+    { "idem", "job NOT IN (SELECT id FROM job)" },
+    { "event", "job <> 0 AND job NOT IN (SELECT id FROM job)" },
+    { "job", "array <> 0 AND array NOT IN (SELECT id FROM job)" },
+};
+/* Jobs that live, and have lost what they are. */
+#define UNREADABLE                                                                                 \
+    "state" IS_LIVE " AND id NOT IN (SELECT job FROM body) AND array NOT IN (SELECT job FROM body)"
+
 static void leave_out_orphans(sqlite3 *db, struct recovered *out)
 {
-    static const char *const orphans[] = {
-        "DELETE FROM body WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM facet WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM origin WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM task WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM attempt WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM agent WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM idem WHERE job NOT IN (SELECT id FROM job)",
-        "DELETE FROM event WHERE job <> 0 AND job NOT IN (SELECT id FROM job)",
-        "DELETE FROM job WHERE array <> 0 AND array NOT IN (SELECT id FROM job)",
-    };
-    for (size_t i = 0; i < ARRAY_LEN(orphans); i++) /* older versions lack some of them */
-        if (sqlite3_exec(db, orphans[i], NULL, NULL, NULL) == SQLITE_OK)
+    char sql[512];
+    for (size_t i = 0; i < ARRAY_LEN(orphans); i++) {
+        snprintf(sql, sizeof sql, "DELETE FROM %s WHERE %s", orphans[i].table, orphans[i].where);
+        if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
             out->orphans += (uint64_t)sqlite3_changes(db);
-    char fail[512];
-    snprintf(fail, sizeof fail,
+    }
+    snprintf(sql, sizeof sql,
              "UPDATE job SET state = 'failed', outcome = NULL, live = NULL, ended = %lld,"
              " reason = 'the records were damaged, and what it was is not in them any more'"
-             " WHERE state" IS_LIVE " AND id NOT IN (SELECT job FROM body)"
-             " AND array NOT IN (SELECT job FROM body)",
+             " WHERE " UNREADABLE,
              (long long)time(NULL) * 1000);
-    if (sqlite3_exec(db, fail, NULL, NULL, NULL) == SQLITE_OK)
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
         out->unreadable = (uint64_t)sqlite3_changes(db);
+}
+
+static void count_orphans(sqlite3 *db, struct recovered *out)
+{
+    char sql[512];
+    for (size_t i = 0; i < ARRAY_LEN(orphans); i++) {
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE %s", orphans[i].table,
+                 orphans[i].where);
+        out->orphans += ask_number(db, sql);
+    }
+    out->unreadable = ask_number(db, "SELECT count(*) FROM job WHERE " UNREADABLE);
 }
 
 static uint64_t more(uint64_t a, uint64_t b)
@@ -307,21 +324,27 @@ static int exchange(const struct work *w, const char *fresh, struct err *err)
 
 /* ---- the whole ---- */
 
-/* Would a start refuse them? Asked of a copy. 1: yes; 0: no. */
-static int is_damaged(const struct work *w, struct err *err)
+/* Would a start refuse them, or is a page or an index of them broken? Asked of a copy, whose path
+ * is left in *copy. 1: yes; 0: no. */
+static int is_damaged(const struct work *w, const char **copy, struct err *err)
 {
     struct err why = { 0 };
-    const char *copy = copy_records(w, "look", ARRAY_LEN(parts), err);
-    if (!copy)
+    struct reading r;
+    *copy = copy_records(w, "look", ARRAY_LEN(parts), err);
+    if (!*copy)
         return -1;
-    struct store *st = store_open(copy, &why);
-    w->out->damaged = st == NULL;
+    struct store *st = store_open(*copy, &why);
     store_close(st);
-    if (st)
-        return 0;
-    const char *at = strstr(why.what, ": ");
-    w->out->why = arena_strdup(w->arena, at ? at + 2 : why.what);
-    return 1;
+    if (!st) {
+        const char *at = strstr(why.what, ": ");
+        w->out->why = arena_strdup(w->arena, at ? at + 2 : why.what);
+    } else {
+        read_records(*copy, &r);
+        if (!r.whole)
+            w->out->why = "pages or indexes of it are broken";
+        sqlite3_close(r.db);
+    }
+    return w->out->damaged = w->out->why != NULL;
 }
 
 static int replace(const struct work *w, struct err *err)
@@ -332,7 +355,6 @@ static int replace(const struct work *w, struct err *err)
         return -1;
     read_records(w->ask->from, &copy);
     read_records(was, &old);
-    w->out->why = "";
     const char *fresh = arena_printf(w->arena, "%s/fresh.db", w->dir);
     int rc = copy.whole ? build(w, &copy, &old, fresh, err)
                         : err_set(err, ERR_INPUT, "%s is damaged", w->ask->from);
@@ -344,7 +366,8 @@ static int replace(const struct work *w, struct err *err)
 static int recover(const struct work *w, struct err *err)
 {
     struct reading with, without;
-    int damaged = is_damaged(w, err);
+    const char *copy;
+    int damaged = is_damaged(w, &copy, err);
     if (damaged <= 0)
         return damaged;
     const char *a = copy_records(w, "with", 2, err), *b = copy_records(w, "without", 1, err);
@@ -359,8 +382,25 @@ static int recover(const struct work *w, struct err *err)
     return rc < 0 || w->ask->dry_run ? rc : exchange(w, fresh, err);
 }
 
-int store_recover(const struct recover_ask *ask, struct arena *arena, struct recovered *out,
-                  struct err *err)
+static int check(const struct work *w, struct err *err)
+{
+    struct reading r;
+    const char *copy;
+    if (is_damaged(w, &copy, err) < 0)
+        return -1;
+    read_records(copy, &r);
+    w->out->jobs = r.jobs;
+    w->out->event = r.event;
+    w->out->number = r.number;
+    count_orphans(r.db, w->out);
+    find_unknown(w, r.db);
+    sqlite3_close(r.db);
+    return 0;
+}
+
+/* In a directory of its own, which goes again. */
+static int run(int (*what)(const struct work *, struct err *), const struct recover_ask *ask,
+               struct arena *arena, struct recovered *out, struct err *err)
 {
     const char *dir = arena_printf(arena, "%s.recover", ask->path);
     struct work w = { .ask = ask, .arena = arena, .dir = dir, .out = out };
@@ -368,7 +408,19 @@ int store_recover(const struct recover_ask *ask, struct arena *arena, struct rec
     if (store_check_unused(ask->path, err) < 0 || file_remove_tree(dir, err) < 0 ||
         file_mkdirs(dir, 0700, err) < 0)
         return -1;
-    int rc = ask->from ? replace(&w, err) : recover(&w, err);
+    int rc = what(&w, err);
     file_remove_tree(dir, NULL);
     return rc;
+}
+
+int store_recover(const struct recover_ask *ask, struct arena *arena, struct recovered *out,
+                  struct err *err)
+{
+    return run(ask->from ? replace : recover, ask, arena, out, err);
+}
+
+int store_check(const struct recover_ask *ask, struct arena *arena, struct recovered *out,
+                struct err *err)
+{
+    return run(check, ask, arena, out, err);
 }

@@ -20,7 +20,7 @@ struct recover_ask {
 };
 struct recovered {
     bool damaged;    /* false: nothing is; without a copy nothing was done */
-    const char *why; /* what a start would say; "" */
+    const char *why; /* what a start would say, or what is broken; NULL: nothing */
     bool row_by_row; /* no file of it is whole: what can be read was taken */
     uint64_t jobs;   /* that are there */
     uint64_t
@@ -35,5 +35,8 @@ struct recovered {
 };
 int store_check_unused(const char *path, struct err *err); /* -1: ERR_CONFLICT */
 int store_recover(const struct recover_ask *, struct arena *, struct recovered *, struct err *);
+/* Reads every page and index of them, and looks for rows without their job; changes nothing. Of
+ * *out damaged, why, jobs, number, event, orphans, unreadable and unknown are said. */
+int store_check(const struct recover_ask *, struct arena *, struct recovered *, struct err *);
 
 #endif
