@@ -65,9 +65,9 @@ void tar_header(const struct tar_member *m, unsigned char out[TAR_BLOCK])
            "ustar\0"
            "00",
            8);
-    char sum[SUM_LEN];
+    char sum[SUM_LEN] = "";
     snprintf(sum, sizeof sum, "%06" PRIo64, sum_of(out));
-    memcpy(out + SUM_AT, sum, 7);
+    memcpy(out + SUM_AT, sum, sizeof sum);
     out[SUM_AT + 7] = ' ';
 }
 
