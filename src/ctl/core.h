@@ -68,7 +68,7 @@ struct ctl {
     VEC(struct heard) facts;
     size_t applied; /* facts that are part of the open transaction */
     VEC(struct ack) acks;
-    VEC(struct answer) answers;
+    VEC(struct answer) answers, held; /* held: until it is known what the disk has */
     VEC(uint64_t) touched;          /* jobs changed in the open transaction */
     VEC(uint64_t) wanting;          /* jobs with .wants_place, and some that had */
     VEC(struct deadline) deadlines; /* base/heap.h */

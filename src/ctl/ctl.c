@@ -146,17 +146,23 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     return ctl;
 }
 
+static void refuse_all(struct answer *at, size_t n, const struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        at[i].done(at[i].arg, &(struct ctl_answer){ .err = err });
+        arena_destroy(at[i].arena);
+    }
+}
+
 void ctl_destroy(struct ctl *ctl)
 {
     if (!ctl)
         return;
     struct err err;
     err_set(&err, ERR_UNAVAILABLE, "the server ends");
-    for (size_t i = 0; i < ctl->answers.n; i++) {
-        struct answer *answer = &ctl->answers.at[i];
-        answer->done(answer->arg, &(struct ctl_answer){ .err = &err });
-        arena_destroy(answer->arena);
-    }
+    refuse_all(ctl->held.at, ctl->held.n, &err);
+    refuse_all(ctl->answers.at, ctl->answers.n, &err);
+    vec_fini(&ctl->held);
     vec_fini(&ctl->answers);
     vec_fini(&ctl->facts);
     vec_fini(&ctl->acks);

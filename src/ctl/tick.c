@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
+#include "store/disk.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -113,7 +114,9 @@ static void expire(struct ctl *ctl, uint64_t now)
 
 static int make_ballast(struct ctl *ctl)
 {
-    return taped_replays(ctl) || store_make_ballast(ctl->config.store) ? 0 : -1;
+    struct store *store = ctl->config.store;
+    return taped_replays(ctl) || (store_decide(store, NULL) == 0 && store_make_ballast(store)) ? 0
+                                                                                              : -1;
 }
 
 static void come_back(struct ctl *ctl, uint64_t now)

@@ -1,7 +1,8 @@
 /* The turn: apply what was heard, settle what changed, tell launchers, commit once, answer, act;
  * plan, and again until nothing is left to do. A commit that fails undoes the whole round: touched
  * jobs come back from their rows, commands get the reason, facts are kept and applied again; a
- * ballast file makes room so that ends can still be recorded. */
+ * ballast file makes room so that ends can still be recorded. Where it is not known whether the
+ * disk has the commit after all, commands wait for their answer until it is. */
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/clock.h"
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/turn_meter.h"
+#include "store/disk.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +69,22 @@ static void answer_all(struct ctl *ctl)
     free(at);
 }
 
+/* Nobody hears that nothing was written before that is true. */
+static void hold_answers(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ctl->answers.n; i++)
+        vec_push(&ctl->held, ctl->answers.at[i]);
+    vec_clear(&ctl->answers);
+}
+
+/* Those go out with the next round. */
+static void take_held(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ctl->held.n; i++)
+        vec_push(&ctl->answers, ctl->held.at[i]);
+    vec_clear(&ctl->held);
+}
+
 /* ---- a failed commit ---- */
 
 static void reload(struct ctl *ctl, uint64_t id)
@@ -115,7 +133,10 @@ static void failed(struct ctl *ctl, const struct err *err)
     store_release_ballast(ctl->config.store);
     ctl->retry_at = core_now(ctl) + RETRY_MS;
     core_wake(ctl, ctl->retry_at);
-    answer_all(ctl);
+    if (store_undecided(ctl->config.store))
+        hold_answers(ctl);
+    else
+        answer_all(ctl);
 }
 
 /* ---- one round ---- */
@@ -254,6 +275,8 @@ void ctl_turn(struct ctl *ctl)
     uint64_t done = ctl->counters.commits + ctl->counters.plans;
     taped.idle = turn_idle(ctl) && !ctl->plan_due;
     ctl->in_turn = true;
+    if (!store_undecided(ctl->config.store))
+        take_held(ctl);
     bool went_well = true;
     for (int round = 0; went_well && round < ROUNDS_MAX; round++) {
         bool waits = ctl->retry_at > core_now(ctl) && ctl->answers.n == 0;

@@ -4,14 +4,13 @@
 #include "store/db.h"
 
 #include "base/mem.h"
+#include "store/disk.h"
 #include "store/end.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
-#define BALLAST_BYTES (8 << 20)
 
 static const char *const sql[STMT_N] = {
 #define STMT_SQL(id, text) [STMT_##id] = text,
@@ -80,6 +79,8 @@ static void store_begin(struct store *st)
     st->failed = (struct err){ 0 };
     if (st->memory)
         return; /* nothing is ever undone */
+    if (store_decide(st, &st->failed) < 0)
+        return;
     sqlite3_stmt *s = db_stmt(st, STMT_BEGIN, &err);
     if (!s || sqlite3_step(s) != SQLITE_DONE)
         db_fail(st, &err, "beginning a turn");
@@ -165,7 +166,8 @@ int store_commit(struct store *st, struct err *err)
     if (st->mark && st->dirty && !st->failed.code)
         end_count(st);
     sqlite3_stmt *s = st->failed.code || st->memory ? NULL : db_stmt(st, STMT_COMMIT, &st->failed);
-    if (s && sqlite3_step(s) != SQLITE_DONE)
+    bool refused = s && sqlite3_step(s) != SQLITE_DONE;
+    if (refused)
         db_fail(st, NULL, "committing");
     if (s)
         sqlite3_reset(s);
@@ -173,6 +175,8 @@ int store_commit(struct store *st, struct err *err)
         if (err)
             *err = st->failed;
         store_rollback(st);
+        st->undecided |= refused;
+        store_decide(st, NULL);
         return -1;
     }
     st->in_turn = st->dirty = false;
@@ -189,25 +193,6 @@ int store_commit(struct store *st, struct err *err)
 bool store_keeps_details(const struct store *st)
 {
     return !st->memory;
-}
-
-void store_release_ballast(struct store *st)
-{
-    if (st->ballast)
-        unlink(st->ballast);
-}
-
-bool store_make_ballast(struct store *st)
-{
-    if (!st->ballast)
-        return true;
-    AUTO_CLOSE int fd = open(st->ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    if (posix_fallocate(fd, 0, BALLAST_BYTES) == 0)
-        return true;
-    unlink(st->ballast);
-    return false;
 }
 
 static uint64_t highest(struct store *st, enum stmt_id max, const char *floor)
@@ -269,12 +254,17 @@ static int open_db(struct store *st, struct err *err)
     return end_check(st, err) < 0 ? -1 : db_migrate(st, err);
 }
 
-static int sync_file(struct store *st, int which, struct err *err)
+sqlite3_file *db_file(struct store *st, int which)
 {
     sqlite3_file *file = NULL;
     int rc = sqlite3_file_control(st->db, "main", which, (void *)&file);
-    if (rc != SQLITE_OK || !file || !file->pMethods ||
-        file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK)
+    return rc == SQLITE_OK && file && file->pMethods ? file : NULL;
+}
+
+static int sync_file(struct store *st, int which, struct err *err)
+{
+    sqlite3_file *file = db_file(st, which);
+    if (!file || file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK)
         return 0;
     return err_set(err, ERR_SYSTEM, "%s: what is in it cannot be synced", st->path);
 }
@@ -302,7 +292,7 @@ struct store *store_open(const char *path, struct err *err)
     }
     db_read_last(st);
     st->whole = true;
-    end_note(st);
+    end_begin(st);
     store_make_ballast(st);
     return st;
 }

@@ -169,6 +169,7 @@ struct store {
     sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
     bool in_turn;                /* a transaction is open */
     bool dirty;
+    bool undecided;                 /* disk.h */
     struct err failed;              /* first failed write of the turn; code ERR_NONE when none */
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */
     uint64_t committed_number, committed_job_id, committed_event;
@@ -193,6 +194,8 @@ struct store {
 int db_migrate(struct store *, struct err *);
 int db_read_version(struct store *, int *version, struct err *);
 int db_exec(struct store *, const char *text, struct err *);
+/* SQLite's handle of a file, by SQLITE_FCNTL_...; NULL: it is not open. */
+sqlite3_file *db_file(struct store *, int which);
 /* Reads what is highest in it. */
 void db_read_last(struct store *);
 void db_read_audit(struct store *); /* audit.c */

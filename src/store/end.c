@@ -38,9 +38,13 @@ uint64_t end_hash(const struct event_row *row)
 
 static bool read_file(struct store *st, int which, void *to, int n, sqlite3_int64 at)
 {
-    sqlite3_file *file = NULL;
-    return sqlite3_file_control(st->db, "main", which, &file) == SQLITE_OK && file &&
-           file->pMethods && file->pMethods->xRead(file, to, n, at) == SQLITE_OK;
+    sqlite3_file *file = db_file(st, which);
+    return file && file->pMethods->xRead(file, to, n, at) == SQLITE_OK;
+}
+
+static bool read_wal(void *arg, void *to, size_t n, uint64_t at)
+{
+    return read_file(arg, SQLITE_FCNTL_JOURNAL_POINTER, to, (int)n, (sqlite3_int64)at);
 }
 
 static uint32_t read_change(struct store *st)
@@ -49,6 +53,16 @@ static uint32_t read_change(struct store *st)
     if (!read_file(st, SQLITE_FCNTL_FILE_POINTER, b, sizeof b, CHANGE_AT))
         return 0;
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* Only a database that took all of the WAL was synced: the mark may not lead it. */
+static void write_back(struct store *st, sqlite3 *db)
+{
+    int frames = 0, taken = -1;
+    if (sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &taken) ==
+            SQLITE_OK &&
+        frames == taken)
+        st->file_change = read_change(st);
 }
 
 /* A commit wrote the WAL: it has so many frames now. */
@@ -62,10 +76,8 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
     if (read_file(st, SQLITE_FCNTL_JOURNAL_POINTER, header, sizeof header,
                   WAL_HEADER + (frames - 1) * each))
         wal_place_of(header, (uint32_t)frames, &st->wal);
-    if (frames >= WAL_CHECKPOINT) {
-        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        st->file_change = read_change(st);
-    }
+    if ((uint32_t)frames >= wal_frames_most())
+        write_back(st, db);
     return SQLITE_OK;
 }
 
@@ -215,7 +227,8 @@ int end_check(struct store *st, struct err *err)
     AUTO_FREE char *wal = mem_printf("%s-wal", st->path);
     st->mark = mark_open(st->path, &st->mark_err);
     bool was = st->mark && mark_was(st->mark, &mark);
-    if (wal_look(wal, was ? &mark.wal : NULL, &look, err) < 0 || check_pages(st, err) < 0)
+    wal_look((struct wal_bytes){ read_wal, st }, was ? &mark.wal : NULL, &look);
+    if (check_pages(st, err) < 0)
         return -1;
     read_end(st);
     const char *lost = was ? find_loss(st, &mark, &look, text) : NULL;
@@ -255,6 +268,32 @@ void end_note(struct store *st)
                                    .wal = st->wal,
                                    .file_change = st->file_change };
     mark_write(st->mark, &mark);
+}
+
+void end_begin(struct store *st)
+{
+    end_note(st);
+    if (st->mark)
+        mark_sync(st->mark);
+}
+
+/* A WAL with another salt was begun anew by the commit that failed: nothing in it counts. */
+int end_cut(struct store *st)
+{
+    sqlite3_file *file = db_file(st, SQLITE_FCNTL_JOURNAL_POINTER);
+    unsigned char head[WAL_HEADER];
+    sqlite3_int64 size = 0, keep = 0;
+    if (!file)
+        return 0;
+    if (file->pMethods->xFileSize(file, &size) != SQLITE_OK)
+        return -1;
+    if (size >= WAL_HEADER && file->pMethods->xRead(file, head, sizeof head, 0) != SQLITE_OK)
+        return -1;
+    if (size >= WAL_HEADER && memcmp(head + WAL_SALT_AT, st->wal.salt, WAL_SALT) == 0)
+        keep = WAL_HEADER + st->wal.frames * (sqlite3_int64)(WAL_FRAME_HEADER + st->page_size);
+    if (size > keep && file->pMethods->xTruncate(file, keep) != SQLITE_OK)
+        return -1;
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK ? 0 : -1;
 }
 
 void end_close(struct store *st)

@@ -9,7 +9,6 @@
 struct store;
 struct event_row;
 
-#define WAL_CHECKPOINT  4000 /* frames after which the WAL is written back */
 /* Larger databases are not read through at the start; `muster server check` does. */
 #define END_CHECK_BYTES (64ull << 20)
 
@@ -23,6 +22,12 @@ int end_check(struct store *, struct err *);
 /* A commit is on the disk. Before it, in its transaction: end_count. */
 void end_count(struct store *);
 void end_note(struct store *);
+/* All that was read is on the disk, and the mark says so, synced: where a WAL was torn at its head,
+ * SQLite may begin the next one with the same salt, and a mark of the old one would be held against
+ * it after a loss of power. */
+void end_begin(struct store *);
+/* Cuts the WAL behind the last commit that went well, synced. No turn may be open. */
+int end_cut(struct store *);
 /* Writes the WAL back and says so, before the database is closed. */
 void end_close(struct store *);
 /* Over what is stored of an event. */

@@ -163,6 +163,11 @@ void mark_write(struct mark_file *file, const struct end_mark *m)
         file->turn = turn;
 }
 
+void mark_sync(struct mark_file *file)
+{
+    (void)fdatasync(file->fd);
+}
+
 bool mark_read(const char *database, struct end_mark *m)
 {
     AUTO_FREE char *path = mem_printf("%s" MARK_SUFFIX, database);

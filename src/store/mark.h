@@ -1,6 +1,7 @@
 /* The end mark: a small file beside the database that says how far the records reached. It is
- * written after each commit, when that is on the disk, and not synced: so it may lag behind the
- * records and never leads them. It outlives the process; after a loss of power it may be older.
+ * written after each commit, when that is on the disk, and not synced but at the start: so it may
+ * lag behind the records and never leads them. It outlives the process; after a loss of power it may
+ * be older, as old as the last start.
  * What it says and the records do not hold was there, and is lost.
  *
  * Two slots are written in turn, each with a sum of its own, a page apart: one that was torn leaves
@@ -36,6 +37,7 @@ void mark_close(struct mark_file *); /* NULL-safe */
 bool mark_was(const struct mark_file *, struct end_mark *);
 /* A failure leaves the older one, which is true as well. */
 void mark_write(struct mark_file *, const struct end_mark *);
+void mark_sync(struct mark_file *);
 
 void mark_boot(char out[MARK_BOOT + 1]); /* of this machine now; "" when it is not known */
 

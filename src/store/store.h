@@ -50,11 +50,9 @@ bool store_keeps_details(const struct store *); /* false: in memory; no need to 
 /* ---- turns. Writes outside a turn begin one. Writes of a turn that failed are remembered: the
  * commit then fails too. ---- */
 bool store_dirty(const struct store *); /* something was written in this turn */
-/* On failure everything of the turn is rolled back; ERR_FULL: no space. */
+/* On failure everything of the turn is rolled back, see disk.h; ERR_FULL: no space. */
 int store_commit(struct store *, struct err *);
 void store_rollback(struct store *);
-void store_release_ballast(struct store *);
-bool store_make_ballast(struct store *); /* again, when there is room */
 
 /* ---- rows (texts in rows read are in the caller's arena; in rows written they need to live during
  * the call only) ---- */

@@ -9,10 +9,7 @@
 
 #include "base/mem.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAGIC       0x377f0682u /* the lowest bit: sums are of big-endian words */
 #define PAGE_MAX    65536u
@@ -53,6 +50,11 @@ static bool same(struct sum x, struct sum y)
     return x.a == y.a && x.b == y.b;
 }
 
+uint32_t wal_frames_most(void)
+{
+    return 4000;
+}
+
 void wal_place_of(const unsigned char header[WAL_FRAME_HEADER], uint32_t frames,
                   struct wal_place *out)
 {
@@ -62,7 +64,7 @@ void wal_place_of(const unsigned char header[WAL_FRAME_HEADER], uint32_t frames,
 }
 
 struct walk {
-    int fd;
+    struct wal_bytes from;
     bool is_big;
     unsigned char *frame; /* header and page */
     size_t size;
@@ -98,16 +100,10 @@ static void look_at_frame(struct walk *w, const struct wal_place *asked, struct 
     out->broken |= w->commits >= 2;
 }
 
-static bool read_at(int fd, void *to, size_t n, uint64_t at)
-{
-    ssize_t got = pread(fd, to, n, (off_t)at);
-    return got >= 0 && (size_t)got == n;
-}
-
 static bool read_header(struct walk *w, struct wal_look *out)
 {
     unsigned char head[WAL_HEADER];
-    if (!read_at(w->fd, head, sizeof head, 0))
+    if (!w->from.read(w->from.arg, head, sizeof head, 0))
         return false;
     uint32_t page = big(head + 8);
     w->is_big = big(head) & 1;
@@ -115,27 +111,23 @@ static bool read_header(struct walk *w, struct wal_look *out)
     if ((big(head) & ~1u) != MAGIC || page < PAGE_LEAST || page > PAGE_MAX || page & (page - 1) ||
         !same(w->sum, read_sum(head + SUM_OF_HEAD)))
         return false;
-    memcpy(out->whole.salt, head + 16, WAL_SALT);
+    memcpy(out->whole.salt, head + WAL_SALT_AT, WAL_SALT);
     out->page_size = page;
     return true;
 }
 
-int wal_look(const char *path, const struct wal_place *asked, struct wal_look *out, struct err *err)
+void wal_look(struct wal_bytes from, const struct wal_place *asked, struct wal_look *out)
 {
+    struct walk w = { .from = from };
     *out = (struct wal_look){ .there = false };
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : err_sys(err, "%s", path);
-    struct walk w = { .fd = fd };
     if (!read_header(&w, out))
-        return 0;
+        return;
     w.size = WAL_FRAME_HEADER + out->page_size;
     AUTO_FREE unsigned char *frame = mem_resize(NULL, w.size);
     w.frame = frame;
     out->there = true;
-    while (read_at(fd, frame, w.size, WAL_HEADER + (uint64_t)out->in_file * w.size)) {
+    while (from.read(from.arg, frame, w.size, WAL_HEADER + (uint64_t)out->in_file * w.size)) {
         out->in_file++;
         look_at_frame(&w, asked, out);
     }
-    return 0;
 }

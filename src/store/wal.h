@@ -11,6 +11,7 @@
 
 #define WAL_HEADER       32
 #define WAL_FRAME_HEADER 24
+#define WAL_SALT_AT      16 /* in the header */
 #define WAL_SALT         8
 #define WAL_SUM          8
 
@@ -31,9 +32,16 @@ struct wal_look {
     struct wal_place whole; /* until the last commit that SQLite reads */
     bool holds;             /* the place that was asked for is in it */
 };
-/* path: the file, which may be missing. asked: may be NULL. */
-int wal_look(const char *path, const struct wal_place *asked, struct wal_look *out, struct err *);
+/* Reads n bytes of it; false: it has not so many. */
+struct wal_bytes {
+    bool (*read)(void *arg, void *to, size_t n, uint64_t at);
+    void *arg;
+};
+/* asked: may be NULL. */
+void wal_look(struct wal_bytes, const struct wal_place *asked, struct wal_look *out);
 
+/* After so many frames a WAL is written back into the database. */
+uint32_t wal_frames_most(void);
 /* Of the header of a frame: what a place after it holds. */
 void wal_place_of(const unsigned char header[WAL_FRAME_HEADER], uint32_t frames,
                   struct wal_place *out);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FRAME (WAL_FRAME_HEADER + 4096)
 
@@ -144,6 +145,18 @@ static void a_torn_slot_leaves_the_other(void **state)
     assert_false(mark_read(f->path, &got));
 }
 
+static bool read_fd(void *arg, void *to, size_t n, uint64_t at)
+{
+    return pread(*(int *)arg, to, n, (off_t)at) == (ssize_t)n;
+}
+
+static void look_at(const struct fix *f, const struct wal_place *asked, struct wal_look *out)
+{
+    AUTO_CLOSE int fd = open(f->wal, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    wal_look((struct wal_bytes){ read_fd, &fd }, asked, out);
+}
+
 static void a_wal_is_whole_until_what_was_damaged(void **state)
 {
     struct fix *f = *state;
@@ -151,21 +164,21 @@ static void a_wal_is_whole_until_what_was_damaged(void **state)
     struct end_mark mark;
     copy_killed(f, 10);
     assert_true(mark_read(f->path, &mark));
-    assert_int_equal(wal_look(f->wal, &mark.wal, &all, &f->err), 0);
+    look_at(f, &mark.wal, &all);
     assert_true(all.there && all.holds && !all.broken);
     assert_int_equal(all.whole.frames, mark.wal.frames);
     assert_memory_equal(all.whole.sum, mark.wal.sum, WAL_SUM);
     put_byte(f->wal, WAL_HEADER + 3 * FRAME + 500, 4);
-    assert_int_equal(wal_look(f->wal, &mark.wal, &look, &f->err), 0);
+    look_at(f, &mark.wal, &look);
     assert_true(look.there && !look.holds && look.broken);
     assert_in_range(look.whole.frames, 0, 3);
     /* The last frame alone: as a write that was torn. */
     put_byte(f->wal, WAL_HEADER + 3 * FRAME + 500, 4);
     put_byte(f->wal, size_of(f->wal) - 1, 4);
-    assert_int_equal(wal_look(f->wal, &mark.wal, &look, &f->err), 0);
+    look_at(f, &mark.wal, &look);
     assert_true(look.there && !look.holds && !look.broken);
     put_byte(f->wal, 3, 0x10);
-    assert_int_equal(wal_look(f->wal, &mark.wal, &look, &f->err), 0);
+    look_at(f, &mark.wal, &look);
     assert_false(look.there);
 }
 

@@ -277,11 +277,20 @@ static void check_work(struct trial *t, const struct work *work)
                     (unsigned long long)work->number);
 }
 
+static void check_failed(struct trial *t, const struct work *work)
+{
+    uint64_t id = 0;
+    if (work->failed && store_find_name(t->store, work->name, work->owner, &id) == 1)
+        trial_wrong(t, "the submission of %s failed, and it is there", work->name);
+}
+
 static void check_works(struct trial *t)
 {
     for (size_t i = 0; i < t->clients.n; i++)
         if (t->clients.works[i].acknowledged)
             check_work(t, &t->clients.works[i]);
+        else
+            check_failed(t, &t->clients.works[i]);
     check_stopped(t);
 }
 

@@ -68,6 +68,12 @@ static bool comes_later(enum err_code code)
            code == ERR_CONFLICT;
 }
 
+static void heard(struct work *work, enum err_code code)
+{
+    work->unheard--;
+    work->failed = (code == ERR_FULL || code == ERR_SYSTEM) && work->unheard == 0;
+}
+
 static void done(void *arg, const struct ctl_answer *answer)
 {
     struct question q = *(struct question *)arg;
@@ -76,6 +82,8 @@ static void done(void *arg, const struct ctl_answer *answer)
     if (crash_point(c->crash))
         return; /* it went nowhere */
     c->answers++;
+    if (q.asked == ASKED_SUBMIT)
+        heard(q.work, answer->err ? answer->err->code : ERR_NONE);
     size_t used = strlen(c->said);
     snprintf(c->said + used, sizeof c->said - used, " -> %s",
              answer->err ? answer->err->what : "ok");
@@ -199,6 +207,8 @@ void clients_submit(struct clients *c, struct ctl *ctl)
         write_work(c, work);
         c->n++;
     }
+    work->unheard++;
+    work->failed = false;
     snprintf(c->said, sizeof c->said, "%s%s %.100s", again ? "again " : "", work->name, work->text);
     ctl_submit(ctl,
                &(struct ctl_submit){ .owner = work->owner,

@@ -4,6 +4,7 @@
  *   - numbers and ids only grow, whatever died in between
  *   - a job whose stop was acknowledged never waits or runs again
  *   - a job whose deletion was acknowledged is gone
+ *   - a submission that failed for the disk's sake is not there
  * Test code. */
 #ifndef CTL_TEST_FAULTS_CLIENTS_H
 #define CTL_TEST_FAULTS_CLIENTS_H
@@ -25,6 +26,8 @@ struct work { /* one submission of a client */
     uint32_t members;      /* of an array; 0: none */
     bool stopped, deleted; /* that was acknowledged too */
     bool delete_asked;
+    unsigned unheard; /* submissions whose answer went nowhere, or is still to come */
+    bool failed;      /* the last was answered so, and no other can have led to a job */
     unsigned wishes;            /* commands that may have led to another generation or attempt */
     unsigned unknown, platform; /* retries that it asked for */
     bool per_job;               /* retries restart the whole job */

@@ -90,6 +90,11 @@ static bool fails(struct disk *disk)
     return true;
 }
 
+static bool fails_to_write(struct disk *disk)
+{
+    return disk->how != DISK_SYNC && fails(disk);
+}
+
 static bool has_room(struct disk *disk, const struct disk_file *file, size_t end)
 {
     size_t more = end > file->size ? end - file->size : 0;
@@ -143,7 +148,7 @@ static int file_write(sqlite3_file *base, const void *data, int n, sqlite3_int64
     if (crash_point(h->disk->crash))
         return SQLITE_IOERR_WRITE;
     h->disk->writes++;
-    if (fails(h->disk)) {
+    if (fails_to_write(h->disk)) {
         if (h->disk->how == DISK_SHORT)
             put(h->file, data, len / 2, at);
         return SQLITE_IOERR_WRITE;
@@ -157,7 +162,7 @@ static int file_write(sqlite3_file *base, const void *data, int n, sqlite3_int64
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 {
     struct handle *h = handle_of(base);
-    if (crash_point(h->disk->crash))
+    if (crash_point(h->disk->crash) || fails_to_write(h->disk))
         return SQLITE_IOERR_TRUNCATE;
     forget_unsynced(h->file);
     resize(h->file, (size_t)size);
@@ -428,6 +433,15 @@ long disk_write_mark(struct disk *disk, const void *data, size_t n, size_t at)
         forget_unsynced(file); /* by itself, as a kernel does */
     crash_point(disk->crash);
     return (long)n;
+}
+
+int disk_sync_mark(struct disk *disk)
+{
+    if (crash_point(disk->crash) || fails(disk))
+        return -1;
+    if (!disk->skips_syncs)
+        forget_unsynced(mark_of(disk));
+    return 0;
 }
 
 /* ---- power ---- */

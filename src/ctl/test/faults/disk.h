@@ -28,8 +28,10 @@ struct disk_file {
     VEC(struct disk_write) unsynced;
 };
 enum disk_failure {
-    DISK_IO,   /* nothing is written, or synced */
-    DISK_SHORT /* half is written, then as DISK_IO */
+    DISK_IO,    /* nothing is written, or synced */
+    DISK_SHORT, /* half is written, then as DISK_IO */
+    DISK_SYNC,  /* all is written, and not synced */
+    DISK_FAILURES
 };
 struct disk {
     struct crash *crash;
@@ -56,11 +58,12 @@ void disk_fini(struct disk *);
 void disk_image_fini(struct disk_image *);
 /* The power fails: what was not synced is lost, or some of it. */
 void disk_lose_power(struct disk *);
-/* The end mark, which the store writes beside SQLite and never syncs: the same disk holds it, and
- * its pages reach it sooner or later. Its room was taken when it was made. As pread() and pwrite().
- */
+/* The end mark, which the store writes beside SQLite and syncs at its start alone: the same disk
+ * holds it, and its pages reach it sooner or later. Its room was taken when it was made. As pread(),
+ * pwrite() and fdatasync(). */
 long disk_read_mark(struct disk *, void *out, size_t n, size_t at);
 long disk_write_mark(struct disk *, const void *data, size_t n, size_t at);
+int disk_sync_mark(struct disk *);
 void disk_heal(struct disk *); /* no fault from now on */
 
 #endif

@@ -100,6 +100,13 @@ ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off_t at)
     return disk_write_mark(hooks->disk, data, n, (size_t)at);
 }
 
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+    (void)fd;
+    return disk_sync_mark(hooks->disk);
+}
+
 void __real_store_release_ballast(struct store *);
 void __wrap_store_release_ballast(struct store *);
 void __wrap_store_release_ballast(struct store *store)
@@ -109,15 +116,11 @@ void __wrap_store_release_ballast(struct store *store)
         hooks->disk->room = BALLAST;
 }
 
-typedef int exec_row(void *, int, char **, char **);
-int __real_sqlite3_exec(sqlite3 *, const char *, exec_row *, void *, char **);
-int __wrap_sqlite3_exec(sqlite3 *, const char *, exec_row *, void *, char **);
-int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, exec_row *row, void *arg, char **err)
+uint32_t __real_wal_frames_most(void);
+uint32_t __wrap_wal_frames_most(void);
+uint32_t __wrap_wal_frames_most(void)
 {
-    int rc = __real_sqlite3_exec(db, sql, row, arg, err);
-    if (rc == SQLITE_OK && hooks && hooks->checkpoints && strstr(sql, "wal_autocheckpoint"))
-        sqlite3_wal_autocheckpoint(db, (int)hooks->checkpoints);
-    return rc;
+    return hooks && hooks->checkpoints ? hooks->checkpoints : __real_wal_frames_most();
 }
 
 /* ---- transitions ---- */

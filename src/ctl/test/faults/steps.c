@@ -121,7 +121,9 @@ static void disk_fails(struct trial *t)
     struct disk *disk = &t->bench->disk;
     disk->fail_in = 1 + below(t, 30);
     disk->fails = below(t, 3) ? below(t, 3) : below(t, 40);
-    disk->how = below(t, 2) ? DISK_IO : DISK_SHORT;
+    disk->how = (enum disk_failure)below(t, DISK_FAILURES);
+    if (below(t, 4) == 0)
+        t->crash.in = 1 + below(t, 60); /* while it fails, or soon after */
     t->faulty = true;
     trial_say(t, "the disk will fail at write or sync %u and %u after it", disk->fail_in,
               disk->fails);
@@ -258,6 +260,8 @@ void steps_run(struct trial *t)
 
 /* ---- quiet times ---- */
 
+#define UNDRAIN_AGAIN 64
+
 static void undrain(struct trial *t)
 {
     for (size_t i = 0; i < t->agents.n_nodes; i++)
@@ -295,9 +299,11 @@ void steps_quiet(struct trial *t)
     t->crash.in = 0;
     disk_heal(&t->bench->disk);
     agents_heal(&t->agents);
-    undrain(t);
-    server_turn(t);
-    for (unsigned i = 0; t->mono_us < end && !*t->wrong && !over(t); i++) {
+    for (unsigned i = 0; t->mono_us < end && !*t->wrong && (i == 0 || !over(t)); i++) {
+        if (i % UNDRAIN_AGAIN == 0) {
+            undrain(t); /* the disk may have refused it the time before */
+            server_turn(t);
+        }
         quiet_round(t);
         if (i % 8 == 0)
             check_step(t);
