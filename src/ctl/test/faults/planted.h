@@ -13,6 +13,7 @@
     X(OLD_FACTS, "old-facts", "facts of an old generation count for the new one")                  \
     X(EARLY_MARK, "early-mark",                                                                    \
       "the end mark is written before the commit, and leads the records")                          \
+    X(KEPT_COMMIT, "kept-commit", "what a failed commit left in the log stays there")              \
     X(OLD_TOKEN, "old-token", "a job's token is accepted in its next generation")
 #define PLANTED_ENUM(id, name, what) PLANTED_##id,
 enum planted { PLANTED_NONE, PLANTED_FAULTS(PLANTED_ENUM) PLANTED_N };

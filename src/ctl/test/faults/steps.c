@@ -240,8 +240,12 @@ static void step(struct trial *t)
     pass(t, 1 + below(t, 50));
     t->agents.now_ms = t->now_ms;
     kinds[i].run(t);
+    uint64_t refused = t->ctl && !t->crash.dead ? t->ctl->counters.commits_failed : 0;
     if (t->ctl && !t->crash.dead)
         server_turn(t);
+    /* What a failed commit left is read only by the server that begins next. */
+    if (t->ctl && t->ctl->counters.commits_failed > refused && below(t, 4) == 0)
+        t->crash.dead = true;
     follow(t);
     if (!*t->wrong)
         check_step(t);
