@@ -10,12 +10,13 @@
 #include "cli/server_start.h"
 #include "cli/state_dir.h"
 #include "cli/table.h"
+#include "gpu/ask.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -213,28 +214,37 @@ static struct finding ask_runtimes(struct cli *cli)
                 "");
 }
 
-static unsigned count_devices(struct arena *a)
+/* "4 NVIDIA devices: NVIDIA H100 80GB HBM3, driver 580.159.04" */
+static const char *devices_found(struct cli *cli, const struct gpu_report *r)
 {
-    unsigned n = 0;
-    while (n < 64 && access(arena_printf(a, "/dev/nvidia%u", n), F_OK) == 0)
-        n++;
-    return n;
+    const char *models = gpu_models(r, cli->arena);
+    return arena_printf(cli->arena, "%zu NVIDIA device%s: %s, driver %s", r->n,
+                        r->n == 1 ? "" : "s", *models ? models : "none that can be used",
+                        *r->driver ? r->driver : "unknown");
 }
 
 static struct finding ask_gpus(struct cli *cli)
 {
-    unsigned n = count_devices(cli->arena);
-    void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    bool library = lib != NULL;
-    if (lib)
-        dlclose(lib);
-    if (n && library)
-        return good(arena_printf(cli->arena, "%u NVIDIA device%s", n, n == 1 ? "" : "s"));
-    if (n)
-        return missing(arena_printf(cli->arena, "%u NVIDIA devices, but no libnvidia-ml.so.1", n),
-                       "install the driver's user-space library");
-    return less("none", arena_printf(cli->arena, "to try declared devices: %s",
-                                     out_command(cli, REMEDY_TRY_NODES, "")));
+    struct gpu_report r;
+    gpu_ask(cli->arena, NULL, &r);
+    uint32_t usable = gpu_offer(&r, NULL), offered = gpu_offer(&r, getenv("CUDA_VISIBLE_DEVICES"));
+    if (*r.error)
+        return missing(r.error,
+                       "nvidia-smi says more; the driver and its library have to be of one "
+                       "version");
+    if (r.n == 0)
+        return less("none", arena_printf(cli->arena, "to try declared devices: %s",
+                                         out_command(cli, REMEDY_TRY_NODES, "")));
+    for (size_t i = 0; i < r.n; i++)
+        if (*r.at[i].error)
+            return missing(arena_printf(cli->arena, "%s; device %u: %s", devices_found(cli, &r),
+                                        r.at[i].number, r.at[i].error),
+                           "the others are given out; nvidia-smi and the kernel's log say more");
+    if (offered < usable)
+        return less(arena_printf(cli->arena, "%s; CUDA_VISIBLE_DEVICES offers %u",
+                                 devices_found(cli, &r), offered),
+                    "");
+    return good(devices_found(cli, &r));
 }
 
 static const char *existing_parent(struct arena *a, const char *path)

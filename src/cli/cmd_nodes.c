@@ -27,7 +27,23 @@ static const struct opt opts[] = {
     OPT_END,
 };
 
-enum { NAME, STATE, CPU, MEMORY, GPU, TYPE, TASKS, ADDRESS, HOST, DISK, LABELS, NOTE, COLUMN_N };
+enum {
+    NAME,
+    STATE,
+    CPU,
+    MEMORY,
+    GPU,
+    TYPE,
+    TASKS,
+    ADDRESS,
+    HOST,
+    DISK,
+    LABELS,
+    DRIVER,
+    DEVICES,
+    NOTE,
+    COLUMN_N
+};
 static const struct table_column columns[COLUMN_N] = {
     [NAME] = { .title = "NODE" },
     [STATE] = { .title = "STATE" },
@@ -40,6 +56,8 @@ static const struct table_column columns[COLUMN_N] = {
     [HOST] = { .title = "HOST", .wide = true },
     [DISK] = { .title = "DISK", .wide = true },
     [LABELS] = { .title = "LABELS", .wide = true },
+    [DRIVER] = { .title = "DRIVER", .wide = true },
+    [DEVICES] = { .title = "DEVICES", .wide = true },
     [NOTE] = { .title = "NOTE" },
 };
 
@@ -75,6 +93,43 @@ static const char *labels_of(struct arena *a, const struct text_node *node)
     return arena_strdup(a, buf_str(&out));
 }
 
+/* "0 NVIDIA H100 80GB HBM3 80Gi, 1 lost: ...": what the driver says of each. */
+static const char *models_of(struct arena *a, const struct text_node *node)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64 << 10);
+    char size[48];
+    const struct text_node *list = text_get(node, "devices");
+    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
+        const char *error = answer_text(d, "error", "");
+        buf_addf(&out, "%s%llu %s", out.len ? ", " : "",
+                 (unsigned long long)answer_number(d, "number", 0), answer_text(d, "model", "?"));
+        if (*error)
+            buf_addf(&out, ": %s", error);
+        else
+            buf_addf(&out, " %s%s", out_size(size, answer_number(d, "memory", 0)),
+                     text_get(d, "slot") ? "" : " (not offered)");
+    }
+    return arena_strdup(a, buf_str(&out));
+}
+
+/* What an operator has to know of it. */
+static const char *note_of(struct arena *a, const struct text_node *node)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64 << 10);
+    const char *error = answer_text(node, "gpu_error", "");
+    const struct text_node *list = text_get(node, "devices");
+    if (answer_flag(node, "declared"))
+        return "declared";
+    if (*error)
+        buf_addf(&out, "gpus: %s", error);
+    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next)
+        if (*answer_text(d, "error", ""))
+            buf_addf(&out, "%sgpu %llu: %s", out.len ? "; " : "",
+                     (unsigned long long)answer_number(d, "number", 0),
+                     answer_text(d, "error", ""));
+    return arena_strdup(a, buf_str(&out));
+}
+
 static const char *state_of(const struct text_node *n)
 {
     if (answer_has(n, "state"))
@@ -97,7 +152,9 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
     row[HOST] = answer_text(n, "host", "");
     row[DISK] = used_size(a, n, "disk_used", "disk");
     row[LABELS] = labels_of(a, n);
-    row[NOTE] = answer_flag(n, "declared") ? "declared" : "";
+    row[DRIVER] = answer_text(n, "gpu_driver", "");
+    row[DEVICES] = models_of(a, n);
+    row[NOTE] = note_of(a, n);
     table_color(t, STATE, strcmp(row[STATE], "up") == 0 ? "32" : "33");
 }
 

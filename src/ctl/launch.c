@@ -4,6 +4,7 @@
 #include "ctl/archives.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/devices.h"
 #include "ctl/job_token.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
@@ -152,7 +153,8 @@ static void name_hosts(const struct ctl *ctl, struct live_job *job, struct round
 }
 
 /* All its tasks, where they are. */
-static struct job_place whole_place(const struct live_job *job, struct arena *arena)
+static struct job_place whole_place(const struct ctl *ctl, const struct live_job *job,
+                                    struct arena *arena)
 {
     struct job_place place = { .id = job->row.id,
                                .number = job->row.number,
@@ -163,8 +165,10 @@ static struct job_place whole_place(const struct live_job *job, struct arena *ar
                                .tasks = ARENA_ARRAY(arena, job->row.tasks, struct task_place),
                                .n = job->row.tasks,
                                .once = place_once_create(arena) };
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         place.tasks[flat] = job->tasks[flat].place;
+        place.tasks[flat].gpus = devices_numbers(ctl, arena, &job->tasks[flat].place);
+    }
     return place;
 }
 
@@ -179,7 +183,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                                  .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir,
                                  .program = ctl->config.program,
                                  .state_dir = ctl->config.state_dir };
-    round->place = whole_place(job, round->arena);
+    round->place = whole_place(ctl, job, round->arena);
     name_hosts(ctl, job, round);
     return 0;
 }
@@ -192,7 +196,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
 static const char *const *left_out(const struct ctl *ctl, const struct live_job *job,
                                    struct arena *arena)
 {
-    const struct job_place place = whole_place(job, arena);
+    const struct job_place place = whole_place(ctl, job, arena);
     const struct site site = { .owner = job->row.owner, .fs_uri = ctl->config.fs_uri };
     for (uint32_t flat = 0, role = UINT32_MAX; flat < place.n; flat++) {
         struct pairs env = { .n = 0 };
@@ -272,7 +276,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .attempt = job->tasks[flat].attempt,
         .run = role->run,
         .argv = role->python ? job_entry(arena, role) : role->argv,
-        .gpus = place->gpus,
+        .gpus = devices_minors(ctl, arena, place),
         .n_gpus = place->n_gpus,
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,

@@ -7,6 +7,7 @@
 #include "ctl/array.h"
 #include "ctl/auditor.h"
 #include "ctl/core.h"
+#include "ctl/devices.h"
 #include "ctl/notes.h"
 #include "ctl/views.h"
 #include "text/json.h"
@@ -37,13 +38,16 @@ static struct text_node *numbers_tree(struct arena *arena, struct text_node *par
     return list;
 }
 
-static void add_place(struct arena *arena, const struct attempt_row *row, struct attempt_view *view)
+static void add_place(const struct ctl *ctl, struct arena *arena, const struct attempt_row *row,
+                      struct attempt_view *view)
 {
     struct live_task task = { 0 };
     notes_read_place(arena, arena, row->place, &task);
+    task.place.node = row->node;
     view->address = task.place.address;
     if (task.place.n_gpus)
-        view->gpus = numbers_tree(arena, NULL, NULL, task.place.gpus, task.place.n_gpus);
+        view->gpus = numbers_tree(arena, NULL, NULL, devices_numbers(ctl, arena, &task.place),
+                                  task.place.n_gpus);
     if (task.place.n_ports)
         view->ports = text_map(arena, NULL, NULL);
     for (uint32_t i = 0; i < task.place.n_ports; i++) {
@@ -85,7 +89,7 @@ static void put_attempt(const struct ctl *ctl, struct arena *arena, struct text_
                                  .started_ms = row->started_ms,
                                  .ended_ms = row->ended_ms,
                                  .log_end = row->log_end };
-    add_place(arena, row, &view);
+    add_place(ctl, arena, row, &view);
     if (attempt_state_final(row->state))
         add_end(ctl, spec, row, &view);
     view_put(arena, list, NULL, VIEW_ATTEMPT, &view);

@@ -6,6 +6,7 @@
 #include "base/scan.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/devices.h"
 #include "ctl/free.h"
 #include "ctl/listed.h"
 #include "ctl/notes.h"
@@ -454,6 +455,11 @@ static void put_node(struct arena *arena, struct text_node *list, const struct n
     for (uint32_t i = 0; i < free->n; i++) {
         view.gpu_free = view.gpu_free ? view.gpu_free : text_list(arena, NULL, NULL);
         text_int(arena, view.gpu_free, NULL, (int64_t)free->device[i]);
+    }
+    if (spec->report) {
+        view.gpu_driver = *spec->report->driver ? spec->report->driver : NULL;
+        view.gpu_error = *spec->report->error ? spec->report->error : NULL;
+        view.devices = devices_tree(arena, spec->report);
     }
     if (spec->labels.n) {
         view.labels = text_map(arena, NULL, NULL);

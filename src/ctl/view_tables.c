@@ -172,7 +172,12 @@ static const struct row node_rows[] = {
     ROW(node_view_out, gpu_used_milli, COUNT, ALWAYS, ""),
     ROW(node_view_out, gpu_idle, COUNT, ALWAYS, "devices that nobody uses"),
     NESTED(node_view_out, gpu_free, NULL, "thousandths that are free of each device"),
-    ROW(node_view_out, gpu_type, TEXT, 0, ""),
+    ROW(node_view_out, gpu_type, TEXT, 0, "model of its devices; several: with ` + ` in between"),
+    ROW(node_view_out, gpu_driver, TEXT, 0, "version of their driver"),
+    ROW(node_view_out, gpu_error, TEXT, 0, "why their driver cannot be asked"),
+    NESTED(node_view_out, devices, NULL,
+           "what the driver says of each device of the machine, offered or not: {number, slot: its "
+           "position in gpu_free, minor, model, memory, uuid, pci, error}; absent: declared"),
     ROW(node_view_out, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_view_out, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
     NESTED(node_view_out, labels, NULL, ""),

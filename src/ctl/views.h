@@ -44,12 +44,12 @@ struct event_view {
     struct text_node *body;
 };
 struct node_view_out {
-    const char *name, *address, *host, *state, *gpu_type;
+    const char *name, *address, *host, *state, *gpu_type, *gpu_driver, *gpu_error;
     uint64_t cpu_milli, cpu_used_milli, memory, memory_used, disk, disk_used, gpus, gpu_used_milli,
         tasks;
     bool declared;
     uint64_t gpu_idle;
-    struct text_node *labels, *custom, *gpu_free;
+    struct text_node *labels, *custom, *gpu_free, *devices;
 };
 struct queue_view {
     const char *name, *kind, *parent, *strategy;

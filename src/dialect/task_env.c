@@ -81,7 +81,10 @@ static void put_array(const struct making *m, const struct job_place *place,
     put(m, "MUSTER_ARRAY_STEP", "%u", array->step);
 }
 
-/* The devices it was given, unless the job says itself which it wants to see. */
+#define ORDER "CUDA_DEVICE_ORDER"
+
+/* The devices it was given, unless the job says itself which it wants to see. Numbers are the
+ * driver's, and CUDA counts by speed unless it is told otherwise. */
 static void put_gpus(const struct making *m, const struct task_place *place)
 {
     static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" };
@@ -94,6 +97,8 @@ static void put_gpus(const struct making *m, const struct task_place *place)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (!pairs_get(&m->role->env, names[i]))
             pairs_set(m->env, m->arena, names[i], place->n_gpus ? list : nothing[i]);
+    if (place->n_gpus > 0 && !pairs_get(&m->role->env, ORDER))
+        pairs_set(m->env, m->arena, ORDER, "PCI_BUS_ID");
 }
 
 void task_env(const struct task_host *host, struct arena *arena, const struct dialect_task *task,

@@ -14,6 +14,8 @@ const struct variable variables[] = {
     { "CUDA_VISIBLE_DEVICES", VARIABLE_EVERY,
       "the devices it was given, by number; empty when it has none" },
     { "NVIDIA_VISIBLE_DEVICES", VARIABLE_EVERY, "the same; `none` when it has none" },
+    { "CUDA_DEVICE_ORDER", VARIABLE_EVERY,
+      "`PCI_BUS_ID` for a task with devices, so that CUDA numbers them as the driver does" },
     { "MUSTER_ARRAY_JOB", VARIABLE_ARRAY, "number of the array" },
     { "MUSTER_ARRAY_INDEX", VARIABLE_ARRAY, "the index of this member" },
     { "MUSTER_ARRAY_COUNT", VARIABLE_ARRAY, "members of the array" },

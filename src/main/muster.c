@@ -2,9 +2,11 @@
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
+#include "gpu/ask.h"
 #include "main/account_main.h"
 #include "main/code_main.h"
 #include "main/config.h"
+#include "main/gpu_main.h"
 #include "main/records_main.h"
 #include "main/replay_main.h"
 #include "main/server_main.h"
@@ -88,10 +90,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } names[] = {
-    { .name = "muster", .run = muster_main },
-    { .name = "dlc", .run = dlc_main },
-    { .name = "account-of", .run = account_main },
-    { .name = "check-code", .run = code_main },
+    { .name = "muster", .run = muster_main },      { .name = "dlc", .run = dlc_main },
+    { .name = "account-of", .run = account_main }, { .name = "check-code", .run = code_main },
+    { .name = GPU_ASK_NAME, .run = gpu_main },
 };
 
 int main(int argc, char **argv)

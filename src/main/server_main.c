@@ -188,6 +188,7 @@ static int read_nodes(struct server *s, struct err *err)
     if (*nodes->text)
         return nodes_parse(s->arena, nodes->text, machine.host, &s->nodes, err);
     s->nodes.at = ARENA_ARRAY(s->arena, 1, struct node_spec);
+    wire_gpus(s->arena, &machine);
     s->nodes.at[0] = machine;
     s->nodes.n = 1;
     config_settle(&s->config, SETTING_NODES, "this machine");

@@ -1,14 +1,17 @@
 /* Concrete dialects and engines. A new one is added here and nowhere else. */
 #include "main/wire.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"
 #include "dialect/elasticjob/elasticjob.h"
 #include "dialect/native/native.h"
 #include "dialect/openpai/openpai.h"
 #include "engine/local/local.h"
+#include "gpu/ask.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -62,8 +65,24 @@ struct node_spec wire_machine(struct arena *a, const char *disk_path, bool *soft
                                .cpu_milli = *soft ? LEAST_CPUS * 1000 : facts.cpu_milli,
                                .memory = facts.memory,
                                .disk = facts.disk,
-                               .gpus = facts.gpus,
-                               .gpu_type = facts.gpu_type ? facts.gpu_type : "" };
+                               .gpu_type = "" };
+}
+
+void wire_gpus(struct arena *a, struct node_spec *node)
+{
+    struct gpu_report *report = ARENA_NEW(a, struct gpu_report);
+    gpu_ask(a, NULL, report);
+    node->gpus = gpu_offer(report, getenv("CUDA_VISIBLE_DEVICES"));
+    node->gpu_type = gpu_models(report, a);
+    node->report = report;
+    if (*report->error)
+        log_warn("gpus.unknown", "node=%s error=\"%s\"", node->name, report->error);
+    for (size_t i = 0; i < report->n; i++) {
+        const struct gpu_device *device = &report->at[i];
+        if (*device->error)
+            log_warn("gpu.lost", "node=%s number=%u error=\"%s\"", node->name, device->number,
+                     device->error);
+    }
 }
 
 const char *wire_node_program(struct arena *a, struct err *err)

@@ -1,5 +1,5 @@
-/* What this machine has. hwloc and the NVIDIA management library are loaded only here and only when
- * installed; without them the kernel's own figures do, and there are no GPUs. */
+/* What this machine has, apart from its accelerators. hwloc is loaded only here and only when
+ * installed; without it the kernel's own figures do. */
 #include "engine/local/local.h"
 
 #include "base/arena.h"
@@ -52,37 +52,13 @@ static unsigned kernel_cpus(void)
     return n > 0 ? (unsigned)n : 1;
 }
 
-static void nvidia(struct arena *a, struct node_facts *out)
-{
-    void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        return;
-    int (*init)(void), (*count)(unsigned *), (*handle)(unsigned, void **);
-    int (*name)(void *, char *, unsigned), (*done)(void);
-    bool whole = symbol(lib, "nvmlInit_v2", &init) &&
-                 symbol(lib, "nvmlDeviceGetCount_v2", &count) &&
-                 symbol(lib, "nvmlDeviceGetHandleByIndex_v2", &handle) &&
-                 symbol(lib, "nvmlDeviceGetName", &name) && symbol(lib, "nvmlShutdown", &done);
-    unsigned n = 0;
-    void *device = NULL;
-    char text[96] = "";
-    if (whole && init() == 0) {
-        if (count(&n) == 0 && n > 0 && handle(0, &device) == 0 &&
-            name(device, text, sizeof text) == 0)
-            out->gpu_type = arena_strdup(a, text);
-        out->gpus = n;
-        done();
-    }
-    dlclose(lib);
-}
-
 void local_detect(struct arena *a, const char *disk_path, struct node_facts *out)
 {
     struct sysinfo info = { 0 };
     struct statvfs fs;
     char host[256] = "localhost";
     unsigned cpus = hwloc_cpus();
-    *out = (struct node_facts){ .gpu_type = "" };
+    *out = (struct node_facts){ .name = NULL };
     gethostname(host, sizeof host - 1);
     host[strcspn(host, ".")] = '\0';
     out->name = arena_strdup(a, host[0] ? host : "localhost");
@@ -91,5 +67,4 @@ void local_detect(struct arena *a, const char *disk_path, struct node_facts *out
         out->memory = (uint64_t)info.totalram * info.mem_unit;
     if (statvfs(disk_path, &fs) == 0)
         out->disk = (uint64_t)fs.f_bavail * fs.f_frsize;
-    nvidia(a, out);
 }

@@ -24,12 +24,10 @@ struct engine *local_create(const struct local_config *, struct err *);
 bool local_lives(const char *dir, uint32_t *pid);
 
 /* What this machine has: one node named after the host, cpus and memory by hwloc (loaded when
- * present) or sysconf, gpus by the NVIDIA driver when present. Filled texts live in arena. */
+ * present) or sysconf. Filled texts live in arena. */
 struct node_facts {
     const char *name;
     uint64_t cpu_milli, memory, disk;
-    uint32_t gpus;
-    const char *gpu_type; /* "" when none */
 };
 struct arena;
 void local_detect(struct arena *, const char *disk_path, struct node_facts *);

@@ -1,0 +1,21 @@
+/* Devices of nodes: a task's place has positions among those that its node gives out; programs know
+ * them by the driver's numbers, the kernel by those of their files. */
+#ifndef CTL_DEVICES_H
+#define CTL_DEVICES_H
+
+#include "base/arena.h"
+#include "job/gpu.h"
+#include "job/place.h"
+#include "text/tree.h"
+
+#include <stdint.h>
+
+struct ctl;
+
+/* place->n_gpus of each, in arena; of declared devices their positions. */
+uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_place *);
+uint32_t *devices_minors(const struct ctl *, struct arena *, const struct task_place *);
+/* What the driver says of each, for answers. */
+struct text_node *devices_tree(struct arena *, const struct gpu_report *);
+
+#endif

@@ -1,0 +1,15 @@
+/* Asking the driver of this machine's accelerators, in a process of its own with a deadline. */
+#ifndef GPU_ASK_H
+#define GPU_ASK_H
+
+#include "base/arena.h"
+#include "job/gpu.h"
+
+/* The name under which `muster` is the program that asks and prints lines (gpu/lines.h). */
+#define GPU_ASK_NAME "list-gpus"
+
+/* program: muster itself; NULL: this process's own file. Never fails: what went wrong is
+ * report->error. Blocks until the answer is there, at most MUSTER_GPU_TIMEOUT_S seconds (30). */
+void gpu_ask(struct arena *, const char *program, struct gpu_report *);
+
+#endif

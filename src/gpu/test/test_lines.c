@@ -1,0 +1,69 @@
+/* A report and its lines, there and back; and lines that are cut off or wrong. */
+#include "gpu/lines.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void there_and_back(void **state)
+{
+    struct gpu_process two[] = { { .pid = 12, .memory = 1 << 20 }, { .pid = 13 } };
+    struct gpu_device devices[] = {
+        { .number = 0,
+          .minor = 3,
+          .model = "NVIDIA H100 80GB HBM3",
+          .uuid = "GPU-1",
+          .pci = "00000000:17:00.0",
+          .memory = UINT64_C(85899345920),
+          .memory_used = 7,
+          .processes = two,
+          .n_processes = 2,
+          .error = "" },
+        { .number = 1, .minor = 1, .model = "", .uuid = "", .pci = "", .error = "lost = gone" },
+    };
+    const struct gpu_report said = { .driver = "580.1", .error = "", .at = devices, .n = 2 };
+    struct gpu_report heard;
+    struct arena *a = arena_create();
+    AUTO_BUF struct buf lines = BUF_INIT(1 << 16), again = BUF_INIT(1 << 16);
+    (void)state;
+    gpu_lines_put(&said, &lines);
+    assert_int_equal(gpu_lines_read(a, buf_str(&lines), &heard), 0);
+    gpu_lines_put(&heard, &again);
+    assert_string_equal(buf_str(&again), buf_str(&lines));
+    assert_int_equal(heard.n, 2);
+    assert_string_equal(heard.at[1].error, "lost = gone");
+    assert_int_equal(heard.at[0].processes[1].pid, 13);
+    for (size_t n = 0; n + 1 < lines.len; n++)
+        assert_int_equal(gpu_lines_read(a, arena_strndup(a, buf_str(&lines), n), &heard), -1);
+    arena_destroy(a);
+}
+
+static void wrong_lines_are_refused(void **state)
+{
+    static const char *const texts[] = { "",
+                                         "end\n",
+                                         "driver\nend=1\n",
+                                         "process=1\nend=1\n",
+                                         "device=x\nend=1\n",
+                                         "device=0\nmemory=-1\nend=1\n",
+                                         "device=0\nminor=5000000000\nend=1\n",
+                                         "colour=red\nend=1\n" };
+    struct gpu_report heard;
+    struct arena *a = arena_create();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        assert_int_equal(gpu_lines_read(a, texts[i], &heard), -1);
+    arena_destroy(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(there_and_back),
+                                        cmocka_unit_test(wrong_lines_are_refused) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+"""The machine's own devices, on a driver of ours (tests/nvml.py)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Starter
+from harness import Json, Server, muster, native
+from nvml import A100, H100, Driver, device
+
+pytestmark = pytest.mark.sanitizer
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Driver:
+    return Driver(tmp_path / "driver")
+
+
+def node(server: Server) -> Json:
+    (found,) = server.get("/v1/nodes")["nodes"]
+    return dict(found)
+
+
+def checked(driver: Driver, **env: str) -> tuple[str, str, str]:
+    """What the doctor says of devices: state, found, remedy."""
+    done = muster("doctor", "--json", env={**driver.env, **env})
+    (row,) = [c for c in json.loads(done.stdout)["checks"] if c["name"] == "gpus"]
+    return row["state"], row["found"], row["remedy"]
+
+
+def test_each_device_is_described(start: Starter, driver: Driver) -> None:
+    driver.say(device(0), device(1, H100, "error 15"), device(2))
+    server = start(nodes="", env=driver.env)
+    found = node(server)
+    assert found["gpus"] == 2
+    assert found["gpu_type"] == H100
+    assert found["gpu_driver"] == "580.159.04"
+    first, lost, last = found["devices"]
+    assert first == {
+        "number": 0,
+        "slot": 0,
+        "minor": 7,
+        "model": H100,
+        "memory": 80 << 30,
+        "uuid": "GPU-0000",
+        "pci": "00000000:00:00.0",
+    }
+    assert (last["number"], last["slot"]) == (2, 1)
+    assert "GPU is lost" in lost["error"] and "slot" not in lost
+    assert "gpu.lost" in server.said() and "number=1" in server.said()
+    shown = server.muster("nodes").stdout
+    assert "gpu 1: it does not answer: GPU is lost (NVML 15)" in shown
+    wide = server.muster("nodes", "-o", "wide").stdout
+    assert f"0 {H100} 80 GiB" in wide and "580.159.04" in wide
+    state, text, _ = checked(driver)
+    assert state == "missing" and "device 1: it does not answer" in text
+
+
+def test_models_of_one_machine(start: Starter, driver: Driver) -> None:
+    driver.say(device(0, H100), device(1, A100), device(2, A100))
+    server = start(nodes="", env=driver.env)
+    assert node(server)["gpu_type"] == f"{H100} + {A100}"
+    assert [d["model"] for d in node(server)["devices"]] == [H100, A100, A100]
+    state, text, _ = checked(driver)
+    assert state == "ok"
+    assert text == f"3 NVIDIA devices: {H100} + {A100}, driver 580.159.04"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("init 18\n", "Driver/library version mismatch (NVML 18)"),
+        ("crash\n", "the driver's library crashed (SIGSEGV)"),
+        ("hang\n", "the driver did not answer within 1 s"),
+    ],
+)
+def test_a_failing_driver_is_said(start: Starter, driver: Driver, said: str, why: str) -> None:
+    driver.say(before=said)
+    env = {**driver.env, "MUSTER_GPU_TIMEOUT_S": "1"}
+    server = start(nodes="", env=env)
+    found = node(server)
+    assert found["gpus"] == 0
+    assert why in found["gpu_error"]
+    assert why in server.said()
+    assert why in server.muster("nodes").stdout
+    state, text, _ = checked(driver, MUSTER_GPU_TIMEOUT_S="1")
+    assert state == "missing" and why in text
+
+
+SHOW = 'echo "$CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"'
+
+
+def test_what_the_server_may_use(start: Starter, driver: Driver) -> None:
+    """As inside an allocation of a batch system: numbers of tasks are the driver's."""
+    driver.say(device(0), device(1), device(2), device(3))
+    server = start(nodes="", env={**driver.env, "CUDA_VISIBLE_DEVICES": "2,GPU-3"})
+    found = node(server)
+    assert found["gpus"] == 2
+    assert [d.get("slot") for d in found["devices"]] == [None, None, 0, 1]
+    job = server.submit(native("both", SHOW, resources={"cpu": 1, "memory": "64Mi", "gpu": 2}))
+    server.wait(job, "succeeded")
+    assert server.log(job, "worker/0").split() == ["2,3", "2,3", "PCI_BUS_ID"]
+    (attempt,) = server.get(f"/v1/jobs/{job}/tasks")["tasks"][0]["attempts"]
+    assert attempt["gpus"] == [2, 3]
+    none = server.submit(native("none", SHOW))
+    server.wait(none, "succeeded")
+    assert server.log(none, "worker/0").split() == ["none"]
+    state, text, _ = checked(driver, CUDA_VISIBLE_DEVICES="2,GPU-3")
+    assert state == "note" and "CUDA_VISIBLE_DEVICES offers 2" in text
+
+
+def test_nothing_is_offered(start: Starter, driver: Driver) -> None:
+    driver.say(device(0))
+    server = start(nodes="", env={**driver.env, "CUDA_VISIBLE_DEVICES": ""})
+    assert node(server)["gpus"] == 0
