@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import Json, Server, muster, native
+from harness import Json, Server, muster, native, openpai, role
 from nvml import A100, H100, Driver, device
 
 pytestmark = pytest.mark.sanitizer
@@ -115,3 +115,30 @@ def test_nothing_is_offered(start: Starter, driver: Driver) -> None:
     driver.say(device(0))
     server = start(nodes="", env={**driver.env, "CUDA_VISIBLE_DEVICES": ""})
     assert node(server)["gpus"] == 0
+
+
+def gpus(n: float, *types: str) -> Json:
+    return {"cpu": 1, "memory": "64Mi", "gpu": n, **({"gpu_type": list(types)} if types else {})}
+
+
+def test_common_names_of_models(start: Starter, driver: Driver) -> None:
+    driver.say(device(0))
+    server = start(nodes="", env=driver.env)
+    for called in ("H100", "h100", "H100-SXM5-80GB", "nvidia-h100", H100):
+        server.wait(server.submit(native("named", resources=gpus(1, called))), "succeeded")
+    v1 = openpai("v1", role(gpuNumber=1), gpuType="h100")
+    server.wait(server.submit(v1), "succeeded")
+    done = server.muster("submit", "-", stdin=native("other", resources=gpus(1, "A100")))
+    assert f"no node has gpu type A100; there are {H100}" in done.stderr
+
+
+def test_a_type_is_that_of_the_device(start: Starter, driver: Driver) -> None:
+    driver.say(device(0, H100), device(1, A100), device(2, A100))
+    server = start(nodes="", env=driver.env)
+    for called, number, share in (("A100", "1", 1), ("H100", "0", 1), ("a100", "1", 0.5)):
+        run = "echo $CUDA_VISIBLE_DEVICES"
+        job = server.submit(native("typed", run, resources=gpus(share, called)))
+        server.wait(job, "succeeded")
+        assert server.log(job, "worker/0").strip() == number
+    many = server.muster("submit", "-", stdin=native("many", resources=gpus(2, "H100")))
+    assert many.returncode != 0, many.stdout

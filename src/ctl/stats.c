@@ -2,9 +2,9 @@
 #include "ctl/core.h"
 
 #include "base/mem.h"
+#include "job/gpu_model.h"
 
 #include <string.h>
-#include <strings.h>
 
 static const uint64_t plan_bounds[] = { PLAN_BOUNDS_US };
 _Static_assert(ARRAY_LEN(plan_bounds) == PLAN_BINS - 1, "a bin for each bound and one above");
@@ -25,7 +25,7 @@ uint64_t core_price(const struct ctl *ctl, const char *gpu_type)
     const struct amounts *prices = ctl->config.prices;
     uint64_t other = prices && prices->n ? 1000 : 0; /* nothing said: any bid will do */
     for (size_t i = 0; prices && i < prices->n; i++) {
-        if (strcasecmp(prices->at[i].name, gpu_type) == 0)
+        if (gpu_model_is(gpu_type, prices->at[i].name))
             return prices->at[i].milli;
         if (strcmp(prices->at[i].name, "*") == 0)
             other = prices->at[i].milli;

@@ -9,6 +9,7 @@
 #include "ctl/core.h"
 #include "ctl/snapshot.h"
 #include "ctl/submit.h"
+#include "job/gpu_model.h"
 #include "sched/probe.h"
 
 #include "base/buf.h"
@@ -255,7 +256,7 @@ static bool asks_for_type(const struct job_spec *spec, const char *type)
 {
     for (size_t i = 0; i < spec->n_roles; i++)
         for (size_t k = 0; k < spec->roles[i].resources.gpu_types.n; k++)
-            if (!type || strcasecmp(spec->roles[i].resources.gpu_types.at[k], type) == 0)
+            if (!type || gpu_model_is(type, spec->roles[i].resources.gpu_types.at[k]))
                 return true;
     return false;
 }

@@ -93,7 +93,7 @@ static const struct field resource_fields[] = {
     FIELD(MILLI, "gpu", struct resources, gpu_milli, .max = 1000000, .unit = "devices for one task",
           .doc = "devices: a whole number, or below 1 a share of one device"),
     FIELD(WORDS, "gpu_type", struct resources, gpu_types, .flags = FIELD_ONE, .max = 64,
-          .doc = "any of these models"),
+          .doc = "any of these models: `H100`, `a100`, `A100-SXM4-80GB`, or a product name"),
     FIELD(AMOUNTS, "custom", struct resources, custom, .flags = FIELD_REST,
           .chars = &resource_chars,
           .doc = "any other name asks for so much of a custom resource of the node (licences and "

@@ -239,7 +239,8 @@ static uint32_t device_for(const struct ask *ask, const struct grade *best)
         return FIT_ANY_DEVICE;
     const struct form *f = cluster_form(c, best->node);
     for (uint32_t i = 0; i < f->spec.gpus; i++)
-        if (c->gpu[f->gpu_at + i] == best->filled)
+        if (c->gpu[f->gpu_at + i] == best->filled &&
+            want_takes_device(ask->group->members[0].want, f, i))
             return i;
     return FIT_ANY_DEVICE;
 }

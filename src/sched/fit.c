@@ -28,23 +28,24 @@ uint32_t fit_units(const struct crew *crew, const struct group *g, uint32_t node
     return (uint32_t)units;
 }
 
-static bool pick_whole(const struct cluster *c, uint32_t node, uint32_t n, uint32_t *out)
+static bool pick_whole(const struct cluster *c, uint32_t node, const struct want *w, uint32_t *out)
 {
     const struct form *f = cluster_form(c, node);
     uint32_t found = 0;
-    for (uint32_t i = 0; i < f->spec.gpus && found < n; i++)
-        if (c->gpu[f->gpu_at + i] == 0)
+    for (uint32_t i = 0; i < f->spec.gpus && found < w->devices; i++)
+        if (c->gpu[f->gpu_at + i] == 0 && want_takes_device(w, f, i))
             out[found++] = i;
-    return found == n;
+    return found == w->devices;
 }
 
-static bool pick_share(const struct cluster *c, uint32_t node, uint32_t share, uint32_t *out)
+static bool pick_share(const struct cluster *c, uint32_t node, const struct want *w, uint32_t *out)
 {
     const struct form *f = cluster_form(c, node);
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < f->spec.gpus; i++) {
         uint32_t used = c->gpu[f->gpu_at + i];
-        if (used + share <= 1000 && (best == UINT32_MAX || used > c->gpu[f->gpu_at + best]))
+        if (used + w->share <= 1000 && (best == UINT32_MAX || used > c->gpu[f->gpu_at + best]) &&
+            want_takes_device(w, f, i))
             best = i;
     }
     *out = best;
@@ -62,12 +63,12 @@ static bool pick_devices(struct crew *crew, uint32_t node, const struct want *w,
     p->n_gpus = n;
     p->gpu_share_milli = w->share;
     if (w->devices)
-        return pick_whole(crew->cluster, node, n, p->gpus);
+        return pick_whole(crew->cluster, node, w, p->gpus);
     if (w->share && device != FIT_ANY_DEVICE)
         p->gpus[0] = device;
     else if (w->share)
-        return pick_share(crew->cluster, node, w->share, p->gpus);
-    return true;
+        return pick_share(crew->cluster, node, w, p->gpus);
+    return !w->share || want_takes_device(w, cluster_form(crew->cluster, node), device);
 }
 
 static bool is_avoided(const struct crew *crew, uint32_t port)

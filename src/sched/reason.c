@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX 512u
+#define TEXT_MAX  512u
+#define TYPES_MAX 8u /* that are named */
 
 static char *buf_to_arena(struct arena *arena, const struct buf *text)
 {
@@ -74,6 +75,25 @@ static const char *joined(struct arena *arena, const struct words *w)
     return buf_to_arena(arena, &text);
 }
 
+/* "; there are A100, T4" */
+static const char *types_there(const struct crew *crew)
+{
+    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
+    const char *seen[TYPES_MAX];
+    size_t n = 0;
+    for (uint32_t i = 0; i < cluster_count(crew->cluster) && n < TYPES_MAX; i++) {
+        const struct node_spec *spec = &cluster_form(crew->cluster, i)->spec;
+        size_t k = 0;
+        while (k < n && strcmp(seen[k], spec->gpu_type) != 0)
+            k++;
+        if (!spec->gpus || !*spec->gpu_type || k < n)
+            continue;
+        seen[n++] = spec->gpu_type;
+        buf_addf(&text, "%s%s", n > 1 ? ", " : "; there are ", spec->gpu_type);
+    }
+    return n ? buf_to_arena(crew->arena, &text) : "; no node says the type of its devices";
+}
+
 static const char *group_name(const struct crew *crew, const struct group *g)
 {
     return g ? arena_strdup(crew->arena, g->name) : "";
@@ -89,8 +109,9 @@ static void word_type(const struct crew *crew, const struct group *g, struct wai
     const char *types = joined(crew->arena, &role->resources.gpu_types);
     bool others = placing->labels.n || placing->nodes.n || placing->avoid.n;
     r->resource = arena_printf(crew->arena, "gpu type %s", types);
-    r->text = arena_printf(crew->arena, "no node %shas gpu type %s",
-                           others ? "with the labels and names asked for " : "", types);
+    r->text = arena_printf(crew->arena, "no node %shas gpu type %s%s",
+                           others ? "with the labels and names asked for " : "", types,
+                           types_there(crew));
 }
 
 /* The label that no node has; when each is somewhere, the last one asked for. */

@@ -2,10 +2,11 @@
  * constraints that no room can cure. */
 #include "sched/want.h"
 
+#include "job/gpu.h"
+#include "job/gpu_model.h"
 #include "sched/plan.h"
 
 #include <string.h>
-#include <strings.h>
 
 void want_init(struct want *w, const struct job_spec *job, uint32_t role)
 {
@@ -44,9 +45,15 @@ static bool named(const struct words *names, const char *name)
 static bool typed(const struct words *types, const char *type)
 {
     for (size_t i = 0; i < types->n; i++)
-        if (strcasecmp(types->at[i], type) == 0)
+        if (gpu_model_is(type, types->at[i]))
             return true;
     return types->n == 0;
+}
+
+bool want_takes_device(const struct want *w, const struct form *f, uint32_t device)
+{
+    const struct gpu_device *known = gpu_in_slot(f->spec.report, device);
+    return !known || typed(&w->role->resources.gpu_types, known->model);
 }
 
 /* Prices go by device type, so they are the same for all nodes of a kind. */
@@ -99,8 +106,9 @@ struct shape want_price_shape(const struct want *w, const struct kinds *kinds, u
                        .devices = w->devices * tasks,
                        .share = w->share };
     for (size_t i = 0; i < r->gpu_types.n; i++) {
-        uint32_t type = kinds_type(kinds, r->gpu_types.at[i]);
-        s.types |= type == UINT32_MAX ? 0 : UINT64_C(1) << type;
+        for (uint32_t type = 0; type < kinds->n_types; type++)
+            if (gpu_model_is(kinds->types[type], r->gpu_types.at[i]))
+                s.types |= UINT64_C(1) << type;
     }
     return s;
 }

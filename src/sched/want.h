@@ -26,6 +26,8 @@ bool want_is_nothing(const struct want *);
 /* Why a node is out of the question for a task, whatever is free there. */
 enum misfit { MISFIT_NONE, MISFIT_NAME, MISFIT_LABEL, MISFIT_TYPE, MISFIT_PRICE };
 enum misfit want_misfit(const struct want *, const struct form *);
+/* Is that device of the node of a type it may have? On a node with several models; else always. */
+bool want_takes_device(const struct want *, const struct form *, uint32_t device);
 
 /* The part of it that is the same for all nodes of the form's kind; and is that all of it? */
 bool want_fits_kind(const struct want *, const struct kinds *, const struct form *);

@@ -107,7 +107,7 @@ static struct row rows[] = {
       .roles = { { .name = "w",
                    .replicas = 1,
                    .resources = { GPUS(1), .gpu_types = WORDS("H100", "A100") } } },
-      .expect = "no node has gpu type H100 or A100" },
+      .expect = "no node has gpu type H100 or A100; there are T4" },
     /* ---- fill ---- */
     { .what = "the fullest node that fits",
       .nodes = { { .name = "n1", .gpus = 4 },
