@@ -142,3 +142,37 @@ def test_a_type_is_that_of_the_device(start: Starter, driver: Driver) -> None:
         assert server.log(job, "worker/0").strip() == number
     many = server.muster("submit", "-", stdin=native("many", resources=gpus(2, "H100")))
     assert many.returncode != 0, many.stdout
+
+
+SAID = {
+    "torch.OutOfMemoryError: CUDA out of memory.": ("user", "ran out of memory"),
+    "RuntimeError: CUDA error: device-side assert triggered": ("user", "device-side assert"),
+    "RuntimeError: CUDA error: uncorrectable ECC error encountered": ("platform", "ECC"),
+    "ncclSystemError: System call failed": ("platform", "NCCL"),
+    "NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.": ("platform", "failed"),
+}
+
+
+@pytest.mark.parametrize("dialect", ["native", "openpai-v1", "openpai-v2", "dlc", "elasticjob"])
+def test_errors_of_devices_have_their_class(server: Server, dialect: str) -> None:
+    never = {name: "never" for name in ("platform", "unknown", "user")}
+    jobs = {
+        text: server.submit(
+            native("broken", f"echo '{text}' >&2; exit 1", conventions=[dialect], retry=never)
+        )
+        for text in SAID
+    }
+    for text, job in jobs.items():
+        server.wait(job, "failed")
+        (attempt,) = server.get(f"/v1/jobs/{job}/tasks")["tasks"][0]["attempts"]
+        kind, words = SAID[text]
+        assert attempt["class"] == kind, text
+        assert words in attempt["text"], text
+        assert attempt["text"] in server.job(job)["reason"]
+    codes = {"openpai-v2": (226, 223)}.get(dialect)
+    if codes:
+        found = [
+            server.get(f"/v1/jobs/{job}/tasks")["tasks"][0]["attempts"][0]["foreign_code"]
+            for job in jobs.values()
+        ]
+        assert (found[0], found[2]) == codes

@@ -230,8 +230,7 @@ static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_
     pod->ended_ms = a->ended_ms;
     pod->restarts = now->attempts - 1;
     if (attempt_state_final(a->state)) {
-        const struct convention *c = convention_of(p->ctl->config.dialects, p->spec);
-        phrase = c->classify(p->spec, &a->ending).phrase;
+        phrase = dialect_classify(p->ctl->config.dialects, p->spec, &a->ending).phrase;
         pod->has_exit_code = a->ending.exited;
         pod->exit_code = a->ending.code;
     }

@@ -10,6 +10,7 @@
 #include "ctl/notes.h"
 #include "ctl/run_times.h"
 #include "ctl/words.h"
+#include "job/device_error.h"
 
 #include "base/scan.h"
 
@@ -342,9 +343,8 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
 
 static struct ended judge(struct ctl *ctl, const struct live_job *job, const struct attempt_end *at)
 {
-    const struct convention *convention = convention_of(ctl->config.dialects, job->spec);
     struct ended end = { .ending = at->ending,
-                         .words = convention->classify(job->spec, at->ending),
+                         .words = dialect_classify(ctl->config.dialects, job->spec, at->ending),
                          .at_ms = at->at_ms,
                          .wakeup = at->wakeup,
                          .flat = at->flat };
@@ -356,8 +356,10 @@ static struct ended judge(struct ctl *ctl, const struct live_job *job, const str
 static void say_end(const struct live_job *job, const struct ended *end, char out[LIVE_REASON_MAX])
 {
     char name[160], how[WORDS_MAX];
-    snprintf(out, LIVE_REASON_MAX, "%.100s on %.60s %.150s", live_task_name(name, job, end->flat),
-             job->tasks[end->flat].place.node, words_end(how, end->ending));
+    enum device_error error = device_error_of(end->ending);
+    snprintf(out, LIVE_REASON_MAX, "%.100s on %.60s %.150s%s%s",
+             live_task_name(name, job, end->flat), job->tasks[end->flat].place.node,
+             words_end(how, end->ending), error ? ": " : "", error ? device_error_text(error) : "");
 }
 
 /* Would such an end lead to another attempt? */

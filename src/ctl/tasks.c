@@ -60,7 +60,7 @@ static void add_end(const struct ctl *ctl, const struct job_spec *spec,
                     const struct attempt_row *row, struct attempt_view *view)
 {
     const struct ending *end = &row->ending;
-    struct end_words words = convention_of(ctl->config.dialects, spec)->classify(spec, end);
+    struct end_words words = dialect_classify(ctl->config.dialects, spec, end);
     view->has_exit_code = end->exited;
     view->exit_code = end->code;
     view->has_signal = !end->exited && end->signal;

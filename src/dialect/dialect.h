@@ -157,6 +157,11 @@ const struct convention *convention_find(const struct dialects *, const char *na
 /* First convention of the job that classes ends (native when none). */
 const struct convention *convention_of(const struct dialects *, const struct job_spec *);
 
+/* How an attempt ended, in the words of that convention; an error of a device has the class that
+ * it has in every one (job/device_error.h). */
+struct end_words dialect_classify(const struct dialects *, const struct job_spec *,
+                                  const struct ending *);
+
 /* Who named a job's interpreter: one of these, or the variable of the submitter that led to it
  * (VIRTUAL_ENV, CONDA_PREFIX, PATH). */
 #define PYTHON_BY_OPTION "option"

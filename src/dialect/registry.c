@@ -1,6 +1,8 @@
 /* The registry of dialects and conventions: finding one by name or by the look of a text. */
 #include "dialect/dialect.h"
 
+#include "job/device_error.h"
+
 #include <string.h>
 
 /* "openpai" stands for all its versions. */
@@ -69,6 +71,18 @@ const struct convention *convention_of(const struct dialects *all, const struct 
             return convention;
     }
     return all->native;
+}
+
+struct end_words dialect_classify(const struct dialects *all, const struct job_spec *job,
+                                  const struct ending *ending)
+{
+    struct end_words words = convention_of(all, job)->classify(job, ending);
+    enum device_error error = device_error_of(ending);
+    if (error != DEVICE_ERROR_NONE) {
+        words.class = device_error_class(error);
+        words.text = device_error_text(error);
+    }
+    return words;
 }
 
 static void add_env(const struct convention *convention, struct arena *arena,

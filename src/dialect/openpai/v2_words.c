@@ -13,6 +13,7 @@
 #include "dialect/openpai/ends.h"
 #include "dialect/openpai/v1.h"
 #include "dialect/openpai/v2.h"
+#include "job/device_error.h"
 
 #include <signal.h>
 #include <strings.h>
@@ -150,11 +151,8 @@ static const struct pattern {
     { .code = 221, .text = "tensorflow", .then = "ResourceExhaustedError" },
     { .code = 221, .text = "ran out of memory trying to allocate" },
     { .code = 222, .text = "Signal code: Address not mapped" },
-    { .code = 223, .text = "CUDA_ERROR_ECC_UNCORRECTABLE" },
     { .code = 224, .text = "cuda driver version is insufficient for cuda runtime version" },
     { .code = 225, .text = "dropout supported only in cudnn v" },
-    { .code = 226, .text = "cuda runtime error (2) : out of memory" },
-    { .code = 226, .text = "CUDA out of memory" }, /* PyTorch's words since */
     { .code = 228, .text = "unknown option" },
     { .code = 228, .text = "got multiple values for keyword argument" },
     { .code = 228, .text = "bad argument #2 to " },
@@ -202,16 +200,24 @@ static int said_code(const struct ending *e)
 
 /* ---- how it ended ---- */
 
+/* Codes of errors of devices, where the specification has one. */
+static const int device_codes[DEVICE_ERROR_N] = {
+    [DEVICE_ERROR_ECC] = 223, [DEVICE_ERROR_MEMORY] = 226
+};
+
 /* A signal that has a row, then the codes reserved for containers, then what the output says. */
 static int own_code(const struct ending *e)
 {
-    int code = e->exited ? e->code : SIGNALS_FROM + e->signal;
+    int device = device_codes[device_error_of(e)],
+        code = e->exited ? e->code : SIGNALS_FROM + e->signal;
     if (code == 0)
         return 0;
     bool by_signal = code >= SIGNALS_FROM && code <= SIGNALS_FROM + SIGTERM;
     bool reserved = e->exited && (code == 200 || code == 201 || code == 210);
     if ((by_signal || reserved) && listed(code))
         return code;
+    if (device)
+        return device;
     int said = said_code(e);
     return said ? said : EXIT_OTHER;
 }

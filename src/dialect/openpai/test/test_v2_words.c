@@ -43,6 +43,7 @@ static const struct row {
     { { EXITED(1), .tail = "ModuleNotFoundError: No module named 'x'" }, 232, END_USER },
     { { EXITED(1), .tail = "RuntimeError: CUDA out of memory." }, 226, END_USER },
     { { EXITED(1), .tail = "CUDA_ERROR_ECC_UNCORRECTABLE" }, 223, END_PLATFORM },
+    { { EXITED(1), .tail = "CUDA error: uncorrectable ECC error encountered" }, 223, END_PLATFORM },
     { { EXITED(1), .tail = "IndexError: list index out of range" }, 233, END_USER },
     { { EXITED(1), .tail = "index out of range, says IndexError:" }, 255, END_UNKNOWN },
     { { EXITED(0), .tail = "ImportError: caught" }, 0, END_SUCCESS },

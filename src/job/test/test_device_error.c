@@ -1,0 +1,88 @@
+/* What programs print when a device fails, and whose doing that is. */
+#include "job/device_error.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define SAYS(text_)                                                                                \
+    {                                                                                              \
+        .exited = true, .code = 1, .by = BY_ITSELF, .tail = (text_)                                \
+    }
+
+static const struct {
+    struct ending ending;
+    enum device_error error;
+} rows[] = {
+    { SAYS("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 80.00 GiB."),
+      DEVICE_ERROR_MEMORY },
+    { SAYS("RuntimeError: CUDA error: out of memory"), DEVICE_ERROR_MEMORY },
+    { SAYS("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"),
+      DEVICE_ERROR_MEMORY },
+    { SAYS("torch.AcceleratorError: CUDA error: device-side assert triggered"),
+      DEVICE_ERROR_ASSERT },
+    { SAYS("RuntimeError: CUDA error: an illegal memory access was encountered"),
+      DEVICE_ERROR_ASSERT },
+    { SAYS("RuntimeError: CUDA error: uncorrectable ECC error encountered"), DEVICE_ERROR_ECC },
+    { SAYS("CUDA_ERROR_ECC_UNCORRECTABLE"), DEVICE_ERROR_ECC },
+    { SAYS("torch.distributed.DistBackendError: NCCL error in: x.cpp:77, unhandled system error\n"
+           "ncclSystemError: System call (e.g. socket, malloc) or external library call failed"),
+      DEVICE_ERROR_NCCL },
+    { SAYS("torch.distributed.DistBackendError: NCCL error in: x.cpp:77, invalid usage\n"
+           "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\n"
+           "Last error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 17000"),
+      DEVICE_ERROR_NCCL_USE },
+    { { .signal = SIGABRT,
+        .by = BY_ITSELF,
+        .tail = "[rank1]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)" },
+      DEVICE_ERROR_NCCL },
+    { SAYS("NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus."), DEVICE_ERROR_LOST },
+    { SAYS("NVRM: Xid (PCI:0000:17:00): 48, pid=1, Double Bit ECC Error"), DEVICE_ERROR_ECC },
+    { SAYS("NVRM: Xid (PCI:0000:17:00): 31, pid=1, Ch 8, MMU Fault"), DEVICE_ERROR_ASSERT },
+    { SAYS("NVRM: Xid (PCI:0000:17:00): 43, pid=1"), DEVICE_ERROR_NONE },
+    { SAYS("ncclUnhandledCudaError\nRuntimeError: CUDA error: uncorrectable ECC error encountered"),
+      DEVICE_ERROR_ECC }, /* what broke the collective */
+    { SAYS("KeyError: 'lr'"), DEVICE_ERROR_NONE },
+    { { .exited = true, .code = 1 }, DEVICE_ERROR_NONE },
+    { { .exited = true, .by = BY_ITSELF, .tail = "CUDA out of memory, smaller batch" },
+      DEVICE_ERROR_NONE },
+    { { .exited = true, .code = 137, .by = BY_ITSELF, .tail = "CUDA out of memory" },
+      DEVICE_ERROR_NONE },
+    { { .exited = true, .code = 1, .by = BY_USER, .tail = "CUDA out of memory" },
+      DEVICE_ERROR_NONE },
+    { { .exited = true, .code = 1, .oom = true, .tail = "CUDA out of memory" }, DEVICE_ERROR_NONE },
+    { { .lost = true, .tail = "CUDA out of memory" }, DEVICE_ERROR_NONE },
+};
+
+static void texts_are_known(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (device_error_of(&rows[i].ending) != rows[i].error)
+            fail_msg("row %zu: %d, not %d", i, (int)device_error_of(&rows[i].ending),
+                     (int)rows[i].error);
+}
+
+static void errors_have_classes(void **state)
+{
+    (void)state;
+    assert_int_equal(device_error_class(DEVICE_ERROR_MEMORY), END_USER);
+    assert_int_equal(device_error_class(DEVICE_ERROR_ASSERT), END_USER);
+    assert_int_equal(device_error_class(DEVICE_ERROR_ECC), END_PLATFORM);
+    assert_int_equal(device_error_class(DEVICE_ERROR_LOST), END_PLATFORM);
+    assert_int_equal(device_error_class(DEVICE_ERROR_NCCL), END_PLATFORM);
+    for (int i = DEVICE_ERROR_NONE + 1; i < DEVICE_ERROR_N; i++)
+        assert_non_null(device_error_text((enum device_error)i));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(texts_are_known),
+                                        cmocka_unit_test(errors_have_classes) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
