@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import functools
 import os
+import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -29,22 +31,32 @@ def library() -> Path:
 
 
 class Driver:
-    """What it answers from now on; env is for the processes that ask."""
+    """What it answers from now on; env is for the processes that ask. Its devices have numbers in
+    /dev that no other test's have: servers of one machine never give the same one twice."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.minor = random.SystemRandom().randrange(1000, 1 << 30)
         self.env = {"LD_LIBRARY_PATH": str(library().parent), "FAKE_NVML": str(path)}
         self.say()
 
+    def minor_of(self, n: int) -> int:
+        """Not the driver's numbers, as on machines that found their devices in any order."""
+        return self.minor // 10 * 10 + 7 - n
+
+    def close(self) -> None:
+        for lock in Path("/run/muster/gpus").glob(f"{self.minor // 10}?"):
+            lock.unlink()
+
     def say(self, *devices: str, before: str = "") -> None:
         text = "driver 580.159.04\n" + before + "".join(devices)
+        text = re.sub(r"minor (\d)\n", lambda m: f"minor {self.minor_of(7 - int(m[1]))}\n", text)
         new = self.path.with_suffix(".new")
         new.write_text(text)
         new.rename(self.path)
 
 
 def device(n: int, model: str = H100, *more: str, used: int = 0) -> str:
-    """Minor numbers are not the driver's, as on machines that found their devices in any order."""
     lines = [
         f"device {model}",
         f"uuid GPU-{n}{n}{n}{n}",

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import Json, Server, muster, native, openpai, role
+from harness import (
+    Json,
+    Server,
+    muster,
+    native,
+    openpai,
+    role,
+    until_there,
+    wait_for,
+)
 from nvml import A100, H100, Driver, device
 
 pytestmark = pytest.mark.sanitizer
 
 
 @pytest.fixture
-def driver(tmp_path: Path) -> Driver:
-    return Driver(tmp_path / "driver")
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    one = Driver(tmp_path / "driver")
+    yield one
+    one.close()
 
 
 def node(server: Server) -> Json:
@@ -41,7 +53,7 @@ def test_each_device_is_described(start: Starter, driver: Driver) -> None:
     assert first == {
         "number": 0,
         "slot": 0,
-        "minor": 7,
+        "minor": driver.minor_of(0),
         "model": H100,
         "memory": 80 << 30,
         "uuid": "GPU-0000",
@@ -176,3 +188,28 @@ def test_errors_of_devices_have_their_class(server: Server, dialect: str) -> Non
             for job in jobs.values()
         ]
         assert (found[0], found[2]) == codes
+
+
+def test_two_servers_never_share_a_device(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    driver.say(device(0))
+    one, two = (start(nodes="", env=driver.env) for _ in range(2))
+    go = tmp_path / "go"
+    first = one.submit(native("first", f"echo has; {until_there(go)}", resources=gpus(1)))
+    wait_for(lambda: "has" in one.log(first, "worker/0"))
+    second = two.submit(native("second", "echo has", resources=gpus(1)))
+    why = f"/dev/nvidia{driver.minor_of(0)} is held by a task of another server"
+    wait_for(lambda: why in str(two.events(second)))
+    assert two.job(second)["state"] != "succeeded"
+    go.touch()
+    one.wait(first, "succeeded")
+    two.wait(second, "succeeded")
+    go.unlink()
+    halves = [
+        one.submit(native(f"half{i}", f"echo has; {until_there(go)}", resources=gpus(0.5)))
+        for i in range(2)
+    ]
+    for job in halves:
+        wait_for(lambda n=job: "has" in one.log(n, "worker/0"))  # type: ignore[misc]
+    go.touch()
+    for job in halves:
+        one.wait(job, "succeeded")

@@ -34,6 +34,13 @@ uint32_t *devices_minors(const struct ctl *ctl, struct arena *arena, const struc
     return map_devices(ctl, arena, place, offsetof(struct gpu_device, minor));
 }
 
+enum gpu_hold devices_hold(const struct ctl *ctl, const struct task_place *place)
+{
+    if (!place->n_gpus || !report_of(ctl, place))
+        return GPU_HOLD_NONE;
+    return place->gpu_share_milli ? GPU_HOLD_SHARE : GPU_HOLD_WHOLE;
+}
+
 static void put_text(struct arena *arena, struct text_node *map, const char *key, const char *text)
 {
     if (*text)

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "job/gpu.h"
+#include "job/launch.h"
 #include "job/place.h"
 #include "text/tree.h"
 
@@ -15,6 +16,8 @@ struct ctl;
 /* place->n_gpus of each, in arena; of declared devices their positions. */
 uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_place *);
 uint32_t *devices_minors(const struct ctl *, struct arena *, const struct task_place *);
+/* How the task holds them against other servers of the machine. */
+enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
 /* What the driver says of each, for answers. */
 struct text_node *devices_tree(struct arena *, const struct gpu_report *);
 

@@ -278,6 +278,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .argv = role->python ? job_entry(arena, role) : role->argv,
         .gpus = devices_minors(ctl, arena, place),
         .n_gpus = place->n_gpus,
+        .gpu_hold = devices_hold(ctl, place),
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,
         .shm = role->resources.shm,

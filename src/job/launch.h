@@ -19,6 +19,12 @@ struct bind_mount { /* a directory or file of the node shown at another path */
     bool read_only;
 };
 
+enum gpu_hold {
+    GPU_HOLD_NONE, /* declared devices */
+    GPU_HOLD_WHOLE,
+    GPU_HOLD_SHARE, /* with other tasks of its server */
+    GPU_HOLD_N
+};
 struct launch_task {
     struct task_ref ref;
     const char *role; /* name, for logs and paths */
@@ -28,9 +34,10 @@ struct launch_task {
     struct words argv;
     uint32_t *ports; /* to be found free (bind on all interfaces) before the start */
     uint32_t n_ports;
-    uint32_t *gpus; /* device numbers of the node */
+    uint32_t *gpus; /* their files' numbers: /dev/nvidiaN; of declared devices only numbers */
     uint32_t n_gpus;
-    uint64_t cpu_milli; /* limits; 0: none */
+    enum gpu_hold gpu_hold; /* against other servers of the machine */
+    uint64_t cpu_milli;     /* limits; 0: none */
     uint64_t memory;
     uint64_t shm;       /* bytes of a /dev/shm of its own; 0: the machine's */
     uint64_t gpu_milli; /* what it has of its devices; for books, no agent is told */

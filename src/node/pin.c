@@ -3,14 +3,13 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "node/locks.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRIES 100 /* each one lost is a processor that somebody else got */
@@ -31,27 +30,6 @@ static uint32_t topology(uint32_t cpu, const char *what)
         (void)scan_u64(text, 0, INT32_MAX, &number);
     }
     return (uint32_t)number;
-}
-
-/* A directory that only this user writes to; made when it is not there. */
-static bool own_dir(const char *path)
-{
-    struct stat st;
-    return (mkdir(path, 0700) == 0 || errno == EEXIST) && lstat(path, &st) == 0 &&
-           S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0;
-}
-
-/* Of root for the whole machine; else of this user's servers. Descriptor, or -1. */
-static int open_locks(void)
-{
-    const char *run = getenv("XDG_RUNTIME_DIR");
-    AUTO_FREE char *top = geteuid() == 0         ? mem_strdup("/run/muster")
-                          : run && run[0] == '/' ? mem_printf("%s/muster", run)
-                                                 : mem_printf("/tmp/muster-%u", geteuid());
-    AUTO_FREE char *dir = mem_printf("%s/cores", top);
-    if (!own_dir(top) || !own_dir(dir))
-        return -1;
-    return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 /* The lock's descriptor; -1: somebody has it. */
@@ -131,7 +109,7 @@ static bool hold_all(int locks, struct pin *pin, const struct cpu *at, size_t n)
 int pin_take(struct pin *pin, uint32_t wanted, struct err *err)
 {
     AUTO_FREE struct cpu *at = mem_new(CPU_SETSIZE * sizeof *at);
-    AUTO_CLOSE int locks = open_locks();
+    AUTO_CLOSE int locks = locks_open("cores");
     cpu_set_t may;
     size_t n = 0;
     *pin = (struct pin){ .held = NULL };

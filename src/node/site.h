@@ -17,7 +17,8 @@ struct site {
     const char *user_dir; /* of launch.user_dir */
     struct confine confine;
     const char *cookie;
-    pid_t keeper; /* whatever loses its parent ends up as its child */
+    const char *server; /* its socket: no other's on the machine */
+    pid_t keeper;       /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */

@@ -14,6 +14,7 @@
 #include "base/scan.h"
 #include "job/signals.h"
 #include "node/environment.h"
+#include "node/gpu_lock.h"
 #include "node/pin.h"
 #include "node/ports.h"
 
@@ -49,6 +50,7 @@ struct task {
     struct cgroup cgroup;
     struct pin pin;
     struct ports_own ports;
+    struct gpu_locks gpus;
     struct output *output;
     struct input *input; /* NULL: its stdin is empty */
     const char *log_dir;
@@ -304,6 +306,7 @@ static void leave(struct task *task, bool hold)
     input_destroy(TAKE(task->input));
     pin_give(&task->pin);
     ports_give(&task->ports);
+    gpu_locks_give(&task->gpus);
     if (hold)
         return; /* for exec */
     cgroup_remove(&task->cgroup);
@@ -708,12 +711,28 @@ static bool take_ports(struct task *task)
     return false;
 }
 
+static bool take_gpus(struct task *task)
+{
+    const struct launch_task *what = task->what;
+    const struct gpu_ask ask = { .minors = what->gpus,
+                                 .n = what->gpu_hold ? what->n_gpus : 0,
+                                 .share = what->gpu_hold == GPU_HOLD_SHARE,
+                                 .server = task->site->server };
+    uint32_t minor = 0;
+    char reason[80];
+    if (gpu_locks_take(&task->gpus, &ask, &minor))
+        return true;
+    snprintf(reason, sizeof reason, "/dev/nvidia%u is held by a task of another server", minor);
+    task_refuse(task, BY_CONFLICT, reason);
+    return false;
+}
+
 void task_start(struct task *task)
 {
     struct err err;
     if (task->phase != PHASE_WAITING)
         return;
-    if (!take_ports(task))
+    if (!take_ports(task) || !take_gpus(task))
         return;
     if (task_prepare(task, &err) != 0) {
         task_refuse(task, err.code == ERR_INPUT || err.code == ERR_CANNOT ? BY_ITSELF : BY_PLATFORM,

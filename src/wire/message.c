@@ -260,16 +260,17 @@ static void get_hosts_and_mounts(struct wire_reader *from, struct arena *arena,
 }
 
 /* At the end, and only where something is said, because an agent of an older version reads what has
- * none: shared memory, and behind it who has a stdin. */
+ * none: shared memory, behind it who has a stdin, and behind that who holds devices. */
 enum { INPUT_OPEN = 1, INPUT_TTY = 2 };
 
 static void put_more(struct buf *out, const struct launch *launch)
 {
     uint64_t shm = 0;
-    bool input = false;
+    bool input = false, hold = false;
     for (size_t i = 0; i < launch->n_tasks; i++) {
         shm |= launch->tasks[i].shm;
-        input = input || launch->tasks[i].open_stdin;
+        hold = hold || launch->tasks[i].gpu_hold != GPU_HOLD_NONE;
+        input = input || hold || launch->tasks[i].open_stdin;
     }
     for (size_t i = 0; (shm || input) && i < launch->n_tasks; i++)
         wire_put_u64(out, launch->tasks[i].shm);
@@ -277,6 +278,20 @@ static void put_more(struct buf *out, const struct launch *launch)
         const struct launch_task *task = &launch->tasks[i];
         wire_put_u8(out, !task->open_stdin ? 0 : task->tty ? INPUT_OPEN | INPUT_TTY : INPUT_OPEN);
     }
+    for (size_t i = 0; hold && i < launch->n_tasks; i++)
+        wire_put_u8(out, (uint8_t)launch->tasks[i].gpu_hold);
+}
+
+static void get_holds(struct wire_reader *from, struct launch *launch)
+{
+    bool any = false;
+    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
+        uint8_t hold = wire_get_u8(from);
+        from->bad |= hold >= GPU_HOLD_N;
+        launch->tasks[i].gpu_hold = from->bad ? GPU_HOLD_NONE : (enum gpu_hold)hold;
+        any = any || hold;
+    }
+    from->bad |= !any;
 }
 
 static void get_inputs(struct wire_reader *from, struct launch *launch)
@@ -289,7 +304,10 @@ static void get_inputs(struct wire_reader *from, struct launch *launch)
         any = any || input;
         from->bad |= input > (INPUT_OPEN | INPUT_TTY) || input == INPUT_TTY;
     }
-    from->bad |= !any; /* one launch has one form */
+    if (from->bad || from->at != from->end)
+        get_holds(from, launch);
+    else
+        from->bad |= !any; /* one launch has one form */
 }
 
 static void get_more(struct wire_reader *from, struct launch *launch)

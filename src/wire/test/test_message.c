@@ -72,6 +72,7 @@ static struct launch_task draw_launch_task(struct chance *chance, struct arena *
     task.cpu_milli = draw(chance);
     task.memory = draw(chance);
     task.shm = draw(chance) % 3;
+    task.gpu_hold = draw(chance) % 2 ? GPU_HOLD_NONE : (enum gpu_hold)(draw(chance) % GPU_HOLD_N);
     task.pids = (uint32_t)draw(chance);
     task.run_time_ms = draw(chance);
     task.hold_failed = draw(chance) % 2;
@@ -162,6 +163,7 @@ static void assert_same_task(const struct launch_task *a, const struct launch_ta
         assert_int_equal(a->gpus[i], b->gpus[i]);
     assert_true(a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->pids == b->pids);
     assert_true(a->shm == b->shm);
+    assert_int_equal(a->gpu_hold, b->gpu_hold);
     assert_true(a->run_time_ms == b->run_time_ms && a->hold_failed == b->hold_failed);
 }
 
@@ -211,13 +213,18 @@ static void assault(const struct wire_frame *whole, struct arena *arena, struct 
 {
     struct launch launch;
     struct wire_frame cut = *whole;
-    size_t step = whole->len / 60 + 1, said = 0;
+    size_t step = whole->len / 60 + 1, said = 0, held = 0;
     assert_int_equal(wire_get_launch(whole, arena, &launch), 0);
-    for (size_t i = 0; i < launch.n_tasks; i++)
+    for (size_t i = 0; i < launch.n_tasks; i++) {
         said |= launch.tasks[i].shm;
-    size_t older = whole->len - (said ? 8 * launch.n_tasks : 0); /* which is whole without these */
+        held |= launch.tasks[i].gpu_hold;
+    }
+    /* Which is whole without these. */
+    size_t behind = held ? 10 * launch.n_tasks : said ? 8 * launch.n_tasks : 0;
+    size_t older = whole->len - behind, with_shm = said ? older + 8 * launch.n_tasks : older;
     for (cut.len = 0; cut.len < whole->len; cut.len += step)
-        assert_int_equal(wire_get_launch(&cut, arena, &launch), cut.len == older ? 0 : -1);
+        assert_int_equal(wire_get_launch(&cut, arena, &launch),
+                         cut.len == older || cut.len == with_shm ? 0 : -1);
     unsigned char *bytes = arena_alloc(arena, whole->len + 1);
     for (int i = 0; i < 30; i++) {
         memcpy(bytes, whole->body, whole->len);
