@@ -18,7 +18,7 @@ from harness import (
     until_there,
     wait_for,
 )
-from nvml import A100, H100, Driver, device
+from nvml import A100, GIB, H100, Driver, device
 
 pytestmark = pytest.mark.sanitizer
 
@@ -58,6 +58,8 @@ def test_each_device_is_described(start: Starter, driver: Driver) -> None:
         "memory": 80 << 30,
         "uuid": "GPU-0000",
         "pci": "00000000:00:00.0",
+        "memory_used": 0,
+        "processes": 0,
     }
     assert (last["number"], last["slot"]) == (2, 1)
     assert "GPU is lost" in lost["error"] and "slot" not in lost
@@ -101,6 +103,7 @@ def test_a_failing_driver_is_said(start: Starter, driver: Driver, said: str, why
     assert state == "missing" and why in text
 
 
+OFTEN = {"MUSTER_GPU_INTERVAL_MS": "20", "MUSTER_GPU_TIMEOUT_S": "1"}
 SHOW = 'echo "$CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"'
 
 
@@ -167,7 +170,7 @@ SAID = {
 
 @pytest.mark.parametrize("dialect", ["native", "openpai-v1", "openpai-v2", "dlc", "elasticjob"])
 def test_errors_of_devices_have_their_class(server: Server, dialect: str) -> None:
-    never = {name: "never" for name in ("platform", "unknown", "user")}
+    never = dict.fromkeys(("platform", "unknown", "user"), "never")
     jobs = {
         text: server.submit(
             native("broken", f"echo '{text}' >&2; exit 1", conventions=[dialect], retry=never)
@@ -213,3 +216,63 @@ def test_two_servers_never_share_a_device(start: Starter, driver: Driver, tmp_pa
     go.touch()
     for job in halves:
         one.wait(job, "succeeded")
+
+
+def closed(server: Server) -> list[str]:
+    return [d.get("closed", "") for d in node(server)["devices"]]
+
+
+def test_a_device_that_others_use_is_not_given_out(start: Starter, driver: Driver) -> None:
+    driver.say(device(0, H100, "process 4194303 42949672960", used=40 * GIB), device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    why = "40Gi of its memory are in use outside muster (process 4194303)"
+    wait_for(lambda: why in closed(server)[0])
+    job = server.submit(native("other", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(1)))
+    server.wait(job, "succeeded")
+    assert server.log(job, "worker/0").strip() == "1"
+    both = server.submit(native("both", resources=gpus(2)))
+    wait_for(lambda: why in str(server.job(both).get("reason")))
+    assert why in server.muster("nodes").stdout
+    driver.say(device(0, used=GIB // 2), device(1))
+    server.wait(both, "succeeded")
+    assert closed(server) == ["", ""]
+
+
+def test_a_lost_device_is_cordoned(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    driver.say(device(0), device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    job = server.submit(native("has", until_there(go), resources=gpus(1)))
+    wait_for(lambda: server.state_of(job) == "running")
+    driver.say(device(0, H100, "error 15"), device(1))
+    why = "it does not answer: GPU is lost (NVML 15)"
+    wait_for(lambda: why in closed(server)[0])
+    wait_for(
+        lambda: any(e["type"] == "task.device" and why in e["text"] for e in server.events(job))
+    )
+    assert "gpu.closed" in server.said()
+    go.touch()
+    server.wait(job, "succeeded")
+    later = server.submit(native("later", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(1)))
+    server.wait(later, "succeeded")
+    assert server.log(later, "worker/0").strip() == "1"
+    driver.say(before="hang\n")
+    wait_for(lambda: all("the driver does not answer" in why for why in closed(server)))
+    driver.say(device(0), device(1))
+    wait_for(lambda: closed(server) == ["", ""])
+
+
+def test_a_device_of_another_server_is_seen(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    driver.say(device(0), device(1))
+    one, two = (start(nodes="", env={**driver.env, **OFTEN}) for _ in range(2))
+    go = tmp_path / "go"
+    first = one.submit(native("first", f"echo has; {until_there(go)}", resources=gpus(1)))
+    wait_for(lambda: "has" in one.log(first, "worker/0"))
+    wait_for(lambda: "held by a task of another server" in closed(two)[0])
+    job = two.submit(native("second", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(1)))
+    two.wait(job, "succeeded")
+    assert two.log(job, "worker/0").strip() == "1"
+    wait_for(lambda: closed(one) == ["", ""])
+    go.touch()
+    one.wait(first, "succeeded")
+    wait_for(lambda: closed(two) == ["", ""])

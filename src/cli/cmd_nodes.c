@@ -122,11 +122,15 @@ static const char *note_of(struct arena *a, const struct text_node *node)
         return "declared";
     if (*error)
         buf_addf(&out, "gpus: %s", error);
-    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next)
-        if (*answer_text(d, "error", ""))
-            buf_addf(&out, "%sgpu %llu: %s", out.len ? "; " : "",
-                     (unsigned long long)answer_number(d, "number", 0),
-                     answer_text(d, "error", ""));
+    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
+        const char *lost = answer_text(d, "error", ""), *closed = answer_text(d, "closed", "");
+        const char *apart = out.len ? "; " : "";
+        if (*closed)
+            buf_addf(&out, "%s%s", apart, closed);
+        else if (*lost)
+            buf_addf(&out, "%sgpu %llu: %s", apart,
+                     (unsigned long long)answer_number(d, "number", 0), lost);
+    }
     return arena_strdup(a, buf_str(&out));
 }
 

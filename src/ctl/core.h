@@ -76,14 +76,15 @@ struct ctl {
     VEC(uint64_t) held_back;        /* jobs whose launches wait for room in the engine */
     VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
     struct strangers *strangers;
-    uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at;
-    uint64_t replan_at; /* a port that was found taken may be tried again */
+    uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
+        replan_at; /* a port that was found taken may be tried again */
     bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched;
     struct catalogue *catalogue;
     struct arrays *arrays; /* those whose members live */
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
+    struct smap *closed; /* devices that are not given out */
     struct run_times *run_times;
     struct identities *identities;
     struct auditor *auditor;
@@ -136,8 +137,7 @@ void event_task_note(struct ctl *, struct live_job *, uint32_t flat, const char 
 void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
                        uint64_t ended_ms);
 void event_job_row(struct ctl *, struct live_job *);
-/* A queued job that is new to this process or to its queue: it waits for its turn, or aside while
- * it waits for other jobs or for its array. */
+/* A queued job, new here or to its queue: it waits for its turn, for other jobs or its array. */
 void event_queued(struct ctl *, struct live_job *);
 /* The row of an array and an event of that type. */
 void event_array(struct ctl *, const struct job_row *, const char *type, const char *text,

@@ -121,6 +121,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         return NULL;
     }
     ctl->packing = packing_create(ctl);
+    ctl->closed = smap_create();
     ctl->run_times = run_times_create();
     ctl->queues = queues_create();
     ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
@@ -184,6 +185,7 @@ void ctl_destroy(struct ctl *ctl)
     afters_destroy(ctl->afters);
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
+    smap_destroy_with(ctl->closed, free);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

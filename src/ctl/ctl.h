@@ -111,6 +111,11 @@ int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct
                   struct err *);
 struct text_node *ctl_board_tree(struct ctl *, struct arena *, const struct ctl_board *,
                                  struct err *); /* {entries: [...]} */
+/* That device of a node is not given out while why says a reason; "": it is. What tasks have of it
+ * they keep, and an event tells their jobs. */
+void ctl_device(struct ctl *, const char *node, uint32_t device, const char *why);
+/* What tasks have of it, in thousandths. */
+uint32_t ctl_device_taken(const struct ctl *, const char *node, uint32_t device);
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
              struct engine_exec *, struct err *);

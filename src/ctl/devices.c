@@ -1,8 +1,17 @@
 /* Positions to numbers, and the list of a machine's devices. */
 #include "ctl/devices.h"
 
+#include "base/map.h"
+#include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/taped.h"
 #include "sched/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_MAX 320
 
 static const struct gpu_report *report_of(const struct ctl *ctl, const struct task_place *place)
 {
@@ -47,8 +56,80 @@ static void put_text(struct arena *arena, struct text_node *map, const char *key
         text_str(arena, map, key, text);
 }
 
-struct text_node *devices_tree(struct arena *arena, const struct gpu_report *report)
+/* ---- devices that are not given out ---- */
+
+static const char *key_of(char key[KEY_MAX], const char *node, uint32_t device)
 {
+    snprintf(key, KEY_MAX, "%u %s", device, node);
+    return key;
+}
+
+const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device)
+{
+    char key[KEY_MAX];
+    return smap_get(ctl->closed, key_of(key, node, device));
+}
+
+const char *devices_closed(const struct ctl *ctl, struct arena *arena)
+{
+    for (uint32_t i = 0; smap_count(ctl->closed) > 0 && i < cluster_count(ctl->cluster); i++) {
+        const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
+        for (uint32_t k = 0; k < spec->gpus; k++) {
+            const char *why = devices_why(ctl, spec->name, k);
+            if (why)
+                return arena_strdup(arena, why);
+        }
+    }
+    return NULL;
+}
+
+static bool holds(const struct live_task *task, const char *node, uint32_t device)
+{
+    if (!task->taken || !task->place.node || strcmp(task->place.node, node) != 0)
+        return false;
+    for (uint32_t i = 0; i < task->place.n_gpus; i++)
+        if (task->place.gpus[i] == device)
+            return true;
+    return false;
+}
+
+static void tell_holders(struct ctl *ctl, const char *node, uint32_t device, const char *why)
+{
+    size_t cursor = 0;
+    struct live_job *job;
+    while (live_next(ctl->live, &cursor, &job))
+        for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
+            if (holds(&job->tasks[flat], node, device))
+                event_task_note(ctl, job, flat, "device", why, NULL);
+}
+
+void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *why)
+{
+    struct taped AUTO_TAPED taped = taped_in(
+        ctl, (struct ctl_input){ .kind = INPUT_DEVICE, .name = node, .what = device, .why = why });
+    char key[KEY_MAX];
+    uint32_t at = cluster_find(ctl->cluster, node);
+    if (at == UINT32_MAX)
+        return;
+    free(smap_remove(ctl->closed, key_of(key, node, device)));
+    if (*why) {
+        smap_set(ctl->closed, key, mem_strdup(why));
+        tell_holders(ctl, node, device, why);
+    }
+    cluster_close_device(ctl->cluster, at, device, *why != '\0');
+    ctl->plan_due = true;
+}
+
+uint32_t ctl_device_taken(const struct ctl *ctl, const char *node, uint32_t device)
+{
+    uint32_t at = cluster_find(ctl->cluster, node);
+    return at == UINT32_MAX ? 0 : cluster_device_milli(ctl->cluster, at, device);
+}
+
+struct text_node *devices_tree(const struct ctl *ctl, struct arena *arena,
+                               const struct node_spec *spec)
+{
+    const struct gpu_report *report = spec->report;
     struct text_node *list = text_list(arena, NULL, NULL);
     for (size_t i = 0; i < report->n; i++) {
         const struct gpu_device *device = &report->at[i];
@@ -62,6 +143,10 @@ struct text_node *devices_tree(struct arena *arena, const struct gpu_report *rep
         put_text(arena, one, "uuid", device->uuid);
         put_text(arena, one, "pci", device->pci);
         put_text(arena, one, "error", device->error);
+        text_int(arena, one, "memory_used", (int64_t)device->memory_used);
+        text_int(arena, one, "processes", (int64_t)device->n_processes);
+        const char *why = device->offered ? devices_why(ctl, spec->name, device->slot) : NULL;
+        put_text(arena, one, "closed", why ? why : "");
     }
     return list;
 }

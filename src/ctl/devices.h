@@ -12,13 +12,18 @@
 #include <stdint.h>
 
 struct ctl;
+struct node_spec;
 
 /* place->n_gpus of each, in arena; of declared devices their positions. */
 uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_place *);
 uint32_t *devices_minors(const struct ctl *, struct arena *, const struct task_place *);
 /* How the task holds them against other servers of the machine. */
 enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
+/* Why it is not given out; NULL: it is. */
+const char *devices_why(const struct ctl *, const char *node, uint32_t device);
+/* The same of the first that is not given out; NULL: all are. */
+const char *devices_closed(const struct ctl *, struct arena *);
 /* What the driver says of each, for answers. */
-struct text_node *devices_tree(struct arena *, const struct gpu_report *);
+struct text_node *devices_tree(const struct ctl *, struct arena *, const struct node_spec *);
 
 #endif

@@ -41,7 +41,7 @@ struct free_node *free_nodes(const struct ctl *ctl, struct arena *arena)
         nodes[i].n = cluster_node(ctl->cluster, i).spec->gpus;
         nodes[i].device = ARENA_ARRAY(arena, nodes[i].n, uint64_t);
         for (uint32_t k = 0; k < nodes[i].n; k++)
-            nodes[i].device[k] = 1000;
+            nodes[i].device[k] = cluster_device_is_closed(ctl->cluster, i, k) ? 0 : 1000;
     }
     while (live_next(ctl->live, &cursor, &job))
         take_job(ctl, job, nodes);

@@ -2,6 +2,9 @@
 
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/devices.h"
+
+#include <string.h>
 
 static const char *const words[] = {
     [WAIT_RESOURCE] = "resource",     [WAIT_PORTS] = "ports",       [WAIT_LABELS] = "labels",
@@ -19,6 +22,11 @@ const char *reason_word(enum wait_why why)
 const char *reason_text(struct ctl *ctl, struct arena *arena, const struct wait_reason *reason)
 {
     const struct live_job *job = reason->blocker ? live_find(ctl->live, reason->blocker) : NULL;
+    const char *closed = reason->resource && strcmp(reason->resource, "gpu") == 0
+                             ? devices_closed(ctl, arena)
+                             : NULL;
+    if (closed && reason->text)
+        return arena_printf(arena, "%s; not given out: %s", reason->text, closed);
     if (reason->why != WAIT_RESERVED || !job)
         return reason->text;
     return mention_say(arena_alloc(arena, MENTION_MAX), MENTION_PROMISED, &job->row);

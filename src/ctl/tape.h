@@ -24,6 +24,7 @@ enum ctl_input_kind {
     INPUT_PLAN,
     INPUT_OBJECTS,
     INPUT_EVENT, /* whose cause is not on the tape: users, keys, tokens, another boot */
+    INPUT_DEVICE,
     INPUT_N,
 };
 
@@ -31,9 +32,10 @@ struct ctl_input {
     enum ctl_input_kind kind;
     uint64_t at_ms, mono_us; /* the only time the core sees while it lasts */
     const char *owner;       /* COMMAND UNDECLARE */
+    const char *why;         /* DEVICE: it is closed; "": open */
     uint64_t job;            /* COMMAND */
-    unsigned what;           /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain */
-    const char *name;        /* UNDECLARE NODE; EVENT: its type */
+    unsigned what;    /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE: which */
+    const char *name; /* UNDECLARE NODE DEVICE; EVENT: its type */
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
     const struct ctl_declaration *declaration;

@@ -430,8 +430,8 @@ struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena,
 
 /* ---- nodes and figures ---- */
 
-static void put_node(struct arena *arena, struct text_node *list, const struct node_view *node,
-                     const struct free_node *free)
+static void put_node(const struct ctl *ctl, struct arena *arena, struct text_node *list,
+                     const struct node_view *node, const struct free_node *free)
 {
     const struct node_spec *spec = node->spec;
     struct node_view_out view = { .name = spec->name,
@@ -459,7 +459,7 @@ static void put_node(struct arena *arena, struct text_node *list, const struct n
     if (spec->report) {
         view.gpu_driver = *spec->report->driver ? spec->report->driver : NULL;
         view.gpu_error = *spec->report->error ? spec->report->error : NULL;
-        view.devices = devices_tree(arena, spec->report);
+        view.devices = devices_tree(ctl, arena, spec);
     }
     if (spec->labels.n) {
         view.labels = text_map(arena, NULL, NULL);
@@ -482,7 +482,7 @@ struct text_node *ctl_nodes_tree(struct ctl *ctl, struct arena *arena)
     const struct free_sum sum = free_sum(ctl, free);
     for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
         struct node_view node = cluster_node(ctl->cluster, i);
-        put_node(arena, list, &node, &free[i]);
+        put_node(ctl, arena, list, &node, &free[i]);
     }
     free_tree(arena, &sum, root, "free");
     return root;

@@ -26,7 +26,7 @@ struct answer {
     bool late;
 };
 
-static uint64_t limit_ms(void)
+uint64_t gpu_ask_limit_ms(void)
 {
     const char *text = getenv("MUSTER_GPU_TIMEOUT_S");
     uint64_t seconds = TIMEOUT_S;
@@ -54,7 +54,7 @@ static pid_t start(const char *program, int out)
 
 static void read_answer(int fd, struct answer *answer)
 {
-    uint64_t until = clock_mono_ms() + limit_ms();
+    uint64_t until = clock_mono_ms() + gpu_ask_limit_ms();
     char piece[4096];
     for (;;) {
         uint64_t now = clock_mono_ms();
@@ -89,7 +89,7 @@ static const char *why_not(struct arena *a, const struct answer *answer, int sta
 {
     if (answer->late)
         return arena_printf(a, "the driver did not answer within %llu s",
-                            (unsigned long long)limit_ms() / 1000);
+                            (unsigned long long)gpu_ask_limit_ms() / 1000);
     if (status >= 0 && WIFSIGNALED(status))
         return arena_printf(a, "the driver's library crashed (SIG%s)",
                             sigabbrev_np(WTERMSIG(status)));

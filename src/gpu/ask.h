@@ -12,4 +12,7 @@
  * report->error. Blocks until the answer is there, at most MUSTER_GPU_TIMEOUT_S seconds (30). */
 void gpu_ask(struct arena *, const char *program, struct gpu_report *);
 
+/* How long an answer may take, in milliseconds. */
+uint64_t gpu_ask_limit_ms(void);
+
 #endif

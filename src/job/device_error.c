@@ -10,8 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define CANNOT_RUN 126 /* from here on codes are a shell's: signals, commands that are not there   \
-                        */
+#define CANNOT_RUN                                                                                 \
+    126 /* from here on codes are a shell's: signals, commands that are not there                  \
+         */
 
 static const struct {
     enum device_error error;

@@ -25,6 +25,7 @@
 #include "main/config.h"
 #include "main/core_config.h"
 #include "main/descriptors.h"
+#include "main/gpu_watch.h"
 #include "main/nodes.h"
 #include "main/server_files.h"
 #include "main/wire.h"
@@ -73,6 +74,7 @@ struct server {
     struct link_hub *link;
     struct engine *engine;
     struct ctl *ctl;
+    struct gpu_watch *gpus;    /* NULL: the machine's devices are not given out */
     struct recorder *recorder; /* NULL: nothing is recorded */
     struct engine_sink sink;   /* the core's */
     struct api *api;
@@ -532,6 +534,12 @@ static int make_parts(struct server *s, struct err *err)
     s->engine = wire_engine(&place, err);
     if (!s->engine || find_public_socket(s, err) < 0 || make_core(s, err) < 0)
         return -1;
+    s->gpus = gpu_watch_create(
+        &(struct gpu_watch_config){ .loop = &s->loop,
+                                    .ctl = s->ctl,
+                                    .node = &s->nodes.at[0],
+                                    .socket = s->files.socket,
+                                    .bound = config_number(&s->config, SETTING_GPU_MEMORY_BOUND) });
     return make_http(s, err);
 }
 
@@ -624,6 +632,7 @@ static void server_fini(struct server *s)
 {
     if (s->loop_ready)
         close_handles(s);
+    gpu_watch_destroy(s->gpus);
     http_server_destroy(s->http);
     api_destroy(s->api);
     if (s->http)

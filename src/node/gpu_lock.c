@@ -1,5 +1,6 @@
 /* Locks are those of open files (F_OFD_SETLK), which can be asked about without being taken. The
- * file says whose server's tasks hold it: it is written by the first holder, who is alone then. */
+ * file says whose server's tasks hold it: it is written by the first holder, who is alone then. Who
+ * takes the device holds its second byte meanwhile, so that nobody reads a text of before. */
 #include "node/gpu_lock.h"
 
 #include "base/mem.h"
@@ -21,10 +22,23 @@ static int open_lock(uint32_t minor)
     return locks < 0 ? -1 : openat(locks, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static bool set_lock(int fd, short type)
+enum part { DEVICE, TAKING };
+
+static struct flock part_of(enum part part, short type)
 {
-    struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
-    return fcntl(fd, F_OFD_SETLK, &whole) == 0;
+    return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = part, .l_len = 1 };
+}
+
+static bool set_lock(int fd, enum part part, short type)
+{
+    struct flock lock = part_of(part, type);
+    return fcntl(fd, part == TAKING ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0;
+}
+
+static bool is_held(int fd, enum part part)
+{
+    struct flock lock = part_of(part, F_WRLCK);
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 static bool is_of(int fd, const char *server)
@@ -42,11 +56,18 @@ static bool write_owner(int fd, const char *server)
 }
 
 /* Who is alone says so before others may join. */
+static bool hold_device(int fd, const struct gpu_ask *ask)
+{
+    if (set_lock(fd, DEVICE, F_WRLCK))
+        return write_owner(fd, ask->server) && (!ask->share || set_lock(fd, DEVICE, F_RDLCK));
+    return ask->share && set_lock(fd, DEVICE, F_RDLCK) && is_of(fd, ask->server);
+}
+
 static bool hold(int fd, const struct gpu_ask *ask)
 {
-    if (set_lock(fd, F_WRLCK))
-        return write_owner(fd, ask->server) && (!ask->share || set_lock(fd, F_RDLCK));
-    return ask->share && set_lock(fd, F_RDLCK) && is_of(fd, ask->server);
+    bool held = set_lock(fd, TAKING, F_WRLCK) && hold_device(fd, ask);
+    (void)set_lock(fd, TAKING, F_UNLCK);
+    return held;
 }
 
 bool gpu_locks_take(struct gpu_locks *locks, const struct gpu_ask *ask, uint32_t *which)
@@ -80,7 +101,7 @@ void gpu_locks_give(struct gpu_locks *locks)
 bool gpu_lock_is_foreign(uint32_t minor, const char *server)
 {
     AUTO_CLOSE int fd = open_lock(minor);
-    struct flock held = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    return fd >= 0 && fcntl(fd, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK &&
-           !is_of(fd, server);
+    if (fd < 0 || is_held(fd, TAKING) || !is_held(fd, DEVICE))
+        return false;
+    return !is_of(fd, server) && !is_held(fd, TAKING);
 }

@@ -24,7 +24,8 @@ struct gpu_ask {
  * not held. */
 bool gpu_locks_take(struct gpu_locks *, const struct gpu_ask *, uint32_t *which);
 void gpu_locks_give(struct gpu_locks *); /* none taken: nothing */
-/* Does a task of another server hold that device? Takes nothing. */
+/* Does a task of another server hold that device? Takes nothing; one that is just taking it counts
+ * when it has. */
 bool gpu_lock_is_foreign(uint32_t minor, const char *server);
 
 #endif

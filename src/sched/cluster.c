@@ -12,7 +12,9 @@
 
 #include <string.h>
 
-#define DEVICE_MILLI 1000u
+#define DEVICE_MILLI  1000u
+/* Of a device that is not given out, beside what is taken of it: more than any task may have. */
+#define DEVICE_CLOSED 0x4000u
 
 static void *copy_of(const void *from, size_t n)
 {
@@ -90,6 +92,46 @@ void cluster_destroy(struct cluster *c)
     free(c->custom);
     shelves_destroy(c->shelves);
     free(c);
+}
+
+/* What is taken of a device: a closed one counts as wholly taken. */
+static uint32_t taken_of(uint16_t device)
+{
+    return device & DEVICE_CLOSED ? DEVICE_MILLI : device;
+}
+
+static void set_device(struct cluster *c, uint32_t node, uint32_t device, uint32_t value)
+{
+    const struct form *f = cluster_form(c, node);
+    uint16_t *at = &c->gpu[f->gpu_at + device];
+    uint32_t before = taken_of(*at);
+    bool was_idle = *at == 0;
+    *at = (uint16_t)value;
+    c->nodes[node].gpu_milli = c->nodes[node].gpu_milli - before + taken_of(*at);
+    if (device < f->spec.gpus)
+        c->nodes[node].idle_gpus = c->nodes[node].idle_gpus - was_idle + (*at == 0);
+}
+
+void cluster_close_device(struct cluster *c, uint32_t node, uint32_t device, bool closed)
+{
+    const struct form *f = cluster_form(c, node);
+    if (device >= f->spec.gpus)
+        return;
+    uint32_t taken = c->gpu[f->gpu_at + device] & ~DEVICE_CLOSED;
+    set_device(c, node, device, closed ? taken | DEVICE_CLOSED : taken);
+    shelves_touch(c->shelves, node);
+}
+
+bool cluster_device_is_closed(const struct cluster *c, uint32_t node, uint32_t device)
+{
+    const struct form *f = cluster_form(c, node);
+    return device < f->spec.gpus && c->gpu[f->gpu_at + device] & DEVICE_CLOSED;
+}
+
+uint32_t cluster_device_milli(const struct cluster *c, uint32_t node, uint32_t device)
+{
+    const struct form *f = cluster_form(c, node);
+    return device < f->spec.gpus ? c->gpu[f->gpu_at + device] & ~DEVICE_CLOSED : 0;
 }
 
 static void count_idle(struct cluster *c, uint32_t node)
@@ -393,12 +435,8 @@ bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const str
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] += r->custom.at[i].milli;
-    for (uint32_t i = 0; i < p->n_gpus; i++) {
-        uint16_t *device = &c->gpu[f->gpu_at + p->gpus[i]];
-        n->idle_gpus -= *device == 0;
-        *device = (uint16_t)(*device + device_milli(w));
-        n->gpu_milli += device_milli(w);
-    }
+    for (uint32_t i = 0; i < p->n_gpus; i++)
+        set_device(c, node, p->gpus[i], c->gpu[f->gpu_at + p->gpus[i]] + device_milli(w));
     return true;
 }
 
@@ -415,12 +453,8 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] -= r->custom.at[i].milli;
-    for (uint32_t i = 0; i < p->n_gpus; i++) {
-        uint16_t *device = &c->gpu[f->gpu_at + p->gpus[i]];
-        *device = (uint16_t)(*device - device_milli(w));
-        n->idle_gpus += *device == 0 && p->gpus[i] < f->spec.gpus;
-        n->gpu_milli -= device_milli(w);
-    }
+    for (uint32_t i = 0; i < p->n_gpus; i++)
+        set_device(c, node, p->gpus[i], c->gpu[f->gpu_at + p->gpus[i]] - device_milli(w));
     drop_ports(c, node, p, UINT32_MAX);
 }
 
@@ -461,7 +495,7 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
     for (uint32_t i = 0; i < f->gpu_slots; i++) {
         uint16_t *device = &to->gpu[f->gpu_at + i];
         uint16_t raised = (uint16_t)more(*device, from->gpu[f->gpu_at + i]);
-        n->gpu_milli += (uint32_t)(raised - *device);
+        n->gpu_milli += taken_of(raised) - taken_of(*device);
         *device = raised;
     }
     for (size_t i = 0; i < f->custom.n; i++)

@@ -18,9 +18,9 @@ struct node_spec { /* as declared or detected */
     const char *host;    /* physical host: nodes with the same host share its ports */
     uint64_t cpu_milli, memory, disk;
     uint32_t gpus;
-    const char *gpu_type;            /* "" unknown; several models: joined by GPU_MODELS_APART */
-    const struct gpu_report *report; /* which devices those are; NULL: declared, only numbers. Not
-                                      * copied: it outlives the cluster */
+    const char *gpu_type;      /* "" unknown; several models: joined by GPU_MODELS_APART */
+    struct gpu_report *report; /* which devices those are; NULL: declared, only numbers. Not
+                                * copied: it outlives the cluster */
     struct pairs labels;
     struct amounts custom;
     uint64_t price_milli; /* what a spot job has to bid; 0: nothing */
@@ -66,6 +66,11 @@ struct node_view {
     uint32_t tasks;
 };
 struct node_view cluster_node(const struct cluster *, uint32_t node);
+
+/* A device that is not given out any more, or again: what tasks have of it they keep. */
+void cluster_close_device(struct cluster *, uint32_t node, uint32_t device, bool closed);
+bool cluster_device_is_closed(const struct cluster *, uint32_t node, uint32_t device);
+uint32_t cluster_device_milli(const struct cluster *, uint32_t node, uint32_t device); /* taken */
 
 /* Takes what a placed task holds (role of the job says how much; node by place->node). false and
  * nothing taken when it does not fit: capacity, a device over 1000 milli, or a port already held on

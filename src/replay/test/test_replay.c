@@ -129,14 +129,20 @@ static struct replay_result play(struct taped *t, const char *path, struct err *
     return result;
 }
 
-static void assert_same(struct taped *t, const char *path)
+/* How many inputs it had. */
+static uint64_t replay_same(struct taped *t, const char *path)
 {
     struct err err;
     struct replay_result r = play(t, path, &err);
     if (r.damaged || r.lost_at || r.differs || *t->parted)
         fail_msg("%s: %s; state differs after %llu; %llu jobs; %s", path, err.what,
                  (unsigned long long)r.lost_at, (unsigned long long)r.differs, t->parted);
-    assert_true(r.inputs > 0);
+    return r.inputs;
+}
+
+static void assert_same(struct taped *t, const char *path)
+{
+    assert_true(replay_same(t, path) > 0);
 }
 
 /* ---- lives ---- */
@@ -309,7 +315,7 @@ static void segments_come_and_go(void **state)
         fail_msg("%zu segments from %llu", n, (unsigned long long)numbers[0]);
     for (size_t i = 0; i < n; i++) {
         AUTO_FREE char *one = segment_dir(t.dir, numbers[i]);
-        assert_same(&t, one);
+        assert_true(replay_same(&t, one) > 0 || i + 1 == n); /* the last may have just begun */
         sum += segment_bytes(t.dir, numbers[i]);
     }
     assert_true(sum <= t.max + 8192); /* and the last turn */

@@ -66,6 +66,34 @@ static void assert_used(const struct cluster *c, uint32_t node, uint64_t tasks)
     assert_int_equal(v.gpu_used_milli, tasks * 400);
 }
 
+/* A closed device is given to nobody; who has it keeps it and can give it back. */
+static void test_closed_device(void **state)
+{
+    (void)state;
+    struct world w = world_create(two_nodes, ARRAY_LEN(two_nodes));
+    struct job_spec *job = greedy(w.arena);
+    struct placing_parts parts[2];
+    struct task_place a = place_on("n1", &parts[0], 0, 15000);
+    struct task_place b = place_on("n1", &parts[1], 0, 15001);
+    assert_true(cluster_take(w.cluster, job, &a));
+    cluster_close_device(w.cluster, 0, 0, true);
+    assert_true(cluster_device_is_closed(w.cluster, 0, 0));
+    assert_int_equal(cluster_device_milli(w.cluster, 0, 0), 400);
+    assert_int_equal(cluster_node(w.cluster, 0).gpu_used_milli, 1000);
+    assert_false(cluster_take(w.cluster, job, &b));
+    cluster_give(w.cluster, job, &a);
+    assert_int_equal(cluster_device_milli(w.cluster, 0, 0), 0);
+    assert_false(cluster_take(w.cluster, job, &b));
+    cluster_close_device(w.cluster, 0, 0, true);
+    assert_int_equal(cluster_node(w.cluster, 0).gpu_used_milli, 1000);
+    cluster_close_device(w.cluster, 0, 0, false);
+    assert_used(w.cluster, 0, 0);
+    assert_true(cluster_take(w.cluster, job, &b));
+    assert_used(w.cluster, 0, 1);
+    cluster_close_device(w.cluster, 0, 99, true); /* no such device */
+    world_destroy(&w);
+}
+
 static void test_take_and_give(void **state)
 {
     (void)state;
@@ -195,6 +223,7 @@ static void test_replaced_node_keeps_what_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_closed_device),
         cmocka_unit_test(test_take_and_give),
         cmocka_unit_test(test_take_refuses),
         cmocka_unit_test(test_take_on_lost_node_after_restart),

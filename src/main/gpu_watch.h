@@ -1,0 +1,23 @@
+/* Looks at the machine's devices while the server runs: one that fails, that a task of another
+ * server holds, or that programs outside muster use, is not given out until that is over. */
+#ifndef MAIN_GPU_WATCH_H
+#define MAIN_GPU_WATCH_H
+
+#include "ctl/ctl.h"
+#include "sched/cluster.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+struct gpu_watch_config {
+    uv_loop_t *loop;
+    struct ctl *ctl;
+    struct node_spec *node; /* its report is kept up to date */
+    const char *socket;     /* of this server */
+    uint64_t bound;         /* bytes of a device that other programs may use */
+};
+/* NULL: the node has no devices of the machine. Everything outlives it. */
+struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *);
+void gpu_watch_destroy(struct gpu_watch *); /* NULL-safe; before the loop runs a last time */
+
+#endif
