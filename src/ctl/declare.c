@@ -287,6 +287,8 @@ static const char *set_resource(struct arena *arena, const struct role *role,
 {
     char amount[FMT_MAX];
     const char *name = reason->resource;
+    if (strcmp(name, "gpu") == 0 && reason->best < 1000)
+        return NULL; /* without a device it would be another program: a slow one */
     if (strcmp(name, "gpu") == 0)
         snprintf(amount, sizeof amount, "%llu", (unsigned long long)reason->best / 1000);
     else if (strcmp(name, "cpu") == 0 && reason->best)

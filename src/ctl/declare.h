@@ -9,7 +9,8 @@
  * the job finds room. NULL: no declared nodes of one machine hold it (they share its ports, for
  * one), or they cannot be written in that form. */
 const char *declare_nodes(struct arena *, const struct cluster *, const struct job_spec *);
-/* An assignment that makes the job fit, "roles.worker.resources.gpu=0"; NULL: none was found. */
+/* An assignment that makes the job fit, "roles.worker.resources.gpu=1"; what asks for devices is
+ * never offered none. NULL: none was found. */
 const char *declare_smaller(struct arena *, const struct cluster *, const struct job_spec *,
                             const struct wait_reason *);
 
