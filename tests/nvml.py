@@ -49,7 +49,7 @@ class Driver:
             lock.unlink()
 
     def say(self, *devices: str, before: str = "") -> None:
-        text = "driver 580.159.04\n" + before + "".join(devices)
+        text = "driver 580.159.04\ncuda 12080\n" + before + "".join(devices)
         text = re.sub(r"minor (\d)\n", lambda m: f"minor {self.minor_of(7 - int(m[1]))}\n", text)
         new = self.path.with_suffix(".new")
         new.write_text(text)

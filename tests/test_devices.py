@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Starter
 from harness import (
+    VENV,
     Json,
     Server,
     muster,
@@ -70,6 +71,19 @@ def test_each_device_is_described(start: Starter, driver: Driver) -> None:
     assert f"0 {H100} 80 GiB" in wide and "580.159.04" in wide
     state, text, _ = checked(driver)
     assert state == "missing" and "device 1: it does not answer" in text
+
+
+@pytest.mark.skipif(not list(VENV.glob("../lib/python3*/site-packages/torch")), reason="no PyTorch")
+def test_the_doctor_knows_the_build_of_torch(driver: Driver) -> None:
+    def torch(**env: str) -> Json:
+        done = muster("doctor", "--json", env=env)
+        return {c["name"]: c for c in json.loads(done.stdout)["checks"]}["torch"]
+
+    assert torch()["state"] == "ok" and "without CUDA" in torch()["found"]
+    driver.say(device(0))
+    found = torch(**driver.env)
+    assert found["state"] == "missing" and "without CUDA" in found["found"]
+    assert found["remedy"].endswith("/cu128")
 
 
 def test_models_of_one_machine(start: Starter, driver: Driver) -> None:

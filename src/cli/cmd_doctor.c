@@ -354,16 +354,52 @@ static struct finding ask_python(struct cli *cli)
     return good(python_version(cli, python));
 }
 
+/* Builds of PyTorch, by the least CUDA that a driver has to run. */
+static const struct {
+    uint32_t cuda;
+    const char *name;
+} wheels[] = { { 13000, "cu130" }, { 12080, "cu128" }, { 12060, "cu126" }, { 11080, "cu118" } };
+
+static const char *install_torch(struct cli *cli, const struct gpu_report *gpus)
+{
+    const char *name = gpus->n > 0 && gpus->cuda == 0 ? wheels[ARRAY_LEN(wheels) - 1].name : "cpu";
+    for (size_t i = ARRAY_LEN(wheels); i > 0 && gpus->n > 0; i--)
+        if (wheels[i - 1].cuda <= gpus->cuda)
+            name = wheels[i - 1].name;
+    return arena_printf(cli->arena,
+                        "pip install torch --index-url https://download.pytorch.org/whl/%s", name);
+}
+
+/* Without importing it, which takes seconds: "2.11.0 13.0", or "2.11.0 -" for one without CUDA. */
+static const char read_torch[] =
+    "import importlib.metadata as m, importlib.util as u, os, runpy;"
+    "v = runpy.run_path(os.path.join(os.path.dirname(u.find_spec('torch').origin), 'version.py'));"
+    "print(m.version('torch'), v.get('cuda') or v.get('hip') or '-')";
+
 static struct finding ask_torch(struct cli *cli)
 {
     const char *python = find_program(cli, "python3", is_python);
-    const char *version =
-        python ? output_of(cli, python, "-c",
-                           "import importlib.metadata as m; print(m.version('torch'))")
-               : NULL;
-    return version ? good(arena_printf(cli->arena, "PyTorch %s", version))
-                   : less("not installed for this python3",
-                          "pip install torch --index-url https://download.pytorch.org/whl/cpu");
+    const char *said = python ? output_of(cli, python, "-c", read_torch) : NULL;
+    struct gpu_report gpus;
+    gpu_ask(cli->arena, NULL, &gpus);
+    if (!said)
+        return less("not installed for this python3", install_torch(cli, &gpus));
+    size_t n = strcspn(said, " ");
+    const char *version = arena_strndup(cli->arena, said, n), *cuda = said[n] ? said + n + 1 : "-";
+    bool has_cuda = strcmp(cuda, "-") != 0;
+    if (!has_cuda && gpus.n > 0)
+        return missing(
+            arena_printf(cli->arena, "PyTorch %s, without CUDA: it cannot use the GPUs", version),
+            install_torch(cli, &gpus));
+    if (!has_cuda || gpus.n == 0)
+        return good(arena_printf(cli->arena, "PyTorch %s, %s%s", version,
+                                 has_cuda ? "CUDA " : "without CUDA", has_cuda ? cuda : ""));
+    const char *count =
+        output_of(cli, python, "-c", "import torch; print(torch.cuda.device_count())");
+    const char *found = arena_printf(cli->arena, "PyTorch %s, CUDA %s: sees %s of %zu devices",
+                                     version, cuda, count ? count : "none", gpus.n);
+    return count && strcmp(count, "0") != 0 ? good(found)
+                                            : missing(found, install_torch(cli, &gpus));
 }
 
 static const struct {

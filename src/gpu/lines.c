@@ -15,6 +15,7 @@ struct row {
 };
 static const struct row report_rows[] = {
     { "driver", TEXT, offsetof(struct gpu_report, driver) },
+    { "cuda", NUMBER, offsetof(struct gpu_report, cuda) },
     { "error", TEXT, offsetof(struct gpu_report, error) },
 };
 static const struct row device_rows[] = {

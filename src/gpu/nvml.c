@@ -37,6 +37,7 @@ struct nvml {
     int (*name)(void *, char *, unsigned);
     int (*uuid)(void *, char *, unsigned);
     int (*driver)(char *, unsigned);
+    int (*cuda)(int *);
     int (*minor)(void *, unsigned *);
     int (*memory)(void *, struct nvml_memory *);
     int (*pci)(void *, struct nvml_pci *);
@@ -60,6 +61,7 @@ static const struct {
     FUNCTION("nvmlDeviceGetName", name, true),
     FUNCTION("nvmlDeviceGetUUID", uuid, false),
     FUNCTION("nvmlSystemGetDriverVersion", driver, false),
+    FUNCTION("nvmlSystemGetCudaDriverVersion_v2", cuda, false),
     FUNCTION("nvmlDeviceGetMinorNumber", minor, false),
     FUNCTION("nvmlDeviceGetMemoryInfo", memory, false),
     FUNCTION("nvmlDeviceGetPciInfo_v3", pci, false),
@@ -134,9 +136,11 @@ static void read_devices(const struct nvml *n, struct arena *a, struct gpu_repor
 {
     unsigned count = 0;
     char version[TEXT_SIZE] = "";
-    int rc = n->count(&count);
+    int rc = n->count(&count), cuda = 0;
     if (n->driver && n->driver(version, sizeof version) == NVML_OK)
         out->driver = arena_strdup(a, version);
+    if (n->cuda && n->cuda(&cuda) == NVML_OK && cuda > 0)
+        out->cuda = (uint32_t)cuda;
     if (rc != NVML_OK)
         out->error = error_of(n, a, "its devices cannot be counted", rc);
     if (rc != NVML_OK || count == 0)

@@ -27,6 +27,7 @@ struct gpu_device {
 };
 struct gpu_report {
     const char *driver; /* version; "" unknown */
+    uint32_t cuda;      /* the newest that it runs: 13000 is 13.0; 0: unknown */
     const char *error;  /* why nothing, or not all, is known; "" when all is well */
     struct gpu_device *at;
     size_t n;
