@@ -113,6 +113,17 @@ def test_ranks_agents_and_the_server_may_die(server: Server) -> None:
         assert kind in said, said
 
 
+def test_one_task_says_that_it_runs_again(server: Server) -> None:
+    job = Job(server, replicas=1)
+    rows = job.wait_world(2, 60)
+    kill(int(rows[0]["pid"]))
+    job.wait_world(2, 60, frozenset(row["pid"] for row in rows))
+    wait_for(lambda: any(e["type"] == "launch.again" for e in server.events(job.number)))
+    (again,) = [e for e in server.events(job.number) if e["type"] == "launch.again"]
+    assert "started again in" in again["text"] and again["task"] == "worker/0"
+    job.finish()
+
+
 def test_a_convention_is_enough(server: Server) -> None:
     job = Job(server, launcher={}, conventions=["torchrun"], env={"PET_NPROC_PER_NODE": "2"})
     rows = job.wait_world(4, 60)

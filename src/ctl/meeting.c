@@ -482,14 +482,16 @@ static int take_note(struct line *line, const struct rdzv_frame_in *frame)
     if (rdzv_get_event(frame, line->hall->all->scratch, &type, &text) != 0)
         return -1;
     struct meeting *meeting = line->member ? line->member->meeting : NULL;
-    if (meeting && strcmp(type, "launch.again") == 0) {
-        /* Every launcher says it, and the first is as good as the others. */
-        if (!meeting->again)
-            note(line->hall, NULL, MINUTE_AGAIN, text);
-        meeting->again = true;
+    struct member stand_in = { .flat = line->flat, .attempt = line->attempt };
+    if (strcmp(type, "launch.again") == 0) {
+        /* Every launcher says it, and the first is as good as the others; one that meets nobody
+         * speaks for itself. */
+        if (!meeting || !meeting->again)
+            note(line->hall, meeting ? NULL : &stand_in, MINUTE_AGAIN, text);
+        if (meeting)
+            meeting->again = true;
         return 0;
     }
-    struct member stand_in = { .flat = line->flat, .attempt = line->attempt };
     note(line->hall, &stand_in, MINUTE_NOTE, text); /* which says by itself what it is about */
     return 0;
 }

@@ -383,9 +383,11 @@ int meeting_decide(struct settings *s, struct arena *a, const struct flags *flag
                         .standalone = flags_on(flags, "standalone") };
     if (read_backend(&c, err) < 0 || refuse_dlrover_master(&c, err) < 0 || decide(&c, err) < 0)
         return -1;
-    if (c.in_job && s->meeting == MEET_AGENT) {
+    if (c.in_job) {
         s->agent_socket = socket;
         s->agent_cookie = cookie;
+    }
+    if (c.in_job && s->meeting == MEET_AGENT) {
         if (!s->local_addr)
             s->local_addr = env_text("MUSTER_TASK_ADDRESS");
         if (c.has_endpoint || c.has_master)

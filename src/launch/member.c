@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "flags/flags.h"
+#include "launch/agent_note.h"
 #include "launch/check.h"
 #include "launch/error_file.h"
 #include "launch/ranks.h"
@@ -122,6 +123,16 @@ static void tell_event(struct member *member, const char *type, const char *text
         return;
     rdzv_put_event(&out, type, text);
     tell_leader(member, &out);
+}
+
+/* false: there is nobody who takes it. */
+static bool tell_job(struct member *member, const char *type, const char *text)
+{
+    const struct settings *s = member->settings;
+    if (s->meeting != MEET_AGENT)
+        return s->agent_socket && agent_note(s->agent_socket, s->agent_cookie, type, text);
+    tell_event(member, type, text);
+    return true;
 }
 
 static void on_warm_says(void *arg, const char *text)
@@ -509,9 +520,7 @@ static void say_started(struct member *member, uint32_t former_restarts)
     snprintf(text, sizeof text, "%.1024s: started again in %.2f s%s (round %u, %u node%s, %s)",
              round->cause, took, how, round->round, round->nodes, round->nodes == 1 ? "" : "s",
              ranks_were_warm(member->ranks) ? "warm" : "cold");
-    if (member->settings->meeting == MEET_AGENT)
-        tell_event(member, "launch.again", text);
-    else
+    if (!tell_job(member, "launch.again", text))
         say(member, "%s", text);
 }
 

@@ -327,9 +327,7 @@ struct peer *peer_connect(uv_loop_t *loop, const char *addr, uint16_t port, cons
     return peer;
 }
 
-/* A Unix socket's name holds 107 bytes; longer paths are reached through a descriptor of their
- * directory. 0 or errno. */
-static int connect_unix(int fd, const char *path)
+int peer_connect_path(int fd, const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     AUTO_FREE char *copy = mem_strdup(path);
@@ -355,7 +353,7 @@ struct peer *peer_connect_unix(uv_loop_t *loop, const char *path, const char *co
 {
     struct peer *peer = make(loop, sink);
     peer->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = peer->fd < 0 ? errno : connect_unix(peer->fd, path);
+    int error = peer->fd < 0 ? errno : peer_connect_path(peer->fd, path);
     if (error != 0)
         return fail_later(peer, strerror(error));
     buf_puts(&peer->out, cookie);

@@ -20,6 +20,9 @@ struct peer *peer_connect(uv_loop_t *, const char *addr, uint16_t port, const ch
                           uint64_t timeout_ms, struct peer_sink);
 /* The agent's socket: first bytes are the attempt's cookie and a newline. */
 struct peer *peer_connect_unix(uv_loop_t *, const char *path, const char *cookie, struct peer_sink);
+/* connect() of a Unix socket. Its name holds 107 bytes; longer paths are reached through a
+ * descriptor of their directory. 0 or errno. */
+int peer_connect_path(int fd, const char *path);
 /* An accepted socket whose preface was read already; extra bytes count as read. */
 struct peer *peer_adopt(uv_loop_t *, int fd, const void *extra, size_t len, struct peer_sink);
 void peer_close(struct peer *); /* NULL-safe; no further call of the sink */

@@ -39,7 +39,7 @@ struct settings {
     const char *token;  /* $MUSTER_RDZV_TOKEN or --rdzv-conf token=...; NULL: none */
     const char *host;   /* endpoint or master address; NULL when alone or inside a job */
     uint16_t port;
-    const char *agent_socket, *agent_cookie; /* MEET_AGENT */
+    const char *agent_socket, *agent_cookie; /* inside a muster job */
     const char *local_addr;                  /* NULL: found out */
     uint32_t node_rank;                      /* or RDZV_ANY_RANK */
     uint32_t ranks;                          /* of this node, auto/cpu/gpu counted */
