@@ -276,6 +276,22 @@ def test_a_lost_device_is_cordoned(start: Starter, driver: Driver, tmp_path: Pat
     wait_for(lambda: closed(server) == ["", ""])
 
 
+def test_a_task_leaves_a_lost_device(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    driver.say(device(0), device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    run = f"test $CUDA_VISIBLE_DEVICES = 1 || {{ {until_there(go)}; echo GPU is lost; exit 1; }}"
+    job = server.submit(native("moves", run, resources=gpus(1)))
+    wait_for(lambda: server.state_of(job) == "running")
+    driver.say(device(0, H100, "error 15"), device(1))
+    wait_for(lambda: closed(server)[0])
+    go.touch()
+    server.wait(job, "succeeded")
+    attempts = server.get(f"/v1/jobs/{job}/tasks")["tasks"][0]["attempts"]
+    assert [a["gpus"] for a in attempts] == [[0], [1]]
+    assert attempts[0]["class"] == "platform"
+
+
 def test_a_device_of_another_server_is_seen(start: Starter, driver: Driver, tmp_path: Path) -> None:
     driver.say(device(0), device(1))
     one, two = (start(nodes="", env={**driver.env, **OFTEN}) for _ in range(2))

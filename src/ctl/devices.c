@@ -70,6 +70,14 @@ const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device
     return smap_get(ctl->closed, key_of(key, node, device));
 }
 
+bool devices_are_open(const struct ctl *ctl, const struct task_place *place)
+{
+    for (uint32_t i = 0; i < place->n_gpus; i++)
+        if (devices_why(ctl, place->node, place->gpus[i]))
+            return false;
+    return true;
+}
+
 const char *devices_closed(const struct ctl *ctl, struct arena *arena)
 {
     for (uint32_t i = 0; smap_count(ctl->closed) > 0 && i < cluster_count(ctl->cluster); i++) {

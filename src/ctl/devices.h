@@ -19,6 +19,8 @@ uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_
 uint32_t *devices_minors(const struct ctl *, struct arena *, const struct task_place *);
 /* How the task holds them against other servers of the machine. */
 enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
+/* Are all devices of that place given out? */
+bool devices_are_open(const struct ctl *, const struct task_place *);
 /* Why it is not given out; NULL: it is. */
 const char *devices_why(const struct ctl *, const char *node, uint32_t device);
 /* The same of the first that is not given out; NULL: all are. */

@@ -5,6 +5,7 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
+#include "ctl/devices.h"
 #include "ctl/meeting.h"
 #include "ctl/mention.h"
 #include "ctl/notes.h"
@@ -181,7 +182,7 @@ static void block_ports(struct ctl *ctl, const struct live_job *job, uint32_t fl
 }
 
 /* The task goes into another attempt: on the same place, ports and devices included, as long as its
- * node is there (so that what its peers were told stays true). */
+ * node is there and its devices are given out (so that what its peers were told stays true). */
 static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
                        const struct retry_decision *decision, const char *what)
 {
@@ -191,7 +192,8 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     delay = unhurried(ctl, task->attempt, task->began_ms, delay);
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
-                 end->words.class != END_CONFLICT && !avoid_node(job, task->place.node);
+                 end->words.class != END_CONFLICT && !avoid_node(job, task->place.node) &&
+                 devices_are_open(ctl, &task->place);
     event_task(ctl, job, end->flat, TASK_EV_RETRY);
     task->again = true;
     task->not_before_ms = core_now(ctl) + delay;
