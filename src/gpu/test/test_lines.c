@@ -26,7 +26,9 @@ static void there_and_back(void **state)
           .error = "" },
         { .number = 1, .minor = 1, .model = "", .uuid = "", .pci = "", .error = "lost = gone" },
     };
-    const struct gpu_report said = { .driver = "580.1", .cuda = 13000, .error = "", .at = devices, .n = 2 };
+    const struct gpu_report said = {
+        .driver = "580.1", .cuda = 13000, .error = "", .at = devices, .n = 2
+    };
     struct gpu_report heard;
     struct arena *a = arena_create();
     AUTO_BUF struct buf lines = BUF_INIT(1 << 16), again = BUF_INIT(1 << 16);
