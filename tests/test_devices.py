@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,10 @@ def test_each_device_is_described(start: Starter, driver: Driver) -> None:
         "uuid": "GPU-0000",
         "pci": "00000000:00:00.0",
         "memory_used": 0,
+        "utilisation": 0,
+        "temperature": 0,
+        "milliwatts": 0,
+        "ecc_errors": 0,
         "processes": 0,
     }
     assert (last["number"], last["slot"]) == (2, 1)
@@ -251,6 +256,30 @@ def test_a_device_that_others_use_is_not_given_out(start: Starter, driver: Drive
     driver.say(device(0, used=GIB // 2), device(1))
     server.wait(both, "succeeded")
     assert closed(server) == ["", ""]
+
+
+def test_devices_are_measured(start: Starter, driver: Driver) -> None:
+    driver.say(device(0))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    assert 'device_utilisation_percent{node="' in server.api("GET", "/metrics").text
+    sample = ("busy 90", "temperature 61", "power 350000", "ecc 1")
+    driver.say(device(0, H100, *sample, used=GIB // 2))
+    wait_for(lambda: node(server)["devices"][0]["utilisation"] == 90)
+    assert (
+        "80 GiB (90% busy, 512 MiB used, 61 C, 350 W)"
+        in server.muster("nodes", "-o", "wide").stdout
+    )
+    said = server.api("GET", "/metrics").text
+    for name, value in {
+        "utilisation_percent": 90,
+        "memory_used_bytes": GIB // 2,
+        "temperature_celsius": 61,
+        "power_milliwatts": 350000,
+        "ecc_errors": 1,
+        "processes": 0,
+    }.items():
+        line = rf'^muster_device_{name}\{{node="[^"]+",device="0",uuid="GPU-0000"\}} {value}$'
+        assert re.search(line, said, re.MULTILINE), name
 
 
 def test_a_lost_device_is_cordoned(start: Starter, driver: Driver, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 #include "api/call.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
 
@@ -88,6 +89,45 @@ static void put_queues(struct call *call, struct buf *out)
     put_amounts(queues, "borrowed", "Of what is used, what nobody guarantees it.", out);
 }
 
+/* What the driver said last of each device of the machine. */
+static const struct {
+    const char *key, *name, *help;
+} device_figures[] = {
+    { "utilisation", "device_utilisation_percent", "Time in which a kernel ran." },
+    { "memory", "device_memory_bytes", "Memory of the device." },
+    { "memory_used", "device_memory_used_bytes", "Of that, in use by whatever program." },
+    { "temperature", "device_temperature_celsius", "Temperature." },
+    { "milliwatts", "device_power_milliwatts", "Power that it draws." },
+    { "ecc_errors", "device_ecc_errors", "Memory errors that could not be corrected." },
+    { "processes", "device_processes", "Processes that use it." },
+};
+
+static void put_device(const struct text_node *node, const struct text_node *device,
+                       const char *name, const char *key, struct buf *out)
+{
+    buf_addf(out, "muster_%s{", name);
+    label(out, "node", text_of(node, "name"));
+    buf_addf(out, ",device=\"%lld\",", number(device, "number"));
+    label(out, "uuid", text_of(device, "uuid"));
+    buf_addf(out, "} %lld\n", number(device, key));
+}
+
+static void put_devices(const struct text_node *nodes, struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(device_figures); i++) {
+        bool any = false;
+        for (const struct text_node *n = nodes->first; n; n = n->next) {
+            const struct text_node *list = text_get(n, "devices");
+            for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
+                if (!any)
+                    head(out, device_figures[i].name, "gauge", device_figures[i].help);
+                any = true;
+                put_device(n, d, device_figures[i].name, device_figures[i].key, out);
+            }
+        }
+    }
+}
+
 static void put_free(struct call *call, struct buf *out)
 {
     const struct text_node *tree = ctl_nodes_tree(call->api->config.ctl, call->arena);
@@ -97,6 +137,7 @@ static void put_free(struct call *call, struct buf *out)
     for (const struct text_node *one = blocks->first; one; one = one->next)
         buf_addf(out, "muster_free_gpu_blocks{size=\"%s\"} %lld\n", one->key,
                  (long long)one->integer);
+    put_devices(text_get(tree, "nodes"), out);
 }
 
 static void put_plans(const struct text_node *stats, struct buf *out)

@@ -97,7 +97,7 @@ static const char *labels_of(struct arena *a, const struct text_node *node)
 static const char *models_of(struct arena *a, const struct text_node *node)
 {
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
-    char size[48];
+    char size[48], used[48];
     const struct text_node *list = text_get(node, "devices");
     for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
         const char *error = answer_text(d, "error", "");
@@ -106,8 +106,13 @@ static const char *models_of(struct arena *a, const struct text_node *node)
         if (*error)
             buf_addf(&out, ": %s", error);
         else
-            buf_addf(&out, " %s%s", out_size(size, answer_number(d, "memory", 0)),
-                     text_get(d, "slot") ? "" : " (not offered)");
+            buf_addf(&out, " %s%s (%llu%% busy, %s used, %llu C, %llu W)",
+                     out_size(size, answer_number(d, "memory", 0)),
+                     text_get(d, "slot") ? "" : " not offered",
+                     (unsigned long long)answer_number(d, "utilisation", 0),
+                     out_size(used, answer_number(d, "memory_used", 0)),
+                     (unsigned long long)answer_number(d, "temperature", 0),
+                     (unsigned long long)answer_number(d, "milliwatts", 0) / 1000);
     }
     return arena_strdup(a, buf_str(&out));
 }

@@ -152,6 +152,10 @@ struct text_node *devices_tree(const struct ctl *ctl, struct arena *arena,
         put_text(arena, one, "pci", device->pci);
         put_text(arena, one, "error", device->error);
         text_int(arena, one, "memory_used", (int64_t)device->memory_used);
+        text_int(arena, one, "utilisation", device->utilisation);
+        text_int(arena, one, "temperature", device->temperature);
+        text_int(arena, one, "milliwatts", device->milliwatts);
+        text_int(arena, one, "ecc_errors", (int64_t)device->ecc_errors);
         text_int(arena, one, "processes", (int64_t)device->n_processes);
         const char *why = device->offered ? devices_why(ctl, spec->name, device->slot) : NULL;
         put_text(arena, one, "closed", why ? why : "");

@@ -175,9 +175,12 @@ static const struct row node_rows[] = {
     ROW(node_view_out, gpu_type, TEXT, 0, "model of its devices; several: with ` + ` in between"),
     ROW(node_view_out, gpu_driver, TEXT, 0, "version of their driver"),
     ROW(node_view_out, gpu_error, TEXT, 0, "why their driver cannot be asked"),
-    NESTED(node_view_out, devices, NULL,
-           "what the driver says of each device of the machine, offered or not: {number, slot: its "
-           "position in gpu_free, minor, model, memory, uuid, pci, error}; absent: declared"),
+    NESTED(
+        node_view_out, devices, NULL,
+        "what the driver says of each device of the machine, offered or not: {number, slot: its "
+        "position in gpu_free, minor, model, memory, uuid, pci, error; closed: why it is not given "
+        "out; and of the last sample memory_used, utilisation (percent), temperature (Celsius), "
+        "milliwatts, ecc_errors, processes}; absent: declared"),
     ROW(node_view_out, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_view_out, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
     NESTED(node_view_out, labels, NULL, ""),

@@ -25,6 +25,10 @@ static const struct row device_rows[] = {
     { "pci", TEXT, offsetof(struct gpu_device, pci) },
     { "memory", SIZE, offsetof(struct gpu_device, memory) },
     { "used", SIZE, offsetof(struct gpu_device, memory_used) },
+    { "utilisation", NUMBER, offsetof(struct gpu_device, utilisation) },
+    { "temperature", NUMBER, offsetof(struct gpu_device, temperature) },
+    { "milliwatts", NUMBER, offsetof(struct gpu_device, milliwatts) },
+    { "ecc", SIZE, offsetof(struct gpu_device, ecc_errors) },
     { "error", TEXT, offsetof(struct gpu_device, error) },
 };
 static const struct row process_rows[] = {

@@ -14,7 +14,7 @@
 #define PROCESSES_MAX 256u
 #define TEXT_SIZE     96u
 
-enum { NVML_OK = 0 };
+enum { NVML_OK = 0, SENSOR_GPU = 0, ECC_UNCORRECTED = 1, ECC_SINCE_LOADED = 0 };
 #define UNKNOWN_MEMORY UINT64_MAX
 
 struct nvml_memory {
@@ -24,6 +24,9 @@ struct nvml_pci {
     char short_id[16];
     unsigned domain, bus, device, ids, sub_ids;
     char id[32];
+};
+struct nvml_utilisation {
+    unsigned gpu, memory;
 };
 struct nvml_process {
     unsigned pid;
@@ -40,6 +43,10 @@ struct nvml {
     int (*cuda)(int *);
     int (*minor)(void *, unsigned *);
     int (*memory)(void *, struct nvml_memory *);
+    int (*utilisation)(void *, struct nvml_utilisation *);
+    int (*temperature)(void *, int, unsigned *);
+    int (*power)(void *, unsigned *);
+    int (*ecc)(void *, int, int, unsigned long long *);
     int (*pci)(void *, struct nvml_pci *);
     int (*processes)(void *, unsigned *, struct nvml_process *);
     const char *(*words)(int);
@@ -64,6 +71,10 @@ static const struct {
     FUNCTION("nvmlSystemGetCudaDriverVersion_v2", cuda, false),
     FUNCTION("nvmlDeviceGetMinorNumber", minor, false),
     FUNCTION("nvmlDeviceGetMemoryInfo", memory, false),
+    FUNCTION("nvmlDeviceGetUtilizationRates", utilisation, false),
+    FUNCTION("nvmlDeviceGetTemperature", temperature, false),
+    FUNCTION("nvmlDeviceGetPowerUsage", power, false),
+    FUNCTION("nvmlDeviceGetTotalEccErrors", ecc, false),
     FUNCTION("nvmlDeviceGetPciInfo_v3", pci, false),
     FUNCTION("nvmlDeviceGetComputeRunningProcesses_v3", processes, false),
     FUNCTION("nvmlErrorString", words, false),
@@ -113,6 +124,21 @@ static void read_processes(const struct nvml *n, struct arena *a, void *handle,
         };
 }
 
+static void read_sample(const struct nvml *n, void *handle, struct gpu_device *out)
+{
+    struct nvml_utilisation busy;
+    unsigned value;
+    unsigned long long errors;
+    if (n->utilisation && n->utilisation(handle, &busy) == NVML_OK)
+        out->utilisation = busy.gpu;
+    if (n->temperature && n->temperature(handle, SENSOR_GPU, &value) == NVML_OK)
+        out->temperature = value;
+    if (n->power && n->power(handle, &value) == NVML_OK)
+        out->milliwatts = value;
+    if (n->ecc && n->ecc(handle, ECC_UNCORRECTED, ECC_SINCE_LOADED, &errors) == NVML_OK)
+        out->ecc_errors = errors;
+}
+
 static void read_device(const struct nvml *n, struct arena *a, void *handle, struct gpu_device *out)
 {
     struct nvml_memory memory = { 0 };
@@ -129,6 +155,7 @@ static void read_device(const struct nvml *n, struct arena *a, void *handle, str
         out->error = error_of(n, a, "its memory cannot be read", rc);
     out->memory = memory.total;
     out->memory_used = memory.used;
+    read_sample(n, handle, out);
     read_processes(n, a, handle, out);
 }
 

@@ -19,6 +19,9 @@ struct gpu_device {
     uint32_t minor;  /* of /dev/nvidiaN */
     const char *model, *uuid, *pci; /* "" where the driver does not say */
     uint64_t memory, memory_used;   /* bytes */
+    /* Of the last sample: percent of time, degrees Celsius; 0 where the driver does not say. */
+    uint32_t utilisation, temperature, milliwatts;
+    uint64_t ecc_errors; /* that could not be corrected, since the driver was loaded */
     struct gpu_process *processes;
     size_t n_processes;
     const char *error; /* why it cannot be used; "" when it can */

@@ -106,6 +106,10 @@ static const struct gpu_device *find_same(const struct gpu_report *now,
 static void take_over(struct gpu_device *known, const struct gpu_device *now)
 {
     known->memory_used = now->memory_used;
+    known->utilisation = now->utilisation;
+    known->temperature = now->temperature;
+    known->milliwatts = now->milliwatts;
+    known->ecc_errors = now->ecc_errors;
     known->processes = now->processes;
     known->n_processes = now->n_processes;
     known->error = now->error;
