@@ -14,12 +14,12 @@
 
 #define KIND "gpus"
 
-static int open_lock(uint32_t minor)
+static int open_lock(uint32_t minor, int make)
 {
     char name[16];
     AUTO_CLOSE int locks = locks_open(KIND);
     snprintf(name, sizeof name, "%u", minor);
-    return locks < 0 ? -1 : openat(locks, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return locks < 0 ? -1 : openat(locks, name, O_RDWR | make | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 enum part { DEVICE, TAKING };
@@ -77,7 +77,7 @@ bool gpu_locks_take(struct gpu_locks *locks, const struct gpu_ask *ask, uint32_t
         return true;
     locks->held = mem_new(ask->n * sizeof *locks->held);
     for (size_t i = 0; i < ask->n; i++) {
-        AUTO_CLOSE int fd = open_lock(ask->minors[i]);
+        AUTO_CLOSE int fd = open_lock(ask->minors[i], O_CREAT);
         if (fd < 0)
             continue;
         if (!hold(fd, ask)) {
@@ -100,7 +100,7 @@ void gpu_locks_give(struct gpu_locks *locks)
 
 bool gpu_lock_is_foreign(uint32_t minor, const char *server)
 {
-    AUTO_CLOSE int fd = open_lock(minor);
+    AUTO_CLOSE int fd = open_lock(minor, 0);
     if (fd < 0 || is_held(fd, TAKING) || !is_held(fd, DEVICE))
         return false;
     return !is_of(fd, server) && !is_held(fd, TAKING);
