@@ -87,6 +87,16 @@ struct store_backup *store_backup_begin(struct store *st, const char *path, stru
     return b;
 }
 
+struct store_reach store_reach_now(const struct store *st)
+{
+    return (struct store_reach){ .event = st->committed_event,
+                                 .number = st->committed_number,
+                                 .job_id = st->committed_job_id,
+                                 .silent = st->committed_silent,
+                                 .audit = st->committed_audit,
+                                 .version = STORE_VERSION };
+}
+
 bool store_backing_up(const struct store *st)
 {
     return st->backup != NULL;
@@ -102,11 +112,7 @@ int store_backup_step(struct store_backup *b, struct err *err)
         return 0;
     if (rc != SQLITE_DONE)
         return fail(b, rc, err);
-    b->reach = (struct store_reach){ .event = st->committed_event,
-                                     .number = st->committed_number,
-                                     .job_id = st->committed_job_id,
-                                     .audit = st->committed_audit,
-                                     .version = STORE_VERSION };
+    b->reach = store_reach_now(st);
     rc = sqlite3_backup_finish(TAKE(b->backup));
     if (rc == SQLITE_OK)
         rc = sqlite3_close(TAKE(b->to));

@@ -23,9 +23,11 @@ void store_backup_end(struct store_backup *); /* NULL-safe */
 /* How far records reach. */
 struct store_reach {
     uint64_t event, number, job_id; /* highest that were given out */
+    uint64_t silent;                /* commits that added neither an event nor an audit entry */
     struct audit_mark audit;
     int version; /* of the schema */
 };
+struct store_reach store_reach_now(const struct store *);           /* after the last commit */
 struct store_reach store_backup_reach(const struct store_backup *); /* of a complete copy */
 
 /* A copy that lies in a file nobody uses: is it whole, and how far does it reach? ERR_INPUT: it is

@@ -322,7 +322,7 @@ void store_close(struct store *st)
     if (!st)
         return;
     store_rollback(st);
-    if (st->backup)
+    if (st->backup || st->pages)
         BUG("the store is closed during a backup");
     for (size_t i = 0; i < STMT_N; i++)
         sqlite3_finalize(st->stmts[i]);

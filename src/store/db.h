@@ -182,6 +182,7 @@ struct store {
     uint64_t event_hash, committed_event_hash; /* of the last event; 0: its row is gone */
     struct wal_place wal;                      /* after the last commit */
     struct store_backup *backup;               /* under way (backup.h), or NULL */
+    struct store_pages *pages;                 /* that commits change (pages.h), or NULL */
     uint32_t file_change;
     uint64_t page_size;
 };

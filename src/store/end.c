@@ -36,7 +36,7 @@ uint64_t end_hash(const struct event_row *row)
 
 /* ---- what SQLite's own files say ---- */
 
-static bool read_file(struct store *st, int which, void *to, int n, sqlite3_int64 at)
+bool end_read_file(struct store *st, int which, void *to, int n, int64_t at)
 {
     sqlite3_file *file = db_file(st, which);
     return file && file->pMethods->xRead(file, to, n, at) == SQLITE_OK;
@@ -44,13 +44,13 @@ static bool read_file(struct store *st, int which, void *to, int n, sqlite3_int6
 
 static bool read_wal(void *arg, void *to, size_t n, uint64_t at)
 {
-    return read_file(arg, SQLITE_FCNTL_JOURNAL_POINTER, to, (int)n, (sqlite3_int64)at);
+    return end_read_file(arg, SQLITE_FCNTL_JOURNAL_POINTER, to, (int)n, (sqlite3_int64)at);
 }
 
 static uint32_t read_change(struct store *st)
 {
     unsigned char b[4];
-    if (!read_file(st, SQLITE_FCNTL_FILE_POINTER, b, sizeof b, CHANGE_AT))
+    if (!end_read_file(st, SQLITE_FCNTL_FILE_POINTER, b, sizeof b, CHANGE_AT))
         return 0;
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
@@ -70,12 +70,18 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
 {
     struct store *st = arg;
     unsigned char header[WAL_FRAME_HEADER];
-    sqlite3_int64 each = (sqlite3_int64)(WAL_FRAME_HEADER + st->page_size);
+    const struct wal_place before = st->wal;
+    int64_t each = (int64_t)(WAL_FRAME_HEADER + st->page_size);
     if (strcmp(name, "main") != 0 || frames <= 0)
         return SQLITE_OK;
-    if (read_file(st, SQLITE_FCNTL_JOURNAL_POINTER, header, sizeof header,
-                  WAL_HEADER + (frames - 1) * each))
+    if (end_read_file(st, SQLITE_FCNTL_JOURNAL_POINTER, header, sizeof header,
+                      WAL_HEADER + (frames - 1) * each)) {
         wal_place_of(header, (uint32_t)frames, &st->wal);
+        if (st->pages)
+            pages_note(st->pages, &before, &st->wal);
+    } else if (st->pages) {
+        pages_lose(st->pages);
+    }
     if ((uint32_t)frames >= wal_frames_most())
         write_back(st, db);
     return SQLITE_OK;

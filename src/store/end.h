@@ -7,6 +7,7 @@
 #include "store/mark.h"
 
 struct store;
+struct store_pages;
 struct event_row;
 
 /* Larger databases are not read through at the start; `muster server check` does. */
@@ -30,6 +31,11 @@ void end_begin(struct store *);
 int end_cut(struct store *);
 /* Writes the WAL back and says so, before the database is closed. */
 void end_close(struct store *);
+/* Of SQLite's own files: which is SQLITE_FCNTL_FILE_POINTER, or JOURNAL_POINTER for the WAL. */
+bool end_read_file(struct store *, int which, void *to, int n, int64_t at);
+/* A commit led the WAL from there to here: its frames go to the pages that are kept (pages.c). */
+void pages_note(struct store_pages *, const struct wal_place *before, const struct wal_place *now);
+void pages_lose(struct store_pages *); /* a commit's frames cannot be told */
 /* Over what is stored of an event. */
 uint64_t end_hash(const struct event_row *);
 /* What helps where records are damaged; returns -1. */
