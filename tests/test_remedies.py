@@ -191,6 +191,22 @@ def server_recover(p: Place) -> None:
 
 
 @case
+def restore_before(p: Place) -> None:
+    target = p.state / "there"
+    target.mkdir(parents=True)
+    p.server("--backup-to", str(target), "--backup-every", "100ms")
+    for name in ("first", "second"):
+        have = len(list(target.glob("*/*.tar")))
+        p.good("submit", "-", stdin=native(name, suspend=True))
+        wait_for(lambda n=have: len(list(target.glob("*/*.tar"))) > n)  # type: ignore[misc]
+    p.good("server", "stop")
+    last = max(target.glob("00000001/0*.tar"))
+    last.write_bytes(last.read_bytes()[:2000])
+    line = fails(p, "restore", "--dry-run", target)["before it"]
+    assert "events to" in works(p, line).stdout
+
+
+@case
 def server_listen(p: Place) -> None:
     p.server("--listen", "none")
     lines = fails(p, "open")

@@ -3,6 +3,7 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include "base/arena.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -16,6 +17,7 @@ struct http_request;
 struct http_server;
 struct facade;
 struct turn_meter;
+struct text_node;
 
 struct api_setting { /* one effective configuration value, for GET /v1/config */
     const char *name, *value, *from, *doc;
@@ -41,6 +43,9 @@ struct api_config {
      * there is none yet. NULL in err's case, or when there is no TLS. */
     const char *(*authority)(void *arg, struct err *);
     void *authority_arg;
+    /* Puts how far the continuous backup is into a map, when there is one. */
+    void (*put_backup)(void *arg, struct arena *, struct text_node *map);
+    void *put_backup_arg;
     void (*stop)(void *arg); /* asks the owner to end the server */
     void *stop_arg;
 };

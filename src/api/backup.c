@@ -283,7 +283,7 @@ void backup_post(struct call *call)
     const struct api_config *c = &call->api->config;
     struct arena *a = call->arena;
     struct err err;
-    struct ctl_backup *copy = ctl_backup_begin(c->ctl, &err);
+    struct ctl_backup *copy = ctl_backup_begin(c->ctl, false, &err);
     if (!copy) {
         call_problem(call, &err, NULL);
         return;

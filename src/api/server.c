@@ -79,6 +79,8 @@ void server_info(struct call *call)
     text_int(a, tree, "connections", http_server_connections(call->api->server));
     text_copy(a, tree, "stats", ctl_stats_tree(c->ctl, a));
     ctl_strangers_put(c->ctl, a, tree, "strangers");
+    if (c->put_backup)
+        c->put_backup(c->put_backup_arg, a, tree);
     call_answer(call, 200, tree);
 }
 

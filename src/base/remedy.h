@@ -20,6 +20,8 @@
     X(SERVER_STOP, "end it", "server stop", "its jobs go on, the next server finds them")          \
     X(SERVER_RECOVER, "look", "server recover --dry-run",                                          \
       "says what is there and what is missing; without --dry-run it mends")                        \
+    X(RESTORE_BEFORE, "before it", "restore --dry-run --segments % %",                             \
+      "says what is before the damage; without --dry-run it puts that back")                       \
     X(SERVER_LISTEN, "open it", "server start --listen %",                                         \
       "starts the server anew with a TCP port; jobs go on")                                        \
     X(SERVER_RECORD, "record", "server start --record %",                                          \

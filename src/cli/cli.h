@@ -38,6 +38,7 @@ struct cli_records {
     bool dry_run;     /* RECOVER, RESTORE */
     bool replace;     /* RESTORE: also where there are records */
     const char *file; /* RESTORE, LOOK; CHECK: a backup that a server made for it, or NULL */
+    const uint64_t *segments; /* RESTORE, of a continuous backup: no more than so many, or NULL */
 };
 
 struct cli_host {

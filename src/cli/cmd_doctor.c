@@ -7,6 +7,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
+#include "cli/records.h"
 #include "cli/server_start.h"
 #include "cli/state_dir.h"
 #include "cli/table.h"
@@ -98,6 +99,23 @@ static struct finding ask_records(struct cli *cli)
                              (unsigned long long)answer_number(list->first, "pid", 0),
                              list->first->next ? ", and others" : ""),
                 "it is left alone; to end it: kill that process, its keeper");
+}
+
+/* What would be lost with the disk of the records. */
+static struct finding ask_backup(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
+    const struct text_node *backup = s ? text_get(s, "backup") : NULL;
+    if (!backup)
+        return good(s ? "none goes on by itself (setting backup_to)"
+                      : "not known without a server");
+    const char *words = records_shipped(cli, backup);
+    if (!text_get(backup, "error"))
+        return good(words);
+    return less(
+        arena_printf(cli->arena, "%s; it fails: %s", words, answer_text(backup, "error", "")),
+        answer_text(backup, "hint", ""));
 }
 
 /* What a job's program can do to the server and to other users' jobs. */
@@ -406,12 +424,19 @@ static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
 } questions[] = {
-    { .name = "server", .ask = ask_server },       { .name = "records", .ask = ask_records },
-    { .name = "accounts", .ask = ask_accounts },   { .name = "key", .ask = ask_key },
-    { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
-    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .ask = ask_gpus },
-    { .name = "disk", .ask = ask_disk },           { .name = "clock", .ask = ask_clock },
-    { .name = "files", .ask = ask_files },         { .name = "python", .ask = ask_python },
+    { .name = "server", .ask = ask_server },
+    { .name = "records", .ask = ask_records },
+    { .name = "backup", .ask = ask_backup },
+    { .name = "accounts", .ask = ask_accounts },
+    { .name = "key", .ask = ask_key },
+    { .name = "cgroups", .ask = ask_cgroup },
+    { .name = "namespaces", .ask = ask_namespaces },
+    { .name = "containers", .ask = ask_runtimes },
+    { .name = "gpus", .ask = ask_gpus },
+    { .name = "disk", .ask = ask_disk },
+    { .name = "clock", .ask = ask_clock },
+    { .name = "files", .ask = ask_files },
+    { .name = "python", .ask = ask_python },
     { .name = "torch", .ask = ask_torch },
 };
 

@@ -1,6 +1,7 @@
 /* muster restore: a backup becomes the records of a state directory that no server uses. */
 #include "cli/cmd.h"
 
+#include "base/scan.h"
 #include "cli/records.h"
 
 #include <stddef.h>
@@ -8,6 +9,7 @@
 struct restore_opts {
     struct common_opts common;
     bool force, dry_run;
+    const char *segments;
 };
 static const struct opt opts[] = {
     { .name = "force",
@@ -17,7 +19,12 @@ static const struct opt opts[] = {
     { .name = "dry-run",
       .type = OPT_FLAG,
       .offset = offsetof(struct restore_opts, dry_run),
-      .help = "read FILE through, say what it holds, and change nothing" },
+      .help = "read it through, say what it holds, and change nothing" },
+    { .name = "segments",
+      .type = OPT_STR,
+      .offset = offsetof(struct restore_opts, segments),
+      .arg = "N",
+      .help = "of a continuous backup: its base and the first N segments" },
     COMMON_OPTS,
     OPT_END,
 };
@@ -32,7 +39,14 @@ static int run_restore(struct cli *cli, const void *opts_, int argc, char **argv
                 cli->url);
         return err_hint(err, "leave out --server and MUSTER_SERVER, or type it there");
     }
-    return records_restore(cli, argv[0], o->force, o->dry_run, err);
+    struct cli_records ask = { .file = argv[0], .replace = o->force, .dry_run = o->dry_run };
+    uint64_t segments;
+    if (o->segments && !scan_u64(o->segments, 0, UINT32_MAX, &segments)) {
+        err_set(err, ERR_INPUT, "--segments is \"%.80s\"", o->segments);
+        return err_hint(err, "a number; 0: only the base");
+    }
+    ask.segments = o->segments ? &segments : NULL;
+    return records_restore(cli, &ask, err);
 }
 
 static const char *const examples[] = {
@@ -42,12 +56,14 @@ static const char *const examples[] = {
     "then `muster server start --state-dir /var/lib/muster`; live jobs begin anew",
     "muster restore --force /backup/muster.tar",
     "go back to it; the records of now are kept in replaced-TIME/",
+    "muster restore --state-dir /var/lib/muster /mnt/backup/muster",
+    "a continuous backup (setting backup_to): all that it has",
     NULL,
 };
 const struct cmd cmd_restore = {
     .name = "restore",
     .summary = "make a backup the records of a server that does not run",
-    .operands = "FILE",
+    .operands = "FILE|DIR",
     .opts = opts,
     .size = sizeof(struct restore_opts),
     .examples = examples,

@@ -88,6 +88,11 @@ static void print_status(struct cli *cli, const struct text_node *s)
     const char *key = server_setting(cli, "seal_key");
     if (*key)
         printf("key      %s\n", key);
+    const struct text_node *backup = text_get(s, "backup");
+    if (backup)
+        printf("backup   %s\n", records_shipped(cli, backup));
+    if (backup && text_get(backup, "error"))
+        printf("failing  %s\n", answer_text(backup, "error", ""));
     records_strangers(text_get(s, "strangers"));
     if (!stats)
         return;

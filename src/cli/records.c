@@ -97,6 +97,10 @@ static void print_restored(const struct cli *cli, const struct text_node *r, boo
     printf("backup   of %s, made %s by muster %s\n", answer_text(backup, "state_dir", "?"),
            fmt_time_local(time, answer_number(backup, "made_ms", 0)),
            answer_text(backup, "muster", "?"));
+    if (text_get(backup, "segments"))
+        printf("chain    %llu: its base and %s\n",
+               (unsigned long long)answer_number(backup, "chain", 0),
+               out_count(text, answer_number(backup, "segments", 0), "segment"));
     printf("records  %s: %s, events to %llu\n", answer_text(r, "records", ""),
            out_count(text, answer_number(r, "jobs", 0), "job"),
            (unsigned long long)answer_number(r, "events_to", 0));
@@ -113,21 +117,44 @@ static void print_restored(const struct cli *cli, const struct text_node *r, boo
         printf("start    %s\n", out_command(cli, REMEDY_SERVER_START, ""));
 }
 
-int records_restore(struct cli *cli, const char *file, bool replace, bool dry_run, struct err *err)
+int records_restore(struct cli *cli, const struct cli_records *flags, struct err *err)
 {
-    const struct cli_records ask = { .what = RECORDS_RESTORE,
-                                     .state_dir = cli->state_dir,
-                                     .dry_run = dry_run,
-                                     .replace = replace,
-                                     .file = file };
+    struct cli_records ask = *flags;
+    ask.what = RECORDS_RESTORE;
+    ask.state_dir = cli->state_dir;
     const struct text_node *r = cli->host->records(cli->arena, &ask, err);
     if (!r)
         return -1;
     if (cli->json)
         out_json(r);
     else
-        print_restored(cli, r, dry_run);
+        print_restored(cli, r, ask.dry_run);
     return EXIT_OK;
+}
+
+/* ---- the continuous backup ---- */
+
+const char *records_shipped(struct cli *cli, const struct text_node *backup)
+{
+    char count[48], time[FMT_MAX];
+    const struct text_node *shipped = text_get(backup, "shipped"),
+                           *lacks = text_get(backup, "lacks");
+    const char *to = answer_text(backup, "to", "");
+    uint64_t seconds = answer_number(lacks, "seconds", 0),
+             chain = answer_number(backup, "chain", 0);
+    if (!shipped)
+        return arena_printf(cli->arena, "%s: nothing is there yet", to);
+    const char *until = arena_printf(cli->arena, "%s: events to %llu", to,
+                                     (unsigned long long)answer_number(shipped, "event", 0));
+    if (chain)
+        until = arena_printf(cli->arena, "%s (chain %llu, segment %llu)", until,
+                             (unsigned long long)chain,
+                             (unsigned long long)answer_number(backup, "segment", 0));
+    if (!seconds)
+        return arena_printf(cli->arena, "%s, nothing is lacking", until);
+    return arena_printf(cli->arena, "%s, the last %s (%s) are lacking", until,
+                        fmt_age(time, seconds * 1000),
+                        out_count(count, answer_number(lacks, "events", 0), "event"));
 }
 
 /* ---- check ---- */

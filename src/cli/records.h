@@ -6,8 +6,10 @@
 
 /* muster server recover. Exit status, or -1. */
 int records_recover(struct cli *, bool dry_run, struct err *);
-/* muster restore FILE; replace: also where there are records. Exit status, or -1. */
-int records_restore(struct cli *, const char *file, bool replace, bool dry_run, struct err *);
+/* muster restore, as the flags say. Exit status, or -1. */
+int records_restore(struct cli *, const struct cli_records *flags, struct err *);
+/* Where a continuous backup is, in words; backup: of the server's answer. In the cli's arena. */
+const char *records_shipped(struct cli *, const struct text_node *backup);
 /* muster server check: of the running server by a backup that it makes, else of its files. EXIT_OK,
  * EXIT_FOUND, or -1. */
 int records_check(struct cli *, struct err *);

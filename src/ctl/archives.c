@@ -4,6 +4,7 @@
 #include "job/job.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -40,4 +41,26 @@ bool ctl_needs_archive(struct ctl *ctl, const char *archive)
         if (job->notes.code == mark)
             return true;
     return false;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+size_t ctl_code_marks(struct ctl *ctl, struct arena *arena, uint64_t **marks)
+{
+    struct live_job *job;
+    size_t n = 0, kept = 0;
+    uint64_t *all = ARENA_ARRAY(arena, live_count(ctl->live) + 1, uint64_t);
+    for (size_t cursor = 0; live_next(ctl->live, &cursor, &job);)
+        if (job->notes.code)
+            all[n++] = job->notes.code;
+    qsort(all, n, sizeof *all, by_value);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || all[kept - 1] != all[i])
+            all[kept++] = all[i];
+    *marks = all;
+    return kept;
 }

@@ -11,6 +11,8 @@ const char *core_archive(const struct ctl *, struct arena *, const char *archive
 bool core_keep_archive(const char *path);
 /* What a live job notes of it; never 0. */
 uint64_t code_mark(const char *archive);
+/* Of all live jobs, each once, in arena; how many. */
+size_t ctl_code_marks(struct ctl *, struct arena *, uint64_t **marks);
 /* Does a job that has not ended name it? */
 bool ctl_needs_archive(struct ctl *, const char *archive);
 

@@ -19,7 +19,7 @@ struct ctl_backup {
     size_t live; /* jobs, when it was complete */
 };
 
-struct ctl_backup *ctl_backup_begin(struct ctl *ctl, struct err *err)
+struct ctl_backup *ctl_backup_begin(struct ctl *ctl, bool own, struct err *err)
 {
     struct ctl_backup *b = mem_new(sizeof *b);
     b->ctl = ctl;
@@ -27,8 +27,9 @@ struct ctl_backup *ctl_backup_begin(struct ctl *ctl, struct err *err)
     if (!store_backing_up(ctl->config.store))
         (void)unlink(b->path); /* of a server that ended in the middle */
     b->copy = store_backup_begin(ctl->config.store, b->path, err);
-    ctl_audit(ctl,
-              &(struct ctl_audit){ .action = "server.backup", .refused = b->copy ? NULL : err });
+    if (!own)
+        ctl_audit(
+            ctl, &(struct ctl_audit){ .action = "server.backup", .refused = b->copy ? NULL : err });
     if (b->copy)
         return b;
     free(TAKE(b->path)); /* it is another one's */

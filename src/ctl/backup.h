@@ -7,11 +7,14 @@
 #include "base/err.h"
 #include "text/tree.h"
 
+#include <stdbool.h>
+
 struct ctl;
 struct ctl_backup;
-/* Begins a copy of the records in the state directory, where one that was left behind is replaced,
- * and an entry of the audit record. ERR_BUSY: another one is made; ERR_FULL. */
-struct ctl_backup *ctl_backup_begin(struct ctl *, struct err *);
+/* Begins a copy of the records in the state directory, where one that was left behind is replaced;
+ * unless the server makes it for itself, with an entry of the audit record. ERR_BUSY: another one
+ * is made; ERR_FULL. */
+struct ctl_backup *ctl_backup_begin(struct ctl *, bool own, struct err *);
 /* A millisecond or less of it, between turns. 1: it is complete; 0: there is more; -1. */
 int ctl_backup_step(struct ctl_backup *, struct err *);
 /* The copy as far as it is, open; the file has no name any more. -1. */

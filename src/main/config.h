@@ -70,6 +70,13 @@
     X(RECORD, "record", TEXT, "", "DIR", "record all inputs there, for \"muster replay\"")          \
     X(RECORD_MAX, "record_max", SIZE, "512Mi", "SIZE",                                              \
       "of recordings on disk at most; the oldest go first")                                         \
+    X(BACKUP_TO, "backup_to", TEXT, "", "DIR",                                                      \
+      "a directory that the records are backed up to all the time; has to be there")                \
+    X(BACKUP_EVERY, "backup_every", DURATION, "10s", "TIME",                                        \
+      "what was committed goes there at the latest after so long")                                  \
+    X(BACKUP_BASE, "backup_base", DURATION, "24h", "TIME",                                          \
+      "a whole copy goes there so often; never: only when a server starts")                         \
+    X(BACKUP_KEEP, "backup_keep", COUNT, "2", "N", "whole copies kept there, with what followed")   \
     X(SUBMIT_RATE, "submit_rate", COUNT, "200", "N",                                                \
       "jobs a second that a user who is no admin submits; a minute's worth at once")                \
     X(LIST_RATE, "list_rate", COUNT, "200", "N",                                                    \

@@ -13,6 +13,7 @@
 #include "main/simulate_main.h"
 #include "main/wire.h"
 #include "sched/plan.h"
+#include "ship/deliver.h"
 
 #include "base/mem.h"
 
@@ -92,7 +93,7 @@ static const struct {
 } names[] = {
     { .name = "muster", .run = muster_main },      { .name = "dlc", .run = dlc_main },
     { .name = "account-of", .run = account_main }, { .name = "check-code", .run = code_main },
-    { .name = GPU_ASK_NAME, .run = gpu_main },
+    { .name = GPU_ASK_NAME, .run = gpu_main },     { .name = DELIVER_NAME, .run = deliver_main },
 };
 
 int main(int argc, char **argv)

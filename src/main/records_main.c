@@ -8,7 +8,8 @@
 #include "base/vec.h"
 #include "cli/state_dir.h"
 #include "engine/local/local.h"
-#include "main/backup_file.h"
+#include "ship/backup_file.h"
+#include "ship/gather.h"
 #include "store/backup.h"
 #include "store/recover.h"
 #include "text/tree.h"
@@ -217,7 +218,10 @@ static struct text_node *restore_from(struct arena *a, const struct cli_records 
     const char *db = arena_printf(a, "%s/" BACKUP_RECORDS, dir);
     if (file_mkdirs(arena_printf(a, "%s/" BACKUP_ARCHIVES, dir), 0700, err) < 0)
         return NULL;
-    const struct text_node *manifest = backup_file_read(a, ask->file, dir, err);
+    const struct gather_ask chain = { .from = ask->file, .dir = dir, .segments = ask->segments };
+    const struct text_node *manifest = gather_is_chain(ask->file)
+                                           ? gather_chain(a, &chain, err)
+                                           : backup_file_read(a, ask->file, dir, err);
     if (!manifest || store_look_at_copy(db, &reach, err) < 0)
         return NULL;
     if (!ask->dry_run &&
@@ -243,6 +247,11 @@ static struct text_node *restore(struct arena *a, const struct cli_records *ask,
         err_set(err, ERR_CONFLICT, "there are records in %s", ask->state_dir);
         err_hint(err, "--force puts the backup in their place, and keeps them beside it; or name "
                       "another directory with --state-dir");
+        return NULL;
+    }
+    if (ask->segments && !gather_is_chain(ask->file)) {
+        err_set(err, ERR_INPUT, "%s has no segments", ask->file);
+        err_hint(err, "--segments is for the directory of a continuous backup");
         return NULL;
     }
     if (file_remove_tree(dir, err) < 0 || file_mkdirs(dir, 0700, err) < 0)

@@ -30,6 +30,8 @@
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
+#include "ship/shipper.h"
+#include "store/pages.h"
 #include "store/seal.h"
 #include "text/json.h"
 
@@ -47,6 +49,9 @@
 #define STRANGER_TIMEOUT 10 /* seconds for one over TCP that has shown no credential */
 #define PORT_TRIES       100
 #define UNIX_PATH_SIZE   sizeof((struct sockaddr_un *)NULL)->sun_path
+/* Between two segments of a continuous backup. */
+#define BACKUP_LEAST_MS  100u
+#define BACKUP_MOST_MS   3600000u
 /* How long a server stays without work that nobody asked for. */
 #define ON_DEMAND_IDLE   "1h"
 /* An answer that says "the server ends" leaves before the server does. */
@@ -76,6 +81,7 @@ struct server {
     struct ctl *ctl;
     struct gpu_watch *gpus;    /* NULL: the machine's devices are not given out */
     struct recorder *recorder; /* NULL: nothing is recorded */
+    struct shipper *shipper;   /* NULL: there is no continuous backup */
     struct engine_sink sink;   /* the core's */
     struct api *api;
     struct http_server *http;
@@ -338,6 +344,34 @@ static int make_recorder(struct server *s, struct err *err)
     return s->recorder ? 0 : err_in(err, "--record");
 }
 
+static int make_shipper(struct server *s, struct err *err)
+{
+    struct shipper_config config = { .loop = &s->loop,
+                                     .ctl = s->ctl,
+                                     .store = s->store,
+                                     .program = own_program(s->arena),
+                                     .target = s->config.at[SETTING_BACKUP_TO].text,
+                                     .state_dir = s->files.dir,
+                                     .version = s->version,
+                                     .seal_key = s->config.at[SETTING_SEAL_KEY].text,
+                                     .every_ms = config_number(&s->config, SETTING_BACKUP_EVERY),
+                                     .base_ms = config_number(&s->config, SETTING_BACKUP_BASE),
+                                     .keep = config_number(&s->config, SETTING_BACKUP_KEEP) };
+    if (!*config.target)
+        return 0;
+    if (config.target[0] != '/') {
+        err_set(err, ERR_INPUT, "backup_to is \"%.80s\"", config.target);
+        return err_hint(err, "write a directory from its root: /mnt/backup/muster");
+    }
+    if (config.every_ms < BACKUP_LEAST_MS || config.every_ms > BACKUP_MOST_MS) {
+        err_set(err, ERR_INPUT, "backup_every is %s", s->config.at[SETTING_BACKUP_EVERY].text);
+        return err_hint(err, "write 100ms to 1h");
+    }
+    config.pages = store_pages_begin(s->store, err);
+    s->shipper = config.pages ? shipper_create(&config) : NULL;
+    return s->shipper ? 0 : err_in(err, "backup_to");
+}
+
 static int make_core(struct server *s, struct err *err)
 {
     struct ctl_config config = { .store = s->store,
@@ -371,7 +405,7 @@ static int make_core(struct server *s, struct err *err)
     if (s->clock.rebooted)
         clock_tell_reboot(s->ctl, s->clock.away_ms);
     ctl_tell_mended(s->ctl);
-    return 0;
+    return make_shipper(s, err);
 }
 
 /* Made or read at the first TLS hello, or when somebody asks what to trust. */
@@ -429,6 +463,13 @@ static int read_listen(struct server *s, struct http_config *config, struct err 
     return 0;
 }
 
+static void put_backup(void *arg, struct arena *a, struct text_node *map)
+{
+    const struct server *s = arg;
+    if (s->shipper)
+        shipper_put(s->shipper, a, map, "backup");
+}
+
 static struct api *make_api(struct server *s, struct err *err)
 {
     struct api_setting *rows = ARENA_ARRAY(s->arena, SETTING_N, struct api_setting);
@@ -462,6 +503,8 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .n_facades = n_facades,
                                  .authority = on_authority,
                                  .authority_arg = s,
+                                 .put_backup = put_backup,
+                                 .put_backup_arg = s,
                                  .stop = on_stop,
                                  .stop_arg = s };
     return api_create(&config, err);
@@ -638,6 +681,9 @@ static void server_fini(struct server *s)
     if (s->http)
         server_files_withdraw(&s->files);
     s->sink.fact = NULL;
+    if (s->shipper)
+        shipper_finish(s->shipper);
+    shipper_destroy(s->shipper);
     recorder_destroy(s->recorder);
     ctl_destroy(s->ctl);
     if (s->engine)

@@ -1,6 +1,6 @@
 /* One pass over the file. Only names that a backup has are taken, so nothing of it is written
  * anywhere else, and nothing counts before its hash was compared. */
-#include "main/backup_file.h"
+#include "ship/backup_file.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -16,7 +16,6 @@
 
 #define PIECE     ((size_t)256 << 10)
 #define HASH_TEXT (2 * crypto_hash_sha256_BYTES + 1)
-#define KIND      1
 
 struct found {
     struct tar_member m;
@@ -24,12 +23,30 @@ struct found {
 };
 struct reading {
     const char *path, *dir;
+    enum backup_kind kind;
     int fd;
     struct arena *arena;
     VEC(struct found) all;
     struct buf manifest;
     struct err *err;
 };
+
+static const struct {
+    const char *key, *data, *word;
+} kinds[] = {
+    [BACKUP_WHOLE] = { .key = "muster_backup", .data = BACKUP_RECORDS, .word = "backup" },
+    [BACKUP_SEGMENT] = { .key = "muster_segment", .data = BACKUP_PAGES, .word = "segment" },
+};
+
+const char *backup_kind_key(enum backup_kind kind)
+{
+    return kinds[kind].key;
+}
+
+const char *backup_kind_data(enum backup_kind kind)
+{
+    return kinds[kind].data;
+}
 
 static int take(struct reading *r, void *to, size_t n)
 {
@@ -40,7 +57,8 @@ static int take(struct reading *r, void *to, size_t n)
         if (got < 0)
             return err_sys(r->err, "%s", r->path);
         if (got == 0) {
-            err_set(r->err, ERR_INPUT, "%s ends early: it is only a part of a backup", r->path);
+            err_set(r->err, ERR_INPUT, "%s ends early: it is only a part of a %s", r->path,
+                    kinds[r->kind].word);
             return err_hint(r->err, "take another one; nothing was changed");
         }
         done += (size_t)got;
@@ -97,12 +115,17 @@ static int read_member(struct reading *r)
         return -1;
     int rc = tar_read_header(block, &f.m, r->err);
     if (rc <= 0)
-        return rc < 0 ? err_in(r->err, "%s is no backup", r->path) : 0;
-    bool manifest = strcmp(f.m.name, "manifest.json") == 0;
-    if (!manifest && strcmp(f.m.name, BACKUP_RECORDS) != 0 && !is_archive(f.m.name))
-        return err_set(r->err, ERR_INPUT, "%s is no backup: it holds \"%.80s\"", r->path, f.m.name);
+        return rc < 0 ? err_in(r->err, "%s is no %s", r->path, kinds[r->kind].word) : 0;
+    const char *word = kinds[r->kind].word;
+    bool manifest = strcmp(f.m.name, BACKUP_MANIFEST) == 0;
+    if (!manifest && strcmp(f.m.name, kinds[r->kind].data) != 0 && !is_archive(f.m.name)) {
+        err_set(r->err, ERR_INPUT, "%s is no %s: it holds \"%.80s\"", r->path, word, f.m.name);
+        return strcmp(f.m.name, BACKUP_PAGES) == 0
+                   ? err_hint(r->err, "it is a part of a continuous backup: name its directory")
+                   : -1;
+    }
     if (manifest && f.m.size > TEXT_MAX_BYTES)
-        return err_set(r->err, ERR_INPUT, "%s is no backup: its manifest is too long", r->path);
+        return err_set(r->err, ERR_INPUT, "%s is no %s: its manifest is too long", r->path, word);
     AUTO_CLOSE int fd = -1;
     if (!manifest && r->dir && (fd = open_member(r, f.m.name)) < 0)
         return -1;
@@ -113,13 +136,13 @@ static int read_member(struct reading *r)
     return 1;
 }
 
-static const char *text_of(const struct text_node *map, const char *key)
+const char *manifest_text(const struct text_node *map, const char *key)
 {
     const struct text_node *node = text_get(map, key);
     return node && node->kind == TEXT_STR ? node->str : "";
 }
 
-static uint64_t number_of(const struct text_node *map, const char *key)
+uint64_t manifest_number(const struct text_node *map, const char *key)
 {
     const struct text_node *node = text_get(map, key);
     return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
@@ -129,18 +152,19 @@ static int compare(const struct reading *r, const struct text_node *manifest)
 {
     const struct text_node *members = text_get(manifest, "members");
     const struct text_node *one = members ? members->first : NULL;
-    bool has_records = false;
+    bool has_data = false;
     for (size_t i = 0; i < r->all.n; i++, one = one->next) {
         const struct found *f = &r->all.at[i];
-        if (!one || strcmp(text_of(one, "name"), f->m.name) != 0 ||
-            number_of(one, "size") != f->m.size || strcmp(text_of(one, "sha256"), f->hash) != 0) {
+        if (!one || strcmp(manifest_text(one, "name"), f->m.name) != 0 ||
+            manifest_number(one, "size") != f->m.size ||
+            strcmp(manifest_text(one, "sha256"), f->hash) != 0) {
             err_set(r->err, ERR_INPUT, "%s is damaged: %s in it is not what was written", r->path,
                     f->m.name);
             return err_hint(r->err, "take another one; nothing was changed");
         }
-        has_records |= strcmp(f->m.name, BACKUP_RECORDS) == 0;
+        has_data |= strcmp(f->m.name, kinds[r->kind].data) == 0;
     }
-    if (!one && has_records)
+    if (!one && has_data)
         return 0;
     return err_set(r->err, ERR_INPUT, "%s is damaged: files that its manifest has are missing",
                    r->path);
@@ -153,32 +177,41 @@ static struct text_node *read_manifest(struct reading *r)
     struct text_node *root =
         r->manifest.len ? json_parse(r->arena, buf_str(&r->manifest), r->manifest.len, 0, &report)
                         : NULL;
-    uint64_t kind = number_of(root, "muster_backup");
+    uint64_t kind = manifest_number(root, kinds[r->kind].key);
     if (kind == 0) {
-        err_set(r->err, ERR_INPUT, "%s is no backup: there is no manifest in it", r->path);
+        err_set(r->err, ERR_INPUT, "%s is no %s: there is no manifest in it", r->path,
+                kinds[r->kind].word);
         return NULL;
     }
-    if (kind > KIND) {
+    if (kind > BACKUP_KIND) {
         err_set(r->err, ERR_CANNOT, "%s was written by muster %s, which is newer", r->path,
-                text_of(root, "muster"));
+                manifest_text(root, "muster"));
         err_hint(r->err, "use that version");
         return NULL;
     }
     return compare(r, root) == 0 ? root : NULL;
 }
 
-const struct text_node *backup_file_read(struct arena *a, const char *path, const char *dir,
-                                         struct err *err)
+static void put_found(const struct reading *r, struct text_node *root)
 {
-    struct reading r = {
-        .path = path, .dir = dir, .arena = a, .manifest = BUF_INIT(TEXT_MAX_BYTES), .err = err
-    };
-    struct text_node *root = NULL;
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char text[HASH_TEXT];
     uint64_t bytes = 0;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (size_t i = 0; i < r->all.n; i++)
+        bytes += r->all.at[i].m.size;
+    crypto_hash_sha256(hash, (const unsigned char *)r->manifest.data, r->manifest.len);
+    text_int(r->arena, root, "bytes", (int64_t)bytes);
+    text_int(r->arena, root, "archives", (int64_t)r->all.n - 1);
+    text_str(r->arena, root, "sha256", sodium_bin2hex(text, sizeof text, hash, sizeof hash));
+}
+
+static const struct text_node *read_file(struct reading r)
+{
+    struct text_node *root = NULL;
+    AUTO_CLOSE int fd = open(r.path, O_RDONLY | O_CLOEXEC);
     int rc = 1;
     if (fd < 0) {
-        err_sys(err, "%s", path);
+        err_sys(r.err, "%s", r.path);
         return NULL;
     }
     r.fd = fd;
@@ -186,13 +219,31 @@ const struct text_node *backup_file_read(struct arena *a, const char *path, cons
         rc = read_member(&r);
     if (rc == 0)
         root = read_manifest(&r);
-    for (size_t i = 0; root && i < r.all.n; i++)
-        bytes += r.all.at[i].m.size;
-    if (root) {
-        text_int(a, root, "bytes", (int64_t)bytes);
-        text_int(a, root, "archives", (int64_t)r.all.n - 1);
-    }
+    if (root)
+        put_found(&r, root);
     vec_fini(&r.all);
     buf_fini(&r.manifest);
     return root;
+}
+
+const struct text_node *backup_file_read(struct arena *a, const char *path, const char *dir,
+                                         struct err *err)
+{
+    return read_file((struct reading){ .path = path,
+                                       .dir = dir,
+                                       .kind = BACKUP_WHOLE,
+                                       .arena = a,
+                                       .manifest = BUF_INIT(TEXT_MAX_BYTES),
+                                       .err = err });
+}
+
+const struct text_node *segment_file_read(struct arena *a, const char *path, const char *dir,
+                                          struct err *err)
+{
+    return read_file((struct reading){ .path = path,
+                                       .dir = dir,
+                                       .kind = BACKUP_SEGMENT,
+                                       .arena = a,
+                                       .manifest = BUF_INIT(TEXT_MAX_BYTES),
+                                       .err = err });
 }

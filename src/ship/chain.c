@@ -1,0 +1,75 @@
+/* Reading heads, and which chains go. */
+#include "ship/chain.h"
+
+#include "base/mem.h"
+#include "ship/backup_file.h"
+#include "text/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int chain_read_head(struct target *t, struct arena *a, uint64_t chain, struct chain_head *out,
+                    struct err *err)
+{
+    struct report report;
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    const char *name = arena_printf(a, "%08" PRIu64 "/" CHAIN_HEAD, chain);
+    if (target_read(t, name, &text, &len, err) < 0)
+        return -1;
+    report_init(&report, a);
+    const struct text_node *tree = json_parse(a, text, len, 0, &report);
+    const struct chain_head head = { .chain = manifest_number(tree, "chain"),
+                                     .number = manifest_number(tree, "number"),
+                                     .sha256 = manifest_text(tree, "sha256"),
+                                     .tree = tree };
+    if (head.chain != chain || strlen(head.sha256) != SHA256_TEXT - 1)
+        return err_set(err, ERR_INPUT, "%s is damaged: it is not the head of that chain", name);
+    *out = head;
+    return 0;
+}
+
+/* A chain without a head was never complete, unless segments follow its base. */
+static int check_headless(struct target *t, struct arena *a, uint64_t chain, struct err *err)
+{
+    struct err why;
+    if (!target_fetch(t, a, chain_file(a, chain, 1), &why))
+        return 0;
+    return err_set(err, ERR_INPUT,
+                   CHAIN_HEAD " of chain %" PRIu64 " is missing, and segments are there", chain);
+}
+
+int chain_newest(struct target *t, struct arena *a, struct chain_head *out, struct err *err)
+{
+    struct chains chains = { .all.n = 0 };
+    int rc = target_list(t, &chains, err);
+    bool found = false;
+    for (size_t i = chains.all.n; rc == 0 && !found && i > 0; i--) {
+        rc = chain_read_head(t, a, chains.all.at[i - 1], out, err);
+        found = rc == 0;
+        if (rc < 0 && err->code == ERR_NOT_FOUND)
+            rc = check_headless(t, a, chains.all.at[i - 1], err);
+    }
+    vec_fini(&chains.all);
+    return rc < 0 || found ? rc : err_set(err, ERR_NOT_FOUND, "there is no whole chain");
+}
+
+int chain_thin(struct target *t, struct arena *a, uint64_t chain, uint64_t keep, struct err *err)
+{
+    struct chains chains = { .all.n = 0 };
+    struct chain_head head;
+    struct err why;
+    int rc = target_list(t, &chains, err);
+    for (size_t i = chains.all.n; rc == 0 && i > 0; i--) {
+        uint64_t one = chains.all.at[i - 1];
+        if (one >= chain)
+            continue;
+        bool whole = chain_read_head(t, a, one, &head, &why) == 0;
+        if (whole && keep > 0)
+            keep--;
+        else
+            rc = target_remove(t, one, err);
+    }
+    vec_fini(&chains.all);
+    return rc;
+}

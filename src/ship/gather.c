@@ -1,0 +1,163 @@
+/* Base, then segment after segment: each names its chain, its number and the hash of the manifest
+ * of the file before it, and the head names the last one. */
+#include "ship/gather.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "ship/backup_file.h"
+#include "ship/chain.h"
+#include "store/pages.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct gathering {
+    const struct gather_ask *ask;
+    struct arena *arena;
+    struct target *target;
+    struct chain_head head;
+    const char *database, *pages;
+    const struct text_node *last; /* manifest */
+    uint64_t number, bytes, archives;
+};
+
+bool gather_is_chain(const char *from)
+{
+    return file_is_dir(from);
+}
+
+/* What helps when the next file cannot be used. */
+static int refuse(const struct gathering *g, struct err *err)
+{
+    if (g->number == 0 && !g->last)
+        return err_hint(err, "name an older chain of it, as %s/%08" PRIu64 "; nothing was changed",
+                        g->ask->from, g->head.chain > 1 ? g->head.chain - 1 : 1);
+    err_hint(err, "nothing was changed; what is before it can be put back");
+    return err_remedy_of(err, REMEDY_RESTORE_BEFORE, "%" PRIu64 "\n%s", g->number, g->ask->from);
+}
+
+static int check_place(const struct gathering *g, const char *path, const struct text_node *m,
+                       uint64_t number, struct err *err)
+{
+    if (manifest_number(m, "chain") != g->head.chain || manifest_number(m, "number") != number)
+        return err_set(
+            err, ERR_INPUT,
+            "%s is not segment %" PRIu64 " of chain %" PRIu64 ", but %" PRIu64 " of chain %" PRIu64,
+            path, number, g->head.chain, manifest_number(m, "number"), manifest_number(m, "chain"));
+    if (number && strcmp(manifest_text(m, "previous"), manifest_text(g->last, "sha256")) != 0)
+        return err_set(err, ERR_INPUT,
+                       "%s does not follow the file before it: one of them is "
+                       "another than was written",
+                       path);
+    if (number == g->head.number && strcmp(manifest_text(m, "sha256"), g->head.sha256) != 0)
+        return err_set(err, ERR_INPUT, "%s is not the one that the chain ends with", path);
+    return 0;
+}
+
+static void count(struct gathering *g, const struct text_node *m, uint64_t number)
+{
+    g->last = m;
+    g->number = number;
+    g->bytes += manifest_number(m, "bytes");
+    g->archives += manifest_number(m, "archives");
+}
+
+static int take_base(struct gathering *g, struct err *err)
+{
+    const char *name = chain_file(g->arena, g->head.chain, 0);
+    const char *path = target_fetch(g->target, g->arena, name, err);
+    const struct text_node *m = path ? backup_file_read(g->arena, path, g->ask->dir, err) : NULL;
+    if (!m || check_place(g, path, m, 0, err) < 0)
+        return refuse(g, err);
+    count(g, m, 0);
+    return 0;
+}
+
+/* 1: there is none of that number, and none was to be. */
+static int take_segment(struct gathering *g, uint64_t number, struct err *err)
+{
+    const char *name = chain_file(g->arena, g->head.chain, number);
+    const char *path = target_fetch(g->target, g->arena, name, err);
+    if (!path && err->code == ERR_NOT_FOUND) {
+        if (number > g->head.number)
+            return 1;
+        err_set(err, ERR_INPUT,
+                "segment %" PRIu64 " of the %" PRIu64 " of chain %" PRIu64 " is missing (%s)",
+                number, g->head.number, g->head.chain, name);
+    }
+    const struct text_node *m = path ? segment_file_read(g->arena, path, g->ask->dir, err) : NULL;
+    if (!m || check_place(g, path, m, number, err) < 0 ||
+        store_pages_apply(g->pages, g->database, err) < 0)
+        return refuse(g, err);
+    if (unlink(g->pages) != 0)
+        return err_sys(err, "%s", g->pages);
+    count(g, m, number);
+    return 0;
+}
+
+static int sync_records(const struct gathering *g, struct err *err)
+{
+    AUTO_CLOSE int fd = open(g->database, O_RDWR | O_CLOEXEC);
+    return fd >= 0 && fsync(fd) == 0 ? 0 : err_sys(err, "%s", g->database);
+}
+
+static int take_all(struct gathering *g, struct err *err)
+{
+    const uint64_t most = g->ask->segments ? *g->ask->segments : UINT64_MAX;
+    int rc = take_base(g, err);
+    for (uint64_t number = 1; rc == 0 && number <= most; number++)
+        rc = take_segment(g, number, err);
+    if (rc < 0)
+        return -1;
+    if (g->ask->segments && g->number < most)
+        return err_set(err, ERR_INPUT, "chain %" PRIu64 " has %" PRIu64 " segments", g->head.chain,
+                       g->number);
+    return sync_records(g, err);
+}
+
+static int open_chain(struct gathering *g, struct err *err)
+{
+    uint64_t chain;
+    bool one = chain_of_path(g->ask->from, &chain);
+    size_t n = strlen(g->ask->from);
+    while (one && n > 1 && g->ask->from[n - 1] == '/')
+        n--;
+    const char *where = !one               ? g->ask->from
+                        : n > CHAIN_DIGITS ? arena_strndup(g->arena, g->ask->from, n - CHAIN_DIGITS)
+                                           : ".";
+    g->target = target_open(where, err);
+    if (!g->target)
+        return -1;
+    if (one)
+        return chain_read_head(g->target, g->arena, chain, &g->head, err);
+    if (chain_newest(g->target, g->arena, &g->head, err) == 0)
+        return 0;
+    if (err->code != ERR_NOT_FOUND)
+        return err_hint(err, "put it back, or name an older chain of %s; nothing was changed",
+                        where);
+    err_set(err, ERR_INPUT, "%s holds no whole backup", where);
+    return err_hint(err, "name the directory that backup_to named, or the file of a backup");
+}
+
+const struct text_node *gather_chain(struct arena *a, const struct gather_ask *ask, struct err *err)
+{
+    struct gathering g = { .ask = ask,
+                           .arena = a,
+                           .database = arena_printf(a, "%s/" BACKUP_RECORDS, ask->dir),
+                           .pages = arena_printf(a, "%s/" BACKUP_PAGES, ask->dir) };
+    int rc = open_chain(&g, err);
+    rc = rc == 0 ? take_all(&g, err) : rc;
+    target_close(g.target);
+    if (rc < 0)
+        return NULL;
+    struct text_node *root = text_map(a, NULL, NULL);
+    for (const struct text_node *one = g.last->first; one; one = one->next)
+        if (strcmp(one->key, "bytes") != 0 && strcmp(one->key, "archives") != 0 &&
+            strcmp(one->key, "members") != 0)
+            text_copy(a, root, one->key, one);
+    text_int(a, root, "segments", (int64_t)g.number);
+    text_int(a, root, "bytes", (int64_t)g.bytes);
+    text_int(a, root, "archives", (int64_t)g.archives);
+    return root;
+}
