@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "store/disk.h"
 #include "store/store.h"
 
 #include "base/file.h"
