@@ -18,20 +18,44 @@ static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat, enum e
                  err.what);
 }
 
+/* The engine was not told of it before the end was decided, and will not be. */
+static void end_untold(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    struct live_task *task = &job->tasks[flat];
+    struct engine_fact fact = {
+        .kind = FACT_ENDED,
+        .generation = { .job = job->row.id, .number = job->row.generation },
+        .node = task->place.node,
+        .task = { .role = (uint16_t)task->place.role, .index = task->place.index },
+        .attempt = task->attempt,
+        .ending = { .by = job->notes.end_by, .reason = "ended before it started" },
+    };
+    task->end_asked = true;
+    facts_hear(ctl, &fact);
+}
+
 /* While resources are held after the end, only what still runs is ended; nodes are not released. */
 static void hold(struct ctl *ctl, struct live_job *job)
 {
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-        if (live_attempt(&job->tasks[flat]) && !job->tasks[flat].end_asked)
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        if (!live_attempt(task) || task->end_asked)
+            continue;
+        if (task->launch_due && !task->told)
+            end_untold(ctl, job, flat);
+        else
             end_one(ctl, job, flat, job->notes.end_by);
+    }
 }
 
+/* Those of which the engine is still to be told are ended after that. */
 static void end_turned(struct ctl *ctl, struct live_job *job)
 {
-    for (uint32_t flat = 0; job->turned && flat < job->row.tasks; flat++)
-        if (job->tasks[flat].turned && live_attempt(&job->tasks[flat]) &&
-            !job->tasks[flat].end_asked)
+    for (uint32_t flat = 0; job->turned && flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        if (task->turned && live_attempt(task) && !task->end_asked && !task->launch_due)
             end_one(ctl, job, flat, BY_POLICY);
+    }
 }
 
 static void end_all(struct ctl *ctl, struct live_job *job)
@@ -56,7 +80,10 @@ void act_job(struct ctl *ctl, struct live_job *job)
     if (!live_closing(job)) {
         launch_due(ctl, job);
         end_turned(ctl, job);
-    } else if (job->notes.hold_until_ms > core_now(ctl)) {
+        return;
+    }
+    launch_drop(ctl, job);
+    if (job->notes.hold_until_ms > core_now(ctl)) {
         hold(ctl, job);
     } else {
         end_all(ctl, job);

@@ -67,6 +67,7 @@ struct ctl_config {
     void (*wake)(void *arg,
                  uint64_t at_ms); /* asks for ctl_tick when ctl_now() is that (0: no timer) */
     void *wake_arg;
+    uint32_t slice;              /* tasks of a job that one turn handles; 0: SLICE_TASKS */
     struct turn_meter *meter;    /* of the loop's turns; NULL: nobody looks */
     const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */
     const char *admin;           /* the server's own user; NULL: whose state_dir is */

@@ -1,9 +1,8 @@
-/* The core's own state and the steps its files share (internal to ctl/). Each file below owns one
- * verb: submit.c command.c   commands            facts.c       what agents and engines report
+/* The core's own state and the steps its files share (internal to ctl/). Each file owns one verb:
+ *   submit.c command.c   commands            facts.c       what agents and engines report
  *   events.c             state changes       settle.c      what follows from a job's state
  *   planning.c           who starts where    act.c         engine calls
- *   load.c recover.c     rows to memory      tick.c deadlines.c  time         turn.c  commit,
- * answer, act */
+ *   load.c recover.c     rows to memory      tick.c  time  turn.c  commit, answer, act */
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
 
@@ -12,6 +11,7 @@
 #include "ctl/live.h"
 #include "ctl/queues.h"
 #include "ctl/rights.h"
+#include "ctl/slices.h"
 #include "ctl/storage.h"
 #include "ctl/taped.h"
 
@@ -29,9 +29,6 @@ struct answer { /* a command whose caller waits for the end of the turn */
     uint64_t job;
 };
 
-struct heard { /* a fact kept until it is committed */
-    struct engine_fact fact;
-};
 struct ack {
     struct generation generation;
     const char *node; /* in the arena of facts */
@@ -42,9 +39,9 @@ struct ack {
  * bound. */
 #define PLAN_BOUNDS_US 100, 300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000
 enum { PLAN_BINS = 10 };
-struct deadline { /* a job is looked at then */
+struct deadline {
     uint64_t at_ms, job;
-};
+}; /* a job is looked at then */
 
 struct counters {
     uint64_t turns, commits, commits_failed, facts, plans, submitted;
@@ -63,10 +60,10 @@ struct ctl {
     char *admin;                  /* the server's own user */
     struct cluster *cluster;
     struct live *live;
-    struct arena *scratch; /* of one round of a turn */
-    struct arena *hearing; /* texts of facts and acks */
-    VEC(struct heard) facts;
-    size_t applied; /* facts that are part of the open transaction */
+    struct arena *scratch;         /* of one round of a turn */
+    struct arena *hearing;         /* texts of facts and acks */
+    VEC(struct engine_fact) facts; /* kept until they are committed */
+    size_t applied;                /* facts that are part of the open transaction */
     VEC(struct ack) acks;
     VEC(struct answer) answers, held; /* held: until it is known what the disk has */
     VEC(uint64_t) touched;          /* jobs changed in the open transaction */
@@ -76,6 +73,7 @@ struct ctl {
     VEC(uint64_t) held_back;        /* jobs whose launches wait for room in the engine */
     VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
     struct strangers *strangers;
+    struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
         replan_at; /* a port that was found taken may be tried again */
     bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched;
@@ -230,6 +228,7 @@ int command_suspend(struct ctl *, struct live_job *, const char *owner, bool sus
 /* Tells the engine of every attempt that it does not know yet, one launch per node and seq, oldest
  * first. */
 void launch_due(struct ctl *, struct live_job *);
+void launch_drop(struct ctl *, struct live_job *); /* those under way are not made any more */
 /* An event names the variables that its tasks, as they are placed, do without (dialect/once.h). */
 void launch_say_left_out(struct ctl *, const struct live_job *);
 /* Those that the engine had no room for are tried again. */

@@ -97,6 +97,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     struct ctl *ctl = mem_new(sizeof *ctl);
     ctl->config = *config;
+    ctl->slices.launches = slices_size(ctl);
     if (read_key(ctl, err)) {
         free(ctl);
         return NULL;
@@ -171,6 +172,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->doomed);
     vec_fini(&ctl->held_back);
     vec_fini(&ctl->wanting);
+    vec_fini(&ctl->slices.later);
     strangers_destroy(ctl->strangers);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);

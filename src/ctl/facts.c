@@ -36,14 +36,13 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
     meetings_hear(ctl, fact);
     if (fact->kind == FACT_LAUNCHER)
         return;
-    struct heard *heard = vec_add(&ctl->facts);
-    heard->fact = *fact;
-    heard->fact.node = arena_strdup(ctl->hearing, fact->node ? fact->node : "");
-    heard->fact.reason = arena_strdup(ctl->hearing, fact->reason);
-    heard->fact.ending.reason =
+    struct engine_fact *heard = vec_add(&ctl->facts);
+    *heard = *fact;
+    heard->node = arena_strdup(ctl->hearing, fact->node ? fact->node : "");
+    heard->reason = arena_strdup(ctl->hearing, fact->reason);
+    heard->ending.reason =
         arena_strdup(ctl->hearing, fact->ending.reason ? fact->ending.reason : "");
-    heard->fact.ending.tail =
-        arena_strdup(ctl->hearing, fact->ending.tail ? fact->ending.tail : "");
+    heard->ending.tail = arena_strdup(ctl->hearing, fact->ending.tail ? fact->ending.tail : "");
 }
 
 static void add_ack(struct ctl *ctl, const struct engine_fact *fact)
@@ -205,7 +204,7 @@ void facts_apply(struct ctl *ctl)
 {
     TURN_WORK(ctl->config.meter, "facts", 0);
     while (ctl->applied < ctl->facts.n) {
-        struct engine_fact fact = ctl->facts.at[ctl->applied++].fact;
+        struct engine_fact fact = ctl->facts.at[ctl->applied++];
         apply(ctl, &fact);
     }
 }

@@ -99,15 +99,19 @@ struct due {
 };
 
 struct round {
-    struct arena *arena; /* of the round */
+    struct arena *arena; /* of the round, which lies in it */
+    uint32_t generation;
     struct job_place place;
     struct site site;
     struct site_notes notes;
     const char *dir; /* of the launch that is being made, as its tasks reach it */
     struct host_name *hosts;
     size_t n_hosts;
-    struct due *due;
-    size_t n;
+    struct due *due;    /* by node, then in the order in which its agent takes launches */
+    size_t n, next;     /* next: the first of which the engine was not told yet */
+    size_t coming;      /* agents that are still to be started for it */
+    const char *named;  /* the node whose agent was last sent the hosts; NULL: none */
+    bool numbers, late; /* late: some launches wait */
 };
 
 static int by_launch(const void *a, const void *b)
@@ -364,9 +368,12 @@ static int add_files(const struct ctl *ctl, const struct live_job *job, const st
 
 #define LATER_MS 1000ull
 
+#define AGENTS_OF_SLICE 16u /* as many are started in one turn */
+
 struct share { /* of a round, for one launch */
     const struct due *due;
     size_t n;
+    bool last; /* of its node */
 };
 
 static void launch_later(struct ctl *ctl, struct live_job *job, const struct share *share)
@@ -393,8 +400,8 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
 {
     struct generation generation = { .job = job->row.id, .number = job->row.generation };
     struct live_agent *agent = live_agent(job, due->node);
-    bool fresh = agent && agent->state == AGENT_EXPECTED && due->seq == agent->launch_seq &&
-                 agent->last_seq == 0 && !was_told(job, due->node);
+    bool unknown = agent && agent->state == AGENT_EXPECTED && agent->last_seq == 0 &&
+                   !was_told(job, due->node);
     log_warn("engine.start", "job=%llu node=%s: %s", (unsigned long long)job->row.number, due->node,
              err->what);
     for (size_t i = 0; i < n; i++) {
@@ -412,7 +419,9 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
     struct engine_fact gone = {
         .kind = FACT_AGENT_GONE, .generation = generation, .node = due->node, .reason = err->what
     };
-    if (fresh)
+    if (unknown)
+        agent->launched = false;
+    if (unknown && due->seq == agent->launch_seq)
         facts_hear(ctl, &gone);
 }
 
@@ -470,6 +479,19 @@ static void add_archive(const struct ctl *ctl, const struct live_job *job, struc
     launch->work_dir = round->site.work_dir = arena_printf(arena, "%s/code", launch->user_dir);
 }
 
+/* Hosts are long: an agent that was sent some keeps them when a launch has none. It is sent them
+ * with the first launch of a round, and with the last, because it passes over launches that it had
+ * from a round before. */
+static void add_hosts(struct round *round, const struct share *share, struct launch *launch)
+{
+    const char *node = share->due->node;
+    if (!share->last && round->named && strcmp(round->named, node) == 0)
+        return;
+    launch->hosts = round->hosts;
+    launch->n_hosts = round->n_hosts;
+    round->named = node;
+}
+
 static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
                   const struct share *share)
 {
@@ -500,8 +522,6 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
             account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
                     : arena_printf(arena, "%s/packages", ctl->config.state_dir),
         .requirements = inputs->requirements,
-        .hosts = round->hosts,
-        .n_hosts = round->n_hosts,
         .grace_ms = job->spec->limits.grace_ms,
         .log_head = ctl->config.log_head,
         .log_tail = ctl->config.log_tail,
@@ -513,6 +533,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     struct err err = { 0 };
     round->dir = launch.user_dir;
     add_archive(ctl, job, round, arena, &launch);
+    add_hosts(round, share, &launch);
     launch_token(ctl, job, due->node, launch.token);
     launch_token_hash(launch.token, hash);
     if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)
@@ -614,14 +635,12 @@ static bool has_room(const struct ctl *ctl, const struct live_job *job, const st
     size_t all, wanted = new_agents(job, round);
     if (!engine->ops->room || wanted == 0)
         return true;
-    size_t room = engine->ops->room(engine, &all);
-    return wanted <= room || wanted > all;
+    size_t room = engine->ops->room(engine, &all), coming = ctl->slices.coming;
+    return wanted + coming <= room || wanted > all;
 }
 
-static void hold_back(struct ctl *ctl, struct live_job *job, const struct round *round)
+static void hold_back(struct ctl *ctl, struct live_job *job)
 {
-    for (size_t i = 0; i < round->n; i++)
-        job->tasks[round->due[i].flat].launch_due = true;
     for (size_t i = 0; i < ctl->held_back.n; i++)
         if (ctl->held_back.at[i] == job->row.id)
             return;
@@ -641,41 +660,114 @@ void launch_held_back(struct ctl *ctl)
     vec_clear(&ctl->held_back);
 }
 
-void launch_due(struct ctl *ctl, struct live_job *job)
+/* ---- the round, a slice at a time ---- */
+
+static bool of_one_launch(const struct due *a, const struct due *b)
+{
+    return a->seq == b->seq && strcmp(a->node, b->node) == 0;
+}
+
+static void find_due(const struct live_job *job, struct round *round)
+{
+    round->due = ARENA_ARRAY(round->arena, job->row.tasks, struct due);
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        if (task->launch_due)
+            round->due[round->n++] =
+                (struct due){ .node = task->place.node, .seq = task->seq, .flat = flat };
+    }
+    qsort(round->due, round->n, sizeof *round->due, by_launch);
+}
+
+static void round_begin(struct ctl *ctl, struct live_job *job)
 {
     const struct engine *engine = ctl->config.engine;
-    bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS || taped_replays(ctl);
-    if (!any_due(job))
+    struct arena *arena = arena_create();
+    struct round *round = ARENA_NEW(arena, struct round);
+    *round = (struct round){ .arena = arena, .generation = job->row.generation };
+    round->numbers = engine->ops->caps(engine) & ENGINE_NUMBERS || taped_replays(ctl);
+    find_due(job, round);
+    bool room = round->numbers || has_room(ctl, job, round);
+    if (!room)
+        hold_back(ctl, job);
+    if (!room || (!round->numbers && round_init(ctl, job, round))) {
+        arena_destroy(arena);
         return;
-    struct round round = { .arena = arena_create() };
-    round.due = ARENA_ARRAY(round.arena, job->row.tasks, struct due);
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
-        struct live_task *task = &job->tasks[flat];
-        if (!task->launch_due)
-            continue;
-        round.due[round.n++] =
-            (struct due){ .node = task->place.node, .seq = task->seq, .flat = flat };
-        task->launch_due = false;
     }
-    qsort(round.due, round.n, sizeof *round.due, by_launch);
-    bool late = agent_waits(job, NULL);
-    if (!numbers && !has_room(ctl, job, &round)) {
-        hold_back(ctl, job, &round);
-        round.n = 0;
+    round->coming = new_agents(job, round);
+    ctl->slices.coming += round->coming;
+    job->round = round;
+    job->launching = arena;
+}
+
+void launch_drop(struct ctl *ctl, struct live_job *job)
+{
+    if (!job->round)
+        return;
+    if (job->round->coming)
+        launch_held_back(ctl); /* what was kept for its agents is free */
+    ctl->slices.coming -= job->round->coming;
+    job->round = NULL;
+    arena_destroy(job->launching);
+    job->launching = NULL;
+}
+
+/* Of the tasks of the next launch those that are still to be started so: meanwhile some may have
+ * ended, or were given another place. */
+static struct share next_share(const struct live_job *job, struct round *round)
+{
+    struct due *due = &round->due[round->next], first = *due;
+    struct share share = { .due = due };
+    for (; round->next < round->n && of_one_launch(&first, &round->due[round->next]);
+         round->next++) {
+        const struct due *one = &round->due[round->next];
+        const struct live_task *task = &job->tasks[one->flat];
+        if (task->launch_due && task->seq == one->seq)
+            due[share.n++] = *one;
     }
-    if (!numbers && round.n && round_init(ctl, job, &round))
-        round.n = 0;
-    for (size_t i = 0, next; i < round.n; i = next) {
-        for (next = i + 1; next < round.n; next++)
-            if (round.due[next].seq != round.due[i].seq ||
-                strcmp(round.due[next].node, round.due[i].node) != 0)
-                break;
-        const struct share share = { .due = &round.due[i], .n = next - i };
-        if (!(late && agent_waits(job, share.due->node)) &&
-            (numbers ? start_numbers(ctl, job, &round, &share) : start(ctl, job, &round, &share)))
-            continue;
-        launch_later(ctl, job, &share);
-        late = true;
+    share.last = round->next == round->n || strcmp(round->due[round->next].node, first.node) != 0;
+    return share;
+}
+
+/* Returns what it is worth of a slice: an agent takes longer to start than to be told of a task. */
+static uint32_t tell_share(struct ctl *ctl, struct live_job *job, const struct share *share)
+{
+    struct round *round = job->round;
+    const struct live_agent *agent = live_agent(job, share->due->node);
+    uint32_t fresh = !agent || !agent->launched;
+    if (fresh && round->coming > 0) {
+        round->coming--;
+        ctl->slices.coming--;
     }
-    arena_destroy(round.arena);
+    for (size_t i = 0; i < share->n; i++)
+        job->tasks[share->due[i].flat].launch_due = false;
+    bool goes =
+        !(round->late && agent_waits(job, share->due->node)) &&
+        (round->numbers ? start_numbers(ctl, job, round, share) : start(ctl, job, round, share));
+    if (!goes) {
+        launch_later(ctl, job, share);
+        round->late = true;
+    }
+    return (uint32_t)share->n + fresh * (slices_size(ctl) / AGENTS_OF_SLICE);
+}
+
+void launch_due(struct ctl *ctl, struct live_job *job)
+{
+    if (job->round && job->round->generation != job->row.generation)
+        launch_drop(ctl, job);
+    if (!job->round && any_due(job))
+        round_begin(ctl, job);
+    struct round *round = job->round;
+    if (!round)
+        return;
+    round->late = agent_waits(job, NULL);
+    while (round->next < round->n && ctl->slices.launches > 0) {
+        const struct share share = next_share(job, round);
+        if (share.n > 0)
+            slices_spend(&ctl->slices.launches, tell_share(ctl, job, &share));
+    }
+    if (round->next == round->n)
+        launch_drop(ctl, job);
+    if (job->round || any_due(job))
+        slices_later(ctl, job);
 }

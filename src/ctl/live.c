@@ -33,6 +33,7 @@ static void job_free(struct live_job *job)
     free(job->tally);
     free(job->up);
     free(job->reason);
+    arena_destroy(job->launching);
     arena_destroy(job->places);
     arena_destroy(job->arena);
     free(job);

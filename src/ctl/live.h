@@ -111,6 +111,8 @@ struct live_job {
     char *reason;          /* row.reason points here; shorter than LIVE_REASON_MAX */
     struct job_spec *spec; /* NULL until needed */
     struct live_notes notes;
+    struct arena *launching; /* launches under way (launch.c), `round` lies in it; NULL: none */
+    struct round *round;
     struct live_task *tasks;  /* NULL before the first allocation */
     struct role_tally *tally; /* per role, of this generation */
     uint32_t *up;             /* per role: tasks that run or have ended in this generation */
@@ -130,6 +132,7 @@ struct live_job {
     bool wanting;         /* is in the list of those that want places */
     bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
+    bool later;           /* is in the list of the next tick */
     bool fails_now;       /* a task failed for good in this turn */
     uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
     struct live_why why;

@@ -247,6 +247,7 @@ static void want_nothing(struct ctl *ctl, const struct live_job *job)
 void load_forget(struct ctl *ctl, struct live_job *job)
 {
     want_nothing(ctl, job);
+    launch_drop(ctl, job);
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);

@@ -197,6 +197,7 @@ static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct 
     }
 }
 
+/* An agent is told of them in launches that are no larger than a slice. */
 static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry,
                        uint32_t seq)
 {
@@ -206,7 +207,7 @@ static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_
         uint32_t flat = live_flat(job, ref);
         copy_place(job->places, &job->tasks[flat].place, &entry->tasks[i]);
         job->tasks[flat].taken = true;
-        planning_place(ctl, job, flat, seq);
+        planning_place(ctl, job, flat, seq + i / slices_size(ctl));
     }
 }
 

@@ -419,14 +419,14 @@ static void settle_again(struct ctl *ctl, struct live_job *job)
     uint64_t now = core_now(ctl);
     if (job->again == job->wants_place)
         return;
-    uint32_t seq = job->launch_seq + 1;
+    uint32_t seq = job->launch_seq + 1, n = 0;
     const bool *waits = waiting_roles(ctl, job);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
         if (!task->again || task->wants_place || waits[task->place.role])
             continue;
         if (task->not_before_ms <= now)
-            planning_place(ctl, job, flat, seq);
+            planning_place(ctl, job, flat, seq + n++ / slices_size(ctl));
     }
 }
 

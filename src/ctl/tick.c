@@ -73,8 +73,10 @@ static void look_at_due(struct ctl *ctl, uint64_t now)
     core_wake(ctl, deadlines_first(ctl));
 }
 
+/* What is to be told now may come before what is being told: agents take launches in order. */
 static void relaunch(struct ctl *ctl, struct live_job *job)
 {
+    launch_drop(ctl, job);
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
         if (task->attempt_state != ATTEMPT_STARTING)
@@ -144,6 +146,7 @@ void ctl_tick(struct ctl *ctl)
     struct live_job *job;
     bool relaunching = ctl->relaunch_at && ctl->relaunch_at <= now;
     ctl->wake_at = 0;
+    slices_begin(ctl);
     clock_look(ctl);
     if (relaunching)
         ctl->relaunch_at = 0;

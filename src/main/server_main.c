@@ -70,6 +70,7 @@ struct server {
     const char *boot;
     struct node_list nodes;
     uv_loop_t loop;
+    uv_idle_t soon;
     uv_prepare_t prepare, sleep;
     struct turn_meter *meter;
     uv_check_t check;
@@ -116,16 +117,27 @@ static uint64_t mono(void *arg)
     return clock_mono_us();
 }
 
+/* A timer that is due at once would go off again before the loop has looked at anything else. */
+static void on_soon(uv_idle_t *soon)
+{
+    struct server *s = soon->data;
+    uv_idle_stop(soon);
+    ctl_tick(s->ctl);
+}
+
 static void on_wake(void *arg, uint64_t at_ms)
 {
     struct server *s = arg;
     uint64_t now = (uint64_t)(s->clock.base_ms + (int64_t)clock_mono_ms());
-    if (at_ms == 0) {
-        uv_timer_stop(&s->tick);
+    uv_timer_stop(&s->tick);
+    if (at_ms == 0)
+        return;
+    if (at_ms <= now) {
+        uv_idle_start(&s->soon, on_soon);
         return;
     }
     uv_update_time(&s->loop);
-    uv_timer_start(&s->tick, on_tick, at_ms > now ? at_ms - now : 0, 0);
+    uv_timer_start(&s->tick, on_tick, at_ms - now, 0);
 }
 
 /* The end of a turn: after the round of I/O, and before the loop sleeps for what timers did. */
@@ -297,6 +309,7 @@ static void loop_open(struct server *s)
     uv_timer_init(&s->loop, &s->tick);
     uv_timer_init(&s->loop, &s->idle);
     uv_timer_init(&s->loop, &s->last);
+    uv_idle_init(&s->loop, &s->soon);
     uv_signal_init(&s->loop, &s->term);
     uv_signal_init(&s->loop, &s->interrupt);
     uv_check_init(&s->loop, &s->check);
@@ -304,7 +317,7 @@ static void loop_open(struct server *s)
     uv_prepare_init(&s->loop, &s->sleep);
     uv_prepare_start(&s->sleep, on_sleep); /* the first: libuv calls it last */
     s->meter = turn_meter_create(NULL);
-    s->tick.data = s->idle.data = s->last.data = s;
+    s->tick.data = s->idle.data = s->last.data = s->soon.data = s;
     s->term.data = s->interrupt.data = s->check.data = s->prepare.data = s->sleep.data = s;
 }
 
@@ -666,7 +679,8 @@ static void close_handles(struct server *s)
     uv_handle_t *own[] = { (uv_handle_t *)&s->check, (uv_handle_t *)&s->prepare,
                            (uv_handle_t *)&s->sleep, (uv_handle_t *)&s->tick,
                            (uv_handle_t *)&s->idle,  (uv_handle_t *)&s->last,
-                           (uv_handle_t *)&s->term,  (uv_handle_t *)&s->interrupt };
+                           (uv_handle_t *)&s->term,  (uv_handle_t *)&s->interrupt,
+                           (uv_handle_t *)&s->soon };
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         uv_close(own[i], NULL);
 }

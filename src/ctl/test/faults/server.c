@@ -134,6 +134,7 @@ static bool open_core(struct trial *t, struct err *err)
                                        .queues = &queues,
                                        .nodes = nodes,
                                        .n_nodes = ARRAY_LEN(nodes),
+                                       .slice = (uint32_t)(t->seed % 4), /* 0: more than any job */
                                        .port_first = 20000,
                                        .port_last = 20999,
                                        .keep_ms = 30ull * 24 * 3600 * 1000,

@@ -1,0 +1,32 @@
+/* How much of a large job one turn of the loop does. A job has up to 65,536 tasks, and nobody waits
+ * for all of them in one turn: what is left goes on with the next tick. Work is counted in tasks,
+ * so that a replay cuts it at the same places. */
+#ifndef CTL_SLICES_H
+#define CTL_SLICES_H
+
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SLICE_TASKS 512u
+
+struct ctl;
+struct live_job;
+
+struct slices {          /* of struct ctl */
+    uint32_t launches;   /* tasks that agents may still be told of until the next tick */
+    size_t coming;       /* agents that launches under way are still to start */
+    VEC(uint64_t) later; /* jobs that go on with the next tick */
+};
+
+/* A new turn: all of its slices, and the jobs that wait for one are touched. */
+void slices_begin(struct ctl *);
+/* Tasks of one slice. */
+uint32_t slices_size(const struct ctl *);
+/* Takes n tasks, or what is left of it, out of a slice. */
+void slices_spend(uint32_t *slice, uint32_t n);
+/* The job goes on with the next tick, which comes at once. */
+void slices_later(struct ctl *, struct live_job *);
+
+#endif
