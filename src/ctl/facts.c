@@ -119,12 +119,9 @@ static void task_ended(struct ctl *ctl, struct live_job *job, const struct engin
 #define ALL_AT_ONCE UINT64_MAX /* what an agent took along */
 
 /* The agent is no more: what it ran without a reported end is lost (gone) or was ended on request
- * (released). */
-static void agent_over(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+ * (released). false: there is more of it than a slice. */
+static bool end_attempts(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
-    struct live_agent *agent = live_agent(job, fact->node);
-    if (!agent)
-        return;
     bool released = fact->kind == FACT_RELEASED;
     struct ending ending = { .lost = !released,
                              .by = released && job->notes.end_by ? job->notes.end_by : BY_PLATFORM,
@@ -132,35 +129,52 @@ static void agent_over(struct ctl *ctl, struct live_job *job, const struct engin
                                        : fact->reason && *fact->reason ? fact->reason
                                                                        : "its agent is gone",
                              .tail = "" };
-    store_delete_agent(ctl->config.store, job->row.id, job->row.generation, agent->node, NULL);
-    vec_remove(&job->agents, (size_t)(agent - job->agents.at));
-    core_touch(ctl, job);
     uint32_t n = job->row.tasks;
     for (uint32_t flat = 0; flat < n; flat++) {
         struct live_task *task = &job->tasks[flat];
         if (!live_attempt(task) || strcmp(task->place.node, fact->node) != 0)
             continue;
+        if (ctl->slices.rows == 0)
+            return false;
+        slices_spend(&ctl->slices.rows, 1);
         settle_attempt(ctl, job,
                        &(struct attempt_end){ .flat = flat,
                                               .ending = &ending,
                                               .at_ms = fact->at_ms ? fact->at_ms : core_date(ctl),
                                               .wakeup = ALL_AT_ONCE });
     }
+    return true;
 }
 
-/* Sequenced facts count once; what is old or of nobody we know is acknowledged all the same. */
-static bool is_new(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+static void agent_over(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    struct live_agent *agent = live_agent(job, fact->node);
+    if (!agent)
+        return;
+    store_delete_agent(ctl->config.store, job->row.id, job->row.generation, agent->node, NULL);
+    vec_remove(&job->agents, (size_t)(agent - job->agents.at));
+    core_touch(ctl, job);
+}
+
+/* Sequenced facts count once. */
+static bool is_new(const struct live_job *job, const struct engine_fact *fact)
+{
+    const struct live_agent *agent = job ? live_agent(job, fact->node) : NULL;
+    return fact->seq == 0 ? job != NULL : agent && fact->seq > agent->last_seq;
+}
+
+/* What is old or of nobody we know is acknowledged all the same. */
+static void count_fact(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     if (fact->seq == 0)
-        return job != NULL;
+        return;
     add_ack(ctl, fact);
-    struct live_agent *agent = job ? live_agent(job, fact->node) : NULL;
-    if (!agent || fact->seq <= agent->last_seq)
-        return false;
+    if (!is_new(job, fact))
+        return;
+    struct live_agent *agent = live_agent(job, fact->node);
     agent->last_seq = fact->seq;
     agent->changed = true;
     core_touch(ctl, job);
-    return true;
 }
 
 static void agent_joined(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
@@ -174,20 +188,40 @@ static void agent_joined(struct ctl *ctl, struct live_job *job, const struct eng
     core_touch(ctl, job);
 }
 
-static void apply(struct ctl *ctl, const struct engine_fact *fact)
+/* The job, when the fact is of its current generation. */
+static struct live_job *job_of(struct ctl *ctl, const struct engine_fact *fact)
+{
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    bool now = job && job->row.generation == fact->generation.number && job->tasks;
+    return now && core_spec(ctl, job) ? job : NULL;
+}
+
+/* Of the fact that an agent is no more. false: there is more of it than a slice. */
+static bool end_agent(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    bool over = fact->kind == FACT_AGENT_GONE || fact->kind == FACT_RELEASED;
+    if (!job || !over || !is_new(job, fact) || !live_agent(job, fact->node))
+        return true;
+    job->ending = !end_attempts(ctl, job, fact);
+    return !job->ending;
+}
+
+/* false: only a part of it, which is applied; the rest is with the next slice. */
+static bool apply(struct ctl *ctl, const struct engine_fact *fact)
 {
     if (fact->kind == FACT_AGENT_GONE)
         launch_held_back(ctl);
     if (fact->kind == FACT_NODE_UP || fact->kind == FACT_NODE_DOWN) {
         node_changed(ctl, fact);
-        return;
+        return true;
     }
-    struct live_job *job = live_find(ctl->live, fact->generation.job);
-    if (job &&
-        (job->row.generation != fact->generation.number || !job->tasks || !core_spec(ctl, job)))
-        job = NULL;
-    if (!is_new(ctl, job, fact))
-        return;
+    struct live_job *job = job_of(ctl, fact);
+    bool fresh = is_new(job, fact);
+    if (!end_agent(ctl, job, fact))
+        return false;
+    count_fact(ctl, job, fact);
+    if (!fresh)
+        return true;
     switch (fact->kind) {
     case FACT_AGENT_JOINED: agent_joined(ctl, job, fact); break;
     case FACT_STARTED: task_started(ctl, job, fact); break;
@@ -198,14 +232,20 @@ static void apply(struct ctl *ctl, const struct engine_fact *fact)
     case FACT_RELEASED: agent_over(ctl, job, fact); break;
     default: break;
     }
+    return true;
 }
 
 void facts_apply(struct ctl *ctl)
 {
     TURN_WORK(ctl->config.meter, "facts", 0);
     while (ctl->applied < ctl->facts.n) {
-        struct engine_fact fact = ctl->facts.at[ctl->applied++];
-        apply(ctl, &fact);
+        struct engine_fact fact = ctl->facts.at[ctl->applied];
+        if (ctl->slices.rows == 0 || !apply(ctl, &fact)) {
+            core_wake(ctl, core_now(ctl));
+            return;
+        }
+        slices_spend(&ctl->slices.rows, 1);
+        ctl->applied++;
     }
 }
 

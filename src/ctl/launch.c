@@ -753,6 +753,12 @@ static uint32_t tell_share(struct ctl *ctl, struct live_job *job, const struct s
 
 void launch_due(struct ctl *ctl, struct live_job *job)
 {
+    if (job->notes.placing || job->ending)
+        return;
+    if (ctl->facts.n > 0 && any_due(job)) { /* one may say that it was started, or its agent lost */
+        slices_later(ctl, job);
+        return;
+    }
     if (job->round && job->round->generation != job->row.generation)
         launch_drop(ctl, job);
     if (!job->round && any_due(job))

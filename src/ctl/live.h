@@ -57,6 +57,7 @@ struct live_task {
     bool unstartable; /* its launcher found that the program cannot start: again would not help */
     struct live_death death;
     struct task_place place;
+    const struct task_place *last; /* before a place that no row has yet, in places; NULL: none */
 };
 
 /* Why the last plan let it wait, as far as views ask and as two plans may differ. */
@@ -91,6 +92,7 @@ struct live_notes {
     bool has_after;            /* waits for other jobs */
     bool has_peers;            /* first starts together with other jobs */
     bool claims;               /* others were ended so that it can start */
+    bool placing;              /* not all of its places are recorded: nothing is started yet */
     bool idle;                 /* runs on capacity that its queue is not sure of */
     uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
     uint64_t shape;            /* want_shape() of its spec; 0: not known */
@@ -123,6 +125,7 @@ struct live_job {
     uint32_t again;                      /* tasks with .again */
     uint32_t wants_place;                /* tasks with .wants_place */
     uint32_t turned;                     /* tasks with .turned */
+    uint32_t put_off;                    /* tasks with .last */
     uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
     uint32_t apart; /* position among those asked one by one, from 1; 0: is none */
@@ -133,6 +136,8 @@ struct live_job {
     bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;         /* is in the turn's list */
     bool later;           /* is in the list of the next tick */
+    bool ending;          /* the end of an agent is applied in slices: nothing is decided before */
+    bool cut_off;         /* it was loaded while it was placing */
     bool fails_now;       /* a task failed for good in this turn */
     uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
     struct live_why why;

@@ -157,6 +157,25 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
     }
 }
 
+/* Of a job that holds places, tasks without an attempt in this generation have none yet: rows are
+ * written for those alone that were given one. */
+static void derive_waiting(struct live_job *job)
+{
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (task->attempt_state != ATTEMPT_NONE)
+            continue;
+        job->again += !task->again;
+        job->wants_place += !task->wants_place;
+        job->turned -= task->turned;
+        task->state = TASK_WAITING;
+        task->used = (struct retry_used){ 0 };
+        task->again = task->wants_place = true;
+        task->turned = task->gave = task->unstartable = false;
+        task->began_ms = task->not_before_ms = 0;
+    }
+}
+
 /* An agent is known to the engine when it has joined, or when its directory is there. */
 static bool was_launched(struct ctl *ctl, const struct live_job *job, const struct agent_row *row)
 {
@@ -219,6 +238,9 @@ struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
         live_make_tasks(job);
         read_tasks(ctl, job, scratch);
         read_attempts(ctl, job, scratch);
+        if (job_state_holds(row->state))
+            derive_waiting(job);
+        job->cut_off = job->notes.placing;
         read_agents(ctl, job, scratch);
         board_load(ctl, job);
         count_states(job);

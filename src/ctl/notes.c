@@ -147,6 +147,8 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "peers", true);
     if (notes->claims)
         text_bool(arena, map, "claims", true);
+    if (notes->placing)
+        text_bool(arena, map, "placing", true);
     if (notes->idle)
         text_bool(arena, map, "idle", true);
     put(arena, map, "promised", notes->promised_ms);
@@ -175,6 +177,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->has_after = flag(map, "after");
     notes->has_peers = flag(map, "peers");
     notes->claims = flag(map, "claims");
+    notes->placing = flag(map, "placing");
     notes->idle = flag(map, "idle");
     notes->promised_ms = number(map, "promised");
     notes->shape = number(map, "shape");

@@ -62,6 +62,8 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     task->again = task->wants_place = task->turned = task->end_asked = task->gave = false;
     task->launch_due = true;
     task->told = task->later = false;
+    job->put_off -= task->last != NULL;
+    task->last = NULL;
     task->attempt++;
     task->place.attempt = task->attempt;
     task->attempt_state = ATTEMPT_STARTING;
@@ -74,6 +76,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     struct live_agent *agent = expect_agent(ctl, job, task->place.node);
     agent->launch_seq = seq;
     agent->changed = true;
+    slices_spend(&ctl->slices.rows, 1);
     event_task_row(ctl, job, flat);
     event_attempt_row(ctl, job, flat, NULL, 0);
 }
@@ -165,7 +168,8 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->turned = task->unstartable = task->gave = false;
         event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
         task->seq = task->pid = 0;
-        task->placed_ms = task->started_ms = task->log_end = 0;
+        task->placed_ms = task->started_ms = task->began_ms = task->log_end = 0;
+        task->not_before_ms = 0;
     }
     job->again = job->wants_place = job->row.tasks;
     job->turned = 0;
@@ -197,7 +201,17 @@ static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct 
     }
 }
 
-/* An agent is told of them in launches that are no larger than a slice. */
+/* It has its place, and is entered there with one of the next slices (settle.c). */
+static void put_off(struct live_job *job, struct live_task *task, const struct task_place *last)
+{
+    struct task_place *copy = ARENA_NEW(job->places, struct task_place);
+    *copy = *last;
+    task->last = copy;
+    job->put_off++;
+    job->wants_place -= task->wants_place;
+    task->wants_place = false;
+}
+
 static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry,
                        uint32_t seq)
 {
@@ -205,9 +219,13 @@ static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_
         struct task_ref ref = { .role = (uint16_t)entry->tasks[i].role,
                                 .index = entry->tasks[i].index };
         uint32_t flat = live_flat(job, ref);
+        const struct task_place last = job->tasks[flat].place;
         copy_place(job->places, &job->tasks[flat].place, &entry->tasks[i]);
         job->tasks[flat].taken = true;
-        planning_place(ctl, job, flat, seq + i / slices_size(ctl));
+        if (i < slices_size(ctl))
+            planning_place(ctl, job, flat, seq);
+        else
+            put_off(job, &job->tasks[flat], &last);
     }
 }
 
@@ -304,11 +322,9 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     job->notes.idle = entry->idle;
     reset_tasks(ctl, job);
     put_places(ctl, job, entry, 1);
+    job->notes.placing = job->again > job->wants_place;
     if (job->wants_place)
         ctl->plan_due = true; /* why the rest waits is the next pass's to say */
-    for (uint32_t flat = 0; job->wants_place && flat < job->row.tasks; flat++)
-        if (job->tasks[flat].wants_place)
-            event_task_row(ctl, job, flat);
     allocated_text(job, text, sizeof text);
     bool told = store_keeps_details(ctl->config.store);
     event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
@@ -362,7 +378,7 @@ bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *
                    struct sched_more *more)
 {
     *more = (struct sched_more){ .id = job->row.id, .spec = job->spec };
-    if (job->wants_place == 0 || live_closing(job))
+    if (job->wants_place == 0 || job->notes.placing || job->ending || live_closing(job))
         return false;
     struct task_ref *refs = ARENA_ARRAY(arena, job->wants_place, struct task_ref);
     const uint32_t *asked = asked_of_roles(ctl, arena, job);

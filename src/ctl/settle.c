@@ -414,19 +414,29 @@ static const bool *waiting_roles(const struct ctl *ctl, const struct live_job *j
     return waits;
 }
 
+/* A slice at a time. What has been given a place by a plan waits for nothing else. */
 static void settle_again(struct ctl *ctl, struct live_job *job)
 {
     uint64_t now = core_now(ctl);
     if (job->again == job->wants_place)
         return;
-    uint32_t seq = job->launch_seq + 1, n = 0;
+    uint32_t seq = job->launch_seq + 1;
+    bool placing = job->notes.placing;
     const bool *waits = waiting_roles(ctl, job);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->again || task->wants_place || waits[task->place.role])
+        if (!task->again || task->wants_place || (!task->last && waits[task->place.role]) ||
+            task->not_before_ms > now)
             continue;
-        if (task->not_before_ms <= now)
-            planning_place(ctl, job, flat, seq + n++ / slices_size(ctl));
+        if (ctl->slices.rows == 0) {
+            slices_later(ctl, job);
+            return;
+        }
+        planning_place(ctl, job, flat, seq);
+    }
+    if (placing) {
+        job->notes.placing = false;
+        event_job_row(ctl, job);
     }
 }
 
@@ -564,16 +574,30 @@ bool settle_restart(struct ctl *ctl, struct live_job *job, enum end_class class,
     return true;
 }
 
+/* At no cost in retries. */
+static void requeue(struct ctl *ctl, struct live_job *job, const char *text, struct text_node *body)
+{
+    job->row.outcome = OUTCOME_REQUEUED;
+    job->row.not_before_ms = 0;
+    job->notes.end_by = BY_POLICY;
+    event_job(ctl, job, JOB_EV_RESTART, text, body);
+}
+
 void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const char *text)
 {
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (by)
         text_int(ctl->scratch, body, MENTION_NUMBER, (int64_t)by);
-    job->row.outcome = OUTCOME_REQUEUED;
-    job->row.not_before_ms = 0;
-    job->notes.end_by = BY_POLICY;
     ctl->counters.evicted++;
-    event_job(ctl, job, JOB_EV_RESTART, text, body);
+    requeue(ctl, job, text, body);
+}
+
+/* The server ended, or a commit failed, before all of its places were recorded. Nothing of it was
+ * started, and others may have been given what was not recorded: it waits again. */
+static void settle_cut_off(struct ctl *ctl, struct live_job *job)
+{
+    requeue(ctl, job, "not all of its places were recorded when the server ended; none was used",
+            NULL);
 }
 
 /* Launchers know which of their ranks it was, and end all at the same time when it is over. */
@@ -628,6 +652,7 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
         keep = job->spec->limits.keep_ms.value;
     job->row.outcome = OUTCOME_NONE;
     job->notes.hold_until_ms = 0;
+    job->notes.placing = job->cut_off = false;
     job->notes.end_by = BY_NONE;
     job->notes.force = false;
     job->stop_sent = STOP_NONE;
@@ -664,6 +689,22 @@ static void forget_unlaunched(struct ctl *ctl, struct live_job *job)
     }
 }
 
+/* Places that it was given, and that no row has when its end is decided. */
+static void give_put_off(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; job->put_off > 0 && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (!task->last)
+            continue;
+        give(ctl, job, task);
+        task->place = *task->last;
+        task->last = NULL;
+        task->wants_place = true;
+        job->wants_place++;
+        job->put_off--;
+    }
+}
+
 /* Closing, and nothing of it is left anywhere: the tasks that never began are stopped, places are
  * free, the outcome is a fact. */
 static void finish(struct ctl *ctl, struct live_job *job)
@@ -671,6 +712,7 @@ static void finish(struct ctl *ctl, struct live_job *job)
     struct ending ending = { .by = job->notes.end_by,
                              .reason = "ended before it started",
                              .tail = "" };
+    give_put_off(ctl, job);
     forget_unlaunched(ctl, job);
     if (job->agents.n > 0)
         return;
@@ -679,6 +721,11 @@ static void finish(struct ctl *ctl, struct live_job *job)
         task->again = task->wants_place = false;
         if (task_state_final(task->state))
             continue;
+        if (ctl->slices.rows == 0) {
+            slices_later(ctl, job);
+            return;
+        }
+        slices_spend(&ctl->slices.rows, 1);
         if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
             event_attempt_row(ctl, job, flat, &ending, core_date(ctl));
@@ -717,7 +764,9 @@ static bool waits_for_cause(const struct ctl *ctl, const struct live_job *job)
 
 void settle_job(struct ctl *ctl, struct live_job *job)
 {
-    if (job_state_holds(job->row.state) && job->tasks && core_spec(ctl, job)) {
+    if (!job->ending && job_state_holds(job->row.state) && job->tasks && core_spec(ctl, job)) {
+        if (job->cut_off && !live_closing(job))
+            settle_cut_off(ctl, job);
         if (!live_closing(job)) {
             struct verdict verdict = job_verdict(job->spec, job->tally);
             if (verdict.outcome == OUTCOME_FAILED && waits_for_cause(ctl, job)) {

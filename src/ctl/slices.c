@@ -12,7 +12,7 @@ uint32_t slices_size(const struct ctl *ctl)
 void slices_begin(struct ctl *ctl)
 {
     struct slices *s = &ctl->slices;
-    s->launches = slices_size(ctl);
+    s->rows = s->launches = slices_size(ctl);
     for (size_t i = 0; i < s->later.n; i++) {
         struct live_job *job = live_find(ctl->live, s->later.at[i]);
         if (!job)

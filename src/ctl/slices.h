@@ -15,6 +15,7 @@ struct ctl;
 struct live_job;
 
 struct slices {          /* of struct ctl */
+    uint32_t rows;       /* tasks whose rows may still be written, of facts and of places */
     uint32_t launches;   /* tasks that agents may still be told of until the next tick */
     size_t coming;       /* agents that launches under way are still to start */
     VEC(uint64_t) later; /* jobs that go on with the next tick */

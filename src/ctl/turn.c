@@ -37,10 +37,17 @@ struct answer *turn_answer(struct ctl *ctl, ctl_done *done, void *arg)
     return answer;
 }
 
+/* Or it waits for the next slice. */
+static bool nothing_now(const struct ctl *ctl)
+{
+    return ctl->answers.n == 0 && (ctl->applied == ctl->facts.n || ctl->slices.rows == 0) &&
+           ctl->touched.n == 0 && ctl->acks.n == 0 && !store_dirty(ctl->config.store) &&
+           meetings_idle(ctl);
+}
+
 bool turn_idle(const struct ctl *ctl)
 {
-    return ctl->answers.n == 0 && ctl->applied == ctl->facts.n && ctl->touched.n == 0 &&
-           ctl->acks.n == 0 && !store_dirty(ctl->config.store) && meetings_idle(ctl);
+    return nothing_now(ctl) && ctl->applied == ctl->facts.n && ctl->slices.later.n == 0;
 }
 
 /* ---- answering ---- */
@@ -273,7 +280,7 @@ void ctl_turn(struct ctl *ctl)
         return;
     struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_TURN });
     uint64_t done = ctl->counters.commits + ctl->counters.plans;
-    taped.idle = turn_idle(ctl) && !ctl->plan_due;
+    taped.idle = nothing_now(ctl) && !ctl->plan_due;
     ctl->in_turn = true;
     if (!store_undecided(ctl->config.store))
         take_held(ctl);
@@ -290,7 +297,7 @@ void ctl_turn(struct ctl *ctl)
         meetings_act(ctl);
         if (waits)
             break; /* a commit failed a moment ago: facts wait */
-        if (!turn_idle(ctl)) {
+        if (!nothing_now(ctl)) {
             went_well = commit(ctl);
             continue;
         }
@@ -302,12 +309,12 @@ void ctl_turn(struct ctl *ctl)
             break;
         ctl->passes++;
         planning_run(ctl);
-        if (turn_idle(ctl))
+        if (nothing_now(ctl))
             break;
     }
     ctl->counters.turns++;
     taped.idle &= done == ctl->counters.commits + ctl->counters.plans;
-    if (went_well && (!turn_idle(ctl) || (ctl->plan_due && !ctl->unwritten)))
+    if (went_well && (!nothing_now(ctl) || (ctl->plan_due && !ctl->unwritten)))
         core_wake(ctl, ctl->retry_at > core_now(ctl) ? ctl->retry_at : core_now(ctl));
     ctl->in_turn = false;
 }

@@ -249,11 +249,42 @@ static void random_lives(void **state)
     }
 }
 
+static void in_slices_of_two(struct world *w, struct ctl_config *config)
+{
+    (void)w;
+    config->slice = 2;
+}
+
+/* Of a job larger than a slice the places are recorded turn by turn, and nothing is started before
+ * all of them are. What a crash cut off waits again, at no cost in retries. */
+static void cut_off_while_placing(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init_with(&w, (struct world_hooks){ .before = in_slices_of_two }, NULL);
+    uint64_t job = world_submit(&w, "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\","
+                                    "\"replicas\":5,\"resources\":{\"cpu\":1}}}}");
+    assert_int_equal(world_state(&w, job), JOB_STARTING);
+    assert_int_equal(world_attempts(&w, job), 2);
+    assert_int_equal(w.fake.started.n, 0);
+    world_crash(&w);
+    assert_int_equal(w.fake.started.n, 0);
+    world_pass(&w, 1000);
+    assert_int_equal(world_state(&w, job), JOB_SUCCEEDED);
+    assert_string_equal(world_events(&w, job), "submitted allocated restart requeued allocated "
+                                               "started closing succeeded");
+    assert_int_equal(world_attempts(&w, job), 2 + 5);
+    assert_int_equal(w.fake.started.n, 5);
+    assert_int_equal(world_used(&w), 0);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crash_after_every_step),
         cmocka_unit_test(allocated_but_never_launched),
+        cmocka_unit_test(cut_off_while_placing),
         cmocka_unit_test(random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
