@@ -53,6 +53,7 @@ static uint64_t sum_of(const unsigned char block[TAR_BLOCK])
 
 void tar_header(const struct tar_member *m, unsigned char out[TAR_BLOCK])
 {
+    static const unsigned char magic[8] = { 'u', 's', 't', 'a', 'r', '\0', '0', '0' };
     memset(out, 0, TAR_BLOCK);
     memcpy(out, m->name, strnlen(m->name, TAR_NAME));
     memcpy(out + 100, "0000600", 8);
@@ -61,10 +62,7 @@ void tar_header(const struct tar_member *m, unsigned char out[TAR_BLOCK])
     put_number(out + SIZE_AT, SIZE_LEN, m->size);
     put_number(out + TIME_AT, SIZE_LEN, m->time_s);
     out[TYPE_AT] = '0';
-    memcpy(out + 257,
-           "ustar\0"
-           "00",
-           8);
+    memcpy(out + 257, magic, sizeof magic);
     char sum[SUM_LEN] = "";
     snprintf(sum, sizeof sum, "%06" PRIo64, sum_of(out));
     memcpy(out + SUM_AT, sum, sizeof sum);
