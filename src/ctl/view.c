@@ -280,7 +280,7 @@ static int find_member(struct ctl *ctl, const char *text, uint64_t *id, struct e
 {
     size_t len = strlen(text);
     const char *open = strrchr(text, '[');
-    uint64_t index, array;
+    uint64_t index, array = 0;
     if (!open || open == text || len < 4 || text[len - 1] != ']')
         return 0;
     struct arena *arena = arena_create();

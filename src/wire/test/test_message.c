@@ -228,7 +228,7 @@ static void assault(const struct wire_frame *whole, struct arena *arena, struct 
     unsigned char *bytes = arena_alloc(arena, whole->len + 1);
     for (int i = 0; i < 30; i++) {
         memcpy(bytes, whole->body, whole->len);
-        bytes[draw(chance) % whole->len] = (unsigned char)draw(chance);
+        bytes[draw(chance) % (whole->len + 1)] = (unsigned char)draw(chance);
         struct wire_frame damaged = { .kind = WIRE_LAUNCH, .body = bytes, .len = whole->len };
         (void)wire_get_launch(&damaged, arena, &launch);
     }
