@@ -216,18 +216,27 @@ def test_gpu_shares(small: Server) -> None:
 
 def test_too_large_is_refused_with_three_ways_out(small: Server, tmp_path: Path) -> None:
     path = tmp_path / "big.json"
-    path.write_text(openpai("big", role("worker", "true", 2, gpuNumber=4)))
+    path.write_text(openpai("big", role("worker", "true", 1, gpuNumber=4)))
     before = len(small.jobs())
     done = small.muster("submit", path)
     assert done.returncode == 2
     assert "cannot run here" in done.stderr
     assert "4 gpu" in done.stderr and "1" in done.stderr
-    # One device for each of the two is not there either: what is said is what fits.
-    assert "--set roles.worker.resources.gpu=0" in done.stderr
-    assert re.search(r"muster server start --nodes '[^']*;2x1cpu", done.stderr)
+    assert "--set roles.worker.resources.gpu=1" in done.stderr
+    assert re.search(r"muster server start --nodes '[^']*;1x1cpu", done.stderr)
     assert f"muster submit --wait {path}" in done.stderr
     assert len(small.jobs()) == before
     assert small.muster("run", path).returncode == 2
+
+
+def test_no_way_out_takes_all_devices(small: Server, tmp_path: Path) -> None:
+    """One device for each of the two is not there either, and none is no training any more."""
+    path = tmp_path / "big.json"
+    path.write_text(openpai("big", role("worker", "true", 2, gpuNumber=4)))
+    done = small.muster("submit", path)
+    assert done.returncode == 2
+    assert "gpu=0" not in done.stderr
+    assert re.search(r"muster server start --nodes '[^']*;2x1cpu", done.stderr)
 
 
 def test_wait_queues_what_is_too_large(small: Server, tmp_path: Path) -> None:

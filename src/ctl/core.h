@@ -66,12 +66,12 @@ struct ctl {
     size_t applied;                /* facts that are part of the open transaction */
     VEC(struct ack) acks;
     VEC(struct answer) answers, held; /* held: until it is known what the disk has */
-    VEC(uint64_t) touched;          /* jobs changed in the open transaction */
-    VEC(uint64_t) wanting;          /* jobs with .wants_place, and some that had */
-    VEC(struct deadline) deadlines; /* base/heap.h */
-    struct map *possible;           /* shapes that fit the empty cluster */
-    VEC(uint64_t) held_back;        /* jobs whose launches wait for room in the engine */
-    VEC(uint64_t) doomed;           /* numbers of jobs whose directories go after the commit */
+    VEC(uint64_t) touched;            /* jobs changed in the open transaction */
+    VEC(uint64_t) wanting;            /* jobs with .wants_place, and some that had */
+    VEC(struct deadline) deadlines;   /* base/heap.h */
+    struct map *possible;             /* shapes that fit the empty cluster */
+    VEC(uint64_t) held_back;          /* jobs whose launches wait for room in the engine */
+    VEC(uint64_t) doomed;             /* numbers of jobs whose directories go after the commit */
     struct strangers *strangers;
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,

@@ -118,7 +118,7 @@ static int make_ballast(struct ctl *ctl)
 {
     struct store *store = ctl->config.store;
     return taped_replays(ctl) || (store_decide(store, NULL) == 0 && store_make_ballast(store)) ? 0
-                                                                                              : -1;
+                                                                                               : -1;
 }
 
 static void come_back(struct ctl *ctl, uint64_t now)

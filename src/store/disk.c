@@ -1,5 +1,5 @@
-/* What helps where the disk refuses: a ballast file that makes room, and cutting off of the log what
- * a commit that failed may have left there. */
+/* What helps where the disk refuses: a ballast file that makes room, and cutting off of the log
+ * what a commit that failed may have left there. */
 #include "store/disk.h"
 
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /* The end mark: a small file beside the database that says how far the records reached. It is
  * written after each commit, when that is on the disk, and not synced but at the start: so it may
- * lag behind the records and never leads them. It outlives the process; after a loss of power it may
- * be older, as old as the last start.
- * What it says and the records do not hold was there, and is lost.
+ * lag behind the records and never leads them. It outlives the process; after a loss of power it
+ * may be older, as old as the last start. What it says and the records do not hold was there, and
+ * is lost.
  *
  * Two slots are written in turn, each with a sum of its own, a page apart: one that was torn leaves
  * the other. */

@@ -26,8 +26,8 @@ struct work { /* one submission of a client */
     uint32_t members;      /* of an array; 0: none */
     bool stopped, deleted; /* that was acknowledged too */
     bool delete_asked;
-    unsigned unheard; /* submissions whose answer went nowhere, or is still to come */
-    bool failed;      /* the last was answered so, and no other can have led to a job */
+    unsigned unheard;           /* submissions whose answer went nowhere, or is still to come */
+    bool failed;                /* the last was answered so, and no other can have led to a job */
     unsigned wishes;            /* commands that may have led to another generation or attempt */
     unsigned unknown, platform; /* retries that it asked for */
     bool per_job;               /* retries restart the whole job */

@@ -59,8 +59,8 @@ void disk_image_fini(struct disk_image *);
 /* The power fails: what was not synced is lost, or some of it. */
 void disk_lose_power(struct disk *);
 /* The end mark, which the store writes beside SQLite and syncs at its start alone: the same disk
- * holds it, and its pages reach it sooner or later. Its room was taken when it was made. As pread(),
- * pwrite() and fdatasync(). */
+ * holds it, and its pages reach it sooner or later. Its room was taken when it was made. As
+ * pread(), pwrite() and fdatasync(). */
 long disk_read_mark(struct disk *, void *out, size_t n, size_t at);
 long disk_write_mark(struct disk *, const void *data, size_t n, size_t at);
 int disk_sync_mark(struct disk *);
