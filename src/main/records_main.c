@@ -240,6 +240,7 @@ static struct text_node *restore_from(struct arena *a, const struct cli_records 
 static struct text_node *restore(struct arena *a, const struct cli_records *ask, struct err *err)
 {
     const char *dir = arena_printf(a, "%s/restore.tmp", ask->state_dir);
+    bool was_there = access(ask->state_dir, F_OK) == 0;
     if (file_mkdirs(ask->state_dir, 0700, err) < 0 ||
         store_check_unused(records_path(a, ask), err) < 0)
         return NULL;
@@ -258,6 +259,8 @@ static struct text_node *restore(struct arena *a, const struct cli_records *ask,
         return NULL;
     struct text_node *root = restore_from(a, ask, dir, err);
     file_remove_tree(dir, NULL);
+    if (!was_there)
+        (void)rmdir(ask->state_dir); /* goes unless the records are in it */
     return root;
 }
 

@@ -251,6 +251,9 @@ def test_a_backup_serves_on_elsewhere(start: Starter, tmp_path: Path) -> None:
     reached = backup(server, path)["records"]
     other = Server(nodes="2cpu,2Gi")
     dry = restore(other, path, "--dry-run")
+    nowhere = tmp_path / "nowhere"
+    restore(other, path, "--dry-run", "--state-dir", str(nowhere))
+    assert not nowhere.exists()
     assert not (other.state / "muster.db").exists()
     done = restore(other, path)
     assert {name: done[name] for name in dry} == dry
