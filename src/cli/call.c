@@ -14,12 +14,22 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define CALL_TIMEOUT_MS 120000
 #define LINE_MAX_BYTES  (64u << 20)
 
 /* ---- connecting ---- */
 
+static bool same_directory(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* A copy of a state directory holds the server.json of the original's server: that one serves
+ * another directory. */
 static char *socket_of(struct cli *cli)
 {
     AUTO_FREE char *info = file_join(cli->state_dir, "server.json");
@@ -28,9 +38,9 @@ static char *socket_of(struct cli *cli)
     struct report report;
     report_init(&report, cli->arena);
     if (file_read(info, 64 << 10, &text, &len, NULL) == 0) {
-        const char *path =
-            answer_text(json_parse(cli->arena, text, len, 0, &report), "socket", NULL);
-        if (path)
+        const struct text_node *root = json_parse(cli->arena, text, len, 0, &report);
+        const char *path = answer_text(root, "socket", NULL);
+        if (path && same_directory(answer_text(root, "state_dir", ""), cli->state_dir))
             return mem_strdup(path);
     }
     return state_dir_socket(cli->state_dir);

@@ -340,6 +340,35 @@ static void a_dead_server_is_waited_for(void **state)
     assert_string_equal(f.state, "succeeded");
 }
 
+/* server.json as the server writes it. */
+static void announce(struct world *w, const char *dir)
+{
+    char text[512], path[64];
+    struct err err;
+    char *socket = state_dir_socket(w->dir);
+    int n = snprintf(text, sizeof text, "{\"socket\":\"%s\",\"state_dir\":\"%s\"}", socket, w->dir);
+    snprintf(path, sizeof path, "%s/server.json", dir);
+    assert_int_equal(file_replace(path, text, (size_t)n, 0600, &err), 0);
+    free(socket);
+}
+
+/* What it says of the server is true in the directory that it was written for. */
+static void a_copy_has_no_server(void **state)
+{
+    struct world *w = *state;
+    char copy[] = "/tmp/muster-copy-XXXXXX", link[40];
+    assert_non_null(mkdtemp(copy));
+    snprintf(link, sizeof link, "%s/link", copy);
+    assert_int_equal(symlink(w->dir, link), 0);
+    announce(w, copy);
+    w->cli.state_dir = copy;
+    assert_false(call_server_lives(&w->cli));
+    announce(w, w->dir);
+    w->cli.state_dir = link; /* the same directory by another name */
+    assert_true(call_server_lives(&w->cli));
+    assert_int_equal(file_remove_tree(copy, NULL), 0);
+}
+
 static void want_nothing(void *arg, struct buf *path, struct buf *body)
 {
     (void)arg;
@@ -364,7 +393,7 @@ int main(void)
         CASE(problems_are_errors),     CASE(field_errors_are_counted),
         CASE(nobody_answers),          CASE(streams_are_lines),
         CASE(a_closed_stream_goes_on), CASE(a_dead_server_is_waited_for),
-        CASE(a_refusal_ends_it),
+        CASE(a_refusal_ends_it),       CASE(a_copy_has_no_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
