@@ -194,12 +194,19 @@ static pid_t read_pid(const char *dir, uint64_t *started)
     return (pid_t)pid;
 }
 
-static bool find_keeper(struct run *run)
+/* The process that keeper.pid names; 0: it is gone, or its number is another's. */
+static pid_t keeper_alive(const struct run *run)
 {
     struct process now;
     uint64_t started = 0;
-    run->pid = read_pid(run->dir, &started);
-    if (run->pid && process_look(run->pid, &now) && now.started == started && watch(run) == 0)
+    pid_t pid = read_pid(run->dir, &started);
+    return pid && process_look(pid, &now) && now.started == started ? pid : 0;
+}
+
+static bool find_keeper(struct run *run)
+{
+    run->pid = keeper_alive(run);
+    if (run->pid && watch(run) == 0)
         return true;
     run->pid = 0;
     return false;
@@ -261,9 +268,16 @@ bool run_look(const char *dir, struct run_conf *conf)
 
 int run_adopt(struct run *run)
 {
-    take_cookie(run);
     AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
     bool held = file_is_dir(run->dir) && is_held(run);
+    /* The directory is a copy: the keeper that its files name has the original, whose processes and
+     * cgroups are not this run's. */
+    if (!held && keeper_alive(run)) {
+        run->program = NULL;
+        run_settle(run);
+        return -1;
+    }
+    take_cookie(run);
     if (find_keeper(run))
         return 1;
     if (held) {

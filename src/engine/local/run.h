@@ -35,7 +35,7 @@ struct run {
 struct run *run_create(uv_loop_t *, struct generation, const char *node, const char *dir);
 void run_destroy(struct run *); /* closes handles, then frees; the keeper goes on */
 /* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it
- * was and is dead (`ended` follows). */
+ * was and is dead, or has the directory that this one is a copy of (`ended` follows). */
 int run_adopt(struct run *);
 /* Does a keeper live in that directory? Its pid, 0 when it has not said it yet, and what its
  * agent.conf says: the job, the node, the token (64 digits and NUL). */

@@ -182,6 +182,44 @@ static void earlier_keeper_is_adopted(void **state)
     run_destroy(again);
 }
 
+/* Of a copy: its keeper is the original's, which goes on. */
+static void keeper_of_the_original_is_left_alone(void **state)
+{
+    struct fix *f = *state;
+    const char *const files[] = { "keeper.lock", "keeper.pid", "agent.conf" };
+    keeper(
+        f,
+        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
+    while (access(path, F_OK) < 0)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    AUTO_FREE char *copy = file_join(f->dir, "copy");
+    assert_int_equal(mkdir(copy, 0700), 0);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        AUTO_FREE char *from = file_join(f->run_dir, files[i]), *to = file_join(copy, files[i]);
+        AUTO_FREE char *text = NULL;
+        size_t len;
+        struct err err;
+        assert_int_equal(file_read(from, 1 << 20, &text, &len, &err), 0);
+        assert_int_equal(file_replace(to, text, len, 0600, &err), 0);
+    }
+    struct run *of_copy = run_create(&f->loop, f->run->generation, "n1", copy);
+    of_copy->owner = f;
+    of_copy->program = f->program;
+    of_copy->ended = on_ended;
+    assert_int_equal(run_adopt(of_copy), -1);
+    while (!of_copy->gone)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(f->ended, 1);
+    assert_string_not_equal(of_copy->cookie, f->run->cookie);
+    struct process now;
+    assert_true(process_look(f->run->pid, &now));
+    run_destroy(of_copy);
+    kill(f->run->pid, SIGKILL);
+    while (f->ended < 2)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
 /* The server was killed before the keeper had written its pid: it is waited for, never doubled. */
 static void keeper_without_pid_is_waited_for(void **state)
 {
@@ -258,6 +296,7 @@ int main(void)
         TEST(what_another_servers_job_left_stays),
         TEST(processes_are_found_below_their_keeper),
         TEST(earlier_keeper_is_adopted),
+        TEST(keeper_of_the_original_is_left_alone),
         TEST(nothing_to_adopt),
         TEST(machine_is_described),
         TEST(keeper_without_pid_is_waited_for),
