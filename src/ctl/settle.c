@@ -499,7 +499,10 @@ void settle_running(struct ctl *ctl, struct live_job *job)
     if (job->row.started_ms == 0) {
         job->row.started_ms = core_date(ctl);
         job->notes.began_ms = core_now(ctl);
-        job->notes.dates_differ = clocks_differ(job->row.started_ms, job->notes.began_ms);
+        /* A limit is exact; what else is reckoned from it is not, and keeps its row lean. */
+        job->notes.dates_differ = job->spec->limits.run_time_ms.has
+                                      ? job->row.started_ms != job->notes.began_ms
+                                      : clocks_differ(job->row.started_ms, job->notes.began_ms);
     }
     if (job->spec->limits.run_time_ms.has)
         core_deadline(ctl, job, job->notes.began_ms + job->spec->limits.run_time_ms.value);

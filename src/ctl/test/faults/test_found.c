@@ -239,6 +239,47 @@ static void held_places_go_to_its_own(void **state)
     assert_int_equal(world_used(w), 0);
 }
 
+/* ---- the clock ---- */
+
+#define WALL_IS_BEHIND_MS 500u
+
+static uint64_t wall(void *arg)
+{
+    return ((const struct world *)arg)->now - WALL_IS_BEHIND_MS;
+}
+
+static uint64_t mono(void *arg)
+{
+    return ((const struct world *)arg)->now * 1000;
+}
+
+static void set_wall_behind(struct world *w, struct ctl_config *config)
+{
+    (void)w;
+    config->now = wall;
+    config->mono = mono;
+    config->has_base = true;
+}
+
+/* The wall clock is less than a second off, and the server dies while a job runs: its limit is
+ * where it was. */
+static void limit_outlives_the_server(void **state)
+{
+    struct world *w = *state;
+    world_fini(w);
+    memset(w, 0, sizeof *w);
+    world_init_with(w, (struct world_hooks){ .before = set_wall_behind }, NULL);
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(w, "{\"name\":\"j\",\"limits\":{\"run_time\":\"2s\"},\"roles\":{"
+                                   "\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":1}}}}");
+    world_run(w);
+    world_crash(w);
+    world_pass(w, 1900);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    world_pass(w, 100);
+    assert_string_equal(world_reason(w, job), "ran longer than its limit of 2s");
+}
+
 /* ---- the disk ---- */
 
 static void put_object(struct store *store, const char *name)
@@ -309,6 +350,7 @@ int main(void)
         TEST(least_of_a_job_comes_back),
         TEST(node_that_is_needed_is_not_avoided),
         TEST(held_places_go_to_its_own),
+        TEST(limit_outlives_the_server),
         TEST(what_was_read_lasts), /* the last: it registers a disk */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
