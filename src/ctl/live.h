@@ -17,6 +17,7 @@ struct live_agent {
     const char *node;
     enum agent_state state;
     uint32_t launch_seq; /* the last launch meant for it */
+    uint32_t since;      /* the first of them; 0: not known, it comes from its row */
     uint64_t last_seq;   /* its facts applied so far */
     unsigned char token_hash[32];
     bool launched; /* the engine was told of it, or may have been before a restart */

@@ -75,6 +75,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     job->launch_seq = seq;
     struct live_agent *agent = expect_agent(ctl, job, task->place.node);
     agent->launch_seq = seq;
+    agent->since = agent->since || agent->launched ? agent->since : seq;
     agent->changed = true;
     slices_spend(&ctl->slices.rows, 1);
     event_task_row(ctl, job, flat);

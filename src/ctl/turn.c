@@ -94,15 +94,56 @@ static void take_held(struct ctl *ctl)
 
 /* ---- a failed commit ---- */
 
+/* Agents of which the engine was not told yet: no row says so, and one that was there before them
+ * may have left the directory by which a start takes them for launched. */
+struct untold {
+    uint32_t generation;
+    struct live_agent *at;
+    size_t n;
+};
+
+static struct untold note_untold(const struct live_job *job, struct arena *arena)
+{
+    struct untold untold = { .generation = job->row.generation,
+                             .at = ARENA_ARRAY(arena, job->agents.n, struct live_agent) };
+    for (size_t i = 0; i < job->agents.n; i++) {
+        struct live_agent *agent = &untold.at[untold.n];
+        *agent = job->agents.at[i];
+        agent->node = arena_strdup(arena, agent->node);
+        untold.n += !agent->launched;
+    }
+    return untold;
+}
+
+/* The row is of that agent when it has a launch that was meant for it. */
+static void keep_untold(struct live_job *job, const struct untold *untold)
+{
+    for (size_t i = 0; i < untold->n && job->row.generation == untold->generation; i++) {
+        struct live_agent *agent = live_agent(job, untold->at[i].node);
+        if (!agent || agent->launch_seq < untold->at[i].since)
+            continue;
+        agent->launched = false;
+        agent->since = untold->at[i].since;
+        for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+            if (job->tasks[flat].launch_due &&
+                strcmp(job->tasks[flat].place.node, agent->node) == 0)
+                job->tasks[flat].told = false;
+    }
+}
+
 static void reload(struct ctl *ctl, uint64_t id)
 {
     struct arena *arena = arena_create();
     struct live_job *job = live_find(ctl->live, id);
+    struct untold untold = { .n = 0 };
     struct job_row row;
-    if (job)
+    if (job) {
+        untold = note_untold(job, arena);
         load_forget(ctl, job);
+    }
     if (core_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
         job = load_job(ctl, &row);
+        keep_untold(job, &untold);
         core_touch(ctl, job);
     }
     arena_destroy(arena);

@@ -525,6 +525,14 @@ static struct sim_agent *make_agent(struct agents *w, const struct launch *launc
     return a;
 }
 
+static void say_start(const struct agents *w, const struct launch *launch, const char *whom)
+{
+    if (w->trace)
+        printf("       start %llx/%u on %s launch %u: %s\n",
+               (unsigned long long)launch->generation.job, launch->generation.number, launch->node,
+               launch->seq, whom);
+}
+
 static int start(struct engine *e, const struct launch *launch, struct err *err)
 {
     struct agents *w = self(e);
@@ -534,6 +542,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
     w->starts++;
     if (w->down[node] || w->refuse > 0) {
         w->refuse -= w->refuse > 0;
+        say_start(w, launch, "refused");
         return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);
     }
     if (file_mkdirs(launch->dir, 0700, err))
@@ -543,14 +552,11 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
     struct sim_agent *a = find(w, launch->generation, node);
     if (a && a->dead && (a->told || !a->known))
         a = NULL;
+    say_start(w, launch, !a ? "a new agent" : a->dead ? "a dead agent" : "an agent");
     if (a && a->dead)
         return 0; /* its death is on its way to the server */
     if (!a)
         a = make_agent(w, launch, node);
-    if (w->trace)
-        printf("       start %llx/%u on %s launch %u (of %u)\n",
-               (unsigned long long)launch->generation.job, launch->generation.number, launch->node,
-               launch->seq, a->launch_seq);
     if (a->releasing)
         wrong(w, "a launch for an agent of %s that is to release its node", launch->node);
     if (launch->seq > a->launch_seq) {

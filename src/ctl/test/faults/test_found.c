@@ -171,6 +171,47 @@ static void failed_relaunch_ends_nothing(void **state)
     assert_int_equal(w->fake.doubled, 0);
 }
 
+#define ANEW(name)                                                                                 \
+    "{\"name\":\"" name "\",\"retry\":{\"scope\":\"task\",\"platform\":\"always\"},"               \
+    "\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":4}}}}"
+
+static int refuse_and_fill(struct engine *e, const struct launch *launch, struct err *err)
+{
+    (void)e;
+    if (start_of)
+        fill_disk(true);
+    start_of = NULL;
+    return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);
+}
+
+/* Two jobs lose their agents and get their places anew. The engine refuses the one, and the commit
+ * that says so fails before it has heard of the other, whose directory is still there: no agent of
+ * either is waited for when they are stopped. */
+static void what_was_never_launched_has_nothing_to_release(void **state)
+{
+    struct world *w = *state;
+    uint64_t a = world_submit(w, ANEW("a")), b = world_submit(w, ANEW("b"));
+    world_run(w);
+    fake_kill_agent(&w->fake, 0);
+    fake_kill_agent(&w->fake, 1);
+    start_of = w->fake.ops.start;
+    int (*starts)(struct engine *, const struct launch *, struct err *) = start_of;
+    w->fake.ops.start = refuse_and_fill;
+    world_step(w);
+    assert_null(start_of);
+    world_command(w, b, (enum ctl_verb)(CTL_PRIORITY + 5));
+    assert_int_not_equal(w->code, ERR_NONE);
+    fill_disk(false);
+    world_pass(w, 2000);
+    world_command(w, a, CTL_STOP);
+    world_command(w, b, CTL_STOP);
+    world_pass(w, 60000);
+    w->fake.ops.start = starts;
+    assert_int_equal(world_state(w, a), JOB_STOPPED);
+    assert_int_equal(world_state(w, b), JOB_STOPPED);
+    assert_int_equal(world_used(w), 0);
+}
+
 /* ---- places ---- */
 
 /* All of a job that may grow lose their places, and there is room for its least alone. */
@@ -347,6 +388,7 @@ int main(void)
         TEST(full_disk_is_over),
         TEST(launches_keep_their_order),
         TEST(failed_relaunch_ends_nothing),
+        TEST(what_was_never_launched_has_nothing_to_release),
         TEST(least_of_a_job_comes_back),
         TEST(node_that_is_needed_is_not_avoided),
         TEST(held_places_go_to_its_own),
