@@ -52,7 +52,7 @@ struct live_task {
     bool later;       /* is told with the next relaunch, and so are later ones of its agent */
     bool again;       /* another attempt follows at not_before_ms */
     bool wants_place; /* that attempt needs a new place */
-    bool gave;        /* its place to others of the job, before the job's end */
+    bool gave;        /* its place to others, before the job's end */
     bool turned;      /* this attempt is ended for another one that costs no retry */
     bool end_asked;   /* the engine was told to end this attempt alone */
     bool unstartable; /* its launcher found that the program cannot start: again would not help */

@@ -721,6 +721,7 @@ static void finish(struct ctl *ctl, struct live_job *job)
         return;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
+        task->gave = task->gave || task->wants_place; /* what its last attempt had */
         task->again = task->wants_place = false;
         if (task_state_final(task->state))
             continue;

@@ -90,6 +90,9 @@ static void check_counts(struct trial *t)
         for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
             const struct live_task *task = &job->tasks[flat];
             up[task->place.role] += live_was_up(task, task->state);
+            if (live_attempt(task) && !task->taken)
+                trial_wrong(t, "task %u of job %llu lives on %s, which does not count it", flat,
+                            (unsigned long long)job->row.number, task->place.node);
             running += task->state == TASK_RUNNING;
             again += task->again;
             wants += task->wants_place;

@@ -280,6 +280,66 @@ static void held_places_go_to_its_own(void **state)
     assert_int_equal(world_used(w), 0);
 }
 
+static void in_slices_of_one(struct world *w, struct ctl_config *config)
+{
+    (void)w;
+    config->slice = 1;
+}
+
+static int node_is_lost(struct engine *e, const struct launch *launch, struct err *err)
+{
+    const struct engine_fact down = { .kind = FACT_NODE_DOWN, .node = launch->node };
+    e->sink.fact(e->sink.arg, &down);
+    return err_set(err, ERR_UNAVAILABLE, "%s is lost", launch->node);
+}
+
+#define TWO_NODES(name, more)                                                                      \
+    "{\"name\":\"" name "\"," more ",\"retry\":{\"scope\":\"task\",\"platform\":\"always\"},"      \
+    "\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,\"resources\":{\"cpu\":4}}}}"
+
+static unsigned stopped_tasks(struct world *w, uint64_t job)
+{
+    struct arena *arena = arena_create();
+    struct task_row *rows;
+    size_t n = 0;
+    unsigned stopped = 0;
+    struct err err;
+    assert_int_equal(store_tasks(w->store, arena, job, &rows, &n, &err), 0);
+    for (size_t i = 0; i < n; i++)
+        stopped += rows[i].state == TASK_STOPPED;
+    arena_destroy(arena);
+    return stopped;
+}
+
+/* A job that keeps what its ended tasks had is stopped while its tasks wait for places, and the
+ * server dies when some of them have ended: they hold nothing, and who has the nodes is counted. */
+static void what_waited_for_a_place_holds_none(void **state)
+{
+    struct world *w = *state;
+    world_fini(w);
+    world_init_with(w, (struct world_hooks){ .before = in_slices_of_one }, NULL);
+    w->code_all = FAKE_RUNS;
+    start_of = w->fake.ops.start;
+    w->fake.ops.start = node_is_lost;
+    uint64_t a = world_submit(w, TWO_NODES("a", "\"limits\":{\"hold\":\"10m\"}"));
+    world_run(w);
+    w->fake.ops.start = start_of;
+    node_turns(w, "n1", true); /* before the time to try again has come */
+    node_turns(w, "n2", true);
+    uint64_t b = world_submit(w, TWO_NODES("b", "\"priority\":9"));
+    world_run(w);
+    assert_int_equal(world_state(w, b), JOB_RUNNING);
+    assert_int_equal(world_state(w, a), JOB_RESTARTING);
+    world_command(w, a, CTL_STOP);
+    while (stopped_tasks(w, a) == 0)
+        assert_true(world_step(w));
+    assert_int_equal(world_state(w, a), JOB_STOPPING);
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(world_state(w, a), JOB_STOPPED);
+    assert_int_equal(world_used(w), 8000);
+}
+
 /* ---- the clock ---- */
 
 #define WALL_IS_BEHIND_MS 500u
@@ -392,6 +452,7 @@ int main(void)
         TEST(least_of_a_job_comes_back),
         TEST(node_that_is_needed_is_not_avoided),
         TEST(held_places_go_to_its_own),
+        TEST(what_waited_for_a_place_holds_none),
         TEST(limit_outlives_the_server),
         TEST(what_was_read_lasts), /* the last: it registers a disk */
     };

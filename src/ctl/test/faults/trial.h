@@ -15,7 +15,7 @@
  *
  * What must hold, looked at after each step (s), after each start of a server (r), at the end (e):
  *   s  nothing of agents.h and clients.h is wrong
- *   s  what nodes have given is what live tasks hold, and no more than the node has
+ *   s  what nodes have given is what live tasks hold, each of them, and no more than the node has
  *   s  what a job counts of its tasks is what they are
  *   s  each agent that lives is of the current generation of a job that holds places
  *   s  each waiting job has a reason; a stopped one does not wait or run
