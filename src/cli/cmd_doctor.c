@@ -92,10 +92,8 @@ static struct finding ask_records(struct cli *cli)
     const struct text_node *list = s ? text_get(s, "strangers") : NULL;
     if (!list || !list->first)
         return good(s ? "nothing runs that they do not know" : "not known without a server");
-    return less(arena_printf(cli->arena, "job %llu runs on %s (pid %llu) and is not in them%s",
-                             (unsigned long long)answer_number(list->first, "number", 0),
-                             answer_text(list->first, "node", "?"),
-                             (unsigned long long)answer_number(list->first, "pid", 0),
+    return less(arena_printf(cli->arena, "job %s and is not in them%s",
+                             records_stranger(cli->arena, list->first),
                              list->first->next ? ", and others" : ""),
                 "it is left alone; to end it: kill that process, its keeper");
 }

@@ -11,12 +11,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+const char *records_stranger(struct arena *a, const struct text_node *one)
+{
+    uint64_t pid = answer_number(one, "pid", 0);
+    return arena_printf(a, "%llu on %s runs (%s)",
+                        (unsigned long long)answer_number(one, "number", 0),
+                        answer_text(one, "node", "?"),
+                        pid ? arena_printf(a, "pid %llu", (unsigned long long)pid)
+                            : "its keeper.pid is damaged: it does not say which process");
+}
+
 void records_strangers(const struct text_node *list)
 {
+    struct arena *a = arena_create();
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        printf("unknown  %llu on %s runs (pid %llu) and is not in the records: it is left alone\n",
-               (unsigned long long)answer_number(one, "number", 0), answer_text(one, "node", "?"),
-               (unsigned long long)answer_number(one, "pid", 0));
+        printf("unknown  %s and is not in the records: it is left alone\n",
+               records_stranger(a, one));
+    arena_destroy(a);
 }
 
 static void print_missing(const struct text_node *missing)

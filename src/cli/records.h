@@ -16,6 +16,8 @@ int records_check(struct cli *, struct err *);
 /* A backup of the running server in path, whole; what is in it, or NULL, and nothing is there then.
  */
 const struct text_node *backup_to_file(struct cli *, const char *path, struct err *);
+/* One of the runs that are in no record, to be read on: "7 on n1 runs (pid 12)". */
+const char *records_stranger(struct arena *, const struct text_node *one);
 /* Lines about what runs and is not in the records; list: may be NULL. */
 void records_strangers(const struct text_node *list);
 

@@ -194,18 +194,18 @@ static pid_t read_pid(const char *dir, uint64_t *started)
     return (pid_t)pid;
 }
 
-/* The process that keeper.pid names; 0: it is gone, or its number is another's. */
-static pid_t keeper_alive(const struct run *run)
+/* That number may be another's by now, or the file was damaged. */
+static pid_t read_keeper(const char *dir)
 {
     struct process now;
     uint64_t started = 0;
-    pid_t pid = read_pid(run->dir, &started);
+    pid_t pid = read_pid(dir, &started);
     return pid && process_look(pid, &now) && now.started == started ? pid : 0;
 }
 
 static bool find_keeper(struct run *run)
 {
-    run->pid = keeper_alive(run);
+    run->pid = read_keeper(run->dir);
     if (run->pid && watch(run) == 0)
         return true;
     run->pid = 0;
@@ -252,13 +252,12 @@ static void take_cookie(struct run *run)
 
 bool run_look(const char *dir, struct run_conf *conf)
 {
-    uint64_t started;
     AUTO_CLOSE int fd = lock_dir(dir, 0);
     if (fd >= 0 || errno != EWOULDBLOCK)
         return false;
     AUTO_FREE char *job = read_conf(dir, "\njob="), *node = read_conf(dir, "\nnode=");
     AUTO_FREE char *token = read_conf(dir, "\ntoken=");
-    *conf = (struct run_conf){ .pid = (uint32_t)read_pid(dir, &started) };
+    *conf = (struct run_conf){ .pid = (uint32_t)read_keeper(dir) };
     if (job)
         scan_u64(job, 1, INT64_MAX, &conf->job);
     snprintf(conf->node, sizeof conf->node, "%s", node ? node : "");
@@ -272,7 +271,7 @@ int run_adopt(struct run *run)
     bool held = file_is_dir(run->dir) && is_held(run);
     /* The directory is a copy: the keeper that its files name has the original, whose processes and
      * cgroups are not this run's. */
-    if (!held && keeper_alive(run)) {
+    if (!held && read_keeper(run->dir)) {
         run->program = NULL;
         run_settle(run);
         return -1;

@@ -37,8 +37,8 @@ void run_destroy(struct run *); /* closes handles, then frees; the keeper goes o
 /* What an earlier server left: 1 a living keeper (now watched), 0 none was ever started here, -1 it
  * was and is dead, or has the directory that this one is a copy of (`ended` follows). */
 int run_adopt(struct run *);
-/* Does a keeper live in that directory? Its pid, 0 when it has not said it yet, and what its
- * agent.conf says: the job, the node, the token (64 digits and NUL). */
+/* Does a keeper live in that directory? Its pid, 0 when it has not said it yet or what it said is
+ * damaged, and what its agent.conf says: the job, the node, the token (64 digits and NUL). */
 struct run_conf {
     uint64_t job;
     uint32_t pid;

@@ -220,6 +220,32 @@ static void keeper_of_the_original_is_left_alone(void **state)
         uv_run(&f->loop, UV_RUN_NOWAIT);
 }
 
+/* Its file names somebody else after damage: nobody is told to end that process. */
+static void keeper_is_named_by_its_own_pid_alone(void **state)
+{
+    struct fix *f = *state;
+    keeper(
+        f,
+        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
+    AUTO_FREE char *text = NULL;
+    struct run_conf conf;
+    struct err err;
+    size_t len;
+    while (access(path, F_OK) < 0)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(file_read(path, 64, &text, &len, NULL), 0);
+    assert_true(run_look(f->run_dir, &conf));
+    assert_int_equal(conf.pid, f->run->pid);
+    AUTO_FREE char *other = mem_printf("%d%s", (int)getpid(), strchr(text, ' '));
+    assert_int_equal(file_replace(path, other, strlen(other), 0600, &err), 0);
+    assert_true(run_look(f->run_dir, &conf));
+    assert_int_equal(conf.pid, 0);
+    kill(f->run->pid, SIGKILL);
+    while (f->ended < 1)
+        uv_run(&f->loop, UV_RUN_DEFAULT);
+}
+
 /* The server was killed before the keeper had written its pid: it is waited for, never doubled. */
 static void keeper_without_pid_is_waited_for(void **state)
 {
@@ -300,6 +326,7 @@ int main(void)
         TEST(nothing_to_adopt),
         TEST(machine_is_described),
         TEST(keeper_without_pid_is_waited_for),
+        TEST(keeper_is_named_by_its_own_pid_alone),
         TEST(keeper_without_pid_may_die),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
