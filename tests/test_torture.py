@@ -33,6 +33,14 @@ def test_faults_of_disk_and_clock() -> None:
     torture("--kills", "8", "--agents", "--faults", "all")
 
 
+def test_crowd_takes_the_descriptors() -> None:
+    torture("--kills", "4", "--agents", "--faults", "files")
+
+
+def test_damaged_files() -> None:
+    torture("--kills", "8", "--agents", "--damage")
+
+
 @pytest.mark.sanitizer
 def test_kill_a_few_times() -> None:
     torture("--kills", "5", "--agents")
