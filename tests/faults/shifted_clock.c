@@ -1,7 +1,8 @@
 /* Preloaded: the machine's clock as if somebody had set it, for one process. MUSTER_TEST_CLOCK
  * names a file of two numbers (int64_t, microseconds) that are added to the wall clock and to the
  * time since the machine's start, as they are now; beside it, with .boot behind its name, may be
- * another boot_id. Other clocks go on, as they do when a clock is set. */
+ * another boot_id, and with .host another name of the machine. Other clocks go on, as they do when
+ * a clock is set. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,4 +90,38 @@ int open64(const char *path, int flags, ...)
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
     va_end(more);
     return open_it(path, flags, mode);
+}
+
+/* As the file has it, without its end of line. false: there is no such file. */
+static int another_host(char *out, size_t size)
+{
+    char path[4096];
+    const char *file = getenv("MUSTER_TEST_CLOCK");
+    snprintf(path, sizeof path, "%s.host", file ? file : "");
+    int fd = file ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return 0;
+    out[n] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return 1;
+}
+
+int uname(struct utsname *out)
+{
+    int rc = (int)syscall(SYS_uname, out);
+    if (rc == 0)
+        another_host(out->nodename, sizeof out->nodename);
+    return rc;
+}
+
+int gethostname(char *out, size_t size)
+{
+    struct utsname name;
+    if (uname(&name) != 0)
+        return -1;
+    snprintf(out, size, "%s", name.nodename);
+    return 0;
 }
