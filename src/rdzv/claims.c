@@ -99,7 +99,11 @@ void claims_learn(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_
         rdzv->term = claim->term + 1;
     if (!believable(claim))
         return;
-    bool take = can_take_over(rdzv, join);
+    const struct member *member = members_find(rdzv, join->member);
+    /* One that was told to stop its round, for a newer one, answers that: its claim is of the round
+     * that was dropped, whatever term it has heard of since. */
+    bool dropped = member && member->part == PART_BUSY;
+    bool take = !dropped && can_take_over(rdzv, join);
     if (claim->round >= rdzv->next_round)
         rdzv->next_round = claim->round + 1;
     if (take)

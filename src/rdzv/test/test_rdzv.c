@@ -429,6 +429,28 @@ static void test_take_over(void **state)
     close_scene(&scene);
 }
 
+/* Whose ranks are done and whose round a newer one replaced says so when it is told to stop, in the
+ * term that it has heard of meanwhile: that round does not come back, in which it would be told to
+ * stop again and have nothing to answer. */
+static void test_replaced_round_stays_replaced(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 2, 3);
+    const struct rdzv_claim none = { .term = 2 };
+    join_with(&scene, 3, &none);
+    struct rdzv_claim older = { .term = 1, .done = true, .world_id = 5, .nodes = 2 };
+    join_with(&scene, 1, &older);
+    const struct rdzv_claim newer = { .term = 2, .world_id = 6, .nodes = 2 };
+    join_with(&scene, 2, &newer);
+    told(&scene, "S1.0 ");
+    older.term = rdzv_term(scene.rdzv);
+    join_with(&scene, 1, &older);
+    pass(&scene, 2000); /* nobody else comes of either round */
+    told(&scene, "R1.1:0/3+0 R2.1:1/3+0 R3.1:2/3+0 ");
+    close_scene(&scene);
+}
+
 /* ---- the node check ---- */
 
 static void checked(struct scene *scene, uint64_t id, uint32_t check, enum rdzv_check_result result,
@@ -597,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_too_late),
         cmocka_unit_test(test_unit_and_refusals),
         cmocka_unit_test(test_take_over),
+        cmocka_unit_test(test_replaced_round_stays_replaced),
         cmocka_unit_test(test_check_blames_alone),
         cmocka_unit_test(test_check_cannot_tell),
         cmocka_unit_test(test_check_finds_one_of_four),
