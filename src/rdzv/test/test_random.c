@@ -1,7 +1,8 @@
 /* Random traces: members that behave as launchers do, with slow and broken connections, deaths,
  * losses, newcomers, changes of the leader and stale messages; after every order the promises of
- * the machine are checked, and every trace must come to an end. MUSTER_SEED=n runs one seed,
- * MUSTER_TRACES=n that many. */
+ * the machine are checked, and every trace must come to an end. What was reached is counted: in
+ * which phase which input came, what became of phases, and of the places of a round. MUSTER_SEED=n
+ * runs one seed, MUSTER_TRACES=n that many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +14,14 @@
 #include "base/mem.h"
 #include "base/scan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PLAYERS 9
 #define EVENTS  160
+#define TRACES  4000
+#define LEAST   95 /* percent of what can be, that is reached */
 
 enum said { SAID_JOIN, SAID_REPORT, SAID_CHECKED };
 struct message {
@@ -61,6 +65,65 @@ struct world {
     size_t batch_n, batch_seen;
     uint64_t runs[PLAYERS]; /* ids placed in the last round and not released since; 0: none */
 };
+
+/* ---- what was reached ---- */
+
+enum input {
+    INPUT_JOIN,
+    INPUT_REPORT,
+    INPUT_CHECKED,
+    INPUT_LEAVE,
+    INPUT_BEAT,
+    INPUT_LOST,
+    INPUT_WITHOUT,
+    INPUT_EXPECT,
+    INPUT_TICK,
+    INPUT_N
+};
+#define PHASES (RDZV_OVER + 1)
+
+static struct reached {
+    unsigned long inputs[PHASES][INPUT_N];            /* in which phase what was heard */
+    unsigned long phases[PHASES][PHASES];             /* what became of it, an input later */
+    unsigned long places[PLACE_STATES][PLACE_STATES]; /* of a round's places, one by one */
+} reached;
+
+struct before {
+    enum rdzv_phase phase;
+    uint64_t round_term;
+    uint32_t round;
+    size_t n_places;
+    enum place_state states[PLAYERS];
+};
+
+static struct before note_before(const struct rdzv *rdzv)
+{
+    struct before before = { .phase = rdzv->phase,
+                             .round_term = rdzv->round_term,
+                             .round = rdzv->round,
+                             .n_places = rdzv->has_round ? rdzv->n_places : 0 };
+    for (size_t i = 0; i < before.n_places && i < PLAYERS; i++)
+        before.states[i] = rdzv->places[i].state;
+    return before;
+}
+
+static void note_after(const struct before *before, enum input input, const struct rdzv *rdzv)
+{
+    bool same = rdzv->has_round && rdzv->round == before->round &&
+                rdzv->round_term == before->round_term && rdzv->n_places == before->n_places;
+    reached.inputs[before->phase][input]++;
+    reached.phases[before->phase][rdzv->phase]++;
+    for (size_t i = 0; same && i < before->n_places; i++)
+        if (rdzv->places[i].state != before->states[i])
+            reached.places[before->states[i]][rdzv->places[i].state]++;
+}
+
+#define SAY(world, input, call)                                                                    \
+    do {                                                                                           \
+        const struct before before_it = note_before((world)->rdzv);                                \
+        call;                                                                                      \
+        note_after(&before_it, input, (world)->rdzv);                                              \
+    } while (0)
 
 static uint64_t draw(struct world *world, uint64_t below)
 {
@@ -266,7 +329,7 @@ static void dies(struct world *world, struct player *player)
     vec_clear(&player->in);
     vec_clear(&player->out);
     if (!player->cut && draw(world, 3)) /* else silence tells */
-        rdzv_lost(world->rdzv, player->id, "it was killed", world->now_us);
+        SAY(world, INPUT_LOST, rdzv_lost(world->rdzv, player->id, "it was killed", world->now_us));
 }
 
 static void fails(struct world *world, struct player *player)
@@ -347,16 +410,18 @@ static void deliver(struct world *world, struct player *player)
             release(world, player->id);
         if (deaths_guilty(&message.join.deaths))
             world->failures++;
-        rdzv_join(world->rdzv, &message.join, world->now_us);
+        SAY(world, INPUT_JOIN, rdzv_join(world->rdzv, &message.join, world->now_us));
         break;
     case SAID_REPORT:
         message.report.deaths.at = &message.death;
         if (message.report.outcome == RDZV_FAILED && message.report.round == world->last_round)
             world->failures++;
-        rdzv_report(world->rdzv, player->id, &message.report, world->now_us);
+        SAY(world, INPUT_REPORT,
+            rdzv_report(world->rdzv, player->id, &message.report, world->now_us));
         break;
     case SAID_CHECKED:
-        rdzv_checked(world->rdzv, player->id, &message.checked, world->now_us);
+        SAY(world, INPUT_CHECKED,
+            rdzv_checked(world->rdzv, player->id, &message.checked, world->now_us));
         break;
     }
 }
@@ -377,7 +442,7 @@ static void drop_connection(struct world *world, struct player *player)
     vec_clear(&player->in);
     vec_clear(&player->out);
     if (draw(world, 2))
-        rdzv_lost(world->rdzv, player->id, "reset", world->now_us);
+        SAY(world, INPUT_LOST, rdzv_lost(world->rdzv, player->id, "reset", world->now_us));
 }
 
 static void leaves(struct world *world, struct player *player)
@@ -390,7 +455,7 @@ static void leaves(struct world *world, struct player *player)
     vec_clear(&player->out);
     release(world, id);
     if (!player->cut)
-        rdzv_leave(world->rdzv, id, &leave, world->now_us);
+        SAY(world, INPUT_LEAVE, rdzv_leave(world->rdzv, id, &leave, world->now_us));
 }
 
 static void stale(struct world *world, struct player *player)
@@ -404,10 +469,21 @@ static void stale(struct world *world, struct player *player)
         .deaths = { .at = &death, .n = 1 },
     };
     if (rdzv_phase(world->rdzv) == RDZV_RUN && rdzv_round_number(world->rdzv) > report.round) {
-        rdzv_report(world->rdzv, player->id, &report, world->now_us);
+        SAY(world, INPUT_REPORT, rdzv_report(world->rdzv, player->id, &report, world->now_us));
         HOLDS(world, rdzv_phase(world->rdzv) != RDZV_STOPPING || world->batch_n == 0 ||
                          !world->rdzv->final);
     }
+}
+
+/* What becomes known from elsewhere: how many can take part, who will not come. */
+static void hear_of_others(struct world *world)
+{
+    uint32_t n = (uint32_t)draw(world, PLAYERS + 1);
+    if (draw(world, 2))
+        SAY(world, INPUT_WITHOUT, rdzv_without(world->rdzv, n, "it led", world->now_us));
+    else
+        SAY(world, INPUT_EXPECT,
+            rdzv_expect(world->rdzv, n < PLAYERS ? PLAYERS : UINT32_MAX, 0, world->now_us));
 }
 
 static void lead(struct world *world)
@@ -447,14 +523,14 @@ static void pass_time(struct world *world, uint64_t most_us)
     world->now_us += draw(world, most_us) + 1;
     for (size_t i = 0; i < PLAYERS; i++)
         if (world->players[i].here && !world->players[i].cut && draw(world, 10))
-            rdzv_beat(world->rdzv, world->players[i].id, world->now_us);
-    (void)rdzv_tick(world->rdzv, world->now_us);
+            SAY(world, INPUT_BEAT, rdzv_beat(world->rdzv, world->players[i].id, world->now_us));
+    SAY(world, INPUT_TICK, (void)rdzv_tick(world->rdzv, world->now_us));
 }
 
 static void something(struct world *world)
 {
     struct player *player = &world->players[draw(world, PLAYERS)];
-    uint64_t what = draw(world, 100);
+    uint64_t what = draw(world, 102);
     if (!player->here || player->over) {
         if (what < 30 && rdzv_phase(world->rdzv) != RDZV_OVER)
             born(world, player);
@@ -482,8 +558,10 @@ static void something(struct world *world)
         leaves(world, player);
     else if (what < 97)
         new_leader(world);
-    else
+    else if (what < 100)
         stale(world, player);
+    else
+        hear_of_others(world);
 }
 
 static void all_told(struct world *world)
@@ -511,9 +589,10 @@ static void wind_up(struct world *world)
             reconnect(world, player);
             deliver(world, player);
             receive(world, player);
-            rdzv_beat(world->rdzv, player->id, world->now_us);
+            SAY(world, INPUT_BEAT, rdzv_beat(world->rdzv, player->id, world->now_us));
         }
-        uint64_t due = rdzv_tick(world->rdzv, world->now_us);
+        uint64_t due = 0;
+        SAY(world, INPUT_TICK, due = rdzv_tick(world->rdzv, world->now_us));
         if (rdzv_phase(world->rdzv) == RDZV_OVER)
             break;
         if (moved)
@@ -558,7 +637,7 @@ static void run_trace(uint64_t seed)
         world.players[i].node_rank = ranked && i < world.terms.max ? i : RDZV_ANY_RANK;
     lead(&world);
     if (draw(&world, 3) == 0)
-        rdzv_expect(world.rdzv, PLAYERS, 0, world.now_us);
+        SAY(&world, INPUT_EXPECT, rdzv_expect(world.rdzv, PLAYERS, 0, world.now_us));
     for (size_t i = 0; i < 2 + draw(&world, PLAYERS - 2); i++)
         born(&world, &world.players[i]);
     unsigned events = EVENTS / 4 + (unsigned)draw(&world, EVENTS * 2);
@@ -568,7 +647,7 @@ static void run_trace(uint64_t seed)
     for (size_t i = 0; i < world.rdzv->members.n; i++) {
         uint64_t id = world.rdzv->members.at[i]->id;
         if (!player_of(&world, id) || player_of(&world, id)->cut) {
-            rdzv_lost(world.rdzv, id, "reset", world.now_us);
+            SAY(&world, INPUT_LOST, rdzv_lost(world.rdzv, id, "reset", world.now_us));
             i = (size_t)-1;
         }
     }
@@ -578,6 +657,74 @@ static void run_trace(uint64_t seed)
         vec_fini(&world.players[i].in);
         vec_fini(&world.players[i].out);
     }
+}
+
+/* Of any phase but the last, which none leaves, an input may lead to any: one that ends a round may
+ * begin the next one as well. */
+static bool can_lead(unsigned from, unsigned to)
+{
+    return from != RDZV_OVER || to == RDZV_OVER;
+}
+
+/* Who said that its ranks are done runs none any more, so what a claim may do to a place that is
+ * done (DONE to RUNNING) is not here. */
+static bool can_become(unsigned from, unsigned to)
+{
+    static const bool can[PLACE_STATES][PLACE_STATES] = {
+        [PLACE_ABSENT] = { [PLACE_LEFT] = true,
+                           [PLACE_RUNNING] = true,
+                           [PLACE_DONE] = true,
+                           [PLACE_STOPPING] = true },
+        [PLACE_RUNNING] = { [PLACE_LEFT] = true, [PLACE_DONE] = true, [PLACE_STOPPING] = true },
+        [PLACE_DONE] = { [PLACE_DONE_GONE] = true, [PLACE_STOPPING] = true },
+        [PLACE_DONE_GONE] = { [PLACE_DONE] = true },
+        [PLACE_STOPPING] = { [PLACE_LEFT] = true },
+    };
+    return can[from][to];
+}
+
+static bool can_hear(unsigned phase, unsigned input)
+{
+    (void)phase; /* what comes late or never should is ignored, and has to be */
+    (void)input;
+    return true;
+}
+
+struct table {
+    const char *name;
+    const unsigned long *at;
+    unsigned from, to;
+    bool (*legal)(unsigned from, unsigned to);
+};
+
+static void check_table(const struct table *table)
+{
+    unsigned legal = 0, found = 0;
+    for (unsigned from = 0; from < table->from; from++)
+        for (unsigned to = 0; to < table->to; to++) {
+            unsigned long times = table->at[from * table->to + to];
+            bool may = table->legal(from, to);
+            if (times && !may)
+                fail_msg("%s: from %u to %u was reached and cannot be", table->name, from, to);
+            legal += may;
+            found += may && times;
+            if (may && !times)
+                printf("  %s: %u, %u not reached\n", table->name, from, to);
+        }
+    printf("%s: %u of %u reached\n", table->name, found, legal);
+    if (100 * found < LEAST * legal)
+        fail_msg("%s: less than %d percent", table->name, LEAST);
+}
+
+static void check_reached(void)
+{
+    const struct table tables[] = {
+        { "phase, input", *reached.inputs, PHASES, INPUT_N, can_hear },
+        { "phase to phase", *reached.phases, PHASES, PHASES, can_lead },
+        { "place to place", *reached.places, PLACE_STATES, PLACE_STATES, can_become },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+        check_table(&tables[i]);
 }
 
 static uint64_t number_of(const char *name, uint64_t fallback)
@@ -593,13 +740,15 @@ static void test_traces(void **state)
 {
     (void)state;
     uint64_t one = number_of("MUSTER_SEED", 0);
-    uint64_t traces = number_of("MUSTER_TRACES", 4000);
+    uint64_t traces = number_of("MUSTER_TRACES", TRACES);
     if (one) {
         run_trace(one);
         return;
     }
     for (uint64_t seed = 1; seed <= traces; seed++)
         run_trace(seed);
+    if (traces >= TRACES)
+        check_reached();
 }
 
 int main(void)
