@@ -45,7 +45,7 @@ class Driver:
         return self.minor // 10 * 10 + 7 - n
 
     def close(self) -> None:
-        for lock in Path("/run/muster/gpus").glob(f"{self.minor // 10}?"):
+        for lock in Path("/run/muster/gpus").glob(f"{self.minor // 10}?*"):
             lock.unlink()
 
     def say(self, *devices: str, before: str = "") -> None:
@@ -64,6 +64,20 @@ def device(n: int, model: str = H100, *more: str, used: int = 0) -> str:
         f"minor {7 - n}",
         f"memory {80 * GIB}",
         f"used {used}",
+        *(f"{figure} 0" for figure in ("busy", "temperature", "power", "ecc")),
+        *more,
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def instance(n: int, gi: int, *more: str, profile: str = "1g.10gb", model: str = H100) -> str:
+    """One of the last device: number n of the machine, with the ids (gi, 0)."""
+    lines = [
+        f"instance {model} MIG {profile}",
+        f"uuid MIG-{n}{gi}{gi}",
+        f"gi {gi}",
+        "ci 0",
+        f"memory {10 * GIB}",
         *more,
     ]
     return "".join(f"{line}\n" for line in lines)

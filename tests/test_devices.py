@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Starter
 from harness import (
+    ROOT,
     VENV,
     Json,
     Server,
@@ -48,12 +51,13 @@ def test_each_device_is_described(start: Starter, driver: Driver) -> None:
     driver.say(device(0), device(1, H100, "error 15"), device(2))
     server = start(nodes="", env=driver.env)
     found = node(server)
-    assert found["gpus"] == 2
+    assert found["gpus"] == 3  # the lost one keeps its place
     assert found["gpu_type"] == H100
     assert found["gpu_driver"] == "580.159.04"
     first, lost, last = found["devices"]
     assert first == {
         "number": 0,
+        "name": "0",
         "slot": 0,
         "minor": driver.minor_of(0),
         "model": H100,
@@ -66,12 +70,13 @@ def test_each_device_is_described(start: Starter, driver: Driver) -> None:
         "milliwatts": 0,
         "ecc_errors": 0,
         "processes": 0,
+        "process_list": [],
     }
-    assert (last["number"], last["slot"]) == (2, 1)
-    assert "GPU is lost" in lost["error"] and "slot" not in lost
+    assert (last["number"], last["slot"]) == (2, 2)
+    assert "GPU is lost" in lost["error"] and "GPU is lost" in lost["closed"]
     assert "gpu.lost" in server.said() and "number=1" in server.said()
     shown = server.muster("nodes").stdout
-    assert "gpu 1: it does not answer: GPU is lost (NVML 15)" in shown
+    assert f"device 1 of {found['name']}: it does not answer: GPU is lost (NVML 15)" in shown
     wide = server.muster("nodes", "-o", "wide").stdout
     assert f"0 {H100} 80 GiB" in wide and "580.159.04" in wide
     state, text, _ = checked(driver)
@@ -258,28 +263,76 @@ def test_a_device_that_others_use_is_not_given_out(start: Starter, driver: Drive
     assert closed(server) == ["", ""]
 
 
+SAMPLE = (
+    *("busy 90", "temperature 61", "power 350000", "ecc 1", "corrected 7"),
+    *("clock 1980", "memory_clock 2619", "throttle 69", "process 4194303 1048576"),
+)
+NOW = (
+    "90% busy, 512 MiB used, 61 C, 350 W, 1980 MHz, 1 ECC errors, "
+    "slowed by power cap, hardware thermal"
+)
+
+
 def test_devices_are_measured(start: Starter, driver: Driver) -> None:
     driver.say(device(0))
     server = start(nodes="", env={**driver.env, **OFTEN})
     assert 'device_utilisation_percent{node="' in server.api("GET", "/metrics").text
-    sample = ("busy 90", "temperature 61", "power 350000", "ecc 1")
-    driver.say(device(0, H100, *sample, used=GIB // 2))
+    driver.say(device(0, H100, *SAMPLE, used=GIB // 2))
     wait_for(lambda: node(server)["devices"][0]["utilisation"] == 90)
-    assert (
-        "80 GiB (90% busy, 512 MiB used, 61 C, 350 W)"
-        in server.muster("nodes", "-o", "wide").stdout
-    )
+    assert f"80 GiB ({NOW})" in server.muster("nodes", "-o", "wide").stdout
     said = server.api("GET", "/metrics").text
     for name, value in {
         "utilisation_percent": 90,
         "memory_used_bytes": GIB // 2,
         "temperature_celsius": 61,
         "power_milliwatts": 350000,
+        "sm_clock_mhz": 1980,
+        "memory_clock_mhz": 2619,
         "ecc_errors": 1,
-        "processes": 0,
+        "ecc_corrected_errors": 7,
+        "processes": 1,
     }.items():
         line = rf'^muster_device_{name}\{{node="[^"]+",device="0",uuid="GPU-0000"\}} {value}$'
         assert re.search(line, said, re.MULTILINE), name
+    slowed = re.findall(r"^muster_device_throttled.*reason=\"(.*)\"} 1$", said, re.MULTILINE)
+    assert slowed == ["power cap", "hardware thermal"]
+    (found,) = node(server)["devices"]
+    assert found["throttle"] == slowed
+    assert found["process_list"] == [{"pid": 4194303, "memory": 1 << 20}]
+
+
+def test_what_a_driver_does_not_say_is_left_out(start: Starter, driver: Driver) -> None:
+    driver.say(f"device {A100}\nuuid GPU-1\nmemory {GIB}\n")
+    server = start(nodes="", env=driver.env)
+    (found,) = node(server)["devices"]
+    assert not {"utilisation", "temperature", "milliwatts", "sm_clock", "throttle"} & set(found)
+    assert f"0 {A100} 1.0 GiB (0 B used)" in server.muster("nodes", "-o", "wide").stdout
+    assert "device_utilisation" not in server.api("GET", "/metrics").text
+
+
+def test_memory_that_the_driver_keeps_is_nobodys(start: Starter, driver: Driver) -> None:
+    driver.say(device(0, H100, f"reserved {2 * GIB}"))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    server.wait(server.submit(native("whole", resources=gpus(1))), "succeeded")
+    assert node(server)["devices"][0]["memory_used"] == 0
+
+
+def test_a_job_shows_its_devices(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    driver.say(device(0), device(1, H100, *SAMPLE, used=GIB // 2))
+    server = start(nodes="", env={**driver.env, "CUDA_VISIBLE_DEVICES": "1"})
+    go = tmp_path / "go"
+    job = server.submit(native("trains", until_there(go), resources=gpus(1)))
+    wait_for(lambda: server.state_of(job) == "running")
+    (attempt,) = server.get(f"/v1/jobs/{job}/tasks")["tasks"][0]["attempts"]
+    (found,) = attempt["devices"]
+    assert (found["uuid"], found["utilisation"]) == ("GPU-1111", 90)
+    shown = server.muster("show", str(job)).stdout
+    (line,) = [line for line in shown.splitlines() if NOW in line]
+    assert re.match(rf"worker/0 +\S+ +1 +{H100} +80 GiB +", line)
+    go.touch()
+    server.wait(job, "succeeded")
+    (attempt,) = server.get(f"/v1/jobs/{job}/tasks")["tasks"][0]["attempts"]
+    assert "devices" not in attempt and attempt["gpus"] == [1]
 
 
 def test_a_lost_device_is_cordoned(start: Starter, driver: Driver, tmp_path: Path) -> None:
@@ -336,3 +389,174 @@ def test_a_device_of_another_server_is_seen(start: Starter, driver: Driver, tmp_
     go.touch()
     one.wait(first, "succeeded")
     wait_for(lambda: closed(two) == ["", ""])
+
+
+# ---- what comes back, and what changes ----
+
+
+def given(server: Server, *types: str) -> str:
+    """CUDA_VISIBLE_DEVICES of a task with one device."""
+    show = "echo $CUDA_VISIBLE_DEVICES"
+    job = server.submit(native("given", show, resources=gpus(1, *types)))
+    server.wait(job, "succeeded")
+    return server.log(job, "worker/0").strip()
+
+
+def test_a_device_lost_at_the_start_comes_back(start: Starter, driver: Driver) -> None:
+    driver.say(device(0, A100, "error 15"), device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    wait_for(lambda: "it does not answer" in closed(server)[0])
+    assert node(server)["gpu_type"] == H100
+    assert given(server) == "1"
+    driver.say(device(0, A100), device(1))
+    wait_for(lambda: closed(server) == ["", ""])
+    assert node(server)["gpu_type"] == f"{A100} + {H100}"
+    assert given(server, "A100") == "0"
+
+
+def test_a_driver_that_failed_at_the_start_comes_back(start: Starter, driver: Driver) -> None:
+    driver.say(before="init 18\n")
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    assert node(server)["gpus"] == 0
+    refused = server.muster("submit", "-", stdin=native("early", resources=gpus(1)))
+    assert refused.returncode != 0
+    driver.say(device(0))
+    wait_for(lambda: node(server)["gpus"] == 1)
+    assert "gpu_error" not in node(server)
+    assert given(server, "H100") == "0"
+
+
+def test_numbers_are_those_of_now(start: Starter, driver: Driver) -> None:
+    """Without a device, the driver counts those behind it anew, and CUDA with it."""
+    driver.say(device(0), device(1, A100))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    assert given(server, "A100") == "1"
+    driver.say(device(1, A100))
+    wait_for(lambda: "the driver does not list it any more" in closed(server)[0])
+    assert given(server, "A100") == "0"
+    driver.say(device(0), device(1, A100))
+    wait_for(lambda: closed(server) == ["", ""])
+    assert given(server, "A100") == "1"
+
+
+def test_a_device_added_later_is_given_out(start: Starter, driver: Driver) -> None:
+    driver.say(device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    assert node(server)["gpus"] == 1
+    driver.say(device(0, A100), device(1))
+    wait_for(lambda: node(server)["gpus"] == 2)
+    assert given(server, "A100") == "0"
+    assert given(server, "H100") == "1"
+
+
+def test_use_by_others_is_news_once(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    driver.say(device(0))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    job = server.submit(native("has", until_there(go), resources=gpus(0.5)))
+    wait_for(lambda: server.state_of(job) == "running")
+    for held in (40, 41, 42):
+        driver.say(device(0, H100, f"process 4194303 {held * GIB}", used=held * GIB))
+        wait_for(lambda: f"{held}Gi of its memory" in closed(server)[0])  # noqa: B023
+    told = [e for e in server.events(job) if e["type"] == "task.device"]
+    assert len(told) == 1
+    assert server.said().count("gpu.closed") == 1
+    go.touch()
+    server.wait(job, "succeeded")
+
+
+# ---- the library's own words ----
+
+# Size, and of each field ours, NVIDIA's, offset and size, as its nvml.h has them on 64 bits.
+STRUCTS: dict[tuple[str, str], tuple[int, list[tuple[str, str, int, int]]]] = {
+    ("nvml_memory", "c_nvmlMemory_t"): (
+        24,
+        [
+            ("total", "total", 0, 8),
+            ("free", "free", 8, 8),
+            ("used", "used", 16, 8),
+        ],
+    ),
+    ("nvml_memory_v2", "c_nvmlMemory_v2_t"): (
+        40,
+        [
+            ("version", "version", 0, 4),
+            ("total", "total", 8, 8),
+            ("reserved", "reserved", 16, 8),
+            ("free", "free", 24, 8),
+            ("used", "used", 32, 8),
+        ],
+    ),
+    ("nvml_pci", "nvmlPciInfo_t"): (
+        68,
+        [
+            ("short_id", "busIdLegacy", 0, 16),
+            ("domain", "domain", 16, 4),
+            ("bus", "bus", 20, 4),
+            ("device", "device", 24, 4),
+            ("ids", "pciDeviceId", 28, 4),
+            ("sub_ids", "pciSubSystemId", 32, 4),
+            ("id", "busId", 36, 32),
+        ],
+    ),
+    ("nvml_utilisation", "c_nvmlUtilization_t"): (
+        8,
+        [
+            ("gpu", "gpu", 0, 4),
+            ("memory", "memory", 4, 4),
+        ],
+    ),
+    ("nvml_process", "c_nvmlProcessInfo_v3_t"): (
+        24,
+        [
+            ("pid", "pid", 0, 4),
+            ("memory", "usedGpuMemory", 8, 8),
+            ("instance", "gpuInstanceId", 16, 4),
+            ("compute", "computeInstanceId", 20, 4),
+        ],
+    ),
+}
+VALUES = {
+    ("NVML_NOT_SUPPORTED", "NVML_ERROR_NOT_SUPPORTED"): 3,
+    ("SENSOR_GPU", "NVML_TEMPERATURE_GPU"): 0,
+    ("CLOCK_SM", "NVML_CLOCK_SM"): 1,
+    ("CLOCK_MEMORY", "NVML_CLOCK_MEM"): 2,
+    ("ECC_CORRECTED", "NVML_MEMORY_ERROR_TYPE_CORRECTED"): 0,
+    ("ECC_UNCORRECTED", "NVML_MEMORY_ERROR_TYPE_UNCORRECTED"): 1,
+    ("ECC_SINCE_LOADED", "NVML_VOLATILE_ECC"): 0,
+    ("LINK_TO_SWITCH", "NVML_NVLINK_DEVICE_TYPE_SWITCH"): 2,
+    ("NVLINKS_MAX", "NVML_NVLINK_MAX_LINKS"): 36,
+    ("MEMORY_V2", "nvmlMemory_v2"): 0x2000028,
+}
+
+
+def test_structs_are_those_of_the_vendor(tmp_path: Path) -> None:
+    said = [f'#include "{ROOT / "src/gpu/nvml.c"}"']
+    for (ours, _), (size, fields) in STRUCTS.items():
+        said.append(f'_Static_assert(sizeof(struct {ours}) == {size}, "{ours}");')
+        for name, _, at, length in fields:
+            held = f"sizeof(((struct {ours} *)0)->{name}) == {length}"
+            at_it = f"offsetof(struct {ours}, {name}) == {at}"
+            said.append(f'_Static_assert({at_it} && {held}, "{ours}.{name}");')
+    said += [f'_Static_assert({ours} == {value}, "{ours}");' for (ours, _), value in VALUES.items()]
+    source = tmp_path / "same.c"
+    source.write_text("\n".join(said) + "\n")
+    flags = ["-std=gnu17", "-fsyntax-only", f"-I{ROOT / 'src'}"]
+    done = subprocess.run(["gcc", *flags, source], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_these_are_the_vendors_bindings() -> None:
+    """The tables above against NVIDIA's own, where nvidia-ml-py is installed."""
+    vendor = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    for (_, theirs), (size, fields) in STRUCTS.items():
+        kind = getattr(vendor, theirs)
+        assert ctypes.sizeof(kind) == size
+        for _, name, at, length in fields:
+            assert (getattr(kind, name).offset, getattr(kind, name).size) == (at, length), name
+    for (_, name), value in VALUES.items():
+        assert getattr(vendor, name) == value, name
+    functions = set(re.findall(r'"(nvml[A-Z]\w+)"', (ROOT / "src/gpu/nvml.c").read_text()))
+    text = Path(vendor.__file__).read_text()
+    unused = {"nvmlInit_v2"}  # which the bindings do by another function
+    assert {f for f in functions if f'"{f}"' not in text} == unused

@@ -98,34 +98,73 @@ static const struct {
     { "memory_used", "device_memory_used_bytes", "Of that, in use by whatever program." },
     { "temperature", "device_temperature_celsius", "Temperature." },
     { "milliwatts", "device_power_milliwatts", "Power that it draws." },
+    { "sm_clock", "device_sm_clock_mhz", "Clock of its processors." },
+    { "memory_clock", "device_memory_clock_mhz", "Clock of its memory." },
     { "ecc_errors", "device_ecc_errors", "Memory errors that could not be corrected." },
+    { "ecc_corrected", "device_ecc_corrected_errors", "Memory errors that were corrected." },
     { "processes", "device_processes", "Processes that use it." },
 };
+
+static void put_device_labels(const struct text_node *node, const struct text_node *device,
+                              struct buf *out)
+{
+    label(out, "node", text_of(node, "name"));
+    buf_puts(out, ",");
+    label(out, "device", text_of(device, "name"));
+    buf_puts(out, ",");
+    label(out, "uuid", text_of(device, "uuid"));
+}
 
 static void put_device(const struct text_node *node, const struct text_node *device,
                        const char *name, const char *key, struct buf *out)
 {
     buf_addf(out, "muster_%s{", name);
-    label(out, "node", text_of(node, "name"));
-    buf_addf(out, ",device=\"%lld\",", number(device, "number"));
-    label(out, "uuid", text_of(device, "uuid"));
+    put_device_labels(node, device, out);
     buf_addf(out, "} %lld\n", number(device, key));
 }
 
+static const struct text_node *devices_of(const struct text_node *node)
+{
+    const struct text_node *list = text_get(node, "devices");
+    return list ? list->first : NULL;
+}
+
+/* One line for each reason that holds. */
+static void put_throttles(const struct text_node *nodes, struct buf *out)
+{
+    bool any = false;
+    for (const struct text_node *n = nodes->first; n; n = n->next)
+        for (const struct text_node *d = devices_of(n); d; d = d->next) {
+            const struct text_node *list = text_get(d, "throttle");
+            for (const struct text_node *why = list ? list->first : NULL; why; why = why->next) {
+                if (!any)
+                    head(out, "device_throttled", "gauge", "What slows the device down.");
+                any = true;
+                buf_puts(out, "muster_device_throttled{");
+                put_device_labels(n, d, out);
+                buf_puts(out, ",");
+                label(out, "reason", why->str);
+                buf_puts(out, "} 1\n");
+            }
+        }
+}
+
+/* What a driver does not say has no line. */
 static void put_devices(const struct text_node *nodes, struct buf *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(device_figures); i++) {
         bool any = false;
-        for (const struct text_node *n = nodes->first; n; n = n->next) {
-            const struct text_node *list = text_get(n, "devices");
-            for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
+        for (const struct text_node *n = nodes->first; n; n = n->next)
+            for (const struct text_node *d = devices_of(n); d; d = d->next) {
+                if (!text_get(d, device_figures[i].key))
+                    continue;
                 if (!any)
                     head(out, device_figures[i].name, "gauge", device_figures[i].help);
                 any = true;
                 put_device(n, d, device_figures[i].name, device_figures[i].key, out);
             }
-        }
     }
+    put_throttles(nodes, out);
 }
 
 static void put_free(struct call *call, struct buf *out)

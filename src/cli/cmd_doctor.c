@@ -242,7 +242,9 @@ static struct finding ask_gpus(struct cli *cli)
 {
     struct gpu_report r;
     gpu_ask(cli->arena, NULL, &r);
-    uint32_t usable = gpu_offer(&r, NULL), offered = gpu_offer(&r, getenv("CUDA_VISIBLE_DEVICES"));
+    uint32_t usable = gpu_count_visible(&r, NULL);
+    uint32_t offered = gpu_count_visible(&r, getenv("CUDA_VISIBLE_DEVICES"));
+    gpu_offer(cli->arena, &r, getenv("CUDA_VISIBLE_DEVICES"));
     if (*r.error)
         return missing(r.error,
                        "nvidia-smi says more; the driver and its library have to be of one "

@@ -5,6 +5,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/device_text.h"
 #include "cli/out.h"
 #include "cli/server_start.h"
 #include "cli/table.h"
@@ -93,26 +94,27 @@ static const char *labels_of(struct arena *a, const struct text_node *node)
     return arena_strdup(a, buf_str(&out));
 }
 
-/* "0 NVIDIA H100 80GB HBM3 80Gi, 1 lost: ...": what the driver says of each. */
+/* "0 NVIDIA H100 80GB HBM3 80 GiB (3% busy), 1 ...: why not": what the driver says of each. */
 static const char *models_of(struct arena *a, const struct text_node *node)
 {
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
-    char size[48], used[48];
+    char size[48];
     const struct text_node *list = text_get(node, "devices");
     for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
-        const char *error = answer_text(d, "error", "");
-        buf_addf(&out, "%s%llu %s", out.len ? ", " : "",
-                 (unsigned long long)answer_number(d, "number", 0), answer_text(d, "model", "?"));
-        if (*error)
+        const char *error = answer_text(d, "error", ""), *figures = device_figures_text(a, d);
+        bool divided = answer_flag(d, "mig");
+        buf_addf(&out, "%s%s %s", out.len ? ", " : "", answer_text(d, "name", "?"),
+                 answer_text(d, "model", "?"));
+        if (*error) {
             buf_addf(&out, ": %s", error);
-        else
-            buf_addf(&out, " %s%s (%llu%% busy, %s used, %llu C, %llu W)",
-                     out_size(size, answer_number(d, "memory", 0)),
-                     text_get(d, "slot") ? "" : " not offered",
-                     (unsigned long long)answer_number(d, "utilisation", 0),
-                     out_size(used, answer_number(d, "memory_used", 0)),
-                     (unsigned long long)answer_number(d, "temperature", 0),
-                     (unsigned long long)answer_number(d, "milliwatts", 0) / 1000);
+            continue;
+        }
+        buf_addf(&out, " %s%s", out_size(size, answer_number(d, "memory", 0)),
+                 divided               ? " in MIG mode"
+                 : text_get(d, "slot") ? ""
+                                       : " not offered");
+        if (*figures)
+            buf_addf(&out, " (%s)", figures);
     }
     return arena_strdup(a, buf_str(&out));
 }
@@ -133,8 +135,7 @@ static const char *note_of(struct arena *a, const struct text_node *node)
         if (*closed)
             buf_addf(&out, "%s%s", apart, closed);
         else if (*lost)
-            buf_addf(&out, "%sgpu %llu: %s", apart,
-                     (unsigned long long)answer_number(d, "number", 0), lost);
+            buf_addf(&out, "%sgpu %s: %s", apart, answer_text(d, "name", "?"), lost);
     }
     return arena_strdup(a, buf_str(&out));
 }

@@ -1,11 +1,12 @@
-/* muster show: one job: state, why, its life, its tasks with node, attempts, ends and last lines.
- */
+/* muster show: one job: state, why, its life, its tasks with node, attempts, ends and last lines,
+ * and what their devices do. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/device_text.h"
 #include "cli/out.h"
 #include "cli/table.h"
 #include "http/client.h"
@@ -243,6 +244,54 @@ static void put_tasks(struct cli *cli, const struct text_node *job, bool all, st
         buf_addf(out, "and %zu more (--all)\n", list->count - n);
 }
 
+/* ---- devices ---- */
+
+enum { D_TASK, D_NODE, D_GPU, D_MODEL, D_MEMORY, D_FIGURES, D_COLUMN_N };
+static const struct table_column device_columns[D_COLUMN_N] = {
+    [D_TASK] = { .title = "TASK" },
+    [D_NODE] = { .title = "NODE" },
+    [D_GPU] = { .title = "GPU" },
+    [D_MODEL] = { .title = "MODEL" },
+    [D_MEMORY] = { .title = "MEMORY", .right = true },
+    [D_FIGURES] = { .title = "NOW" },
+};
+
+static void device_row(struct cli *cli, struct table *t, const struct text_node *task,
+                       const struct text_node *attempt, const struct text_node *device)
+{
+    char size[48];
+    const char **row = table_row(t), *error = answer_text(device, "error", "");
+    row[D_TASK] = answer_text(task, "name", "?");
+    row[D_NODE] = answer_text(attempt, "node", "");
+    row[D_GPU] = answer_text(device, "name", "?");
+    row[D_MODEL] = answer_text(device, "model", "?");
+    row[D_MEMORY] = arena_strdup(cli->arena, out_size(size, answer_number(device, "memory", 0)));
+    row[D_FIGURES] = *error ? error : device_figures_text(cli->arena, device);
+}
+
+/* Of tasks that run on devices that a driver knows. */
+static void put_devices(struct cli *cli, const struct text_node *job, bool all, struct buf *out)
+{
+    const struct text_node *list = text_get(job, "task_list");
+    struct table table;
+    size_t n = 0;
+    table_init(&table, cli->arena, device_columns, D_COLUMN_N, true);
+    for (const struct text_node *task = list ? list->first : NULL; task; task = task->next) {
+        const struct text_node *attempts = text_get(task, "attempts");
+        const struct text_node *attempt = attempts ? attempts->last : NULL;
+        const struct text_node *devices = attempt ? text_get(attempt, "devices") : NULL;
+        for (const struct text_node *d = devices ? devices->first : NULL; d; d = d->next)
+            if (++n <= TASKS_SHOWN || all)
+                device_row(cli, &table, task, attempt, d);
+    }
+    if (n == 0)
+        return;
+    buf_putc(out, '\n');
+    table_print(&table, 0, cli->color, out);
+    if (n > TASKS_SHOWN && !all)
+        buf_addf(out, "and %zu more devices (--all)\n", n - TASKS_SHOWN);
+}
+
 static const char *last_lines(const char *text, unsigned lines)
 {
     const char *at = text + strlen(text);
@@ -338,6 +387,7 @@ static int run_show(struct cli *cli, const void *opts_, int argc, char **argv, s
     put_head(cli, job, &out);
     put_timeline(job, &out);
     put_tasks(cli, job, o->all, &out);
+    put_devices(cli, job, o->all, &out);
     put_tails(cli, job, &out);
     out_buf(&out);
     return EXIT_OK;

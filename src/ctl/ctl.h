@@ -112,8 +112,10 @@ int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct
 struct text_node *ctl_board_tree(struct ctl *, struct arena *, const struct ctl_board *,
                                  struct err *); /* {entries: [...]} */
 /* That device of a node is not given out while why says a reason; "": it is. What tasks have of it
- * they keep, and an event tells their jobs. */
+ * they keep, and an event tells their jobs when it closes. */
 void ctl_device(struct ctl *, const char *node, uint32_t device, const char *why);
+/* The node has so many devices now, of these models (joined as in job/gpu.h); never fewer. */
+void ctl_devices(struct ctl *, const char *node, uint32_t n, const char *models);
 /* What tasks have of it, in thousandths. */
 uint32_t ctl_device_taken(const struct ctl *, const char *node, uint32_t device);
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);

@@ -43,6 +43,39 @@ uint32_t *devices_minors(const struct ctl *ctl, struct arena *arena, const struc
     return map_devices(ctl, arena, place, offsetof(struct gpu_device, minor));
 }
 
+const char **devices_names(const struct ctl *ctl, struct arena *arena,
+                           const struct task_place *place)
+{
+    const struct gpu_report *report = report_of(ctl, place);
+    bool divided = false;
+    for (size_t i = 0; report && i < report->n; i++)
+        divided = divided || report->at[i].divided;
+    if (!divided)
+        return NULL;
+    const char **names = ARENA_ARRAY(arena, place->n_gpus, const char *);
+    for (uint32_t i = 0; i < place->n_gpus; i++) {
+        const struct gpu_device *device = gpu_in_slot(report, place->gpus[i]);
+        names[i] = device && *device->uuid ? arena_strdup(arena, device->uuid)
+                                           : arena_printf(arena, "%u", place->gpus[i]);
+    }
+    return names;
+}
+
+struct gpu_part *devices_parts(const struct ctl *ctl, struct arena *arena,
+                               const struct task_place *place)
+{
+    const struct gpu_report *report = report_of(ctl, place);
+    struct gpu_part *parts = ARENA_ARRAY(arena, place->n_gpus, struct gpu_part);
+    bool any = false;
+    for (uint32_t i = 0; i < place->n_gpus; i++) {
+        const struct gpu_device *device = gpu_in_slot(report, place->gpus[i]);
+        if (device)
+            parts[i] = gpu_part_of(device);
+        any = any || parts[i].is;
+    }
+    return any ? parts : NULL;
+}
+
 enum gpu_hold devices_hold(const struct ctl *ctl, const struct task_place *place)
 {
     if (!place->n_gpus || !report_of(ctl, place))
@@ -119,11 +152,12 @@ void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
         return;
-    free(smap_remove(ctl->closed, key_of(key, node, device)));
-    if (*why) {
+    char *before = smap_remove(ctl->closed, key_of(key, node, device));
+    if (*why)
         smap_set(ctl->closed, key, mem_strdup(why));
+    if (*why && !before)
         tell_holders(ctl, node, device, why);
-    }
+    free(before);
     cluster_close_device(ctl->cluster, at, device, *why != '\0');
     ctl->plan_due = true;
 }
@@ -134,31 +168,93 @@ uint32_t ctl_device_taken(const struct ctl *ctl, const char *node, uint32_t devi
     return at == UINT32_MAX ? 0 : cluster_device_milli(ctl->cluster, at, device);
 }
 
+void ctl_devices(struct ctl *ctl, const char *node, uint32_t n, const char *models)
+{
+    struct taped AUTO_TAPED taped = taped_in(
+        ctl, (struct ctl_input){ .kind = INPUT_DEVICES, .name = node, .what = n, .why = models });
+    uint32_t at = cluster_find(ctl->cluster, node);
+    if (at == UINT32_MAX)
+        return;
+    struct node_spec spec = *cluster_node(ctl->cluster, at).spec;
+    spec.gpus = n;
+    spec.gpu_type = models;
+    spec.price_milli = core_price(ctl, models);
+    cluster_put(ctl->cluster, &spec);
+    map_destroy(ctl->possible); /* answers for the node of before */
+    ctl->possible = map_create();
+    ctl->plan_due = true;
+}
+
+/* ---- answers ---- */
+
+static void put_throttle(struct arena *arena, struct text_node *one, const struct gpu_number *bits)
+{
+    struct text_node *list = bits->has ? text_list(arena, one, "throttle") : NULL;
+    size_t at = 0;
+    for (const char *word; list && (word = gpu_throttle(bits->value, &at));)
+        text_str(arena, list, NULL, word);
+}
+
+static void put_processes(struct arena *arena, struct text_node *one,
+                          const struct gpu_device *device)
+{
+    struct text_node *list = text_list(arena, one, "process_list");
+    for (size_t i = 0; i < device->n_processes; i++) {
+        struct text_node *process = text_map(arena, list, NULL);
+        text_int(arena, process, "pid", device->processes[i].pid);
+        text_int(arena, process, "memory", (int64_t)device->processes[i].memory);
+    }
+}
+
+/* Figures that the driver does not say are left out. */
+static void put_device(const struct ctl *ctl, struct arena *arena, const struct node_spec *spec,
+                       const struct gpu_device *device, struct text_node *list)
+{
+    char label[GPU_LABEL_MAX];
+    struct text_node *one = text_map(arena, list, NULL);
+    text_int(arena, one, "number", device->number);
+    text_str(arena, one, "name", gpu_label(device, label));
+    if (device->offered)
+        text_int(arena, one, "slot", device->slot);
+    text_int(arena, one, "minor", device->minor);
+    put_text(arena, one, "model", device->model);
+    text_int(arena, one, "memory", (int64_t)device->memory);
+    put_text(arena, one, "uuid", device->uuid);
+    put_text(arena, one, "pci", device->pci);
+    if (device->divided)
+        text_bool(arena, one, "mig", true);
+    put_text(arena, one, "error", device->error);
+    for (size_t i = 0; i < GPU_FIGURE_N; i++)
+        if (device->figures[i].has)
+            text_int(arena, one, gpu_figure_key((enum gpu_figure)i),
+                     (int64_t)device->figures[i].value);
+    put_throttle(arena, one, &device->figures[GPU_THROTTLE]);
+    text_int(arena, one, "processes", (int64_t)device->n_processes);
+    put_processes(arena, one, device);
+    const char *why = device->offered ? devices_why(ctl, spec->name, device->slot) : NULL;
+    put_text(arena, one, "closed", why ? why : "");
+}
+
 struct text_node *devices_tree(const struct ctl *ctl, struct arena *arena,
                                const struct node_spec *spec)
 {
-    const struct gpu_report *report = spec->report;
     struct text_node *list = text_list(arena, NULL, NULL);
-    for (size_t i = 0; i < report->n; i++) {
-        const struct gpu_device *device = &report->at[i];
-        struct text_node *one = text_map(arena, list, NULL);
-        text_int(arena, one, "number", device->number);
-        if (device->offered)
-            text_int(arena, one, "slot", device->slot);
-        text_int(arena, one, "minor", device->minor);
-        put_text(arena, one, "model", device->model);
-        text_int(arena, one, "memory", (int64_t)device->memory);
-        put_text(arena, one, "uuid", device->uuid);
-        put_text(arena, one, "pci", device->pci);
-        put_text(arena, one, "error", device->error);
-        text_int(arena, one, "memory_used", (int64_t)device->memory_used);
-        text_int(arena, one, "utilisation", device->utilisation);
-        text_int(arena, one, "temperature", device->temperature);
-        text_int(arena, one, "milliwatts", device->milliwatts);
-        text_int(arena, one, "ecc_errors", (int64_t)device->ecc_errors);
-        text_int(arena, one, "processes", (int64_t)device->n_processes);
-        const char *why = device->offered ? devices_why(ctl, spec->name, device->slot) : NULL;
-        put_text(arena, one, "closed", why ? why : "");
+    for (size_t i = 0; i < spec->report->n; i++)
+        put_device(ctl, arena, spec, &spec->report->at[i], list);
+    return list;
+}
+
+struct text_node *devices_of_place(const struct ctl *ctl, struct arena *arena,
+                                   const struct task_place *place)
+{
+    uint32_t node = place->node ? cluster_find(ctl->cluster, place->node) : UINT32_MAX;
+    struct text_node *list = NULL;
+    for (uint32_t i = 0; node != UINT32_MAX && i < place->n_gpus; i++) {
+        const struct node_spec *spec = cluster_node(ctl->cluster, node).spec;
+        const struct gpu_device *device = gpu_in_slot(spec->report, place->gpus[i]);
+        list = device && !list ? text_list(arena, NULL, NULL) : list;
+        if (device)
+            put_device(ctl, arena, spec, device, list);
     }
     return list;
 }

@@ -17,6 +17,11 @@ struct node_spec;
 /* place->n_gpus of each, in arena; of declared devices their positions. */
 uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_place *);
 uint32_t *devices_minors(const struct ctl *, struct arena *, const struct task_place *);
+/* What CUDA knows them by where their numbers do not say it: UUIDs on a machine with devices in MIG
+ * mode; else NULL. */
+const char **devices_names(const struct ctl *, struct arena *, const struct task_place *);
+/* What instances of MIG they are; NULL: all are whole. */
+struct gpu_part *devices_parts(const struct ctl *, struct arena *, const struct task_place *);
 /* How the task holds them against other servers of the machine. */
 enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
 /* Are all devices of that place given out? */
@@ -27,5 +32,7 @@ const char *devices_why(const struct ctl *, const char *node, uint32_t device);
 const char *devices_closed(const struct ctl *, struct arena *);
 /* What the driver says of each, for answers. */
 struct text_node *devices_tree(const struct ctl *, struct arena *, const struct node_spec *);
+/* The same of those of a place; NULL: it has none, or none that a driver knows. */
+struct text_node *devices_of_place(const struct ctl *, struct arena *, const struct task_place *);
 
 #endif

@@ -25,6 +25,7 @@ enum ctl_input_kind {
     INPUT_OBJECTS,
     INPUT_EVENT, /* whose cause is not on the tape: users, keys, tokens, another boot */
     INPUT_DEVICE,
+    INPUT_DEVICES,
     INPUT_N,
 };
 
@@ -32,10 +33,11 @@ struct ctl_input {
     enum ctl_input_kind kind;
     uint64_t at_ms, mono_us; /* the only time the core sees while it lasts */
     const char *owner;       /* COMMAND UNDECLARE */
-    const char *why;         /* DEVICE: it is closed; "": open */
+    const char *why;         /* DEVICE: it is closed; "": open. DEVICES: their models */
     uint64_t job;            /* COMMAND */
-    unsigned what;    /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE: which */
-    const char *name; /* UNDECLARE NODE DEVICE; EVENT: its type */
+    unsigned what;           /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE: which,
+                              * DEVICES: how many */
+    const char *name;        /* UNDECLARE NODE DEVICE DEVICES; EVENT: its type */
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
     const struct ctl_declaration *declaration;

@@ -48,6 +48,8 @@ static void add_place(const struct ctl *ctl, struct arena *arena, const struct a
     if (task.place.n_gpus)
         view->gpus = numbers_tree(arena, NULL, NULL, devices_numbers(ctl, arena, &task.place),
                                   task.place.n_gpus);
+    if (!attempt_state_final(row->state))
+        view->devices = devices_of_place(ctl, arena, &task.place);
     if (task.place.n_ports)
         view->ports = text_map(arena, NULL, NULL);
     for (uint32_t i = 0; i < task.place.n_ports; i++) {

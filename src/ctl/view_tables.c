@@ -121,6 +121,8 @@ static const struct row attempt_rows[] = {
     ROW(attempt_view, node, TEXT, 0, ""),
     ROW(attempt_view, address, TEXT, 0, "address its peers use"),
     NESTED(attempt_view, gpus, NULL, "device numbers"),
+    NESTED(attempt_view, devices, NULL,
+           "while it lasts: what the driver says of each, as of nodes"),
     NESTED(attempt_view, ports, NULL, "label: numbers"),
     ROW(attempt_view, pid, COUNT, 0, ""),
     STAMP(attempt_view, placed, "when it was given its node"),

@@ -29,7 +29,7 @@ struct attempt_view {
     const char *state, *node, *address, *by, *class, *phrase, *text, *reason, *tail;
     bool has_exit_code, has_signal, has_foreign_code, oom;
     int64_t exit_code, signal, foreign_code;
-    struct text_node *gpus, *ports;
+    struct text_node *gpus, *devices, *ports;
 };
 struct task_view {
     const char *name, *role, *state, *word;

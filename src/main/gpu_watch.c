@@ -1,5 +1,6 @@
 /* Asks in a child each few seconds. While no answer comes nothing is known of any device, and none
- * is given out. */
+ * is given out. A device keeps its slot for good: it is closed while it fails, and what is found
+ * later gets a slot behind the others. */
 #include "main/gpu_watch.h"
 
 #include "api/child.h"
@@ -18,13 +19,24 @@
 #define INTERVAL_MS 5000u
 #define ANSWER_MAX  (1u << 20)
 #define WHY_MAX     240
+#define LATE_MS     1000u /* after which a killed child should be gone */
+
+/* Why a device is not given out. */
+enum closed { OPEN, FAILS, OF_ANOTHER_SERVER, USED_OUTSIDE };
+
+struct verdict {
+    enum closed closed;
+    char why[WHY_MAX]; /* "": given out */
+};
 
 struct gpu_watch {
     struct gpu_watch_config config;
     uv_timer_t timer;
     struct child *child;         /* NULL: none asks now */
     struct arena *arena, *older; /* of the report that the node has, and the one before */
-    char (*why)[WHY_MAX];        /* by slot; "": given out */
+    struct arena *own;           /* of what was found later than at the start */
+    struct verdict *verdicts;    /* by slot */
+    uint32_t n;
 };
 
 static uint64_t interval_ms(void)
@@ -36,16 +48,21 @@ static uint64_t interval_ms(void)
     return ms;
 }
 
-static void set_why(struct gpu_watch *w, uint32_t slot, const char *why)
+/* How much others use changes all the time: that is news only when it begins and when it ends. */
+static void set_verdict(struct gpu_watch *w, uint32_t slot, const struct verdict *now)
 {
-    if (strcmp(w->why[slot], why) == 0)
+    const char *node = w->config.node->name;
+    struct verdict *before = &w->verdicts[slot];
+    if (strcmp(before->why, now->why) == 0)
         return;
-    snprintf(w->why[slot], WHY_MAX, "%s", why);
-    if (*why)
-        log_warn("gpu.closed", "why=\"%s\"", w->why[slot]);
-    else
-        log_info("gpu.open", "node=%s slot=%u", w->config.node->name, slot);
-    ctl_device(w->config.ctl, w->config.node->name, slot, w->why[slot]);
+    if (before->closed != now->closed && now->closed != OPEN)
+        log_warn("gpu.closed", "why=\"%s\"", now->why);
+    if (now->closed == OPEN)
+        log_info("gpu.open", "node=%s slot=%u", node, slot);
+    else if (before->closed != OPEN && before->closed != now->closed)
+        ctl_device(w->config.ctl, node, slot, "");
+    *before = *now;
+    ctl_device(w->config.ctl, node, slot, now->why);
 }
 
 /* Bytes that are in use by no task of ours. */
@@ -55,7 +72,7 @@ static uint64_t foreign_memory(const struct gpu_watch *w, const struct gpu_devic
     struct generation of;
     uint64_t sum = 0;
     if (ctl_device_taken(w->config.ctl, w->config.node->name, slot) == 0)
-        return now->memory_used;
+        return now->figures[GPU_MEMORY_USED].value;
     for (size_t i = 0; i < now->n_processes; i++)
         if (ctl_find_process(w->config.ctl, now->processes[i].pid, &of) != 1)
             sum += now->processes[i].memory;
@@ -73,64 +90,170 @@ static void put_processes(const struct gpu_device *now, char *out, size_t size)
         snprintf(out + used, size - used, ")");
 }
 
-static void judge(struct gpu_watch *w, const struct gpu_device *known, const struct gpu_device *now)
+static bool is_of_another_server(const struct gpu_watch *w, const struct gpu_device *device)
 {
-    char why[WHY_MAX] = "", size[FMT_MAX], processes[80];
-    const char *node = w->config.node->name;
-    uint64_t foreign = now ? foreign_memory(w, now, known->slot) : 0;
-    if (!now || *now->error) {
-        snprintf(why, sizeof why, "device %u of %s: %s", known->number, node,
-                 now ? now->error : "the driver does not list it any more");
-    } else if (gpu_lock_is_foreign(known->minor, w->config.socket)) {
-        snprintf(why, sizeof why, "device %u of %s is held by a task of another server",
-                 known->number, node);
-    } else if (foreign > w->config.bound) {
-        put_processes(now, processes, sizeof processes);
-        snprintf(why, sizeof why, "device %u of %s: %s of its memory are in use outside muster%s",
-                 known->number, node, fmt_bytes(size, foreign), processes);
-    }
-    set_why(w, known->slot, why);
+    const struct gpu_part part = gpu_part_of(device);
+    return gpu_lock_is_foreign(device->minor, &part, w->config.socket);
 }
 
-static const struct gpu_device *find_same(const struct gpu_report *now,
-                                          const struct gpu_device *known)
+static void judge(struct gpu_watch *w, const struct gpu_device *device)
 {
-    for (size_t i = 0; i < now->n; i++)
-        if (*known->uuid && *now->at[i].uuid ? strcmp(known->uuid, now->at[i].uuid) == 0
-                                             : known->number == now->at[i].number)
-            return &now->at[i];
+    struct verdict now = { .closed = OPEN };
+    char size[FMT_MAX], processes[80], label[GPU_LABEL_MAX];
+    const char *node = w->config.node->name;
+    uint64_t foreign = *device->error ? 0 : foreign_memory(w, device, device->slot);
+    if (*device->error || device->divided) {
+        now.closed = FAILS;
+        snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(device, label), node,
+                 *device->error ? device->error : "it is in MIG mode, its instances are given out");
+    } else if (is_of_another_server(w, device)) {
+        now.closed = OF_ANOTHER_SERVER;
+        snprintf(now.why, WHY_MAX, "device %s of %s is held by a task of another server",
+                 gpu_label(device, label), node);
+    } else if (foreign > w->config.bound) {
+        now.closed = USED_OUTSIDE;
+        put_processes(device, processes, sizeof processes);
+        snprintf(now.why, WHY_MAX, "device %s of %s: %s of its memory are in use outside muster%s",
+                 gpu_label(device, label), node, fmt_bytes(size, foreign), processes);
+    }
+    set_verdict(w, device->slot, &now);
+}
+
+static void judge_all(struct gpu_watch *w)
+{
+    const struct gpu_report *known = w->config.node->report;
+    for (size_t i = 0; i < known->n; i++)
+        if (known->at[i].offered)
+            judge(w, &known->at[i]);
+}
+
+static struct gpu_device *find_by_uuid(const struct gpu_report *report, const char *uuid)
+{
+    for (size_t i = 0; *uuid && i < report->n; i++)
+        if (strcmp(report->at[i].uuid, uuid) == 0)
+            return &report->at[i];
     return NULL;
 }
 
-/* What changes of a device; what it is stays. */
-static void take_over(struct gpu_device *known, const struct gpu_device *now)
+/* The device of one report in another: by UUID. One that does not answer has none and is found by
+ * its number, where no other one has that now. */
+static struct gpu_device *find_same(const struct gpu_report *report, const struct gpu_report *from,
+                                    const struct gpu_device *device)
 {
-    known->memory_used = now->memory_used;
-    known->utilisation = now->utilisation;
-    known->temperature = now->temperature;
-    known->milliwatts = now->milliwatts;
-    known->ecc_errors = now->ecc_errors;
+    struct gpu_device *same = find_by_uuid(report, device->uuid);
+    const struct gpu_number *x = &device->figures[GPU_MIG];
+    for (size_t i = 0; !same && i < report->n; i++) {
+        struct gpu_device *other = &report->at[i];
+        const struct gpu_number *y = &other->figures[GPU_MIG];
+        if (other->number == device->number && x->has == y->has && x->value == y->value &&
+            (!*other->uuid || !*device->uuid) && !find_by_uuid(from, other->uuid))
+            same = other;
+    }
+    return same;
+}
+
+static const char *keep(struct gpu_watch *w, const char *known, const char *now)
+{
+    return !*now || strcmp(known, now) == 0 ? known : arena_strdup(w->own, now);
+}
+
+/* Numbers are the driver's of now: they move up when it does not list a device any more. What one
+ * that did not answer is gets known when it does. */
+static void take_over(struct gpu_watch *w, struct gpu_device *known, const struct gpu_device *now)
+{
+    static const char gone[] = "the driver does not list it any more";
+    if (!now) {
+        memset(known->figures, 0,
+               offsetof(struct gpu_device, figures[GPU_NUMA]) -
+                   offsetof(struct gpu_device, figures));
+        known->n_processes = known->n_links = 0;
+        known->error = gone;
+        return;
+    }
+    known->number = now->number;
+    known->divided = now->divided;
+    known->error = now->error;
     known->processes = now->processes;
     known->n_processes = now->n_processes;
-    known->error = now->error;
+    known->links = now->links;
+    known->n_links = now->n_links;
+    if (*now->error)
+        return;
+    known->minor = now->minor;
+    known->memory = now->memory;
+    known->model = keep(w, known->model, now->model);
+    known->uuid = keep(w, known->uuid, now->uuid);
+    known->pci = keep(w, known->pci, now->pci);
+    memcpy(known->figures, now->figures, sizeof known->figures);
+}
+
+/* Devices that were not listed before: one that was lost at the start, a driver that failed then,
+ * new instances of MIG. */
+static void add_new(struct gpu_watch *w, const struct gpu_report *now)
+{
+    struct gpu_report *known = w->config.node->report;
+    struct gpu_device *wider = ARENA_ARRAY(w->own, known->n + now->n, struct gpu_device);
+    size_t before = known->n;
+    for (size_t i = 0; i < now->n; i++) {
+        struct gpu_device *added = &wider[known->n];
+        if (find_same(known, now, &now->at[i]))
+            continue;
+        if (known->n == before && before)
+            memcpy(wider, known->at, before * sizeof *wider);
+        *added = (struct gpu_device){ .model = "", .uuid = "", .pci = "", .error = "" };
+        take_over(w, added, &now->at[i]);
+        known->at = wider;
+        known->n++;
+    }
+}
+
+/* What the node offers follows from what is known now. */
+static void offer(struct gpu_watch *w)
+{
+    struct node_spec *node = w->config.node;
+    uint32_t n = gpu_offer(w->own, node->report, getenv("CUDA_VISIBLE_DEVICES"));
+    const char *models = gpu_models(node->report, w->own);
+    if (n > w->n) {
+        w->verdicts = mem_resize(w->verdicts, n * sizeof *w->verdicts);
+        memset(w->verdicts + w->n, 0, (n - w->n) * sizeof *w->verdicts);
+        w->n = n;
+    }
+    if (n == node->gpus && strcmp(models, node->gpu_type) == 0)
+        return;
+    log_info("gpus.found", "node=%s gpus=%u models=\"%s\"", node->name, n, models);
+    node->gpus = n;
+    node->gpu_type = models;
+    ctl_devices(w->config.ctl, node->name, n, models);
 }
 
 static void close_all(struct gpu_watch *w, const char *error)
 {
     const struct gpu_report *known = w->config.node->report;
     for (size_t i = 0; i < known->n; i++) {
-        char why[WHY_MAX];
+        struct verdict now = { .closed = FAILS };
+        char label[GPU_LABEL_MAX];
         if (!known->at[i].offered)
             continue;
-        snprintf(why, sizeof why, "device %u of %s: %s", known->at[i].number, w->config.node->name,
-                 error);
-        set_why(w, known->at[i].slot, why);
+        snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(&known->at[i], label),
+                 w->config.node->name, error);
+        set_verdict(w, known->at[i].slot, &now);
     }
+}
+
+/* Does what the node has differ from what is listed now, apart from figures? */
+static bool is_other(const struct gpu_report *known, const struct gpu_report *now)
+{
+    for (size_t i = 0; i < now->n; i++) {
+        const struct gpu_device *same = find_same(known, now, &now->at[i]);
+        if (!same || same->divided != now->at[i].divided ||
+            (*now->at[i].model && strcmp(same->model, now->at[i].model) != 0))
+            return true;
+    }
+    return false;
 }
 
 static void read_answer(struct gpu_watch *w, const struct child_end *end)
 {
-    static const struct gpu_device gone = { .error = "the driver does not list it any more" };
     struct gpu_report *known = w->config.node->report, now;
     struct arena *arena = arena_create();
     if (!end->good || gpu_lines_read(arena, end->text, &now) != 0 || *now.error) {
@@ -138,13 +261,17 @@ static void read_answer(struct gpu_watch *w, const struct child_end *end)
         arena_destroy(arena);
         return;
     }
-    for (size_t i = 0; i < known->n; i++) {
-        struct gpu_device *device = &known->at[i];
-        const struct gpu_device *same = find_same(&now, device);
-        if (device->offered)
-            judge(w, device, same);
-        take_over(device, same ? same : &gone);
+    bool other = is_other(known, &now) || *known->error;
+    for (size_t i = 0; i < known->n; i++)
+        take_over(w, &known->at[i], find_same(&now, known, &known->at[i]));
+    known->driver = keep(w, known->driver, now.driver);
+    known->cuda = now.cuda;
+    known->error = "";
+    if (other) {
+        add_new(w, &now);
+        offer(w);
     }
+    judge_all(w);
     arena_destroy(w->older);
     w->older = w->arena;
     w->arena = arena;
@@ -160,6 +287,12 @@ static void on_answer(void *arg, const struct child_end *end)
     uv_timer_start(&w->timer, on_look, interval_ms(), 0);
 }
 
+/* One that hangs in the kernel does not even end when it is killed: no other is started then. */
+static void on_late(uv_timer_t *timer)
+{
+    close_all(timer->data, "the driver does not answer");
+}
+
 static void on_look(uv_timer_t *timer)
 {
     struct gpu_watch *w = timer->data;
@@ -172,24 +305,28 @@ static void on_look(uv_timer_t *timer)
                                      .limit_ms = gpu_ask_limit_ms() };
     struct err err;
     w->child = child_start(w->config.loop, &line, on_answer, w, &err);
-    if (w->child)
+    if (w->child) {
+        uv_timer_start(&w->timer, on_late, gpu_ask_limit_ms() + LATE_MS, 0);
         return;
+    }
     log_warn("gpus.unknown", "error=\"%s\"", err.what);
+    close_all(w, "the driver could not be asked");
     uv_timer_start(&w->timer, on_look, interval_ms(), 0);
 }
 
 struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *config)
 {
-    if (!config->node->report || config->node->gpus == 0)
+    const struct gpu_report *known = config->node->report;
+    if (!known || (known->n == 0 && !*known->error))
         return NULL;
     struct gpu_watch *w = mem_new(sizeof *w);
     w->config = *config;
-    w->why = mem_new(config->node->gpus * sizeof *w->why);
+    w->n = config->node->gpus;
+    w->verdicts = mem_new((w->n + 1) * sizeof *w->verdicts);
+    w->own = arena_create();
     uv_timer_init(config->loop, &w->timer);
     w->timer.data = w;
-    for (size_t i = 0; i < config->node->report->n; i++)
-        if (config->node->report->at[i].offered)
-            judge(w, &config->node->report->at[i], &config->node->report->at[i]);
+    judge_all(w);
     uv_timer_start(&w->timer, on_look, interval_ms(), 0);
     return w;
 }
@@ -199,7 +336,8 @@ static void on_closed(uv_handle_t *handle)
     struct gpu_watch *w = handle->data;
     arena_destroy(w->arena);
     arena_destroy(w->older);
-    free(w->why);
+    arena_destroy(w->own);
+    free(w->verdicts);
     free(w);
 }
 

@@ -16,7 +16,7 @@ struct gpu_watch_config {
     const char *socket;     /* of this server */
     uint64_t bound;         /* bytes of a device that other programs may use */
 };
-/* NULL: the node has no devices of the machine. Everything outlives it. */
+/* NULL: the machine has neither devices nor a driver that fails. Everything outlives it. */
 struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *);
 void gpu_watch_destroy(struct gpu_watch *); /* NULL-safe; before the loop runs a last time */
 

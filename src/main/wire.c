@@ -72,7 +72,7 @@ void wire_gpus(struct arena *a, struct node_spec *node)
 {
     struct gpu_report *report = ARENA_NEW(a, struct gpu_report);
     gpu_ask(a, NULL, report);
-    node->gpus = gpu_offer(report, getenv("CUDA_VISIBLE_DEVICES"));
+    node->gpus = gpu_offer(a, report, getenv("CUDA_VISIBLE_DEVICES"));
     node->gpu_type = gpu_models(report, a);
     node->report = report;
     if (*report->error)

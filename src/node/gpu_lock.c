@@ -14,11 +14,15 @@
 
 #define KIND "gpus"
 
-static int open_lock(uint32_t minor, int make)
+/* Of a whole device the number of its file; behind it the ids of an instance. */
+static int open_lock(uint32_t minor, const struct gpu_part *part, int make)
 {
-    char name[16];
+    char name[40];
     AUTO_CLOSE int locks = locks_open(KIND);
-    snprintf(name, sizeof name, "%u", minor);
+    if (part && part->is)
+        snprintf(name, sizeof name, "%u.%u.%u", minor, part->gi, part->ci);
+    else
+        snprintf(name, sizeof name, "%u", minor);
     return locks < 0 ? -1 : openat(locks, name, O_RDWR | make | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -77,7 +81,7 @@ bool gpu_locks_take(struct gpu_locks *locks, const struct gpu_ask *ask, uint32_t
         return true;
     locks->held = mem_new(ask->n * sizeof *locks->held);
     for (size_t i = 0; i < ask->n; i++) {
-        AUTO_CLOSE int fd = open_lock(ask->minors[i], O_CREAT);
+        AUTO_CLOSE int fd = open_lock(ask->minors[i], ask->parts ? &ask->parts[i] : NULL, O_CREAT);
         if (fd < 0)
             continue;
         if (!hold(fd, ask)) {
@@ -98,9 +102,9 @@ void gpu_locks_give(struct gpu_locks *locks)
     locks->n = 0;
 }
 
-bool gpu_lock_is_foreign(uint32_t minor, const char *server)
+bool gpu_lock_is_foreign(uint32_t minor, const struct gpu_part *part, const char *server)
 {
-    AUTO_CLOSE int fd = open_lock(minor, 0);
+    AUTO_CLOSE int fd = open_lock(minor, part, 0);
     if (fd < 0 || is_held(fd, TAKING) || !is_held(fd, DEVICE))
         return false;
     return !is_of(fd, server) && !is_held(fd, TAKING);

@@ -4,6 +4,8 @@
 #ifndef NODE_GPU_LOCK_H
 #define NODE_GPU_LOCK_H
 
+#include "job/gpu.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +17,8 @@ struct gpu_locks {
     size_t n;
 };
 struct gpu_ask {
-    const uint32_t *minors; /* of /dev/nvidiaN */
+    const uint32_t *minors;       /* of /dev/nvidiaN */
+    const struct gpu_part *parts; /* of each, which instance of MIG; NULL: none is one */
     size_t n;
     bool share;         /* of each */
     const char *server; /* its socket: no other's on the machine */
@@ -26,6 +29,6 @@ bool gpu_locks_take(struct gpu_locks *, const struct gpu_ask *, uint32_t *which)
 void gpu_locks_give(struct gpu_locks *); /* none taken: nothing */
 /* Does a task of another server hold that device? Takes nothing; one that is just taking it counts
  * when it has. */
-bool gpu_lock_is_foreign(uint32_t minor, const char *server);
+bool gpu_lock_is_foreign(uint32_t minor, const struct gpu_part *, const char *server);
 
 #endif

@@ -524,6 +524,7 @@ void codec_put_input(struct buf *out, const struct ctl_input *in, const struct s
         break;
     case INPUT_EVENT: wire_put_str(out, in->name); break;
     case INPUT_DEVICE:
+    case INPUT_DEVICES:
         wire_put_str(out, in->name);
         wire_put_u32(out, in->what);
         wire_put_str(out, in->why);
@@ -572,6 +573,7 @@ bool codec_get_input(const struct frame *frame, struct arena *a, const struct se
         break;
     case INPUT_EVENT: in->name = text_or(wire_get_str(&from, a), ""); break;
     case INPUT_DEVICE:
+    case INPUT_DEVICES:
         in->name = text_or(wire_get_str(&from, a), "");
         in->what = wire_get_u32(&from);
         in->why = text_or(wire_get_str(&from, a), "");

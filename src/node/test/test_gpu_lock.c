@@ -26,11 +26,11 @@ static void a_device_is_given_once(void **state)
     assert_true(gpu_locks_take(&b, &second, &which));
     assert_false(gpu_locks_take(&a, &both, &which));
     assert_int_equal(which, two[1]);
-    assert_true(gpu_lock_is_foreign(two[1], "/a"));
-    assert_false(gpu_lock_is_foreign(two[1], "/b"));
-    assert_false(gpu_lock_is_foreign(two[0], "/a")); /* the refusal has left nothing held */
+    assert_true(gpu_lock_is_foreign(two[1], NULL, "/a"));
+    assert_false(gpu_lock_is_foreign(two[1], NULL, "/b"));
+    assert_false(gpu_lock_is_foreign(two[0], NULL, "/a")); /* the refusal has left nothing held */
     gpu_locks_give(&b);
-    assert_false(gpu_lock_is_foreign(two[1], "/a"));
+    assert_false(gpu_lock_is_foreign(two[1], NULL, "/a"));
     assert_true(gpu_locks_take(&a, &both, &which));
     assert_false(gpu_locks_take(&b, &share, &which)); /* whole is whole */
     gpu_locks_give(&a);
@@ -41,7 +41,7 @@ static void a_device_is_given_once(void **state)
     assert_false(gpu_locks_take(&c, &other, &which));
     assert_false(gpu_locks_take(&c, &both, &which));
     gpu_locks_give(&a);
-    assert_true(gpu_lock_is_foreign(two[0], "/b"));
+    assert_true(gpu_lock_is_foreign(two[0], NULL, "/b"));
     gpu_locks_give(&b);
     assert_true(gpu_locks_take(&c, &other, &which));
     gpu_locks_give(&c);
