@@ -23,7 +23,7 @@ from harness import (
     until_there,
     wait_for,
 )
-from nvml import A100, GIB, H100, Driver, device
+from nvml import A100, GIB, H100, Driver, device, instance
 
 pytestmark = pytest.mark.sanitizer
 
@@ -463,6 +463,79 @@ def test_use_by_others_is_news_once(start: Starter, driver: Driver, tmp_path: Pa
     assert server.said().count("gpu.closed") == 1
     go.touch()
     server.wait(job, "succeeded")
+
+
+# ---- instances of MIG ----
+
+
+def test_instances_are_devices(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    """One that is whole, one divided; tasks of two instances run side by side."""
+    sensors = ("temperature 61", "clock 1980")
+    driver.say(
+        device(0, H100, *sensors), instance(0, 9), instance(0, 11, profile="3g.40gb"), device(1)
+    )
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    found = node(server)
+    assert found["gpus"] == 3
+    assert found["gpu_type"] == f"{H100} MIG 1g.10gb + {H100} MIG 3g.40gb + {H100}"
+    whole, one, two, other = found["devices"]
+    assert whole["mig"] and "slot" not in whole
+    assert [d["name"] for d in (one, two, other)] == ["0:0", "0:1", "1"]
+    assert one["memory"] == 10 * GIB and one["temperature"] == 61 and one["sm_clock"] == 1980
+    assert "utilisation" not in one
+    assert (one["gpu_instance"], two["gpu_instance"]) == (9, 11)
+    wide = server.muster("nodes", "-o", "wide").stdout
+    assert f"0 {H100} 80 GiB in MIG mode" in wide and f"0:1 {H100} MIG 3g.40gb 10 GiB" in wide
+    go = tmp_path / "go"
+    run = f"echo $CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES; {until_there(go)}"
+    jobs = [
+        server.submit(native("part", run, resources=gpus(1, called)))
+        for called in ("1g.10gb", "H100 MIG 3g.40gb")
+    ]
+    for job, uuid in zip(jobs, ("MIG-099", "MIG-01111"), strict=True):
+        wait_for(lambda n=job: server.log(n, "worker/0"))  # type: ignore[misc]
+        assert server.log(job, "worker/0").split() == [uuid, uuid]
+    assert "0:1" in server.muster("show", str(jobs[1])).stdout
+    go.touch()
+    for job in jobs:
+        server.wait(job, "succeeded")
+    none = server.muster("submit", "-", stdin=native("none", resources=gpus(1, "2g.20gb")))
+    assert "no node has gpu type 2g.20gb" in none.stderr
+
+
+def test_a_whole_device_beside_instances(start: Starter, driver: Driver) -> None:
+    """CUDA's numbers are not told for sure then: every device goes by its UUID. And a type of whole
+    devices is not that of an instance."""
+    driver.say(device(0), instance(0, 9), device(1))
+    server = start(nodes="", env=driver.env)
+    assert given(server, H100) == "GPU-1111"
+    assert given(server, "MIG") == "MIG-099"
+
+
+@pytest.mark.parametrize(
+    ("visible", "offered"),
+    [("MIG-011", [0]), ("0", [0, 1]), ("GPU-0", [0, 1]), ("MIG-022,1", [0, 1])],
+)
+def test_what_is_visible_of_instances(
+    start: Starter, driver: Driver, visible: str, offered: list[int]
+) -> None:
+    driver.say(device(0), instance(0, 1), instance(0, 2), device(1))
+    server = start(nodes="", env={**driver.env, "CUDA_VISIBLE_DEVICES": visible})
+    found = node(server)
+    assert found["gpus"] == len(offered)
+    assert [d["slot"] for d in found["devices"] if "slot" in d] == offered
+
+
+def test_instances_come_and_go(start: Starter, driver: Driver) -> None:
+    driver.say(device(0))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    assert given(server) == "0"
+    driver.say(device(0), instance(0, 9))
+    wait_for(lambda: "in MIG mode" in closed(server)[0])
+    assert given(server) == "MIG-099"
+    driver.say(device(0))
+    wait_for(lambda: closed(server)[0] == "" and "does not list" in closed(server)[1])
+    assert given(server) == "0"
 
 
 # ---- the library's own words ----

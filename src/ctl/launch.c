@@ -172,6 +172,7 @@ static struct job_place whole_place(const struct ctl *ctl, const struct live_job
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         place.tasks[flat] = job->tasks[flat].place;
         place.tasks[flat].gpus = devices_numbers(ctl, arena, &job->tasks[flat].place);
+        place.tasks[flat].gpu_names = devices_names(ctl, arena, &job->tasks[flat].place);
     }
     return place;
 }
@@ -282,6 +283,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .argv = role->python ? job_entry(arena, role) : role->argv,
         .gpus = devices_minors(ctl, arena, place),
         .n_gpus = place->n_gpus,
+        .parts = devices_parts(ctl, arena, place),
         .gpu_hold = devices_hold(ctl, place),
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,

@@ -81,7 +81,8 @@ static void put_array(const struct making *m, const struct job_place *place,
     put(m, "MUSTER_ARRAY_STEP", "%u", array->step);
 }
 
-#define ORDER "CUDA_DEVICE_ORDER"
+#define ORDER    "CUDA_DEVICE_ORDER"
+#define GPUS_MAX (1u << 20)
 
 /* The devices it was given, unless the job says itself which it wants to see. Numbers are the
  * driver's, and CUDA counts by speed unless it is told otherwise. */
@@ -89,14 +90,17 @@ static void put_gpus(const struct making *m, const struct task_place *place)
 {
     static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" };
     static const char *const nothing[] = { "", "none" };
-    char list[1024] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < place->n_gpus && used < sizeof list - 12; i++)
-        used +=
-            (size_t)snprintf(list + used, sizeof list - used, "%s%u", i ? "," : "", place->gpus[i]);
+    AUTO_BUF struct buf list = BUF_INIT(GPUS_MAX);
+    for (uint32_t i = 0; i < place->n_gpus; i++) {
+        buf_puts(&list, i ? "," : "");
+        if (place->gpu_names)
+            buf_puts(&list, place->gpu_names[i]);
+        else
+            buf_addf(&list, "%u", place->gpus[i]);
+    }
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (!pairs_get(&m->role->env, names[i]))
-            pairs_set(m->env, m->arena, names[i], place->n_gpus ? list : nothing[i]);
+            pairs_set(m->env, m->arena, names[i], place->n_gpus ? buf_str(&list) : nothing[i]);
     if (place->n_gpus > 0 && !pairs_get(&m->role->env, ORDER))
         pairs_set(m->env, m->arena, ORDER, "PCI_BUS_ID");
 }

@@ -92,10 +92,20 @@ static size_t taken_of(const char *name, const char *word, size_t n)
 
 struct product {
     const char *parts[3], *ends[3]; /* own words, those added, those of makers */
+    const char *mig, *mig_end; /* of its own words those that an instance of MIG needs; or NULL */
 };
 
-/* Is the rest of the name (letters and digits only) made of the product's words? own: one of its
- * own was there. */
+/* Does that word say which product it is? A maker's does not. Who asks for a device does not mean a
+ * seventh of it, so an instance has to be called "MIG" or by its slices ("1g"). */
+static bool tells(const struct product *p, size_t part, const char *word)
+{
+    if (p->mig)
+        return word >= p->mig && word < p->mig_end;
+    return part != 2 && !taken_of(word, "NVIDIA", 6) && !taken_of(word, "Tesla", 5);
+}
+
+/* Is the rest of the name (letters and digits only) made of the product's words? own: one of those
+ * that tell was there. */
 static bool is_made_of(const struct product *p, const char *name, bool own, int depth)
 {
     if (!*name)
@@ -104,8 +114,7 @@ static bool is_made_of(const struct product *p, const char *name, bool own, int 
         const char *at = p->parts[part];
         for (size_t n; (n = next_word(&at, p->ends[part])) > 0; at += n) {
             size_t taken = taken_of(name, at, n);
-            bool of_maker = part == 2 || taken_of(at, "NVIDIA", 6) || taken_of(at, "Tesla", 5);
-            if (taken && is_made_of(p, name + taken, own || !of_maker, depth - 1))
+            if (taken && is_made_of(p, name + taken, own || tells(p, part, at), depth - 1))
                 return true;
         }
     }
@@ -114,10 +123,17 @@ static bool is_made_of(const struct product *p, const char *name, bool own, int 
 
 static bool one_is(const char *product, size_t len, const char *name)
 {
-    const char *added = words_added(product, len);
-    const struct product p = { .parts = { product, added, brands },
-                               .ends = { product + len, added + strlen(added),
-                                         brands + sizeof brands - 1 } };
+    static const char mark[] = " MIG ";
+    const char *mig = memmem(product, len, mark, sizeof mark - 1);
+    const char *added = words_added(product, mig ? (size_t)(mig - product) : len);
+    struct product p = { .parts = { product, added, brands },
+                         .ends = { product + len, added + strlen(added),
+                                   brands + sizeof brands - 1 } };
+    if (mig) {
+        const char *dot = memchr(mig, '.', (size_t)(product + len - mig));
+        p.mig = mig;
+        p.mig_end = dot ? dot : product + len;
+    }
     return is_made_of(&p, name, false, DEPTH_MAX);
 }
 

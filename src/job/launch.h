@@ -5,6 +5,7 @@
 
 #include "base/pairs.h"
 #include "job/account.h"
+#include "job/gpu.h"
 #include "job/ids.h"
 #include "job/job.h"
 
@@ -36,6 +37,7 @@ struct launch_task {
     uint32_t n_ports;
     uint32_t *gpus; /* their files' numbers: /dev/nvidiaN; of declared devices only numbers */
     uint32_t n_gpus;
+    struct gpu_part *parts; /* of each of them, which instance of MIG it is; NULL: none is one */
     enum gpu_hold gpu_hold; /* against other servers of the machine */
     uint64_t cpu_milli;     /* limits; 0: none */
     uint64_t memory;

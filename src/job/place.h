@@ -23,6 +23,7 @@ struct task_place {
     uint32_t hint;       /* where the node was among all when it was chosen, from 1; 0: unknown */
     const char *address; /* IPv4 text the peers use */
     uint32_t *gpus;      /* device numbers */
+    const char **gpu_names; /* what CUDA knows them by; NULL: their numbers */
     uint32_t n_gpus;
     uint32_t gpu_share_milli; /* < 1000 when sharing gpus[0] */
     struct placed_port *ports;

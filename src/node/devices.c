@@ -18,18 +18,24 @@
 
 #define SHOWN_MAX 128
 #define NAME_SIZE 48
+#define CAPS      "nvidia-caps" /* a directory: who may open which instance of MIG */
 
 /* Files and directories of /dev that every task has, where the machine has them. */
 static const char *const usual[] = { "null", "zero",       "full",   "random",    "urandom", "tty",
                                      "pts",  "shm",        "mqueue", "hugepages", "log",     "fuse",
                                      "net",  "infiniband", "gdrdrv", "knem",      "xpmem" };
 /* What the driver shares between all of its devices: only who has one gets it. */
-static const char *const with_gpus[] = {
-    "nvidiactl",       "nvidia-uvm",  "nvidia-uvm-tools",
-    "nvidia-modeset",  "nvidia-caps", "nvidia-caps-imex-channels",
-    "nvidia-fs0",      "kfd",         "dri",
-    "davinci_manager", "devmm_svm",   "hisi_hdc"
-};
+static const char *const with_gpus[] = { "nvidiactl",
+                                         "nvidia-uvm",
+                                         "nvidia-uvm-tools",
+                                         "nvidia-modeset",
+                                         "nvidia-caps-imex-channels",
+                                         "nvidia-fs0",
+                                         "kfd",
+                                         "dri",
+                                         "davinci_manager",
+                                         "devmm_svm",
+                                         "hisi_hdc" };
 
 static const struct {
     const char *name, *to;
@@ -52,6 +58,9 @@ static void add(struct all_shown *all, const char *name)
 {
     char path[NAME_SIZE + 8];
     struct stat st;
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].name, name) == 0)
+            return; /* instances of one device share its file */
     if (all->n == SHOWN_MAX)
         return;
     struct shown *one = &all->at[all->n];
@@ -80,6 +89,10 @@ static void collect(const struct devices *devices, struct all_shown *all)
         add(all, name);
         snprintf(name, sizeof name, "davinci%u", devices->gpus[i]);
         add(all, name);
+        for (uint32_t k = 0; devices->parts && k < devices->parts[i].n_caps; k++) {
+            snprintf(name, sizeof name, CAPS "/nvidia-cap%u", devices->parts[i].caps[k]);
+            add(all, name);
+        }
     }
 }
 
@@ -165,6 +178,8 @@ int devices_show(const struct devices *devices)
         return -1;
     collect(devices, &all);
     int rc = mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=256k");
+    if (rc == 0 && devices->parts) /* for files of instances */
+        rc = mkdir("/dev/" CAPS, 0755);
     for (size_t i = 0; i < all.n; i++) {
         if (rc == 0)
             rc = show_one(&all.at[i]);

@@ -3,6 +3,8 @@
 #ifndef NODE_DEVICES_H
 #define NODE_DEVICES_H
 
+#include "job/gpu.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +13,7 @@ struct devices {
     bool own;             /* else the machine's */
     const uint32_t *gpus; /* numbers that the task holds */
     size_t n_gpus;
+    const struct gpu_part *parts; /* of each, which instance of MIG; NULL: none is one */
 };
 /* A device as the kernel numbers it. */
 struct device {

@@ -143,7 +143,8 @@ static void prepare_stage(struct task *task)
         /* Who runs as the agent and is not root could have every device in other ways. */
         .devices = { .own = task->site->confine.sandbox && geteuid() == 0,
                      .gpus = what->gpus,
-                     .n_gpus = what->n_gpus },
+                     .n_gpus = what->n_gpus,
+                     .parts = what->parts },
     };
 }
 
@@ -715,6 +716,7 @@ static bool take_gpus(struct task *task)
 {
     const struct launch_task *what = task->what;
     const struct gpu_ask ask = { .minors = what->gpus,
+                                 .parts = what->parts,
                                  .n = what->gpu_hold ? what->n_gpus : 0,
                                  .share = what->gpu_hold == GPU_HOLD_SHARE,
                                  .server = task->site->server };

@@ -4,6 +4,8 @@
  * NULL; NULL from an encoder's caller is written as "". */
 #include "wire/message.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 
 #define TEXT_MIN 4u /* bytes of the shortest text */
@@ -260,15 +262,66 @@ static void get_hosts_and_mounts(struct wire_reader *from, struct arena *arena,
 }
 
 /* At the end, and only where something is said, because an agent of an older version reads what has
- * none: shared memory, behind it who has a stdin, and behind that who holds devices. */
+ * none: shared memory, behind it who has a stdin, behind that who holds devices, and last which of
+ * them are instances of MIG. */
 enum { INPUT_OPEN = 1, INPUT_TTY = 2 };
+
+static void put_part(struct buf *out, const struct gpu_part *part)
+{
+    wire_put_u8(out, (uint8_t)(part->is + part->n_caps));
+    if (!part->is)
+        return;
+    wire_put_u32(out, part->gi);
+    wire_put_u32(out, part->ci);
+    for (uint32_t i = 0; i < part->n_caps; i++)
+        wire_put_u32(out, part->caps[i]);
+}
+
+static void put_parts(struct buf *out, const struct launch_task *task)
+{
+    wire_put_u8(out, task->parts != NULL);
+    for (uint32_t i = 0; task->parts && i < task->n_gpus; i++)
+        put_part(out, &task->parts[i]);
+}
+
+static struct gpu_part get_part(struct wire_reader *from)
+{
+    uint8_t form = wire_get_u8(from);
+    struct gpu_part part = { .is = form > 0 };
+    if (form > 1 + ARRAY_LEN(part.caps))
+        from->bad = true;
+    if (!part.is || from->bad)
+        return part;
+    part.gi = wire_get_u32(from);
+    part.ci = wire_get_u32(from);
+    for (part.n_caps = 0; part.n_caps + 1u < form; part.n_caps++)
+        part.caps[part.n_caps] = wire_get_u32(from);
+    return part;
+}
+
+static void get_parts(struct wire_reader *from, struct arena *arena, struct launch *launch)
+{
+    bool any = false;
+    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
+        struct launch_task *task = &launch->tasks[i];
+        if (!get_flag(from))
+            continue;
+        task->parts = ARENA_ARRAY(arena, task->n_gpus, struct gpu_part);
+        for (uint32_t k = 0; k < task->n_gpus && !from->bad; k++) {
+            task->parts[k] = get_part(from);
+            any = any || task->parts[k].is;
+        }
+    }
+    from->bad |= !any;
+}
 
 static void put_more(struct buf *out, const struct launch *launch)
 {
     uint64_t shm = 0;
-    bool input = false, hold = false;
+    bool input = false, hold = false, parts = false;
     for (size_t i = 0; i < launch->n_tasks; i++) {
         shm |= launch->tasks[i].shm;
+        parts = parts || launch->tasks[i].parts;
         hold = hold || launch->tasks[i].gpu_hold != GPU_HOLD_NONE;
         input = input || hold || launch->tasks[i].open_stdin;
     }
@@ -280,9 +333,11 @@ static void put_more(struct buf *out, const struct launch *launch)
     }
     for (size_t i = 0; hold && i < launch->n_tasks; i++)
         wire_put_u8(out, (uint8_t)launch->tasks[i].gpu_hold);
+    for (size_t i = 0; hold && parts && i < launch->n_tasks; i++)
+        put_parts(out, &launch->tasks[i]);
 }
 
-static void get_holds(struct wire_reader *from, struct launch *launch)
+static void get_holds(struct wire_reader *from, struct arena *arena, struct launch *launch)
 {
     bool any = false;
     for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
@@ -292,9 +347,11 @@ static void get_holds(struct wire_reader *from, struct launch *launch)
         any = any || hold;
     }
     from->bad |= !any;
+    if (!from->bad && from->at != from->end)
+        get_parts(from, arena, launch);
 }
 
-static void get_inputs(struct wire_reader *from, struct launch *launch)
+static void get_inputs(struct wire_reader *from, struct arena *arena, struct launch *launch)
 {
     bool any = false;
     for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
@@ -305,12 +362,12 @@ static void get_inputs(struct wire_reader *from, struct launch *launch)
         from->bad |= input > (INPUT_OPEN | INPUT_TTY) || input == INPUT_TTY;
     }
     if (from->bad || from->at != from->end)
-        get_holds(from, launch);
+        get_holds(from, arena, launch);
     else
         from->bad |= !any; /* one launch has one form */
 }
 
-static void get_more(struct wire_reader *from, struct launch *launch)
+static void get_more(struct wire_reader *from, struct arena *arena, struct launch *launch)
 {
     uint64_t any = 0;
     if (from->at == from->end)
@@ -318,7 +375,7 @@ static void get_more(struct wire_reader *from, struct launch *launch)
     for (size_t i = 0; i < launch->n_tasks && !from->bad; i++)
         any |= launch->tasks[i].shm = wire_get_u64(from);
     if (from->bad || from->at != from->end)
-        get_inputs(from, launch);
+        get_inputs(from, arena, launch);
     else
         from->bad |= any == 0;
 }
@@ -379,7 +436,7 @@ int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct 
     launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
     for (size_t i = 0; i < launch.n_tasks && !from.bad; i++)
         get_launch_task(&from, arena, &launch.tasks[i], i ? &launch.tasks[i - 1] : NULL);
-    get_more(&from, &launch);
+    get_more(&from, arena, &launch);
     if (finish(&from) != 0)
         return -1;
     *out = launch;

@@ -54,6 +54,25 @@ static uint32_t *draw_numbers(struct chance *chance, struct arena *arena, uint32
     return numbers;
 }
 
+/* Instances of MIG, at least one; or NULL. */
+static struct gpu_part *draw_parts(struct chance *chance, struct arena *arena, uint32_t n)
+{
+    if (n == 0 || draw(chance) % 2)
+        return NULL;
+    struct gpu_part *parts = ARENA_ARRAY(arena, n, struct gpu_part);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i && draw(chance) % 2)
+            continue;
+        parts[i] = (struct gpu_part){ .is = true,
+                                      .gi = (uint32_t)draw(chance),
+                                      .ci = (uint32_t)draw(chance),
+                                      .n_caps = (uint32_t)(draw(chance) % 3) };
+        for (uint32_t k = 0; k < parts[i].n_caps; k++)
+            parts[i].caps[k] = (uint32_t)draw(chance);
+    }
+    return parts;
+}
+
 static struct task_ref draw_task(struct chance *chance)
 {
     return (struct task_ref){ .role = (uint16_t)draw(chance), .index = (uint32_t)draw(chance) };
@@ -73,6 +92,7 @@ static struct launch_task draw_launch_task(struct chance *chance, struct arena *
     task.memory = draw(chance);
     task.shm = draw(chance) % 3;
     task.gpu_hold = draw(chance) % 2 ? GPU_HOLD_NONE : (enum gpu_hold)(draw(chance) % GPU_HOLD_N);
+    task.parts = task.gpu_hold ? draw_parts(chance, arena, task.n_gpus) : NULL;
     task.pids = (uint32_t)draw(chance);
     task.run_time_ms = draw(chance);
     task.hold_failed = draw(chance) % 2;
@@ -142,6 +162,14 @@ static void assert_same_words(const struct words *a, const struct words *b)
         assert_string_equal(a->at[i], b->at[i]);
 }
 
+static void assert_same_part(const struct gpu_part *a, const struct gpu_part *b)
+{
+    assert_true(a->is == b->is && a->gi == b->gi && a->ci == b->ci);
+    assert_int_equal(a->n_caps, b->n_caps);
+    for (uint32_t i = 0; i < a->n_caps; i++)
+        assert_int_equal(a->caps[i], b->caps[i]);
+}
+
 static void assert_same_task(const struct launch_task *a, const struct launch_task *b)
 {
     assert_int_equal(a->ref.role, b->ref.role);
@@ -164,6 +192,9 @@ static void assert_same_task(const struct launch_task *a, const struct launch_ta
     assert_true(a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->pids == b->pids);
     assert_true(a->shm == b->shm);
     assert_int_equal(a->gpu_hold, b->gpu_hold);
+    assert_int_equal(a->parts != NULL, b->parts != NULL);
+    for (size_t i = 0; a->parts && i < a->n_gpus; i++)
+        assert_same_part(&a->parts[i], &b->parts[i]);
     assert_true(a->run_time_ms == b->run_time_ms && a->hold_failed == b->hold_failed);
 }
 
@@ -208,23 +239,36 @@ static struct wire_frame only_frame(const struct buf *out)
     return frame;
 }
 
+static size_t bytes_of_parts(const struct launch_task *task)
+{
+    size_t bytes = 1;
+    for (uint32_t i = 0; task->parts && i < task->n_gpus; i++)
+        bytes += task->parts[i].is ? 9 + 4 * task->parts[i].n_caps : 1;
+    return bytes;
+}
+
 /* Cut anywhere: refused. One byte damaged: refused or read, sanitizers watch. */
 static void assault(const struct wire_frame *whole, struct arena *arena, struct chance *chance)
 {
     struct launch launch;
     struct wire_frame cut = *whole;
-    size_t step = whole->len / 60 + 1, said = 0, held = 0;
+    size_t step = whole->len / 60 + 1, said = 0, held = 0, parts = 0;
+    bool any = false;
     assert_int_equal(wire_get_launch(whole, arena, &launch), 0);
     for (size_t i = 0; i < launch.n_tasks; i++) {
         said |= launch.tasks[i].shm;
         held |= launch.tasks[i].gpu_hold;
+        parts += bytes_of_parts(&launch.tasks[i]);
+        any = any || launch.tasks[i].parts;
     }
     /* Which is whole without these. */
     size_t behind = held ? 10 * launch.n_tasks : said ? 8 * launch.n_tasks : 0;
-    size_t older = whole->len - behind, with_shm = said ? older + 8 * launch.n_tasks : older;
+    size_t without_parts = whole->len - (any ? parts : 0);
+    size_t older = without_parts - behind, with_shm = said ? older + 8 * launch.n_tasks : older;
     for (cut.len = 0; cut.len < whole->len; cut.len += step)
         assert_int_equal(wire_get_launch(&cut, arena, &launch),
-                         cut.len == older || cut.len == with_shm ? 0 : -1);
+                         cut.len == older || cut.len == with_shm || cut.len == without_parts ? 0
+                                                                                             : -1);
     unsigned char *bytes = arena_alloc(arena, whole->len + 1);
     for (int i = 0; i < 30; i++) {
         memcpy(bytes, whole->body, whole->len);
