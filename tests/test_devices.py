@@ -538,6 +538,34 @@ def test_instances_come_and_go(start: Starter, driver: Driver) -> None:
     assert given(server) == "0"
 
 
+# ---- links ----
+
+
+def test_the_best_linked_devices_go_together(start: Starter, driver: Driver) -> None:
+    """0 and 2 share NVLinks, 1 and 3 a switch; what is alone is given to who needs one."""
+    paths = [["path 1 50", "path 3 50"], ["path 0 50", "path 2 50", "path 3 20"]]
+    paths += [["path 1 50", "path 3 50"], ["path 0 50", "path 1 20", "path 2 50"]]
+    links = {0: ["nvlink 2"] * 4, 2: ["nvlink 0"] * 4}
+    driver.say(*(device(n, H100, *paths[n], *links.get(n, [])) for n in range(4)))
+    server = start(nodes="", env=driver.env)
+    jobs = {
+        n: server.submit(native(f"of{n}", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(n)))
+        for n in (1, 2, 3)
+    }
+    for job in jobs.values():
+        server.wait(job, "succeeded")
+    assert server.log(jobs[2], "worker/0").strip() == "0,2"
+    assert server.log(jobs[1], "worker/0").strip() in "13"
+
+
+def test_links_through_switches_are_alike(start: Starter, driver: Driver) -> None:
+    driver.say(*(device(n, H100, *["nvlink switch"] * 18) for n in range(4)))
+    server = start(nodes="", env=driver.env)
+    job = server.submit(native("two", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(2)))
+    server.wait(job, "succeeded")
+    assert server.log(job, "worker/0").strip() == "0,1"
+
+
 # ---- the library's own words ----
 
 # Size, and of each field ours, NVIDIA's, offset and size, as its nvml.h has them on 64 bits.

@@ -2,6 +2,7 @@
 #include "replay/codec.h"
 
 #include "base/mem.h"
+#include "job/gpu.h"
 #include "wire/frame.h"
 
 #include <stdio.h>
@@ -77,6 +78,46 @@ static bool all_read(const struct wire_reader *from)
 
 /* ---- the header ---- */
 
+/* What placing asks of devices: models, and how near they are. */
+static void put_report(struct buf *out, const struct gpu_report *report)
+{
+    uint32_t n = report ? report->n_slots : 0;
+    wire_put_u32(out, n);
+    for (uint32_t i = 0; i < n; i++)
+        wire_put_str(out, gpu_in_slot(report, i)->model);
+    if (n == 0)
+        return;
+    wire_put_u8(out, report->near != NULL);
+    for (size_t i = 0; report->near && i < (size_t)n * n; i++)
+        wire_put_u32(out, report->near[i]);
+}
+
+static struct gpu_report *get_report(struct wire_reader *from, struct arena *a)
+{
+    uint32_t n = wire_get_count(from, 4);
+    if (n == 0 || from->bad)
+        return NULL;
+    struct gpu_report *report = ARENA_NEW(a, struct gpu_report);
+    *report = (struct gpu_report){
+        .driver = "", .error = "", .at = ARENA_ARRAY(a, n, struct gpu_device), .n = n, .n_slots = n
+    };
+    for (uint32_t i = 0; i < n; i++)
+        report->at[i] = (struct gpu_device){ .number = i,
+                                             .slot = i,
+                                             .offered = true,
+                                             .model = text_or(wire_get_str(from, a), ""),
+                                             .uuid = "",
+                                             .pci = "",
+                                             .error = "" };
+    if (!wire_get_u8(from))
+        return report;
+    from->bad |= (size_t)(from->end - from->at) / 4 < (size_t)n * n;
+    report->near = from->bad ? NULL : ARENA_ARRAY(a, (size_t)n * n, uint32_t);
+    for (size_t i = 0; report->near && i < (size_t)n * n; i++)
+        report->near[i] = wire_get_u32(from);
+    return report;
+}
+
 static void put_node(struct buf *out, const struct node_spec *node)
 {
     wire_put_str(out, node->name);
@@ -95,6 +136,7 @@ static void put_node(struct buf *out, const struct node_spec *node)
         wire_put_str(out, node->custom.at[i].name);
         wire_put_u64(out, node->custom.at[i].milli);
     }
+    put_report(out, node->report);
 }
 
 static void get_node(struct wire_reader *from, struct arena *a, struct node_spec *node)
@@ -116,6 +158,7 @@ static void get_node(struct wire_reader *from, struct arena *a, struct node_spec
         node->custom.at[i].name = text_or(wire_get_str(from, a), "");
         node->custom.at[i].milli = wire_get_u64(from);
     }
+    node->report = get_report(from, a);
 }
 
 void codec_put_header(struct buf *out, const struct recording_header *h)

@@ -1,9 +1,13 @@
 /* Choosing devices and ports on one node.
  *
- * Whole devices: the lowest numbers that nobody uses. A share: the fullest device that still holds
- * it, so that whole devices stay whole. Ports: the role's own numbers, or what the host's map
- * finds. Every taken task is written down as a seat. */
+ * Whole devices: of those that nobody uses the best linked (sched/links.h), where no links are
+ * known the lowest numbers. A share: the fullest device that still holds it, so that whole devices
+ * stay whole. Ports: the role's own numbers, or what the host's map finds. Every taken task is
+ * written down as a seat. */
 #include "sched/fit.h"
+
+#include "job/gpu.h"
+#include "sched/links.h"
 
 bool fit_suits(const struct crew *crew, const struct group *g, uint32_t node)
 {
@@ -28,14 +32,20 @@ uint32_t fit_units(const struct crew *crew, const struct group *g, uint32_t node
     return (uint32_t)units;
 }
 
-static bool pick_whole(const struct cluster *c, uint32_t node, const struct want *w, uint32_t *out)
+static bool pick_whole(struct crew *crew, uint32_t node, const struct want *w, uint32_t *out)
 {
+    const struct cluster *c = crew->cluster;
     const struct form *f = cluster_form(c, node);
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < f->spec.gpus && found < w->devices; i++)
+    bool linked = f->spec.report && f->spec.report->near;
+    uint32_t *idle = linked ? ARENA_ARRAY(crew->arena, f->spec.gpus, uint32_t) : out, found = 0;
+    for (uint32_t i = 0; i < f->spec.gpus && (linked || found < w->devices); i++)
         if (c->gpu[f->gpu_at + i] == 0 && want_takes_device(w, f, i))
-            out[found++] = i;
-    return found == w->devices;
+            idle[found++] = i;
+    if (found < w->devices)
+        return false;
+    if (linked)
+        links_choose(f->spec.report, idle, found, w->devices, out);
+    return true;
 }
 
 static bool pick_share(const struct cluster *c, uint32_t node, const struct want *w, uint32_t *out)
@@ -63,7 +73,7 @@ static bool pick_devices(struct crew *crew, uint32_t node, const struct want *w,
     p->n_gpus = n;
     p->gpu_share_milli = w->share;
     if (w->devices)
-        return pick_whole(crew->cluster, node, w, p->gpus);
+        return pick_whole(crew, node, w, p->gpus);
     if (w->share && device != FIT_ANY_DEVICE)
         p->gpus[0] = device;
     else if (w->share)
