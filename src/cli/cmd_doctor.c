@@ -264,6 +264,57 @@ static struct finding ask_gpus(struct cli *cli)
     return good(devices_found(cli, &r));
 }
 
+/* A directory of the hierarchy whose line in /proc/self/cgroup has that part; "": none. */
+static const char *group_dir(struct cli *cli, const char *part, const char *mount)
+{
+    char line[1024];
+    const char *dir = "";
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *at = strstr(line, part);
+        line[strcspn(line, "\n")] = '\0';
+        if (at)
+            dir = arena_printf(cli->arena, "%s%s", mount, at + strlen(part));
+    }
+    if (file)
+        (void)fclose(file);
+    return dir;
+}
+
+/* As node/cgroup.c looks for it. */
+static bool can_group_devices(struct cli *cli)
+{
+    const char *dirs[] = { group_dir(cli, ":devices:", "/sys/fs/cgroup/devices"),
+                           group_dir(cli, "0::", "/sys/fs/cgroup"),
+                           group_dir(cli, "0::", "/sys/fs/cgroup/unified") };
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (*dirs[i] && access(arena_printf(cli->arena, "%s/cgroup.procs", dirs[i]), W_OK) == 0)
+            return true;
+    return false;
+}
+
+/* What keeps tasks from devices that they were not given. */
+static struct finding ask_devices(struct cli *cli)
+{
+    static const char nothing[] = "nothing enforces which devices a task uses: "
+                                  "CUDA_VISIBLE_DEVICES tells it, and it may change that";
+    bool view = can_unshare(CLONE_NEWNS), group = can_group_devices(cli);
+    if (call_server_lives(cli) && strcmp(server_setting(cli, "sandbox"), "off") == 0)
+        return less(nothing, "the server's setting sandbox is off");
+    if (geteuid() != 0)
+        return less(nothing, "a server of root's gives each task a /dev of its own");
+    if (view && group)
+        return good("each task has a /dev and a control group of its own, with its devices");
+    if (view)
+        return less("each task has a /dev of its own; no control group refuses a device that it "
+                    "finds elsewhere",
+                    "boot with cgroup v2, or make /sys/fs/cgroup writable");
+    if (group)
+        return less("a control group refuses other devices; the machine's /dev is seen",
+                    "allow mount namespaces");
+    return less(nothing, "allow mount namespaces and control groups to root");
+}
+
 static const char *existing_parent(struct arena *a, const char *path)
 {
     char *at = arena_strdup(a, path);
@@ -432,6 +483,7 @@ static const struct {
     { .name = "namespaces", .ask = ask_namespaces },
     { .name = "containers", .ask = ask_runtimes },
     { .name = "gpus", .ask = ask_gpus },
+    { .name = "devices", .ask = ask_devices },
     { .name = "disk", .ask = ask_disk },
     { .name = "clock", .ask = ask_clock },
     { .name = "files", .ask = ask_files },
