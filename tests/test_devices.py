@@ -391,6 +391,57 @@ def test_a_device_of_another_server_is_seen(start: Starter, driver: Driver, tmp_
     wait_for(lambda: closed(two) == ["", ""])
 
 
+# ---- use by others ----
+
+
+def test_how_much_others_may_use(start: Starter, driver: Driver) -> None:
+    driver.say(device(0, used=GIB // 2))
+    flags = ("--gpu-memory-bound", "256Mi")
+    server = start(nodes="", env={**driver.env, **OFTEN}, flags=flags)
+    wait_for(lambda: "512Mi of its memory are in use outside muster" in closed(server)[0])
+    driver.say(device(0, used=GIB // 8))
+    wait_for(lambda: closed(server) == [""])
+
+
+def test_what_tasks_use_is_not_others(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    """Of a device that a task has, only what other processes hold counts; also a child of it."""
+    driver.say(device(0))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    run = f"sh -c 'echo $$; {until_there(go)}' & echo $$; wait"
+    job = server.submit(native("has", run, resources=gpus(0.5)))
+    wait_for(lambda: len(server.log(job, "worker/0").split()) == 2)
+    held = [f"process {pid} {30 * GIB}" for pid in server.log(job, "worker/0").split()]
+    driver.say(device(0, H100, *held, used=60 * GIB))
+    wait_for(lambda: node(server)["devices"][0]["processes"] == 2)
+    assert closed(server) == [""]
+    other = f"process 4194303 {2 * GIB}"
+    driver.say(device(0, H100, *held, other, used=62 * GIB))
+    why = "2.0Gi of its memory are in use outside muster (process 4194303)"
+    wait_for(lambda: closed(server)[0])
+    assert why in closed(server)[0]
+    go.touch()
+    server.wait(job, "succeeded")
+
+
+def test_an_answer_of_before_closes_nothing(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    """The driver was asked while a task ran, and answers when it has ended."""
+    driver.say(device(0))
+    server = start(nodes="", env={**driver.env, **OFTEN, "MUSTER_GPU_TIMEOUT_S": "600"})
+    go, answer = tmp_path / "go", tmp_path / "answer"
+    job = server.submit(native("has", f"echo $$; {until_there(go)}", resources=gpus(1)))
+    wait_for(lambda: server.log(job, "worker/0"))
+    own = f"process {server.log(job, 'worker/0').strip()} {40 * GIB}"
+    driver.say(device(0, H100, own, "busy 77", f"wait {answer}", used=40 * GIB))
+    wait_for(answer.with_name("answer.asked").exists)
+    driver.say(device(0, H100, "busy 78"))
+    go.touch()
+    server.wait(job, "succeeded")
+    answer.touch()
+    wait_for(lambda: node(server)["devices"][0]["utilisation"] == 78)
+    assert "gpu.closed" not in server.said()
+
+
 # ---- what comes back, and what changes ----
 
 
@@ -536,6 +587,21 @@ def test_instances_come_and_go(start: Starter, driver: Driver) -> None:
     driver.say(device(0))
     wait_for(lambda: closed(server)[0] == "" and "does not list" in closed(server)[1])
     assert given(server) == "0"
+
+
+def test_two_servers_share_no_instance(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    """Each is held by itself: the other one of the same device is free."""
+    driver.say(device(0), instance(0, 9), instance(0, 11))
+    one, two = (start(nodes="", env={**driver.env, **OFTEN}) for _ in range(2))
+    go = tmp_path / "go"
+    first = one.submit(native("first", f"echo has; {until_there(go)}", resources=gpus(1)))
+    wait_for(lambda: "has" in one.log(first, "worker/0"))
+    wait_for(lambda: "device 0:0 of" in closed(two)[1] and "another server" in closed(two)[1])
+    assert closed(two)[2] == ""
+    assert given(two) == "MIG-01111"
+    go.touch()
+    one.wait(first, "succeeded")
+    wait_for(lambda: closed(two)[1] == "")
 
 
 # ---- links ----

@@ -12,6 +12,8 @@
 #include "gpu/lines.h"
 #include "node/gpu_lock.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@ enum closed { OPEN, FAILS, OF_ANOTHER_SERVER, USED_OUTSIDE };
 struct verdict {
     enum closed closed;
     char why[WHY_MAX]; /* "": given out */
+    bool was_held;     /* by a task of whatever server, when the driver was asked */
 };
 
 struct gpu_watch {
@@ -61,33 +64,48 @@ static void set_verdict(struct gpu_watch *w, uint32_t slot, const struct verdict
         log_info("gpu.open", "node=%s slot=%u", node, slot);
     else if (before->closed != OPEN && before->closed != now->closed)
         ctl_device(w->config.ctl, node, slot, "");
-    *before = *now;
+    before->closed = now->closed;
+    memcpy(before->why, now->why, sizeof before->why);
     ctl_device(w->config.ctl, node, slot, now->why);
 }
 
-/* Bytes that are in use by no task of ours. */
-static uint64_t foreign_memory(const struct gpu_watch *w, const struct gpu_device *now,
-                               uint32_t slot)
+/* What no task of ours uses of a device: bytes, and the first processes. */
+struct outside {
+    uint64_t memory;
+    char processes[80]; /* " (process 1, 2)", "": none is known */
+};
+
+static void add_process(struct outside *out, uint32_t pid)
 {
-    struct generation of;
-    uint64_t sum = 0;
-    if (ctl_device_taken(w->config.ctl, w->config.node->name, slot) == 0)
-        return now->figures[GPU_MEMORY_USED].value;
-    for (size_t i = 0; i < now->n_processes; i++)
-        if (ctl_find_process(w->config.ctl, now->processes[i].pid, &of) != 1)
-            sum += now->processes[i].memory;
-    return sum;
+    size_t n = strlen(out->processes);
+    if (n + 16 < sizeof out->processes)
+        snprintf(out->processes + n, sizeof out->processes - n, "%s%u", n ? ", " : " (process ",
+                 pid);
 }
 
-static void put_processes(const struct gpu_device *now, char *out, size_t size)
+/* Since the driver was asked. */
+static bool has_ended(uint32_t pid)
 {
-    size_t used = 0;
-    *out = '\0';
-    for (size_t i = 0; i < now->n_processes && i < 4 && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%u", i ? ", " : " (process ",
-                                 now->processes[i].pid);
-    if (used > 0 && used < size)
-        snprintf(out + used, size - used, ")");
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static struct outside look_outside(const struct gpu_watch *w, const struct gpu_device *now)
+{
+    struct outside out = { .memory = now->figures[GPU_MEMORY_USED].value };
+    struct generation of;
+    bool taken = ctl_device_taken(w->config.ctl, w->config.node->name, now->slot) > 0;
+    out.memory = taken ? 0 : out.memory;
+    for (size_t i = 0; i < now->n_processes; i++) {
+        if (taken && (ctl_find_process(w->config.ctl, now->processes[i].pid, &of) == 1 ||
+                      has_ended(now->processes[i].pid)))
+            continue;
+        out.memory += taken ? now->processes[i].memory : 0;
+        add_process(&out, now->processes[i].pid);
+    }
+    size_t n = strlen(out.processes);
+    if (n)
+        snprintf(out.processes + n, sizeof out.processes - n, ")");
+    return out;
 }
 
 static bool is_of_another_server(const struct gpu_watch *w, const struct gpu_device *device)
@@ -96,12 +114,16 @@ static bool is_of_another_server(const struct gpu_watch *w, const struct gpu_dev
     return gpu_lock_is_foreign(device->minor, &part, w->config.socket);
 }
 
+/* What is in use of a device whose task has ended since the driver was asked may have been that
+ * task's: the next look tells. */
 static void judge(struct gpu_watch *w, const struct gpu_device *device)
 {
     struct verdict now = { .closed = OPEN };
-    char size[FMT_MAX], processes[80], label[GPU_LABEL_MAX];
+    char size[FMT_MAX], label[GPU_LABEL_MAX];
     const char *node = w->config.node->name;
-    uint64_t foreign = *device->error ? 0 : foreign_memory(w, device, device->slot);
+    const struct outside outside = look_outside(w, device);
+    const struct verdict *before = &w->verdicts[device->slot];
+    bool taken = ctl_device_taken(w->config.ctl, node, device->slot) > 0;
     if (*device->error || device->divided) {
         now.closed = FAILS;
         snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(device, label), node,
@@ -110,11 +132,14 @@ static void judge(struct gpu_watch *w, const struct gpu_device *device)
         now.closed = OF_ANOTHER_SERVER;
         snprintf(now.why, WHY_MAX, "device %s of %s is held by a task of another server",
                  gpu_label(device, label), node);
-    } else if (foreign > w->config.bound) {
+    } else if (before->was_held && !taken) {
+        if (before->closed == USED_OUTSIDE)
+            return;
+    } else if (outside.memory > w->config.bound) {
         now.closed = USED_OUTSIDE;
-        put_processes(device, processes, sizeof processes);
         snprintf(now.why, WHY_MAX, "device %s of %s: %s of its memory are in use outside muster%s",
-                 gpu_label(device, label), node, fmt_bytes(size, foreign), processes);
+                 gpu_label(device, label), node, fmt_bytes(size, outside.memory),
+                 outside.processes);
     }
     set_verdict(w, device->slot, &now);
 }
@@ -304,6 +329,9 @@ static void on_look(uv_timer_t *timer)
                                      .text_max = ANSWER_MAX,
                                      .limit_ms = gpu_ask_limit_ms() };
     struct err err;
+    for (uint32_t i = 0; i < w->n; i++)
+        w->verdicts[i].was_held = w->verdicts[i].closed == OF_ANOTHER_SERVER ||
+                                  ctl_device_taken(w->config.ctl, w->config.node->name, i) > 0;
     w->child = child_start(w->config.loop, &line, on_answer, w, &err);
     if (w->child) {
         uv_timer_start(&w->timer, on_late, gpu_ask_limit_ms() + LATE_MS, 0);
