@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -348,6 +349,7 @@ def test_a_lost_device_is_cordoned(start: Starter, driver: Driver, tmp_path: Pat
         lambda: any(e["type"] == "task.device" and why in e["text"] for e in server.events(job))
     )
     assert "gpu.closed" in server.said()
+    assert "utilisation" not in node(server)["devices"][0]
     go.touch()
     server.wait(job, "succeeded")
     later = server.submit(native("later", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(1)))
@@ -415,9 +417,9 @@ def test_what_tasks_use_is_not_others(start: Starter, driver: Driver, tmp_path: 
     driver.say(device(0, H100, *held, used=60 * GIB))
     wait_for(lambda: node(server)["devices"][0]["processes"] == 2)
     assert closed(server) == [""]
-    other = f"process 4194303 {2 * GIB}"
+    other = f"process {os.getpid()} {2 * GIB}"
     driver.say(device(0, H100, *held, other, used=62 * GIB))
-    why = "2.0Gi of its memory are in use outside muster (process 4194303)"
+    why = f"2.0Gi of its memory are in use outside muster (process {os.getpid()})"
     wait_for(lambda: closed(server)[0])
     assert why in closed(server)[0]
     go.touch()
@@ -507,7 +509,7 @@ def test_use_by_others_is_news_once(start: Starter, driver: Driver, tmp_path: Pa
     job = server.submit(native("has", until_there(go), resources=gpus(0.5)))
     wait_for(lambda: server.state_of(job) == "running")
     for held in (40, 41, 42):
-        driver.say(device(0, H100, f"process 4194303 {held * GIB}", used=held * GIB))
+        driver.say(device(0, H100, f"process {os.getpid()} {held * GIB}", used=held * GIB))
         wait_for(lambda: f"{held}Gi of its memory" in closed(server)[0])  # noqa: B023
     told = [e for e in server.events(job) if e["type"] == "task.device"]
     assert len(told) == 1
@@ -561,6 +563,14 @@ def test_a_whole_device_beside_instances(start: Starter, driver: Driver) -> None
     server = start(nodes="", env=driver.env)
     assert given(server, H100) == "GPU-1111"
     assert given(server, "MIG") == "MIG-099"
+
+
+def test_an_instance_that_is_not_called_one(start: Starter, driver: Driver) -> None:
+    driver.say(device(0), f"instance {H100}\nuuid MIG-1\n")
+    server = start(nodes="", env=driver.env)
+    assert given(server, "MIG") == "MIG-1"
+    whole = server.muster("submit", "-", stdin=native("whole", resources=gpus(1, H100)))
+    assert "no node has gpu type" in whole.stderr
 
 
 @pytest.mark.parametrize(

@@ -326,6 +326,8 @@ static void read_instance(const struct nvml *n, struct arena *a, void *handle,
     for (size_t i = 0; i < ARRAY_LEN(shared); i++)
         out->figures[shared[i]] = whole->figures[shared[i]];
     read_own(n, a, handle, out);
+    if (!strstr(out->model, " MIG ")) /* whoever asks for a whole device must not get it */
+        out->model = arena_printf(a, "%s MIG instance", whole->model);
     if (n->mig_gi && n->mig_gi(handle, &id) == NVML_OK)
         set(out, GPU_MIG_GI, id);
     if (n->mig_ci && n->mig_ci(handle, &id) == NVML_OK)

@@ -186,22 +186,19 @@ static const char *keep(struct gpu_watch *w, const char *known, const char *now)
  * that did not answer is gets known when it does. */
 static void take_over(struct gpu_watch *w, struct gpu_device *known, const struct gpu_device *now)
 {
-    static const char gone[] = "the driver does not list it any more";
-    if (!now) {
-        memset(known->figures, 0,
-               offsetof(struct gpu_device, figures[GPU_NUMA]) -
-                   offsetof(struct gpu_device, figures));
-        known->n_processes = known->n_links = 0;
-        known->error = gone;
+    static const struct gpu_device gone = { .error = "the driver does not list it any more" };
+    const struct gpu_device *from = now ? now : &gone;
+    for (int i = 0; i < GPU_NUMA; i++) /* those of the last sample */
+        known->figures[i] = from->figures[i];
+    known->error = from->error;
+    known->processes = from->processes;
+    known->n_processes = from->n_processes;
+    known->links = from->links;
+    known->n_links = from->n_links;
+    if (!now)
         return;
-    }
     known->number = now->number;
     known->divided = now->divided;
-    known->error = now->error;
-    known->processes = now->processes;
-    known->n_processes = now->n_processes;
-    known->links = now->links;
-    known->n_links = now->n_links;
     if (*now->error)
         return;
     known->minor = now->minor;

@@ -36,7 +36,8 @@ static bool pick_whole(struct crew *crew, uint32_t node, const struct want *w, u
 {
     const struct cluster *c = crew->cluster;
     const struct form *f = cluster_form(c, node);
-    bool linked = f->spec.report && f->spec.report->near;
+    const struct gpu_report *report = f->spec.report;
+    bool linked = report && report->near && f->spec.gpus <= report->n_slots;
     uint32_t *idle = linked ? ARENA_ARRAY(crew->arena, f->spec.gpus, uint32_t) : out, found = 0;
     for (uint32_t i = 0; i < f->spec.gpus && (linked || found < w->devices); i++)
         if (c->gpu[f->gpu_at + i] == 0 && want_takes_device(w, f, i))
@@ -44,7 +45,7 @@ static bool pick_whole(struct crew *crew, uint32_t node, const struct want *w, u
     if (found < w->devices)
         return false;
     if (linked)
-        links_choose(f->spec.report, idle, found, w->devices, out);
+        links_choose(report, idle, found, w->devices, out);
     return true;
 }
 

@@ -140,6 +140,12 @@ static void plans_follow_the_links(void **state)
     assert_string_equal(place(&w, 2), "w/0@n1[2,3]");
     assert_string_equal(place(&w, 3), "w/0@n1[4,5,6]");
     world_destroy(&w);
+    node.gpus = N + 1; /* of one of which nothing is known */
+    w = world_create(&node, 1);
+    assert_string_equal(place(&w, 1), "w/0@n1[0]");
+    assert_string_equal(place(&w, 2), "w/0@n1[1,2]");
+    world_destroy(&w);
+    node.gpus = N;
     node.report = NULL;
     w = world_create(&node, 1);
     assert_string_equal(place(&w, 1), "w/0@n1[0]");
