@@ -356,7 +356,7 @@ class DlcPage(Page):
     def resources(self) -> str:
         """A device of its own, and no more memory than it asked for."""
         spec = [{**QUOTA_SPEC, "ResourceConfig": {"CPU": "1", "GPU": "1", "Memory": "128Mi"}}]
-        command = "echo $CUDA_VISIBLE_DEVICES; head -c 400M /dev/zero | tail -c 400M >/dev/null"
+        command = "echo $NVIDIA_VISIBLE_DEVICES; head -c 400M /dev/zero | tail -c 400M >/dev/null"
         body = dlc_job(JobSpecs=spec, UserCommand=command)
         job = self.server.run(json.dumps(body))
         if job["word"] == "Succeeded":

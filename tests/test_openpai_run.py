@@ -104,16 +104,17 @@ def test_gpus_are_handed_out(server: Server) -> None:
     job = server.run(text)
     seen = [variables(server.log(job["number"], f"a/{i}")) for i in range(2)]
     placed = [
-        (t["attempts"][0]["node"], e["CUDA_VISIBLE_DEVICES"])
+        (t["attempts"][0]["node"], e["NVIDIA_VISIBLE_DEVICES"])
         for t, e in zip(job["task_list"], seen)
     ]
     for _, devices in placed:
         assert len(set(devices.split(","))) == 2
     if placed[0][0] == placed[1][0]:
         assert not set(placed[0][1].split(",")) & set(placed[1][1].split(","))
-    assert all(e["NVIDIA_VISIBLE_DEVICES"] == e["CUDA_VISIBLE_DEVICES"] for e in seen)
+    assert all(e["CUDA_VISIBLE_DEVICES"] == "" for e in seen), "declared: nothing for CUDA"
     none = variables(server.log(job["number"], "cpu/0"))
-    assert none.get("CUDA_VISIBLE_DEVICES", "") == ""
+    assert none["NVIDIA_VISIBLE_DEVICES"] == "none"
+    assert none["CUDA_VISIBLE_DEVICES"] == ""
 
 
 # ---- completion rules ----

@@ -173,6 +173,8 @@ static struct job_place whole_place(const struct ctl *ctl, const struct live_job
         place.tasks[flat] = job->tasks[flat].place;
         place.tasks[flat].gpus = devices_numbers(ctl, arena, &job->tasks[flat].place);
         place.tasks[flat].gpu_names = devices_names(ctl, arena, &job->tasks[flat].place);
+        place.tasks[flat].gpus_declared =
+            devices_hold(ctl, &job->tasks[flat].place) == GPU_HOLD_NONE;
     }
     return place;
 }

@@ -85,11 +85,17 @@ static void put_array(const struct making *m, const struct job_place *place,
 #define GPUS_MAX (1u << 20)
 
 /* The devices it was given, unless the job says itself which it wants to see. Numbers are the
- * driver's, and CUDA counts by speed unless it is told otherwise. */
+ * driver's, and CUDA counts by speed unless it is told otherwise. Declared devices are no devices:
+ * their numbers are told where nothing on the node reads them, and CUDA is shown none. */
 static void put_gpus(const struct making *m, const struct task_place *place)
 {
-    static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" };
-    static const char *const nothing[] = { "", "none" };
+    const struct {
+        const char *name, *nothing;
+        bool any;
+    } lists[] = {
+        { "CUDA_VISIBLE_DEVICES", "", place->n_gpus > 0 && !place->gpus_declared },
+        { "NVIDIA_VISIBLE_DEVICES", "none", place->n_gpus > 0 },
+    };
     AUTO_BUF struct buf list = BUF_INIT(GPUS_MAX);
     for (uint32_t i = 0; i < place->n_gpus; i++) {
         buf_puts(&list, i ? "," : "");
@@ -98,10 +104,11 @@ static void put_gpus(const struct making *m, const struct task_place *place)
         else
             buf_addf(&list, "%u", place->gpus[i]);
     }
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (!pairs_get(&m->role->env, names[i]))
-            pairs_set(m->env, m->arena, names[i], place->n_gpus ? buf_str(&list) : nothing[i]);
-    if (place->n_gpus > 0 && !pairs_get(&m->role->env, ORDER))
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (!pairs_get(&m->role->env, lists[i].name))
+            pairs_set(m->env, m->arena, lists[i].name,
+                      lists[i].any ? buf_str(&list) : lists[i].nothing);
+    if (lists[0].any && !pairs_get(&m->role->env, ORDER))
         pairs_set(m->env, m->arena, ORDER, "PCI_BUS_ID");
 }
 

@@ -25,6 +25,7 @@ struct task_place {
     uint32_t *gpus;      /* device numbers */
     const char **gpu_names; /* what CUDA knows them by; NULL: their numbers */
     uint32_t n_gpus;
+    bool gpus_declared;       /* only numbers: no devices of the node */
     uint32_t gpu_share_milli; /* < 1000 when sharing gpus[0] */
     struct placed_port *ports;
     uint32_t n_ports;

@@ -143,7 +143,7 @@ static void prepare_stage(struct task *task)
         /* Who runs as the agent and is not root could have every device in other ways. */
         .devices = { .own = task->site->confine.sandbox && geteuid() == 0,
                      .gpus = what->gpus,
-                     .n_gpus = what->n_gpus,
+                     .n_gpus = what->gpu_hold ? what->n_gpus : 0,
                      .parts = what->parts },
     };
 }

@@ -177,8 +177,8 @@ static const struct convention promises = { .name = "torchrun", .launchers = LAU
 static const struct convention *const promised[] = { &promises };
 static const struct dialects words_known = { .conventions = promised, .n_conventions = 1 };
 
-static struct pairs env_of(struct arena *arena, const struct role *role, enum torchrun choice,
-                           bool convention)
+static struct pairs env_with(struct arena *arena, const struct role *role, enum torchrun choice,
+                             bool convention, bool declared)
 {
     const char *named[] = { "torchrun" };
     struct job_spec job = { .name = "j", .roles = (struct role *)(uintptr_t)role, .n_roles = 1 };
@@ -190,13 +190,36 @@ static struct pairs env_of(struct arena *arena, const struct role *role, enum to
                                      .node = "n2",
                                      .address = "127.0.0.3",
                                      .gpus = gpus,
-                                     .n_gpus = ARRAY_LEN(gpus) } };
+                                     .n_gpus = ARRAY_LEN(gpus),
+                                     .gpus_declared = declared } };
     struct job_place place = { .number = 12, .tasks = tasks, .n = 2 };
     struct dialect_task task = { .job = &job, .place = &place, .flat = 1 };
     struct task_host host = { .dialects = &words_known, .torchrun = choice };
     struct pairs env = { .at = NULL };
     task_env(&host, arena, &task, &env);
     return env;
+}
+
+static struct pairs env_of(struct arena *arena, const struct role *role, enum torchrun choice,
+                           bool convention)
+{
+    return env_with(arena, role, choice, convention, false);
+}
+
+static void declared_devices_are_not_for_cuda(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    struct role role = { .name = "w", .replicas = 1 };
+    struct pairs env = env_with(arena, &role, TORCHRUN_JOB, false, false);
+    assert_string_equal(pairs_get(&env, "CUDA_VISIBLE_DEVICES"), "0,1,2,3");
+    assert_string_equal(pairs_get(&env, "NVIDIA_VISIBLE_DEVICES"), "0,1,2,3");
+    assert_string_equal(pairs_get(&env, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+    env = env_with(arena, &role, TORCHRUN_JOB, false, true);
+    assert_string_equal(pairs_get(&env, "CUDA_VISIBLE_DEVICES"), "");
+    assert_string_equal(pairs_get(&env, "NVIDIA_VISIBLE_DEVICES"), "0,1,2,3");
+    assert_null(pairs_get(&env, "CUDA_DEVICE_ORDER"));
+    arena_destroy(arena);
 }
 
 static void launchers_find_their_settings(void **state)
@@ -288,6 +311,7 @@ int main(void)
         cmocka_unit_test(waiting_is_ordered),
         cmocka_unit_test(jobs_have_facets),
         cmocka_unit_test(ends_have_words),
+        cmocka_unit_test(declared_devices_are_not_for_cuda),
         cmocka_unit_test(launchers_find_their_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
