@@ -1,5 +1,5 @@
 """A machine whose devices are lines of a file: tests/fixtures/nvml.c in the place of the driver's
-library."""
+library; and a CUDA driver that is not there."""
 
 from __future__ import annotations
 
@@ -12,22 +12,48 @@ from pathlib import Path
 
 from harness import ROOT
 
-SOURCE = ROOT / "tests/fixtures/nvml.c"
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
 GIB = 1 << 30
 
 
 @functools.cache
-def library() -> Path:
+def library(name: str = "nvidia-ml", source: str = "nvml") -> Path:
     """Compiled once for each text of it, in a folder of its own."""
-    out = ROOT / "build/nvml/libnvidia-ml.so.1"
-    if not out.exists() or out.stat().st_mtime < SOURCE.stat().st_mtime:
+    out, text = ROOT / f"build/{source}/lib{name}.so.1", ROOT / f"tests/fixtures/{source}.c"
+    if not out.exists() or out.stat().st_mtime < text.stat().st_mtime:
         out.parent.mkdir(parents=True, exist_ok=True)
         new = out.with_suffix(f".{os.getpid()}")
         options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
-        subprocess.run(["gcc", *options, "-o", new, SOURCE], check=True)
+        subprocess.run(["gcc", *options, "-o", new, text], check=True)
         new.rename(out)
     return out
+
+
+@functools.cache
+def fake_torch() -> str:
+    """PYTHONPATH where tests/fixtures/torch/fake_torch.py is called torch."""
+    folder = ROOT / "build/cuda/python"
+    (folder / "torch").mkdir(parents=True, exist_ok=True)
+    texts = {
+        "__init__": "from fake_torch import *\nfrom fake_torch import __version__\n",
+        "distributed": "from fake_torch import *\n",
+        "version": "__version__ = '2.11.0+cu130'\ncuda: str = '13.0'\nhip: str = None\n",
+    }
+    for name, text in texts.items():
+        new = folder / f"torch/{name}.{os.getpid()}"
+        new.write_text(text)
+        new.rename(folder / f"torch/{name}.py")
+    return f"{folder}:{ROOT / 'tests/fixtures/torch'}"
+
+
+def cuda(*addresses: str) -> dict[str, str]:
+    """The environment of programs that find a CUDA driver with such devices (tests/fixtures/cuda.c)
+    and a PyTorch that only stands for one."""
+    return {
+        "LD_LIBRARY_PATH": str(library("cuda", "cuda").parent),
+        "FAKE_CUDA": ",".join(addresses),
+        "PYTHONPATH": fake_torch(),
+    }
 
 
 class Driver:

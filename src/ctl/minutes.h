@@ -41,7 +41,7 @@ struct minute {
     uint32_t attempt;
     const char *text; /* copied; control characters become blanks, cut at MINUTE_TEXT_MAX */
 };
-#define MINUTE_TEXT_MAX 600u
+#define MINUTE_TEXT_MAX 2048u
 
 struct minutes;
 struct minutes *minutes_create(void);

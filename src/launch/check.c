@@ -20,7 +20,9 @@
 #include <sys/wait.h>
 
 #define DEADLINE_S  300u
+#define COME_MS     30000u /* a driver may take long to wake up */
 #define PATIENCE_MS 10000u
+#define PROBE_MS    20000u
 #define BACKLOG     128
 
 struct check {
@@ -145,13 +147,9 @@ void check_destroy(struct check *check)
 
 /* ---- the child ---- */
 
-static bool has_accelerator(void)
+static uint64_t at_most(uint64_t ms, uint64_t bound)
 {
-    static const char *const devices[] = { "/dev/nvidia0", "/dev/kfd" };
-    for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-        if (access(devices[i], F_OK) == 0)
-            return true;
-    return getenv("MUSTER_CHECK_TORCH") != NULL;
+    return ms < bound ? ms : bound;
 }
 
 static enum check_fault fault_wanted(void)
@@ -173,7 +171,9 @@ static _Noreturn void be_checker(const struct check *check, pid_t launcher, int 
 {
     struct check_answer answer;
     sigset_t none;
-    uint64_t patience = check->deadline_ms / 4; /* waiting for partners ends before the deadline */
+    /* Waiting ends before the deadline, and the own part before the others stop waiting for it. */
+    const uint64_t whole = check->deadline_ms;
+    struct check_grant grant;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher)
         _exit(1);
@@ -182,12 +182,20 @@ static _Noreturn void be_checker(const struct check *check, pid_t launcher, int 
         (void)signal(number, SIG_DFL);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    check_grant_read("", &grant);
     struct check_task task = {
         .order = &check->order,
         .listener = check->listener,
-        .patience_ms = patience < PATIENCE_MS ? patience : PATIENCE_MS,
+        .come_ms = at_most(whole / 4, COME_MS),
+        .patience_ms = at_most(whole / 4, PATIENCE_MS),
+        .probe_ms = at_most(whole / 4, PROBE_MS),
+        .own_ms = whole * 3 / 10,
+        .agree_ms = whole / 3,
+        .joint_ms = whole / 3,
         .fault = fault_wanted(),
-        .python = has_accelerator() ? check->settings->python : NULL,
+        .grant = &grant,
+        .torch = getenv("MUSTER_CHECK_TORCH") != NULL,
+        .python = check->settings->python,
     };
     check_work(&task, &answer);
     ssize_t n = write(out, &answer, sizeof answer); /* below PIPE_BUF: in one piece */

@@ -1,24 +1,25 @@
 /* Index 0 of the group listens, the others connect and say which check they come for. Then index 0
  * takes one after the other: 100 pings, and if bandwidth was asked for, up to 64 MB or half a
- * second one way. It tells each what was measured, so that both report the same figures.
+ * second one way. It tells each what was measured, so that both report the same figures. The
+ * connections stay open for what the group agrees on next (check_group.h).
  * Blocking sockets with time limits; all integers big-endian. */
 #include "launch/check_pair.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "launch/check_socket.h"
 #include "launch/resolve.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define MAGIC         UINT64_C(0x4d75737465724331) /* "MusterC1" */
+#define MAGIC         UINT64_C(0x4d75737465724332) /* "MusterC2" */
 #define PINGS         100u
 #define BULK_MAX      (64u << 20)
 #define BULK_MS       500u
@@ -27,7 +28,6 @@
 #define CHUNK         (256u << 10)
 #define HELLO_MS      500u /* it is sent at once after connecting */
 #define RETRY_MS      50
-#define PARTNERS_MAX  64u
 
 struct hello {
     uint64_t magic, term;
@@ -37,51 +37,6 @@ struct figures {
     uint64_t latency_us, bytes, bytes_us, port;
 };
 
-static void set_limits(int fd, uint64_t ms)
-{
-    int one = 1;
-    struct timeval limit = { .tv_sec = (time_t)(ms / 1000),
-                             .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-static int send_all(int fd, const void *data, size_t len)
-{
-    for (const char *at = data; len > 0;) {
-        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-static int recv_all(int fd, void *data, size_t len)
-{
-    for (char *at = data; len > 0;) {
-        ssize_t n = recv(fd, at, len, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = ECONNRESET;
-        if (n <= 0)
-            return -1;
-        at += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-static const char *reason(void)
-{
-    return errno == EAGAIN ? "no answer in time" : strerror(errno);
-}
-
 /* ---- measuring: the end that leads, the end that follows ---- */
 
 /* A block of the bulk is its length (0: the end) and so many bytes. */
@@ -89,7 +44,7 @@ static int lead(int fd, bool bulk, struct check_link *link)
 {
     uint64_t word = 0, from = clock_mono_us();
     for (unsigned i = 0; i < PINGS; i++)
-        if (send_all(fd, &word, sizeof word) < 0 || recv_all(fd, &word, sizeof word) < 0)
+        if (check_send(fd, &word, sizeof word) < 0 || check_recv(fd, &word, sizeof word) < 0)
             return -1;
     uint64_t pinged = clock_mono_us();
     link->latency_us = (pinged - from) / PINGS;
@@ -98,12 +53,12 @@ static int lead(int fd, bool bulk, struct check_link *link)
     link->bytes = 0;
     while (bulk && link->bytes < BULK_MAX && clock_mono_us() < until) {
         word = htobe64(CHUNK);
-        if (send_all(fd, &word, sizeof word) < 0 || send_all(fd, chunk, CHUNK) < 0)
+        if (check_send(fd, &word, sizeof word) < 0 || check_send(fd, chunk, CHUNK) < 0)
             return -1;
         link->bytes += CHUNK;
     }
     word = 0;
-    if (send_all(fd, &word, sizeof word) < 0 || recv_all(fd, &word, sizeof word) < 0)
+    if (check_send(fd, &word, sizeof word) < 0 || check_recv(fd, &word, sizeof word) < 0)
         return -1;
     link->bytes_us = bulk ? clock_mono_us() - pinged : 0;
     link->work_us = clock_mono_us() - from;
@@ -114,16 +69,16 @@ static int follow(int fd)
 {
     uint64_t word;
     for (unsigned i = 0; i < PINGS; i++)
-        if (recv_all(fd, &word, sizeof word) < 0 || send_all(fd, &word, sizeof word) < 0)
+        if (check_recv(fd, &word, sizeof word) < 0 || check_send(fd, &word, sizeof word) < 0)
             return -1;
     AUTO_FREE char *chunk = mem_new(CHUNK);
     for (;;) {
-        if (recv_all(fd, &word, sizeof word) < 0)
+        if (check_recv(fd, &word, sizeof word) < 0)
             return -1;
         uint64_t len = be64toh(word);
         if (len == 0)
-            return send_all(fd, &word, sizeof word);
-        if (len > CHUNK || recv_all(fd, chunk, (size_t)len) < 0)
+            return check_send(fd, &word, sizeof word);
+        if (len > CHUNK || check_recv(fd, chunk, (size_t)len) < 0)
             return -1;
     }
 }
@@ -144,8 +99,8 @@ static int make_loopback(int pair[2])
     if (pair[1] < 0)
         return -1;
     pair[0] = mem_give_fd(&one);
-    set_limits(pair[0], 2000);
-    set_limits(pair[1], 2000);
+    check_limit(pair[0], 2000);
+    check_limit(pair[1], 2000);
     return 0;
 }
 
@@ -153,9 +108,10 @@ static int ping_self(const int pair[2], struct check_link *link)
 {
     uint64_t word = 0, from = clock_mono_us();
     for (unsigned i = 0; i < PINGS; i++)
-        if (send_all(pair[0], &word, sizeof word) < 0 ||
-            recv_all(pair[1], &word, sizeof word) < 0 ||
-            send_all(pair[1], &word, sizeof word) < 0 || recv_all(pair[0], &word, sizeof word) < 0)
+        if (check_send(pair[0], &word, sizeof word) < 0 ||
+            check_recv(pair[1], &word, sizeof word) < 0 ||
+            check_send(pair[1], &word, sizeof word) < 0 ||
+            check_recv(pair[0], &word, sizeof word) < 0)
             return -1;
     link->work_us = clock_mono_us() - from;
     link->latency_us = link->work_us / PINGS;
@@ -170,7 +126,7 @@ static int bulk_self(const int pair[2], struct check_link *link)
     link->bytes = 0;
     while (link->bytes < LOOPBACK_BULK && clock_mono_us() < until) {
         ssize_t n = send(pair[0], chunk, CHUNK, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n <= 0 || recv_all(pair[1], chunk, (size_t)n) < 0)
+        if (n <= 0 || check_recv(pair[1], chunk, (size_t)n) < 0)
             return -1;
         link->bytes += (uint64_t)n;
     }
@@ -183,12 +139,12 @@ int check_loopback(struct check_link *link, char why[CHECK_WHY_MAX])
 {
     int pair[2];
     if (make_loopback(pair) < 0) {
-        snprintf(why, CHECK_WHY_MAX, "loopback: %s", strerror(errno));
+        check_why(why, "loopback: %s", strerror(errno));
         return -1;
     }
     int rc = ping_self(pair, link) < 0 || bulk_self(pair, link) < 0 ? -1 : 0;
     if (rc < 0)
-        snprintf(why, CHECK_WHY_MAX, "loopback: %s", reason());
+        check_why(why, "loopback: %s", check_errno());
     close(pair[0]);
     close(pair[1]);
     return rc;
@@ -199,8 +155,8 @@ int check_loopback(struct check_link *link, char why[CHECK_WHY_MAX])
 static int fail(char why[CHECK_WHY_MAX], const struct check_task *task, uint32_t index,
                 const char *what)
 {
-    snprintf(why, CHECK_WHY_MAX, "%s port %u: %s", task->order->addrs[index],
-             task->order->ports[index], what);
+    char name[CHECK_NAME_MAX];
+    check_why(why, "%s: %s", check_group_name(task, index, name), what);
     return -1;
 }
 
@@ -208,19 +164,19 @@ static int fail(char why[CHECK_WHY_MAX], const struct check_task *task, uint32_t
 static uint32_t read_hello(const struct check_task *task, int fd)
 {
     struct hello hello;
-    set_limits(fd, HELLO_MS);
-    if (recv_all(fd, &hello, sizeof hello) < 0 || be64toh(hello.magic) != MAGIC ||
+    check_limit(fd, HELLO_MS);
+    if (check_recv(fd, &hello, sizeof hello) < 0 || be64toh(hello.magic) != MAGIC ||
         be64toh(hello.term) != task->order->term || be32toh(hello.check) != task->order->check ||
         be32toh(hello.index) >= task->order->n)
         return 0;
-    set_limits(fd, task->patience_ms);
+    check_limit(fd, task->patience_ms);
     return be32toh(hello.index);
 }
 
 /* Waits for all others; fds by index. */
 static int gather(const struct check_task *task, int *fds, char why[CHECK_WHY_MAX])
 {
-    uint64_t until = clock_mono_ms() + task->patience_ms;
+    uint64_t until = clock_mono_ms() + task->come_ms;
     for (size_t left = task->order->n - 1; left > 0;) {
         uint64_t now = clock_mono_ms();
         struct pollfd at = { .fd = task->listener, .events = POLLIN };
@@ -269,32 +225,25 @@ static int serve_all(const struct check_task *task, const int *fds, struct check
         if (task->fault == CHECK_FAULT_PAIR)
             return fail(why, task, i, "fault injected");
         if (lead(fds[i], task->order->bandwidth, &one) < 0)
-            return fail(why, task, i, reason());
+            return fail(why, task, i, check_errno());
         keep_slowest(link, &one);
         struct figures told = { .latency_us = htobe64(one.latency_us),
                                 .bytes = htobe64(one.bytes),
                                 .bytes_us = htobe64(one.bytes_us),
                                 .port = htobe64(port) };
-        if (send_all(fds[i], &told, sizeof told) < 0)
-            return fail(why, task, i, reason());
+        if (check_send(fds[i], &told, sizeof told) < 0)
+            return fail(why, task, i, check_errno());
     }
     return 0;
 }
 
-static int serve(const struct check_task *task, struct check_link *link, uint16_t *port,
+static int serve(struct check_group *group, struct check_link *link, uint16_t *port,
                  char why[CHECK_WHY_MAX])
 {
-    int fds[PARTNERS_MAX];
-    for (size_t i = 0; i < PARTNERS_MAX; i++)
-        fds[i] = -1;
     *port = free_port();
-    int rc = gather(task, fds, why);
-    if (rc == 0)
-        rc = serve_all(task, fds, link, *port, why);
-    for (size_t i = 0; i < PARTNERS_MAX; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    return rc;
+    if (gather(group->task, group->fds, why) < 0)
+        return -1;
+    return serve_all(group->task, group->fds, link, *port, why);
 }
 
 static socklen_t make_address(const char *text, uint16_t port, struct sockaddr_storage *out)
@@ -319,7 +268,7 @@ static int call_server(const struct check_task *task)
 {
     struct sockaddr_storage at;
     char numeric[RESOLVE_MAX];
-    uint64_t until = clock_mono_ms() + task->patience_ms;
+    uint64_t until = clock_mono_ms() + task->come_ms;
     struct err err;
     if (resolve_host(task->order->addrs[0], numeric, &err) != 0) {
         errno = EHOSTUNREACH;
@@ -334,7 +283,7 @@ static int call_server(const struct check_task *task)
         int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0)
             return -1;
-        set_limits(fd, task->patience_ms);
+        check_limit(fd, task->patience_ms);
         if (connect(fd, (struct sockaddr *)&at, len) == 0)
             return fd;
         int number = errno == EINPROGRESS ? ETIMEDOUT : errno;
@@ -346,26 +295,27 @@ static int call_server(const struct check_task *task)
     }
 }
 
-static int join(const struct check_task *task, struct check_link *link, uint16_t *port,
+static int join(struct check_group *group, struct check_link *link, uint16_t *port,
                 char why[CHECK_WHY_MAX])
 {
+    const struct check_task *task = group->task;
     const struct rdzv_check *order = task->order;
     struct hello hello = { .magic = htobe64(MAGIC),
                            .term = htobe64(order->term),
                            .check = htobe32(order->check),
                            .index = htobe32(order->index) };
     struct figures told;
-    AUTO_CLOSE int fd = call_server(task);
+    int fd = group->fds[0] = call_server(task);
     if (fd < 0)
         return fail(why, task, 0, strerror(errno));
-    if (send_all(fd, &hello, sizeof hello) < 0)
-        return fail(why, task, 0, reason());
+    if (check_send(fd, &hello, sizeof hello) < 0)
+        return fail(why, task, 0, check_errno());
     if (task->fault == CHECK_FAULT_PAIR)
         return fail(why, task, 0, "fault injected");
-    /* The others are served first, and it may have waited for them. */
-    set_limits(fd, task->patience_ms * (order->index + 1));
-    if (follow(fd) < 0 || recv_all(fd, &told, sizeof told) < 0)
-        return fail(why, task, 0, reason());
+    /* It waits for all to come, and the others are served first. */
+    check_limit(fd, task->come_ms + task->patience_ms * order->index);
+    if (follow(fd) < 0 || check_recv(fd, &told, sizeof told) < 0)
+        return fail(why, task, 0, check_errno());
     link->latency_us = be64toh(told.latency_us);
     link->bytes = be64toh(told.bytes);
     link->bytes_us = be64toh(told.bytes_us);
@@ -374,15 +324,19 @@ static int join(const struct check_task *task, struct check_link *link, uint16_t
     return 0;
 }
 
-int check_partners(const struct check_task *task, struct check_link *link, uint16_t *port,
+int check_partners(struct check_group *group, struct check_link *link, uint16_t *port,
                    char why[CHECK_WHY_MAX])
 {
+    const struct rdzv_check *order = group->task->order;
     *link = (struct check_link){ .work_us = 0 };
     *port = 0;
-    if (task->order->n > PARTNERS_MAX) {
-        snprintf(why, CHECK_WHY_MAX, "a group of %zu nodes is more than %u", task->order->n,
-                 PARTNERS_MAX);
+    if (order->n > CHECK_PARTNERS_MAX) {
+        check_why(why, "a group of %zu nodes is more than %u", order->n, CHECK_PARTNERS_MAX);
         return -1;
     }
-    return task->order->index == 0 ? serve(task, link, port, why) : join(task, link, port, why);
+    int rc = order->index == 0 ? serve(group, link, port, why) : join(group, link, port, why);
+    group->met_ms = clock_mono_ms();
+    if (rc < 0)
+        check_group_close(group);
+    return rc;
 }

@@ -2,7 +2,7 @@
 #ifndef LAUNCH_CHECK_PAIR_H
 #define LAUNCH_CHECK_PAIR_H
 
-#include "launch/check_work.h"
+#include "launch/check_group.h"
 
 struct check_link {
     uint64_t latency_us; /* of a round trip, mean */
@@ -11,9 +11,9 @@ struct check_link {
 };
 /* Within this machine, both ends here. 0; -1: why says what failed. */
 int check_loopback(struct check_link *, char why[CHECK_WHY_MAX]);
-/* With every partner, the slowest link is told. port: of a server that index 0 may open for the
- * torch part, agreed on here (0: none). 0; -1: why names the partner. */
-int check_partners(const struct check_task *, struct check_link *, uint16_t *port,
+/* Connects the group and measures: the slowest link is told. port: of a server that index 0 may
+ * open for the torch part (0: none). 0; -1: why names the partner, and nobody is connected. */
+int check_partners(struct check_group *, struct check_link *, uint16_t *port,
                    char why[CHECK_WHY_MAX]);
 
 #endif

@@ -1,23 +1,22 @@
-/* Processor, memory, disk, loopback, partners, and with an accelerator a torch program. Amounts are
- * fixed, so that times compare between nodes; each part has a bound in time or size. A node whose
- * own part fails still meets its partners: they must not be suspected for its fault. */
+/* The driver of granted devices, processor, memory, disk, loopback, partners, and torch. Amounts
+ * are fixed, so that times compare between nodes; each part has a bound in time or size. A node
+ * whose own part fails still meets its partners, and tells them: they must not be suspected for its
+ * fault, nor wait for it. */
 #include "launch/check_work.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "launch/check_group.h"
 #include "launch/check_pair.h"
-#include "launch/check_py.h"
+#include "launch/check_torch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #define MATRIX       192u
 #define REPETITIONS  5u
@@ -26,7 +25,6 @@
 #define DISK_CHUNK   (1u << 20)
 #define DISK_MS      2000u
 #define SLOW_MS      150 /* more for each repetition, with the fault "slow" */
-#define LINE_MAX_    1024u
 
 static void add_figure(struct check_answer *answer, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -53,7 +51,7 @@ static void blame(struct check_answer *answer, enum rdzv_check_result result, co
         return; /* its own fault is told before one with a partner */
     answer->result = (int32_t)result;
     va_start(ap, fmt);
-    vsnprintf(answer->why, sizeof answer->why, fmt, ap);
+    check_why_v(answer->why, fmt, ap);
     va_end(ap);
 }
 
@@ -178,8 +176,7 @@ static void add_link(struct check_answer *answer, const char *name, const struct
         add_figure(answer, "%.2f GB/s", (double)link->bytes / 1000.0 / (double)link->bytes_us);
 }
 
-static void check_network(const struct check_task *task, uint16_t *port,
-                          struct check_answer *answer)
+static void check_network(struct check_group *group, uint16_t *port, struct check_answer *answer)
 {
     struct check_link link;
     char why[CHECK_WHY_MAX];
@@ -188,9 +185,9 @@ static void check_network(const struct check_task *task, uint16_t *port,
     else
         add_link(answer, "loopback", &link);
     *port = 0;
-    if (task->order->n < 2)
+    if (group->task->order->n < 2)
         return;
-    if (check_partners(task, &link, port, why) < 0)
+    if (check_partners(group, &link, port, why) < 0)
         blame(answer, RDZV_CHECK_PAIR_BAD, "%s", why);
     else
         add_link(answer, "partner", &link);
@@ -198,84 +195,227 @@ static void check_network(const struct check_task *task, uint16_t *port,
 
 /* ---- torch ---- */
 
-static _Noreturn void become_torch(const struct check_task *task, uint16_t port, int out)
+struct with_torch {
+    const struct check_task *task;
+    struct check_group *group;
+    struct check_answer *answer;
+    struct check_torch torch;
+    bool met;      /* the group is connected */
+    bool failed;   /* its own part, for the reason in the answer */
+    uint16_t port; /* of what index 0 may open */
+};
+
+/* "torch: GPU 0,1: the driver did not answer within 20 s". */
+static void blame_late(struct with_torch *w, enum rdzv_check_result result, const char *what,
+                       uint64_t ms)
 {
-    char index[16], nodes[16], port_text[16], text[sizeof "1"];
-    AUTO_FREE char *program = mem_strndup((const char *)launch_check_py, launch_check_py_len);
-    AUTO_FREE char *address = mem_strdup(task->order->addrs[0]);
-    AUTO_FREE char *python = mem_strdup(task->python);
-    char command[] = "-c";
-    snprintf(index, sizeof index, "%u", task->order->index);
-    snprintf(nodes, sizeof nodes, "%u", (unsigned)task->order->n);
-    snprintf(port_text, sizeof port_text, "%u", port);
-    snprintf(text, sizeof text, "%d", task->order->bandwidth);
-    char *argv[] = { python, command, program, index, nodes, address, port_text, text, NULL };
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (dup2(out, 1) == 1)
-        (void)execvp(python, argv);
-    printf("self %s: %s\n", task->python, strerror(errno));
-    (void)fflush(stdout);
-    _exit(0);
+    const struct check_grant *grant = w->task->grant;
+    bool devices = grant->n > 0 && result == RDZV_CHECK_SELF_BAD;
+    blame(w->answer, result, "torch: %s%s%s%s did not answer within %llu s", devices ? "GPU " : "",
+          devices ? grant->names : "", devices ? ": " : "", what,
+          (unsigned long long)(ms + 999) / 1000u);
 }
 
-static void read_torch(struct check_answer *answer, char *line)
+/* The next line of the own part: true if it is the one that is due. */
+static bool hear_own(struct with_torch *w, enum check_said due, const char *what, uint64_t ms,
+                     const char **rest)
 {
-    line[strcspn(line, "\n")] = '\0';
-    char *end, *text = strchr(line, ' ');
-    if (strncmp(line, "ok ", 3) == 0) {
-        answer->took_us += strtoull(line + 3, &end, 10);
-        add_figure(answer, "%s", *end == ' ' ? end + 1 : end);
-    } else if (text && strncmp(line, "pair ", 5) == 0) {
-        blame(answer, RDZV_CHECK_PAIR_BAD, "torch: %s", text + 1);
-    } else if (text && strncmp(line, "self ", 5) == 0) {
-        blame(answer, RDZV_CHECK_SELF_BAD, "torch: %s", text + 1);
-    } else {
-        blame(answer, RDZV_CHECK_SELF_BAD, "torch: the check program ended without an answer");
-    }
+    uint32_t who;
+    enum check_said said = check_torch_hear(&w->torch, ms, NULL, rest, &who);
+    if (said == due)
+        return true;
+    w->failed = true;
+    if (said == CHECK_SAID_SELF)
+        blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: %s", *rest);
+    else if (said == CHECK_SAID_LATE)
+        blame_late(w, RDZV_CHECK_SELF_BAD, what, ms);
+    else
+        blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: the check program ended without an answer");
+    return false;
 }
 
-static void check_torch(const struct check_task *task, uint16_t port, struct check_answer *answer)
+static void say_what_is_checked(const struct check_grant *grant, struct check_answer *answer)
 {
-    int ends[2];
-    char line[LINE_MAX_] = "";
-    size_t len = 0;
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        blame(answer, RDZV_CHECK_SELF_BAD, "torch: %s", strerror(errno));
+    if (grant->given == CHECK_GIVEN_DECLARED)
+        add_figure(answer, "GPU %s declared only", grant->names);
+    else if (grant->given == CHECK_GIVEN_NONE)
+        add_figure(answer, "no GPU granted");
+}
+
+/* Its devices, by their driver: in a moment, and before anything else takes time. */
+static void probe(struct with_torch *w)
+{
+    const struct check_task *task = w->task;
+    const char *rest;
+    if ((task->grant->n == 0 && !task->torch) ||
+        (task->grant->given != CHECK_GIVEN_LIST && !task->python))
         return;
+    w->failed = true;
+    if (!task->python)
+        blame(w->answer, RDZV_CHECK_SELF_BAD,
+              "torch: GPU %s was granted, but there is no Python to use it with",
+              task->grant->names);
+    else if (check_torch_start(&w->torch, task) < 0)
+        blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: %s: %s", task->python, strerror(errno));
+    else
+        w->failed = !hear_own(w, CHECK_SAID_PROBED, "the driver", task->probe_ms, &rest);
+}
+
+/* "MICROSECONDS KIND NCCL DEVICE FIGURES" */
+static bool read_ready(const char *text, struct check_ability *out, struct check_answer *answer)
+{
+    static const char *const kinds[CHECK_CAN_N] = {
+        [CHECK_CAN_CPU] = "cpu", [CHECK_CAN_CUDA] = "cuda", [CHECK_CAN_HIP] = "hip"
+    };
+    char kind[8], device[CHECK_DEVICE_MAX];
+    unsigned long long us;
+    int nccl, at = 0;
+    _Static_assert(CHECK_DEVICE_MAX == 96, "as read here");
+    if (sscanf(text, "%llu %7s %d %95s %n", &us, kind, &nccl, device, &at) < 4 || at == 0)
+        return false;
+    *out = (struct check_ability){ .nccl = nccl != 0 };
+    for (size_t i = 0; i < CHECK_CAN_N; i++)
+        if (kinds[i] && strcmp(kinds[i], kind) == 0)
+            out->can = (enum check_can)i;
+    snprintf(out->device, sizeof out->device, "%s", strcmp(device, "-") == 0 ? "" : device);
+    answer->took_us += us;
+    add_figure(answer, "%s", text + at);
+    return out->can != CHECK_CAN_UNKNOWN;
+}
+
+static void do_own(struct with_torch *w, struct check_ability *own)
+{
+    const char *rest;
+    *own = (struct check_ability){ .can = CHECK_CAN_NOTHING };
+    if (!w->failed && w->torch.pid > 0) {
+        check_torch_tell(&w->torch, "work\n");
+        if (hear_own(w, CHECK_SAID_READY, "torch", w->task->own_ms, &rest) &&
+            !read_ready(rest, own, w->answer)) {
+            w->failed = true;
+            blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: an answer of another version: %s", rest);
+        }
     }
-    pid_t pid = fork();
-    if (pid == 0)
-        become_torch(task, port, ends[1]);
-    close(ends[1]);
-    for (ssize_t n; len < sizeof line - 1; len += (size_t)n) {
-        n = read(ends[0], line + len, sizeof line - 1 - len);
-        if (n < 0 && errno == EINTR)
-            n = 0;
-        else if (n <= 0)
-            break;
+    if (w->failed)
+        own->can = CHECK_CAN_FAILED;
+}
+
+/* Why it is not NCCL, or nothing at all. */
+static void add_because(struct with_torch *w, const struct check_plan *plan)
+{
+    static const struct {
+        const char *self, *other;
+    } of[CHECK_BECAUSE_N] = {
+        [CHECK_BECAUSE_NO_TORCH] = { "no all-reduce: it is checked without torch",
+                                     "no all-reduce: %s is checked without torch" },
+        [CHECK_BECAUSE_NO_GPU] = { "over gloo: it has no GPU", "over gloo: %s has no GPU" },
+        [CHECK_BECAUSE_NO_NCCL] = { "over gloo: its torch has no NCCL",
+                                    "over gloo: the torch of %s has no NCCL" },
+        [CHECK_BECAUSE_KIND] = { "over gloo: %s has another kind of accelerator",
+                                 "over gloo: not all have the accelerator of %s" },
+        [CHECK_BECAUSE_ONE_GPU] = { "over gloo: on the same GPU as %s",
+                                    "over gloo: %s shares a GPU with another node" },
+    };
+    char name[CHECK_NAME_MAX], text[CHECK_NAME_MAX + 64];
+    uint32_t own = w->task->order->index;
+    bool is_self = own == plan->who || own == plan->other;
+    const char *fmt = is_self ? of[plan->because].self : of[plan->because].other;
+    if (!fmt)
+        return;
+    (void)check_group_name(w->task, own == plan->who ? plan->other : plan->who, name);
+    const char *gap = strstr(fmt, "%s");
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(gap ? gap - fmt : (long)strlen(fmt)), fmt,
+             gap ? name : "", gap ? gap + 2 : "");
+    add_figure(w->answer, "%s", text);
+}
+
+/* What the program says of the part with the others; what a partner says of a failure goes first.
+ * NULL: it has passed. */
+static const char *hear_joint(struct with_torch *w, const struct check_plan *plan, char *why)
+{
+    const char *rest;
+    char *end;
+    uint32_t who = 0;
+    enum check_said said;
+    while ((said = check_torch_hear(&w->torch, w->task->joint_ms, w->group, &rest, &who)) ==
+           CHECK_SAID_PARTNER)
+        if (check_group_hear(w->group, who, why) < 0) {
+            blame(w->answer, RDZV_CHECK_PAIR_BAD, "%s", why);
+            return why;
+        }
+    if (said == CHECK_SAID_OK) {
+        unsigned long long us = strtoull(rest, &end, 10);
+        w->answer->took_us += check_plan_counts(plan) ? us : 0;
+        add_figure(w->answer, "%s", *end == ' ' ? end + 1 : end);
+        add_because(w, plan);
+        return NULL;
     }
-    line[len] = '\0';
-    close(ends[0]);
-    if (pid > 0)
-        (void)waitpid(pid, NULL, 0);
-    read_torch(answer, line);
+    if (said == CHECK_SAID_LATE)
+        blame_late(w, RDZV_CHECK_PAIR_BAD, "all-reduce with the others", w->task->joint_ms);
+    else
+        blame(w->answer, RDZV_CHECK_PAIR_BAD, "torch: %s",
+              said == CHECK_SAID_PAIR || said == CHECK_SAID_SELF
+                  ? rest
+                  : "the check program ended during all-reduce with the others");
+    snprintf(why, CHECK_WHY_MAX, "%s", w->answer->why);
+    check_group_end(w->group, why, 0, why);
+    return why;
+}
+
+static void do_joint(struct with_torch *w, const struct check_plan *plan)
+{
+    static const char *const backends[CHECK_BACKEND_N] = {
+        [CHECK_BACKEND_GLOO] = "gloo", [CHECK_BACKEND_NCCL] = "nccl"
+    };
+    const struct rdzv_check *order = w->task->order;
+    char why[CHECK_WHY_MAX];
+    AUTO_FREE char *line =
+        mem_printf("%s %u %zu %s %u %llu\n", backends[plan->backend], order->index, order->n,
+                   order->addrs[0], w->port, (unsigned long long)(w->task->joint_ms + 999) / 1000u);
+    check_torch_tell(&w->torch, line);
+    if (!hear_joint(w, plan, why) && check_group_end(w->group, NULL, w->task->joint_ms, why) < 0)
+        blame(w->answer, RDZV_CHECK_PAIR_BAD, "%s", why);
+}
+
+/* The others learn what this node can, also of a failure, before any of them waits for it. */
+static void do_torch(struct with_torch *w)
+{
+    struct check_ability own;
+    struct check_plan plan;
+    char why[CHECK_WHY_MAX];
+    do_own(w, &own);
+    if (!w->met)
+        return;
+    if (check_group_agree(w->group, &own, w->answer->why, &plan, why) < 0)
+        blame(w->answer, RDZV_CHECK_PAIR_BAD, "%s", why);
+    else if (own.can == CHECK_CAN_FAILED)
+        return;
+    else if (plan.backend == CHECK_BACKEND_NONE)
+        add_because(w, &plan);
+    else
+        do_joint(w, &plan);
 }
 
 void check_work(const struct check_task *task, struct check_answer *answer)
 {
     int slow_ms = task->fault == CHECK_FAULT_SLOW ? SLOW_MS : 0;
-    uint16_t port;
+    struct check_group group;
+    struct with_torch w = { .task = task, .group = &group, .answer = answer };
     *answer = (struct check_answer){ .result = RDZV_CHECK_OK };
     while (task->fault == CHECK_FAULT_HANG)
         (void)pause();
     if (task->fault == CHECK_FAULT_SELF)
         blame(answer, RDZV_CHECK_SELF_BAD, "fault injected");
-    check_processor(slow_ms, answer);
-    check_memory(slow_ms, answer);
-    check_disk(answer);
-    check_network(task, &port, answer);
-    /* The others of the group start theirs only when they heard from all of it. */
-    bool together = answer->result != RDZV_CHECK_PAIR_BAD;
-    if (task->python)
-        check_torch(task, together ? port : 0, answer);
+    check_group_init(&group, task);
+    say_what_is_checked(task->grant, answer);
+    probe(&w);
+    if (!w.failed) {
+        check_processor(slow_ms, answer);
+        check_memory(slow_ms, answer);
+        check_disk(answer);
+    }
+    check_network(&group, &w.port, answer);
+    w.met = task->order->n > 1 && answer->result != RDZV_CHECK_PAIR_BAD && group.met_ms > 0;
+    do_torch(&w);
+    check_torch_end(&w.torch);
+    check_group_close(&group);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define LINE_BYTES    160u  /* of a quoted line */
-#define END_BYTES     1024u /* of the sentence that says why */
+#define END_BYTES     2048u /* of the sentence that says why */
 #define MESSAGE_LINES 4u
 #define TAIL_LINES    12u /* of the first; of one that differs: a third */
 #define GROUPS_SHOWN  4u  /* ways to die after the first */
@@ -440,8 +440,8 @@ static void add_end(const struct page *page)
         [RDZV_END_TIMEOUT] = "start the missing launchers with the same --rdzv-id and "
                              "--rdzv-endpoint;\n              --rdzv-conf join_timeout=SECONDS "
                              "waits longer, --nnodes MIN:MAX takes fewer",
-        [RDZV_END_CHECK] = "have that node looked at, or start without it: --nnodes MIN:MAX with a "
-                           "smaller MIN\n              goes on with the others",
+        [RDZV_END_CHECK] = "mend what it names, or have that node looked at; --nnodes MIN:MAX with "
+                           "a smaller MIN\n              goes on with the others",
     };
     enum rdzv_end_kind kind = page->end->kind;
     if (page->colour)

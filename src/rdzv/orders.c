@@ -41,7 +41,7 @@ void orders_put(struct rdzv *rdzv, const struct rdzv_order *order)
 __attribute__((format(printf, 2, 0))) static const char *say(struct rdzv *rdzv, const char *fmt,
                                                              va_list ap)
 {
-    char text[SENTENCE * 2];
+    char text[RDZV_TEXT_MAX + 1];
     (void)vsnprintf(text, sizeof text, fmt, ap);
     return arena_strdup(rdzv->memory, text);
 }

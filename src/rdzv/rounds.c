@@ -312,7 +312,7 @@ void rounds_barrier(struct rdzv *rdzv, uint64_t now_us)
 
 void rounds_over(struct rdzv *rdzv, enum rdzv_end_kind kind, const char *fmt, ...)
 {
-    char text[SENTENCE * 2];
+    char text[RDZV_TEXT_MAX + 1];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);

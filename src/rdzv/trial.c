@@ -147,10 +147,13 @@ static bool look_again(const struct trial *trial)
         return false;
     AUTO_FREE enum pairing_verdict *out = mem_new(trial->n * sizeof *out);
     bool again = false;
+    size_t left = 0; /* could be partners in a second round */
     pairing_judge(trial->nodes, trial->n, out);
     for (size_t i = 0; i < trial->n; i++)
+        left += !trial->nodes[i].self_bad[0];
+    for (size_t i = 0; i < trial->n; i++)
         again = again || out[i] == PAIRING_STRAGGLER ||
-                (!trial->nodes[i].ok[0] && !trial->nodes[i].self_bad[0]);
+                (left > 1 && !trial->nodes[i].ok[0] && !trial->nodes[i].self_bad[0]);
     return again;
 }
 
@@ -197,7 +200,7 @@ static const char *fault_text(struct rdzv *rdzv, const struct judged *judged, si
                             : " with every partner, and all of those failed too";
     else if (!node->self_bad[0] && !node->self_bad[1])
         how = " with every partner, and those passed with others";
-    return arena_printf(rdzv->memory, "failed the node check%s: %.300s%s%.400s%s", how,
+    return arena_printf(rdzv->memory, "failed the node check%s: %.1024s%s%.512s%s", how,
                         trial->said[i].why, trial->said[i].figures[0] ? " (" : "",
                         trial->said[i].figures, trial->said[i].figures[0] ? ")" : "");
 }
@@ -253,7 +256,7 @@ static void go_on(struct rdzv *rdzv, const struct judged *judged, uint32_t befor
     if (more_to_come || gather_world(rdzv, left) >= gather_least(rdzv))
         return;
     rounds_over(rdzv, RDZV_END_CHECK,
-                "%u of %zu nodes failed the node check; %u %s left, and a round needs %u. %s%.700s",
+                "%u of %zu nodes failed the node check; %u %s left, and a round needs %u. %s%s",
                 judged->gone, judged->trial.n, left, left == 1 ? "is" : "are", gather_least(rdzv),
                 judged->gone > 1 ? "One of them: " : "", judged->text);
 }
