@@ -39,6 +39,7 @@ from muster.worker import (
 from muster.worker.environment import granted_device, variables
 from muster.worker.identity import NotInWorker, read_identity
 from muster.worker.remote.registry import Registry, registry
+from muster.worker.torch_group import chosen_backend
 
 
 @pytest.fixture
@@ -250,6 +251,8 @@ def test_environment_and_context(cluster: Cluster) -> None:
         ("GPU", {}, {}, "cpu"),
         ("GPU", {"rank_based_gpu_selection": True}, {"CUDA_VISIBLE_DEVICES": "0,1,2"}, "cuda:2"),
         ("GPU", {}, {"CUDA_VISIBLE_DEVICES": "5,6,7,8", "MUSTER_GPUS": "7,8"}, "cuda:2"),
+        ("GPU", {}, {"CUDA_VISIBLE_DEVICES": "", "MUSTER_GPUS": "7,8"}, "cpu"),
+        ("GPU", {"rank_based_gpu_selection": True}, {"CUDA_VISIBLE_DEVICES": ""}, "cpu"),
         ("CPU", {}, {"CUDA_VISIBLE_DEVICES": "0"}, "cpu"),
         ("TPU", {}, {}, "cpu"),
     ],
@@ -261,6 +264,22 @@ def test_device_of_elastic_roles(kind: str, spec: Json, env: dict[str, str], dev
     made = variables(read_identity({**told, "MUSTER_UNIFIED": json.dumps(unified)}), told)
     assert made["ACCELERATE_TORCH_DEVICE"] == device
     assert (made["NODE_RANK"], made["LOCAL_RANK"]) == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("asked", "device", "cuda", "nccl", "backend"),
+    [
+        ("auto", "cuda:0", True, True, "cpu:gloo,cuda:nccl"),
+        ("auto", "cuda:0", True, False, "gloo"),
+        ("auto", "cuda:0", False, True, "gloo"),
+        ("auto", "cpu", True, True, "gloo"),
+        ("nccl", "cpu", True, True, "nccl"),
+    ],
+)
+def test_backend_of_the_group(
+    asked: str, device: str, cuda: bool, nccl: bool, backend: str
+) -> None:
+    assert chosen_backend(asked, device, cuda, nccl) == backend
 
 
 def test_granted_devices() -> None:

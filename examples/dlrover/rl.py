@@ -1,6 +1,6 @@
 """The guide's reinforcement learning: two trainers, four rollout workers, a reward service.
 
-It asks for two GPUs: on a machine without, declare nodes that have some.
+It asks for two GPUs: on a machine with fewer, declare nodes that have some.
 
 muster server start --nodes 2x16cpu,64Gi,4gpu
 python rl.py

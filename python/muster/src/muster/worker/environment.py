@@ -30,8 +30,8 @@ def _listed(environ: Mapping[str, str], name: str) -> list[str]:
 
 def torch_device(who: Identity, local_rank: int, environ: Mapping[str, str]) -> str:
     """What ACCELERATE_TORCH_DEVICE says: `cpu`, or the GPU that is this instance's own."""
-    if who.accelerator_type != "GPU":
-        return "cpu"
+    if who.accelerator_type != "GPU" or environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return "cpu"  # an empty list: devices of a declared node are no devices
     if who.spec.get("rank_based_gpu_selection"):
         return f"cuda:{local_rank}"
     visible = _listed(environ, "CUDA_VISIBLE_DEVICES")

@@ -16,6 +16,14 @@ def wanted(who: Identity) -> bool:
     )
 
 
+def chosen_backend(asked: str, device: str, cuda: bool, nccl: bool) -> str:
+    """Of `auto`: gloo on processors; with a device NCCL for its tensors and gloo for those of
+    processors, as torch does where a program names no backend."""
+    if asked != "auto":
+        return asked
+    return "cpu:gloo,cuda:nccl" if cuda and nccl and device.startswith("cuda") else "gloo"
+
+
 class TorchGroup:
     """torch's default group over all ranks of the role. The rendezvous is the launcher's: its
     store answers at MASTER_ADDR, which is taken out of the environment afterwards, as a program
@@ -31,13 +39,13 @@ class TorchGroup:
         import torch.distributed as distributed  # noqa: PLC0415
 
         self._distributed = distributed
-        cuda = torch.cuda.is_available()
-        backend = str(who.spec.get("comm_backend") or "auto")
-        if backend == "auto":
-            backend = "nccl" if cuda else "gloo"
-        if cuda:
-            device = os.environ.get("ACCELERATE_TORCH_DEVICE", "cpu")
-            torch.cuda.set_device(device if device.startswith("cuda") else 0)
+        cuda, nccl = torch.cuda.is_available(), distributed.is_nccl_available()
+        device = os.environ.get("ACCELERATE_TORCH_DEVICE", "cpu")
+        asked = str(who.spec.get("comm_backend") or "auto")
+        backend = chosen_backend(asked, device, cuda, nccl)
+        self._has = {None, backend, *(part.rpartition(":")[2] for part in backend.split(","))}
+        if cuda and device.startswith("cuda"):
+            torch.cuda.set_device(device)
         # No rank's code starts before every rank is in the group (DLRover's master waits so too):
         # one that ended at once would close connections that another is still making.
         os.environ["TORCH_DIST_INIT_BARRIER"] = "1"
@@ -52,7 +60,7 @@ class TorchGroup:
         """A program that was written for a launcher asks for this very group: it has it already.
         Any other request is torch's to answer (it refuses a second default group)."""
         ours = self._distributed.is_initialized() and (self._distributed.group.WORLD is self._group)
-        if not ours or backend not in (None, self._distributed.get_backend(self._group)):
+        if not ours or backend not in self._has:
             self._init(backend, *args, **kwargs)
 
     def end(self) -> None:

@@ -3,6 +3,7 @@ group is there when `run` is called: muster made it, one rank a process."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ class CharModel(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         n = x.shape[1]
-        causal = nn.Transformer.generate_square_subsequent_mask(n)
-        h = self.letters(x) + self.places(torch.arange(n))
+        causal = nn.Transformer.generate_square_subsequent_mask(n, device=x.device)
+        h = self.letters(x) + self.places(torch.arange(n, device=x.device))
         out: Tensor = self.head(self.body(h, mask=causal, is_causal=True))
         return out
 
@@ -54,12 +55,15 @@ def run() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(7)
     data, letters = load(args.data_dir)
-    model = DistributedDataParallel(CharModel(letters))
+    # Its own device, if it was given one that torch can use.
+    has_device = torch.cuda.is_available()
+    device = torch.device(os.environ["ACCELERATE_TORCH_DEVICE"] if has_device else "cpu")
+    model = DistributedDataParallel(CharModel(letters).to(device))
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     torch.manual_seed(100 + rank)  # every rank reads other pieces of the text
     first = last = 0.0
     for step in range(int(args.get("steps", 80))):
-        x, y = batch(data, int(args.batch_size))
+        x, y = (part.to(device) for part in batch(data, int(args.batch_size)))
         loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
