@@ -7,12 +7,20 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import nvml
 import pytest
 from accounts import Account, Shared, people, why_none
 from harness import VENV, Server, program, scratch
 from warm_torch import WarmTorch, warm_torch
 
 Starter = Callable[..., Server]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """MUSTER_TEST_GPUS=1: all tests as on a machine with a GPU (tests/nvml.py)."""
+    if os.environ.get("MUSTER_TEST_GPUS"):
+        folder = nvml.pretend()
+        config.add_cleanup(lambda: nvml.pretend_no_more(folder))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,14 +3,16 @@ library; and a CUDA driver that is not there."""
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import random
 import re
+import stat
 import subprocess
 from pathlib import Path
 
-from harness import ROOT
+from harness import ROOT, scratch
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
 GIB = 1 << 30
@@ -107,3 +109,57 @@ def instance(n: int, gi: int, *more: str, profile: str = "1g.10gb", model: str =
         *more,
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+# ---- all tests as on a machine with devices ----
+
+NEW_MOUNTS, NULL = 0x20000, os.makedev(1, 3)
+
+
+def show_devices(folder: Path, *names: str) -> None:
+    """From now on this process and its children have a /dev with such files besides: they can be
+    opened, and are nothing. For root."""
+    if ctypes.CDLL(None, use_errno=True).unshare(NEW_MOUNTS) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    for words in ("--make-rslave /", f"-t tmpfs -o mode=755 dev {folder}"):
+        subprocess.run(["mount", *words.split()], check=True)
+    for entry in os.scandir("/dev"):
+        new, seen = folder / entry.name, entry.stat(follow_symlinks=False)
+        if entry.is_symlink():
+            new.symlink_to(os.readlink(entry.path))
+        elif entry.is_dir():
+            new.mkdir()
+            subprocess.run(["mount", "--rbind", entry.path, new], check=True)
+        elif stat.S_ISCHR(seen.st_mode) or stat.S_ISBLK(seen.st_mode):
+            os.mknod(new, seen.st_mode, seen.st_rdev)
+            os.chown(new, seen.st_uid, seen.st_gid)
+            new.chmod(stat.S_IMODE(seen.st_mode))
+    for name in names:
+        os.mknod(folder / name, stat.S_IFCHR | 0o666, NULL)
+        (folder / name).chmod(0o666)
+    subprocess.run(["mount", "--rbind", folder, "/dev"], check=True)
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def pretend() -> Path:
+    """Everything that this process starts finds a driver with one device, and its file where this
+    process is root. What it has made lies in the folder."""
+    folder = scratch("gpu")
+    driver, dev = folder / "driver", folder / "dev"
+    lines = device(0).replace("minor 7\n", "minor 0\n")
+    driver.write_text(f"driver 580.159.04\ncuda 13000\n{lines}")
+    os.environ.update(LD_LIBRARY_PATH=str(library().parent), FAKE_NVML=str(driver))
+    folder.chmod(0o755)
+    driver.chmod(0o644)
+    if os.geteuid() == 0:
+        dev.mkdir()
+        show_devices(dev, "nvidia0", "nvidiactl", "nvidia-uvm")
+    return folder
+
+
+def pretend_no_more(folder: Path) -> None:
+    """Removes the folder, and nothing that may still be mounted there."""
+    (folder / "driver").unlink()
+    if (folder / "dev").is_dir():
+        (folder / "dev").rmdir()
+    folder.rmdir()

@@ -91,7 +91,8 @@ def test_the_doctor_knows_the_build_of_torch(driver: Driver) -> None:
         (row,) = [c for c in json.loads(done.stdout)["checks"] if c["name"] == "torch"]
         return dict(row)
 
-    assert torch()["state"] == "ok" and "without CUDA" in torch()["found"]
+    found = torch(**driver.env)
+    assert found["state"] == "ok" and "without CUDA" in found["found"]
     driver.say(device(0))
     found = torch(**driver.env)
     assert found["state"] == "missing" and "without CUDA" in found["found"]
