@@ -180,6 +180,7 @@ static _Noreturn void be_checker(const struct check *check, pid_t launcher, int 
     (void)setsid();
     for (int number = 1; number < NSIG; number++)
         (void)signal(number, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_IGN); /* torch may end before it is told something */
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     check_grant_read("", &grant);

@@ -89,7 +89,12 @@ static int recv_note(int fd, struct note *note)
         errno = EBADMSG;
         return -1;
     }
-    return check_recv(fd, note->text, len);
+    if (check_recv(fd, note->text, len) < 0)
+        return -1;
+    for (size_t i = 0; i < len; i++) /* it is shown to people */
+        if ((unsigned char)note->text[i] < ' ' || note->text[i] == 127)
+            note->text[i] = ' ';
+    return 0;
 }
 
 /* Best effort: who does not take it finds the connection closed. */

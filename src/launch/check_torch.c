@@ -31,6 +31,7 @@ static _Noreturn void become_torch(const struct check_task *task, int in, int ou
     snprintf(bandwidth, sizeof bandwidth, "%d", task->order->bandwidth);
     char *argv[] = { python, command, program, how, number, names, bandwidth, NULL };
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(in, 0) == 0 && dup2(out, 1) == 1)
         (void)execvp(python, argv);
     printf("self %s: %s\n", task->python, strerror(errno));

@@ -176,7 +176,8 @@ static void add_link(struct check_answer *answer, const char *name, const struct
         add_figure(answer, "%.2f GB/s", (double)link->bytes / 1000.0 / (double)link->bytes_us);
 }
 
-static void check_network(struct check_group *group, uint16_t *port, struct check_answer *answer)
+/* true: the group is connected. */
+static bool check_network(struct check_group *group, uint16_t *port, struct check_answer *answer)
 {
     struct check_link link;
     char why[CHECK_WHY_MAX];
@@ -186,11 +187,13 @@ static void check_network(struct check_group *group, uint16_t *port, struct chec
         add_link(answer, "loopback", &link);
     *port = 0;
     if (group->task->order->n < 2)
-        return;
-    if (check_partners(group, &link, port, why) < 0)
+        return false;
+    if (check_partners(group, &link, port, why) < 0) {
         blame(answer, RDZV_CHECK_PAIR_BAD, "%s", why);
-    else
-        add_link(answer, "partner", &link);
+        return false;
+    }
+    add_link(answer, "partner", &link);
+    return true;
 }
 
 /* ---- torch ---- */
@@ -413,8 +416,7 @@ void check_work(const struct check_task *task, struct check_answer *answer)
         check_memory(slow_ms, answer);
         check_disk(answer);
     }
-    check_network(&group, &w.port, answer);
-    w.met = task->order->n > 1 && answer->result != RDZV_CHECK_PAIR_BAD && group.met_ms > 0;
+    w.met = check_network(&group, &w.port, answer);
     do_torch(&w);
     check_torch_end(&w.torch);
     check_group_close(&group);

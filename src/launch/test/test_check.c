@@ -282,6 +282,26 @@ static void a_program_without_an_answer_is_a_fault(void **state)
     assert_string_equal(group->heard[0].why, "torch: the check program ended without an answer");
 }
 
+static void a_program_may_end_before_it_is_told(void **state)
+{
+    struct group *group = *state;
+    struct err err;
+    char path[] = "/tmp/muster-check-XXXXXX";
+    static const char brief[] = "#!/bin/sh\necho probed\n";
+    assert_non_null(mkdtemp(path));
+    AUTO_FREE char *program = mem_printf("%s/python", path);
+    assert_int_equal(file_replace(program, brief, strlen(brief), 0755, &err), 0);
+    group->settings.python = program;
+    (void)setenv("MUSTER_CHECK_TORCH", "1", 1);
+    make_nodes(group, 1);
+    order(group, 0, false, NULL);
+    await_all(group);
+    (void)unsetenv("MUSTER_CHECK_TORCH");
+    assert_int_equal(file_remove_tree(path, &err), 0);
+    assert_int_equal(group->heard[0].last.result, RDZV_CHECK_SELF_BAD);
+    assert_string_equal(group->heard[0].why, "torch: the check program ended without an answer");
+}
+
 static void torch_checks_a_pair(void **state)
 {
     struct group *group = *state;
@@ -499,6 +519,7 @@ int main(void)
         cmocka_unit_test(reasons_are_bounded),
         cmocka_unit_test(a_group_has_one_plan),
         cmocka_unit_test_setup_teardown(a_program_without_an_answer_is_a_fault, enter, leave),
+        cmocka_unit_test_setup_teardown(a_program_may_end_before_it_is_told, enter, leave),
         cmocka_unit_test_setup_teardown(torch_checks_a_pair, enter, leave),
         cmocka_unit_test_setup_teardown(strangers_are_no_partners, enter, leave),
         cmocka_unit_test_setup_teardown(a_new_order_ends_the_running_one, enter, leave),
