@@ -338,12 +338,11 @@ def driver(tmp_path: Path) -> Iterator[Driver]:
 def test_a_job_whose_torch_has_no_cuda_is_told(start: Starter, driver: Driver) -> None:
     driver.say(device(0))
     server = start(nodes="", env={**driver.env, "MUSTER_PYTHON": str(VENV / "python")})
-    number = checked_job(server, resources=gpu(1), retry={"unknown": "never"})
-    server.wait(number, "failed")
-    told = [e["text"] for e in server.events(number) if e["type"] == "launch.check"]
-    why = f"GPU 0 {NO_CUDA}"
-    assert any(re.search(why, text) for text in told) or re.search(why, server.log(number)), told
-    assert re.search(why, server.log(number))
+    number = checked_job(server, resources=gpu(1))
+    job = server.wait(number, "failed")
+    assert "its PyTorch is built without CUDA" in job["reason"]
+    assert len(job["task_list"][0]["attempts"]) == 1, "another attempt would not help"
+    assert re.search(f"GPU 0 {NO_CUDA}", server.log(number))
 
 
 def test_tasks_that_share_a_device_are_not_blamed(start: Starter, driver: Driver) -> None:

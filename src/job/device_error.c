@@ -1,6 +1,6 @@
 /* Texts are PyTorch's (c10/cuda), CUDA's (cudaGetErrorString and names of the driver's interface),
- * NCCL's (ncclGetErrorString) and the kernel driver's. Which numbers of Xid are the device's own
- * fault is by NVIDIA's catalogue of them. */
+ * NCCL's (ncclGetErrorString), the kernel driver's, and those of the node check. Which numbers of
+ * Xid are the device's own fault is by NVIDIA's catalogue of them. */
 #include "job/device_error.h"
 
 #include "base/mem.h"
@@ -41,6 +41,11 @@ static const struct {
     { DEVICE_ERROR_NCCL, "ncclUnhandledCudaError" },
     { DEVICE_ERROR_NCCL, "NCCL error" },
     { DEVICE_ERROR_NCCL, "Watchdog caught collective operation timeout" },
+    { DEVICE_ERROR_NO_CUDA, "Torch not compiled with CUDA enabled" },
+    { DEVICE_ERROR_NO_CUDA, "is built without CUDA" },
+    { DEVICE_ERROR_UNUSABLE, "was granted, but the CUDA driver" },
+    { DEVICE_ERROR_UNUSABLE, "was granted, but CUDA has no such device" },
+    { DEVICE_ERROR_UNUSABLE, "was granted, but torch" },
 };
 
 /* Double bit and contained errors, retired pages, NVLink, off the bus, the device's own processor.

@@ -15,7 +15,9 @@
     X(MEMORY, USER, "its GPU ran out of memory")                                                   \
     X(ASSERT, USER, "a kernel of it failed on the GPU (device-side assert or bad address)")        \
     X(NCCL_USE, USER, "it used NCCL wrongly")                                                      \
-    X(NCCL, PLATFORM, "communication between GPUs failed (NCCL)")
+    X(NCCL, PLATFORM, "communication between GPUs failed (NCCL)")                                  \
+    X(NO_CUDA, USER, "its PyTorch is built without CUDA")                                          \
+    X(UNUSABLE, PLATFORM, "a GPU that it was given cannot be used")
 #define DEVICE_ERROR_ENUM(id, class, text) DEVICE_ERROR_##id,
 enum device_error { DEVICE_ERROR_NONE, DEVICE_ERRORS(DEVICE_ERROR_ENUM) DEVICE_ERROR_N };
 #undef DEVICE_ERROR_ENUM

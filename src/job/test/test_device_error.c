@@ -47,6 +47,15 @@ static const struct {
     { SAYS("NVRM: Xid (PCI:0000:17:00): 43, pid=1"), DEVICE_ERROR_NONE },
     { SAYS("ncclUnhandledCudaError\nRuntimeError: CUDA error: uncorrectable ECC error encountered"),
       DEVICE_ERROR_ECC }, /* what broke the collective */
+    { SAYS("AssertionError: Torch not compiled with CUDA enabled"), DEVICE_ERROR_NO_CUDA },
+    { SAYS(
+          "n1 failed the node check: torch: GPU 0 was granted, but torch 2.13.0+cpu in /bin/python "
+          "is built without CUDA"),
+      DEVICE_ERROR_NO_CUDA },
+    { SAYS("n1 failed the node check: torch: GPU 0 was granted, but torch 2.13.0 can use 0 of 1"),
+      DEVICE_ERROR_UNUSABLE },
+    { SAYS("torch: GPU 7 was granted, but CUDA has no such device: it sees 1 of 2"),
+      DEVICE_ERROR_UNUSABLE },
     { SAYS("KeyError: 'lr'"), DEVICE_ERROR_NONE },
     { { .exited = true, .code = 1 }, DEVICE_ERROR_NONE },
     { { .exited = true, .by = BY_ITSELF, .tail = "CUDA out of memory, smaller batch" },
