@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 from muster.worker.board import queue_key
 from muster.worker.identity import identity
 from muster.worker.remote import wire
+from muster.worker.remote.arrival import load
 from muster.worker.remote.errors import ActorUnavailable
 from muster.worker.remote.process import process
 from muster.worker.remote.server import Caller, Reply
@@ -35,8 +36,8 @@ class Item(NamedTuple):
         """One that does not change with the object."""
         return Item(self.pickled, [bytearray(one) for one in self.buffers])
 
-    def value(self) -> Any:
-        return pickle.loads(self.pickled, buffers=self.buffers)
+    def value(self, queue: str) -> Any:
+        return load(self.pickled, self.buffers, f"the items of queue {queue!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Item, (self.pickled, [pickle.PickleBuffer(one) for one in self.buffers])
@@ -237,11 +238,12 @@ class DataQueue:
         """Up to `batch_size` objects: waits until there is at least one, and does not wait for
         more. [] when there was none within `timeout` seconds."""
         got = self._ask("get", [], max(1, batch_size), timeout).result()
-        return [item.value() for item in got]
+        return [item.value(self.name) for item in got]
 
     def get_nowait(self, max_size: int = 1) -> list[Any]:
         """Up to `max_size` objects that are there now; may be []."""
-        return [item.value() for item in self._ask("get_nowait", [], max_size, None).result()]
+        got = self._ask("get_nowait", [], max_size, None).result()
+        return [item.value(self.name) for item in got]
 
     def qsize(self) -> int:
         return int(self._ask("qsize", [], 0, None).result())
@@ -260,4 +262,4 @@ class DataQueue:
         import asyncio  # noqa: PLC0415
 
         asked = self._ask("get", [], max(1, batch_size), timeout)
-        return [item.value() for item in await asyncio.wrap_future(asked)]
+        return [item.value(self.name) for item in await asyncio.wrap_future(asked)]

@@ -211,7 +211,7 @@ class Peer:
         if call.end is not None:
             self.process.readers.untime(call)
         try:
-            value = message.value()
+            value = message.value(f"the answers of {call.method!r}")
         except Exception as error:
             call.fail(f"its answer cannot be read: {type(error).__name__}: {error}")
             return

@@ -19,6 +19,7 @@ import struct
 from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
+from muster.worker.remote.arrival import load
 from muster.worker.remote.errors import MessageTooLarge
 from muster.worker.remote.tensors import dispatch_table
 
@@ -38,8 +39,9 @@ class Message(NamedTuple):
     pickled: Any
     buffers: list[Any]
 
-    def value(self) -> Any:
-        return pickle.loads(self.pickled, buffers=self.buffers)
+    def value(self, what: str = "") -> Any:
+        """`what` names it in a warning; the arguments of its method when left out."""
+        return load(self.pickled, self.buffers, what or f"the arguments of {self.name!r}")
 
 
 @lru_cache(maxsize=1)
