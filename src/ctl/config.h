@@ -44,6 +44,8 @@ struct ctl_config {
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */
     enum torchrun torchrun;
+    const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
+                            NULL: none */
     const struct words *queues;   /* quotas by settings ("default" always) */
     const struct entry *declared; /* those that the settings say more of than a name */
     size_t n_declared;

@@ -5,11 +5,13 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/taped.h"
+#include "dialect/gpu_share.h"
 #include "sched/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KEY_MAX 320
 
@@ -81,6 +83,21 @@ enum gpu_hold devices_hold(const struct ctl *ctl, const struct task_place *place
     if (!place->n_gpus || !report_of(ctl, place))
         return GPU_HOLD_NONE;
     return place->gpu_share_milli ? GPU_HOLD_SHARE : GPU_HOLD_WHOLE;
+}
+
+uint64_t devices_memory(const struct ctl *ctl, const struct task_place *place)
+{
+    const struct gpu_device *device =
+        place->n_gpus ? gpu_in_slot(report_of(ctl, place), place->gpus[0]) : NULL;
+    return device ? device->memory : 0;
+}
+
+const char *devices_mps(const struct ctl *ctl, struct arena *arena, const struct account *account)
+{
+    const char *setting = ctl->config.gpu_mps;
+    if (!setting || !*setting)
+        return NULL;
+    return gpu_share_mps(arena, setting, account ? account->ids.uid : (uint32_t)geteuid());
 }
 
 static void put_text(struct arena *arena, struct text_node *map, const char *key, const char *text)

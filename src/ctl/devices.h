@@ -24,6 +24,11 @@ const char **devices_names(const struct ctl *, struct arena *, const struct task
 struct gpu_part *devices_parts(const struct ctl *, struct arena *, const struct task_place *);
 /* How the task holds them against other servers of the machine. */
 enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
+/* Bytes that the driver says the first of them has; 0: unknown. */
+uint64_t devices_memory(const struct ctl *, const struct task_place *);
+/* Where tasks of that account (NULL: the server's own) with shares of devices reach their MPS
+ * daemon; NULL: there is none. */
+const char *devices_mps(const struct ctl *, struct arena *, const struct account *);
 /* Are all devices of that place given out? */
 bool devices_are_open(const struct ctl *, const struct task_place *);
 /* Why it is not given out; NULL: it is. */

@@ -303,7 +303,9 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
     const struct task_host host = { .dialects = ctl->config.dialects,
                                     .server = launch_server(ctl, arena, round->notes.account),
-                                    .torchrun = ctl->config.torchrun };
+                                    .torchrun = ctl->config.torchrun,
+                                    .gpu_memory = devices_memory(ctl, place),
+                                    .gpu_mps = devices_mps(ctl, arena, round->notes.account) };
     task_env(&host, arena, &as_placed, &task.env);
     secret_env(ctl, job, arena, &task.env);
     if (spec->config)

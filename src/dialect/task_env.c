@@ -2,6 +2,7 @@
 #include "dialect/task_env.h"
 
 #include "base/mem.h"
+#include "dialect/gpu_share.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,4 +134,10 @@ void task_env(const struct task_host *host, struct arena *arena, const struct di
     if (promised)
         put_defaults(&m, place);
     put_gpus(&m, place);
+    if (place->gpu_share_milli) {
+        const struct gpu_share share = { .milli = place->gpu_share_milli,
+                                         .memory = host->gpu_memory,
+                                         .mps = host->gpu_mps };
+        gpu_share_env(&share, arena, &m.role->env, env);
+    }
 }

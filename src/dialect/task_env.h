@@ -11,6 +11,8 @@ struct task_host { /* of the server that the task is started by */
     const struct dialects *dialects;
     const char *server; /* address by which its tasks reach it; NULL: none */
     enum torchrun torchrun;
+    uint64_t gpu_memory; /* bytes, of the device of a task with a share; 0: not known */
+    const char *gpu_mps; /* pipe directory of the MPS daemon for such tasks; NULL: none */
 };
 /* Adds who the task is, where it reaches the server, which launchers its commands find and what
  * these take where their command line says nothing, and its devices: the variables of

@@ -18,6 +18,19 @@ const struct variable variables[] = {
       "the same, also those of a declared node; `none` when it has none" },
     { "CUDA_DEVICE_ORDER", VARIABLE_EVERY,
       "`PCI_BUS_ID` where `CUDA_VISIBLE_DEVICES` names any, so that CUDA numbers them as the driver does" },
+    { "MUSTER_GPU_SHARE", VARIABLE_SHARE,
+      "the part of its one device, `0.5`; ranks of muster's launcher have equal parts of it" },
+    { "MUSTER_GPU_MEMORY_MIB", VARIABLE_SHARE,
+      "the same of the device's memory, where the driver says how much that is; divided like it" },
+    { "CUDA_MPS_PIPE_DIRECTORY", VARIABLE_SHARE,
+      "with the server's setting `gpu_mps`: that directory" },
+    { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", VARIABLE_SHARE,
+      "then the share in percent; divided like it" },
+    { "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", VARIABLE_SHARE,
+      "then its memory, `0=20389M`; divided like it" },
+    { "PYTHONPATH", VARIABLE_SHARE,
+      "a directory of muster's in front of the role's own, when the task starts: its `sitecustomize` "
+      "holds frameworks to the share, and runs the user's" },
     { "MUSTER_ARRAY_JOB", VARIABLE_ARRAY, "number of the array" },
     { "MUSTER_ARRAY_INDEX", VARIABLE_ARRAY, "the index of this member" },
     { "MUSTER_ARRAY_COUNT", VARIABLE_ARRAY, "members of the array" },
@@ -92,6 +105,8 @@ static const struct {
     const char *title, *text;
 } groups[VARIABLE_OF_N] = {
     [VARIABLE_EVERY] = { "Every task", "Whatever format the job came in." },
+    [VARIABLE_SHARE] = { "Tasks with a share of a device",
+                         "With `gpu: 0.5`. What they do: [shares](gpu.md#shares-of-a-device)." },
     [VARIABLE_ARRAY] = { "Members of an array", "See [arrays](arrays.md)." },
     [VARIABLE_LAUNCHER] = { "Tasks with muster's launcher",
                             "By the role's `launcher`, or by a convention that promises one." },

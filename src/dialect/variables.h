@@ -10,6 +10,7 @@
 
 enum variable_of {
     VARIABLE_EVERY,    /* every task */
+    VARIABLE_SHARE,    /* ... with a share of a device */
     VARIABLE_ARRAY,    /* ... of a member of an array */
     VARIABLE_LAUNCHER, /* ... that muster's launcher is promised to */
     VARIABLE_NATIVE,   /* the convention of muster's own format */

@@ -6,9 +6,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/pairs.h"
+#include "base/scan.h"
 #include "launch/run_path_py.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,6 +126,46 @@ static void set_elastic(struct env *env, const struct settings *settings,
         set(env, "OMP_NUM_THREADS", "1");
 }
 
+struct limit { /* "0=" 40779 "M" */
+    const char *name, *before, *behind;
+};
+
+/* For each rank its part, at least 1. Only where it is still what the task was told. */
+static void divide_limit(struct env *env, const struct limit *limit, uint64_t whole, uint32_t ranks)
+{
+    const char *value = pairs_get(&env->pairs, limit->name);
+    uint64_t part = whole / ranks ? whole / ranks : 1;
+    const char *told =
+        arena_printf(env->arena, "%s%" PRIu64 "%s", limit->before, whole, limit->behind);
+    if (value && strcmp(value, told) == 0)
+        pairs_setf(&env->pairs, env->arena, limit->name, "%s%" PRIu64 "%s", limit->before, part,
+                   limit->behind);
+}
+
+/* A task's share of a device (dialect/gpu_share.h) is all its ranks' together, and what holds a
+ * process to it holds each of them alone. */
+static void divide_gpu_share(struct env *env, uint32_t ranks)
+{
+    static const struct limit of_memory[] = {
+        { .name = "MUSTER_GPU_MEMORY_MIB", .before = "", .behind = "" },
+        { .name = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", .before = "0=", .behind = "M" },
+    };
+    static const struct limit of_threads = { .name = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                                             .before = "",
+                                             .behind = "" };
+    uint64_t milli, mib = 0;
+    const char *share = pairs_get(&env->pairs, "MUSTER_GPU_SHARE");
+    const char *memory = pairs_get(&env->pairs, "MUSTER_GPU_MEMORY_MIB");
+    if (ranks < 2 || !share || !scan_milli(share, &milli) || milli == 0 || milli >= 1000)
+        return;
+    bool known = memory && scan_u64(memory, 1, UINT32_MAX, &mib);
+    for (size_t i = 0; known && i < ARRAY_LEN(of_memory); i++)
+        divide_limit(env, &of_memory[i], mib, ranks);
+    divide_limit(env, &of_threads, (milli + 9) / 10, ranks);
+    uint64_t parts = milli * 1000 / ranks; /* of a million */
+    pairs_setf(&env->pairs, env->arena, "MUSTER_GPU_SHARE", "0.%06llu", (unsigned long long)parts);
+}
+
 static void set_dlrover(struct env *env, const struct settings *settings)
 {
     set(env, "DLROVER_PARAL_CONFIG_PATH", PARAL_CONFIG);
@@ -153,6 +195,7 @@ char **rank_env_make(struct arena *arena, const struct settings *settings,
     set_places(&env, settings, place);
     set_local_rank(&env, settings, place->local_rank);
     set_elastic(&env, settings, place);
+    divide_gpu_share(&env, place->round->own.ranks);
     if (settings->name == LAUNCH_DLROVER_RUN)
         set_dlrover(&env, settings);
     else

@@ -234,6 +234,14 @@ def reseed() -> None:
         process.current_process().authkey = os.urandom(32)
 
 
+def tell_gpu_share() -> None:
+    """Frameworks that were imported here took their share of a GPU from this environment; the
+    rank's may be another (node/gpu_share.py)."""
+    ours = sys.modules.get("_muster_gpu_share")
+    if ours is not None:
+        ours.environment_changed()
+
+
 def become_rank(bench: _socket.socket, origin: Origin, intermediate: int) -> bytes:
     """In a forked child: wait to be the launcher's own child, then for the order to begin."""
     os.setsid()
@@ -253,6 +261,7 @@ def become_rank(bench: _socket.socket, origin: Origin, intermediate: int) -> byt
     if directory:
         os.chdir(directory)
     origin.take(environment)
+    tell_gpu_share()
     interpreter: Any = sys
     interpreter.stdin = interpreter.__stdin__ = stream(0, sys.__stdin__, "<stdin>")
     interpreter.stdout = interpreter.__stdout__ = stream(1, sys.__stdout__, "<stdout>")

@@ -5,6 +5,7 @@
 #include "api/accounts.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dialect/gpu_share.h"
 
 #include <errno.h>
 #include <string.h>
@@ -50,8 +51,29 @@ static int check_users_dir(const char *dir, struct err *err)
     return 0;
 }
 
+/* A daemon serves one account at a time: another one's tasks would wait for its last to end. */
+static int check_mps(const struct config *c, bool accounts, struct err *err)
+{
+    const char *dir = c->at[SETTING_GPU_MPS].text;
+    if (!*dir)
+        return 0;
+    if (*dir != '/') {
+        err_set(err, ERR_INPUT, "gpu_mps is \"%.200s\"", dir);
+        return err_hint(err, "write a path that begins with /");
+    }
+    if (!accounts || strstr(dir, MPS_UID))
+        return 0;
+    err_set(
+        err, ERR_INPUT,
+        "gpu_mps is %.200s for the jobs of all accounts, and an MPS daemon serves one at a time",
+        dir);
+    return err_hint(err, "run a daemon for each account and write " MPS_UID
+                         " for its number: /run/mps/" MPS_UID);
+}
+
 int account_settings_check(const struct config *c, const char *program, struct err *err)
 {
+    bool accounts = geteuid() == 0 && config_choice(c, SETTING_SHARED_ACCOUNT) == 0;
     const char *account = c->at[SETTING_JOB_ACCOUNT].text;
     const struct setting_value *users = &c->at[SETTING_USERS_DIR];
     if (*account && config_choice(c, SETTING_SHARED_ACCOUNT) != 0) {
@@ -61,7 +83,9 @@ int account_settings_check(const struct config *c, const char *program, struct e
                 account);
         return err_hint(err, "leave one of them out");
     }
-    if (geteuid() != 0 || config_choice(c, SETTING_SHARED_ACCOUNT) != 0) {
+    if (check_mps(c, accounts, err) < 0)
+        return -1;
+    if (!accounts) {
         if (*account)
             log_warn("accounts.unused",
                      "job_account=%s note=\"only a server of root's runs jobs as others\"",

@@ -40,6 +40,8 @@
       "processes and threads of a task at most; never more than half of the machine's")             \
     X(GPU_MEMORY_BOUND, "gpu_memory_bound", SIZE, "1Gi", "SIZE",                                    \
       "of a device: with more in use by other programs it is not given out")                        \
+    X(GPU_MPS, "gpu_mps", TEXT, "", "DIR",                                                          \
+      "pipe directory of the MPS daemon for shares of devices; {uid} in it: the account's number")  \
     X(IDLE_EXIT, "idle_exit", DURATION, "never", "TIME", "end after so long without work")          \
     X(FS_URI, "fs_uri", TEXT, "", "URI",                                                            \
       "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory")                     \

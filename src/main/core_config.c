@@ -77,6 +77,7 @@ int core_config(struct arena *a, const struct config *c, struct ctl_config *core
     core->queues = read_names(a, c, SETTING_QUEUES);
     core->topology = read_names(a, c, SETTING_TOPOLOGY);
     core->prices = read_prices(a, c);
+    core->gpu_mps = c->at[SETTING_GPU_MPS].text;
     core->run_ms = config_number(c, SETTING_DEFAULT_RUN);
     core->half_life_ms = config_number(c, SETTING_HALF_LIFE);
     core->shipped = wire_shipped(a, &core->n_shipped);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "node/gpu_share.h"
 #include "node/install.h"
 #include "node/pyenv.h"
 #include "node/task.h"
@@ -34,7 +35,7 @@ struct crew {
     struct install *install; /* while it runs, everything waits */
     struct unpack *unpack;   /* so does it, before that */
     struct batch *unpacks;   /* the launch that it is of */
-    bool installed, python_made;
+    bool installed, python_made, gpu_share_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
     enum end_by why;
     char no_python[sizeof((struct err *)NULL)->what]; /* why there is no environment; "" */
@@ -278,6 +279,22 @@ static int make_python(struct crew *crew, const struct launch *launch, struct er
     return 0; /* a job that uses Python as it is can do without; the log says so */
 }
 
+/* Tasks run without it too; they are told to the log, as a limit of theirs is missing. */
+static void make_gpu_share(struct crew *crew, const struct launch *launch)
+{
+    struct err err;
+    bool wanted = false;
+    for (size_t i = 0; i < launch->n_tasks; i++)
+        wanted = wanted || gpu_share_has(&launch->tasks[i].env);
+    if (!wanted || crew->gpu_share_made)
+        return;
+    AUTO_FREE char *dir = gpu_share_dir(crew->site->user_dir);
+    AS_FS_USER(account_files(launch->account));
+    crew->gpu_share_made = gpu_share_make(dir, &err) == 0;
+    if (!crew->gpu_share_made)
+        log_error("gpu.share", "%s", err.what);
+}
+
 static int make_output(const struct launch *launch, struct err *err)
 {
     AS_FS_USER(account_files(launch->account));
@@ -292,6 +309,7 @@ static int prepare(struct crew *crew, const struct launch *launch, struct err *e
         return -1;
     if (check_code(launch, err) != 0 || view_prepare(&crew->site->view, launch, err) != 0)
         return -1;
+    make_gpu_share(crew, launch);
     return make_python(crew, launch, err);
 }
 
@@ -406,12 +424,24 @@ static void add_members(struct crew *crew, struct batch *batch)
     }
 }
 
+static void say_no_mps(const struct launch *launch, struct task *task)
+{
+    const char *dir = NULL;
+    for (size_t i = 0; i < launch->n_tasks && !dir; i++)
+        dir = gpu_share_lacks_mps(&launch->tasks[i].env);
+    if (dir)
+        output_say(task_output(task),
+                   "no MPS daemon at %s: it does not hold tasks to their shares of a GPU", dir);
+}
+
 static void say_what_is_missing(struct crew *crew, const struct launch *launch)
 {
     struct task *task = first_waiting(crew);
     if (launch->n_hosts > 0 && !crew->site->view.hosts && task)
         output_say(task_output(task), "names of other tasks do not resolve here: %s",
                    crew->site->view.why_not);
+    if (task)
+        say_no_mps(launch, task);
     if (crew->no_python[0] && task)
         output_say(task_output(task), "no Python environment of its own for this job: %s",
                    crew->no_python);

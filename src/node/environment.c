@@ -2,6 +2,9 @@
  * says of itself. */
 #include "node/environment.h"
 
+#include "base/mem.h"
+#include "node/gpu_share.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,6 +41,14 @@ static void put_python(struct pairs *out, struct arena *arena, const char *dir, 
     if (!pairs_get(out,
                    "PYTHONUNBUFFERED")) /* lines are seen as they are printed, as on a terminal */
         pairs_set(out, arena, "PYTHONUNBUFFERED", "1");
+}
+
+/* What Python meets first, in tasks with a share of a device. */
+static void put_gpu_share(struct pairs *out, struct arena *arena, const char *own_dir)
+{
+    const char *path = pairs_get(out, "PYTHONPATH");
+    AUTO_FREE char *dir = gpu_share_dir(own_dir);
+    pairs_setf(out, arena, "PYTHONPATH", "%s%s%s", dir, path && *path ? ":" : "", path ? path : "");
 }
 
 static bool has_word(const char *text, const char *word)
@@ -134,6 +145,8 @@ char **environment_make(struct arena *arena, const struct environment *from)
     }
     if (from->python)
         put_python(&out, scratch, from->python, from->base);
+    if (from->own_dir && gpu_share_has(from->own))
+        put_gpu_share(&out, scratch, from->own_dir);
     if (from->programs)
         put_launchers(&out, scratch, from->programs);
     if (from->launch_socket)

@@ -17,6 +17,7 @@ struct environment {
     const char *work_dir;          /* PWD, and every value that is "@WORK_DIR@" */
     const char *python;            /* directory of the job's Python environment, or NULL */
     const char *base;              /* the interpreter that it is made from, or NULL */
+    const char *own_dir;           /* of the job on this node, for shares (node/gpu_share.h) */
     bool tty;                      /* the task is on a terminal: TERM is that of one */
     const struct account *account; /* whose HOME, USER, LOGNAME and SHELL; NULL: this process's */
     char *const *before; /* another task's list, to share its texts; same arena; or NULL */

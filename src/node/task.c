@@ -124,6 +124,7 @@ static void prepare_stage(struct task *task)
         .python =
             batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->user_dir) : NULL,
         .base = batch->launch.python,
+        .own_dir = task->site->user_dir,
         .before = batch->last_env,
         .tty = what->tty,
         .account = task->site->confine.account,

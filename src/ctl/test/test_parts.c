@@ -8,6 +8,7 @@
 #include "ctl/notes.h"
 #include "ctl/storage.h"
 #include "ctl/words.h"
+#include "dialect/gpu_share.h"
 #include "dialect/task_env.h"
 
 #include "base/file.h"
@@ -261,6 +262,36 @@ static void launchers_find_their_settings(void **state)
     arena_destroy(arena);
 }
 
+static void shares_are_told(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    const struct pairs none = { .at = NULL };
+    struct gpu_share share = { .milli = 255, .memory = 81559ull << 20 };
+    struct pairs env = { .at = NULL };
+    gpu_share_env(&share, arena, &none, &env);
+    assert_int_equal(env.n, 2);
+    assert_string_equal(pairs_get(&env, "MUSTER_GPU_SHARE"), "0.255");
+    assert_string_equal(pairs_get(&env, "MUSTER_GPU_MEMORY_MIB"), "20797");
+    share.mps = gpu_share_mps(arena, "/run/mps/" MPS_UID "/pipe", 1000);
+    struct pairs own = { .at = NULL };
+    pairs_set(&own, arena, "CUDA_MPS_PIPE_DIRECTORY", "/their/own");
+    gpu_share_env(&share, arena, &own, &env);
+    assert_null(
+        pairs_get(&env, "CUDA_MPS_PIPE_DIRECTORY")); /* the role's, which is added elsewhere */
+    gpu_share_env(&share, arena, &none, &env);
+    assert_string_equal(pairs_get(&env, "CUDA_MPS_PIPE_DIRECTORY"), "/run/mps/1000/pipe");
+    assert_string_equal(pairs_get(&env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), "26");
+    assert_string_equal(pairs_get(&env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), "0=20797M");
+    share = (struct gpu_share){ .milli = 5, .mps = "/m" }; /* a declared device */
+    struct pairs small = { .at = NULL };
+    gpu_share_env(&share, arena, &none, &small);
+    assert_string_equal(pairs_get(&small, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), "1");
+    assert_null(pairs_get(&small, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"));
+    assert_string_equal(gpu_share_mps(arena, "/m", 7), "/m");
+    arena_destroy(arena);
+}
+
 static const char *facet(const struct pairs *facets, const char *name, size_t k)
 {
     for (size_t i = 0; i < facets->n; i++)
@@ -313,6 +344,7 @@ int main(void)
         cmocka_unit_test(ends_have_words),
         cmocka_unit_test(declared_devices_are_not_for_cuda),
         cmocka_unit_test(launchers_find_their_settings),
+        cmocka_unit_test(shares_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,6 +195,34 @@ static void test_virtual_local_rank(void **state)
     expect(make(&settings, 1), "CUDA_VISIBLE_DEVICES", "");
 }
 
+/* What a process is held to is a rank's; what the user said stays. */
+static void test_share_of_a_gpu(void **state)
+{
+    (void)state;
+    struct settings settings = plain_settings();
+    setenv("MUSTER_GPU_SHARE", "0.5", 1);
+    setenv("MUSTER_GPU_MEMORY_MIB", "40779", 1);
+    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=40779M", 1);
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "70", 1);
+    char **env = make(&settings, 0);
+    expect(env, "MUSTER_GPU_SHARE", "0.250000");
+    expect(env, "MUSTER_GPU_MEMORY_MIB", "20389");
+    expect(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=20389M");
+    expect(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "70");
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50", 1);
+    expect(make(&settings, 0), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25");
+    struct rdzv_round one = round_of_two;
+    one.own.ranks = 1;
+    const struct rank_place alone = { .round = &one };
+    expect(rank_env_make(arena, &settings, &alone), "MUSTER_GPU_SHARE", "0.5");
+    setenv("MUSTER_GPU_SHARE", "half", 1);
+    expect(make(&settings, 0), "MUSTER_GPU_SHARE", "half");
+    unsetenv("MUSTER_GPU_SHARE");
+    unsetenv("MUSTER_GPU_MEMORY_MIB");
+    unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+}
+
 static void expect_argv(const struct settings *settings, const char *joined)
 {
     char **argv = rank_argv_make(arena, settings, 3);
@@ -239,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_own_count, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dlrover, setup, teardown),
         cmocka_unit_test_setup_teardown(test_virtual_local_rank, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_share_of_a_gpu, setup, teardown),
         cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
     };
     return cmocka_run_group_tests_name("rank environment", tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "node/conf.h"
 #include "node/copy.h"
 #include "node/environment.h"
+#include "node/gpu_share.h"
 #include "node/made.h"
 #include "node/outbox.h"
 #include "node/plain.h"
@@ -189,9 +190,50 @@ static void an_environment(void **state)
                         "/lib/muster/torchrun:/lib/muster/launch:/agent/py/bin:/opt/bin");
     assert_string_equal(environment_get(launched, "MUSTER_LAUNCH_SOCKET"), "/a/s");
     assert_null(environment_get(env, "MUSTER_LAUNCH_SOCKET"));
+    assert_null(environment_get(env, "PYTHONPATH"));
+    struct environment shared = {
+        .own = &own, .cookie = "c", .attempt = "a", .work_dir = "/work", .own_dir = "/agent"
+    };
+    assert_null(environment_get(environment_make(arena, &shared), "PYTHONPATH"));
+    pairs_set(&own, arena, "MUSTER_GPU_SHARE", "0.5");
+    assert_string_equal(environment_get(environment_make(arena, &shared), "PYTHONPATH"),
+                        "/agent/gpu_share");
+    pairs_set(&own, arena, "PYTHONPATH", "/their/own");
+    assert_string_equal(environment_get(environment_make(arena, &shared), "PYTHONPATH"),
+                        "/agent/gpu_share:/their/own");
     assert_ptr_equal(environment_get(next, "HOME"), environment_get(env, "HOME"));
     assert_string_equal(environment_get(next, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.1.1");
     assert_string_equal(environment_get(env, "MUSTER_ATTEMPT_COOKIE"), "1.1.n.w.0.1");
+    arena_destroy(arena);
+}
+
+static void a_share_of_a_gpu(void **state)
+{
+    const char *dir = *state;
+    struct err err;
+    struct arena *arena = arena_create();
+    struct pairs env = { .at = NULL };
+    char *text = NULL;
+    size_t len;
+    AUTO_FREE char *made = gpu_share_dir(dir);
+    AUTO_FREE char *file = file_join(made, "sitecustomize.py");
+    AUTO_FREE char *pid = file_join(dir, "nvidia-cuda-mps-control.pid");
+    assert_int_equal(gpu_share_make(made, &err), 0);
+    assert_int_equal(gpu_share_make(made, &err), 0);
+    assert_int_equal(file_read(file, 1 << 20, &text, &len, &err), 0);
+    assert_non_null(strstr(text, "set_per_process_memory_fraction"));
+    free(text);
+    pairs_set(&env, arena, "CUDA_MPS_PIPE_DIRECTORY", dir);
+    assert_false(gpu_share_has(&env));
+    assert_null(gpu_share_lacks_mps(&env)); /* the job's own affair */
+    pairs_set(&env, arena, "MUSTER_GPU_SHARE", "0.5");
+    assert_true(gpu_share_has(&env));
+    assert_string_equal(gpu_share_lacks_mps(&env), dir);
+    AUTO_FREE char *self = mem_printf("%d\n", (int)getpid());
+    assert_int_equal(file_replace(pid, self, strlen(self), 0600, &err), 0);
+    assert_null(gpu_share_lacks_mps(&env));
+    assert_int_equal(file_replace(pid, "2147483646\n", 11, 0600, &err), 0); /* above any pid */
+    assert_string_equal(gpu_share_lacks_mps(&env), dir);
     arena_destroy(arena);
 }
 
@@ -308,6 +350,7 @@ int main(void)
         cmocka_unit_test(facts_wait_in_order),
         cmocka_unit_test(the_longest_fact_fits),
         cmocka_unit_test(an_environment),
+        cmocka_unit_test_setup_teardown(a_share_of_a_gpu, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(what_was_made_goes_again, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(what_is_held_stays_until_the_last_ends, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(copies_are_read_only, make_dir, drop_dir),
