@@ -96,7 +96,7 @@ def test_the_doctor_knows_the_build_of_torch(driver: Driver) -> None:
     driver.say(device(0))
     found = torch(**driver.env)
     assert found["state"] == "missing" and "without CUDA" in found["found"]
-    assert found["remedy"].endswith("/cu128")
+    assert found["remedy"].startswith("uv pip install torch --torch-backend=cu128; with pip: ")
 
 
 def test_models_of_one_machine(start: Starter, driver: Driver) -> None:

@@ -435,7 +435,9 @@ static const char *install_torch(struct cli *cli, const struct gpu_report *gpus)
         if (wheels[i - 1].cuda <= gpus->cuda)
             name = wheels[i - 1].name;
     return arena_printf(cli->arena,
-                        "pip install torch --index-url https://download.pytorch.org/whl/%s", name);
+                        "uv pip install torch --torch-backend=%s; with pip: what the selector on "
+                        "PyTorch's page \"Get Started\" prints for %s",
+                        name, name);
 }
 
 /* Without importing it, which takes seconds: "2.11.0 13.0", or "2.11.0 -" for one without CUDA. */
