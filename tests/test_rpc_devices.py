@@ -17,7 +17,7 @@ from harness import patience
 
 sys.path.insert(0, str(SOURCE))
 from muster.worker.queue import DataQueue  # noqa: E402
-from muster.worker.remote import RoleGroup, arrival, wire  # noqa: E402
+from muster.worker.remote import RoleGroup, RpcError, arrival, wire  # noqa: E402
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.trains
@@ -48,6 +48,11 @@ async def later(x): return str(x.device)
 def from_gpu(shape):
     on_gpu()
     return {"made": torch.ones(shape)}
+class Bad(Exception): pass
+@rpc
+def fail():
+    on_gpu()
+    raise Bad(torch.ones(2))
 @rpc
 def fill(name):
     on_gpu()
@@ -191,6 +196,18 @@ def test_calls_and_answers(cluster: Cluster, sender: None) -> None:
     said = served.communicate(timeout=patience())[1]
     assert said.count("the arguments of 'device' hold tensors") == 1
     assert said.count("the arguments of 'later' hold tensors") == 1
+
+
+def test_what_an_exception_holds(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.serve(SERVED, "svc/0")
+    monkeypatch.syspath_prepend(str(cluster.folder))  # where the class of the exception is
+    with (
+        pytest.warns(RuntimeWarning, match="the error of 'fail' hold"),
+        pytest.raises(RpcError) as raised,
+    ):
+        RoleGroup("svc")[0].call("fail").result(patience())
+    assert raised.value.__cause__ is not None
+    assert raised.value.__cause__.args[0].tolist() == [1, 1]
 
 
 def test_queues(cluster: Cluster) -> None:

@@ -8,7 +8,6 @@ or for a restart, is a thread's work of its own, so that making a call never wai
 from __future__ import annotations
 
 import contextlib
-import pickle
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from muster.worker.remote.address import Address, dial
+from muster.worker.remote.arrival import load
 from muster.worker.remote.channel import Channel
 from muster.worker.remote.errors import ActorUnavailable, MessageTooLarge, RpcError, failure
 from muster.worker.remote.future import Options, RpcFuture
@@ -224,7 +224,7 @@ class Peer:
         kind, text, trace, pickled = told
         error = RpcError(failure(call.method, self.actor, text), trace, kind)
         with contextlib.suppress(Exception):
-            cause = pickle.loads(pickled) if pickled else None
+            cause = load(pickled, [], f"the error of {call.method!r}") if pickled else None
             error.__cause__ = cause if isinstance(cause, BaseException) else None
         return error
 
