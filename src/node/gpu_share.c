@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 bool gpu_share_has(const struct pairs *env)
 {
@@ -30,11 +32,14 @@ const char *gpu_share_lacks_mps(const struct pairs *env)
     size_t len;
     uint64_t pid = 0;
     struct err err;
+    struct stat st;
     if (!gpu_share_has(env) || !dir)
         return NULL;
     AUTO_FREE char *path = file_join(dir, "nvidia-cuda-mps-control.pid"); /* the daemon's */
-    if (file_read(path, 64, &text, &len, &err) < 0)
-        return dir;
+    AUTO_FREE char *control = file_join(dir, "control"); /* older ones write no pid */
+    /* Never a pipe, which would hold up the agent: the directory may be the account's. */
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || file_read(path, 64, &text, &len, &err) < 0)
+        return access(control, F_OK) == 0 ? NULL : dir;
     text[strcspn(text, " \n")] = '\0';
     bool read = scan_u64(text, 2, INT32_MAX, &pid);
     free(text);

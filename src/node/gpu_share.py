@@ -49,7 +49,8 @@ def share() -> float | None:
 
 
 def say(text: str) -> None:
-    sys.stderr.write(f"muster: {text}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"muster: {text}\n")
 
 
 # ---- frameworks ----

@@ -229,6 +229,9 @@ static void a_share_of_a_gpu(void **state)
     pairs_set(&env, arena, "MUSTER_GPU_SHARE", "0.5");
     assert_true(gpu_share_has(&env));
     assert_string_equal(gpu_share_lacks_mps(&env), dir);
+    AUTO_FREE char *control = file_join(dir, "control");
+    assert_int_equal(file_replace(control, "", 0, 0600, &err), 0);
+    assert_null(gpu_share_lacks_mps(&env)); /* an older daemon's */
     AUTO_FREE char *self = mem_printf("%d\n", (int)getpid());
     assert_int_equal(file_replace(pid, self, strlen(self), 0600, &err), 0);
     assert_null(gpu_share_lacks_mps(&env));
