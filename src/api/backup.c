@@ -4,7 +4,7 @@
  * document; then files go out as fast as the client reads. A stream that breaks off lacks its end.
  *
  * No key is in it, and nothing that opens a door by itself (doc/operating.md). */
-#include "api/facade.h"
+#include "api/work.h"
 #include "api/file_drop.h"
 
 #include "base/mem.h"
@@ -296,5 +296,5 @@ void backup_post(struct call *call)
     text_int(a, b->root, "made_ms", (int64_t)time(NULL) * 1000);
     text_str(a, b->root, "state_dir", c->state_dir);
     text_str(a, b->root, "seal_key", setting(c, "seal_key"));
-    facade_work(call, &(struct facade_work){ .step = step, .left = on_left, .arg = b });
+    answer_work(call, &(struct answer_work){ .step = step, .left = on_left, .arg = b });
 }

@@ -39,13 +39,25 @@ void call_text(struct call *call, unsigned status, const char *type, const char 
     call_free(call);
 }
 
+void call_buf(struct call *call, unsigned status, const char *type, struct buf *text)
+{
+    size_t len = text->len;
+    AUTO_FREE char *data = buf_take(text);
+    limit_answer(call, len);
+    if (call->request) {
+        http_set_arg(call->request, NULL, NULL);
+        http_answer_own(call->request, status, type, TAKE(data), len);
+    }
+    call_free(call);
+}
+
 static void answer(struct call *call, unsigned status, const char *type,
                    const struct text_node *tree)
 {
     AUTO_BUF struct buf text = BUF_INIT(ANSWER_MAX);
     json_print(tree, 0, &text);
     buf_putc(&text, '\n');
-    call_text(call, status, type, text.data, text.len);
+    call_buf(call, status, type, &text);
 }
 
 void call_answer(struct call *call, unsigned status, const struct text_node *tree)

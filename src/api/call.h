@@ -34,7 +34,7 @@ struct api {
     struct board_wait *board_waits;
     void **facade_states;    /* one a façade, in their order */
     struct checking *checks; /* archives that are looked through (archives.c) */
-    unsigned works;          /* long answers under way (facade_work.c) */
+    unsigned works;          /* long answers under way (work.c) */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */
@@ -80,6 +80,8 @@ const struct route *api_routes(size_t *n);
 /* Answers and frees the call. */
 void call_answer(struct call *, unsigned status, const struct text_node *tree);
 void call_text(struct call *, unsigned status, const char *type, const char *text, size_t len);
+/* The same without a copy: takes what the buffer holds. */
+void call_buf(struct call *, unsigned status, const char *type, struct buf *text);
 void call_problem(struct call *, const struct err *, const struct report *);
 void call_free(struct call *); /* without answering: the client left or a stream took over */
 /* Ends a request that is still open when the client leaves (http_set_arg). */

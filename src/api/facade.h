@@ -64,16 +64,6 @@ int facade_page_read(const struct call *, const struct facade_paging *, struct f
 /* The part of n things that the page shows: from *first, the number of them is returned. */
 size_t facade_page_of(const struct facade_page *, size_t n, size_t *first);
 
-/* ---- long answers, a little at a time, so that others are served meanwhile ---- */
-struct facade_work {
-    /* Does a little, a millisecond at most; false: it has answered, and the call is gone. */
-    bool (*step)(void *arg);
-    void (*left)(void *arg); /* the client left: frees what is not in the call's arena */
-    void *arg;
-};
-/* Takes the first steps at once, the others between what else there is to do. */
-void facade_work(struct call *, const struct facade_work *);
-
 /* ---- output of a task ---- */
 struct facade_log {
     uint64_t job;

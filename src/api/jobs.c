@@ -4,8 +4,10 @@
 #include "api/call.h"
 
 #include "api/accounts.h"
+#include "api/work.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ctl/pages.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -336,28 +338,59 @@ void job_list(struct call *call)
         call_problem(call, &err, NULL);
 }
 
-static void show(struct call *call, unsigned parts)
+static int add_tasks(void *pages, struct arena *arena, struct text_node *to, struct err *err)
 {
-    uint64_t id;
+    return ctl_pages_tasks(pages, arena, to, err);
+}
+
+static int add_timeline(void *pages, struct arena *arena, struct text_node *to, struct err *err)
+{
+    return ctl_pages_timeline(pages, arena, to, err);
+}
+
+static void close_pages(void *pages)
+{
+    ctl_pages_close(pages);
+}
+
+/* Its long lists are filled a page at a time. */
+static void answer_job(struct call *call, uint64_t id, const struct text_node *tree)
+{
     struct err err;
-    if (!call_job(call, &id))
-        return;
-    struct text_node *tree =
-        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, parts, &err);
-    if (tree)
-        call_answer(call, 200, tree);
-    else
+    struct ctl_pages *pages = ctl_pages_open(call->api->config.ctl, id, call->owner, &err);
+    const struct long_list lists[] = { { text_get(tree, "task_list"), add_tasks },
+                                       { text_get(tree, "tasks"), add_tasks },
+                                       { text_get(tree, "timeline"), add_timeline } };
+    if (!pages) {
         call_problem(call, &err, NULL);
+        return;
+    }
+    answer_long(call, &(struct long_answer){ .tree = tree,
+                                             .lists = lists,
+                                             .n = ARRAY_LEN(lists),
+                                             .arg = pages,
+                                             .close = close_pages });
 }
 
 void job_show(struct call *call)
 {
+    uint64_t id;
+    struct err err;
     unsigned parts = 0;
-    parts |= call_flag(call, "tasks") ? CTL_TASKS : 0;
+    parts |= call_flag(call, "tasks") ? CTL_TASKS_EMPTY : 0;
     parts |= call_flag(call, "spec") ? CTL_SPEC : 0;
-    parts |= call_flag(call, "timeline") ? CTL_TIMELINE : 0;
+    parts |= call_flag(call, "timeline") ? CTL_TIMELINE_EMPTY : 0;
     parts |= call_flag(call, "origin") ? CTL_ORIGIN : 0;
-    show(call, parts);
+    if (!call_job(call, &id))
+        return;
+    struct text_node *tree =
+        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, parts, &err);
+    if (!tree)
+        call_problem(call, &err, NULL);
+    else if (parts & (CTL_TASKS_EMPTY | CTL_TIMELINE_EMPTY))
+        answer_job(call, id, tree);
+    else
+        call_answer(call, 200, tree);
 }
 
 void job_tasks(struct call *call)
@@ -366,19 +399,18 @@ void job_tasks(struct call *call)
     struct err err;
     if (!call_job(call, &id))
         return;
-    struct text_node *job =
-        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, CTL_TASKS, &err);
+    const struct text_node *job =
+        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, CTL_TASKS_EMPTY, &err);
     if (!job) {
         call_problem(call, &err, NULL);
         return;
     }
     struct text_node *tree = text_map(call->arena, NULL, NULL);
-    const struct text_node *list = text_get(job, "task_list");
-    if (list)
-        text_copy(call->arena, tree, "tasks", list);
+    text_list(call->arena, tree, "tasks");
+    if (text_get(job, "task_list"))
+        answer_job(call, id, tree);
     else
-        text_list(call->arena, tree, "tasks");
-    call_answer(call, 200, tree);
+        call_answer(call, 200, tree); /* an array has none of its own */
 }
 
 void job_origin(struct call *call)

@@ -140,7 +140,15 @@ int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
 int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
 /* The newest of that owner that has exactly this name. */
 int ctl_find_owned(struct ctl *, const char *owner, const char *name, uint64_t *id, struct err *);
-enum ctl_parts { CTL_TASKS = 1, CTL_SPEC = 2, CTL_ORIGIN = 4, CTL_TIMELINE = 8 };
+/* _EMPTY: the list is there and empty, to be filled by ctl/pages.h. */
+enum ctl_parts {
+    CTL_TASKS = 1,
+    CTL_SPEC = 2,
+    CTL_ORIGIN = 4,
+    CTL_TIMELINE = 8,
+    CTL_TASKS_EMPTY = 16,
+    CTL_TIMELINE_EMPTY = 32
+};
 struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const char *owner,
                                unsigned parts, struct err *);
 struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,

@@ -109,56 +109,65 @@ struct task_rows { /* what the rows say of one task */
     struct text_node *attempts;
 };
 
-static void collect(struct ctl *ctl, struct arena *arena, const struct job_row *job,
-                    const struct job_spec *spec, struct task_rows *out)
+/* By index, from the first of the span; returns how many attempts they have. */
+static size_t collect(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
+                      const struct task_span *span, struct task_rows *out)
 {
+    struct store *store = ctl->config.store;
+    const struct task_range range = {
+        .job = of->job->id,
+        .first = { .role = (uint16_t)span->role, .index = span->first },
+        .last = { .role = (uint16_t)span->role, .index = span->first + span->n - 1 }
+    };
     struct task_row *tasks;
     struct attempt_row *attempts;
     size_t n_tasks = 0, n_attempts = 0;
-    if (store_tasks(ctl->config.store, arena, job->id, &tasks, &n_tasks, NULL))
+    if (store_tasks_in(store, arena, &range, &tasks, &n_tasks, NULL))
         n_tasks = 0;
-    if (store_attempts(ctl->config.store, arena, job->id, &attempts, &n_attempts, NULL))
+    if (store_attempts_in(store, arena, &range, &attempts, &n_attempts, NULL))
         n_attempts = 0;
-    for (size_t i = 0; i < n_tasks; i++) {
-        uint32_t flat = tasks_flat(spec, tasks[i].ref);
-        if (flat != UINT32_MAX)
-            out[flat].task = &tasks[i];
-    }
+    for (size_t i = 0; i < n_tasks; i++)
+        out[tasks[i].ref.index - span->first].task = &tasks[i];
     for (size_t i = 0; i < n_attempts; i++) {
-        uint32_t flat = tasks_flat(spec, attempts[i].ref);
-        if (flat == UINT32_MAX)
-            continue;
-        if (!out[flat].attempts)
-            out[flat].attempts = text_list(arena, NULL, NULL);
-        put_attempt(ctl, arena, out[flat].attempts, spec, &attempts[i]);
+        struct task_rows *at = &out[attempts[i].ref.index - span->first];
+        if (!at->attempts)
+            at->attempts = text_list(arena, NULL, NULL);
+        put_attempt(ctl, arena, at->attempts, of->spec, &attempts[i]);
     }
+    return n_attempts;
+}
+
+size_t tasks_put(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
+                 const struct task_span *span, struct text_node *list)
+{
+    const struct convention *words = convention_of(ctl->config.dialects, of->spec);
+    const struct role *role = &of->spec->roles[span->role];
+    struct task_rows *rows = ARENA_ARRAY(arena, span->n, struct task_rows);
+    size_t attempts = span->n ? collect(ctl, arena, of, span, rows) : 0;
+    for (uint32_t i = 0; i < span->n; i++) {
+        enum task_state state = rows[i].task ? rows[i].task->state : TASK_WAITING;
+        uint32_t index = span->first + i;
+        struct task_view view = { .name = arena_printf(arena, "%s/%u", role->name, index),
+                                  .role = role->name,
+                                  .index = index,
+                                  .state = task_state_word(state),
+                                  .word = words->task_word ? words->task_word(state) : NULL,
+                                  .open_stdin = role->open_stdin,
+                                  .tty = role->tty,
+                                  .attempt = rows[i].task ? rows[i].task->attempt : 0,
+                                  .attempts = rows[i].attempts };
+        view_put(arena, list, NULL, VIEW_TASK, &view);
+    }
+    return attempts;
 }
 
 struct text_node *tasks_tree(struct ctl *ctl, struct arena *arena, const struct job_row *job)
 {
     const struct job_spec *spec = tasks_spec(ctl, arena, job);
     struct text_node *list = text_list(arena, NULL, NULL);
-    if (!spec)
-        return list;
-    const struct convention *words = convention_of(ctl->config.dialects, spec);
-    struct task_rows *rows = ARENA_ARRAY(arena, job_task_count(spec), struct task_rows);
-    collect(ctl, arena, job, spec, rows);
-    uint32_t flat = 0;
-    for (size_t r = 0; r < spec->n_roles; r++) {
-        for (uint32_t i = 0; i < spec->roles[r].replicas; i++, flat++) {
-            enum task_state state = rows[flat].task ? rows[flat].task->state : TASK_WAITING;
-            struct task_view view = { .name = arena_printf(arena, "%s/%u", spec->roles[r].name, i),
-                                      .role = spec->roles[r].name,
-                                      .index = i,
-                                      .state = task_state_word(state),
-                                      .word = words->task_word ? words->task_word(state) : NULL,
-                                      .open_stdin = spec->roles[r].open_stdin,
-                                      .tty = spec->roles[r].tty,
-                                      .attempt = rows[flat].task ? rows[flat].task->attempt : 0,
-                                      .attempts = rows[flat].attempts };
-            view_put(arena, list, NULL, VIEW_TASK, &view);
-        }
-    }
+    for (uint32_t r = 0; spec && r < spec->n_roles; r++)
+        tasks_put(ctl, arena, &(struct tasks_of){ job, spec },
+                  &(struct task_span){ .role = r, .n = spec->roles[r].replicas }, list);
     return list;
 }
 

@@ -15,7 +15,18 @@ struct live_job;
 uint32_t tasks_find(const struct live_job *, const char *text);
 /* The same of a job that may have no tasks yet; false: it has no such task. */
 bool tasks_read_ref(const struct job_spec *, const char *text, struct task_ref *);
-/* [Task], roles in order, with their attempts. */
+/* Tasks of a role of a job, to be read together. */
+struct tasks_of {
+    const struct job_row *job;
+    const struct job_spec *spec;
+};
+struct task_span {
+    uint32_t role, first, n;
+};
+/* Adds those tasks to a list, with their attempts; returns how many these are. */
+size_t tasks_put(struct ctl *, struct arena *, const struct tasks_of *, const struct task_span *,
+                 struct text_node *list);
+/* All of them: [Task], roles in order. */
 struct text_node *tasks_tree(struct ctl *, struct arena *, const struct job_row *);
 
 #endif

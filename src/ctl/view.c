@@ -12,6 +12,7 @@
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
+#include "ctl/timeline.h"
 #include "ctl/views.h"
 #include "store/find.h"
 #include "text/json.h"
@@ -154,33 +155,14 @@ static const char *origin_text(struct ctl *ctl, struct arena *arena, const struc
                                        strlen(origin.text));
 }
 
-#define TIMELINE_MAX  500
 #define TIMELINE_PAGE 1000
 
-/* What a person wants to see of a job's life: its own events, and tasks that failed, came back or
- * were given other ports than they asked for. */
-static bool tells(const struct text_node *event)
+static struct text_node *timeline_tree(struct ctl *ctl, struct arena *arena, uint64_t id,
+                                       const char *owner)
 {
-    const struct text_node *type = text_get(event, "type");
-    if (strncmp(type->str, "task.", 5) != 0)
-        return true;
-    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0 ||
-           strcmp(type->str, "task.port") == 0;
-}
-
-static struct text_node *timeline(struct ctl *ctl, struct arena *arena, uint64_t id,
-                                  const char *owner)
-{
-    struct text_node *list = text_list(arena, NULL, NULL), *page;
-    struct ctl_events ask = { .reader = owner, .job = id, .limit = TIMELINE_PAGE };
-    do {
-        page = ctl_events_tree(ctl, arena, &ask, NULL);
-        for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
-            ask.after = (uint64_t)text_get(one, "seq")->integer;
-            if (tells(one) && list->count < TIMELINE_MAX)
-                text_copy(arena, list, NULL, one);
-        }
-    } while (page && page->count == TIMELINE_PAGE && list->count < TIMELINE_MAX);
+    struct text_node *list = text_list(arena, NULL, NULL);
+    struct timeline line = { .job = id, .reader = owner };
+    while (timeline_put(ctl, arena, &line, TIMELINE_PAGE, list)) {}
     return list;
 }
 
@@ -229,12 +211,16 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     view.differs = site.differs;
     if ((parts & CTL_TASKS) && !row.members)
         view.task_list = tasks_tree(ctl, arena, &row);
+    if ((parts & CTL_TASKS_EMPTY) && !row.members)
+        view.task_list = text_list(arena, NULL, NULL);
     if (parts & CTL_SPEC)
         view.spec = listed_spec(arena, row.spec, may);
     if (parts & CTL_ORIGIN)
         view.origin = origin_text(ctl, arena, &row, may);
     if (parts & CTL_TIMELINE)
-        view.timeline = timeline(ctl, arena, id, owner);
+        view.timeline = timeline_tree(ctl, arena, id, owner);
+    if (parts & CTL_TIMELINE_EMPTY)
+        view.timeline = text_list(arena, NULL, NULL);
     return view_put(arena, NULL, NULL, VIEW_JOB, &view);
 }
 

@@ -230,14 +230,25 @@ static void ready(struct http_request *r, unsigned status, const char *type,
     request_wake(r);
 }
 
-void http_answer(struct http_request *r, unsigned status, const char *type, const void *data,
-                 size_t len)
+static void answer(struct http_request *r, unsigned status, const char *type,
+                   struct MHD_Response *response)
 {
     if (r->answer != ANSWER_NONE)
         BUG("a request is answered twice: %s", r->target);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(len, (void *)data, MHD_RESPMEM_MUST_COPY);
     ready(r, status, type, response);
+}
+
+void http_answer(struct http_request *r, unsigned status, const char *type, const void *data,
+                 size_t len)
+{
+    answer(r, status, type,
+           MHD_create_response_from_buffer(len, (void *)data, MHD_RESPMEM_MUST_COPY));
+}
+
+void http_answer_own(struct http_request *r, unsigned status, const char *type, char *data,
+                     size_t len)
+{
+    answer(r, status, type, MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE));
 }
 
 static void problem(struct http_request *r, unsigned status, const char *word, const char *detail)

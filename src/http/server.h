@@ -100,6 +100,9 @@ void http_add_header(struct http_request *, const char *name,
 /* Copies data. */
 void http_answer(struct http_request *, unsigned status, const char *type, const void *data,
                  size_t len);
+/* Owns data, which malloc gave. */
+void http_answer_own(struct http_request *, unsigned status, const char *type, char *data,
+                     size_t len);
 
 /* Chunked answers without a known end (events, logs). Writes are buffered up to `max` bytes:
  * http_stream_room says how much may be written now, `drained` is called when there is room again.

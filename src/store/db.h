@@ -15,7 +15,8 @@
     "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
     " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before,"              \
     " array, idx, members"
-#define IS_LIVE " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
+#define IS_LIVE  " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
+#define IN_RANGE " WHERE job = ? AND (role, idx) >= (?, ?) AND (role, idx) <= (?, ?)"
 #define OF_JOB                                                                                     \
     " WHERE job IN (SELECT ?1 UNION ALL SELECT m.id FROM job a JOIN job m"                         \
     " ON m.id BETWEEN a.id + 1 AND a.id + a.members WHERE a.id = ?1 AND m.array = a.id)"
@@ -112,13 +113,13 @@
                " ORDER BY id DESC LIMIT 1")                                                        \
     X(GET_ORIGIN, "SELECT text, masked, file FROM origin WHERE job ="                              \
                   " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")      \
-    X(TASKS, "SELECT role, idx, state, attempt, live FROM task WHERE job = ?")                     \
+    X(TASKS, "SELECT role, idx, state, attempt, live FROM task" IN_RANGE)                          \
     X(TASK_COUNTS,                                                                                 \
       "SELECT coalesce(sum(state = 'running'), 0), coalesce(sum(state = 'succeeded'), 0),"         \
       " coalesce(sum(state = 'failed'), 0) FROM task WHERE job BETWEEN ?1 AND ?2")                 \
     X(ATTEMPTS, "SELECT role, idx, attempt, generation, state, node, place, placed, started,"      \
                 " ended, pid, exited, code, signal, oom, lost, ended_by, reason, memory_peak,"     \
-                " tail, log_end FROM attempt WHERE job = ?")                                       \
+                " tail, log_end FROM attempt" IN_RANGE)                                            \
     X(AGENTS, "SELECT job, generation, node, launch_seq, token_hash, last_seq, state FROM agent"   \
               " WHERE job = ? AND state <> 'gone'")                                                \
     X(OBJECTS, "SELECT project, name, spec, version FROM object WHERE kind = ?")                   \

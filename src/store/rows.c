@@ -88,19 +88,38 @@ int store_put_task(struct store *st, const struct task_row *row, struct err *err
     return db_run(st, s, err);
 }
 
+static struct task_range all_tasks(uint64_t job)
+{
+    return (struct task_range){ .job = job, .last = { .role = UINT16_MAX, .index = UINT32_MAX } };
+}
+
+static void bind_range(sqlite3_stmt *s, const struct task_range *range)
+{
+    db_u64(s, 1, range->job);
+    bind_task(s, 2, range->first);
+    bind_task(s, 4, range->last);
+}
+
 int store_tasks(struct store *st, struct arena *a, uint64_t job, struct task_row **rows, size_t *n,
                 struct err *err)
+{
+    const struct task_range all = all_tasks(job);
+    return store_tasks_in(st, a, &all, rows, n, err);
+}
+
+int store_tasks_in(struct store *st, struct arena *a, const struct task_range *range,
+                   struct task_row **rows, size_t *n, struct err *err)
 {
     sqlite3_stmt *s = db_stmt(st, STMT_TASKS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
+    bind_range(s, range);
     struct task_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct task_row){ .job = job,
+        at[count++] = (struct task_row){ .job = range->job,
                                          .ref = read_task(s, 0),
                                          .state = task_state_parse(db_get_word(s, 2).text),
                                          .attempt = (uint32_t)db_get_u64(s, 3),
@@ -183,16 +202,23 @@ static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
 int store_attempts(struct store *st, struct arena *a, uint64_t job, struct attempt_row **rows,
                    size_t *n, struct err *err)
 {
+    const struct task_range all = all_tasks(job);
+    return store_attempts_in(st, a, &all, rows, n, err);
+}
+
+int store_attempts_in(struct store *st, struct arena *a, const struct task_range *range,
+                      struct attempt_row **rows, size_t *n, struct err *err)
+{
     sqlite3_stmt *s = db_stmt(st, STMT_ATTEMPTS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
+    bind_range(s, range);
     struct attempt_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
         at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct attempt_row){ .job = job,
+        at[count++] = (struct attempt_row){ .job = range->job,
                                             .ref = read_task(s, 0),
                                             .attempt = (uint32_t)db_get_u64(s, 2),
                                             .generation = (uint32_t)db_get_u64(s, 3),

@@ -198,6 +198,14 @@ int store_tasks(struct store *, struct arena *, uint64_t job, struct task_row **
                 struct err *);
 int store_attempts(struct store *, struct arena *, uint64_t job, struct attempt_row **, size_t *n,
                    struct err *);
+struct task_range { /* tasks of a job from the first to the last, by role and index */
+    uint64_t job;
+    struct task_ref first, last;
+};
+int store_tasks_in(struct store *, struct arena *, const struct task_range *, struct task_row **,
+                   size_t *n, struct err *);
+int store_attempts_in(struct store *, struct arena *, const struct task_range *,
+                      struct attempt_row **, size_t *n, struct err *);
 int store_agents(struct store *, struct arena *, uint64_t job, struct agent_row **, size_t *n,
                  struct err *);
 /* Of that kind, and of that project unless it is NULL. */

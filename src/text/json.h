@@ -36,4 +36,12 @@ struct text_node *json_pick(struct arena *, const struct json_span *text, const 
 /* indent 0: one line; else that many spaces a level. Strict JSON, UTF-8 kept. */
 void json_print(const struct text_node *, int indent, struct buf *out);
 
+/* A list that is printed later: where in `out` its elements go. */
+struct json_gap {
+    const struct text_node *list; /* empty */
+    size_t at;                    /* SIZE_MAX: it is not in the tree */
+};
+/* The same on one line, with gaps, which are then in the order of the text. */
+void json_print_gaps(const struct text_node *, struct json_gap *gaps, size_t n, struct buf *out);
+
 #endif

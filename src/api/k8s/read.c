@@ -1,8 +1,8 @@
 /* Reading: one object, and lists with selectors and pages, as objects or as a Table. Objects are
  * written one by one, so that a long list does not stand in memory as a tree, and of few jobs at a
  * time, so that others are answered meanwhile. */
-#include "api/facade.h"
 #include "api/k8s/kube.h"
+#include "api/work.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -199,5 +199,5 @@ void kube_list(struct kube *k)
                           .left = limit,
                           .version = version_now(k),
                           .text = { .max = LIST_MAX } };
-    facade_work(k->call, &(struct facade_work){ .step = list_some, .left = left, .arg = l });
+    answer_work(k->call, &(struct answer_work){ .step = list_some, .left = left, .arg = l });
 }

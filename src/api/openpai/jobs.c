@@ -4,6 +4,7 @@
  * the page that was asked for. */
 #include "api/openpai/pai.h"
 
+#include "api/work.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
@@ -400,5 +401,5 @@ void pai_jobs(struct pai *p)
     }
     l->next = l->all;
     l->scratch = arena_create_of(SCRATCH);
-    facade_work(p->call, &(struct facade_work){ .step = read_on, .left = on_left, .arg = l });
+    answer_work(p->call, &(struct answer_work){ .step = read_on, .left = on_left, .arg = l });
 }

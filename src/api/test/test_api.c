@@ -326,7 +326,9 @@ static void submit_good(struct fix *f)
     reply_fini(&r);
     await(f, "/v1/jobs/one", "running");
     expect(f, "GET", "/v1/jobs/1?tasks=1&spec=1&timeline=1&origin=1", NULL, 200, "\"task_list\"");
-    expect(f, "GET", "/v1/jobs/1/tasks", NULL, 200, "\"w/1\"");
+    expect(f, "GET", "/v1/jobs/1/tasks", NULL, 200, "{\"tasks\":[{\"name\":\"w/0\"");
+    expect(f, "GET", "/v1/jobs/1/tasks", NULL, 200, "},{\"name\":\"w/1\"");
+    expect(f, "GET", "/v1/jobs/1?timeline=1", NULL, 200, "\"timeline\":[{\"seq\":");
     expect(f, "GET", "/v1/jobs/1/origin", NULL, 200, "\"replicas\": 2");
     expect(f, "GET", "/v1/jobs/1/explain", NULL, 200, NULL);
     expect(f, "POST", "/v1/jobs?like=1&name=again", NULL, 201, "\"again\"");

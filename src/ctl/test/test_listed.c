@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "ctl/objects.h"
+#include "ctl/pages.h"
 #include "ctl/test/world.h"
 
 #include <stdio.h>
@@ -188,12 +189,92 @@ static void documents_are_their_specs(void **state)
     arena_destroy(arena);
 }
 
+typedef int add_page(struct ctl_pages *, struct arena *, struct text_node *, struct err *);
+
+static struct text_node *all_pages(struct ctl_pages *pages, struct arena *arena, add_page *add,
+                                   unsigned *n)
+{
+    struct text_node *list = text_list(arena, NULL, NULL);
+    struct err err;
+    int more;
+    *n = 0;
+    do {
+        more = add(pages, arena, list, &err);
+        assert_true(more >= 0);
+        (*n)++;
+    } while (more);
+    return list;
+}
+
+static int some_fail(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    return index % 50 == 0 && attempt < 3;
+}
+
+/* The document, whether it is made at once or in pages. */
+static void pages_are_the_lists(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct err err;
+    unsigned n;
+    w->by_attempt = some_fail;
+    uint64_t id = world_submit(
+        w, "{\"name\":\"a\",\"retry\":{\"unknown\":3},\"roles\":{"
+           "\"w\":{\"run\":\"x\",\"replicas\":150,\"resources\":{\"cpu\":0,\"memory\":\"0\"}},"
+           "\"v\":{\"run\":\"x\",\"replicas\":3,\"resources\":{\"cpu\":0,\"memory\":\"0\"}}}}");
+    if (!id)
+        fail_msg("%s", w->what);
+    world_run(w);
+    world_pass(w, 60000);
+    assert_int_equal(world_state(w, id), JOB_SUCCEEDED);
+    const struct text_node *whole =
+        ctl_job_tree(w->ctl, arena, id, NULL, CTL_TASKS | CTL_TIMELINE, &err);
+    const struct text_node *empty =
+        ctl_job_tree(w->ctl, arena, id, NULL, CTL_TASKS_EMPTY | CTL_TIMELINE_EMPTY, &err);
+    assert_int_equal(text_get(empty, "task_list")->count, 0);
+    assert_int_equal(text_get(empty, "timeline")->count, 0);
+    struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
+    assert_true(
+        text_equal(text_get(whole, "task_list"), all_pages(pages, arena, ctl_pages_tasks, &n)));
+    assert_int_equal(text_get(whole, "task_list")->count, 153);
+    assert_true(n > 3); /* pages of 64, and of fewer after many attempts */
+    assert_true(
+        text_equal(text_get(whole, "timeline"), all_pages(pages, arena, ctl_pages_timeline, &n)));
+    assert_true(n > 1);
+    ctl_pages_close(pages);
+    arena_destroy(arena);
+}
+
+static void pages_end_with_their_job(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct text_node *list = text_list(arena, NULL, NULL);
+    struct err err;
+    uint64_t id = submit(w, "a", 1, "");
+    struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
+    world_command(w, id, CTL_STOP);
+    world_run(w);
+    world_command(w, id, CTL_DELETE);
+    assert_int_equal(ctl_pages_tasks(pages, arena, list, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    assert_int_equal(ctl_pages_timeline(pages, arena, list, &err), -1);
+    assert_null(ctl_pages_open(w->ctl, id, NULL, &err));
+    ctl_pages_close(pages);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(are_their_trees, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_are_masked, setup, teardown),
         cmocka_unit_test_setup_teardown(documents_are_their_specs, setup, teardown),
+        cmocka_unit_test_setup_teardown(pages_are_the_lists, setup, teardown),
+        cmocka_unit_test_setup_teardown(pages_end_with_their_job, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -284,6 +284,30 @@ static void prints_both_shapes(void **state)
         "    \"d\": []\n  },\n  \"e\\n\": \"\\u0001\xc3\xa9/\"\n}");
 }
 
+/* Elements put into the gaps, from the last on, make the document with its lists filled. */
+static void prints_with_gaps(void **state)
+{
+    (void)state;
+    const struct text_node *n =
+        read_good("{\"a\":[],\"b\":{\"none\":[],\"c\":[]},\"d\":[1],\"e\":[]}");
+    AUTO_BUF struct buf out = BUF_INIT(1000);
+    struct json_gap gaps[] = { { .list = text_get(n, "e") },
+                               { .list = NULL }, /* of another document */
+                               { .list = text_get(text_get(n, "b"), "c") },
+                               { .list = text_get(n, "a") } };
+    json_print_gaps(n, gaps, ARRAY_LEN(gaps), &out);
+    const char *plain = "{\"a\":[],\"b\":{\"none\":[],\"c\":[]},\"d\":[1],\"e\":[]}";
+    assert_string_equal(buf_str(&out), plain);
+    assert_ptr_equal(gaps[0].list, text_get(n, "a"));
+    assert_ptr_equal(gaps[1].list, text_get(text_get(n, "b"), "c"));
+    assert_ptr_equal(gaps[2].list, text_get(n, "e"));
+    assert_true(gaps[3].at == SIZE_MAX);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(plain[gaps[i].at - 1], '[');
+        assert_int_equal(plain[gaps[i].at], ']');
+    }
+}
+
 static void prints_what_is_no_utf8(void **state)
 {
     (void)state;
@@ -409,6 +433,7 @@ int main(void)
         cmocka_unit_test(bounds),
         cmocka_unit_test(answers),
         cmocka_unit_test(prints_both_shapes),
+        cmocka_unit_test(prints_with_gaps),
         cmocka_unit_test(prints_what_is_no_utf8),
         cmocka_unit_test(what_is_printed_reads_back),
         cmocka_unit_test(members_are_picked),

@@ -2,10 +2,11 @@
  * nobody else is answered, unless it is made a little at a time, between what others ask.
  *
  * Inputs: a call and its step. Effects: an idle handle of the loop for as long as there is more. */
-#include "api/facade.h"
+#include "api/work.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/turn_meter.h"
 
 #include <uv.h>
 
@@ -14,11 +15,11 @@
 struct work {
     uv_idle_t idle;
     struct call *call;
-    struct facade_work ask;
+    struct answer_work ask;
 };
 
 /* false: it has answered. */
-static bool slice(const struct facade_work *ask, unsigned among)
+static bool slice(const struct answer_work *ask, unsigned among)
 {
     uint64_t until = clock_mono_us() + SLICE_US / (among ? among : 1);
     do {
@@ -43,6 +44,7 @@ static void on_idle(uv_idle_t *idle)
 {
     struct work *w = idle->data;
     struct api *api = w->call->api; /* the call is gone after its last step */
+    TURN_WORK(api->config.meter, "long answers", 0);
     if (!slice(&w->ask, api->works))
         end(api, w);
 }
@@ -56,7 +58,7 @@ static void on_left(void *arg)
     call_free(call);
 }
 
-void facade_work(struct call *call, const struct facade_work *ask)
+void answer_work(struct call *call, const struct answer_work *ask)
 {
     struct api *api = call->api;
     if (!slice(ask, api->works + 1))

@@ -1,0 +1,34 @@
+/* Long answers, a little at a time, so that others are served meanwhile. */
+#ifndef API_WORK_H
+#define API_WORK_H
+
+#include "api/call.h"
+#include "text/json.h"
+
+struct answer_work {
+    /* Does a little, a millisecond at most; false: it has answered, and the call is gone. */
+    bool (*step)(void *arg);
+    void (*left)(void *arg); /* the client left: frees what is not in the call's arena */
+    void *arg;
+};
+/* Takes the first steps at once, the others between what else there is to do. */
+void answer_work(struct call *, const struct answer_work *);
+
+/* ---- answers with long lists ---- */
+struct long_list {
+    const struct text_node *list; /* in the tree, and empty there; NULL: it is in no answer */
+    /* Adds some of its elements, made in that arena, to `to`. 1: there are more; 0: those were the
+     * last; -1: the answer is the problem err. */
+    int (*add)(void *arg, struct arena *, struct text_node *to, struct err *);
+};
+struct long_answer {
+    const struct text_node *tree; /* in the call's arena, as what it is made of */
+    const struct long_list *lists;
+    size_t n;
+    void *arg;                /* of add */
+    void (*close)(void *arg); /* called once, also when the client leaves */
+};
+/* Answers 200 with the tree, its lists filled, as call_answer would with all of it. */
+void answer_long(struct call *, const struct long_answer *);
+
+#endif

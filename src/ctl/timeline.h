@@ -1,0 +1,20 @@
+/* What a person wants to see of a job's life: its own events, and tasks that failed, came back or
+ * were given other ports than they asked for; the first TIMELINE_MAX. */
+#ifndef CTL_TIMELINE_H
+#define CTL_TIMELINE_H
+
+#include "ctl/ctl.h"
+
+#define TIMELINE_MAX 500
+
+struct timeline { /* how far it was read; zero at the beginning */
+    uint64_t job;
+    const char *reader; /* as in struct ctl_events */
+    uint64_t after;     /* event */
+    size_t told;
+};
+/* Looks at up to `look` more events and adds what they tell to list. 1: there may be more; 0. */
+int timeline_put(struct ctl *, struct arena *, struct timeline *, size_t look,
+                 struct text_node *list);
+
+#endif
