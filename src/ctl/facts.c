@@ -81,7 +81,8 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     if (task->attempt != fact->attempt || next == ATTEMPT_NONE)
         return;
     task->attempt_state = next;
-    task->launch_due = task->later = false;
+    live_set_due(job, task, false);
+    live_set_later(job, task, false);
     task->pid = fact->pid;
     task->started_ms = fact->at_ms ? fact->at_ms : core_date(ctl);
     task->began_ms = core_now(ctl);

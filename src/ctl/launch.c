@@ -386,7 +386,7 @@ static void launch_later(struct ctl *ctl, struct live_job *job, const struct sha
 {
     uint64_t at = core_now(ctl) + LATER_MS;
     for (size_t i = 0; i < share->n; i++)
-        job->tasks[share->due[i].flat].later = true;
+        live_set_later(job, &job->tasks[share->due[i].flat], true);
     ctl->relaunch_at = ctl->relaunch_at && ctl->relaunch_at < at ? ctl->relaunch_at : at;
     core_wake(ctl, ctl->relaunch_at);
 }
@@ -600,20 +600,12 @@ static bool start_numbers(struct ctl *ctl, struct live_job *job, struct round *r
     return launched(ctl, job, share, rc, &err);
 }
 
-static bool any_due(const struct live_job *job)
-{
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-        if (job->tasks[flat].launch_due)
-            return true;
-    return false;
-}
-
-/* Does an earlier launch for that agent (NULL: for any) wait? The agent takes launches in order,
- * and would pass over it after another one. */
+/* Does an earlier launch for that agent wait? The agent takes launches in order, and would pass
+ * over it after another one. */
 static bool agent_waits(const struct live_job *job, const char *node)
 {
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-        if (job->tasks[flat].later && (!node || strcmp(job->tasks[flat].place.node, node) == 0))
+    for (uint32_t flat = 0; job->later_tasks > 0 && flat < job->row.tasks; flat++)
+        if (job->tasks[flat].later && strcmp(job->tasks[flat].place.node, node) == 0)
             return true;
     return false;
 }
@@ -746,7 +738,7 @@ static uint32_t tell_share(struct ctl *ctl, struct live_job *job, const struct s
         ctl->slices.coming--;
     }
     for (size_t i = 0; i < share->n; i++)
-        job->tasks[share->due[i].flat].launch_due = false;
+        live_set_due(job, &job->tasks[share->due[i].flat], false);
     bool goes =
         !(round->late && agent_waits(job, share->due->node)) &&
         (round->numbers ? start_numbers(ctl, job, round, share) : start(ctl, job, round, share));
@@ -761,18 +753,18 @@ void launch_due(struct ctl *ctl, struct live_job *job)
 {
     if (job->notes.placing || job->ending)
         return;
-    if (ctl->facts.n > 0 && any_due(job)) { /* one may say that it was started, or its agent lost */
+    if (ctl->facts.n > 0 && job->due > 0) { /* one may say that it was started, or its agent lost */
         slices_later(ctl, job);
         return;
     }
     if (job->round && job->round->generation != job->row.generation)
         launch_drop(ctl, job);
-    if (!job->round && any_due(job))
+    if (!job->round && job->due > 0)
         round_begin(ctl, job);
     struct round *round = job->round;
     if (!round)
         return;
-    round->late = agent_waits(job, NULL);
+    round->late = job->later_tasks > 0;
     while (round->next < round->n && ctl->slices.launches > 0) {
         const struct share share = next_share(job, round);
         if (share.n > 0)
@@ -780,6 +772,6 @@ void launch_due(struct ctl *ctl, struct live_job *job)
     }
     if (round->next == round->n)
         launch_drop(ctl, job);
-    if (job->round || any_due(job))
+    if (job->round || job->due > 0)
         slices_later(ctl, job);
 }

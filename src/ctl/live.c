@@ -32,6 +32,7 @@ static void job_free(struct live_job *job)
     free(job->tasks);
     free(job->tally);
     free(job->up);
+    free(job->taken);
     free(job->reason);
     arena_destroy(job->launching);
     arena_destroy(job->places);
@@ -217,6 +218,7 @@ void live_make_tasks(struct live_job *job)
     job->tasks = mem_new(job_task_count(spec) * sizeof *job->tasks);
     job->tally = mem_new(spec->n_roles * sizeof *job->tally);
     job->up = mem_new(spec->n_roles * sizeof *job->up);
+    job->taken = mem_new(spec->n_roles * sizeof *job->taken);
     uint32_t flat = 0;
     for (uint32_t role = 0; role < spec->n_roles; role++) {
         for (uint32_t i = 0; i < spec->roles[role].replicas; i++, flat++) {
@@ -225,6 +227,36 @@ void live_make_tasks(struct live_job *job)
                 (struct task_place){ .role = role, .index = i, .node = "", .address = "" };
         }
     }
+}
+
+/* One more or less in n, when the mark changes. */
+static void set_mark(bool *mark, bool value, uint32_t *n)
+{
+    *n += (uint32_t)value - (uint32_t)*mark;
+    *mark = value;
+}
+
+void live_set_taken(struct live_job *job, struct live_task *task, bool taken)
+{
+    set_mark(&task->taken, taken, &job->taken[task->place.role]);
+}
+
+void live_set_due(struct live_job *job, struct live_task *task, bool due)
+{
+    set_mark(&task->launch_due, due, &job->due);
+}
+
+void live_set_later(struct live_job *job, struct live_task *task, bool later)
+{
+    set_mark(&task->later, later, &job->later_tasks);
+}
+
+uint32_t live_taken(const struct live_job *job)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; job->tasks && job->spec && i < job->spec->n_roles; i++)
+        n += job->taken[i];
+    return n;
 }
 
 uint32_t live_flat(const struct live_job *job, struct task_ref ref)

@@ -127,6 +127,9 @@ struct live_job {
     uint32_t wants_place;                /* tasks with .wants_place */
     uint32_t turned;                     /* tasks with .turned */
     uint32_t put_off;                    /* tasks with .last */
+    uint32_t *taken;                     /* per role: tasks with .taken */
+    uint32_t due;                        /* tasks with .launch_due */
+    uint32_t later_tasks;                /* tasks with .later */
     uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
     uint32_t apart; /* position among those asked one by one, from 1; 0: is none */
@@ -178,6 +181,11 @@ struct sched_running *live_running(const struct live *);
 
 /* Memory for the tasks of the first generation (spec must be there). */
 void live_make_tasks(struct live_job *);
+/* Each sets the mark of that name of a task, and counts it in the job. */
+void live_set_taken(struct live_job *, struct live_task *, bool);
+void live_set_due(struct live_job *, struct live_task *, bool);
+void live_set_later(struct live_job *, struct live_task *, bool);
+uint32_t live_taken(const struct live_job *); /* in all roles */
 /* Flat position, or UINT32_MAX when the job has no such task. */
 /* In this state, does the task run or has it run in this attempt? (One that was refused never did.)
  */

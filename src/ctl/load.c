@@ -147,9 +147,9 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
         task->place.node = arena_strdup(job->places, row->node);
         notes_read_place(job->places, scratch, row->place, task);
         job->launch_seq = task->seq > job->launch_seq ? task->seq : job->launch_seq;
-        task->launch_due = row->state == ATTEMPT_STARTING;
+        live_set_due(job, task, row->state == ATTEMPT_STARTING);
         if (holds_place(job, task)) {
-            task->taken = cluster_take(ctl->cluster, job->spec, &task->place);
+            live_set_taken(job, task, cluster_take(ctl->cluster, job->spec, &task->place));
             if (!task->taken)
                 log_warn("load.place", "job=%llu node=%s: no longer fits there",
                          (unsigned long long)job->row.number, task->place.node);

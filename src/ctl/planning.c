@@ -60,8 +60,9 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     job->wants_place -= task->wants_place;
     job->turned -= task->turned;
     task->again = task->wants_place = task->turned = task->end_asked = task->gave = false;
-    task->launch_due = true;
-    task->told = task->later = false;
+    live_set_due(job, task, true);
+    live_set_later(job, task, false);
+    task->told = false;
     job->put_off -= task->last != NULL;
     task->last = NULL;
     task->attempt++;
@@ -222,7 +223,7 @@ static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_
         uint32_t flat = live_flat(job, ref);
         const struct task_place last = job->tasks[flat].place;
         copy_place(job->places, &job->tasks[flat].place, &entry->tasks[i]);
-        job->tasks[flat].taken = true;
+        live_set_taken(job, &job->tasks[flat], true);
         if (i < slices_size(ctl))
             planning_place(ctl, job, flat, seq);
         else

@@ -264,12 +264,9 @@ void queues_ahead_hold(void *arg, uint32_t user, const struct vector *held, bool
 static struct vector held_by(const struct live_job *job)
 {
     struct vector all = { 0 };
-    for (uint32_t flat = 0; job->tasks && job->spec && flat < job->row.tasks; flat++) {
-        const struct live_task *task = &job->tasks[flat];
-        if (!task->taken)
-            continue;
-        struct vector one = vector_of_role(&job->spec->roles[task->place.role], 1);
-        vector_add(&all, &one);
+    for (size_t i = 0; job->tasks && job->spec && i < job->spec->n_roles; i++) {
+        struct vector of_role = vector_of_role(&job->spec->roles[i], job->taken[i]);
+        vector_add(&all, &of_role);
     }
     return all;
 }

@@ -24,8 +24,8 @@ static void put_off(struct ctl *ctl, struct live_job *job)
             task->launch_due ? live_agent(job, task->place.node) : NULL;
         if (!agent || !agent->launched)
             continue;
-        task->launch_due = false;
-        task->later = true;
+        live_set_due(job, task, false);
+        live_set_later(job, task, true);
         ctl->relaunch_at = core_now(ctl) + RELAUNCH_MS;
     }
 }

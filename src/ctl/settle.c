@@ -138,7 +138,7 @@ static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
     if (!task->taken)
         return;
     cluster_give(ctl->cluster, job->spec, &task->place);
-    task->taken = false;
+    live_set_taken(job, task, false);
     ctl->plan_due = true;
 }
 
@@ -391,7 +391,9 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_
     struct ended end = judge(ctl, job, at);
     char what[LIVE_REASON_MAX];
     task->attempt_state = attempt_outcome(&end);
-    task->launch_due = task->later = task->end_asked = false;
+    live_set_due(job, task, false);
+    live_set_later(job, task, false);
+    task->end_asked = false;
     event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
     if (end.words.class == END_CONFLICT)
         block_ports(ctl, job, at->flat);

@@ -156,10 +156,7 @@ static void add_lines(struct making *m)
  */
 static bool has_left(const struct live_job *job)
 {
-    bool left = live_closing(job);
-    for (uint32_t flat = 0; left && flat < job->row.tasks; flat++)
-        left = !job->tasks[flat].taken;
-    return left;
+    return live_closing(job) && live_taken(job) == 0;
 }
 
 void snapshot_note(struct ctl *ctl, struct live_job *job)

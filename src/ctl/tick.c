@@ -81,8 +81,8 @@ static void relaunch(struct ctl *ctl, struct live_job *job)
         struct live_task *task = &job->tasks[flat];
         if (task->attempt_state != ATTEMPT_STARTING)
             continue;
-        task->launch_due = true;
-        task->later = false;
+        live_set_due(job, task, true);
+        live_set_later(job, task, false);
         core_touch(ctl, job);
     }
 }
