@@ -97,7 +97,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     struct ctl *ctl = mem_new(sizeof *ctl);
     ctl->config = *config;
-    ctl->slices.rows = ctl->slices.launches = slices_size(ctl);
+    slices_begin(ctl);
     if (read_key(ctl, err)) {
         free(ctl);
         return NULL;

@@ -178,7 +178,7 @@ void deaths_name_root(struct live_job *job, uint32_t flat, const char *clause)
 
 void deaths_begin(struct live_job *job)
 {
-    for (uint32_t i = 0; i < job->row.tasks; i++)
+    for (uint32_t i = 0; job->deaths > 0 && i < job->row.tasks; i++)
         job->tasks[i].death = (struct live_death){ 0 };
     job->deaths = 0;
     job->notes.first = (struct words){ 0 };

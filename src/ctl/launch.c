@@ -107,6 +107,7 @@ struct round {
     const char *dir; /* of the launch that is being made, as its tasks reach it */
     struct host_name *hosts;
     size_t n_hosts;
+    uint32_t named_tasks; /* the first so many have their hosts there */
     struct due *due;    /* by node, then in the order in which its agent takes launches */
     size_t n, next;     /* next: the first of which the engine was not told yet */
     size_t coming;      /* agents that are still to be started for it */
@@ -117,7 +118,7 @@ struct round {
 static int by_launch(const void *a, const void *b)
 {
     const struct due *x = a, *y = b;
-    int order = strcmp(x->node, y->node);
+    int order = x->node == y->node ? 0 : strcmp(x->node, y->node);
     if (order == 0)
         order = (x->seq > y->seq) - (x->seq < y->seq);
     return order ? order : (x->flat > y->flat) - (x->flat < y->flat);
@@ -136,24 +137,33 @@ static void add_host(struct round *round, const char *address, const char *name)
         round->hosts[round->n_hosts++] = (struct host_name){ .address = address, .name = name };
 }
 
-/* role-index for every task, role-index.job where the job's name can be one, and what the job's
- * conventions call it. */
-static void name_hosts(const struct ctl *ctl, struct live_job *job, struct round *round)
+/* role-index, role-index.job where the job's name can be one, and what the job's conventions call
+ * the task. */
+static void name_task(const struct ctl *ctl, const struct live_job *job, struct round *round,
+                      uint32_t flat)
 {
-    round->hosts = ARENA_ARRAY(round->arena, 3 * (size_t)job->row.tasks, struct host_name);
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
-        const struct task_place *place = &job->tasks[flat].place;
-        const struct dialect_task task = {
-            .job = job->spec, .place = &round->place, .flat = flat, .site = &round->site
-        };
-        if (!*place->address)
-            continue;
-        const char *name =
-            arena_printf(round->arena, "%s-%u", job->spec->roles[place->role].name, place->index);
-        add_host(round, place->address, name);
-        add_host(round, place->address, arena_printf(round->arena, "%s.%s", name, job->row.name));
-        add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
+    const struct task_place *place = &round->place.tasks[flat];
+    const struct dialect_task task = {
+        .job = job->spec, .place = &round->place, .flat = flat, .site = &round->site
+    };
+    if (!*place->address)
+        return;
+    const char *name =
+        arena_printf(round->arena, "%s-%u", job->spec->roles[place->role].name, place->index);
+    add_host(round, place->address, name);
+    add_host(round, place->address, arena_printf(round->arena, "%s.%s", name, job->row.name));
+    add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
+}
+
+/* Of all tasks, of a slice at a time. false: the rest of them is with the next tick. */
+static bool name_hosts(struct ctl *ctl, const struct live_job *job, struct round *round)
+{
+    for (; round->named_tasks < job->row.tasks && ctl->slices.hosts > 0; round->named_tasks++) {
+        slices_spend(&ctl->slices.hosts, 1);
+        if (!round->numbers)
+            name_task(ctl, job, round, round->named_tasks);
     }
+    return round->named_tasks == job->row.tasks;
 }
 
 /* All its tasks, where they are. */
@@ -191,7 +201,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                                  .program = ctl->config.program,
                                  .state_dir = ctl->config.state_dir };
     round->place = whole_place(ctl, job, round->arena);
-    name_hosts(ctl, job, round);
+    round->hosts = ARENA_ARRAY(round->arena, 3 * (size_t)job->row.tasks, struct host_name);
     return 0;
 }
 
@@ -764,6 +774,10 @@ void launch_due(struct ctl *ctl, struct live_job *job)
     struct round *round = job->round;
     if (!round)
         return;
+    if (!name_hosts(ctl, job, round)) {
+        slices_later(ctl, job);
+        return;
+    }
     round->late = job->later_tasks > 0;
     while (round->next < round->n && ctl->slices.launches > 0) {
         const struct share share = next_share(job, round);

@@ -58,7 +58,9 @@ struct live_task {
     bool unstartable; /* its launcher found that the program cannot start: again would not help */
     struct live_death death;
     struct task_place place;
-    const struct task_place *last; /* before a place that no row has yet, in places; NULL: none */
+    bool put_off;                  /* its place is in no row yet */
+    const struct task_place *last; /* of one that is put off: the place before, in places; NULL:
+                                    * none */
 };
 
 /* Why the last plan let it wait, as far as views ask and as two plans may differ. */
@@ -126,7 +128,7 @@ struct live_job {
     uint32_t again;                      /* tasks with .again */
     uint32_t wants_place;                /* tasks with .wants_place */
     uint32_t turned;                     /* tasks with .turned */
-    uint32_t put_off;                    /* tasks with .last */
+    uint32_t put_off;                    /* tasks with .put_off */
     uint32_t *taken;                     /* per role: tasks with .taken */
     uint32_t due;                        /* tasks with .launch_due */
     uint32_t later_tasks;                /* tasks with .later */

@@ -9,6 +9,7 @@
 #include "sched/crew.h"
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/turn_meter.h"
 
@@ -63,7 +64,8 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     live_set_due(job, task, true);
     live_set_later(job, task, false);
     task->told = false;
-    job->put_off -= task->last != NULL;
+    job->put_off -= task->put_off;
+    task->put_off = false;
     task->last = NULL;
     task->attempt++;
     task->place.attempt = task->attempt;
@@ -83,16 +85,30 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     event_attempt_row(ctl, job, flat, NULL, 0);
 }
 
-/* Plans live for one pass; places live as long as the generation. */
-static void copy_place(struct arena *arena, struct task_place *to, const struct task_place *from)
+struct copied { /* the last place of a plan, and its copy: many have the same node */
+    const struct task_place *from, *to;
+};
+
+static const char *copy_text(struct arena *arena, const char *text, const char *before,
+                             const char *copy_before)
 {
+    return text == before ? copy_before : arena_strdup(arena, text);
+}
+
+/* Plans live for one pass; places live as long as the generation. */
+static void copy_place(struct arena *arena, struct task_place *to, const struct task_place *from,
+                       const struct copied *last)
+{
+    const struct task_place none = { .node = NULL };
+    const struct task_place *before = last->from ? last->from : &none;
+    const struct task_place *copy = last->to ? last->to : &none;
     *to = *from;
-    to->node = arena_strdup(arena, from->node);
-    to->address = arena_strdup(arena, from->address);
-    to->gpus = ARENA_ARRAY(arena, from->n_gpus, uint32_t);
+    to->node = copy_text(arena, from->node, before->node, copy->node);
+    to->address = copy_text(arena, from->address, before->address, copy->address);
+    to->gpus = from->n_gpus ? ARENA_ARRAY(arena, from->n_gpus, uint32_t) : NULL;
     if (from->n_gpus)
         memcpy(to->gpus, from->gpus, from->n_gpus * sizeof *to->gpus);
-    to->ports = ARENA_ARRAY(arena, from->n_ports, struct placed_port);
+    to->ports = from->n_ports ? ARENA_ARRAY(arena, from->n_ports, struct placed_port) : NULL;
     for (uint32_t i = 0; i < from->n_ports; i++) {
         to->ports[i] = from->ports[i];
         to->ports[i].label = arena_strdup(arena, from->ports[i].label);
@@ -118,26 +134,55 @@ static bool take(struct ctl *ctl, struct live_job *job, const struct plan_entry 
 
 #define NAMED_TASKS 256 /* larger jobs name numbers per node, not tasks */
 
-static struct text_node *placement_body(struct ctl *ctl, const struct live_job *job)
+static void name_tasks(struct arena *arena, const struct live_job *job, struct text_node *nodes)
 {
-    struct arena *arena = ctl->scratch;
-    struct text_node *body = text_map(arena, NULL, NULL), *nodes = text_map(arena, body, "nodes");
     char name[160];
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const char *node = job->tasks[flat].place.node;
         struct text_node *at = text_get(nodes, node);
         if (!*node)
             continue;
-        if (job->row.tasks <= NAMED_TASKS) {
-            at = at ? at : text_list(arena, nodes, node);
-            text_str(arena, at, NULL, live_task_name(name, job, flat));
-        } else if (at) {
-            at->integer++;
-            at->str = arena_printf(arena, "%lld", (long long)at->integer);
-        } else {
-            text_int(arena, nodes, node, 1);
-        }
+        at = at ? at : text_list(arena, nodes, node);
+        text_str(arena, at, NULL, live_task_name(name, job, flat));
     }
+}
+
+struct node_tasks { /* how many tasks are on a node */
+    const char *node;
+    int64_t n;
+};
+
+static void count_tasks(struct arena *arena, const struct live_job *job, struct text_node *nodes)
+{
+    struct node_tasks *all = ARENA_ARRAY(arena, job->row.tasks, struct node_tasks), *at = NULL;
+    struct smap *by_node = smap_create();
+    size_t n = 0;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const char *node = job->tasks[flat].place.node;
+        if (!*node)
+            continue;
+        if (!at || at->node != node)
+            at = smap_get(by_node, node);
+        if (!at) {
+            at = &all[n++];
+            *at = (struct node_tasks){ .node = node };
+            smap_set(by_node, node, at);
+        }
+        at->n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        text_int(arena, nodes, all[i].node, all[i].n);
+    smap_destroy(by_node);
+}
+
+static struct text_node *placement_body(struct ctl *ctl, const struct live_job *job)
+{
+    struct arena *arena = ctl->scratch;
+    struct text_node *body = text_map(arena, NULL, NULL), *nodes = text_map(arena, body, "nodes");
+    if (job->row.tasks <= NAMED_TASKS)
+        name_tasks(arena, job, nodes);
+    else
+        count_tasks(arena, job, nodes);
     text_int(arena, body, "generation", job->row.generation);
     return body;
 }
@@ -168,7 +213,8 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->used = (struct retry_used){ 0 };
         task->again = task->wants_place = true;
         task->turned = task->unstartable = task->gave = false;
-        event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
+        if (task->attempt || task->state != TASK_WAITING) /* else it is as it was made */
+            event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
         task->seq = task->pid = 0;
         task->placed_ms = task->started_ms = task->began_ms = task->log_end = 0;
         task->not_before_ms = 0;
@@ -194,9 +240,19 @@ static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
     }
 }
 
+static bool prefers_ports(const struct job_spec *spec)
+{
+    for (size_t r = 0; r < spec->n_roles; r++)
+        for (size_t i = 0; i < spec->roles[r].n_ports; i++)
+            if (spec->roles[r].ports[i].prefer)
+                return true;
+    return false;
+}
+
 static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
-    for (uint32_t i = 0; i < entry->n_tasks; i++) {
+    bool any = prefers_ports(job->spec);
+    for (uint32_t i = 0; any && i < entry->n_tasks; i++) {
         struct task_ref ref = { .role = (uint16_t)entry->tasks[i].role,
                                 .index = entry->tasks[i].index };
         say_moved(ctl, job, live_flat(job, ref));
@@ -206,9 +262,11 @@ static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct 
 /* It has its place, and is entered there with one of the next slices (settle.c). */
 static void put_off(struct live_job *job, struct live_task *task, const struct task_place *last)
 {
-    struct task_place *copy = ARENA_NEW(job->places, struct task_place);
-    *copy = *last;
+    struct task_place *copy = *last->node ? ARENA_NEW(job->places, struct task_place) : NULL;
+    if (copy)
+        *copy = *last;
     task->last = copy;
+    task->put_off = true;
     job->put_off++;
     job->wants_place -= task->wants_place;
     task->wants_place = false;
@@ -217,12 +275,14 @@ static void put_off(struct live_job *job, struct live_task *task, const struct t
 static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry,
                        uint32_t seq)
 {
+    struct copied copied = { .from = NULL };
     for (uint32_t i = 0; i < entry->n_tasks; i++) {
         struct task_ref ref = { .role = (uint16_t)entry->tasks[i].role,
                                 .index = entry->tasks[i].index };
         uint32_t flat = live_flat(job, ref);
         const struct task_place last = job->tasks[flat].place;
-        copy_place(job->places, &job->tasks[flat].place, &entry->tasks[i]);
+        copy_place(job->places, &job->tasks[flat].place, &entry->tasks[i], &copied);
+        copied = (struct copied){ &entry->tasks[i], &job->tasks[flat].place };
         live_set_taken(job, &job->tasks[flat], true);
         if (i < slices_size(ctl))
             planning_place(ctl, job, flat, seq);
@@ -331,7 +391,8 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     bool told = store_keeps_details(ctl->config.store);
     event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
     say_moved_ports(ctl, job, entry);
-    launch_say_left_out(ctl, job);
+    if (!job->notes.placing) /* else with the last of its places */
+        launch_say_left_out(ctl, job);
     tell(ctl, entry);
 }
 

@@ -427,7 +427,7 @@ static void settle_again(struct ctl *ctl, struct live_job *job)
     const bool *waits = waiting_roles(ctl, job);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->again || task->wants_place || (!task->last && waits[task->place.role]) ||
+        if (!task->again || task->wants_place || (!task->put_off && waits[task->place.role]) ||
             task->not_before_ms > now)
             continue;
         if (ctl->slices.rows == 0) {
@@ -439,6 +439,7 @@ static void settle_again(struct ctl *ctl, struct live_job *job)
     if (placing) {
         job->notes.placing = false;
         event_job_row(ctl, job);
+        launch_say_left_out(ctl, job);
     }
 }
 
@@ -699,10 +700,16 @@ static void give_put_off(struct ctl *ctl, struct live_job *job)
 {
     for (uint32_t flat = 0; job->put_off > 0 && flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->last)
+        if (!task->put_off)
             continue;
         give(ctl, job, task);
-        task->place = *task->last;
+        task->place = task->last
+                          ? *task->last
+                          : (struct task_place){ .role = task->place.role,
+                                                 .index = task->place.index,
+                                                 .node = "",
+                                                 .address = "" };
+        task->put_off = false;
         task->last = NULL;
         task->wants_place = true;
         job->wants_place++;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define SLICE_TASKS 512u
+#define SLICE_HOSTS 16u /* times as many: tasks whose hosts are named */
 
 struct ctl;
 struct live_job;
@@ -17,6 +18,7 @@ struct live_job;
 struct slices {          /* of struct ctl */
     uint32_t rows;       /* tasks whose rows may still be written, of facts and of places */
     uint32_t launches;   /* tasks that agents may still be told of until the next tick */
+    uint32_t hosts;      /* tasks whose hosts may still be named, for launches */
     size_t coming;       /* agents that launches under way are still to start */
     VEC(uint64_t) later; /* jobs that go on with the next tick */
 };

@@ -37,6 +37,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
 {
     struct fake *f = self(e);
     f->starts++;
+    f->hosts = launch->n_hosts ? launch->n_hosts : f->hosts;
     if (f->refuse > 0) {
         f->refuse--;
         return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);

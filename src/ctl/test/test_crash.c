@@ -279,12 +279,29 @@ static void cut_off_while_placing(void **state)
     world_fini(&w);
 }
 
+/* No agent is told of a task before all names of hosts are there, however many turns that takes:
+ * 16 slices of two tasks are in one. */
+static void hosts_in_slices(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init_with(&w, (struct world_hooks){ .before = in_slices_of_two }, NULL);
+    uint64_t job =
+        world_submit(&w, "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":70,"
+                         "\"resources\":{\"cpu\":0,\"memory\":\"0\"}}}}");
+    while (!w.fake.hosts && world_step(&w)) {}
+    assert_int_equal(w.fake.hosts, 2 * 70); /* w-0 and w-0.j */
+    world_run(&w);
+    assert_int_equal(world_state(&w, job), JOB_SUCCEEDED);
+    assert_int_equal(w.fake.started.n, 70);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crash_after_every_step),
-        cmocka_unit_test(allocated_but_never_launched),
-        cmocka_unit_test(cut_off_while_placing),
+        cmocka_unit_test(crash_after_every_step), cmocka_unit_test(allocated_but_never_launched),
+        cmocka_unit_test(cut_off_while_placing),  cmocka_unit_test(hosts_in_slices),
         cmocka_unit_test(random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
