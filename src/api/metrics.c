@@ -217,6 +217,9 @@ static void put_turns(const struct turn_meter *meter, struct buf *out)
     buf_addf(out, "} %.6f\n", (double)f.cpu_us_max / 1e6);
     head(out, "turns_long_total", "counter", "Turns of more than 50 ms of processor time.");
     buf_addf(out, "muster_turns_long_total %llu\n", (unsigned long long)f.longs);
+    head(out, "load_cpu_seconds", "gauge",
+         "Processor time of this server's start, before anybody could ask it.");
+    buf_addf(out, "muster_load_cpu_seconds %.6f\n", (double)f.load_us / 1e6);
     head(out, "commit_wait_seconds_total", "counter", "Time that commits waited for the disk.");
     buf_addf(out, "muster_commit_wait_seconds_total %.6f\n", (double)f.disk_us_sum / 1e6);
     head(out, "commit_wait_max_seconds", "gauge", "The longest such wait of one turn.");

@@ -143,6 +143,21 @@ static void say(const struct work *work, uint64_t cpu_us, uint64_t disk_us)
         log_info("loop.disk", "a commit waited %llu ms", (unsigned long long)disk_us / 1000);
 }
 
+static void begin_turn(struct turn_meter *m, uint64_t now)
+{
+    m->cpu_us = now;
+    m->disk_us = 0;
+    m->n = 0;
+}
+
+void turn_meter_loaded(struct turn_meter *m)
+{
+    uint64_t now = m->clocks.thread();
+    m->figures.load_us = now - m->cpu_us;
+    m->since_us = m->clocks.mono();
+    begin_turn(m, now);
+}
+
 void turn_meter_end(struct turn_meter *m)
 {
     if (!m)
@@ -156,9 +171,7 @@ void turn_meter_end(struct turn_meter *m)
         m->figures.max_cause = most->what;
     }
     say(most, cpu_us, m->disk_us);
-    m->cpu_us = now;
-    m->disk_us = 0;
-    m->n = 0;
+    begin_turn(m, now);
 }
 
 struct turn_figures turn_meter_figures(const struct turn_meter *m)

@@ -17,6 +17,7 @@ struct turn_figures {
     uint64_t cpu_us_sum, cpu_us_max;   /* processor time */
     uint64_t disk_us_sum, disk_us_max; /* waits for the disk; max: of one turn */
     uint64_t longs;                    /* turns above TURN_LONG_US of processor time */
+    uint64_t load_us;                  /* processor time before the first turn */
     const char *max_cause;             /* of cpu_us_max; "" before the first turn */
 };
 
@@ -24,9 +25,11 @@ struct turn_clocks { /* in microseconds */
     uint64_t (*thread)(void), (*mono)(void);
 };
 struct turn_meter;
-/* The first turn begins. NULL: the clocks of base/clock.h. */
+/* NULL: the clocks of base/clock.h. */
 struct turn_meter *turn_meter_create(const struct turn_clocks *);
 void turn_meter_destroy(struct turn_meter *);
+/* The first turn begins. What there was to do until then, when nobody could ask yet, is no turn. */
+void turn_meter_loaded(struct turn_meter *);
 /* The loop goes to sleep: the turn is over, what comes next is another one. From the loop's thread.
  * Logs long ones: where most of their time went, and for which job. */
 void turn_meter_end(struct turn_meter *);

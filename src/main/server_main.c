@@ -750,6 +750,7 @@ int server_main(const char *version, const char *const *flags, struct err *err)
     if (rc == 0)
         rc = announce(s, err);
     if (rc == 0) {
+        turn_meter_loaded(s->meter);
         uv_run(&s->loop, UV_RUN_DEFAULT);
         log_info("server.ended", "uptime_s=%llu",
                  (unsigned long long)(clock_mono_ms() - s->started_up_ms) / 1000);

@@ -60,6 +60,25 @@ static void test_counts(void **state)
     turn_meter_destroy(m);
 }
 
+static void test_load_is_no_turn(void **state)
+{
+    struct turn_meter *m = make();
+    (void)state;
+    work(200000);
+    mono_now += 1000;
+    turn_meter_disk(m, 1000);
+    turn_meter_loaded(m);
+    work(10);
+    turn_meter_end(m);
+    struct turn_figures f = turn_meter_figures(m);
+    assert_int_equal(f.load_us, 200000);
+    assert_int_equal(f.turns, 1);
+    assert_int_equal(f.cpu_us_max, 10);
+    assert_int_equal(f.cpu_us_sum, 10);
+    assert_int_equal(f.disk_us_sum, 0);
+    turn_meter_destroy(m);
+}
+
 static void inner(struct turn_meter *m, uint64_t us)
 {
     TURN_WORK(m, "inner", 7);
@@ -159,9 +178,10 @@ static void test_real_clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),           cmocka_unit_test(test_names_the_cause),
-        cmocka_unit_test(test_disk_is_no_cause), cmocka_unit_test(test_many_works),
-        cmocka_unit_test(test_nobody_looks),     cmocka_unit_test(test_real_clocks),
+        cmocka_unit_test(test_load_is_no_turn), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_names_the_cause), cmocka_unit_test(test_disk_is_no_cause),
+        cmocka_unit_test(test_many_works),      cmocka_unit_test(test_nobody_looks),
+        cmocka_unit_test(test_real_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
