@@ -3,6 +3,7 @@
 #include "api/call.h"
 
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "base/scan.h"
 #include "text/json.h"
 #include "text/remedies.h"
@@ -47,6 +48,18 @@ void call_buf(struct call *call, unsigned status, const char *type, struct buf *
     if (call->request) {
         http_set_arg(call->request, NULL, NULL);
         http_answer_own(call->request, status, type, TAKE(data), len);
+    }
+    call_free(call);
+}
+
+void call_pieces(struct call *call, unsigned status, const char *type, struct pieces *pieces)
+{
+    limit_answer(call, pieces_len(pieces));
+    if (call->request) {
+        http_set_arg(call->request, NULL, NULL);
+        http_answer_pieces(call->request, status, type, pieces);
+    } else {
+        pieces_destroy(pieces);
     }
     call_free(call);
 }

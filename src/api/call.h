@@ -80,7 +80,9 @@ const struct route *api_routes(size_t *n);
 /* Answers and frees the call. */
 void call_answer(struct call *, unsigned status, const struct text_node *tree);
 void call_text(struct call *, unsigned status, const char *type, const char *text, size_t len);
-/* The same without a copy: takes what the buffer holds. */
+/* The same without a copy: owns the pieces; takes what the buffer holds. */
+struct pieces;
+void call_pieces(struct call *, unsigned status, const char *type, struct pieces *);
 void call_buf(struct call *, unsigned status, const char *type, struct buf *text);
 void call_problem(struct call *, const struct err *, const struct report *);
 void call_free(struct call *); /* without answering: the client left or a stream took over */

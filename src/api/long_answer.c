@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 
 #define TEXT_MAX ((size_t)512 << 20)
 
@@ -18,14 +19,14 @@ struct filler {
     size_t copied;    /* of the frame, how much stands in the text */
     bool begun;       /* an element of that gap stands there */
     struct buf frame; /* the tree without these elements */
-    struct buf text;
+    struct pieces *text;
 };
 
 static void filler_free(struct filler *f)
 {
     f->ask.close(f->ask.arg);
     buf_fini(&f->frame);
-    buf_fini(&f->text);
+    pieces_destroy(f->text);
 }
 
 static void on_left(void *arg)
@@ -35,7 +36,7 @@ static void on_left(void *arg)
 
 static void copy_frame(struct filler *f, size_t to)
 {
-    buf_add(&f->text, f->frame.data + f->copied, to - f->copied);
+    buf_add(pieces_end(f->text), f->frame.data + f->copied, to - f->copied);
     f->copied = to;
 }
 
@@ -54,19 +55,20 @@ static int fill(struct filler *f, struct err *err)
     struct arena *arena = arena_create();
     struct text_node *page = text_list(arena, NULL, NULL);
     copy_frame(f, gap->at);
+    struct buf *out = pieces_end(f->text);
     int more = list_of(f, gap)->add(f->ask.arg, arena, page, err);
     for (const struct text_node *one = more < 0 ? NULL : page->first; one; one = one->next) {
         if (f->begun)
-            buf_putc(&f->text, ',');
+            buf_putc(out, ',');
         f->begun = true;
-        json_print(one, 0, &f->text);
+        json_print(one, 0, out);
     }
     arena_destroy(arena);
     if (more == 0) {
         f->next++;
         f->begun = false;
     }
-    if (f->text.overflow)
+    if (pieces_len(f->text) > TEXT_MAX)
         return err_set(err, ERR_TOO_LARGE, "the answer is larger than %zu MiB", TEXT_MAX >> 20);
     return more < 0 ? -1 : 0;
 }
@@ -84,11 +86,10 @@ static bool step(void *arg)
         return false;
     }
     copy_frame(f, f->frame.len);
-    buf_putc(&f->text, '\n');
-    struct buf text = f->text;
-    f->text = BUF_INIT(0);
+    buf_putc(pieces_end(f->text), '\n');
+    struct pieces *text = TAKE(f->text);
     filler_free(f);
-    call_buf(call, 200, "application/json", &text);
+    call_pieces(call, 200, "application/json", text);
     return false;
 }
 
@@ -99,7 +100,7 @@ void answer_long(struct call *call, const struct long_answer *ask)
                           .ask = *ask,
                           .gaps = ARENA_ARRAY(call->arena, ask->n + 1, struct json_gap),
                           .frame = BUF_INIT(TEXT_MAX),
-                          .text = BUF_INIT(TEXT_MAX) };
+                          .text = pieces_create() };
     for (size_t i = 0; i < ask->n; i++)
         f->gaps[i].list = ask->lists[i].list;
     json_print_gaps(ask->tree, f->gaps, ask->n, &f->frame);

@@ -4,6 +4,7 @@
 #include "http/request.h"
 
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "http/visits.h"
 
 #include <arpa/inet.h>
@@ -249,6 +250,26 @@ void http_answer_own(struct http_request *r, unsigned status, const char *type, 
                      size_t len)
 {
     answer(r, status, type, MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE));
+}
+
+static ssize_t pieces_read_cb(void *cls, uint64_t pos, char *out, size_t max)
+{
+    (void)pos; /* it is read once, from the front */
+    size_t n = pieces_take(cls, out, max);
+    return n ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void pieces_free_cb(void *cls)
+{
+    pieces_destroy(cls);
+}
+
+void http_answer_pieces(struct http_request *r, unsigned status, const char *type,
+                        struct pieces *pieces)
+{
+    answer(r, status, type,
+           MHD_create_response_from_callback(pieces_len(pieces), 32 << 10, pieces_read_cb, pieces,
+                                             pieces_free_cb));
 }
 
 static void problem(struct http_request *r, unsigned status, const char *word, const char *detail)

@@ -100,6 +100,9 @@ void http_add_header(struct http_request *, const char *name,
 /* Copies data. */
 void http_answer(struct http_request *, unsigned status, const char *type, const void *data,
                  size_t len);
+/* Owns the pieces. */
+struct pieces;
+void http_answer_pieces(struct http_request *, unsigned status, const char *type, struct pieces *);
 /* Owns data, which malloc gave. */
 void http_answer_own(struct http_request *, unsigned status, const char *type, char *data,
                      size_t len);
