@@ -188,11 +188,11 @@ void live_set_taken(struct live_job *, struct live_task *, bool);
 void live_set_due(struct live_job *, struct live_task *, bool);
 void live_set_later(struct live_job *, struct live_task *, bool);
 uint32_t live_taken(const struct live_job *); /* in all roles */
-/* Flat position, or UINT32_MAX when the job has no such task. */
 /* In this state, does the task run or has it run in this attempt? (One that was refused never did.)
  */
 bool live_was_up(const struct live_task *, enum task_state);
 bool live_attempt(const struct live_task *); /* its attempt has not ended */
+/* Flat position, or UINT32_MAX when the job has no such task. */
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */
 bool live_closing(const struct live_job *); /* an outcome is decided or a restart under way */
