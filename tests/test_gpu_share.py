@@ -10,11 +10,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from accounts import Account, Shared
 from conftest import Starter
 from harness import ROOT, VENV, Json, Server, muster, native, patience, program, wait_for
 from nvml import Driver, device
@@ -358,12 +359,29 @@ def test_shares_go_through_mps(start: Starter, driver: Driver, tmp_path: Path) -
     assert "no MPS daemon" in told(server, tmp_path, 0.5)["said"], "it has ended"
 
 
-def test_a_daemon_is_of_one_account(tmp_path: Path) -> None:
-    """An MPS daemon serves one account at a time."""
+def test_shares_of_accounts(
+    shared: Callable[..., Shared], accounts: list[Account], driver: Driver
+) -> None:
+    """What holds frameworks is the account's to read, and its daemon is its own."""
+    ann = accounts[0]
+    settings = {**driver.env, "MUSTER_GPU_MPS": "/nowhere/{uid}"}
+    server = shared(nodes="", env=settings)
+    ann.write("show.py", SHOW)
+    resources = {"cpu": 1, "memory": "64Mi", "gpu": 0.5}
+    said = server.output(ann, "python3 show.py", resources=resources)
+    env = json.loads(said.partition("told ")[2])
+    assert env["hooked"] and env["MUSTER_GPU_SHARE"] == "0.5"
+    assert env["CUDA_MPS_PIPE_DIRECTORY"] == f"/nowhere/{ann.uid}"
+    hook = Path(env["PYTHONPATH"]).parent
+    assert str(server.place) in str(hook)
+
+
+def test_a_daemon_is_of_one_account(short_path: Path) -> None:
+    """It serves one account at a time, and tasks of another would wait for the last to end."""
 
     def refused(where: str) -> str:
         own = {"MUSTER_SHARED_ACCOUNT": "no", "MUSTER_GPU_MPS": where}
-        done = muster("server", "start", "--state-dir", tmp_path / "state", env=own)
+        done = muster("server", "start", "--state-dir", short_path / "state", env=own)
         assert done.returncode != 0
         return done.stderr
 
