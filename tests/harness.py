@@ -275,7 +275,7 @@ def environment(state: Path | None = None, **more: str) -> dict[str, str]:
     """This process's environment without what would reach another server or change a screen."""
     skip = ("MUSTER_", "XDG_", "PAI_", "PYTHON", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(skip) or k == "MUSTER_BUILD"}
-    config = state / "config" if state else "/nonexistent/config"
+    config = state / "config" if state else "/dev/null/config"  # cannot be made
     env.update(LC_ALL="C.UTF-8", NO_COLOR="1", XDG_CONFIG_HOME=str(config))
     env.update(MUSTER_SHARED_ACCOUNT="yes")  # users of most tests have no account of this machine
     if VENV.is_dir():
