@@ -643,6 +643,26 @@ def test_links_through_switches_are_alike(start: Starter, driver: Driver) -> Non
     assert server.log(job, "worker/0").strip() == "0,1"
 
 
+def test_a_recording_knows_the_devices(start: Starter, driver: Driver, tmp_path: Path) -> None:
+    """Their links and models, those that were found later too: the replay decides the same."""
+    links = {0: ["nvlink 2"] * 4, 2: ["nvlink 0"] * 4}
+    four = [device(n, H100, *links.get(n, [])) for n in range(4)]
+    driver.say(*four)
+    recording = tmp_path / "rec"
+    flags = ("--record", str(recording))
+    server = start(nodes="", env={**driver.env, **OFTEN}, flags=flags)
+    job = server.submit(native("two", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(2)))
+    server.wait(job, "succeeded")
+    assert server.log(job, "worker/0").strip() == "0,2"
+    driver.say(*four, device(4, A100), device(5, A100))
+    wait_for(lambda: node(server)["gpus"] == 6)
+    assert given(server, "A100") == "4"
+    server.end()
+    done = muster("replay", recording, state=tmp_path / "none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "same as recorded" in done.stdout
+
+
 # ---- the library's own words ----
 
 # Size, and of each field ours, NVIDIA's, offset and size, as its nvml.h has them on 64 bits.

@@ -114,8 +114,10 @@ struct text_node *ctl_board_tree(struct ctl *, struct arena *, const struct ctl_
 /* That device of a node is not given out while why says a reason; "": it is. What tasks have of it
  * they keep, and an event tells their jobs when it closes. */
 void ctl_device(struct ctl *, const char *node, uint32_t device, const char *why);
-/* The node has so many devices now, of these models (joined as in job/gpu.h); never fewer. */
-void ctl_devices(struct ctl *, const char *node, uint32_t n, const char *models);
+/* The node has those devices of the report that have a slot, never fewer than before. It outlives
+ * the core. */
+struct gpu_report;
+void ctl_devices(struct ctl *, const char *node, struct gpu_report *);
 /* What tasks have of it, in thousandths. */
 uint32_t ctl_device_taken(const struct ctl *, const char *node, uint32_t device);
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);

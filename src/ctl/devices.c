@@ -185,17 +185,18 @@ uint32_t ctl_device_taken(const struct ctl *ctl, const char *node, uint32_t devi
     return at == UINT32_MAX ? 0 : cluster_device_milli(ctl->cluster, at, device);
 }
 
-void ctl_devices(struct ctl *ctl, const char *node, uint32_t n, const char *models)
+void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)
 {
-    struct taped AUTO_TAPED taped = taped_in(
-        ctl, (struct ctl_input){ .kind = INPUT_DEVICES, .name = node, .what = n, .why = models });
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DEVICES, .name = node, .report = report });
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
         return;
     struct node_spec spec = *cluster_node(ctl->cluster, at).spec;
-    spec.gpus = n;
-    spec.gpu_type = models;
-    spec.price_milli = core_price(ctl, models);
+    spec.report = report;
+    spec.gpus = report->n_slots;
+    spec.gpu_type = gpu_models(report, ctl->scratch);
+    spec.price_milli = core_price(ctl, spec.gpu_type);
     cluster_put(ctl->cluster, &spec);
     map_destroy(ctl->possible); /* answers for the node of before */
     ctl->possible = map_create();

@@ -29,20 +29,21 @@ enum ctl_input_kind {
     INPUT_N,
 };
 
+struct gpu_report;
 struct ctl_input {
     enum ctl_input_kind kind;
     uint64_t at_ms, mono_us; /* the only time the core sees while it lasts */
     const char *owner;       /* COMMAND UNDECLARE */
-    const char *why;         /* DEVICE: it is closed; "": open. DEVICES: their models */
+    const char *why;         /* DEVICE: it is closed; "": open */
     uint64_t job;            /* COMMAND */
-    unsigned what;           /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE: which,
-                              * DEVICES: how many */
-    const char *name;        /* UNDECLARE NODE DEVICE DEVICES; EVENT: its type */
+    unsigned what;    /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE: which */
+    const char *name; /* UNDECLARE NODE DEVICE DEVICES; EVENT: its type */
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
     const struct ctl_declaration *declaration;
     const struct ctl_board *board;
     const struct engine_fact *fact;
+    struct gpu_report *report; /* DEVICES; its slots with their models, and how near they are */
     const struct ctl_objects *objects; /* their texts are not looked at */
     uint32_t pass; /* given while an answer was told: plans of the outer input until then */
 };

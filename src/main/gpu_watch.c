@@ -240,12 +240,12 @@ static void offer(struct gpu_watch *w)
         memset(w->verdicts + w->n, 0, (n - w->n) * sizeof *w->verdicts);
         w->n = n;
     }
-    if (n == node->gpus && strcmp(models, node->gpu_type) == 0)
-        return;
-    log_info("gpus.found", "node=%s gpus=%u models=\"%s\"", node->name, n, models);
+    if (n != node->gpus || strcmp(models, node->gpu_type) != 0)
+        log_info("gpus.found", "node=%s gpus=%u models=\"%s\"", node->name, n, models);
     node->gpus = n;
     node->gpu_type = models;
-    ctl_devices(w->config.ctl, node->name, n, models);
+    if (n > 0)
+        ctl_devices(w->config.ctl, node->name, node->report);
 }
 
 static void close_all(struct gpu_watch *w, const char *error)

@@ -567,10 +567,13 @@ void codec_put_input(struct buf *out, const struct ctl_input *in, const struct s
         break;
     case INPUT_EVENT: wire_put_str(out, in->name); break;
     case INPUT_DEVICE:
-    case INPUT_DEVICES:
         wire_put_str(out, in->name);
         wire_put_u32(out, in->what);
         wire_put_str(out, in->why);
+        break;
+    case INPUT_DEVICES:
+        wire_put_str(out, in->name);
+        put_report(out, in->report);
         break;
     case INPUT_FACT: put_fact(out, in->fact); break;
     case INPUT_OBJECTS: put_objects(out, in->objects); break;
@@ -616,10 +619,14 @@ bool codec_get_input(const struct frame *frame, struct arena *a, const struct se
         break;
     case INPUT_EVENT: in->name = text_or(wire_get_str(&from, a), ""); break;
     case INPUT_DEVICE:
-    case INPUT_DEVICES:
         in->name = text_or(wire_get_str(&from, a), "");
         in->what = wire_get_u32(&from);
         in->why = text_or(wire_get_str(&from, a), "");
+        break;
+    case INPUT_DEVICES:
+        in->name = text_or(wire_get_str(&from, a), "");
+        in->report = get_report(&from, a);
+        from.bad |= !in->report;
         break;
     case INPUT_FACT: in->fact = get_fact(&from, a); break;
     case INPUT_OBJECTS: in->objects = get_objects(&from, a); break;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/clock.h"
+#include "job/gpu.h"
 #include "replay/deaf.h"
 #include "store/seal.h"
 
@@ -248,6 +249,23 @@ static void compare_hash(struct replay *r, const char *recorded)
 
 /* ---- an input ---- */
 
+/* The cluster goes on with it when the input is over. */
+static struct gpu_report *lasting(struct replay *r, const struct gpu_report *from)
+{
+    size_t pairs = from->near ? (size_t)from->n_slots * from->n_slots : 0;
+    struct gpu_report *copy = ARENA_NEW(r->made, struct gpu_report);
+    *copy = *from;
+    copy->at = ARENA_ARRAY(r->made, from->n, struct gpu_device);
+    for (size_t i = 0; i < from->n; i++) {
+        copy->at[i] = from->at[i];
+        copy->at[i].model = arena_strdup(r->made, from->at[i].model);
+    }
+    copy->near = pairs ? ARENA_ARRAY(r->made, pairs, uint32_t) : NULL;
+    if (pairs)
+        memcpy(copy->near, from->near, pairs * sizeof *copy->near);
+    return copy;
+}
+
 static void feed(struct replay *r, const struct ctl_input *in)
 {
     struct ctl *ctl = r->ctl;
@@ -271,7 +289,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
     case INPUT_BOARD: ctl_board_put(ctl, in->board, on_answer, r); break;
     case INPUT_NODE: ctl_node_command(ctl, in->name, in->what, on_answer, r); break;
     case INPUT_DEVICE: ctl_device(ctl, in->name, in->what, in->why); break;
-    case INPUT_DEVICES: ctl_devices(ctl, in->name, in->what, in->why); break;
+    case INPUT_DEVICES: ctl_devices(ctl, in->name, lasting(r, in->report)); break;
     case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
     case INPUT_EVENT: ctl_server_event(ctl, in->name, NULL, on_answer, r); break;
     case INPUT_FACT: r->engine->sink.fact(r->engine->sink.arg, in->fact); break;
