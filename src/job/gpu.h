@@ -56,8 +56,9 @@ struct gpu_link {
 };
 
 struct gpu_device {
-    uint32_t number;                /* the driver's: ascending by PCI address, as with
-                                     * CUDA_DEVICE_ORDER=PCI_BUS_ID;                of an instance of MIG that of its device */
+    /* The driver's, of an instance of MIG that of its device: ascending by PCI address, as with
+     * CUDA_DEVICE_ORDER=PCI_BUS_ID. */
+    uint32_t number;
     uint32_t minor;                 /* of /dev/nvidiaN */
     const char *model, *uuid, *pci; /* "" where the driver does not say */
     uint64_t memory;                /* bytes */
