@@ -264,26 +264,41 @@ static void probe(struct with_torch *w)
         w->failed = !hear_own(w, CHECK_SAID_PROBED, "the driver", task->probe_ms, &rest);
 }
 
+/* What follows the next word, which is put into out; NULL: there is none, or it has no room. */
+static const char *take_word(const char *text, char *out, size_t size)
+{
+    text += strspn(text, " ");
+    size_t len = strcspn(text, " ");
+    if (len == 0 || len >= size)
+        return NULL;
+    snprintf(out, size, "%.*s", (int)len, text);
+    return text + len;
+}
+
 /* "MICROSECONDS KIND NCCL DEVICE FIGURES" */
 static bool read_ready(const char *text, struct check_ability *out, struct check_answer *answer)
 {
     static const char *const kinds[CHECK_CAN_N] = {
         [CHECK_CAN_CPU] = "cpu", [CHECK_CAN_CUDA] = "cuda", [CHECK_CAN_HIP] = "hip"
     };
-    char kind[8], device[CHECK_DEVICE_MAX];
-    unsigned long long us;
-    int nccl, at = 0;
-    _Static_assert(CHECK_DEVICE_MAX == 96, "as read here");
-    if (sscanf(text, "%llu %7s %d %95s %n", &us, kind, &nccl, device, &at) < 4 || at == 0)
-        return false;
-    *out = (struct check_ability){ .nccl = nccl != 0 };
-    for (size_t i = 0; i < CHECK_CAN_N; i++)
+    char kind[8], nccl[2];
+    char *end;
+    *out = (struct check_ability){ .can = CHECK_CAN_UNKNOWN };
+    uint64_t us = strtoull(text, &end, 10);
+    const char *rest = take_word(end, kind, sizeof kind);
+    rest = rest ? take_word(rest, nccl, sizeof nccl) : NULL;
+    rest = rest ? take_word(rest, out->device, sizeof out->device) : NULL;
+    for (size_t i = 0; rest && i < CHECK_CAN_N; i++)
         if (kinds[i] && strcmp(kinds[i], kind) == 0)
             out->can = (enum check_can)i;
-    snprintf(out->device, sizeof out->device, "%s", strcmp(device, "-") == 0 ? "" : device);
+    if (out->can == CHECK_CAN_UNKNOWN)
+        return false;
+    out->nccl = nccl[0] == '1';
+    if (strcmp(out->device, "-") == 0)
+        out->device[0] = '\0';
     answer->took_us += us;
-    add_figure(answer, "%s", text + at);
-    return out->can != CHECK_CAN_UNKNOWN;
+    add_figure(answer, "%s", rest + strspn(rest, " "));
+    return true;
 }
 
 static void do_own(struct with_torch *w, struct check_ability *own)
