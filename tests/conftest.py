@@ -17,8 +17,9 @@ Starter = Callable[..., Server]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """MUSTER_TEST_GPUS=1: all tests as on a machine with a GPU (tests/nvml.py)."""
-    if os.environ.get("MUSTER_TEST_GPUS"):
+    """MUSTER_TEST_GPUS=1: all tests as on a machine with a GPU (tests/nvml.py). A pytest that a
+    test or another one starts has it already."""
+    if os.environ.get("MUSTER_TEST_GPUS") and "FAKE_NVML" not in os.environ:
         folder = nvml.pretend()
         config.add_cleanup(lambda: nvml.pretend_no_more(folder))
 
