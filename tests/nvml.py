@@ -134,7 +134,7 @@ def show_devices(folder: Path, *names: str) -> None:
             os.mknod(new, seen.st_mode, seen.st_rdev)
             os.chown(new, seen.st_uid, seen.st_gid)
             new.chmod(stat.S_IMODE(seen.st_mode))
-    for name in names:
+    for name in {*names} - {*os.listdir(folder)}:
         os.mknod(folder / name, stat.S_IFCHR | 0o666, NULL)
         (folder / name).chmod(0o666)
     subprocess.run(["mount", "--rbind", folder, "/dev"], check=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from accounts import Account, Shared
-from harness import VENV, Server, native
+from harness import ROOT, VENV, Server, native
 
 # Two ranks send each other messages that are too long for their mailboxes: OpenMPI then has one
 # read the memory of the other. ctypes, so that no compiler and no package is needed.
@@ -182,3 +182,43 @@ def test_processes_without_end_are_stopped(
     accounts[0].write("forks.py", FORKS)
     said = server.output(accounts[0], "python3 forks.py")
     assert 50 < int(said.split()[-1]) < 64, said
+
+
+# Two files of devices in a /dev of the program's own; what a task sees of them.
+SEES = """
+import sys
+from pathlib import Path
+from harness import Server, native
+from nvml import Driver, device, show_devices
+folder, nodes = Path(sys.argv[1]), sys.argv[2]
+driver = Driver(folder / "driver")
+driver.say(device(0))
+(folder / "dev").mkdir()
+show_devices(folder / "dev", "nvidiactl", "nvidia0", f"nvidia{driver.minor_of(0)}")
+server = Server(nodes=nodes, env=driver.env).start()
+try:
+    job = server.submit(native("sees", "ls /dev", resources={"cpu": 1, "gpu": 1}))
+    server.wait(job, "succeeded")
+    names = [name for name in server.log(job).split() if name.startswith("nvidia")]
+    names = sorted({*names} - {"nvidia-uvm"})  # where the machine has it
+    print(*(name.replace(str(driver.minor_of(0)), "N") for name in names))
+finally:
+    driver.close()
+    assert not server.close()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a /dev of its own to show")
+@pytest.mark.parametrize(
+    ("nodes", "seen"), [("", "nvidiaN nvidiactl\n"), ("1x4cpu,8Gi,1gpu", "\n")]
+)
+def test_devices_that_a_task_sees(tmp_path: Path, nodes: str, seen: str) -> None:
+    """Its own; of a declared node none, also where the machine has one of that number."""
+    done = subprocess.run(
+        [sys.executable, "-c", SEES, tmp_path, nodes],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, seen), done.stderr
