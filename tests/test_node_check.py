@@ -236,6 +236,20 @@ def test_a_device_that_torch_cannot_use_is_named(tmp_path: Path) -> None:
         assert good[2].count("node check failed with a partner") == 1, "no second round"
 
 
+@needs_cpu_build
+def test_partners_of_a_bad_node_meet_without_it(tmp_path: Path) -> None:
+    """In a second round; the first one in the group has told both who failed."""
+    env = {2: {"CUDA_VISIBLE_DEVICES": "7"}}
+    with launchers(tmp_path, "2:3", {}, env=lambda node: env.get(node, {})) as processes:
+        *good, bad = ends(processes)
+        assert bad[:2] == (1, ""), bad
+        for code, out, err in good:
+            assert code == 0, err
+            assert "trained 2" in out
+            assert err.count("it failed by itself: torch: GPU 7 was granted") == 1, err
+            assert "at fault" not in err
+
+
 def test_the_driver_is_asked_before_torch_is_imported(tmp_path: Path) -> None:
     """Which of the devices there is not."""
     env = {**cuda("0000:17:00.0"), "CUDA_VISIBLE_DEVICES": "0,7"}
