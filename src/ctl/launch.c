@@ -108,11 +108,13 @@ struct round {
     struct host_name *hosts;
     size_t n_hosts;
     uint32_t named_tasks; /* the first so many have their hosts there */
-    struct due *due;    /* by node, then in the order in which its agent takes launches */
-    size_t n, next;     /* next: the first of which the engine was not told yet */
-    size_t coming;      /* agents that are still to be started for it */
-    const char *named;  /* the node whose agent was last sent the hosts; NULL: none */
-    bool numbers, late; /* late: some launches wait */
+    struct due *due;      /* by node, then in the order in which its agent takes launches */
+    size_t n, next;       /* next: the first of which the engine was not told yet */
+    size_t coming;        /* agents that are still to be started for it */
+    const char *named;    /* the node whose agent was last sent the hosts; NULL: none */
+    const char *filed;    /* the last node where the files lie; NULL: none */
+    bool made_files;      /* their texts */
+    bool numbers, late;   /* late: some launches wait */
 };
 
 static int by_launch(const void *a, const void *b)
@@ -155,15 +157,14 @@ static void name_task(const struct ctl *ctl, const struct live_job *job, struct 
     add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
 }
 
-/* Of all tasks, of a slice at a time. false: the rest of them is with the next tick. */
-static bool name_hosts(struct ctl *ctl, const struct live_job *job, struct round *round)
+/* Of all tasks, a slice at a time. */
+static void name_hosts(struct ctl *ctl, const struct live_job *job, struct round *round)
 {
     for (; round->named_tasks < job->row.tasks && ctl->slices.hosts > 0; round->named_tasks++) {
         slices_spend(&ctl->slices.hosts, 1);
         if (!round->numbers)
             name_task(ctl, job, round, round->named_tasks);
     }
-    return round->named_tasks == job->row.tasks;
 }
 
 /* All its tasks, where they are. */
@@ -355,6 +356,19 @@ static int make_open_folder(const char *path, struct err *err)
     return chmod(path, 01777) == 0 ? 0 : err_sys(err, "%s", path);
 }
 
+/* Do the files of a launch lie there, by an earlier one of this round? They are the same. */
+static bool has_files(const struct round *round, const char *node)
+{
+    return round->filed && strcmp(round->filed, node) == 0;
+}
+
+static int write_file(const struct dialect_file *file, const char *path, struct err *err)
+{
+    return file->text ? file_replace(path, file->text, strlen(file->text),
+                                     file->program ? 0755 : 0644, err)
+                      : make_open_folder(path, err);
+}
+
 /* Files of the job's conventions lie beside the launch and are mounted at their places. */
 static int add_files(const struct ctl *ctl, const struct live_job *job, const struct round *round,
                      struct arena *arena, struct launch *launch, struct err *err)
@@ -366,18 +380,17 @@ static int add_files(const struct ctl *ctl, const struct live_job *job, const st
     const struct dialect_file *files = dialect_files(ctl->config.dialects, arena, &task, &n);
     if (n > FILES_MAX)
         BUG("a convention with %zu files", n);
-    if (n > 0 && file_mkdirs(launch->dir, 0700, err) < 0)
+    bool there = has_files(round, launch->node);
+    if (n > 0 && !there && file_mkdirs(launch->dir, 0700, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         const char *name = strrchr(files[i].path, '/') + 1;
         const char *from = arena_printf(arena, "%s/file-%s", launch->dir, name);
-        mode_t mode = files[i].program ? 0755 : 0644;
-        const char *text = files[i].text;
-        if (text ? file_replace(from, text, strlen(text), mode, err) < 0
-                 : make_open_folder(from, err) < 0)
+        if (!there && write_file(&files[i], from, err) < 0)
             return -1;
-        launch->mounts[launch->n_mounts++] =
-            (struct bind_mount){ .from = from, .at = files[i].path, .read_only = text != NULL };
+        launch->mounts[launch->n_mounts++] = (struct bind_mount){
+            .from = from, .at = files[i].path, .read_only = files[i].text != NULL
+        };
     }
     return 0;
 }
@@ -563,9 +576,13 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     int rc = make_user_dir(ctl, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
-                     add_config(job->spec, &launch, &err)
+                     (!has_files(round, due->node) && add_config(job->spec, &launch, &err))
                  ? -1
-                 : ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
+                 : 0;
+    if (rc == 0) {
+        round->filed = due->node;
+        rc = ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
+    }
     bool taken = launched(ctl, job, share, rc, &err);
     sodium_memzero(launch.token, sizeof launch.token);
     arena_destroy(arena);
@@ -675,6 +692,35 @@ static bool of_one_launch(const struct due *a, const struct due *b)
     return a->seq == b->seq && strcmp(a->node, b->node) == 0;
 }
 
+/* Kept for all launches (dialect/once.h). */
+static void make_files(const struct ctl *ctl, const struct live_job *job, struct round *round)
+{
+    const struct dialect_task task = { .job = job->spec,
+                                       .place = &round->place,
+                                       .site = &round->site };
+    size_t n;
+    round->made_files = true;
+    if (!round->numbers)
+        dialect_files(ctl->config.dialects, round->arena, &task, &n);
+}
+
+/* What names all tasks takes long for many: that is made in turns of its own. false: it goes on
+ * with the next tick. */
+static bool prepare(struct ctl *ctl, const struct live_job *job, struct round *round)
+{
+    bool large = job->row.tasks > SLICE_HOSTS * slices_size(ctl);
+    if (round->named_tasks < job->row.tasks) {
+        name_hosts(ctl, job, round);
+        if (large || round->named_tasks < job->row.tasks)
+            return false;
+    }
+    if (large && !round->made_files) {
+        make_files(ctl, job, round);
+        return false;
+    }
+    return true;
+}
+
 static void find_due(const struct live_job *job, struct round *round)
 {
     round->due = ARENA_ARRAY(round->arena, job->row.tasks, struct due);
@@ -774,7 +820,7 @@ void launch_due(struct ctl *ctl, struct live_job *job)
     struct round *round = job->round;
     if (!round)
         return;
-    if (!name_hosts(ctl, job, round)) {
+    if (!prepare(ctl, job, round)) {
         slices_later(ctl, job);
         return;
     }

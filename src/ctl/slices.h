@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SLICE_TASKS 512u
-#define SLICE_HOSTS 16u /* times as many: tasks whose hosts are named */
+#define SLICE_HOSTS 4u /* times as many: tasks whose hosts are named */
 
 struct ctl;
 struct live_job;

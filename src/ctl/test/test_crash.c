@@ -280,7 +280,7 @@ static void cut_off_while_placing(void **state)
 }
 
 /* No agent is told of a task before all names of hosts are there, however many turns that takes:
- * 16 slices of two tasks are in one. */
+ * four slices of two tasks are in one. */
 static void hosts_in_slices(void **state)
 {
     struct world w;
