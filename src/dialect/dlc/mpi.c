@@ -57,14 +57,31 @@ const char *dlc_first_worker_mark(const struct dlc_type *type)
     return strcmp(type->framework, "mpi") == 0 ? DLC_LAUNCHER_WORKS : DLC_FIRST_WORKER;
 }
 
+/* Of every task, in flat order: there may be 65,536 of them, and both files name them all. */
+static const char *const *pod_names(struct arena *arena, const struct job_spec *job,
+                                    const struct job_place *place)
+{
+    const char **names = ARENA_ARRAY(arena, place->n, const char *);
+    for (uint32_t flat = 0; flat < place->n; flat++)
+        names[flat] = dlc_pod_name(arena, job, place, flat);
+    return names;
+}
+
 static const char *hostfile(struct arena *arena, const struct job_spec *job,
-                            const struct job_place *place)
+                            const struct job_place *place, const char *const *names)
 {
     AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
-    for (uint32_t flat = 0; flat < place->n; flat++) {
-        if (flat > 0 || dlc_launcher_works(job))
-            buf_addf(&text, "%s slots=%llu\n", dlc_pod_name(arena, job, place, flat),
-                     (unsigned long long)slots_of(job, &job->roles[place->tasks[flat].role]));
+    const char *slots = "";
+    for (uint32_t flat = 0, role = UINT32_MAX; flat < place->n; flat++) {
+        if (place->tasks[flat].role != role) {
+            role = place->tasks[flat].role;
+            slots = arena_printf(arena, " slots=%llu\n",
+                                 (unsigned long long)slots_of(job, &job->roles[role]));
+        }
+        if (flat == 0 && !dlc_launcher_works(job))
+            continue;
+        buf_puts(&text, names[flat]);
+        buf_puts(&text, slots);
     }
     return arena_strdup(arena, buf_str(&text));
 }
@@ -72,7 +89,8 @@ static const char *hostfile(struct arena *arena, const struct job_spec *job,
 /* mpirun calls it as HOST COMMAND...; the words of the command are joined by blanks, as ssh does.
  * A pod that has not started yet is waited for, up to a minute. */
 static const char *agent(struct arena *arena, const struct job_spec *job,
-                         const struct job_place *place, const struct site *site)
+                         const struct job_place *place, const struct site *site,
+                         const char *const *names)
 {
     AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
     buf_puts(&text, "#!/bin/sh\n# HOST COMMAND...: runs the command in the pod HOST of this job\n"
@@ -80,8 +98,10 @@ static const char *agent(struct arena *arena, const struct job_spec *job,
                     "host=$1; shift\ncase \"$host\" in\n");
     for (uint32_t flat = 0; flat < place->n; flat++) {
         const struct task_place *task = &place->tasks[flat];
-        buf_addf(&text, "%s) pod=%s/%u ;;\n", dlc_pod_name(arena, job, place, flat),
-                 job->roles[task->role].name, task->index);
+        buf_puts(&text, names[flat]);
+        buf_puts(&text, ") pod=");
+        buf_puts(&text, job->roles[task->role].name);
+        buf_addf(&text, "/%u ;;\n", task->index);
     }
     buf_addf(&text,
              "*) echo \"$host is no pod of this job\" >&2; exit 255 ;;\nesac\n"
@@ -113,10 +133,11 @@ static const void *make_files(struct arena *arena, const void *arg)
 {
     const struct placed *p = arg;
     struct dialect_file *files = ARENA_ARRAY(arena, 3, struct dialect_file);
-    files[0] =
-        (struct dialect_file){ .path = DLC_MPI_HOSTS, .text = hostfile(arena, p->job, p->place) };
+    const char *const *names = pod_names(arena, p->job, p->place);
+    files[0] = (struct dialect_file){ .path = DLC_MPI_HOSTS,
+                                      .text = hostfile(arena, p->job, p->place, names) };
     files[1] = (struct dialect_file){ .path = DLC_MPI_AGENT,
-                                      .text = agent(arena, p->job, p->place, p->site),
+                                      .text = agent(arena, p->job, p->place, p->site, names),
                                       .program = true };
     files[2] = (struct dialect_file){ .path = DLC_MPI_TMP };
     return files;
