@@ -1,8 +1,8 @@
 """One request never stalls the server's loop: the largest job of each dialect is submitted,
-suspended, started, shown with all its tasks, started anew, found again by a server that was
-killed, and stopped, and the longest turn of the loop is short. What is looked at is the processor time of the loop's own thread, as the server
-counts it; the agent is one that starts nothing (quiet_node.py): no machine has so many
-processes."""
+suspended, started, shown with all its tasks, started anew, found again by a server that was killed,
+and stopped, and the longest turn of the loop is short. What is looked at is the processor time of
+the loop's own thread, as the server counts it; the agent is one that starts nothing
+(quiet_node.py): no machine has so many processes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MEMBERS = 10000
 COMMAND = "sleep 1000"
 # What a job does is cut into slices of 1 to 10 ms, its answers into pages of one; the longest turn,
 # 20 ms, is the one that plans. It is the processor time of one thread, so other programs add little
-# to it, up to a half where they share its caches: the bound has room for that and for a slower
-# processor, and is below what any of these took when it was one turn.
-BOUND_S = 0.06
+# to it, up to a half where they share its caches: twice as much is for that and for a slower
+# processor. From here on the server logs a turn, too.
+BOUND_S = 0.05
 # Members of an array are jobs, and jobs are written, released and ended together.
 ARRAY_S = 0.2
 
