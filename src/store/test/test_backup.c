@@ -10,81 +10,27 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/test/filled.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct fix {
-    char dir[64], *path, *copy;
-    struct store *st;
-    uint64_t jobs;
-    struct err err;
-};
-
-static void put_jobs(struct fix *f, unsigned n)
-{
-    char spec[2048];
-    memset(spec, 'x', sizeof spec);
-    spec[sizeof spec - 1] = '\0';
-    for (; n > 0; n--) {
-        struct job_row job = { .id = ++f->jobs,
-                               .number = store_next_number(f->st),
-                               .owner = "ada",
-                               .project = "",
-                               .name = "job",
-                               .queue = "default",
-                               .dialect = "muster",
-                               .state = JOB_QUEUED,
-                               .reason = "",
-                               .spec = spec,
-                               .site = "{}" };
-        struct event_row event = { .job = job.id, .type = "submitted", .at_ms = 1 };
-        assert_int_equal(store_put_job(f->st, &job, &f->err), 0);
-        assert_int_equal(store_add_event(f->st, &event, &f->err), 0);
-    }
-    assert_int_equal(store_commit(f->st, &f->err), 0);
-}
-
-static int set_up(void **state)
-{
-    struct fix *f = mem_new(sizeof *f);
-    snprintf(f->dir, sizeof f->dir, "/tmp/muster-backup-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
-    f->path = file_join(f->dir, "muster.db");
-    f->copy = file_join(f->dir, "copy.db");
-    f->st = store_open(f->path, &f->err);
-    assert_non_null(f->st);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fix *f = *state;
-    store_close(f->st);
-    file_remove_tree(f->dir, NULL);
-    free(f->path);
-    free(f->copy);
-    free(f);
-    return 0;
-}
-
 static void test_copy_follows_commits(void **state)
 {
-    struct fix *f = *state;
+    struct filled *f = *state;
     struct store_reach reach;
     int rc;
     unsigned steps = 0;
-    put_jobs(f, 2000);
+    filled_put_jobs(f, 2000);
     struct store_backup *b = store_backup_begin(f->st, f->copy, &f->err);
     assert_non_null(b);
     assert_null(store_backup_begin(f->st, f->path, &f->err)); /* one at a time */
     assert_int_equal(f->err.code, ERR_BUSY);
     while ((rc = store_backup_step(b, &f->err)) == 0 && ++steps < 100000) {
         if (steps < 20)
-            put_jobs(f, 5);
+            filled_put_jobs(f, 5);
         if (steps == 8) { /* in an open turn nothing is copied, and what fails is not in it */
             struct event_row event = { .type = "undone", .at_ms = 1 };
             assert_int_equal(store_add_event(f->st, &event, &f->err), 0);
@@ -100,7 +46,7 @@ static void test_copy_follows_commits(void **state)
     assert_true(reach.number == f->jobs && reach.event == f->jobs && reach.job_id == f->jobs);
     assert_int_equal(reach.version, STORE_VERSION);
     store_backup_end(b);
-    put_jobs(f, 5); /* goes on as before */
+    filled_put_jobs(f, 5); /* goes on as before */
     struct stat st;
     assert_int_equal(stat(f->copy, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -111,12 +57,12 @@ static void test_copy_follows_commits(void **state)
 
 static void test_given_up(void **state)
 {
-    struct fix *f = *state;
-    put_jobs(f, 2000);
+    struct filled *f = *state;
+    filled_put_jobs(f, 2000);
     struct store_backup *b = store_backup_begin(f->st, f->copy, &f->err);
     assert_int_equal(store_backup_step(b, &f->err), 0);
     store_backup_end(b);
-    put_jobs(f, 5);
+    filled_put_jobs(f, 5);
     assert_null(store_backup_begin(f->st, f->copy, &f->err)); /* the file is there */
     assert_int_equal(unlink(f->copy), 0);
     b = store_backup_begin(f->st, f->copy, &f->err);
@@ -126,9 +72,9 @@ static void test_given_up(void **state)
 
 static void test_damaged_copy(void **state)
 {
-    struct fix *f = *state;
+    struct filled *f = *state;
     struct store_reach reach;
-    put_jobs(f, 2000);
+    filled_put_jobs(f, 2000);
     store_close(f->st);
     assert_int_equal(truncate(f->path, 300 * 4096), 0);
     assert_int_equal(store_look_at_copy(f->path, &reach, &f->err), -1);
@@ -143,9 +89,9 @@ static void test_damaged_copy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_copy_follows_commits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_given_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damaged_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copy_follows_commits, filled_set_up, filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_given_up, filled_set_up, filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_damaged_copy, filled_set_up, filled_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

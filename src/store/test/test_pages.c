@@ -10,91 +10,33 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/test/filled.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct fix {
-    char dir[64], *path, *copy, *file;
-    struct store *st;
-    struct store_pages *pages;
-    uint64_t jobs;
-    struct err err;
-};
-
-static void put_jobs(struct fix *f, unsigned n)
-{
-    char spec[2048];
-    memset(spec, 'x', sizeof spec);
-    spec[sizeof spec - 1] = '\0';
-    for (; n > 0; n--) {
-        struct job_row job = { .id = ++f->jobs,
-                               .number = store_next_number(f->st),
-                               .owner = "ada",
-                               .project = "",
-                               .name = "job",
-                               .queue = "default",
-                               .dialect = "muster",
-                               .state = JOB_QUEUED,
-                               .reason = "",
-                               .spec = spec,
-                               .site = "{}" };
-        struct event_row event = { .job = job.id, .type = "submitted", .at_ms = 1 };
-        assert_int_equal(store_put_job(f->st, &job, &f->err), 0);
-        assert_int_equal(store_add_event(f->st, &event, &f->err), 0);
-    }
-    assert_int_equal(store_commit(f->st, &f->err), 0);
-}
-
-static int set_up(void **state)
-{
-    struct fix *f = mem_new(sizeof *f);
-    snprintf(f->dir, sizeof f->dir, "/tmp/muster-pages-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
-    f->path = file_join(f->dir, "muster.db");
-    f->copy = file_join(f->dir, "copy.db");
-    f->file = file_join(f->dir, "pages");
-    f->st = store_open(f->path, &f->err);
-    assert_non_null(f->st);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fix *f = *state;
-    store_pages_end(f->pages);
-    store_close(f->st);
-    file_remove_tree(f->dir, NULL);
-    free(f->path);
-    free(f->copy);
-    free(f->file);
-    free(f);
-    return 0;
-}
-
-static void make_copy(struct fix *f)
+static void make_copy(struct filled *f)
 {
     int rc;
     struct store_backup *b = store_backup_begin(f->st, f->copy, &f->err);
     assert_non_null(b);
     while ((rc = store_backup_step(b, &f->err)) == 0)
-        put_jobs(f, 1);
+        filled_put_jobs(f, 1);
     assert_int_equal(rc, 1);
     store_pages_reset(f->pages);
     store_backup_end(b);
 }
 
-static void begin(struct fix *f)
+static void begin(struct filled *f)
 {
     f->pages = store_pages_begin(f->st, &f->err);
     assert_non_null(f->pages);
 }
 
 /* What was changed, as a file. */
-static void take(struct fix *f)
+static void take(struct filled *f)
 {
     char piece[4096];
     ssize_t n;
@@ -108,13 +50,13 @@ static void take(struct fix *f)
     assert_int_equal(close(to), 0);
 }
 
-static void apply(struct fix *f)
+static void apply(struct filled *f)
 {
     take(f);
     assert_int_equal(store_pages_apply(f->file, f->copy, &f->err), 0);
 }
 
-static void assert_same(struct fix *f)
+static void assert_same(struct filled *f)
 {
     size_t n, m;
     AUTO_FREE char *a = NULL;
@@ -129,16 +71,16 @@ static void assert_same(struct fix *f)
 
 static void test_copy_and_pages_are_the_database(void **state)
 {
-    struct fix *f = *state;
+    struct filled *f = *state;
     struct store_reach reach;
-    put_jobs(f, 300);
+    filled_put_jobs(f, 300);
     begin(f);
     make_copy(f);
     assert_int_equal(store_pages_state(f->pages).bytes, 0);
     assert_int_equal(store_pages_take(f->pages, &f->err), -1); /* nothing was committed */
     for (unsigned i = 0; i < 5; i++) {
-        put_jobs(f, 10);
-        put_jobs(f, 10);
+        filled_put_jobs(f, 10);
+        filled_put_jobs(f, 10);
         assert_true(store_pages_state(f->pages).bytes > 0 && store_pages_state(f->pages).since_ms);
         apply(f);
         assert_int_equal(store_look_at_copy(f->copy, &reach, &f->err), 0);
@@ -151,15 +93,15 @@ static void test_copy_and_pages_are_the_database(void **state)
 /* The log is written back and begun anew many times within one set of pages. */
 static void test_checkpoints(void **state)
 {
-    struct fix *f = *state;
-    put_jobs(f, 10);
+    struct filled *f = *state;
+    filled_put_jobs(f, 10);
     begin(f);
     make_copy(f);
     for (unsigned i = 0; i < 60; i++)
-        put_jobs(f, 300);
+        filled_put_jobs(f, 300);
     assert_false(store_pages_state(f->pages).lost);
     apply(f);
-    put_jobs(f, 1);
+    filled_put_jobs(f, 1);
     apply(f);
     assert_same(f);
 }
@@ -167,15 +109,15 @@ static void test_checkpoints(void **state)
 /* A turn that is undone is in no pages. */
 static void test_undone(void **state)
 {
-    struct fix *f = *state;
-    put_jobs(f, 10);
+    struct filled *f = *state;
+    filled_put_jobs(f, 10);
     begin(f);
     make_copy(f);
     struct event_row event = { .type = "undone", .at_ms = 1 };
     assert_int_equal(store_add_event(f->st, &event, &f->err), 0);
     store_rollback(f->st);
     assert_int_equal(store_pages_state(f->pages).bytes, 0);
-    put_jobs(f, 1);
+    filled_put_jobs(f, 1);
     apply(f);
     assert_same(f);
 }
@@ -183,27 +125,27 @@ static void test_undone(void **state)
 /* Beyond the bound they are lost, and no part of them is given. */
 static void test_too_many(void **state)
 {
-    struct fix *f = *state;
+    struct filled *f = *state;
     begin(f);
     while (!store_pages_state(f->pages).lost && f->jobs < 200000)
-        put_jobs(f, 2000);
+        filled_put_jobs(f, 2000);
     assert_true(store_pages_state(f->pages).lost);
     assert_int_equal(store_pages_take(f->pages, &f->err), -1);
     make_copy(f);
     assert_false(store_pages_state(f->pages).lost);
-    put_jobs(f, 5);
+    filled_put_jobs(f, 5);
     apply(f);
     assert_same(f);
 }
 
 static void test_damaged(void **state)
 {
-    struct fix *f = *state;
+    struct filled *f = *state;
     struct stat st;
-    put_jobs(f, 300);
+    filled_put_jobs(f, 300);
     begin(f);
     make_copy(f);
-    put_jobs(f, 10);
+    filled_put_jobs(f, 10);
     take(f);
     assert_int_equal(stat(f->file, &st), 0);
     for (off_t cut = 1; cut < st.st_size; cut = cut * 3 + 1) {
@@ -214,7 +156,7 @@ static void test_damaged(void **state)
     int fd = open(f->copy, O_WRONLY | O_TRUNC);
     assert_int_equal(write(fd, "no database", 11), 11);
     close(fd);
-    put_jobs(f, 10);
+    filled_put_jobs(f, 10);
     take(f);
     assert_int_equal(store_pages_apply(f->file, f->copy, &f->err), -1);
 }
@@ -222,11 +164,12 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_copy_and_pages_are_the_database, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_checkpoints, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_undone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_too_many, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copy_and_pages_are_the_database, filled_set_up,
+                                        filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_checkpoints, filled_set_up, filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_undone, filled_set_up, filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_too_many, filled_set_up, filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_damaged, filled_set_up, filled_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
