@@ -28,6 +28,7 @@ struct cli_replay {
 /* What is done to a server's records without it. */
 enum records_what {
     RECORDS_CHECK,
+    RECORDS_TRACES, /* numbers of the jobs that left something in the state directory: a list */
     RECORDS_RECOVER,
     RECORDS_RESTORE,
     RECORDS_LOOK /* reads a backup through: its manifest, with bytes and archives */
@@ -38,6 +39,7 @@ struct cli_records {
     bool dry_run;     /* RECOVER, RESTORE */
     bool replace;     /* RESTORE: also where there are records */
     const char *file; /* RESTORE, LOOK; CHECK: a backup that a server made for it, or NULL */
+    const struct text_node *traces; /* CHECK: as they were before the backup, or NULL: as now */
     const uint64_t *segments; /* RESTORE, of a continuous backup: no more than so many, or NULL */
 };
 

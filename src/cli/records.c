@@ -194,7 +194,9 @@ static void print_checked(struct cli *cli, const struct text_node *r, bool runs)
                runs ? " server stop; " : "", cli->host->program);
 }
 
-/* A server has its database alone: what it gives as a backup is read instead. */
+/* A server has its database alone: what it gives as a backup is read instead. What jobs left is
+ * looked at first: a job's row is committed before anything of it is made, so that the backup has
+ * every job of which there is something by then. */
 static const struct text_node *check_running(struct cli *cli, struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
@@ -204,11 +206,13 @@ static const struct text_node *check_running(struct cli *cli, struct err *err)
         return NULL;
     }
     const char *file = arena_printf(cli->arena, "%s/backup.tar", dir);
-    const struct cli_records ask = { .what = RECORDS_CHECK,
-                                     .state_dir = cli->url ? dir : cli->state_dir,
-                                     .file = file };
+    struct cli_records ask = { .what = RECORDS_TRACES,
+                               .state_dir = cli->url ? dir : cli->state_dir,
+                               .file = file };
     const struct text_node *r = NULL;
-    if (backup_to_file(cli, file, err))
+    ask.traces = cli->host->records(cli->arena, &ask, err);
+    ask.what = RECORDS_CHECK;
+    if (ask.traces && backup_to_file(cli, file, err))
         r = cli->host->records(cli->arena, &ask, err);
     file_remove_tree(dir, NULL);
     return r;

@@ -55,6 +55,23 @@ static void find_traces(struct arena *a, const char *state_dir, struct traces *t
         qsort(t->numbers.at, t->numbers.n, sizeof *t->numbers.at, ascending);
 }
 
+static struct text_node *list_traces(struct arena *a, const struct cli_records *ask)
+{
+    struct traces traces = { .numbers.n = 0 };
+    struct text_node *list = text_list(a, NULL, NULL);
+    find_traces(a, ask->state_dir, &traces);
+    for (size_t i = 0; i < traces.numbers.n; i++)
+        text_int(a, list, NULL, (int64_t)traces.numbers.at[i]);
+    vec_fini(&traces.numbers);
+    return list;
+}
+
+static void read_traces(const struct text_node *list, struct traces *t)
+{
+    for (const struct text_node *one = list->first; one; one = one->next)
+        vec_push(&t->numbers, (uint64_t)one->integer);
+}
+
 /* What of that job runs on this machine: RUNS/NUMBER/gGENERATION/NODE. */
 static void put_living(struct arena *a, struct text_node *list, const char *dir, uint64_t number,
                        unsigned levels)
@@ -104,7 +121,10 @@ static int look_at(struct arena *a, const struct cli_records *ask, struct recove
                    struct recovered *out, struct err *err)
 {
     struct traces traces = { .numbers.n = 0 };
-    find_traces(a, ask->state_dir, &traces);
+    if (ask->traces)
+        read_traces(ask->traces, &traces);
+    else
+        find_traces(a, ask->state_dir, &traces);
     of.numbers = traces.numbers.at;
     of.n_numbers = traces.numbers.n;
     int rc = what(&of, a, out, err);
@@ -306,6 +326,7 @@ struct text_node *records_main(struct arena *a, const struct cli_records *ask, s
     struct stat st;
     switch (ask->what) {
     case RECORDS_LOOK: return look(a, ask, err);
+    case RECORDS_TRACES: return list_traces(a, ask);
     case RECORDS_RESTORE: return restore(a, ask, err);
     case RECORDS_CHECK:
         if (ask->file)

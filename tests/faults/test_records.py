@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import Server, kill, native, wait_for
+from harness import Server, kill, native, until_there, wait_for
 
 JOBS = 60
 FRAME = 24 + 4096
@@ -244,6 +245,35 @@ def test_check_of_records_that_are_well(start: Starter) -> None:
     assert rc == 0 and stopped["jobs"] == 5 and stopped["records"] == running["records"]
     server.start()
     assert "every page" in server.muster("server", "check").stdout
+
+
+def test_check_of_a_server_that_is_busy(start: Starter, tmp_path: Path) -> None:
+    """Jobs that begin while it is checked are in its records, and no strangers."""
+    server = start(nodes="40cpu,40Gi")
+    done = tmp_path / "done"
+    started: list[int] = []
+    enough = threading.Event()
+
+    def go_on() -> None:
+        while not enough.is_set() and len(started) < 40:
+            started.append(server.submit(native("busy", until_there(done))))
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    beside = 0
+    try:
+        while thread.is_alive() and beside < 3:
+            before = len(started)
+            rc, found = check(server)
+            beside += len(started) > before
+            assert rc == 0 and found["running"] == []
+    finally:
+        enough.set()
+        thread.join()
+        done.touch()
+    assert beside
+    for number in started:
+        server.wait(number, "succeeded")
 
 
 def test_check_finds_rows_without_their_job(start: Starter, tmp_path: Path) -> None:
