@@ -273,7 +273,7 @@ def scratch(prefix: str = "mu") -> Path:
 
 def environment(state: Path | None = None, **more: str) -> dict[str, str]:
     """This process's environment without what would reach another server or change a screen."""
-    skip = ("MUSTER_", "XDG_", "PAI_", "PYTHON", "COLUMNS")
+    skip = ("MUSTER_", "XDG_", "PAI_", "PYTHON", "COLUMNS", "AWS_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(skip) or k == "MUSTER_BUILD"}
     config = state / "config" if state else "/dev/null/config"  # cannot be made
     env.update(LC_ALL="C.UTF-8", NO_COLOR="1", XDG_CONFIG_HOME=str(config))

@@ -101,7 +101,7 @@ def lend(tree: Path) -> None:
             if not inner.name.startswith(".muster-") or path.name in ("npm", "kubectl"):
                 (clients / path.name / inner.name).symlink_to(inner)
     marks = {".venv/.muster-examples": "", ".venv/.muster-dev": "-dev"}
-    names = ("dlc", "dlc-newest", "node", "ray", "trainers")
+    names = ("dlc", "dlc-newest", "s3", "node", "ray", "trainers")
     marks |= {f"build/clients/{name}/.muster": f"-{name}" for name in names}
     for mark, name in marks.items():
         said = (tree / f"tools/requirements{name}.txt").read_bytes() + f"{tree}\n".encode()

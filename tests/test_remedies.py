@@ -32,6 +32,7 @@ from harness import (
     scratch,
     wait_for,
 )
+from s3_store import BUCKET, access, stored
 
 TABLE = (ROOT / "src/base/remedy.h").read_text()
 ROWS = re.findall(r"\bX\(([A-Z_]+), \"", TABLE)
@@ -204,6 +205,26 @@ def restore_before(p: Place) -> None:
     last.write_bytes(last.read_bytes()[:2000])
     line = fails(p, "restore", "--dry-run", target)["before it"]
     assert "events to" in works(p, line).stdout
+
+
+@case
+def restore_before_in(p: Place) -> None:
+    with stored(p.state / "store") as store:
+        where = f"s3://{BUCKET}/there"
+        p.env.update(access())
+        p.server("--backup-to", where, "--backup-endpoint", store.url, "--backup-every", "100ms")
+        there = store.objects("there")
+        for name in ("first", "second"):
+            have = len(list(there.glob("*/*.tar")))
+            p.good("submit", "-", stdin=native(name, suspend=True))
+            wait_for(lambda n=have: len(list(there.glob("*/*.tar"))) > n)  # type: ignore[misc]
+        p.good("server", "stop")
+        last = max(there.glob("00000001/0*.tar"))
+        last.write_bytes(last.read_bytes()[:2000])
+        store.forget("there/00000001", last.name)
+        asked = ("restore", "--dry-run", "--endpoint", store.url, where)
+        line = fails(p, *asked)["before it"]
+        assert "events to" in works(p, line).stdout
 
 
 @case

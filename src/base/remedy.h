@@ -22,6 +22,8 @@
       "says what is there and what is missing; without --dry-run it mends")                        \
     X(RESTORE_BEFORE, "before it", "restore --dry-run --segments % %",                             \
       "says what is before the damage; without --dry-run it puts that back")                       \
+    X(RESTORE_BEFORE_IN, "before it", "restore --dry-run --segments % --endpoint % --region % %",  \
+      "says what is before the damage; without --dry-run it puts that back")                       \
     X(SERVER_LISTEN, "open it", "server start --listen %",                                         \
       "starts the server anew with a TCP port; jobs go on")                                        \
     X(SERVER_RECORD, "record", "server start --record %",                                          \
@@ -77,7 +79,7 @@ enum remedy_id {
         REMEDY_N
 };
 
-#define REMEDY_ARGS  2
+#define REMEDY_ARGS  4
 #define REMEDY_WORDS 256 /* of a command line, with those of the refused command */
 
 /* Some remedies of one refusal, in order; nothing to free. */

@@ -40,6 +40,7 @@ struct cli_records {
     bool replace;     /* RESTORE: also where there are records */
     const char *file; /* RESTORE, LOOK; CHECK: a backup that a server made for it, or NULL */
     const struct text_node *traces; /* CHECK: as they were before the backup, or NULL: as now */
+    const char *endpoint, *region;  /* RESTORE, from a store; NULL: as the environment has it */
     const uint64_t *segments; /* RESTORE, of a continuous backup: no more than so many, or NULL */
 };
 

@@ -9,7 +9,7 @@
 struct restore_opts {
     struct common_opts common;
     bool force, dry_run;
-    const char *segments;
+    const char *segments, *endpoint, *region;
 };
 static const struct opt opts[] = {
     { .name = "force",
@@ -25,6 +25,16 @@ static const struct opt opts[] = {
       .offset = offsetof(struct restore_opts, segments),
       .arg = "N",
       .help = "of a continuous backup: its base and the first N segments" },
+    { .name = "endpoint",
+      .type = OPT_STR,
+      .offset = offsetof(struct restore_opts, endpoint),
+      .arg = "URL",
+      .help = "of the S3 store, as in the setting backup_endpoint" },
+    { .name = "region",
+      .type = OPT_STR,
+      .offset = offsetof(struct restore_opts, region),
+      .arg = "NAME",
+      .help = "of the bucket, as in the setting backup_region" },
     COMMON_OPTS,
     OPT_END,
 };
@@ -39,7 +49,11 @@ static int run_restore(struct cli *cli, const void *opts_, int argc, char **argv
                 cli->url);
         return err_hint(err, "leave out --server and MUSTER_SERVER, or type it there");
     }
-    struct cli_records ask = { .file = argv[0], .replace = o->force, .dry_run = o->dry_run };
+    struct cli_records ask = { .file = argv[0],
+                               .replace = o->force,
+                               .dry_run = o->dry_run,
+                               .endpoint = o->endpoint,
+                               .region = o->region };
     uint64_t segments;
     if (o->segments && !scan_u64(o->segments, 0, UINT32_MAX, &segments)) {
         err_set(err, ERR_INPUT, "--segments is \"%.80s\"", o->segments);
@@ -58,12 +72,14 @@ static const char *const examples[] = {
     "go back to it; the records of now are kept in replaced-TIME/",
     "muster restore --state-dir /var/lib/muster /mnt/backup/muster",
     "a continuous backup (setting backup_to): all that it has",
+    "muster restore --endpoint https://minio:9000 s3://backup/muster",
+    "the same from a bucket; credentials as in ~/.aws/credentials, or AWS_ACCESS_KEY_ID",
     NULL,
 };
 const struct cmd cmd_restore = {
     .name = "restore",
     .summary = "make a backup the records of a server that does not run",
-    .operands = "FILE|DIR",
+    .operands = "FILE|DIR|s3://BUCKET/PREFIX",
     .opts = opts,
     .size = sizeof(struct restore_opts),
     .examples = examples,

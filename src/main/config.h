@@ -73,7 +73,11 @@
     X(RECORD_MAX, "record_max", SIZE, "512Mi", "SIZE",                                              \
       "of recordings on disk at most; the oldest go first")                                         \
     X(BACKUP_TO, "backup_to", TEXT, "", "DIR",                                                      \
-      "a directory that the records are backed up to all the time; has to be there")                \
+      "a directory, or s3://BUCKET/PREFIX, that the records are backed up to all the time")         \
+    X(BACKUP_ENDPOINT, "backup_endpoint", TEXT, "", "URL",                                          \
+      "of the S3 store, https://HOST:PORT; else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS itself") \
+    X(BACKUP_REGION, "backup_region", TEXT, "", "NAME",                                             \
+      "of that bucket; else AWS_REGION, AWS_DEFAULT_REGION, us-east-1")                             \
     X(BACKUP_EVERY, "backup_every", DURATION, "10s", "TIME",                                        \
       "what was committed goes there at the latest after so long")                                  \
     X(BACKUP_BASE, "backup_base", DURATION, "24h", "TIME",                                          \

@@ -238,7 +238,11 @@ static struct text_node *restore_from(struct arena *a, const struct cli_records 
     const char *db = arena_printf(a, "%s/" BACKUP_RECORDS, dir);
     if (file_mkdirs(arena_printf(a, "%s/" BACKUP_ARCHIVES, dir), 0700, err) < 0)
         return NULL;
-    const struct gather_ask chain = { .from = ask->file, .dir = dir, .segments = ask->segments };
+    const struct gather_ask chain = { .from = ask->file,
+                                      .endpoint = ask->endpoint,
+                                      .region = ask->region,
+                                      .dir = dir,
+                                      .segments = ask->segments };
     const struct text_node *manifest = gather_is_chain(ask->file)
                                            ? gather_chain(a, &chain, err)
                                            : backup_file_read(a, ask->file, dir, err);

@@ -359,23 +359,25 @@ static int make_recorder(struct server *s, struct err *err)
 
 static int make_shipper(struct server *s, struct err *err)
 {
-    struct shipper_config config = { .loop = &s->loop,
-                                     .ctl = s->ctl,
-                                     .store = s->store,
-                                     .program = own_program(s->arena),
-                                     .target = s->config.at[SETTING_BACKUP_TO].text,
-                                     .state_dir = s->files.dir,
-                                     .version = s->version,
-                                     .seal_key = s->config.at[SETTING_SEAL_KEY].text,
-                                     .every_ms = config_number(&s->config, SETTING_BACKUP_EVERY),
-                                     .base_ms = config_number(&s->config, SETTING_BACKUP_BASE),
-                                     .keep = config_number(&s->config, SETTING_BACKUP_KEEP) };
-    if (!*config.target)
+    struct shipper_config config = {
+        .loop = &s->loop,
+        .ctl = s->ctl,
+        .store = s->store,
+        .program = own_program(s->arena),
+        .place = { .where = s->config.at[SETTING_BACKUP_TO].text,
+                   .endpoint = s->config.at[SETTING_BACKUP_ENDPOINT].text,
+                   .region = s->config.at[SETTING_BACKUP_REGION].text },
+        .state_dir = s->files.dir,
+        .version = s->version,
+        .seal_key = s->config.at[SETTING_SEAL_KEY].text,
+        .every_ms = config_number(&s->config, SETTING_BACKUP_EVERY),
+        .base_ms = config_number(&s->config, SETTING_BACKUP_BASE),
+        .keep = config_number(&s->config, SETTING_BACKUP_KEEP)
+    };
+    if (!*config.place.where)
         return 0;
-    if (config.target[0] != '/') {
-        err_set(err, ERR_INPUT, "backup_to is \"%.80s\"", config.target);
-        return err_hint(err, "write a directory from its root: /mnt/backup/muster");
-    }
+    if (target_check(&config.place, err) < 0)
+        return err_in(err, "backup_to");
     if (config.every_ms < BACKUP_LEAST_MS || config.every_ms > BACKUP_MOST_MS) {
         err_set(err, ERR_INPUT, "backup_every is %s", s->config.at[SETTING_BACKUP_EVERY].text);
         return err_hint(err, "write 100ms to 1h");

@@ -24,7 +24,7 @@ struct found {
 struct reading {
     const char *path, *dir;
     enum backup_kind kind;
-    int fd;
+    struct byte_source from;
     struct arena *arena;
     VEC(struct found) all;
     struct buf manifest;
@@ -51,11 +51,9 @@ const char *backup_kind_data(enum backup_kind kind)
 static int take(struct reading *r, void *to, size_t n)
 {
     for (size_t done = 0; done < n;) {
-        ssize_t got = read(r->fd, (char *)to + done, n - done);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = r->from.read(r->from.arg, (char *)to + done, n - done, r->err);
         if (got < 0)
-            return err_sys(r->err, "%s", r->path);
+            return -1;
         if (got == 0) {
             err_set(r->err, ERR_INPUT, "%s ends early: it is only a part of a %s", r->path,
                     kinds[r->kind].word);
@@ -205,16 +203,18 @@ static void put_found(const struct reading *r, struct text_node *root)
     text_str(r->arena, root, "sha256", sodium_bin2hex(text, sizeof text, hash, sizeof hash));
 }
 
-static const struct text_node *read_file(struct reading r)
+const struct text_node *backup_stream_read(struct arena *a, const struct backup_stream *stream,
+                                           struct err *err)
 {
     struct text_node *root = NULL;
-    AUTO_CLOSE int fd = open(r.path, O_RDONLY | O_CLOEXEC);
+    struct reading r = { .path = stream->name,
+                         .dir = stream->dir,
+                         .kind = stream->kind,
+                         .from = stream->from,
+                         .arena = a,
+                         .manifest = BUF_INIT(TEXT_MAX_BYTES),
+                         .err = err };
     int rc = 1;
-    if (fd < 0) {
-        err_sys(r.err, "%s", r.path);
-        return NULL;
-    }
-    r.fd = fd;
     while (rc > 0)
         rc = read_member(&r);
     if (rc == 0)
@@ -226,24 +226,32 @@ static const struct text_node *read_file(struct reading r)
     return root;
 }
 
+struct open_file {
+    const char *path;
+    int fd;
+};
+
+static ssize_t read_open(void *arg, void *to, size_t n, struct err *err)
+{
+    const struct open_file *f = arg;
+    ssize_t got;
+    do
+        got = read(f->fd, to, n);
+    while (got < 0 && errno == EINTR);
+    return got >= 0 ? got : err_sys(err, "%s", f->path);
+}
+
 const struct text_node *backup_file_read(struct arena *a, const char *path, const char *dir,
                                          struct err *err)
 {
-    return read_file((struct reading){ .path = path,
-                                       .dir = dir,
-                                       .kind = BACKUP_WHOLE,
-                                       .arena = a,
-                                       .manifest = BUF_INIT(TEXT_MAX_BYTES),
-                                       .err = err });
-}
-
-const struct text_node *segment_file_read(struct arena *a, const char *path, const char *dir,
-                                          struct err *err)
-{
-    return read_file((struct reading){ .path = path,
-                                       .dir = dir,
-                                       .kind = BACKUP_SEGMENT,
-                                       .arena = a,
-                                       .manifest = BUF_INIT(TEXT_MAX_BYTES),
-                                       .err = err });
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct open_file file = { .path = path, .fd = fd };
+    if (fd < 0) {
+        err_sys(err, "%s", path);
+        return NULL;
+    }
+    const struct backup_stream stream = {
+        .kind = BACKUP_WHOLE, .name = path, .dir = dir, .from = { .read = read_open, .arg = &file }
+    };
+    return backup_stream_read(a, &stream, err);
 }

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "ship/stream.h"
 #include "text/tree.h"
 
 #define BACKUP_RECORDS  "muster.db"
@@ -24,8 +25,14 @@ const char *backup_kind_data(enum backup_kind);
  * (ERR_INPUT), or of a newer kind (ERR_CANNOT). */
 const struct text_node *backup_file_read(struct arena *, const char *path, const char *dir,
                                          struct err *);
-const struct text_node *segment_file_read(struct arena *, const char *path, const char *dir,
-                                          struct err *);
+/* The same of a file of either kind that comes from elsewhere; name: for messages. */
+struct backup_stream {
+    enum backup_kind kind;
+    const char *name, *dir;
+    struct byte_source from;
+};
+const struct text_node *backup_stream_read(struct arena *, const struct backup_stream *,
+                                           struct err *);
 
 /* Of a manifest; "" and 0 where there is none. */
 const char *manifest_text(const struct text_node *, const char *key);

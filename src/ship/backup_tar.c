@@ -2,7 +2,6 @@
 #include "ship/backup_tar.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/tar.h"
 #include "ship/backup_file.h"
@@ -16,16 +15,17 @@
 #define PIECE        ((size_t)256 << 10)
 #define MANIFEST_MAX TEXT_MAX_BYTES
 
-void backup_tar_begin(struct backup_tar *t, int fd, struct arena *a, struct text_node *root)
+void backup_tar_begin(struct backup_tar *t, struct byte_sink to, struct arena *a,
+                      struct text_node *root)
 {
-    *t = (struct backup_tar){ .fd = fd, .arena = a, .root = root };
+    *t = (struct backup_tar){ .to = to, .arena = a, .root = root };
     t->members = text_list(a, root, "members");
 }
 
 static int put(struct backup_tar *t, const void *data, size_t n, struct err *err)
 {
     t->bytes += n;
-    return file_write_all(t->fd, data, n) == 0 ? 0 : err_sys(err, "writing");
+    return t->to.write(t->to.arg, data, n, err);
 }
 
 static int put_header(struct backup_tar *t, const char *name, uint64_t size, struct err *err)

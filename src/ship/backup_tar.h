@@ -4,18 +4,20 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "ship/stream.h"
 #include "text/tree.h"
 
 #define SHA256_TEXT 65 /* in hexadecimal, with its 0 */
 
 struct backup_tar {
-    int fd;              /* open for writing, empty */
+    struct byte_sink to;
     struct arena *arena; /* of root */
     struct text_node *root, *members;
     uint64_t bytes; /* that were written */
 };
 /* root: what the manifest is to say; the members are added to it. */
-void backup_tar_begin(struct backup_tar *, int fd, struct arena *, struct text_node *root);
+void backup_tar_begin(struct backup_tar *, struct byte_sink, struct arena *,
+                      struct text_node *root);
 /* The whole file, read from its beginning whatever its offset is. */
 int backup_tar_add(struct backup_tar *, const char *name, int from, struct err *);
 /* The manifest, whose hash is told, and the end. */

@@ -33,8 +33,10 @@ int chain_read_head(struct target *t, struct arena *a, uint64_t chain, struct ch
 static int check_headless(struct target *t, struct arena *a, uint64_t chain, struct err *err)
 {
     struct err why;
-    if (!target_fetch(t, a, chain_file(a, chain, 1), &why))
-        return 0;
+    struct target_file *first = target_get(t, chain_file(a, chain, 1), &why);
+    if (!first)
+        return why.code == ERR_NOT_FOUND ? 0 : (*err = why, -1);
+    target_end(first);
     return err_set(err, ERR_INPUT,
                    CHAIN_HEAD " of chain %" PRIu64 " is missing, and segments are there", chain);
 }
@@ -54,21 +56,24 @@ int chain_newest(struct target *t, struct arena *a, struct chain_head *out, stru
     return rc < 0 || found ? rc : err_set(err, ERR_NOT_FOUND, "there is no whole chain");
 }
 
-int chain_thin(struct target *t, struct arena *a, uint64_t chain, uint64_t keep, struct err *err)
+int chain_thin(struct target *t, struct arena *a, const struct chain_keep *what, struct err *err)
 {
     struct chains chains = { .all.n = 0 };
     struct chain_head head;
     struct err why;
+    uint64_t keep = what->keep;
     int rc = target_list(t, &chains, err);
     for (size_t i = chains.all.n; rc == 0 && i > 0; i--) {
         uint64_t one = chains.all.at[i - 1];
-        if (one >= chain)
+        if (one >= what->before)
             continue;
         bool whole = chain_read_head(t, a, one, &head, &why) == 0;
         if (whole && keep > 0)
             keep--;
+        else if (whole || why.code == ERR_NOT_FOUND || why.code == ERR_INPUT)
+            rc = target_remove(t, one, what->until_ms, err);
         else
-            rc = target_remove(t, one, err);
+            rc = (*err = why, -1);
     }
     vec_fini(&chains.all);
     return rc;

@@ -16,7 +16,12 @@ int chain_read_head(struct target *, struct arena *, uint64_t chain, struct chai
                     struct err *);
 /* The newest that is complete. ERR_NOT_FOUND: there is none. */
 int chain_newest(struct target *, struct arena *, struct chain_head *, struct err *);
-/* Removes all before that one but the newest `keep` complete ones. */
-int chain_thin(struct target *, struct arena *, uint64_t chain, uint64_t keep, struct err *);
+struct chain_keep {
+    uint64_t before;   /* a chain: neither it nor a newer one goes */
+    uint64_t keep;     /* so many of the newest complete ones before it stay */
+    uint64_t until_ms; /* clock_mono_ms(); 0: as long as it takes */
+};
+/* Removes the others. 1: the time came before the end. */
+int chain_thin(struct target *, struct arena *, const struct chain_keep *, struct err *);
 
 #endif

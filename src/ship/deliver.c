@@ -3,6 +3,7 @@
 #include "ship/deliver.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "job/job.h"
 #include "ship/backup_file.h"
@@ -21,6 +22,7 @@
 #define ANSWER_MAX  ((size_t)64 << 10)
 #define HEAD_MAX    TEXT_MAX_BYTES
 #define HASH_DIGITS 64
+#define THIN_MS     5000u
 #define MARK_DIGITS 15 /* of a hash, that a live job notes (ctl/archives.h) */
 
 struct delivery {
@@ -108,16 +110,16 @@ static int write_file(struct delivery *d, enum backup_kind kind, const char *pre
     struct text_node *root = make_manifest(d, kind);
     if (previous)
         text_str(d->arena, root, "previous", previous);
-    int fd = target_create(d->target, d->name, err);
-    if (fd < 0)
+    struct target_file *file = target_create(d->target, d->name, err);
+    if (!file)
         return -1;
-    backup_tar_begin(&d->tar, fd, d->arena, root);
+    backup_tar_begin(&d->tar, target_sink(file), d->arena, root);
     if (fill(d, kind, err) < 0) {
-        target_abandon(d->target, d->name, fd);
-        return err_in(err, "%s/%s", manifest_text(d->ask, "target"), d->name);
+        target_abandon(file);
+        return -1;
     }
     text_int(d->arena, d->answer, "bytes", (int64_t)d->tar.bytes);
-    return target_publish(d->target, d->name, fd, err);
+    return target_publish(file, err);
 }
 
 static int write_head(const struct delivery *d, struct err *err)
@@ -154,7 +156,7 @@ static int look(struct delivery *d, struct err *err)
         return -1;
     text_int(d->arena, d->answer, "next", (int64_t)last + 1);
     if (chain_newest(d->target, d->arena, &newest, &why) < 0)
-        return 0;
+        return why.code == ERR_NOT_FOUND || why.code == ERR_INPUT ? 0 : (*err = why, -1);
     struct text_node *map = text_map(d->arena, d->answer, "newest");
     text_int(d->arena, map, "chain", (int64_t)newest.chain);
     text_int(d->arena, map, "number", (int64_t)newest.number);
@@ -165,18 +167,31 @@ static int look(struct delivery *d, struct err *err)
     return 0;
 }
 
+/* A little of it at a time, because nothing else is sent meanwhile. */
+static int thin(struct delivery *d, struct err *err)
+{
+    const uint64_t keep = manifest_number(d->ask, "keep");
+    const struct chain_keep what = { .before = d->chain,
+                                     .keep = keep ? keep - 1 : 0,
+                                     .until_ms = clock_mono_ms() + THIN_MS };
+    int rc = chain_thin(d->target, d->arena, &what, err);
+    text_bool(d->arena, d->answer, "more", rc == 1);
+    return rc < 0 ? -1 : 0;
+}
+
 static int write_base(struct delivery *d, struct err *err)
 {
-    uint64_t keep = manifest_number(d->ask, "keep");
     struct err why;
     d->archives = text_list(d->arena, NULL, NULL);
     if (target_begin(d->target, d->chain, err) < 0)
         return -1;
     if (write_file(d, BACKUP_WHOLE, NULL, err) < 0 || write_head(d, err) < 0) {
-        target_remove(d->target, d->chain, &why);
+        target_remove(d->target, d->chain, 0, &why);
         return -1;
     }
-    return chain_thin(d->target, d->arena, d->chain, keep ? keep - 1 : 0, err);
+    if (thin(d, &why) < 0) /* the base is there: thinning alone will say why */
+        text_bool(d->arena, d->answer, "more", true);
+    return 0;
 }
 
 static int write_segment(struct delivery *d, struct err *err)
@@ -208,12 +223,16 @@ static const struct {
     { .name = "look", .run = look },
     { .name = "base", .run = write_base },
     { .name = "segment", .run = write_segment },
+    { .name = "thin", .run = thin },
 };
 
 static int deliver(struct delivery *d, struct err *err)
 {
     const char *what = manifest_text(d->ask, "what");
-    d->target = target_open(manifest_text(d->ask, "target"), err);
+    const struct target_place place = { .where = manifest_text(d->ask, "target"),
+                                        .endpoint = manifest_text(d->ask, "endpoint"),
+                                        .region = manifest_text(d->ask, "region") };
+    d->target = target_open(&place, err);
     if (!d->target)
         return -1;
     d->chain = manifest_number(d->ask, "chain");
@@ -235,6 +254,7 @@ int deliver_main(int argc, char **argv)
     d.ask = argc == 2 ? json_parse(d.arena, argv[1], strlen(argv[1]), 0, &report) : NULL;
     if (!d.ask || sodium_init() < 0)
         return 1;
+    alarm((unsigned)(manifest_number(d.ask, "limit_ms") / 1000) + 1);
     d.answer = text_map(d.arena, NULL, NULL);
     if (deliver(&d, &err) < 0) {
         struct text_node *map = text_map(d.arena, d.answer, "error");

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ship/backup_file.h"
 #include "ship/chain.h"
+#include "ship/s3.h"
 #include "store/pages.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ struct gathering {
 
 bool gather_is_chain(const char *from)
 {
-    return file_is_dir(from);
+    return target_is_store(from) || file_is_dir(from);
 }
 
 /* What helps when the next file cannot be used. */
@@ -34,6 +35,15 @@ static int refuse(const struct gathering *g, struct err *err)
         return err_hint(err, "name an older chain of it, as %s/%08" PRIu64 "; nothing was changed",
                         g->ask->from, g->head.chain > 1 ? g->head.chain - 1 : 1);
     err_hint(err, "nothing was changed; what is before it can be put back");
+    const struct target_place place = { .where = g->ask->from,
+                                        .endpoint = g->ask->endpoint,
+                                        .region = g->ask->region };
+    const char *region = s3_region(&place), *endpoint = s3_endpoint(&place);
+    if (!*endpoint)
+        endpoint = arena_printf(g->arena, "https://s3.%s.amazonaws.com", region);
+    if (g->ask->endpoint || g->ask->region)
+        return err_remedy_of(err, REMEDY_RESTORE_BEFORE_IN, "%" PRIu64 "\n%s\n%s\n%s", g->number,
+                             endpoint, region, g->ask->from);
     return err_remedy_of(err, REMEDY_RESTORE_BEFORE, "%" PRIu64 "\n%s", g->number, g->ask->from);
 }
 
@@ -63,12 +73,36 @@ static void count(struct gathering *g, const struct text_node *m, uint64_t numbe
     g->archives += manifest_number(m, "archives");
 }
 
+/* NULL with ERR_NOT_FOUND: it is not there. */
+static const struct text_node *read_file(const struct gathering *g, const char *name,
+                                         enum backup_kind kind, struct err *err)
+{
+    struct target_file *file = target_get(g->target, name, err);
+    if (!file)
+        return NULL;
+    const struct backup_stream stream = { .kind = kind,
+                                          .name = target_name(g->target, g->arena, name),
+                                          .dir = g->ask->dir,
+                                          .from = target_source(file) };
+    const struct text_node *m = backup_stream_read(g->arena, &stream, err);
+    target_end(file);
+    return m;
+}
+
+/* What failed is the way to the store, not a file in it: there is nothing to name before it. */
+static bool is_away(const struct err *err)
+{
+    return err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT || err->code == ERR_DENIED ||
+           err->code == ERR_UNAUTHENTICATED || err->code == ERR_CANNOT;
+}
+
 static int take_base(struct gathering *g, struct err *err)
 {
     const char *name = chain_file(g->arena, g->head.chain, 0);
-    const char *path = target_fetch(g->target, g->arena, name, err);
-    const struct text_node *m = path ? backup_file_read(g->arena, path, g->ask->dir, err) : NULL;
-    if (!m || check_place(g, path, m, 0, err) < 0)
+    const struct text_node *m = read_file(g, name, BACKUP_WHOLE, err);
+    if (!m && is_away(err))
+        return -1;
+    if (!m || check_place(g, target_name(g->target, g->arena, name), m, 0, err) < 0)
         return refuse(g, err);
     count(g, m, 0);
     return 0;
@@ -78,16 +112,17 @@ static int take_base(struct gathering *g, struct err *err)
 static int take_segment(struct gathering *g, uint64_t number, struct err *err)
 {
     const char *name = chain_file(g->arena, g->head.chain, number);
-    const char *path = target_fetch(g->target, g->arena, name, err);
-    if (!path && err->code == ERR_NOT_FOUND) {
+    const struct text_node *m = read_file(g, name, BACKUP_SEGMENT, err);
+    if (!m && is_away(err))
+        return -1;
+    if (!m && err->code == ERR_NOT_FOUND) {
         if (number > g->head.number)
             return 1;
         err_set(err, ERR_INPUT,
                 "segment %" PRIu64 " of the %" PRIu64 " of chain %" PRIu64 " is missing (%s)",
                 number, g->head.number, g->head.chain, name);
     }
-    const struct text_node *m = path ? segment_file_read(g->arena, path, g->ask->dir, err) : NULL;
-    if (!m || check_place(g, path, m, number, err) < 0 ||
+    if (!m || check_place(g, target_name(g->target, g->arena, name), m, number, err) < 0 ||
         store_pages_apply(g->pages, g->database, err) < 0)
         return refuse(g, err);
     if (unlink(g->pages) != 0)
@@ -126,18 +161,23 @@ static int open_chain(struct gathering *g, struct err *err)
     const char *where = !one               ? g->ask->from
                         : n > CHAIN_DIGITS ? arena_strndup(g->arena, g->ask->from, n - CHAIN_DIGITS)
                                            : ".";
-    g->target = target_open(where, err);
+    const struct target_place place = { .where = where,
+                                        .endpoint = g->ask->endpoint,
+                                        .region = g->ask->region };
+    g->target = target_open(&place, err);
     if (!g->target)
         return -1;
     if (one)
         return chain_read_head(g->target, g->arena, chain, &g->head, err);
     if (chain_newest(g->target, g->arena, &g->head, err) == 0)
         return 0;
+    if (is_away(err))
+        return -1;
     if (err->code != ERR_NOT_FOUND)
         return err_hint(err, "put it back, or name an older chain of %s; nothing was changed",
                         where);
     err_set(err, ERR_INPUT, "%s holds no whole backup", where);
-    return err_hint(err, "name the directory that backup_to named, or the file of a backup");
+    return err_hint(err, "name what backup_to named, or the file of a backup");
 }
 
 const struct text_node *gather_chain(struct arena *a, const struct gather_ask *ask, struct err *err)

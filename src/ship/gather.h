@@ -11,7 +11,8 @@
 
 struct gather_ask {
     const char *from; /* a target, of which the newest whole chain is taken; or one chain in it */
-    const char *dir;  /* where BACKUP_RECORDS and BACKUP_ARCHIVES come; has a directory for these */
+    const char *endpoint, *region; /* of a store; NULL: as the environment has it */
+    const char *dir; /* where BACKUP_RECORDS and BACKUP_ARCHIVES come; has a directory for these */
     const uint64_t *segments; /* no more than so many; NULL: all */
 };
 /* May this be a chain, or a target? A backup is a file. */

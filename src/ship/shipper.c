@@ -8,18 +8,14 @@
  * was away for too long, a new base is the only way on. */
 #include "ship/shipper.h"
 
-#include "api/child.h"
 #include "api/file_drop.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/archives.h"
 #include "ctl/backup.h"
 #include "ship/backup_file.h"
-#include "ship/deliver.h"
+#include "ship/errand.h"
 #include "store/pages.h"
-#include "text/json.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,13 +30,10 @@
 #define RECOPY_MOST 32 /* the same before another copy of all records */
 #define RECOPY_PART 24 /* of the time between bases, until one that failed is tried again */
 #define FINISH_MS   5000u
-#define ANSWER_MAX  ((size_t)64 << 10)
-#define ASK_MAX     ((size_t)100 << 10) /* an argument of a program has at most 128 KiB */
-#define MARKS_MOST  4000u
 #define GROWN       4 /* times as large as the base: segments are replaced by a new one */
 #define GROWN_LEAST (256u << 20)
 
-enum doing { IDLE, LOOKING, COPYING, SENDING_SEGMENT, SENDING_BASE };
+enum doing { IDLE, LOOKING, COPYING, SENDING_SEGMENT, SENDING_BASE, THINNING };
 
 struct position { /* of the records */
     struct store_reach reach;
@@ -62,6 +55,7 @@ struct shipper {
     struct child *child;
     struct ctl_backup *copy;
     struct parcel segment, base;
+    bool thin;        /* old chains are to go */
     bool looked;      /* for the next base */
     bool base_failed; /* the last one did */
     bool finishing, timed_out;
@@ -85,23 +79,12 @@ static struct position position_now(const struct shipper *s)
                               .known = true };
 }
 
-static void put_position(struct arena *a, struct text_node *map, const struct position *p)
-{
-    char text[AUDIT_MARK_TEXT];
-    text_int(a, map, "event", (int64_t)p->reach.event);
-    text_int(a, map, "number", (int64_t)p->reach.number);
-    text_int(a, map, "job_id", (int64_t)p->reach.job_id);
-    text_int(a, map, "silent", (int64_t)p->reach.silent);
-    text_str(a, map, "audit", audit_mark_text(text, &p->reach.audit));
-    text_int(a, map, "version", p->reach.version);
-}
-
 /* ---- what fails, and that it does not any more ---- */
 
 static void fail(struct shipper *s, const struct err *err)
 {
     if (!s->err.code || strcmp(s->err.what, err->what) != 0)
-        log_warn("backup.failing", "to=%s why=\"%s\" hint=\"%s\"", s->config.target, err->what,
+        log_warn("backup.failing", "to=%s why=\"%s\" hint=\"%s\"", s->config.place.where, err->what,
                  err->hint);
     s->err = *err;
     s->failures++;
@@ -110,7 +93,7 @@ static void fail(struct shipper *s, const struct err *err)
 static void succeed(struct shipper *s)
 {
     if (s->err.code)
-        log_info("backup.going_on", "to=%s failures=%" PRIu64, s->config.target, s->failures);
+        log_info("backup.going_on", "to=%s failures=%" PRIu64, s->config.place.where, s->failures);
     s->err = (struct err){ 0 };
     s->failures = 0;
 }
@@ -131,84 +114,48 @@ static void lose_chain(struct shipper *s)
 
 /* ---- children ---- */
 
-static void put_code(const struct shipper *s, struct arena *a, struct text_node *ask)
-{
-    uint64_t *marks;
-    size_t n = ctl_code_marks(s->config.ctl, a, &marks);
-    struct text_node *list = text_list(a, ask, "code");
-    text_bool(a, ask, "all_code", n > MARKS_MOST);
-    for (size_t i = 0; i < n && n <= MARKS_MOST; i++)
-        text_str(a, list, NULL, arena_printf(a, "%015" PRIx64, marks[i]));
-}
-
-static char *make_ask(const struct shipper *s, const char *what, const struct parcel *parcel)
-{
-    struct arena *a = arena_create();
-    struct buf text = BUF_INIT(ASK_MAX);
-    struct text_node *root = text_map(a, NULL, NULL);
-    bool base = parcel == &s->base;
-    text_str(a, root, "what", what);
-    text_str(a, root, "target", s->config.target);
-    text_str(a, root, "state_dir", s->config.state_dir);
-    text_str(a, root, "muster", s->config.version);
-    text_str(a, root, "seal_key", s->config.seal_key);
-    text_int(a, root, "keep", (int64_t)s->config.keep);
-    text_int(a, root, "chain", (int64_t)(base ? s->next : s->chain));
-    text_int(a, root, "number", base ? 0 : (int64_t)s->number + 1);
-    if (parcel) {
-        put_position(a, text_map(a, root, "records"), &parcel->ends);
-        put_code(s, a, root);
-    }
-    json_print(root, 0, &text);
-    arena_destroy(a);
-    return buf_take(&text);
-}
+static const struct {
+    const char *word;
+    uint64_t limit_ms;
+} errands[] = {
+    [LOOKING] = { .word = "look", .limit_ms = LOOK_MS },
+    [SENDING_SEGMENT] = { .word = "segment", .limit_ms = SEGMENT_MS },
+    [SENDING_BASE] = { .word = "base", .limit_ms = BASE_MS },
+    [THINNING] = { .word = "thin", .limit_ms = LOOK_MS },
+};
 
 static void start(struct shipper *s, enum doing doing, const struct parcel *parcel,
-                  child_done *done, uint64_t limit_ms)
+                  child_done *done)
 {
-    static const char *const words[] = {
-        [LOOKING] = "look", [SENDING_SEGMENT] = "segment", [SENDING_BASE] = "base"
-    };
     struct err err = { 0 };
-    AUTO_FREE char *ask = make_ask(s, words[doing], parcel);
-    char *args[] = { (char *)DELIVER_NAME, ask, NULL };
-    const struct child_line line = { .program = s->config.program,
-                                     .args = args,
-                                     .input = parcel ? parcel->fd : -1,
-                                     .text_max = ANSWER_MAX,
-                                     .limit_ms = limit_ms };
+    const bool base = parcel == &s->base;
+    const struct errand errand = { .what = errands[doing].word,
+                                   .chain = base ? s->next : s->chain,
+                                   .number = base ? 0 : s->number + 1,
+                                   .ends = parcel ? &parcel->ends.reach : NULL,
+                                   .input = parcel ? parcel->fd : -1,
+                                   .limit_ms = errands[doing].limit_ms };
     s->tried_ms = clock_mono_ms();
-    s->child = child_start(s->config.loop, &line, done, s, &err);
+    s->child = errand_start(&s->config, &errand, done, s, &err);
     if (s->child)
         s->doing = doing;
     else
         fail(s, &err);
 }
 
-/* What it printed; NULL: it failed, which has been said. */
+/* What it said; NULL: it failed, which has been said. */
 static const struct text_node *read_answer(struct shipper *s, struct arena *a,
                                            const struct child_end *end)
 {
-    struct report report;
     struct err err = { 0 };
-    report_init(&report, a);
+    bool anew;
     s->doing = IDLE;
     s->child = NULL;
-    const struct text_node *root =
-        end->good ? json_parse(a, end->text, end->len, 0, &report) : NULL;
-    const struct text_node *error = text_get(root, "error"), *anew = text_get(root, "anew");
-    if (root && !error)
+    const struct text_node *root = errand_answer(&s->config, a, end, &anew, &err);
+    if (root)
         return root;
-    if (error)
-        err_set(&err, ERR_UNAVAILABLE, "%s", manifest_text(error, "what"));
-    else
-        err_set(&err, ERR_UNAVAILABLE, "%s: writing there %s", s->config.target,
-                end->killed ? "took too long" : "ended without an answer");
-    if (error && *manifest_text(error, "hint"))
-        err_hint(&err, "%s", manifest_text(error, "hint"));
     fail(s, &err);
-    if (anew && anew->boolean)
+    if (anew)
         lose_chain(s);
     return NULL;
 }
@@ -250,6 +197,12 @@ static void on_segment(void *arg, const struct child_end *end)
     go_on(s);
 }
 
+static bool has_more_to_go(const struct text_node *answer)
+{
+    const struct text_node *more = text_get(answer, "more");
+    return more && more->boolean;
+}
+
 static void on_base(void *arg, const struct child_end *end)
 {
     struct shipper *s = arg;
@@ -265,10 +218,24 @@ static void on_base(void *arg, const struct child_end *end)
         s->number = 0;
         s->base_bytes = manifest_number(root, "bytes");
         s->shipped = s->base.ends;
+        s->thin = has_more_to_go(root);
         log_info("backup.base", "to=%s chain=%" PRIu64 " bytes=%" PRIu64 " event=%" PRIu64,
-                 s->config.target, s->chain, s->base_bytes, s->shipped.reach.event);
+                 s->config.place.where, s->chain, s->base_bytes, s->shipped.reach.event);
     }
     drop_parcel(s, &s->base);
+    arena_destroy(a);
+    go_on(s);
+}
+
+/* What is left of it goes on between what is sent; what failed waits for the next base. */
+static void on_thinned(void *arg, const struct child_end *end)
+{
+    struct shipper *s = arg;
+    struct arena *a = arena_create();
+    const struct text_node *root = read_answer(s, a, end);
+    if (root)
+        succeed(s);
+    s->thin = has_more_to_go(root);
     arena_destroy(a);
     go_on(s);
 }
@@ -369,19 +336,21 @@ static void go_on(struct shipper *s)
     if (state.lost && s->chain && s->segment.fd < 0 && s->base.fd < 0) {
         log_warn("backup.lost",
                  "to=%s note=\"too much was committed meanwhile: a new base follows\"",
-                 s->config.target);
+                 s->config.place.where);
         lose_chain(s);
     }
     if (s->chain && s->segment.fd < 0 && s->base.fd < 0 && is_due(s, &state, now))
         close_segment(s);
     if (s->chain && s->segment.fd >= 0)
-        start(s, SENDING_SEGMENT, &s->segment, on_segment, SEGMENT_MS);
+        start(s, SENDING_SEGMENT, &s->segment, on_segment);
     else if (s->base.fd >= 0)
-        start(s, SENDING_BASE, &s->base, on_base, BASE_MS);
+        start(s, SENDING_BASE, &s->base, on_base);
     else if (wants_base(s, now) && !s->looked)
-        start(s, LOOKING, NULL, on_looked, LOOK_MS);
+        start(s, LOOKING, NULL, on_looked);
     else if (wants_base(s, now))
         begin_copy(s);
+    else if (s->thin && s->chain && !s->finishing)
+        start(s, THINNING, NULL, on_thinned);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -434,7 +403,9 @@ void shipper_put(const struct shipper *s, struct arena *a, struct text_node *par
     const struct store_pages_state state = store_pages_state(s->pages);
     const uint64_t event = store_reach_now(s->config.store).event, there = s->shipped.reach.event;
     struct text_node *map = text_map(a, parent, key);
-    text_str(a, map, "to", s->config.target);
+    text_str(a, map, "to", s->config.place.where);
+    if (*s->config.place.endpoint)
+        text_str(a, map, "endpoint", s->config.place.endpoint);
     text_str(a, map, "state", state_word(s));
     if (s->chain) {
         text_int(a, map, "chain", (int64_t)s->chain);
@@ -480,7 +451,7 @@ void shipper_finish(struct shipper *s)
         uv_run(s->config.loop, UV_RUN_ONCE);
     if (has_more(s))
         log_warn("backup.unfinished", "to=%s note=\"what was committed last is not there\"",
-                 s->config.target);
+                 s->config.place.where);
 }
 
 static void on_closed(uv_handle_t *handle)

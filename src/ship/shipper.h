@@ -1,11 +1,13 @@
 /* Continuous backup: a whole copy of the records now and then, and between them, every few seconds,
- * what was committed since, to a directory. Written by children (deliver.h), so that a target that
- * is slow, full or gone holds up nothing: it is said, tried again, and caught up with. */
+ * what was committed since, to a directory or a store. Written by children (deliver.h), so that a
+ * target that is slow, full or gone holds up nothing: it is said, tried again, and caught up with.
+ */
 #ifndef SHIP_SHIPPER_H
 #define SHIP_SHIPPER_H
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "ship/target.h"
 #include "text/tree.h"
 
 #include <stdint.h>
@@ -18,17 +20,20 @@ struct shipper_config {
     struct uv_loop_s *loop;
     struct ctl *ctl;
     struct store *store;
-    struct store_pages *pages;                           /* since the records were opened; taken */
-    const char *program;                                 /* muster itself */
-    const char *target, *state_dir, *version, *seal_key; /* have to live as long */
-    uint64_t every_ms;                                   /* a segment */
-    uint64_t base_ms;                                    /* a whole copy */
-    uint64_t keep; /* whole copies, each with what followed it */
+    struct store_pages *pages; /* since the records were opened; taken */
+    const char *program;       /* muster itself */
+    struct target_place
+        place; /* its texts, "" for what is not said, and these have to live as long */
+    const char *state_dir, *version, *seal_key;
+    uint64_t every_ms; /* a segment */
+    uint64_t base_ms;  /* a whole copy */
+    uint64_t keep;     /* whole copies, each with what followed it */
 };
 struct shipper;
 struct shipper *shipper_create(const struct shipper_config *);
-/* {to, state, chain, segment, shipped: {event, number, at_ms}, lacks: {events, seconds}, error,
- * hint}. state: "looking" "copying" "following" "failing". Without `shipped` nothing is there. */
+/* {to, endpoint, state, chain, segment, shipped: {event, number, at_ms}, lacks: {events, seconds},
+ * error, hint}. state: "looking" "copying" "following" "failing". Without `shipped` nothing is
+ * there. */
 void shipper_put(const struct shipper *, struct arena *, struct text_node *map, const char *key);
 /* What was committed last goes there too, when that does not take long; the loop runs meanwhile.
  * Nothing is committed any more. */

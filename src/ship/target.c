@@ -1,25 +1,18 @@
-/* A directory as the target. It is never made here: where it is below a mount point, and nothing is
- * mounted, there is no such directory, and nothing is written to the disk below it. */
+/* Names of chains and their files, and what every kind of target does alike. */
 #include "ship/target.h"
 
-#include "base/file.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ship/s3.h"
+#include "ship/target_ops.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define PART      ".part"
 #define TEXT_MOST (4u << 20)
-
-struct target {
-    char *dir;
-};
+#define PIECE     ((size_t)64 << 10)
 
 const char *chain_file(struct arena *a, uint64_t chain, uint64_t number)
 {
@@ -27,7 +20,7 @@ const char *chain_file(struct arena *a, uint64_t chain, uint64_t number)
                   : arena_printf(a, "%08" PRIu64 "/base.tar", chain);
 }
 
-static bool is_chain(const char *name, uint64_t *chain)
+bool chain_of_name(const char *name, uint64_t *chain)
 {
     return strlen(name) == CHAIN_DIGITS && scan_u64(name, 1, UINT32_MAX, chain);
 }
@@ -41,27 +34,40 @@ bool chain_of_path(const char *path, uint64_t *chain)
     if (n < CHAIN_DIGITS || (n > CHAIN_DIGITS && path[n - CHAIN_DIGITS - 1] != '/'))
         return false;
     snprintf(name, sizeof name, "%.*s", CHAIN_DIGITS, path + n - CHAIN_DIGITS);
-    return is_chain(name, chain);
+    return chain_of_name(name, chain);
 }
 
-struct target *target_open(const char *where, struct err *err)
+bool target_is_store(const char *where)
 {
-    if (!file_is_dir(where)) {
-        err_set(err, ERR_UNAVAILABLE, "%s is no directory, or not there", where);
-        err_hint(err, "mount what it is on, or make it: mkdir -m 700 %s", where);
-        return NULL;
-    }
-    struct target *t = mem_new(sizeof *t);
-    t->dir = mem_strdup(where);
-    return t;
+    return strncmp(where, TARGET_STORE, sizeof TARGET_STORE - 1) == 0;
+}
+
+int target_check(const struct target_place *place, struct err *err)
+{
+    if (target_is_store(place->where))
+        return s3_check_place(place, err);
+    if (place->where[0] == '/')
+        return 0;
+    err_set(err, ERR_INPUT, "\"%.80s\" is neither a directory from its root nor a bucket",
+            place->where);
+    return err_hint(err, "write /mnt/backup/muster, or s3://BUCKET/PREFIX");
+}
+
+struct target *target_open(const struct target_place *place, struct err *err)
+{
+    return target_is_store(place->where) ? target_open_s3(place, err)
+                                         : target_open_dir(place->where, err);
 }
 
 void target_close(struct target *t)
 {
-    if (!t)
-        return;
-    free(t->dir);
-    free(t);
+    if (t)
+        t->ops->destroy(t);
+}
+
+const char *target_name(const struct target *t, struct arena *a, const char *name)
+{
+    return arena_printf(a, "%s/%s", t->where, name);
 }
 
 static int ascending(const void *a, const void *b)
@@ -72,106 +78,103 @@ static int ascending(const void *a, const void *b)
 
 int target_list(struct target *t, struct chains *chains, struct err *err)
 {
-    DIR *d = opendir(t->dir);
-    const struct dirent *entry;
-    uint64_t chain;
-    if (!d)
-        return err_sys(err, "%s", t->dir);
-    while ((entry = readdir(d)))
-        if (is_chain(entry->d_name, &chain))
-            vec_push(&chains->all, chain);
-    closedir(d);
+    int rc = t->ops->list(t, chains, err);
     if (chains->all.n)
         qsort(chains->all.at, chains->all.n, sizeof *chains->all.at, ascending);
-    return 0;
-}
-
-static char *chain_dir(const struct target *t, uint64_t chain)
-{
-    return mem_printf("%s/%08" PRIu64, t->dir, chain);
-}
-
-static int sync_dir(const char *path, struct err *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd >= 0 && fsync(fd) == 0 ? 0 : err_sys(err, "%s", path);
-}
-
-static int sync_parent(const char *path, struct err *err)
-{
-    AUTO_FREE char *dir = mem_strndup(path, (size_t)(strrchr(path, '/') - path));
-    return sync_dir(dir, err);
+    return rc;
 }
 
 int target_begin(struct target *t, uint64_t chain, struct err *err)
 {
-    AUTO_FREE char *dir = chain_dir(t, chain);
-    if (mkdir(dir, 0700) != 0)
-        return err_sys(err, "%s", dir);
-    return sync_dir(t->dir, err);
+    return t->ops->begin(t, chain, err);
 }
 
-int target_create(struct target *t, const char *name, struct err *err)
+int target_remove(struct target *t, uint64_t chain, uint64_t until_ms, struct err *err)
 {
-    AUTO_FREE char *part = mem_printf("%s/%s" PART, t->dir, name);
-    int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd >= 0 ? fd : err_sys(err, "%s", part);
+    return t->ops->remove(t, chain, until_ms, err);
 }
 
-void target_abandon(struct target *t, const char *name, int fd)
+struct target_file *target_create(struct target *t, const char *name, struct err *err)
 {
-    AUTO_FREE char *part = mem_printf("%s/%s" PART, t->dir, name);
-    close(fd);
-    (void)unlink(part);
+    return t->ops->create(t, name, err);
 }
 
-int target_publish(struct target *t, const char *name, int fd, struct err *err)
+int target_put(struct target_file *f, const void *data, size_t n, struct err *err)
 {
-    AUTO_FREE char *part = mem_printf("%s/%s" PART, t->dir, name);
-    AUTO_FREE char *path = file_join(t->dir, name);
-    int rc = fsync(fd) == 0 && rename(part, path) == 0 ? sync_parent(path, err)
-                                                       : err_sys(err, "%s", path);
-    if (rc < 0)
-        target_abandon(t, name, fd);
-    else if (close(fd) != 0)
-        rc = err_sys(err, "%s", path);
-    return rc;
+    return f->target->ops->put(f, data, n, err);
+}
+
+int target_publish(struct target_file *f, struct err *err)
+{
+    return f->target->ops->publish(f, err);
+}
+
+void target_abandon(struct target_file *f)
+{
+    if (f)
+        f->target->ops->abandon(f);
+}
+
+static int write_to(void *arg, const void *data, size_t n, struct err *err)
+{
+    return target_put(arg, data, n, err);
+}
+
+struct byte_sink target_sink(struct target_file *f)
+{
+    return (struct byte_sink){ .write = write_to, .arg = f };
+}
+
+struct target_file *target_get(struct target *t, const char *name, struct err *err)
+{
+    return t->ops->get(t, name, err);
+}
+
+static ssize_t read_from(void *arg, void *to, size_t n, struct err *err)
+{
+    struct target_file *f = arg;
+    return f->target->ops->read(f, to, n, err);
+}
+
+struct byte_source target_source(struct target_file *f)
+{
+    return (struct byte_source){ .read = read_from, .arg = f };
+}
+
+void target_end(struct target_file *f)
+{
+    if (f)
+        f->target->ops->end(f);
 }
 
 int target_write(struct target *t, const char *name, const char *text, size_t len, struct err *err)
 {
-    int fd = target_create(t, name, err);
-    if (fd < 0)
+    struct target_file *f = target_create(t, name, err);
+    if (!f)
         return -1;
-    if (file_write_all(fd, text, len) == 0)
-        return target_publish(t, name, fd, err);
-    err_sys(err, "%s/%s", t->dir, name);
-    target_abandon(t, name, fd);
+    if (target_put(f, text, len, err) == 0)
+        return target_publish(f, err);
+    target_abandon(f);
     return -1;
-}
-
-const char *target_fetch(struct target *t, struct arena *a, const char *name, struct err *err)
-{
-    const char *path = arena_printf(a, "%s/%s", t->dir, name);
-    if (access(path, R_OK) == 0)
-        return path;
-    if (errno == ENOENT)
-        err_set(err, ERR_NOT_FOUND, "%s is not there", path);
-    else
-        err_sys(err, "%s", path);
-    return NULL;
 }
 
 int target_read(struct target *t, const char *name, char **text, size_t *len, struct err *err)
 {
-    AUTO_FREE char *path = file_join(t->dir, name);
-    if (access(path, F_OK) != 0 && errno == ENOENT)
-        return err_set(err, ERR_NOT_FOUND, "%s is not there", path);
-    return file_read(path, TEXT_MOST, text, len, err);
-}
-
-int target_remove(struct target *t, uint64_t chain, struct err *err)
-{
-    AUTO_FREE char *dir = chain_dir(t, chain);
-    return file_remove_tree(dir, err);
+    struct buf all = BUF_INIT(TEXT_MOST);
+    AUTO_FREE char *piece = mem_resize(NULL, PIECE);
+    struct target_file *f = target_get(t, name, err);
+    ssize_t n = f ? 1 : -1;
+    while (n > 0 && !all.overflow) {
+        n = t->ops->read(f, piece, PIECE, err);
+        if (n > 0)
+            buf_add(&all, piece, (size_t)n);
+    }
+    target_end(f);
+    if (n >= 0 && all.overflow)
+        n = err_set(err, ERR_TOO_LARGE, "%s/%s is longer than %u MiB", t->where, name,
+                    TEXT_MOST >> 20);
+    *len = all.len;
+    *text = n < 0 ? NULL : buf_take(&all);
+    buf_fini(&all);
+    return n < 0 ? -1 : 0;
 }

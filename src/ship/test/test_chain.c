@@ -45,7 +45,7 @@ static int set_up(void **state)
     assert_int_equal(file_mkdirs(f->there, 0700, &f->err), 0);
     f->st = store_open(path, &f->err);
     f->pages = store_pages_begin(f->st, &f->err);
-    f->target = target_open(f->there, &f->err);
+    f->target = target_open(&(struct target_place){ .where = f->there }, &f->err);
     assert_true(f->st && f->pages && f->target);
     *state = f;
     return 0;
@@ -99,12 +99,12 @@ static void put_file(struct fix *f, uint64_t chain, uint64_t number, int from)
     if (number)
         text_str(f->arena, root, "previous", f->sha256);
     const char *name = chain_file(f->arena, chain, number);
-    int fd = target_create(f->target, name, &f->err);
-    assert_true(fd >= 0 && from >= 0);
-    backup_tar_begin(&tar, fd, f->arena, root);
+    struct target_file *file = target_create(f->target, name, &f->err);
+    assert_true(file && from >= 0);
+    backup_tar_begin(&tar, target_sink(file), f->arena, root);
     assert_int_equal(backup_tar_add(&tar, backup_kind_data(kind), from, &f->err), 0);
     assert_int_equal(backup_tar_end(&tar, f->sha256, &f->err), 0);
-    assert_int_equal(target_publish(f->target, name, fd, &f->err), 0);
+    assert_int_equal(target_publish(file, &f->err), 0);
     close(from);
     f->at[number] = store_reach_now(f->st).event;
     write_head(f, chain, number);
@@ -245,7 +245,8 @@ static void test_thinned(void **state)
     assert_int_equal(chain_newest(f->target, f->arena, &head, &f->err), 0);
     assert_true(head.chain == 5 && head.number == 1);
     put_chain(f, 7, 0);
-    assert_int_equal(chain_thin(f->target, f->arena, 7, 2, &f->err), 0);
+    const struct chain_keep keep = { .before = 7, .keep = 2 };
+    assert_int_equal(chain_thin(f->target, f->arena, &keep, &f->err), 0);
     assert_int_equal(target_list(f->target, &left, &f->err), 0);
     assert_int_equal(left.all.n, 3);
     assert_true(left.all.at[0] == 4 && left.all.at[1] == 5 && left.all.at[2] == 7);

@@ -1,0 +1,23 @@
+/* What the child of deliver.h is told, and what it says. */
+#ifndef SHIP_ERRAND_H
+#define SHIP_ERRAND_H
+
+#include "api/child.h"
+#include "ship/shipper.h"
+#include "store/backup.h"
+
+struct errand {
+    const char *what; /* as deliver.h has it */
+    uint64_t chain, number;
+    const struct store_reach *ends; /* of the records that input has; NULL: there are none */
+    int input;                      /* a descriptor; < 0: none. Not taken */
+    uint64_t limit_ms;
+};
+/* NULL: it could not be started. */
+struct child *errand_start(const struct shipper_config *, const struct errand *, child_done *,
+                           void *arg, struct err *);
+/* The answer, in arena. NULL: it failed; anew as in deliver.h. */
+const struct text_node *errand_answer(const struct shipper_config *, struct arena *,
+                                      const struct child_end *, bool *anew, struct err *);
+
+#endif
