@@ -223,8 +223,9 @@ def test_after_the_server_and_the_agent_were_killed(machine: Machine, tmp_path: 
     machine.driver.say(*(device(n) for n in range(3)))
     machine.server.env = {**machine.driver.env, "CUDA_VISIBLE_DEVICES": "1"}
     machine.server.start()
-    first = tmp_path / "first"
-    run = f"test -e {first} || {{ touch {first}; echo pid $$; sleep 1000; }}; {machine.line()}"
+    first, never = tmp_path / "first", tmp_path / "never"
+    waits = f"touch {first}; echo pid $$; {until_there(never)}"
+    run = f"test -e {first} || {{ {waits}; }}; {machine.line()}"
     job = machine.server.submit(native("again", run, resources=gpus(1), retry={"unknown": 3}))
     wait_for(lambda: "pid" in machine.server.log(job, "worker/0"))
     machine.server.kill()
