@@ -1,6 +1,6 @@
 /* SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", with 1 and 3 rounds), the
- * finisher of splitmix64 for keys that we number ourselves, and the CRC of zip, four bits at a
- * time.
+ * finisher of splitmix64 for keys that we number ourselves, the CRC of zip, four bits at a time,
+ * and FNV-1a (Fowler, Noll, Vo) of 32 bits and, in chains of values, of 64.
  */
 #include "base/hash.h"
 
@@ -84,4 +84,19 @@ uint32_t hash_crc32(const void *data, size_t n)
         crc = (crc >> 4) ^ table[(crc ^ ((uint32_t)at[i] >> 4)) & 15];
     }
     return ~crc;
+}
+
+uint32_t hash_fnv32(const char *text)
+{
+    uint32_t h = 2166136261u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return h;
+}
+
+uint64_t hash_add_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash_add(hash, 1); /* where it ends: "a" "b" is not "ab" */
 }

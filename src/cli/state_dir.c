@@ -3,6 +3,7 @@
 #include "cli/state_dir.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <pwd.h>
@@ -51,15 +52,6 @@ char *state_dir_find(const char *dir, struct err *err)
     return NULL;
 }
 
-/* FNV-1a: the same path gives the same name to everyone who looks for it. */
-static uint32_t short_hash(const char *text)
-{
-    uint32_t h = 2166136261u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
-    return h;
-}
-
 char *state_dir_socket(const char *dir)
 {
     struct sockaddr_un address;
@@ -69,12 +61,12 @@ char *state_dir_socket(const char *dir)
         return path;
     free(path);
     unsigned uid = (unsigned)getuid();
-    path = mem_printf("%s/muster-%u-%08x.sock", run && run[0] == '/' ? run : "/tmp", uid,
-                      short_hash(dir));
+    uint32_t name = hash_fnv32(dir); /* the same for everyone who looks for it */
+    path = mem_printf("%s/muster-%u-%08x.sock", run && run[0] == '/' ? run : "/tmp", uid, name);
     if (strlen(path) < sizeof address.sun_path)
         return path;
     free(path);
-    return mem_printf("/tmp/muster-%u-%08x.sock", uid, short_hash(dir));
+    return mem_printf("/tmp/muster-%u-%08x.sock", uid, name);
 }
 
 char *state_dir_token(const char *dir, struct err *err)

@@ -1,5 +1,6 @@
 #include "ctl/lines.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -37,21 +38,13 @@ void lines_destroy(struct lines *lines)
     free(lines);
 }
 
-static uint64_t add_text(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-    return (h ^ 0xff) * UINT64_C(0x100000001b3);
-}
-
 /* 64 bits of a good mix: that two kinds of jobs meet in one key is not to be expected in the life
  * of a server. */
 static uint64_t key_of(const struct live_job *job)
 {
-    uint64_t h = job->notes.shape ^ UINT64_C(0xcbf29ce484222325);
-    h = add_text(add_text(h, job->row.queue), job->row.owner);
-    h = (h ^ job->row.priority) * UINT64_C(0x9e3779b97f4a7c15);
-    return (h ^ h >> 31) | 1;
+    uint64_t hash = hash_add(HASH_BEGIN, job->notes.shape);
+    hash = hash_add_text(hash_add_text(hash, job->row.queue), job->row.owner);
+    return hash_add(hash, job->row.priority) | 1;
 }
 
 static struct line *make_line(struct lines *lines, uint64_t key)

@@ -2,6 +2,7 @@
  * constraints that no room can cure. */
 #include "sched/want.h"
 
+#include "base/hash.h"
 #include "job/gpu.h"
 #include "job/gpu_model.h"
 #include "sched/plan.h"
@@ -115,38 +116,26 @@ struct shape want_price_shape(const struct want *w, const struct kinds *kinds, u
 
 /* ---- shape: 64 bits over everything that placing looks at ---- */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
-static uint64_t mix_text(uint64_t h, const char *s)
-{
-    for (; s && *s; s++)
-        h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
-    return mix(h, 1);
-}
-
 static uint64_t mix_words(uint64_t h, const struct words *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        h = mix_text(h, w->at[i]);
-    return mix(h, w->n);
+        h = hash_add_text(h, w->at[i]);
+    return hash_add(h, w->n);
 }
 
 static uint64_t mix_role(uint64_t h, const struct role *r)
 {
-    h = mix_text(h, r->name);
-    h = mix(mix(mix(h, r->replicas), r->min), r->per_group);
-    h = mix(mix(h, r->resources.cpu_milli), r->resources.memory);
-    h = mix(mix(h, r->resources.disk), r->resources.gpu_milli);
+    h = hash_add_text(h, r->name);
+    h = hash_add(hash_add(hash_add(h, r->replicas), r->min), r->per_group);
+    h = hash_add(hash_add(h, r->resources.cpu_milli), r->resources.memory);
+    h = hash_add(hash_add(h, r->resources.disk), r->resources.gpu_milli);
     h = mix_words(h, &r->resources.gpu_types);
     for (size_t i = 0; i < r->resources.custom.n; i++)
-        h = mix(mix_text(h, r->resources.custom.at[i].name), r->resources.custom.at[i].milli);
+        h = hash_add(hash_add_text(h, r->resources.custom.at[i].name),
+                     r->resources.custom.at[i].milli);
     for (size_t i = 0; i < r->n_ports; i++)
-        h = mix(mix(h, r->ports[i].count), r->ports[i].first);
-    return mix(h, r->n_ports);
+        h = hash_add(hash_add(h, r->ports[i].count), r->ports[i].first);
+    return hash_add(h, r->n_ports);
 }
 
 static uint64_t mix_placing(uint64_t h, const struct placing *p)
@@ -155,21 +144,22 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
         h = mix_words(h, &p->together[i].roles);
     h = mix_words(mix_words(mix_words(h, &p->nodes), &p->avoid), &p->spread);
     h = mix_words(mix_words(h, &p->pack), &p->apart);
-    h = mix(mix_text(h, p->within), p->within_required);
+    h = hash_add(hash_add_text(h, p->within), p->within_required);
     for (size_t i = 0; i < p->labels.n; i++)
-        h = mix_text(mix_text(h, p->labels.at[i].name), p->labels.at[i].value);
-    h = mix(mix_text(h, p->within), p->within_required);
-    return mix(h, p->n_together);
+        h = hash_add_text(hash_add_text(h, p->labels.at[i].name), p->labels.at[i].value);
+    h = hash_add(hash_add_text(h, p->within), p->within_required);
+    return hash_add(h, p->n_together);
 }
 
 uint64_t want_shape(const struct job_spec *job)
 {
-    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), job->n_roles);
+    uint64_t h = hash_add(HASH_BEGIN, job->n_roles);
     for (size_t i = 0; i < job->n_roles; i++)
         h = mix_role(h, &job->roles[i]);
     for (size_t i = 0; i < job->n_gangs; i++)
-        h = mix(mix_words(h, &job->gangs[i].roles), job->gangs[i].min);
-    h = mix(mix(h, job->limits.run_time_ms.has ? job->limits.run_time_ms.value : 0), job->capacity);
-    h = mix(mix(h, job->preemptible), job->spot_bid_milli);
+        h = hash_add(mix_words(h, &job->gangs[i].roles), job->gangs[i].min);
+    h = hash_add(hash_add(h, job->limits.run_time_ms.has ? job->limits.run_time_ms.value : 0),
+                 job->capacity);
+    h = hash_add(hash_add(h, job->preemptible), job->spot_bid_milli);
     return mix_placing(h, &job->placing) & INT64_MAX;
 }

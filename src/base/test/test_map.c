@@ -116,6 +116,28 @@ static void crc_as_zlib(void **state)
     assert_int_equal(hash_crc32("\xff\xff\xff\xff", 4), 0xffffffff);
 }
 
+static void fnv_as_published(void **state)
+{
+    (void)state;
+    assert_int_equal(hash_fnv32(""), 0x811c9dc5); /* test vectors of the FNV page */
+    assert_int_equal(hash_fnv32("a"), 0xe40c292c);
+    assert_int_equal(hash_fnv32("foobar"), 0xbf9cf968);
+}
+
+/* Chains are in jobs' records: they may not change. */
+static void chains_of_values(void **state)
+{
+    (void)state;
+    assert_true(hash_add(HASH_BEGIN, 0) == UINT64_C(0xf8bb92ce26585846));
+    assert_true(hash_add_text(HASH_BEGIN, "") == hash_add(HASH_BEGIN, 1));
+    assert_true(hash_add_text(HASH_BEGIN, NULL) == hash_add(HASH_BEGIN, 1));
+    assert_true(hash_add_text(HASH_BEGIN, "foobar") ==
+                hash_add(UINT64_C(0x85944171f73967e8), 1)); /* FNV-1a of 64 bits, and the end */
+    uint64_t apart = hash_add_text(hash_add_text(HASH_BEGIN, "ab"), "c");
+    assert_true(apart != hash_add_text(hash_add_text(HASH_BEGIN, "a"), "bc"));
+    assert_true(hash_add(hash_add(HASH_BEGIN, 1), 2) != hash_add(hash_add(HASH_BEGIN, 2), 1));
+}
+
 static void little_ends(void **state)
 {
     unsigned char at[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -134,7 +156,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behaves_like_an_array), cmocka_unit_test(holds_a_million),
         cmocka_unit_test(text_keys_are_copied),  cmocka_unit_test(hash_is_keyed),
-        cmocka_unit_test(crc_as_zlib),           cmocka_unit_test(little_ends),
+        cmocka_unit_test(crc_as_zlib),           cmocka_unit_test(fnv_as_published),
+        cmocka_unit_test(chains_of_values),      cmocka_unit_test(little_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

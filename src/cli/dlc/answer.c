@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "cli/dlc/call.h"
 #include "dialect/dlc/dlc.h"
+#include "job/ids.h"
+#include "job/uuid.h"
 #include "text/json.h"
 #include "text/keyvalue.h"
 
@@ -163,17 +165,11 @@ static const char *reason_code(const char *state)
 static const char *pod_uid(struct arena *arena, const struct text_node *view, const char *pod,
                            uint64_t attempt)
 {
-    uint64_t hash[2] = { 14695981039346656037u, 1099511628211u }; /* FNV-1a, two ways */
-    const char *id = arena_printf(arena, "%s/%s/%llu", answer_text(view, "id", ""), pod,
-                                  (unsigned long long)attempt);
-    for (const char *c = id; *c; c++) {
-        hash[0] = (hash[0] ^ (unsigned char)*c) * 1099511628211u;
-        hash[1] = (hash[1] + hash[0]) * 1099511628211u;
-    }
-    return arena_printf(
-        arena, "%08llx-%04llx-5%03llx-8%03llx-%012llx", (unsigned long long)(hash[0] >> 32),
-        (unsigned long long)((hash[0] >> 16) & 0xffff), (unsigned long long)(hash[0] & 0xfff),
-        (unsigned long long)(hash[1] >> 52), (unsigned long long)(hash[1] & 0xffffffffffff));
+    char uuid[UUID_TEXT];
+    uint64_t job = 0;
+    (void)job_id_parse(answer_text(view, "id", ""), &job);
+    const char *name = arena_printf(arena, "%s/%llu", pod, (unsigned long long)attempt);
+    return arena_strdup(arena, uuid_of(uuid, "pod", job, name));
 }
 
 static void put_attempt(struct arena *arena, struct text_node *pod, const struct text_node *attempt)

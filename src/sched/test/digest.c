@@ -1,20 +1,17 @@
-/* FNV-1a over the fields of a plan, one by one: padding and pointers say nothing. */
+/* A hash over the fields of a plan, one by one: padding and pointers say nothing. Only builds of
+ * the same sources are compared by it. */
 #include "sched/test/digest.h"
+
+#include "base/hash.h"
 
 uint64_t digest_add(uint64_t digest, uint64_t number)
 {
-    for (unsigned i = 0; i < 64; i += 8)
-        digest = (digest ^ (number >> i & 0xff)) * UINT64_C(0x100000001b3);
-    return digest;
+    return hash_add(digest, number);
 }
 
 static uint64_t add_text(uint64_t d, const char *text)
 {
-    if (!text)
-        return digest_add(d, UINT64_MAX);
-    for (; *text; text++)
-        d = (d ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return digest_add(d, 0);
+    return hash_add_text(digest_add(d, text != NULL), text);
 }
 
 static uint64_t add_place(uint64_t d, const struct task_place *p)
