@@ -1,17 +1,18 @@
-/* A chained hash table with a keyed hash (ranks choose the keys). One slot per name holds value,
+/* Slots by name, found by a keyed hash (ranks choose the keys). One slot per name holds value,
  * queue and waiters together, so that a SET finds those it wakes with the same look-up. Slots are
- * freed when they hold nothing, values give back memory when they get much smaller, the table
- * itself shrinks. Every allocation is counted; the bound is kept by the callers, who ask before
- * they store. */
+ * freed when they hold nothing, values give back memory when they get much smaller, the index of
+ * slots shrinks. Every allocation is counted; the bound is kept by the callers, who ask before they
+ * store. */
 #include "launch/store_table.h"
 
 #include "base/hash.h"
+#include "base/hash_index.h"
 #include "base/mem.h"
 
 #include <string.h>
 
-#define BUCKETS_LEAST 16u
-#define VALUE_SLACK   64u /* not worth giving back */
+#define SLOTS_LEAST 16u
+#define VALUE_SLACK 64u /* not worth giving back */
 
 struct item { /* of a queue */
     struct item *next;
@@ -27,23 +28,22 @@ struct store_waiter {
 };
 
 struct store_slot {
-    struct store_slot *chain;
-    uint64_t hash;
     char *value;
     size_t len, cap;
     struct item *queue, *queue_last;
     size_t queued;
     struct store_waiter *waiters, *waiters_last;
     bool has_value;
-    uint32_t key_len;
+    uint32_t key_len, at; /* its position */
     char key[];
 };
 
 struct store_table {
     struct hash_seed seed;
-    struct store_slot **buckets;
-    size_t n_buckets; /* a power of two */
-    size_t n_slots, n_keys, bytes;
+    struct store_slot **slots; /* the last takes the place of one that goes */
+    uint32_t n_slots, cap;
+    struct hash_index by_key;
+    size_t n_keys, bytes;
     void (*ready)(struct store_await *);
 };
 
@@ -54,8 +54,8 @@ struct store_table *store_table_create(void (*ready)(struct store_await *))
 {
     struct store_table *table = mem_new(sizeof *table);
     table->seed = hash_seed_random();
-    table->n_buckets = BUCKETS_LEAST;
-    table->buckets = mem_new(BUCKETS_LEAST * sizeof(struct store_slot *));
+    table->cap = SLOTS_LEAST;
+    table->slots = mem_new(SLOTS_LEAST * sizeof(struct store_slot *));
     table->ready = ready;
     return table;
 }
@@ -73,16 +73,13 @@ void store_table_destroy(struct store_table *table)
 {
     if (!table)
         return;
-    for (size_t i = 0; i < table->n_buckets; i++) {
-        while (table->buckets[i]) {
-            struct store_slot *slot = table->buckets[i];
-            table->buckets[i] = slot->chain;
-            free_queue(slot);
-            free(slot->value);
-            free(slot);
-        }
+    for (uint32_t i = 0; i < table->n_slots; i++) {
+        free_queue(table->slots[i]);
+        free(table->slots[i]->value);
+        free(table->slots[i]);
     }
-    free(table->buckets);
+    free(table->slots);
+    hash_index_fini(&table->by_key);
     free(table);
 }
 
@@ -105,34 +102,26 @@ static size_t slot_size(size_t key_len)
 
 size_t store_slot_cost(size_t key_len)
 {
-    return slot_size(key_len) + 2 * sizeof(struct store_slot *);
+    return slot_size(key_len) + 2 * (sizeof(struct store_slot *) + HASH_INDEX_COST);
 }
 
-static void resize(struct store_table *table, size_t n_buckets)
+static void resize(struct store_table *table, uint32_t cap)
 {
-    struct store_slot **buckets = mem_new(n_buckets * sizeof(struct store_slot *));
-    for (size_t i = 0; i < table->n_buckets; i++) {
-        struct store_slot *next;
-        for (struct store_slot *slot = table->buckets[i]; slot; slot = next) {
-            struct store_slot **bucket = &buckets[slot->hash & (n_buckets - 1)];
-            next = slot->chain;
-            slot->chain = *bucket;
-            *bucket = slot;
-        }
-    }
-    free(table->buckets);
-    table->buckets = buckets;
-    table->n_buckets = n_buckets;
+    table->slots = mem_resize((void *)table->slots, cap * sizeof(struct store_slot *));
+    table->cap = cap;
+    hash_index_shrink(&table->by_key, table->n_slots);
 }
 
 static struct store_slot *look_up(const struct store_table *table, struct store_span key,
                                   uint64_t hash)
 {
-    struct store_slot *slot = table->buckets[hash & (table->n_buckets - 1)];
-    while (slot && (slot->hash != hash || slot->key_len != key.len ||
-                    memcmp(slot->key, key.at, key.len) != 0))
-        slot = slot->chain;
-    return slot;
+    for (uint32_t at = hash_index_first(&table->by_key, hash); at != HASH_INDEX_NONE;
+         at = hash_index_next(&table->by_key, at)) {
+        struct store_slot *slot = table->slots[at];
+        if (slot->key_len == key.len && memcmp(slot->key, key.at, key.len) == 0)
+            return slot;
+    }
+    return NULL;
 }
 
 struct store_slot *store_find(const struct store_table *table, struct store_span key)
@@ -146,16 +135,14 @@ struct store_slot *store_make(struct store_table *table, struct store_span key)
     struct store_slot *slot = look_up(table, key, hash);
     if (slot)
         return slot;
-    if (table->n_slots >= table->n_buckets)
-        resize(table, table->n_buckets * 2);
+    if (table->n_slots == table->cap)
+        resize(table, table->cap * 2);
     slot = mem_new(slot_size(key.len));
-    slot->hash = hash;
     slot->key_len = (uint32_t)key.len;
     memcpy(slot->key, key.at, key.len);
-    struct store_slot **bucket = &table->buckets[hash & (table->n_buckets - 1)];
-    slot->chain = *bucket;
-    *bucket = slot;
-    table->n_slots++;
+    slot->at = table->n_slots++;
+    table->slots[slot->at] = slot;
+    hash_index_add(&table->by_key, slot->at, hash);
     table->bytes += slot_size(key.len);
     return slot;
 }
@@ -164,28 +151,26 @@ void store_tidy(struct store_table *table, struct store_slot *slot)
 {
     if (!slot || slot->has_value || slot->queue || slot->waiters)
         return;
-    struct store_slot **at = &table->buckets[slot->hash & (table->n_buckets - 1)];
-    while (*at != slot)
-        at = &(*at)->chain;
-    *at = slot->chain;
-    table->n_slots--;
+    struct store_slot *last = table->slots[--table->n_slots];
+    hash_index_remove(&table->by_key, slot->at);
+    if (last != slot) {
+        uint64_t hash = hash_bytes(table->seed, last->key, last->key_len);
+        hash_index_remove(&table->by_key, last->at);
+        hash_index_add(&table->by_key, slot->at, hash);
+        table->slots[last->at = slot->at] = last;
+    }
     table->bytes -= slot_size(slot->key_len);
     free(slot);
-    if (table->n_buckets > BUCKETS_LEAST && table->n_slots < table->n_buckets / 8)
-        resize(table, table->n_buckets / 2);
+    if (table->cap > SLOTS_LEAST && table->n_slots < table->cap / 8)
+        resize(table, table->cap / 2);
 }
 
 const struct store_slot *store_next(const struct store_table *table, const struct store_slot *slot)
 {
-    size_t i = slot ? (slot->hash & (table->n_buckets - 1)) + 1 : 0;
-    const struct store_slot *next = slot ? slot->chain : NULL;
-    for (;;) {
-        while (next && !next->has_value)
-            next = next->chain;
-        if (next || i == table->n_buckets)
-            return next;
-        next = table->buckets[i++];
-    }
+    for (uint32_t at = slot ? slot->at + 1 : 0; at < table->n_slots; at++)
+        if (table->slots[at]->has_value)
+            return table->slots[at];
+    return NULL;
 }
 
 bool store_has_value(const struct store_slot *slot)

@@ -7,6 +7,7 @@
 #include "sched/potential.h"
 
 #include "base/hash.h"
+#include "base/hash_index.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -15,8 +16,7 @@
 #define NONE UINT32_MAX
 
 enum {
-    KNOWN_SLOTS = 1 << 14,
-    KNOWN_MOST = KNOWN_SLOTS / 2,
+    KNOWN_MOST = 1 << 13,
     POOL = 1 << 19 /* bytes */
 };
 
@@ -34,12 +34,10 @@ struct column {
 };
 struct held {
     struct node_state state;
-    uint64_t hash;
-    uint32_t refs, next; /* of the same bucket, or of the free ones */
+    uint32_t refs, next; /* of the free ones */
     int32_t waste;
 };
 struct known { /* Phi of a state; its contents are in the pool */
-    uint64_t hash;
     uint32_t at, len;
     int32_t waste;
 };
@@ -47,14 +45,17 @@ struct potential {
     struct rollout *rollout;
     uint64_t version;
     VEC(struct held) states;
-    VEC(uint32_t) stamps; /* of the states; apart, because every look at a cell reads one */
-    uint32_t *buckets, n_buckets, n_held, spare, stamp;
+    VEC(uint32_t) stamps;   /* of the states; apart, because every look at a cell reads one */
+    struct hash_index held; /* states by their contents */
+    uint32_t spare, stamp;
     struct column columns[POTENTIAL_SHAPES];
     uint32_t n_columns;
     uint64_t questions;
     struct known *known;
+    struct hash_index known_at; /* known by contents */
     unsigned char *pool;
-    size_t n_known, pool_used;
+    uint32_t n_known;
+    size_t pool_used;
     struct potential_work work;
 };
 
@@ -117,8 +118,9 @@ bool node_state_put(struct node_state *s, const struct shape *t, uint16_t slot)
 
 static void forget_known(struct potential *p)
 {
-    memset(p->known, 0, KNOWN_SLOTS * sizeof *p->known);
-    p->n_known = p->pool_used = 0;
+    hash_index_clear(&p->known_at);
+    p->n_known = 0;
+    p->pool_used = 0;
 }
 
 static int32_t waste_of(struct potential *p, const struct node_state *s)
@@ -127,22 +129,21 @@ static int32_t waste_of(struct potential *p, const struct node_state *s)
     if (!p->rollout || s->n == 0 || s->free[0] == 0)
         return 0;
     contents_of(s, &c);
-    struct known *k = &p->known[c.hash % KNOWN_SLOTS];
-    for (; k->len; k = k + 1 == p->known + KNOWN_SLOTS ? p->known : k + 1)
-        if (k->hash == c.hash && k->len == c.len && !memcmp(p->pool + k->at, c.bytes, c.len))
+    for (uint32_t i = hash_index_first(&p->known_at, c.hash); i != HASH_INDEX_NONE;
+         i = hash_index_next(&p->known_at, i)) {
+        const struct known *k = &p->known[i];
+        if (k->len == c.len && !memcmp(p->pool + k->at, c.bytes, c.len))
             return k->waste;
+    }
     p->work.states++;
     int32_t waste = rollout_waste(p->rollout, s);
-    if (p->n_known == KNOWN_MOST || p->pool_used + c.len > POOL) {
+    if (p->n_known == KNOWN_MOST || p->pool_used + c.len > POOL)
         forget_known(p);
-        k = &p->known[c.hash % KNOWN_SLOTS];
-    }
-    *k = (struct known){
-        .hash = c.hash, .at = (uint32_t)p->pool_used, .len = c.len, .waste = waste
-    };
+    p->known[p->n_known] =
+        (struct known){ .at = (uint32_t)p->pool_used, .len = c.len, .waste = waste };
+    hash_index_add(&p->known_at, p->n_known++, c.hash);
     memcpy(p->pool + p->pool_used, c.bytes, c.len);
     p->pool_used += c.len;
-    p->n_known++;
     return waste;
 }
 
@@ -165,26 +166,13 @@ static uint32_t new_stamp(struct potential *p)
     return p->stamp;
 }
 
-static void rehash(struct potential *p)
-{
-    p->n_buckets = p->n_buckets ? 2 * p->n_buckets : 256;
-    p->buckets = mem_resize(p->buckets, p->n_buckets * sizeof *p->buckets);
-    memset(p->buckets, 0xff, p->n_buckets * sizeof *p->buckets);
-    for (uint32_t i = 0; i < p->states.n; i++) {
-        struct held *h = &p->states.at[i];
-        if (!h->refs)
-            continue;
-        h->next = p->buckets[h->hash % p->n_buckets];
-        p->buckets[h->hash % p->n_buckets] = i;
-    }
-}
-
 uint32_t potential_hold(struct potential *p, const struct node_state *s)
 {
     struct contents c;
     contents_of(s, &c);
-    for (uint32_t i = p->buckets[c.hash % p->n_buckets]; i != NONE; i = p->states.at[i].next)
-        if (p->states.at[i].hash == c.hash && same(&p->states.at[i].state, s)) {
+    for (uint32_t i = hash_index_first(&p->held, c.hash); i != HASH_INDEX_NONE;
+         i = hash_index_next(&p->held, i))
+        if (same(&p->states.at[i].state, s)) {
             p->states.at[i].refs++;
             return i;
         }
@@ -198,14 +186,10 @@ uint32_t potential_hold(struct potential *p, const struct node_state *s)
     }
     struct held *h = &p->states.at[id];
     h->state = *s;
-    h->hash = c.hash;
     h->refs = 1;
     h->waste = waste_of(p, s);
     p->stamps.at[id] = new_stamp(p);
-    h->next = p->buckets[c.hash % p->n_buckets];
-    p->buckets[c.hash % p->n_buckets] = id;
-    if (++p->n_held > p->n_buckets)
-        rehash(p);
+    hash_index_add(&p->held, id, c.hash);
     return id;
 }
 
@@ -219,13 +203,9 @@ void potential_drop(struct potential *p, uint32_t state)
     struct held *h = &p->states.at[state];
     if (--h->refs)
         return;
-    uint32_t *link = &p->buckets[h->hash % p->n_buckets];
-    while (*link != state)
-        link = &p->states.at[*link].next;
-    *link = h->next;
+    hash_index_remove(&p->held, state);
     h->next = p->spare;
     p->spare = state;
-    p->n_held--;
 }
 
 const struct node_state *potential_state(const struct potential *p, uint32_t state)
@@ -314,9 +294,8 @@ struct potential *potential_create(void)
 {
     struct potential *p = mem_new(sizeof *p);
     p->spare = NONE;
-    p->known = mem_new(KNOWN_SLOTS * sizeof *p->known);
+    p->known = mem_new(KNOWN_MOST * sizeof *p->known);
     p->pool = mem_new(POOL);
-    rehash(p);
     return p;
 }
 
@@ -329,7 +308,8 @@ void potential_destroy(struct potential *p)
     rollout_destroy(p->rollout);
     vec_fini(&p->states);
     vec_fini(&p->stamps);
-    free(p->buckets);
+    hash_index_fini(&p->held);
+    hash_index_fini(&p->known_at);
     free(p->known);
     free(p->pool);
     free(p);

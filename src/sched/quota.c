@@ -180,19 +180,14 @@ bool quota_check(const struct queue_spec *q, size_t n, const struct vector *tota
 
 /* ---- what is used ---- */
 
-struct user {
-    uint32_t id, queue;
-    struct vector used;
-};
-
 struct quota {
     uint64_t version;
     const struct queue_spec *queues;
     size_t n;
     struct vector *used; /* with everything below */
     struct arena *arena;
-    struct user *users; /* open addressing; id + 1, 0: free */
-    size_t n_users, cap_users;
+    struct vector *users; /* by position in the snapshot; as far as any was charged */
+    size_t n_users;
 };
 
 struct quota *quota_create(struct arena *arena, const struct queue_spec *queues, size_t n)
@@ -203,29 +198,19 @@ struct quota *quota_create(struct arena *arena, const struct queue_spec *queues,
     return q;
 }
 
-static struct user *slot(struct user *users, size_t cap, uint32_t id)
+static struct vector *user_of(struct quota *q, uint32_t user)
 {
-    size_t at = (id * UINT32_C(2654435761)) & (cap - 1);
-    while (users[at].id && users[at].id != id + 1)
-        at = (at + 1) & (cap - 1);
-    return &users[at];
-}
-
-static struct user *user_of(struct quota *q, uint32_t id)
-{
-    if (2 * (q->n_users + 1) > q->cap_users) {
-        size_t cap = q->cap_users ? 2 * q->cap_users : 16;
-        struct user *wider = ARENA_ARRAY(q->arena, cap, struct user);
-        for (size_t i = 0; i < q->cap_users; i++)
-            if (q->users[i].id)
-                *slot(wider, cap, q->users[i].id - 1) = q->users[i];
+    if (user >= q->n_users) {
+        size_t n = q->n_users ? 2 * q->n_users : 16;
+        while (n <= user)
+            n *= 2;
+        struct vector *wider = ARENA_ARRAY(q->arena, n, struct vector);
+        if (q->n_users)
+            memcpy(wider, q->users, q->n_users * sizeof *wider);
         q->users = wider;
-        q->cap_users = cap;
+        q->n_users = n;
     }
-    struct user *u = slot(q->users, q->cap_users, id);
-    q->n_users += u->id == 0;
-    u->id = id + 1;
-    return u;
+    return &q->users[user];
 }
 
 /* The queue and those above it, one after the other; QUEUE_ROOT at the end. */
@@ -237,7 +222,7 @@ static uint32_t above(const struct quota *q, uint32_t queue)
 void quota_charge(struct quota *q, uint32_t queue, uint32_t user, const struct vector *v)
 {
     q->version++;
-    vector_add(&user_of(q, user)->used, v);
+    vector_add(user_of(q, user), v);
     for (uint32_t at = queue; at < q->n; at = above(q, at))
         vector_add(&q->used[at], v);
 }
@@ -245,7 +230,7 @@ void quota_charge(struct quota *q, uint32_t queue, uint32_t user, const struct v
 void quota_refund(struct quota *q, uint32_t queue, uint32_t user, const struct vector *v)
 {
     q->version++;
-    vector_take(&user_of(q, user)->used, v);
+    vector_take(user_of(q, user), v);
     for (uint32_t at = queue; at < q->n; at = above(q, at))
         vector_take(&q->used[at], v);
 }
@@ -263,10 +248,7 @@ const struct vector *quota_used(const struct quota *q, uint32_t queue)
 const struct vector *quota_user(const struct quota *q, uint32_t user)
 {
     static const struct vector none = { 0 };
-    if (!q->cap_users)
-        return &none;
-    const struct user *u = slot(q->users, q->cap_users, user);
-    return u->id ? &u->used : &none;
+    return user < q->n_users ? &q->users[user] : &none;
 }
 
 /* Does the queue cover the demand beside what is used? */

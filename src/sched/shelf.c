@@ -9,6 +9,7 @@
  */
 #include "sched/shelf.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "sched/nodes.h"
 
@@ -89,13 +90,13 @@ static void own(struct shelves *s, const struct layout *l)
 {
     if (*s->users == 1)
         return;
-    size_t of_shelves = sizeof *s->at * s->n, of_buckets = sizeof *s->buckets * s->n_buckets;
+    size_t of_shelves = sizeof *s->at * s->n;
     size_t of_nodes = 3 * sizeof *s->of * s->n_nodes, of_devices = sizeof *s->free_milli * l->n_gpu;
     --*s->users;
     s->users = mem_new(sizeof *s->users);
     *s->users = 1;
     s->at = copy_of(s->at, of_shelves, sizeof *s->at * s->cap);
-    s->buckets = copy_of(s->buckets, of_buckets, of_buckets);
+    s->by_state = hash_index_copy(&s->by_state);
     s->of = copy_of(s->of, of_nodes, of_nodes);
     share_out(s);
     s->free_milli = copy_of(s->free_milli, of_devices, of_devices);
@@ -111,7 +112,7 @@ static void let_go(struct shelves *s)
         potential_drop(s->potential, s->at[i].state);
     free(s->users);
     free(s->at);
-    free(s->buckets);
+    hash_index_fini(&s->by_state);
     free(s->of);
     free(s->free_milli);
 }
@@ -209,12 +210,6 @@ uint32_t shelves_after(const struct shelves *s, const struct shelf *shelf, uint3
 
 /* ---- the state of a node ---- */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
 static uint64_t custom_left(const struct cluster *c, const struct form *f, size_t slot)
 {
     return less(f->custom.at[slot].milli, c->custom[f->custom_at + slot]);
@@ -234,8 +229,8 @@ static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_
         .gpu = less(UINT64_C(1000) * f->spec.gpus, n->gpu_milli),
         .idle = n->idle_gpus,
     };
-    uint64_t h = mix(mix(state.kind, state.usable), state.cpu);
-    h = mix(mix(mix(h, state.memory), state.disk), state.gpu);
+    uint64_t h = hash_add(hash_add(state.kind, state.usable), state.cpu);
+    h = hash_add(hash_add(hash_add(h, state.memory), state.disk), state.gpu);
     uint16_t *sorted = &s->free_milli[f->gpu_at];
     for (uint32_t i = 0; i < f->spec.gpus; i++) {
         uint16_t here = (uint16_t)less(1000, c->gpu[f->gpu_at + i]);
@@ -245,9 +240,9 @@ static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_
         sorted[at] = here;
     }
     for (uint32_t i = 0; i < f->spec.gpus; i++)
-        h = mix(h, sorted[i]);
+        h = hash_add(h, sorted[i]);
     for (size_t i = 0; i < f->custom.n; i++)
-        h = mix(h, custom_left(c, f, i));
+        h = hash_add(h, custom_left(c, f, i));
     state.most = f->spec.gpus ? sorted[0] : 0;
     state.hash = h;
     return state;
@@ -256,8 +251,7 @@ static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_
 static bool same_state(const struct cluster *c, const struct shelves *s, const struct shelf *shelf,
                        const struct shelf *state, uint32_t node)
 {
-    if (shelf->hash != state->hash || shelf->kind != state->kind ||
-        shelf->usable != state->usable || shelf->cpu != state->cpu ||
+    if (shelf->kind != state->kind || shelf->usable != state->usable || shelf->cpu != state->cpu ||
         shelf->memory != state->memory || shelf->disk != state->disk || shelf->gpu != state->gpu)
         return false;
     const struct form *a = cluster_form(c, shelf->root), *b = cluster_form(c, node);
@@ -290,19 +284,6 @@ uint32_t shelves_next(const struct shelves *s, uint32_t at, uint32_t level)
     while (level < SHELF_LEVELS && s->levels[level] == SHELF_NONE)
         level++;
     return level < SHELF_LEVELS ? s->levels[level] : SHELF_NONE;
-}
-
-static void rehash(struct shelves *s)
-{
-    s->n_buckets = s->cap * 2;
-    s->buckets = mem_resize(s->buckets, sizeof *s->buckets * s->n_buckets);
-    for (uint32_t i = 0; i < s->n_buckets; i++)
-        s->buckets[i] = SHELF_NONE;
-    for (uint32_t i = 0; i < s->n; i++) { /* none is spare when more are needed */
-        uint32_t *bucket = &s->buckets[s->at[i].hash & (s->n_buckets - 1)];
-        s->at[i].next = *bucket;
-        *bucket = i;
-    }
 }
 
 static uint32_t hold_state(const struct cluster *c, struct shelves *s, const struct shelf *shelf,
@@ -353,16 +334,13 @@ static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
         if (s->n == s->cap) {
             s->cap = s->cap ? s->cap * 2 : 16;
             s->at = mem_resize(s->at, sizeof *s->at * s->cap);
-            rehash(s);
         }
         at = s->n++;
     }
     struct shelf *shelf = &s->at[at];
-    uint32_t *bucket = &s->buckets[state->hash & (s->n_buckets - 1)];
     *shelf = *state;
     shelf->root = shelf->first = SHELF_NONE;
-    shelf->next = *bucket;
-    *bucket = at;
+    hash_index_add(&s->by_state, at, state->hash);
     uint32_t *level = &s->levels[shelf_level(shelf->idle, shelf->most)];
     shelf->before = SHELF_NONE;
     s->n_live++;
@@ -382,10 +360,7 @@ static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
 static void remove_shelf(struct shelves *s, uint32_t at)
 {
     struct shelf *shelf = &s->at[at];
-    uint32_t *link = &s->buckets[shelf->hash & (s->n_buckets - 1)];
-    while (*link != at)
-        link = &s->at[*link].next;
-    *link = shelf->next;
+    hash_index_remove(&s->by_state, at);
     if (shelf->after != SHELF_NONE)
         s->at[shelf->after].before = shelf->before;
     if (shelf->before != SHELF_NONE)
@@ -414,10 +389,10 @@ static void take_off(struct shelves *s, uint32_t node)
 static void put_on(const struct cluster *c, struct shelves *s, uint32_t node)
 {
     struct shelf state = state_of(c, s, node);
-    uint32_t at = s->n_buckets ? s->buckets[state.hash & (s->n_buckets - 1)] : SHELF_NONE;
-    while (at != SHELF_NONE && !same_state(c, s, &s->at[at], &state, node))
-        at = s->at[at].next;
-    if (at == SHELF_NONE) {
+    uint32_t at = hash_index_first(&s->by_state, state.hash);
+    while (at != HASH_INDEX_NONE && !same_state(c, s, &s->at[at], &state, node))
+        at = hash_index_next(&s->by_state, at);
+    if (at == HASH_INDEX_NONE) {
         state.state = s->potential ? hold_state(c, s, &state, node) : SHELF_NONE;
         at = add_shelf(s, &state);
     }

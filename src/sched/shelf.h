@@ -7,6 +7,7 @@
 #ifndef SCHED_SHELF_H
 #define SCHED_SHELF_H
 
+#include "base/hash_index.h"
 #include "sched/front.h"
 #include "sched/kinds.h"
 #include "sched/potential.h"
@@ -25,7 +26,7 @@ struct shelf {
     uint32_t before, after;          /* shelves of the same level */
     uint32_t state;                  /* for the potential; SHELF_NONE without one */
     uint32_t serial;                 /* of its making */
-    uint32_t next;                   /* in its bucket, or of the spare ones */
+    uint32_t next;                   /* of the spare ones */
     uint64_t hash;
 };
 
@@ -35,14 +36,14 @@ struct shelf {
 #define SHELF_LEVELS 32u
 
 struct shelves {
-    uint32_t *users; /* sets that share at, buckets, of .. right and free_milli */
+    uint32_t *users; /* sets that share at, by_state, of .. right and free_milli */
     struct shelf *at;
     uint32_t n, cap, spare;        /* slots; the first free one */
     uint32_t levels[SHELF_LEVELS]; /* the first shelf of each; they are in no order */
-    uint32_t *buckets, n_buckets;  /* by hash */
-    uint32_t *of, *left, *right;   /* of each node: its shelf; its children in the shelf's tree */
-    uint16_t *free_milli;          /* of each device, those of a node sorted downwards */
-    uint32_t *dirty, n_dirty;      /* nodes that changed since they were put on their shelf */
+    struct hash_index by_state;
+    uint32_t *of, *left, *right; /* of each node: its shelf; its children in the shelf's tree */
+    uint16_t *free_milli;        /* of each device, those of a node sorted downwards */
+    uint32_t *dirty, n_dirty;    /* nodes that changed since they were put on their shelf */
     uint8_t *is_dirty;
     uint32_t n_nodes;
     bool stale; /* made anew on the next look: nodes came, or all of them changed */

@@ -624,7 +624,7 @@ static struct text_node *take_container(struct parse *s, const struct key *key, 
     s->depth++;
     bool ok;
     if (c == '{') {
-        struct keys keys = { .slots = NULL };
+        struct keys keys = { .by_key = { .room = 0 } };
         node->kind = TEXT_MAP;
         ok = take_members(s, node, &keys);
         keys_fini(&keys);

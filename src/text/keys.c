@@ -1,4 +1,4 @@
-/* A set of members by key: a look along the list for small maps, a table with a random seed (a
+/* A set of members by key: a look along the list for small maps, an index with a random seed (a
  * stranger chooses the keys) once there are more. */
 #include "text/keys.h"
 
@@ -8,23 +8,15 @@
 
 #define SMALL 16u
 
-static const struct text_node **slot_of(const struct keys *k, const char *key)
+static uint64_t hash_of(const struct keys *k, const struct text_node *member)
 {
-    size_t i = hash_bytes(k->seed, key, strlen(key)) & (k->size - 1);
-    while (k->slots[i] && strcmp(k->slots[i]->key, key) != 0)
-        i = (i + 1) & (k->size - 1);
-    return &k->slots[i];
+    return hash_bytes(k->seed, member->key, strlen(member->key));
 }
 
-/* A table of size slots with all members that are known. */
-static void rebuild(struct keys *k, const struct text_node *map, size_t size)
+static void add(struct keys *k, const struct text_node *member)
 {
-    free((void *)k->slots);
-    k->slots = mem_new(size * sizeof *k->slots);
-    k->size = size;
-    k->count = 0;
-    for (const struct text_node *n = map->first; n; n = n->next, k->count++)
-        *slot_of(k, n->key) = n;
+    hash_index_add(&k->by_key, (uint32_t)k->members.n, hash_of(k, member));
+    vec_push(&k->members, member);
 }
 
 const struct text_node *keys_claim(struct keys *k, const struct text_node *map,
@@ -36,22 +28,21 @@ const struct text_node *keys_claim(struct keys *k, const struct text_node *map,
                 return n;
         return NULL;
     }
-    if (!k->slots) {
+    if (!k->members.n) {
         k->seed = hash_seed_random();
-        rebuild(k, map, (size_t)SMALL * 4);
-    } else if (k->count * 2 >= k->size) {
-        rebuild(k, map, k->size * 4);
+        for (const struct text_node *n = map->first; n; n = n->next)
+            add(k, n);
     }
-    const struct text_node **slot = slot_of(k, child->key);
-    if (*slot)
-        return *slot;
-    *slot = child;
-    k->count++;
+    for (uint32_t at = hash_index_first(&k->by_key, hash_of(k, child)); at != HASH_INDEX_NONE;
+         at = hash_index_next(&k->by_key, at))
+        if (strcmp(k->members.at[at]->key, child->key) == 0)
+            return k->members.at[at];
+    add(k, child);
     return NULL;
 }
 
 void keys_fini(struct keys *k)
 {
-    free((void *)k->slots);
-    k->slots = NULL;
+    vec_fini(&k->members);
+    hash_index_fini(&k->by_key);
 }

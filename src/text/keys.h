@@ -4,12 +4,13 @@
 #define TEXT_KEYS_H
 
 #include "base/hash.h"
+#include "base/hash_index.h"
+#include "base/vec.h"
 #include "text/tree.h"
 
-struct keys {
-    const struct text_node *
-        *slots; /* NULL while the map is small: its members are looked at one by one */
-    size_t size, count;
+struct keys {                              /* zeroed: of a map without members */
+    VEC(const struct text_node *) members; /* none while the map is small: looked at one by one */
+    struct hash_index by_key;
     struct hash_seed seed;
 };
 

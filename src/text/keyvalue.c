@@ -216,7 +216,7 @@ struct text_node *keyvalue_pairs(struct arena *arena, struct text_node *parent, 
                                  struct report *report)
 {
     struct text_node *map = text_map(arena, parent, key);
-    struct keys keys = { .slots = NULL };
+    struct keys keys = { .by_key = { .room = 0 } };
     size_t from = 0, at, len;
     map->place = value->place;
     map->key_place = value->key_place;

@@ -376,7 +376,7 @@ static struct text_node *take_container(struct parse *s, const yaml_event_t *e)
     s->open[s->depth++] = n;
     bool ok;
     if (n->kind == TEXT_MAP) {
-        struct keys keys = { .slots = NULL };
+        struct keys keys = { .by_key = { .room = 0 } };
         ok = take_members(s, n, &keys);
         keys_fini(&keys);
     } else {

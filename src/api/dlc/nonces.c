@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/hash_index.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -19,9 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_SIZE 1024u
-#define BOOT_SIZE  40u
-#define FILE_MARK  "nonces1"
+#define BOOT_SIZE 40u
+#define FILE_MARK "nonces1"
 
 struct head { /* of a file; in this machine's byte order */
     char mark[sizeof FILE_MARK];
@@ -34,8 +34,8 @@ struct seen {
 };
 
 struct set {
-    uint64_t *at; /* 0: empty; open addressing */
-    size_t n, size;
+    struct hash_index hashes; /* in the order they came */
+    uint32_t n;
     uint64_t newest_ms; /* greatest date in it */
     uint64_t since_ms;  /* when its first came */
     unsigned file;      /* which of the two is its own */
@@ -50,33 +50,14 @@ struct nonces {
     int fd; /* of the newer set's file, -1: none */
 };
 
-static size_t slot(const struct set *s, uint64_t hash)
-{
-    size_t i = (size_t)hash & (s->size - 1);
-    while (s->at[i] && s->at[i] != hash)
-        i = (i + 1) & (s->size - 1);
-    return i;
-}
-
 static bool has(const struct set *s, uint64_t hash)
 {
-    return s->size && s->at[slot(s, hash)] == hash;
+    return hash_index_first(&s->hashes, hash) != HASH_INDEX_NONE;
 }
 
 static void put(struct set *s, uint64_t hash)
 {
-    if (s->n * 2 >= s->size) {
-        struct set wider = *s;
-        wider.size = s->size ? s->size * 2 : FIRST_SIZE;
-        wider.at = mem_new(wider.size * sizeof *wider.at);
-        for (size_t i = 0; i < s->size; i++)
-            if (s->at[i])
-                wider.at[slot(&wider, s->at[i])] = s->at[i];
-        free(s->at);
-        *s = wider;
-    }
-    s->at[slot(s, hash)] = hash;
-    s->n++;
+    hash_index_add(&s->hashes, s->n++, hash);
 }
 
 /* ---- the files ---- */
@@ -150,7 +131,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 /* The newer of both goes on in its file; a half record at its end is cut off. */
 static void load_both(struct nonces *n, const struct nonces_place *place)
 {
-    struct set sets[2] = { { 0 } };
+    struct set sets[2] = { { .n = 0 } };
     struct head heads[2] = { { .since_ms = 0 } };
     bool there[2] = { load(n, 0, &sets[0], &heads[0]), load(n, 1, &sets[1], &heads[1]) };
     unsigned newer = there[1] && (!there[0] || heads[1].since_ms > heads[0].since_ms);
@@ -196,8 +177,8 @@ void nonces_destroy(struct nonces *n)
     end_file(n);
     free(n->files[0]);
     free(n->files[1]);
-    free(n->now.at);
-    free(n->before.at);
+    hash_index_fini(&n->now.hashes);
+    hash_index_fini(&n->before.hashes);
     free(n);
 }
 
@@ -206,7 +187,7 @@ static void turn(struct nonces *n)
     if (n->before.newest_ms > n->floor_ms)
         n->floor_ms = n->before.newest_ms;
     unsigned file = n->before.file;
-    free(n->before.at);
+    hash_index_fini(&n->before.hashes);
     n->before = n->now;
     n->now = (struct set){ .file = file };
     end_file(n);
@@ -223,7 +204,7 @@ bool nonces_add(struct nonces *n, const char *key_id, const char *nonce, uint64_
 {
     AUTO_FREE char *text = mem_printf("%s\n%s", key_id, nonce);
     uint64_t hash = hash_bytes(n->seed, text, strlen(text));
-    hash += !hash;
+    hash += !hash; /* 0 in a file is what was never written */
     if (has(&n->now, hash) || has(&n->before, hash))
         return false;
     /* A date may lie a window ahead, and is then good for two. */
