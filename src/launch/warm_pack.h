@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* A zip archive with one stored file. A descriptor, or -1. */
-int warm_pack_archive(const char *name, const void *text, size_t len);
+/* A descriptor, or -1. */
+int warm_pack_bytes(const void *data, size_t len);
 /* cwd and environment, each ended by NUL. A descriptor, or -1. */
 int warm_pack_request(const char *cwd, char *const *env);
 /* Sends text and descriptors as one message. 0 or -1. */

@@ -8,7 +8,7 @@
 #include "launch/guard.h"
 #include "launch/rank_spawn.h"
 #include "launch/warm_pack.h"
-#include "launch/warm_py.h"
+#include "launch/warm_zip.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -111,8 +111,7 @@ pid_t warm_start(struct arena *arena, const struct warm_start *start, int *contr
     const char *program = rank_spawn_find(arena, start->argv[0], start->env);
     if (!program)
         return err_sys(err, "%s", start->argv[0]);
-    AUTO_CLOSE int archive =
-        warm_pack_archive("sitecustomize.py", launch_warm_py, launch_warm_py_len);
+    AUTO_CLOSE int archive = warm_pack_bytes(launch_warm_zip, launch_warm_zip_len);
     if (archive < 0)
         return err_sys(err, "a file in memory");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
