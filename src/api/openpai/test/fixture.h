@@ -4,11 +4,7 @@
 #ifndef API_OPENPAI_TEST_FIXTURE_H
 #define API_OPENPAI_TEST_FIXTURE_H
 
-#include "ctl/test/world.h"
-#include "http/client.h"
-#include "text/tree.h"
-
-#include <uv.h>
+#include "api/test/served.h"
 
 #define V1 "/rest-server/api/v1/"
 #define V2 "/rest-server/api/v2/"
@@ -16,19 +12,8 @@
 #define FIX_FORM "application/x-www-form-urlencoded"
 #define FIX_YAML "text/yaml"
 
-struct api;
-struct http_server;
-
 struct fix {
-    struct world world; /* first */
-    uv_loop_t loop;
-    uv_async_t done;
-    uv_prepare_t turn;
-    uv_timer_t beat; /* agents do one thing at a beat */
-    struct api *api;
-    struct http_server *server;
-    char address[64];
-    const char *open; /* the setting */
+    struct served served;
     void (*run)(struct fix *);
     char me[64]; /* the admin's name */
     struct {
@@ -40,19 +25,8 @@ int fix_set_up_open(void **state); /* with open reading */
 int fix_tear_down(void **state);
 void fix_run(void **state, void (*run)(struct fix *)); /* in the client's thread */
 
-struct reply { /* reply_fini; root is NULL when the body is not JSON */
-    struct http_response http;
-    struct arena *arena;
-    struct text_node *root;
-};
-struct row {
-    const char *who; /* "root" the admin, a user's name, "" nobody, else a token */
-    const char *method, *path, *body, *type; /* type NULL: JSON */
-    unsigned status;
-    const char *part; /* of the answer; NULL: whatever it is */
-};
+/* who of a row: "root" the admin, a user's name, "" nobody, else a token. */
 struct reply fix_ask(struct fix *, const struct row *);
-void reply_fini(struct reply *);
 /* Each row's status and part are as they say. */
 void fix_rows(struct fix *, const struct row *, size_t n);
 /* Until the answer to the row has its part. */

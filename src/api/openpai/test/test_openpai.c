@@ -433,7 +433,7 @@ static void job_commands(struct fix *f)
         { "ada", "POST", V1 "jobs", OLD("g"), NULL, 201, NULL },
         { "ada", "DELETE", V1 "jobs/ada~g", NULL, NULL, 202, NULL },
     };
-    f->world.code_all = FAKE_RUNS;
+    f->served.world.code_all = FAKE_RUNS;
     fix_rows(f, first, ARRAY_LEN(first));
     fix_rows(f, rows, ARRAY_LEN(rows));
     ended(f, V2 "jobs/ada~s", "STOPPED");
@@ -463,7 +463,7 @@ static void failures(struct fix *f)
         { "ada", "GET", V2 "jobs/ada~f/events?type=Warning", NULL, NULL, 200, "TaskFailed" },
         { "ada", "GET", V2 "jobs?state=FAILED", NULL, NULL, 200, "\"appExitCode\":null" },
     };
-    f->world.by_attempt = fails;
+    f->served.world.by_attempt = fails;
     fix_rows(f, &first, 1);
     ended(f, V2 "jobs/ada~f", "FAILED");
     fix_rows(f, rows, ARRAY_LEN(rows));
@@ -567,7 +567,7 @@ static void leave(struct fix *f, const char *path)
     int len = snprintf(text, sizeof text,
                        "GET %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\n\r\n", path,
                        f->users[0].token);
-    to.sin_port = htons((uint16_t)strtoul(strrchr(f->address, ':') + 1, NULL, 10));
+    to.sin_port = htons((uint16_t)strtoul(strrchr(f->served.address, ':') + 1, NULL, 10));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
