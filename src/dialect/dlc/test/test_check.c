@@ -239,7 +239,7 @@ static void test_types_and_roles(void **state)
     const struct dlc_type *ray = dlc_type_find("RayJob", false);
     assert_string_equal(dlc_role_find(ray, "Worker-gpu")->type, "Worker");
     assert_null(dlc_role_find(ray, "Worker-"));
-    assert_null(dlc_role_find(ray, "Workers"));
+    assert_null(dlc_role_find(ray, "Worker_gpu"));
     assert_null(dlc_role_find(ray, "Head-1"));
     assert_non_null(dlc_role_find(dlc_type_find("SlurmJob", false), "anything"));
     size_t n;
