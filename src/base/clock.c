@@ -1,4 +1,6 @@
-/* The clocks. What goes on while the machine sleeps counts in spans of time. */
+/* The clocks. What goes on while the machine sleeps counts in spans of time, so those are of
+ * CLOCK_BOOTTIME. Nothing that has to be repeatable reads a clock: it is given the time by its
+ * caller. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,4 +1,5 @@
-/* Allocation that cannot fail: memory gone means abort, which a restart survives by design. */
+/* Allocation that cannot fail: memory gone means abort, which a restart survives by design. A size
+ * of 0 gives memory of one byte, so a result is never NULL; only a NULL text is copied as NULL. */
 #include "base/mem.h"
 
 #include <limits.h>

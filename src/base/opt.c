@@ -1,4 +1,5 @@
-/* Options from tables. Operands keep their order; so do values, which point into argv. */
+/* Options from tables: argv is parsed into the caller's struct, and the same rows print help.
+ * Operands keep their order and move to the front of argv; so do values, which point into argv. */
 #include "base/opt.h"
 
 #include "base/mem.h"

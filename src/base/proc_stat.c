@@ -1,4 +1,5 @@
-/* The numbers of fields are those of proc(5). */
+/* Reads /proc/PID, of a living thread where the main one has ended. The numbers of fields are those
+ * of proc(5). A process that is gone meanwhile is an ordinary answer, not an error. */
 #include "base/proc_stat.h"
 
 #include "base/mem.h"

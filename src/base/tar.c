@@ -1,4 +1,5 @@
-/* Numbers are octal; a sum over the header, with blanks in its own place, tells one from noise. */
+/* Headers of ustar archives, made and read; no I/O. Numbers are octal; a sum over the header, with
+ * blanks in its own place, tells a header from noise. */
 #include "base/tar.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-/* Growable arrays: the untyped half of the macros in vec.h. */
+/* Growable arrays: the untyped half of the macros in vec.h. An array begins with room for eight
+ * elements, one of large elements with room for one, and doubles when it is full; new elements are
+ * zeroed. */
 #include "base/vec.h"
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
-/* What follows from the range of an array and from the states of its members. Pure. */
+/* What follows from the range of an array (indexes, positions) and from the states of its members
+ * (the array's own state, counts). Pure: an array has no state that is kept. */
 #include "job/array.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Declared names as field tables: one table for each kind decodes, checks and encodes its
+ * documents. The catalogue itself is an index over entries by kind and name; entries are in the
+ * arena of whoever decoded them. */
 #include "job/catalogue.h"
 
 #include "base/map.h"

@@ -1,4 +1,6 @@
-/* Rules of roles: each by itself, and all together. */
+/* Rules of roles: each by itself (program, replicas, resources, ports, environment), and all
+ * together (names, ports that meet, roles that wait for each other in a circle). Effects: problems
+ * in the report. */
 #include "job/checker.h"
 
 #include "job/place.h"

@@ -1,4 +1,5 @@
-/* Words for who ended an attempt. */
+/* Words for who ended an attempt, for records and answers, and back. They are stored: a word may be
+ * added and none may change. */
 #include "job/ending.h"
 
 #include <string.h>

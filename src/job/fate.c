@@ -1,4 +1,5 @@
-/* Fields without a member of their own: a warning, an error or nothing, with the row's reason. */
+/* Fields without a member of their own: a warning, an error or nothing, with the row's reason as
+ * the hint. The same rows make the tables of the pages of dialects, so both say the same. */
 #include "job/fate.h"
 
 #include "base/buf.h"

@@ -1,4 +1,6 @@
-/* Decoding of single values by their rows: texts, numbers, sizes, times, words. */
+/* Decoding of single values by their rows: texts, numbers, sizes, times, words. Each checks kind,
+ * characters and bounds, and reports what was found with what to write; the member is written only
+ * when all is well. */
 #include "job/field_value.h"
 
 #include "base/scan.h"

@@ -1,4 +1,5 @@
-/* What the field tables say to others: JSON Schema for editors, the reference page for people. */
+/* What the field tables say to others: JSON Schema for editors, the reference page for people. Only
+ * the page's introduction and its example are written here; every field comes from its row. */
 #include "job/job.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* The root field table of the canonical job, with its smallest parts. */
+/* The root field table of the canonical job, with its smallest parts: the version of the format,
+ * and the jobs that a job waits for. Larger parts have files of their own. */
 #include "job/job_fields.h"
 
 #include "job/job.h"

@@ -1,5 +1,5 @@
 /* Which characters names may have: what is safe in paths, environments, host names and on a screen.
- */
+ * Each rule is a test, its words for a hint, and a pattern for the schema. */
 #include "job/job_fields.h"
 
 #include "base/scan.h"

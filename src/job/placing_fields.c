@@ -1,4 +1,5 @@
-/* Field tables of where tasks run and what they are given: placement, inputs. */
+/* Field tables of where tasks run and what they are given: placement, inputs. They decode, encode,
+ * document and describe; rules between their fields are in check.c. */
 #include "job/job_fields.h"
 
 #include "job/job.h"

@@ -1,4 +1,5 @@
-/* Amounts and percentages in text and back. */
+/* Amounts and percentages in text and back. A percentage is kept as one, in thousandths, and
+ * becomes an amount only when the whole is known, rounded down. */
 #include "job/portion.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Field tables of the rules of a job: limits, retry, health. */
+/* Field tables of the rules of a job: limits, retry, health. They decode, encode, document and
+ * describe; rules between their fields are in check.c. */
 #include "job/job_fields.h"
 
 #include "job/job.h"

@@ -1,4 +1,5 @@
-/* The table of signals, by their words. */
+/* The table of signals that may be sent to a job's processes: by name, with or without SIG, or by
+ * number. Each row says whether the signal is a request, which only programs that catch it get. */
 #include "job/signals.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Whoever mends records leaves a number in meta, because no server is there to be told. */
+/* Whoever mends records leaves a number in meta, because no server is there to be told. The next
+ * one takes it: reading removes it, in the turn whose event says what was done. */
 #include "store/mended.h"
 
 #include "store/db.h"

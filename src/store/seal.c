@@ -1,4 +1,5 @@
-/* The key file, and texts in and out of the box: base64 of nonce and box behind the mark. */
+/* The key file, and texts in and out of the box: base64 of nonce and box behind the mark. A text
+ * without the mark comes back as it was kept; one that cannot be opened comes back as NULL. */
 #include "store/seal.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* An older database is brought up to date, after a copy of it was made: PATH.vN, one only. */
+/* An older database is brought up to date, step by step in one transaction, after a copy of it was
+ * made: PATH.vN, one only. A newer one is refused. */
 #include "store/db.h"
 #include "store/schema.h"
 

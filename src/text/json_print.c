@@ -1,4 +1,5 @@
-/* Strict JSON from the tree. */
+/* Strict JSON from the tree: with an indent one member a line, without one all of it on one line.
+ * What is printed is read back as the same tree. */
 #include "text/json.h"
 
 #include "base/buf.h"

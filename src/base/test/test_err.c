@@ -1,4 +1,6 @@
-/* Errors: codes and their translations, cutting, context, errno. */
+/* Errors: codes and their translations into HTTP and exit statuses, context in front of a message,
+ * the text of errno. Long texts are cut between characters, and NULL for an err is allowed
+ * everywhere. */
 #include "base/err.h"
 
 #include <errno.h>

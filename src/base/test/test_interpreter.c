@@ -1,4 +1,6 @@
-/* Finding the interpreter behind a name: links, wrappers, pyenv's wrappers without running them. */
+/* Finding the interpreter behind a name: programs, links, wrapper scripts. pyenv's wrappers are run
+ * only where pyenv's files do not name a version that is installed; a wrapper that prints something
+ * tells whether it was run. */
 #include "base/interpreter.h"
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
-/* The log as an operator sees it: stderr is a pipe here. */
+/* The log as an operator sees it: stderr is a pipe here. One line for each event, levels that are
+ * left out, and repeats of a line that are counted and said once. */
 #include "base/log.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Memory and what grows in it: mem, arena, buf, vec, pairs. */
+/* Memory and what grows in it: mem, arena, buf, vec, pairs. Zeroed and aligned memory, bounds, and
+ * that a buffer which overflowed takes nothing more until it is cleared. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Options: every way to write one, and what is said about a wrong one. */
+/* Options: every way to write one (long, short, glued, with =), where operands end them, and what
+ * is said about a wrong one. The help is aligned. */
 #include "base/opt.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Remedies: packed, said again, quoted, and put into the words of the refused command. */
+/* Remedies: packed into an err, read back in order, quoted for a shell. Those of a refused command
+ * repeat its words, its file and the server that it named. */
 #include "base/remedy.h"
 
 #include "base/err.h"

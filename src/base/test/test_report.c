@@ -1,4 +1,5 @@
-/* Reports: order, bounds, and the printed shape. */
+/* Reports: order and bounds of problems, and the printed shape: the source line with a marker below
+ * the place, also with wide characters, bad bytes and lines that are cut. */
 #include "base/report.h"
 
 #include "base/buf.h"

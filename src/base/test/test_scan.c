@@ -1,4 +1,5 @@
-/* Numbers, sizes, durations, times; characters and nearest names. */
+/* Numbers, sizes, durations and times, read and printed back; characters, columns and nearest
+ * names. Times are compared with the C library's over centuries. */
 #include "base/scan.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Headers written and read back; what is none is refused. */
+/* Headers of tar archives, written and read back. A header with a changed bit in any byte that is
+ * read is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What tar archives may have, read from a pipe and made below a fresh directory. */
+/* What tar archives may have, read from a pipe and made below a fresh directory. Names and links
+ * that lead out of it are refused, and so is more than the bounds allow. */
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"

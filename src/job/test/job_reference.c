@@ -1,4 +1,5 @@
-/* Prints doc/job.md. */
+/* Prints doc/job.md from the field tables: job_reference > doc/job.md. A test compares the page
+ * with what this prints. */
 #include "job/job.h"
 
 #include "base/buf.h"

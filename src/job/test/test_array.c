@@ -1,4 +1,5 @@
-/* Arrays: every way of writing one, and what the states of members make of it. */
+/* Arrays: every way of writing one, positions and indexes both ways, and what the states of members
+ * make of the whole. */
 #include "job/array.h"
 
 #include <setjmp.h>

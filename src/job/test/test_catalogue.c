@@ -1,3 +1,5 @@
+/* Declarations of the catalogue: which documents are some, text and back, all that is wrong with
+ * one, names that are found and names that are near. Queues with their shares in both notations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

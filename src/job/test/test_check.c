@@ -1,4 +1,5 @@
-/* Bad jobs in the native format: one problem each, with its place and what to write. */
+/* Bad jobs in the native format: one problem each, with its place and what to write. Jobs that a
+ * dialect filled by hand are checked by the same rules. */
 #include "job/job.h"
 
 #include <setjmp.h>

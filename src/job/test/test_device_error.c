@@ -1,4 +1,5 @@
-/* What programs print when a device fails, and whose doing that is. */
+/* What programs print when a device fails (PyTorch, NCCL, the driver's Xid), as classes of errors.
+ * Endings that say nothing of a device, or that somebody else caused, are of no class. */
 #include "job/device_error.h"
 
 #include "base/mem.h"

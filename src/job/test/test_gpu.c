@@ -1,4 +1,5 @@
-/* Which devices are offered, and the text of their models. */
+/* Which devices are offered, by the variable that hides some and without those that are lost, and
+ * the text of their models: each model once. */
 #include "job/gpu.h"
 
 #include "base/mem.h"

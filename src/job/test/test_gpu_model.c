@@ -1,4 +1,5 @@
-/* What people call a model, and the product name of its driver. */
+/* What people call a model ("a100", "A100-80GB") against the product name of its driver: which of
+ * them fit, and which are another model. */
 #include "job/gpu_model.h"
 
 #include "base/mem.h"

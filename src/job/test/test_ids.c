@@ -1,4 +1,5 @@
-/* Job ids: order, clock steps, text both ways. */
+/* Job ids: they rise with the clock, never repeat when it is set back, and hold 43 bits of
+ * milliseconds. Text both ways sorts like the numbers. */
 #include "job/ids.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Which last words mean that another process went first. */
+/* Which last words mean that another process went first, as Python, gloo and NCCL print them, and
+ * which errors are a process's own although they sound alike. */
 #include "job/peer_error.h"
 
 #include <setjmp.h>

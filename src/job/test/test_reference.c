@@ -1,4 +1,5 @@
-/* doc/job.md is what the field tables say; every field is in it and in the schema. */
+/* doc/job.md is what the field tables say; every field is in it and in the schema. No name in the
+ * format is a word that YAML reads as a boolean. */
 #include "job/job.h"
 
 #include <setjmp.h>

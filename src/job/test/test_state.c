@@ -1,4 +1,5 @@
-/* Transition tables: what is in them, and that random events never leave them. */
+/* Transition tables: what is in them, written once more as pairs, and that random events never
+ * leave them. A model counts resources: held exactly between allocated and freed. */
 #include "job/state.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* UUIDs of jobs lead back to them; all have the form of RFC 9562. */
+/* UUIDs of jobs lead back to them; all have the form of RFC 9562. Kinds, owners and names that
+ * differ give UUIDs that differ, and one is written down: they may not change. */
 #include "job/uuid.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* A copy that is made while commits go on has all of them. */
+/* A copy that is made while commits go on has all of them. A copy may be given up and begun again
+ * under another file; one that is damaged is found out when it is looked at. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

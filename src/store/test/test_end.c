@@ -1,5 +1,5 @@
 /* The end mark, torn and whole; a WAL as bytes; damage that a start refuses; what recovering keeps.
- */
+ * The files are those of a server that was killed: copied from under one that runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Searches over a real database: every filter by itself, all together, order, pages, rights. */
+/* Searches over a real database: every filter by itself, all together, order, pages, rights. Tags
+ * that are set after the submission are found by their new value only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* A copy with the pages that commits changed since is the database, byte by byte. */
+/* A copy with the pages that commits changed since is the database, byte by byte: over checkpoints,
+ * turns that were undone, sets that are full or damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Keys, sealed texts, and records: nothing that is secret is in the files in clear. */
+/* Keys, sealed texts, and records: nothing that is secret is in the files in clear, also not in
+ * pages that were in use once. Older records are sealed when they are opened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

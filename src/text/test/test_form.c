@@ -1,4 +1,5 @@
-/* Forms with nested names: what the clients of OpenPAI send, and what is no form. */
+/* Forms with nested names ("a[b][]=c"): what the clients of OpenPAI send, odd names, and what is no
+ * form. As many pairs as are allowed are read, one more is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

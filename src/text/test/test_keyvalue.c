@@ -1,4 +1,5 @@
-/* Parameter files: values to the end of the line, places, line ends, what is no such file. */
+/* Parameter files: values to the end of the line, places for messages, line ends of other systems.
+ * What is no such file is told apart, also by its look alone. */
 #include "text/keyvalue.h"
 
 #include "text/detect.h"

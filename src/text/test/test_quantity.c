@@ -1,4 +1,5 @@
-/* Quantities of Kubernetes: its grammar, its rounding, nothing else. */
+/* Quantities of Kubernetes ("100m", "1.5Gi", "1e3"): its grammar, its rounding up, its bounds, and
+ * that nothing else is taken for one. */
 #include "text/quantity.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Building, comparing, and picking the syntax. */
+/* Building trees in order, comparing them whatever the order of members, and picking the syntax of
+ * a text by its look. */
 #include "text/tree.h"
 
 #include "text/detect.h"

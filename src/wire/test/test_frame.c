@@ -1,4 +1,5 @@
-/* Frames: bytes in, bytes out, broken and cut input, readers that remember failure. */
+/* Frames: bytes in, bytes out, one after the other. Broken input is told apart from input that is
+ * cut, and a reader that failed once stays failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

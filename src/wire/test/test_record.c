@@ -1,4 +1,5 @@
-/* Log records and segment names. */
+/* Log records, written and read back from any number of their bytes, with the bounds of each
+ * member. Names of segments and directories both ways; other files are no segments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
