@@ -1,4 +1,5 @@
-/* Admission: one table of what jobs may ask and this server does not do. Pure. */
+/* Admission: one table of what jobs may ask and this server does not do, each with the reason and
+ * what to do instead; and whether the cluster is large enough at all. Pure. */
 #include "ctl/admit.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Paths and marks of archives of code. A job keeps a number made of the first digits of the hash,
+ * not the hash; two archives of one number only make one of them be kept for longer. */
 #include "ctl/archives.h"
 
 #include "ctl/core.h"

@@ -1,4 +1,5 @@
-/* Who may be let at the stdin of which task, and what to do where nobody can. */
+/* Who may be let at the stdin of which task, and what to do where nobody can: the refusal says
+ * whether the job has no stdin, the task does not run, or somebody else may. */
 #include "ctl/attach.h"
 
 #include "ctl/array.h"

@@ -1,5 +1,5 @@
-/* The file has a name only until it is opened: what a client takes long to read is gone with it.
- */
+/* The records as a file beside the database, made step by step between turns. The file has a name
+ * only until it is opened: what a client takes long to read is gone with it. */
 #include "ctl/backup.h"
 
 #include "ctl/audit.h"

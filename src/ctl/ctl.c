@@ -1,4 +1,5 @@
-/* The core as an object: made from its configuration, given its sink, its clock and its key. */
+/* The core as an object: made from its configuration, given its sink, its clock and its key. What
+ * it does with commands and facts is in the other files of this folder. */
 #include "ctl/ctl.h"
 
 #include "base/file.h"

@@ -1,3 +1,6 @@
+/* Runs forecasts of the queue: one by the limits of the jobs that run, others with run times drawn
+ * from how long such jobs ran. Work is counted and bounded; a cluster whose passes are too dear is
+ * not forecast. */
 #include "ctl/foretell.h"
 
 #include "base/dice.h"

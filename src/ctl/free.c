@@ -1,3 +1,5 @@
+/* Counts the free parts of devices for each node, from the places of live tasks; a device that is
+ * not given out has none. Nothing is kept: each question is answered anew. */
 #include "ctl/free.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The scheduler's mix as rows: a large one with the mix some time ago, a small one with what
+ * arrived since, so that most turns write little. It also makes the potential follow the mix. */
 #include "ctl/packing.h"
 
 #include "base/buf.h"

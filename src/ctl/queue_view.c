@@ -1,4 +1,5 @@
-/* The queues as an answer: the tree with shares, what is used and borrowed, who waits and why. */
+/* The queues as an answer: the tree with shares, what is used and borrowed, who waits and why.
+ * Reads live jobs once and adds up the tree; changes nothing. */
 #include "ctl/core.h"
 #include "ctl/reasons.h"
 #include "ctl/views.h"

@@ -1,3 +1,5 @@
+/* Keeps the tree of queues and the usage of users, in memory and as rows. Usage is computed with
+ * integers alone, so that a restart comes to the same numbers. */
 #include "ctl/queues.h"
 
 #include "base/buf.h"

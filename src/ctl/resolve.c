@@ -1,3 +1,5 @@
+/* Replaces names in a job by what the catalogue declares: queues, data sets, images. Effects: the
+ * job in its arena; problems in the report, with names that are near. */
 #include "ctl/resolve.h"
 
 #include "base/mem.h"

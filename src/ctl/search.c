@@ -1,4 +1,5 @@
-/* The way from a search to the records, with the rights of who asks. */
+/* The way from a search to the records: the rights of who asks become conditions of the query. The
+ * answer is ids in order; whoever shows them looks each job up. */
 #include "ctl/search.h"
 
 #include "ctl/core.h"

@@ -1,3 +1,5 @@
+/* Checks a job, with all tasks it may ever have, against the bounds of its queue and those above
+ * it. What can never start is refused here, with both numbers. */
 #include "ctl/share.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Makes the snapshot of a pass from live jobs, lines, queues and the cluster; and, for explaining,
+ * a copy that lacks some jobs or has another one. */
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"

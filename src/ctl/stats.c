@@ -1,4 +1,5 @@
-/* Figures of the core that are counted as things happen, and what settings say of devices. */
+/* Figures of the core that are counted as things happen, durations of passes in bins among them,
+ * and the price that the settings give a type of device. */
 #include "ctl/core.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* How an attempt ended, as one clause that follows its name: "worker/2 on n2 exited with 1". Pure.
- */
+/* How an attempt ended, as one clause that follows its name: "worker/2 on n2 exited with 1". Pure:
+ * made of the ending alone, for events and reasons. */
 #include "ctl/words.h"
 
 #include <signal.h>

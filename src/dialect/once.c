@@ -1,4 +1,5 @@
-/* A short list: a convention keeps a few texts of a job. */
+/* A short list, looked through from its beginning: a convention keeps a few texts of a job. Names
+ * of variables that tasks do without are on a list of their own, each once. */
 #include "dialect/once.h"
 
 #include "base/mem.h"

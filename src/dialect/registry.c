@@ -1,4 +1,5 @@
-/* The registry of dialects and conventions: finding one by name or by the look of a text. */
+/* The registry of dialects and conventions: finding one by name or by the look of a text, and
+ * asking a job's conventions in order for environment, host names, files and exit classes. */
 #include "dialect/dialect.h"
 
 #include "job/device_error.h"

@@ -1,4 +1,5 @@
-/* Places by path: what is not written has the place of what it would be in. */
+/* Places by path, for problems that are found after decoding: what is not written has the place of
+ * what it would be in. Works on the tree of the document, which has to be there still. */
 #include "dialect/spot.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* What every task is told of itself, and the launcher's part of its environment. Pure. */
+/* What every task is told of itself, whatever its format: job, role, indexes, devices, and the
+ * launcher's part of its environment. Pure; a variable that the job sets itself is left to it. */
 #include "dialect/task_env.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* The list of variables, and the page about them. */
+/* The list of variables that tasks find in their environment, and doc/environment.md, which is made
+ * from it. Variables of other systems' dialects are on the pages of those. */
 #include "dialect/variables.h"
 
 const struct variable variables[] = {

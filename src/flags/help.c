@@ -1,4 +1,5 @@
-/* --help and the table of doc/launch.md, both from the rows of the flags. */
+/* --help and the table of doc/launch.md, both from the rows of the flags. Help is wrapped to the
+ * width of a terminal; the page has what becomes of each flag besides. */
 #include "flags/flags.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* The flags themselves, in the order of --help. Texts are the documentation. */
+/* The launcher's flags themselves, in the order of --help: names, types, defaults and what becomes
+ * of them here. The texts are the documentation. */
 #include "flags/flags.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* The launcher as a program: settings, the guard that outlives it, then a member until the end. */
+/* The launcher as a program: settings, the guard that outlives it, then a member until the end.
+ * Takes the command line and the environment; restores the terminal; returns the exit status. */
 #include "launch/launch.h"
 
 #include "flags/flags.h"

@@ -1,4 +1,5 @@
-/* The directories and files of a launcher's rounds. */
+/* Makes the directories of a launcher's rounds, named as torchrun names them, and says the paths of
+ * the files in them. Random parts of names are tried until one is free. */
 #include "launch/stream_files.h"
 
 #include "base/file.h"

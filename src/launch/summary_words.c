@@ -1,4 +1,5 @@
-/* Signals and exit codes, as people know them. */
+/* Signals and exit codes, as people know them: tables of what each means and what to look at. Only
+ * for reading; nothing is decided by these words. */
 #include "launch/summary_words.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* One write per line to a file opened for appending: lines of several launchers never mix. */
+/* One write per line to a file opened for appending: lines of several launchers never mix. A file
+ * that cannot be opened is said once on stderr, and nothing is traced then. */
 #include "launch/trace.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* Settings as the core takes them: what decides about jobs. The server and a replay read them here.
- */
+/* Settings as the core takes them: what decides about jobs. The server and a replay read them here,
+ * so that a recording is replayed with what its server had. */
 #include "main/core_config.h"
 
 #include "base/mem.h"

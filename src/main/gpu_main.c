@@ -1,4 +1,5 @@
-/* The only process that loads the driver's library. It ends with whoever asked. */
+/* The only process that loads the driver's library, because a broken driver may hang or crash it.
+ * It answers on stdout in lines and ends with whoever asked. */
 #include "main/gpu_main.h"
 
 #include "base/file.h"

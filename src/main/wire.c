@@ -1,4 +1,5 @@
-/* Concrete dialects and engines. A new one is added here and nowhere else. */
+/* Concrete dialects and engines, how they are given to the core, and this machine as a node. A new
+ * one is added here and nowhere else: no other file knows all of them. */
 #include "main/wire.h"
 
 #include "base/log.h"

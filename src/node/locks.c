@@ -1,4 +1,5 @@
-/* A directory that somebody else made first, or may write to, is not used. */
+/* Directories for locks that all servers of a user on this machine share. A directory that somebody
+ * else made first, or may write to, is not used. */
 #include "node/locks.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Processors of this machine for a task, from the smallest package that has enough free ones, next
+ * to each other. Each is held by a lock of its own, so that tasks of other servers keep off it. */
 #include "node/pin.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Launches are shared by their tasks and freed with the last of them. */
+/* Counts the holders of a batch of launches. Launches are shared by their tasks and freed, with
+ * their arena, with the last of them. */
 #include "node/site.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
-/* From one state to the next: called after every event, decides by the state alone. */
+/* From one state to the next: called after every event, decides by the state alone who forms the
+ * next world and when. It reads no clock; the time is handed in, and so is when to look again. */
 #include "rdzv/machine.h"
 
 #include "base/scan.h"

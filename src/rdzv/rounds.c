@@ -1,4 +1,5 @@
-/* The life of one round: begun, ended by a failure or a change, done; and the end of all. */
+/* The life of one round: begun, ended by a failure or a change, done; and the end of all. Effects:
+ * orders to members, places in the world, budgets that are charged. */
 #include "rdzv/machine.h"
 
 #include "base/hash.h"

@@ -1,4 +1,6 @@
-/* Each kind of thing has a put and a get with the same order of members. */
+/* Each kind of thing has a put and a get with the same order of members. What of a submission may
+ * hold a secret (its text, variables, options) is sealed with the server's key; the rest is in
+ * clear. */
 #include "replay/codec.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* An engine whose calls all succeed. It reports no facts: those of the recording are handed to the
+ * core by the replay. */
 #include "replay/deaf.h"
 
 #include "base/mem.h"

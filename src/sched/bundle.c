@@ -1,4 +1,5 @@
-/* Jobs that start together or not at all: all of them at the turn of the first. */
+/* Jobs that start together or not at all: all of them are placed at the turn of the first, and
+ * taken off again when one has no place. What each would use of a quota counts for the next. */
 #include "sched/gang.h"
 #include "sched/pass.h"
 #include "sched/reason.h"

@@ -1,4 +1,5 @@
-/* Heaps of shelves by rank. Entries of shelves that are gone stay until they come up. */
+/* Heaps of shelves by rank, one for each shape of task. Entries of shelves that are gone stay in a
+ * heap until they come up, so removing a shelf costs nothing here. */
 #include "sched/front.h"
 
 #include "base/mem.h"

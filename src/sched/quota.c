@@ -1,4 +1,5 @@
-/* Counting what queues and users have in use, up the tree. */
+/* Counting what queues and users have in use, up the tree, and checking demands against it. Users
+ * are positions in the snapshot; the arena of the pass owns everything. */
 #include "sched/quota.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Keeps the answers that explain gave in a simulation and compares each with when the job started.
+ * It knows the jobs that started, so it can say whether those named as ahead were. */
 #include "sim/explained.h"
 
 #include "base/map.h"

@@ -1,4 +1,5 @@
-/* Rows to nodes. A name that comes twice would be one node. */
+/* Rows of openb's node list to declared nodes. A name that comes twice would be one node, so it is
+ * refused. */
 #include "sim/nodes_openb.h"
 
 #include "base/map.h"

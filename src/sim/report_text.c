@@ -1,4 +1,5 @@
-/* The tables of a result, and of two beside each other. */
+/* The tables of a result, and of two beside each other, as text for a terminal. Figures come from
+ * the result; only their form is made here. */
 #include "sim/report.h"
 
 #include "base/mem.h"

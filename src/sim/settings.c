@@ -1,4 +1,5 @@
-/* Words to settings. A value in braces may have commas of its own. */
+/* Words of the command line ("k=v") to settings of a simulation. A value in braces may have commas
+ * of its own; what is not known is refused with the nearest name. */
 #include "sim/settings.h"
 
 #include "base/mem.h"

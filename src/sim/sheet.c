@@ -1,4 +1,5 @@
-/* Rows and fields are ranges of the text; nothing is copied until it is asked for. */
+/* Tables of text with a separator or blanks between fields. Rows and fields are ranges of the text;
+ * nothing is copied until it is asked for. */
 #include "sim/sheet.h"
 
 #include "base/scan.h"

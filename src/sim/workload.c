@@ -1,4 +1,6 @@
-/* Which format a text is in, and what all readers share: patterns, words, order. */
+/* Which format a workload's text is in, and what all readers share: job texts that are alike are
+ * read once, into a pattern, and words are kept once. Problems are said at the row that has
+ * them. */
 #include "sim/workload.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Declarations and settings to what the core is configured with. */
+/* Declarations and settings to what the core of a simulation is configured with, queues and prices
+ * among it. Problems are reported at their place in the text. */
 #include "sim/world.h"
 
 #include "base/mem.h"

@@ -1,4 +1,6 @@
-/* Values in forms that the plain rows do not take. */
+/* Hooks for values in forms that the plain field rows do not take: numbers as texts, loose
+ * booleans, affinities, restart policies. Each writes its member or reports the value with what to
+ * write. */
 #include "dialect/elasticjob/fates.h"
 
 #include "base/buf.h"

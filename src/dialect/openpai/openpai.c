@@ -1,5 +1,5 @@
-/* The dialects and their conventions as main registers them, and how a v1 file is recognised. Pure.
- */
+/* The dialects and their conventions as main registers them, the paths of secrets in each, and how
+ * a v1 file is recognised by weights of its keys. Pure. */
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/openpai/v1.h"

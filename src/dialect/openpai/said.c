@@ -1,4 +1,5 @@
-/* Warnings and shell text of both writers. */
+/* What the writers of both versions share: warnings about canonical fields that OpenPAI has no
+ * words for, names in its characters, and the job's commands as shell text. */
 #include "dialect/openpai/said.h"
 
 #include "base/buf.h"

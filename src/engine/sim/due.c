@@ -1,4 +1,5 @@
-/* What is due, counted as it is added. */
+/* What is due, in a heap by time. Entries are counted as they are added, so that those of one time
+ * come out in the order in which they were added. */
 #include "engine/sim/due.h"
 
 #include "base/heap.h"
