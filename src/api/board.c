@@ -1,4 +1,5 @@
-/* The board of a job over HTTP: put, list, and get that waits for what is not there yet. */
+/* The board of a job over HTTP: put, list, and get that waits for what is not there yet. A get that
+ * waits is woken when the board changes, and ended by its timer, the job's end or the client. */
 #include "api/call.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Who calls, in words for the audit record: by what the server knows them, and from where. */
+/* Who calls, in words for the audit record: by what the server knows them (a token, a session, a
+ * user of this machine, a job), and from where. Nothing is decided by these words. */
 #include "api/call.h"
 
 #include "ctl/audit.h"

@@ -1,4 +1,5 @@
-/* The catalogue over HTTP: declare, list, remove; and the queues that it makes. */
+/* The catalogue over HTTP: declare, list, remove; and the queues that it makes. A body may have
+ * several declarations; they are taken as a whole or not at all. */
 #include "api/call.h"
 
 static void on_done(void *arg, const struct ctl_answer *answer)

@@ -1,5 +1,5 @@
-/* The way in of façades, and the small things they all say: ids, times, pages, segments of paths.
- */
+/* The way in of façades: whose request it is, the bearer token, what a façade refuses. And the
+ * small things they all say: ids, times, pages, segments of paths. */
 #include "api/facade.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* A request's body as a tree: JSON, YAML or a form, by its Content-Type or by what it looks like.
- */
+/* A request's body as a tree: JSON, YAML or a form, by its Content-Type or, without one that is
+ * known, by what it looks like. Problems become one error. */
 #include "api/facade.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Cut from its end, a slice in each turn of the loop, until nothing is left. */
+/* Frees a large file that has no name any more: it is cut from its end, a slice in each turn of the
+ * loop, until nothing is left. Takes the descriptor over. */
 #include "api/file_drop.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Lines for people out of records: names, gaps, tails; base64 for output that is no text. */
+/* Lines for people out of records: the task's name in front, gaps, tails; base64 for output that is
+ * no text. Whole lines only where several tasks mix. */
 #include "api/log_text.h"
 
 #include "base/mem.h"

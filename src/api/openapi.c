@@ -1,4 +1,5 @@
-/* /v1/openapi.json out of the route table, the core's answer tables and the job's field tables. */
+/* /v1/openapi.json out of the route table, the core's answer tables and the job's field tables. A
+ * route that is added there is in the document by itself. */
 #include "api/call.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* Every route in one table: the dispatcher, the 405 answers and the OpenAPI document all read it.
- */
+ * Who asks, what a job's program may ask, and limits are looked at before a handler is called. */
 #include "api/call.h"
 
 #include "api/facade.h"

@@ -1,4 +1,5 @@
-/* Typed looks into trees. Servers of other versions may leave members out or add some. */
+/* Typed looks into trees. Servers of other versions may leave members out, add some, or have
+ * another kind of value: then what the caller gives for absent ones is taken. */
 #include "cli/answer.h"
 
 #include "base/scan.h"

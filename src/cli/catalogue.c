@@ -1,3 +1,5 @@
+/* Sends a text with declarations to the server and prints what became of each; finds the path of a
+ * declared name. Texts of jobs are told apart by their look. */
 #include "cli/catalogue.h"
 
 #include "base/mem.h"

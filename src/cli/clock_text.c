@@ -1,3 +1,5 @@
+/* Moments for people: the time alone today, with the day of the week within six days, else with the
+ * date. Local time, by the C library. */
 #include "cli/clock_text.h"
 
 #include <stdbool.h>

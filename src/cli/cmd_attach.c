@@ -1,4 +1,5 @@
-/* muster attach: the keyboard and the screen of a running task. */
+/* muster attach: the keyboard and the screen of a running task. On a terminal what was printed
+ * before is shown when it is raw; the exit status is the task's when it ends meanwhile. */
 #include "cli/attach.h"
 
 #include "base/scan.h"

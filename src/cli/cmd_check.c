@@ -1,4 +1,5 @@
-/* muster check and muster convert: a job file read here, no server needed. */
+/* muster check and muster convert: a job file is read here, no server needed. Shows problems, fixes
+ * those that are certain, prints the environment of tasks, writes other formats. */
 #include "cli/cmd.h"
 
 #include "base/file.h"

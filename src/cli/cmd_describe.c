@@ -1,4 +1,5 @@
-/* muster describe: one pod, with its events in the block that kubectl prints. */
+/* muster describe: one pod of a job in the block that kubectl prints, with its events. Everything
+ * comes from the server's answer. */
 #include "cli/cmd.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* muster drain: no new tasks on nodes, or what that would mean. */
+/* muster drain: no new tasks on nodes, until --undo; with --dry-run who runs there and where each
+ * task would find a place now. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* muster events: what happened, to one job or to all. */
+/* muster events: what happened, to one job or to all, in pages or followed. Sentences are the
+ * server's; the task's name is put in front where one lacks it. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"

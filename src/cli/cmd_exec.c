@@ -1,4 +1,5 @@
-/* muster exec: a command or shell inside a task's view. */
+/* muster exec: a command or shell inside a task's view, over an upgraded connection. The exit
+ * status is the command's. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"

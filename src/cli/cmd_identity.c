@@ -1,4 +1,5 @@
-/* muster user, key, token: who may use this server, and with what. Secrets are printed once. */
+/* muster user, key, token: who may use this server, and with what. Each is one request and a table
+ * or a line; secrets are printed once, when they are made. */
 #include "cli/cmd.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* muster logs: what a job's tasks wrote, now or as they write it. */
+/* muster logs: what a job's tasks wrote, now or as they write it. Goes to the screen as text, and
+ * to a file as it is. */
 #include "cli/jobs.h"
 
 #include "base/clock.h"

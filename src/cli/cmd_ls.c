@@ -1,4 +1,5 @@
-/* muster ls: jobs, newest first; or the members of an array, by index. */
+/* muster ls: jobs, newest first; or the members of an array, by index. Fetches pages, fits columns
+ * to the screen, and repaints it with --watch. */
 #include "cli/cmd.h"
 
 #include "base/clock.h"

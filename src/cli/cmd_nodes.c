@@ -1,4 +1,5 @@
-/* muster nodes: what there is and what is taken, or what is free; drain and undrain. */
+/* muster nodes: what there is and what is taken, or what is free, device by device; undrain; and
+ * setting the nodes that the server gives out. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* muster replay: a recording of a server run through the same code again. No server is asked. */
+/* muster replay: a recording of a server is run through the same code again, to its end or to a
+ * moment, also with other settings. No server is asked. */
 #include "cli/cmd.h"
 
 struct replay_opts {

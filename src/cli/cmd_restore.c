@@ -1,4 +1,5 @@
-/* muster restore: a backup becomes the records of a state directory that no server uses. */
+/* muster restore: a backup becomes the records of a state directory that no server uses. With
+ * --dry-run it is only read through. */
 #include "cli/cmd.h"
 
 #include "base/scan.h"

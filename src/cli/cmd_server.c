@@ -1,4 +1,5 @@
-/* muster server: start, stop, status, and run (the server itself, in the foreground). */
+/* muster server: start, stop, status, check, recover, and run (the server itself, in the
+ * foreground). Flags of start that are about more than one run are kept. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"

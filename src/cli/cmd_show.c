@@ -1,5 +1,5 @@
 /* muster show: one job: state, why, its life, its tasks with node, attempts, ends and last lines,
- * and what their devices do. */
+ * and what their devices do. One request; everything else is how it is printed. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* muster signal: a signal to the processes of a job's tasks, and who heard it. */
+/* muster signal: a signal to the processes of a job's tasks, and how many heard it. The exit status
+ * is 0 only when every task that was meant did. */
 #include "cli/jobs.h"
 
 #include "base/mem.h"

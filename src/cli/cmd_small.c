@@ -1,4 +1,5 @@
-/* Verbs of a few lines: config, schema, env, version, open, help. */
+/* Verbs of a few lines: config, schema, env, version, open, help. Most need no server; config shows
+ * the running one's settings where there is one. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"

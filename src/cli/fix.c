@@ -1,4 +1,5 @@
-/* Fixes in order of place, each used once, copied between the parts of the text that stay. Pure. */
+/* Fixes in order of place, each used once, copied between the parts of the text that stay. One that
+ * begins inside an earlier one is left out. Pure. */
 #include "cli/fix.h"
 
 #include "base/mem.h"

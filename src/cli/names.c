@@ -1,4 +1,5 @@
-/* Reading what operands name. */
+/* Reading what operands name: "ROLE/INDEX" as a task, and a path as a job file, which is read whole
+ * within a bound. Errors say what was expected. */
 #include "cli/names.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Printing. Standard output is buffered; those who follow something flush it. */
+/* Printing: errors with what to type, phrases, sizes, JSON. Standard output is buffered, those who
+ * follow something flush it; on a terminal only visible text gets through. */
 #include "cli/out.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Recovering damaged records, for people: what is there, what is missing, what goes on. */
+/* Records of a server, for people: checking, recovering and restoring them. What is there, what is
+ * missing and what goes on is printed; the work itself is main's. */
 #include "cli/records.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* The table of verbs, and what is made of its rows: option tables, help. */
+/* The table of verbs, and what is made of its rows: option tables, help, groups. A new verb is one
+ * row here and a file of its own. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"

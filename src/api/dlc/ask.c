@@ -1,4 +1,5 @@
-/* Questions: what the query and the body of a request say, as texts, numbers, times and lists. */
+/* Questions: what the query and the body of a request say, as texts, numbers, times and lists. What
+ * cannot be read becomes an error of the operation that names the parameter. */
 #include "api/dlc/op.h"
 
 #include "api/dlc/sign.h"

@@ -1,4 +1,5 @@
-/* The ways into a job that runs: the page of its own program, and a terminal in a pod. */
+/* The ways into a job that runs: the address of its own page, and a terminal in a pod by an address
+ * that opens once and soon expires. */
 #include "api/dlc/op.h"
 
 #include "api/dlc/state.h"

@@ -1,4 +1,5 @@
-/* Quotas and resources, which are the queues; and products, of which there is one. */
+/* Quotas and resources, which are the queues in two of the vendor's shapes; and products, of which
+ * there is one. Reading only. */
 #include "api/dlc/op.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* An operation, run: who may, the body, what was asked, its handler. */
+/* Runs one operation of the table: who may, how often, the body, what was asked, its handler. A
+ * refusal is answered here in the vendor's form. */
 #include "api/dlc/op.h"
 
 #include "base/scan.h"

@@ -1,4 +1,5 @@
-/* TensorBoards: the node's own `tensorboard` over the summaries of a job, a data set or a path. */
+/* TensorBoards: each is a job that runs the node's own `tensorboard` over the summaries of a job, a
+ * data set or a path. What the operations answer is read from that job. */
 #include "api/dlc/served.h"
 
 #include "base/mem.h"

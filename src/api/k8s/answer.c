@@ -1,4 +1,5 @@
-/* Answers: objects, Tables of one row, and every error as a Status. */
+/* Answers: objects, Tables of one row, and every error as a Status with the reason that clients
+ * look for. Warnings go out as headers. Each of them ends the request. */
 #include "api/k8s/kube.h"
 
 #include "base/clock.h"

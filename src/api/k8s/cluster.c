@@ -1,4 +1,5 @@
-/* Nodes and namespaces, and kinds of which there are none here. */
+/* Nodes and namespaces as objects, and kinds of which there are none here. A namespace is a
+ * project: it is there as soon as one is named, and kept when one is made. */
 #include "api/k8s/kube.h"
 
 #include "base/map.h"

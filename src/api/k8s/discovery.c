@@ -1,4 +1,5 @@
-/* What there is: versions, groups and resources, plain and aggregated. */
+/* What there is: versions, groups and resources, plain and aggregated, all from the table of
+ * resources. Paths that are none of these are left to others. */
 #include "api/k8s/kube.h"
 
 #include "base/mem.h"

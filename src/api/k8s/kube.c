@@ -1,4 +1,5 @@
-/* From a request to a resource and a verb: the path, who asks, the options of the query. */
+/* From a request to a resource and a verb: the path, who asks, the options of the query, the body.
+ * What is refused here never reaches a resource. */
 #include "api/k8s/kube.h"
 #include "api/k8s/k8s.h"
 #include "api/k8s/protobuf.h"

@@ -1,4 +1,5 @@
-/* What all objects have: metadata in the order and form of the real server. */
+/* What all objects have: metadata in the order and form of the real server, names in its
+ * characters, UIDs that lead back to jobs. */
 #include "api/k8s/kube.h"
 
 #include "base/buf.h"

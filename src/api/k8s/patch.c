@@ -1,4 +1,5 @@
-/* Patches of objects as trees. Trees are copied, the originals stay. */
+/* Patches of objects as trees. Trees are copied, the originals stay; the number of operations and
+ * of nodes that they put in is bounded. */
 #include "api/k8s/patch.h"
 
 #include "base/scan.h"

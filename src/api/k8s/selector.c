@@ -1,4 +1,5 @@
-/* Selectors: the text of a query becomes terms, which are looked up in an object. */
+/* Selectors: the text of a query becomes terms, which are looked up in an object. Labels have sets
+ * and existence, fields have equality only. */
 #include "api/k8s/selector.h"
 
 #include <stdio.h>

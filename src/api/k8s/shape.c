@@ -1,4 +1,5 @@
-/* What every object has to be before anything else looks at it. Pure. */
+/* What every object has to be before anything else looks at it: maps that are maps of texts, not
+ * too many members, labels by Kubernetes' rules. Pure. */
 #include "api/k8s/shape.h"
 
 #include <string.h>

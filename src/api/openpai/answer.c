@@ -1,4 +1,5 @@
-/* Answers in OpenPAI's shapes, and the small readers that every handler uses. */
+/* Answers in OpenPAI's shapes: messages, errors with its codes, lists of problems. And the small
+ * readers of bodies that every handler uses. */
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* One job: its detail in both versions, its earlier starts, its events. */
+/* One job: its detail in both versions, its earlier starts, its events. Exit codes and phrases are
+ * those of the job's convention, whatever format it came in. */
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* A job of version 1 that came as a nested form, as the JSON that it stands for. Pure. */
+/* A job of version 1 that came as a nested form, as the JSON that it stands for. A form cannot say
+ * null: members that clients send empty for it become null. Pure. */
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"

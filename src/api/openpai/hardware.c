@@ -1,4 +1,5 @@
-/* Nodes and the tasks on them as Kubernetes' lists: what the portal's pages for admins read. */
+/* Nodes and the tasks on them as Kubernetes' lists: what the portal's pages for admins read. Only
+ * the members that those pages use are there. */
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Members of answers, as nodes or as text. */
+/* Members of answers, as nodes of a tree or straight as text: lists of thousands of jobs are
+ * written without a tree. Both ways give the same JSON. */
 #include "api/openpai/out.h"
 
 #include "base/scan.h"

@@ -1,4 +1,5 @@
-/* dlc stop job, dlc delete job. */
+/* dlc stop job, dlc delete job: one request each. On a terminal they ask first, unless --force says
+ * not to; stop waits for the job's end, unless --quiet. */
 #include "cli/jobs.h"
 #include "base/mem.h"
 #include "cli/answer.h"

@@ -1,4 +1,5 @@
-/* What verbs of `dlc` share: the view of a job, following it, tables with frames, JSON. */
+/* What verbs of `dlc` share: the view of a job, following it until it ends, tables with frames,
+ * JSON with the original's indent, request ids. */
 #include "cli/out.h"
 #include "base/mem.h"
 #include "base/scan.h"

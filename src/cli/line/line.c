@@ -1,4 +1,5 @@
-/* Which launcher's line it is, and what all readers of them do alike. */
+/* Which launcher's line it is, and what all readers of them do alike: program names, words that
+ * stay, shell text, the shape of the job. A line of no launcher is a plain command. */
 #include "cli/line/line.h"
 
 #include "base/mem.h"
