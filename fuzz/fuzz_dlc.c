@@ -1,4 +1,6 @@
-/* Fuzz target: any text through the PAI-DLC reader, as a CreateJob body or as a parameter file. */
+/* Fuzz target: any text through the PAI-DLC reader, as a CreateJob body or as a parameter file. A
+ * job that is accepted must survive its canonical tree, give every task an environment, and be
+ * writable (fuzz/dialect.h). */
 #include "dialect/dlc/dlc.h"
 
 #include "fuzz/dialect.h"

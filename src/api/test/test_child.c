@@ -1,4 +1,5 @@
-/* Children: what they print, how they end, their time, and those that nobody waits for. */
+/* Children of the server: what they print, how they end, input, a bound of output, a bound of time.
+ * A child that nobody waits for any more leaves nothing behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

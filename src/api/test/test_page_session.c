@@ -1,4 +1,5 @@
-/* Sessions of the page: how long each lasts, and what opens it. */
+/* Sessions of the page: links that open one in time and once, how long idle and busy ones last, and
+ * that each secret is good for one thing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What one may take in a time, and how little is remembered. */
+/* What one user may take in a time: a burst, then a steady rate; a large thing that passes and is
+ * made good. How little is remembered: names are bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

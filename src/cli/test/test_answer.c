@@ -1,4 +1,5 @@
-/* Members of answers that may be absent or of another kind. */
+/* Members of answers that may be absent or of another kind, and times in every form that servers
+ * write. A time in milliseconds wins over its text. */
 #include "cli/answer.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Fixes applied to a text: in order, each once, none that overlaps. */
+/* Fixes applied to a text: in order of place, each once, none that overlaps an earlier one. Places
+ * beyond the end of the text change nothing. */
 #include "cli/fix.h"
 
 #include <setjmp.h>

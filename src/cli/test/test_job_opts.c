@@ -1,4 +1,5 @@
-/* What options become, and what is said about their values. */
+/* What options of run and submit become in the job's tree, and what is said about values that are
+ * wrong: times, jobs to wait for, options of one role. */
 #include "cli/job_opts.h"
 
 #include "base/mem.h"

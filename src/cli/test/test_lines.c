@@ -1,4 +1,5 @@
-/* Command lines as jobs: the tree that a line becomes. */
+/* Command lines as jobs: the native tree that a line becomes, which has to be a job; what is said
+ * of it, what options beside the line change, what is wrong. */
 #include "cli/line/line.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Jobs made from command lines. */
+/* Jobs made from command lines: names taken from programs, words that stay as they were, and no
+ * member that nobody asked for. */
 #include "cli/made_job.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Tasks and files as people name them; the state directory. */
+/* Tasks and files as people name them, with bounds and errors; the state directory: where it is,
+ * its socket's path, and a token that others may not read. */
 #include "cli/names.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Events of a job as lines. */
+/* Events of a job as lines for who follows it. Events that are not known say nothing, many failures
+ * do not flood the screen, large placements are cut. */
 #include "cli/phases.h"
 
 #include "text/json.h"

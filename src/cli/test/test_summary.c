@@ -1,4 +1,5 @@
-/* How a job ended: who was first, with which code, what next, what is left. */
+/* How a job ended, for its submitter: who was first, with which code or signal, what to do next,
+ * what is kept, which files there are. */
 #include "cli/summary.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Tables by display width, with and without colours. */
+/* Tables by display width, with and without colours: columns are padded, clipped to the screen, and
+ * wide ones shown only when they are asked for. */
 #include "cli/table.h"
 
 #include <locale.h>

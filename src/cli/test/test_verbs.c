@@ -1,4 +1,5 @@
-/* The tables of verbs and options, and what is written from them. */
+/* The tables of verbs and options, and what is written from them: help, completions, the man page.
+ * Names are unique, related verbs exist. */
 #include "cli/manual.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Text for a terminal: what passes, what is shown, and that neither depends on how it was cut. */
+/* Text for a terminal: what passes, what is shown instead, and that neither depends on how it was
+ * cut. Random texts of escape sequences leave the terminal alone. */
 #include "cli/visible.h"
 
 #include "base/dice.h"

@@ -1,4 +1,5 @@
-/* The line of a job that waits, and what Python says of a module it lacks. */
+/* The line of a job that waits: reason, place in the queue, expected start. And what Python says of
+ * a module it lacks. */
 #include "cli/waiting.h"
 
 #include "cli/missing_module.h"

@@ -1,4 +1,5 @@
-/* The engine for tests. */
+/* The engine for tests: agents in memory that outlive the core. A task goes one step at a time,
+ * facts are kept until they are acknowledged, and the script decides how a task ends. */
 #include "ctl/test/fake.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Work trees made of the files that git makes. */
+/* Work trees made of the files that git makes: which names of branches, tags and commits a tree is
+ * at, linked trees too. What is no work tree is told apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

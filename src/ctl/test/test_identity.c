@@ -1,5 +1,5 @@
-/* Who may: roles and projects, keys, tokens and passwords, across commits that fail and restarts.
- */
+/* Who may: roles and projects, keys, tokens, passwords and sessions, across commits that fail and
+ * restarts. Ends of a user end everything they opened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The life of jobs: start, end, retry, stop, suspend, loss; what must hold at each end. */
+/* The life of jobs: start, end, retry, stop, suspend, loss; budgets, limits, gangs, repeated facts.
+ * At each end nothing is held and every attempt has its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The small parts: storage roots, notes in rows, the order of waiting, sentences. */
+/* The small parts of the core: storage roots, notes in rows, the order of waiting, sentences about
+ * ends, settings of launchers, what jobs say of themselves for searching. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

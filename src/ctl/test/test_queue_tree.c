@@ -1,4 +1,5 @@
-/* The tree of queues: what declarations make of it, and their mistakes. */
+/* The tree of queues: what declarations make of it, shares as amounts, and mistakes with both
+ * numbers. Any random declarations make a tree that adds up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Queues in a running core: declarations, what users had, admission, and what they answer. */
+/* Queues in a running core: declarations that replace settings, usage that halves, admission that
+ * refuses what can never start. A restart comes to the same order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

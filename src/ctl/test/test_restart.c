@@ -1,4 +1,5 @@
-/* Starting anew by command and as a whole role, and the board that tasks leave notes on. */
+/* Starting anew by command and as a whole role, within budgets and over restarts of the server;
+ * nodes that are left; and the board that tasks leave notes on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

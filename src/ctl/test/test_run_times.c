@@ -1,4 +1,5 @@
-/* What is learnt of jobs that ended: of whom, how much, and what is forgotten again. */
+/* What is learnt of jobs that ended: by name, else by queue, and what says nothing. How much is
+ * kept, and what is forgotten again. */
 #include "ctl/core.h"
 #include "ctl/run_times.h"
 

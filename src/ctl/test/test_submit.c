@@ -1,4 +1,5 @@
-/* Submission: answers, idempotency keys, admission, dry runs, a full disk. */
+/* Submission: answers, idempotency keys, admission, dry runs, a full disk. What is refused leaves
+ * no trace; secrets are shown to their owner only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The world for tests of the core. */
+/* The world for tests of the core: opens the core over a real store, counts its answers, moves its
+ * clock. A crash ends the core without closing anything; agents live on. */
 #include "ctl/test/world.h"
 
 #include "base/file.h"

@@ -1,3 +1,5 @@
+/* Reads the page of a dialect and looks for the tables that the code prints. A table that is not
+ * there fails the test and names the program that prints it. */
 #include "dialect/test/page.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Secrets disappear from the kept text, everything else stays byte for byte. */
+/* Secrets disappear from the kept text, everything else stays byte for byte. Places of another text
+ * never read past the end. */
 #include "dialect/dialect.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* What tasks share is made once for each key, and found again; what they do without is named once.
- */
+/* What tasks share is made once for each key, and found again; variables that a task does without
+ * are named once. */
 #include "dialect/once.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Finding dialects and conventions, and the order in which an environment is made. */
+/* Finding dialects and conventions, by name and by the look of a text; the order in which an
+ * environment is made, and the job's own values expanded in it. */
 #include "dialect/dialect.h"
 
 #include <setjmp.h>

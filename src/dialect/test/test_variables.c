@@ -1,4 +1,5 @@
-/* doc/environment.md is what the list of variables says. */
+/* doc/environment.md is what the list of variables says, and each variable is there once. Run
+ * variables_page when this fails. */
 #include "dialect/variables.h"
 
 #include <setjmp.h>

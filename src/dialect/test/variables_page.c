@@ -1,4 +1,5 @@
-/* Prints doc/environment.md. */
+/* Prints doc/environment.md from the list of variables: variables_page > doc/environment.md. A test
+ * compares the page with it. */
 #include "dialect/variables.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Flags as argparse reads them for torchrun, and the table itself. */
+/* Flags as argparse reads them for torchrun: spellings, shortened names, what follows the script,
+ * variables. And the table itself with its help. */
 #include "flags/flags.h"
 
 #include "base/mem.h"

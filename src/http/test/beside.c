@@ -1,4 +1,5 @@
-/* A thread, and an async handle by which it says that it is through. */
+/* A thread, and an async handle by which it says that it is through: the loop turns as long as the
+ * thread works. */
 #include "http/test/beside.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Who is waited for before the ranks of --run-path exit. */
+/* Who is waited for before the ranks of --run-path exit: all have to come or end. A stop waits for
+ * nobody, and half a report is the end of reports. */
 #include "launch/exit_gate.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Peers and doors over real sockets: frames in pieces, refusals, strangers, tokens. */
+/* Peers and their listeners over real sockets: frames in pieces, wrong tokens, strangers, nonsense,
+ * clients of the c10d store on the same port. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

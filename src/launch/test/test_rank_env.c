@@ -1,4 +1,5 @@
-/* The environment and command of a rank against what torchrun 2.13 gives. */
+/* The environment and command of a rank against what torchrun 2.13 gives. What the user set stays,
+ * and DLRover's variables are added where they are expected. */
 #include "launch/rank_env.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Real processes: starting, ending, being stopped, what they leave, and what is said about it. */
+/* Real processes: starting, ending, being stopped, what they leave, and what is said about it.
+ * Programs that are none, and those that do not want to end. */
 #include "launch/ranks.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* What a command line and an environment decide: meetings, run ids, ranks, terms, errors. */
+/* What a command line and an environment decide: meetings, run ids, ranks, terms, devices, names.
+ * What is wrong is refused. */
 #include "launch/settings.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* The summary of a failed run, and the error files it speaks of. */
+/* The summary of a failed run, and the error files it speaks of: who is to blame, what is told
+ * once. Hostile text of a rank is harmless on a terminal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

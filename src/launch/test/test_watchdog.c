@@ -1,4 +1,5 @@
-/* Processes that hang, and those that are none of the launcher's. */
+/* Processes that hang and asked to be ended for it, by timers over a socket; and requests about
+ * processes that are none of the launcher's, which are refused. */
 #include "launch/watchdog.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* Settings: which source wins, what is refused. */
+/* Settings: which source wins, what each may say, what is refused and how. Every setting has a row
+ * of its own in the table of flags. */
 #include "main/config.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Declared nodes, in the short form and as the file has them. */
+/* Declared nodes, in the short form and as the file has them. Addresses of several nodes of one
+ * machine never repeat; files with mistakes are refused. */
 #include "main/nodes.h"
 
 #include "base/mem.h"

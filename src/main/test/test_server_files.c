@@ -1,4 +1,5 @@
-/* The files of a state directory. */
+/* The files of a state directory: made once, with their modes; those that others may write to are
+ * refused. Keys may lie outside of it. */
 #include "main/server_files.h"
 
 #include "base/file.h"

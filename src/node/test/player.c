@@ -1,4 +1,5 @@
-/* The played server. Waits are polls with a deadline; a missed one fails the test. */
+/* The played server of the agent's tests: accepts, sends launches, reads facts. Waits are polls
+ * with a deadline; a missed one fails the test. */
 #include "node/test/player.h"
 
 #include <setjmp.h>

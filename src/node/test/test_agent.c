@@ -1,4 +1,5 @@
-/* A real keeper and agent with real processes; the test plays the server. */
+/* A real keeper and agent with real processes; the test plays the server. Whatever dies, nothing of
+ * a job is left running; refusals say why. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

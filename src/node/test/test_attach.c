@@ -1,4 +1,5 @@
-/* A real agent and clients at its tasks' stdin. */
+/* A real agent and clients at its tasks' stdin: typing, a terminal of the task's own, and input
+ * that nobody reads, which is bounded. */
 #include "node/attach.h"
 
 #include "base/mem.h"

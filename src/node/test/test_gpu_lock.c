@@ -1,4 +1,5 @@
-/* Devices that tasks of two servers ask for. The numbers are none of a real device. */
+/* Devices that tasks of two servers ask for: each is given once. The numbers are none of a real
+ * device, so the test disturbs nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

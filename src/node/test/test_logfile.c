@@ -1,4 +1,5 @@
-/* The log writer: segments, the cap with its hole, a disk that is full for a while. */
+/* The log writer: segments, the cap with its hole in the middle, a disk that is full for a while.
+ * What was lost is said in the log. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

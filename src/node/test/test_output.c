@@ -1,4 +1,5 @@
-/* Output of a program: whole lines, prompts, the tail of the end's report. */
+/* Output of a program: whole lines, prompts that show before their line ends, and the tail of the
+ * output as text for the report of its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Ports of this host that two takers ask for. */
+/* Ports of this host that two takers ask for: each is given once, and a port that somebody listens
+ * at is given to nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Processes by /proc: real ones, by their parents, environments and threads. */
+/* Processes by /proc: real ones, by their parents, environments and threads. A process whose main
+ * thread has ended still runs. */
 #include "node/proc.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Node check: the pairs for 1 to 9 nodes, and who is found guilty or slow. */
+/* Node check: the pairs for 1 to 9 nodes, and who is found guilty or slow: one bad node, all of
+ * them, broken ones, slow ones, several on one host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

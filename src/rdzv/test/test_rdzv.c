@@ -1,4 +1,5 @@
-/* The life of a rendezvous, told as short lines: what each member was ordered, in order. */
+/* The life of a rendezvous, told as short lines: what each member was ordered, in order. Failures
+ * and budgets, newcomers and losses, a leader that takes over, the node check. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Random yards: queues, users and jobs drawn from a seed, played to the end. */
+/* Random yards: queues, users, nodes and jobs drawn from a seed, played until all jobs have ended
+ * or those that are left can never start. */
 #include "sched/test/game.h"
 
 #include "sched/test/digest.h"

@@ -1,4 +1,5 @@
-/* Every plan of the yard against the rules, by books of its own and by trying everything. */
+/* Every plan of the yard against the rules, by books of its own and by trying everything. A
+ * question that is asked again has to have the same answer. */
 #include "sched/test/yard.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Written apart from the scheduler's own sources and sharing nothing with them but the nouns. */
+/* A second account of who holds what, written apart from the scheduler's own sources and sharing
+ * nothing with them but the nouns. It finds places by trying every one. */
 #include "sched/test/ledger.h"
 
 #include <string.h>

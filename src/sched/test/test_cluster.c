@@ -1,3 +1,5 @@
+/* The accounting of a cluster: taking and giving back, places that cannot be taken, clones that are
+ * apart, nodes that are replaced or lost, devices that are closed. */
 #include "sched/cluster.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* Whom to take from: cases by hand, then random clusters on which every set of candidates is tried.
- */
+ * The order of candidates does not count. */
 #include "sched/evict.h"
 
 #include "base/dice.h"

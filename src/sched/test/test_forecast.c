@@ -1,4 +1,5 @@
-/* The queue run on with nothing changed: when a job starts, and who starts before it. */
+/* The queue run on with nothing changed: when a job starts, and who starts before it. Asking
+ * changes nothing, and guesses are said to be guesses. */
 #include "sched/forecast.h"
 
 #include "base/mem.h"

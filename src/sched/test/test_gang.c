@@ -1,4 +1,5 @@
-/* Each rule of placing as a row: nodes, what is taken before, the job, and what comes out. */
+/* Each rule of placing as a row: nodes, what is taken before, the job, and what comes out: its
+ * places, or the reason why there are none. */
 
 #include "base/mem.h"
 #include "sched/test/world.h"

@@ -1,4 +1,5 @@
-/* Shares in time: cases by hand, then random queues in which every moment is tried. */
+/* Shares in time: cases by hand, then random queues in which every moment is tried. A limit holds
+ * at each of them, with everything that was promised. */
 #include "sched/hold.h"
 
 #include "base/dice.h"

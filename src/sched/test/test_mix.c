@@ -1,4 +1,5 @@
-/* The mix: what is counted, when the basis is taken anew, how it fades, what is saved. */
+/* The mix of what is asked for: what is counted, when the basis is taken anew, how it fades. What
+ * is saved goes on the same; what is no mix is refused. */
 #include "base/mem.h"
 #include "sched/mix.h"
 

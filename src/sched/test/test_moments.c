@@ -1,4 +1,5 @@
-/* Sorting by time, against a sort that compares. */
+/* Sorting moments by their time, in linear time, against a sort that compares them one with
+ * another. Moments that never come are last. */
 #include "sched/moments.h"
 
 #include "base/dice.h"

@@ -1,3 +1,5 @@
+/* One pass on small clusters: order, gangs, bundles, more tasks for running jobs, what is held
+ * back, how deep it looks. The snapshot is never changed. */
 #include "sched/plan.h"
 
 #include "base/mem.h"

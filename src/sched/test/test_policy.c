@@ -1,3 +1,5 @@
+/* Strategies and shares over time, in yards with a job or two of each kind: turns, promises,
+ * borrowing and reclaiming, caps, weights, bids. Every plan on the way is judged. */
 #include "sched/test/yard.h"
 
 #include "base/mem.h"

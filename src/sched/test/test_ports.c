@@ -1,3 +1,5 @@
+/* Ports of physical hosts: finding some in a row, a rest after they are freed, blocked ones, copies
+ * that share until one is written. */
 #include "base/mem.h"
 #include "sched/ports.h"
 

@@ -1,3 +1,5 @@
+/* Could the job ever run on this cluster? Rows of nodes and jobs with the reason; what is taken,
+ * lost or drained now does not count. */
 #include "sched/plan.h"
 
 #include "base/mem.h"

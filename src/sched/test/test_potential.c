@@ -1,4 +1,5 @@
-/* The potential: by hand on small states, remembered as computed, learnt and learnt again. */
+/* The potential: by hand on small states, remembered as computed, learnt and learnt again. A loaded
+ * mix decides the same. */
 #include "base/mem.h"
 #include "sched/potential.h"
 

@@ -1,4 +1,5 @@
-/* One job in a pass: whose turn is before its own, and when it starts. */
+/* One job in a pass: whose turn is before its own, when it starts, and what is in the way:
+ * promises, quotas, a time before which it must not. */
 #include "sched/when.h"
 
 #include "base/mem.h"

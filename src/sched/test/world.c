@@ -1,4 +1,5 @@
-/* Helpers of the scheduler's tests. */
+/* Helpers of the scheduler's tests: clusters and jobs made of a few words, places that are taken
+ * and given back, plans shown as text. */
 #include "sched/test/world.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Time in the yard: what comes, ends and leaves, and the core's part in carrying out a plan. */
+/* Time in the yard: what comes, ends and leaves, and the core's part in carrying out a plan. It
+ * plans again after each change, as the core does, until nothing comes of it. */
 #include "sched/test/yard.h"
 
 #include "sched/test/digest.h"

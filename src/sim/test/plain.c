@@ -1,4 +1,5 @@
-/* One dialect and one convention. */
+/* One dialect and one convention, for simulations in tests: jobs are in the canonical form itself,
+ * and ends are classed by who ended them. */
 #include "sim/test/plain.h"
 
 static int detect(const struct text_node *root)

@@ -1,4 +1,5 @@
-/* Promises kept, late for a reason, and broken for none, told as a plan tells them. */
+/* Promises kept, late for a reason, and broken for none, told as a plan tells them. What became of
+ * each is counted by its cause. */
 #include "sim/promises.h"
 
 #include "base/mem.h"

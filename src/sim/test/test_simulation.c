@@ -1,4 +1,5 @@
-/* Whole simulations, small enough to be known by hand, and what is printed of them. */
+/* Whole simulations, small enough to be known by hand: policies, lost nodes, gangs, promises,
+ * queues, arrays. And what is printed of them. */
 #include "sim/simulation.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* The desk of the façade's tests. */
+/* The desk of the façade's tests: a core of the tests' own and operations without HTTP. It fails
+ * with BUG() and knows no cmocka, so that fuzz targets link it too. */
 #include "api/dlc/test/desk.h"
 
 #include "api/dlc/dlc.h"

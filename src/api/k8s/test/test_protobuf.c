@@ -1,4 +1,5 @@
-/* Objects in protobuf: what kubectl sends, every way in which bytes can be broken, bounds. */
+/* Objects in protobuf: what kubectl sends, every type that is taken, every way in which bytes and
+ * envelopes can be broken, and the bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

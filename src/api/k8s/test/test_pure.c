@@ -1,4 +1,5 @@
-/* Selectors, patches, cells and ages: what kubectl relies on, by example. */
+/* Selectors, patches, tables, shapes and labels without a server: what kubectl relies on, by
+ * example. RFC 7386 and 6902 are followed example by example. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The fixture of the façade's tests. */
+/* Users, tokens and requests of the façade's tests, on a server of api/test/served.h. Every refusal
+ * has to have the two members that OpenPAI's clients look for. */
 #include "api/openpai/test/fixture.h"
 
 #include <setjmp.h>

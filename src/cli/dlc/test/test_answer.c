@@ -1,4 +1,5 @@
-/* The answer of GetJob from a view: fields, times, pods and their history, what is left out. */
+/* The answer of GetJob from a view: fields, times, pods and their history; jobs of other formats;
+ * and that no password of the original text is in it. */
 #include "cli/dlc/call.h"
 
 #include "cli/answer.h"

@@ -1,4 +1,5 @@
-/* What the lines of launchers say: tasks, ranks, and what each task runs. */
+/* What the lines of launchers say, row by row: tasks, ranks, and what each task runs. What cannot
+ * be a job is refused with what to write in its place. */
 #include "cli/line/line.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* States and ends in DLC's words. */
+/* States and ends in DLC's words: every state has one, and every way a process can end has a class,
+ * a code and a phrase. */
 #include "dialect/dlc/test/sample.h"
 
 #include <setjmp.h>

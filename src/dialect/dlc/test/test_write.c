@@ -1,4 +1,5 @@
-/* Canonical jobs as CreateJob bodies. */
+/* Canonical jobs as CreateJob bodies: the type that fits framework and roles, names and resources
+ * as DLC takes them. What is written is read back. */
 #include "dialect/dlc/test/sample.h"
 
 #include "base/mem.h"

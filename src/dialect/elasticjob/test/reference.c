@@ -1,4 +1,5 @@
-/* Prints the field tables of doc/dialect-elasticjob.md: elasticjob_reference > tables. */
+/* Prints the field tables of doc/dialect-elasticjob.md: elasticjob_reference > tables. test_doc.c
+ * compares the page with the same tables. */
 #include "dialect/elasticjob/elasticjob.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* The tables of the page are those of the code: fields with their fates, exit codes. */
+/* The tables of the page doc/dialect-elasticjob.md are those of the code: fields with their fates,
+ * exit codes. Run elasticjob_reference when this fails. */
 #include "dialect/elasticjob/ej.h"
 
 #include "dialect/test/page.h"

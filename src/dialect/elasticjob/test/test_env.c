@@ -1,4 +1,5 @@
-/* The environment of pods: names and numbers over a relaunch, both strategies, $(NAME). */
+/* The environment of pods: names and numbers over a relaunch, both strategies, $(NAME). Every
+ * variable is on the list that the page shows. */
 #include "dialect/elasticjob/test/sample.h"
 
 static const char *value(struct arena *arena, const struct job_spec *job,

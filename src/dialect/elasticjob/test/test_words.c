@@ -1,4 +1,5 @@
-/* The table of exit classes, who ended what, and the words for states. */
+/* The table of exit classes, who ended what, and the words for states. No two rows of the table are
+ * alike. */
 #include "dialect/elasticjob/test/sample.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Canonical jobs as ElasticJobs. */
+/* Canonical jobs as ElasticJobs: names that Kubernetes takes, roles as replica types, dollars that
+ * stay dollars. What is written is read back. */
 #include "dialect/elasticjob/test/sample.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* The native dialect: what it takes for its own, secrets, environments, ends. */
+/* The native dialect: what it takes for its own, reading and writing, environments, ends. Every
+ * field that is marked as a secret is among the dialect's secrets. */
 #include "dialect/native/native.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* The environment of a task: every variable of the reference, names and formats to the letter. */
+/* The environment of a task: every variable of the reference, names and formats to the letter, of
+ * older and later versions. A job of 4,000 tasks can still be started. */
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/openpai/test/sample.h"

@@ -1,4 +1,5 @@
-/* v1 text -> canonical job: every field arrives where doc/dialect-openpai.md says. */
+/* v1 text -> canonical job: every field arrives where doc/dialect-openpai.md says, defaults too.
+ * What is refused has its place, and the canonical tree says all of it. */
 #include "dialect/openpai/v1.h"
 
 #include "dialect/openpai/test/sample.h"

@@ -1,4 +1,5 @@
-/* The tables of the page are those of the code: fields with their fates, exit codes. */
+/* The tables of version 2 in doc/dialect-openpai.md are those of the code: fields with their fates,
+ * exit codes. Run openpai_v2_reference when this fails. */
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/test/page.h"

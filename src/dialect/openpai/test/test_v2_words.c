@@ -1,4 +1,5 @@
-/* The exit specification of v1.x, what the output says, and the state words. */
+/* The exit specification of v1.x as version 2 has it: its table, what the output of a program says
+ * of its end, and the state words. */
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/openpai/v2.h"

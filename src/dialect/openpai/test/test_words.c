@@ -1,4 +1,5 @@
-/* The exit specification and the state words. */
+/* The exit specification of v1 and its state words. Memory that ran out is told apart from other
+ * SIGKILLs, but not where the program chose its code. */
 #include "dialect/openpai/openpai.h"
 
 #include "dialect/openpai/v1.h"

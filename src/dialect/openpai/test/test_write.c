@@ -1,4 +1,5 @@
-/* Canonical job -> v1: what v1 can say comes back the same, what it cannot is named. */
+/* Canonical job -> v1: what v1 can say comes back the same, what it cannot is named. Round trips go
+ * over jobs of the native format. */
 #include "dialect/openpai/v1.h"
 
 #include "dialect/openpai/test/sample.h"

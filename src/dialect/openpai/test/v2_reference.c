@@ -1,4 +1,5 @@
-/* Prints the field tables of version 2 in doc/dialect-openpai.md: openpai_v2_reference > tables. */
+/* Prints the field tables of version 2 in doc/dialect-openpai.md: openpai_v2_reference > tables.
+ * test_v2_doc.c compares the page with the same tables. */
 #include "dialect/openpai/openpai.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* The engine of numbers: what it says and when, and that it bears the repeats that engines must. */
+/* The engine of numbers: what it says and when, lost nodes, grace, generations; and that it bears
+ * the repeats that every engine must. Dues of one time keep their order. */
 #include "engine/sim/sim.h"
 
 #include "base/mem.h"
