@@ -131,6 +131,12 @@ def cuts_answer(handler: Handler, body: bytes) -> bool:
     return True
 
 
+def swallows(handler: Handler, body: bytes) -> bool:
+    """Says that it is done, and it is not."""
+    handler.reply(200, {"ETag": '"0123456789abcdef0123456789abcdef"'}, b"")
+    return True
+
+
 class Proxy(http.server.ThreadingHTTPServer):
     daemon_threads = True
 

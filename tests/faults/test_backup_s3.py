@@ -36,6 +36,7 @@ from s3_store import (
     cuts_request,
     proxied,
     stored,
+    swallows,
 )
 
 PREFIX = "all of/müster+1"
@@ -163,6 +164,26 @@ def test_store_that_fails_for_a_while(start: Starter, proxy: Proxy, store: Store
         proxy.fail(cuts_answer, lambda line, when=when: line.startswith(when))  # type: ignore[misc]
     other, done = restore(proxy.url)
     assert not proxy.faults and done["events_to"] == after["shipped"]["event"]
+    with started(other):
+        assert numbers(other) == set(jobs)
+
+
+@pytest.mark.parametrize("name", ["00000001.tar", "head.json"])
+def test_what_was_acknowledged_and_is_not_there(
+    start: Starter, proxy: Proxy, store: Store, name: str
+) -> None:
+    """It does not count: it is said, and sent again."""
+    server = to(start, proxy.url)
+    before = await_status(server, whole, "a base")
+    proxy.fail(swallows, lambda line: line.startswith("PUT") and line.endswith(name))
+    jobs = submit_many(server, 0, 3)
+    after = await_status(server, whole, "the segment")
+    puts = [line for line in proxy.seen if line.startswith("PUT") and line.endswith("0001.tar")]
+    assert not proxy.faults and len(puts) == 2 and after["chain"] == before["chain"]
+    assert "backup.failing" in server.said() and "backup.going_on" in server.said()
+    server.kill()
+    other, done = restore(store.url)
+    assert done["events_to"] == after["shipped"]["event"]
     with started(other):
         assert numbers(other) == set(jobs)
 
