@@ -1,4 +1,5 @@
-/* A queue of buffers. */
+/* A queue of buffers. Text is added to the last one until that is full and read from the first,
+ * which is freed when all of it was read. */
 #include "base/pieces.h"
 
 #include "base/mem.h"

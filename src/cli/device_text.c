@@ -1,4 +1,5 @@
-/* A row for each figure: how it reads, and by what it is divided. */
+/* How figures of a device are printed: a row for each, with its unit and the number it is divided
+ * by. A figure that the driver did not say is left out. */
 #include "cli/device_text.h"
 
 #include "base/buf.h"

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "ctl/after.h"
+#include "store/find.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Positions to numbers, and the list of a machine's devices. */
+/* From positions of a node to numbers, files and names of its devices, and the list that answers
+ * show. Reads the last report of the node's driver. */
 #include "ctl/devices.h"
 
 #include "base/map.h"

@@ -1,4 +1,5 @@
-/* A job's timeline out of its events. */
+/* A job's timeline out of its events, read a page at a time. Which kinds of events belong to it is
+ * decided here. */
 #include "ctl/timeline.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Whole messages over sockets that give up after a time. */
+/* Whole messages over blocking sockets that give up after a time. The limit is the kernel's
+ * (SO_RCVTIMEO, SO_SNDTIMEO), of each call. */
 #include "launch/check_socket.h"
 
 #include <errno.h>

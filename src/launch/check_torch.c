@@ -1,4 +1,5 @@
-/* A conversation by lines over two pipes; what may be said is at the head of check.py. */
+/* A conversation by lines over two pipes with a child, check.py; what may be said is at the head of
+ * that file. The child is ended when it says nothing for too long. */
 #include "launch/check_torch.h"
 
 #include "base/clock.h"

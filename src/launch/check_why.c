@@ -1,4 +1,5 @@
-/* Reasons come from libraries and from other nodes, of any length. */
+/* Reasons come from libraries and from other nodes, of any length. They are cut between characters,
+ * never in one. */
 #include "launch/check_why.h"
 
 #include "base/scan.h"

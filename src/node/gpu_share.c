@@ -1,4 +1,5 @@
-/* One file in a directory of the job's own: nothing of it lies where other jobs would share it. */
+/* Writes gpu_share.py where Python finds it as sitecustomize: in a directory of the job's own, so
+ * that nothing of it lies where other jobs would share it. */
 #include "node/gpu_share.h"
 
 #include "base/file.h"

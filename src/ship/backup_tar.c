@@ -1,4 +1,5 @@
-/* Member by member; what is read is hashed on its way. */
+/* Writes a tar member by member; what is read is hashed on its way, so each file is read once. The
+ * manifest with the hashes is the last member. */
 #include "ship/backup_tar.h"
 
 #include "base/buf.h"

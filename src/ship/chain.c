@@ -1,4 +1,5 @@
-/* Reading heads, and which chains go. */
+/* Reads heads of chains, and removes chains that are not to be kept: those before the newest whole
+ * ones. */
 #include "ship/chain.h"
 
 #include "base/mem.h"

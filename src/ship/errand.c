@@ -1,4 +1,5 @@
-/* The question is an argument of the program, which is not secret: credentials are none of it. */
+/* The question to the child is an argument of the program, in JSON. It is not secret: credentials
+ * are none of it. */
 #include "ship/errand.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Nothing of them is written, logged or handed on: err names files and variables only. */
+/* Reads variables of the environment and the file of profiles. Nothing of them is written, logged
+ * or handed on: err names files and variables only. */
 #include "ship/s3_credentials.h"
 
 #include "base/file.h"

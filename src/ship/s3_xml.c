@@ -1,4 +1,5 @@
-/* By tags alone. Every place that is read lies in the span. */
+/* Finds elements by their tags alone, without a tree. Every place that is read lies in the span
+ * that was given. */
 #include "ship/s3_xml.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Names of chains and their files, and what every kind of target does alike. */
+/* What every kind of target does alike: names of chains and of their files. The kinds themselves
+ * are rows of operations (target_ops.h). */
 #include "ship/target.h"
 
 #include "base/buf.h"

@@ -58,6 +58,15 @@ struct job_found {
 int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_found *,
                     struct err *);
 
+/* ---- how many there are ---- */
+struct job_counts {
+    uint64_t by_state[JOB_STATE_N];
+};
+/* Counted in a covering index; members, not their arrays. */
+int store_counts(struct store *, struct job_counts *, struct err *);
+/* Of the members of an array that are there. */
+int store_member_counts(struct store *, const struct job_row *array, struct job_counts *,
+                        struct err *);
 struct task_counts {
     uint64_t running, succeeded, failed;
 };

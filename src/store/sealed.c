@@ -5,6 +5,7 @@
 #include "store/db.h"
 
 #include "base/mem.h"
+#include "store/find.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -244,13 +244,5 @@ int store_list(struct store *, struct arena *, const struct job_filter *, struct
                size_t *n, struct err *);
 /* How many store_list would find without limit, offset and cursor; walks the index. */
 int store_list_count(struct store *, const struct job_filter *, uint64_t *n, struct err *);
-struct job_counts {
-    uint64_t by_state[JOB_STATE_N];
-};
-int store_counts(struct store *, struct job_counts *,
-                 struct err *); /* counted in a covering index; members, not their arrays */
-/* Of the members of an array that are there. */
-int store_member_counts(struct store *, const struct job_row *array, struct job_counts *,
-                        struct err *);
 
 #endif

@@ -284,6 +284,7 @@ def test_secrets_stay_where_they_are(start: Starter, proxy: Proxy, store: Store)
     for _ in range(12):
         proxy.fail(look)
     server.start()
+    await_status(server, whole, "a base")  # what comes now is in segments
     job = server.submit(native("env", "env; tr '\\0' '\\n' </proc/self/environ"))
     server.wait(job, "succeeded")
     await_status(server, lambda s: whole(s) and not proxy.faults, "all of it")

@@ -1,4 +1,5 @@
-/* Text in pieces is read as it was added, however it is cut. */
+/* Text in pieces is read as it was added, however it is cut: pieces are filled and read at sizes
+ * around their border. */
 #include "base/pieces.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Which devices a task of several gets: by links where they are known, else the lowest. */
+/* Which devices a task of several gets: by links where they are known, else the lowest. The choice
+ * is compared with all sets where there are few of them. */
 #include "job/gpu.h"
 #include "sched/links.h"
 #include "sched/test/world.h"

@@ -1,4 +1,5 @@
-/* What is read of a store's answers and of a file of credentials, and which places are ones. */
+/* What is read of a store's answers and of a file of credentials, and which texts name a place in a
+ * store. No store is asked: that is in the tests from end to end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Records in a directory of their own, with jobs. */
+/* Records in a directory of their own, with jobs. Each test of copies begins with them, and removes
+ * the directory at its end. */
 #include "store/test/filled.h"
 
 #include <setjmp.h>

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "store/disk.h"
+#include "store/find.h"
 #include "store/store.h"
 
 #include "base/file.h"

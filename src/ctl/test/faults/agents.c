@@ -1,4 +1,5 @@
-/* Agents that outlive the server, on nodes that are numbers. */
+/* Agents that outlive the server, on nodes that are numbers. They send facts late, twice and again
+ * after a break, as the trial says, and note what they were told that is wrong. */
 #include "ctl/test/faults/agents.h"
 
 #include "base/file.h"

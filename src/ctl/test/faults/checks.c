@@ -1,4 +1,5 @@
-/* What must hold, step by step, after each start and at the end. */
+/* What must hold, step by step, after each start and at the end (trial.h has the list). Reads the
+ * core's state and the records; the first thing that is wrong is kept. */
 #include "ctl/test/faults/trial.h"
 
 #include "base/hash.h"

@@ -1,4 +1,5 @@
-/* Clients that submit, command and remember what they were told. */
+/* Clients that submit, command and remember what they were told. What was acknowledged is compared
+ * with the records after each start. */
 #include "ctl/test/faults/clients.h"
 
 #include "base/buf.h"

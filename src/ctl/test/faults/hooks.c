@@ -1,4 +1,5 @@
-/* Functions of the core and of the C library as the simulation's program has them. */
+/* Functions of the core and of the C library as the simulation's program has them: calls that may
+ * kill the server, fail or be counted come by here. */
 #include "ctl/test/faults/hooks.h"
 
 #include "base/hash.h"

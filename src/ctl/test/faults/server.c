@@ -1,4 +1,5 @@
-/* The simulated server: one core after another on the same disk, with the same agents. */
+/* The simulated server: one core after another on the same disk, with the same agents. When
+ * it dies its memory goes, and the disk is what a crash leaves of it. */
 #include "ctl/test/faults/trial.h"
 
 #include "base/file.h"

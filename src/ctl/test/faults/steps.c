@@ -1,4 +1,5 @@
-/* What happens in a trial, drawn step by step. */
+/* What happens in a trial, drawn step by step from its seed: commands, time, faults, deaths. The
+ * weights are a table. */
 #include "ctl/test/faults/trial.h"
 
 #include "base/mem.h"
