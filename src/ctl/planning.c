@@ -213,7 +213,7 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         task->used = (struct retry_used){ 0 };
         task->again = task->wants_place = true;
         task->turned = task->unstartable = task->gave = false;
-        if (task->attempt || task->state != TASK_WAITING) /* else it is as it was made */
+        if (task->state != TASK_WAITING)
             event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
         task->seq = task->pid = 0;
         task->placed_ms = task->started_ms = task->began_ms = task->log_end = 0;

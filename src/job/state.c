@@ -89,12 +89,11 @@ static const uint8_t job_next[JOB_STATE_N][JOB_EV_N] = {
                        [JOB_EV_STOP] = JOB_STOPPED },
 };
 
-/* A final task leaves its state only when a new generation begins. */
+/* A final task leaves its state only when a new generation begins, in which all tasks wait. */
 static const uint8_t task_next[TASK_STATE_N][TASK_EV_N] = {
     [TASK_WAITING] = { [TASK_EV_PLACED] = TASK_STARTING,
                        [TASK_EV_FAIL] = TASK_FAILED,
-                       [TASK_EV_STOP] = TASK_STOPPED,
-                       [TASK_EV_RESET] = TASK_WAITING },
+                       [TASK_EV_STOP] = TASK_STOPPED },
     [TASK_STARTING] = { [TASK_EV_STARTED] = TASK_RUNNING,
                         [TASK_EV_RETRY] = TASK_WAITING,
                         [TASK_EV_SUCCEED] = TASK_SUCCEEDED,
