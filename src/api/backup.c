@@ -4,8 +4,8 @@
  * document; then files go out as fast as the client reads. A stream that breaks off lacks its end.
  *
  * No key is in it, and nothing that opens a door by itself (doc/operating.md). */
-#include "api/work.h"
 #include "api/file_drop.h"
+#include "api/work.h"
 
 #include "base/mem.h"
 #include "base/tar.h"

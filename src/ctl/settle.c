@@ -703,12 +703,11 @@ static void give_put_off(struct ctl *ctl, struct live_job *job)
         if (!task->put_off)
             continue;
         give(ctl, job, task);
-        task->place = task->last
-                          ? *task->last
-                          : (struct task_place){ .role = task->place.role,
-                                                 .index = task->place.index,
-                                                 .node = "",
-                                                 .address = "" };
+        task->place = task->last ? *task->last
+                                 : (struct task_place){ .role = task->place.role,
+                                                        .index = task->place.index,
+                                                        .node = "",
+                                                        .address = "" };
         task->put_off = false;
         task->last = NULL;
         task->wants_place = true;

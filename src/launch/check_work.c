@@ -281,14 +281,16 @@ static bool read_ready(const char *text, struct check_ability *out, struct check
     static const char *const kinds[CHECK_CAN_N] = {
         [CHECK_CAN_CPU] = "cpu", [CHECK_CAN_CUDA] = "cuda", [CHECK_CAN_HIP] = "hip"
     };
-    char kind[8], nccl[2];
+    char kind[8] = "", nccl[2] = "";
     char *end;
     *out = (struct check_ability){ .can = CHECK_CAN_UNKNOWN };
     uint64_t us = strtoull(text, &end, 10);
     const char *rest = take_word(end, kind, sizeof kind);
     rest = rest ? take_word(rest, nccl, sizeof nccl) : NULL;
     rest = rest ? take_word(rest, out->device, sizeof out->device) : NULL;
-    for (size_t i = 0; rest && i < CHECK_CAN_N; i++)
+    if (!rest)
+        return false;
+    for (size_t i = 0; i < CHECK_CAN_N; i++)
         if (kinds[i] && strcmp(kinds[i], kind) == 0)
             out->can = (enum check_can)i;
     if (out->can == CHECK_CAN_UNKNOWN)

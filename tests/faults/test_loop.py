@@ -56,7 +56,7 @@ def unified(tasks: int) -> str:
     """As a program of the unified API submits it: each role is told of all the others."""
     builder = DLJobBuilder().node_num(tasks).device_type("CPU")
     for i in range(UNIFIED_ROLES):
-        builder = builder.role(f"role{i}").run("module.run").total(tasks // UNIFIED_ROLES)
+        builder.role(f"role{i}").run("module.run").total(tasks // UNIFIED_ROLES)
     job = JobConfig(job_name="large", dl_config=builder.build())
     return json.dumps(canonical(job, sys.executable))
 

@@ -57,7 +57,7 @@ struct fake {
     uint64_t now;
     int refuse; /* so many starts fail */
     unsigned starts, stops, stops_one, acks;
-    size_t hosts; /* names of the last launch that had any */
+    size_t hosts;          /* names of the last launch that had any */
     bool twice;            /* every fact is sent twice */
     VEC(uint64_t) started; /* keys of attempts that began: each once */
     unsigned doubled;      /* attempts that were started twice: must stay 0 */

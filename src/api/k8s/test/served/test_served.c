@@ -536,7 +536,8 @@ static void pods_of_a_job(struct fix *f)
         { "ada", "GET", PODS "/p-edljob-worker-0/log?previous=true", NULL, NULL, 400,
           "previous terminated container \\\"main\\\"" },
         { "bob", "GET", PODS "/p-edljob-worker-0/log", NULL, NULL, 404, "not found" },
-        { "ada", "GET", PODS "/elasticjob-p-dlrover-master-0/log", NULL, NULL, 200, " submitted " });
+        { "ada", "GET", PODS "/elasticjob-p-dlrover-master-0/log", NULL, NULL, 200,
+          " submitted " });
 }
 RUN(pods_of_a_job)
 
