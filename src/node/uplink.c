@@ -39,7 +39,8 @@ struct uplink {
     uint64_t wait_ms, up_since; /* loop time */
     struct buf in, out;
     int watched; /* events asked for */
-    bool crowded, doomed;
+    bool crowded, doomed, has_known;
+    struct conf known; /* as it was read last */
 };
 
 static void try_later(struct uplink *link);
@@ -321,15 +322,18 @@ static void try_now(struct uplink *link)
 {
     struct conf conf;
     struct err err;
-    if (conf_read(link->dir, &conf, &err) != 0) {
-        if (access(link->dir, F_OK) != 0 && errno == ENOENT) {
-            refuse(link, DIR_GONE); /* its directory was removed: nobody will ever call again */
-            return;
-        }
+    if (conf_read(link->dir, &conf, &err) == 0) {
+        link->known = conf;
+        link->has_known = true;
+    } else if (access(link->dir, F_OK) != 0 && errno == ENOENT) {
+        refuse(link, DIR_GONE); /* its directory was removed: nobody will ever call again */
+        return;
+    } else if (!link->has_known) {
         log_warn("conf.unreadable", "%s", err.what);
         try_later(link);
         return;
     }
+    conf = link->known;
     link->fd = connect_unix(conf.socket);
     if (link->fd < 0) {
         try_later(link);

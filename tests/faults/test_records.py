@@ -226,6 +226,21 @@ def test_tasks_of_missing_jobs_go_on(start: Starter) -> None:
     assert "strangers" not in server.get("/v1/server")
 
 
+def test_agent_goes_on_when_its_file_is_damaged(start: Starter) -> None:
+    """It knows from before where its server is, and by which token it is let in."""
+    server = start(nodes="2cpu,2Gi")
+    job = server.submit(native("j", f"{until_there(server.state / 'go')}; echo end"))
+    server.wait(job, "running")
+    server.kill()
+    [conf] = server.state.glob("runs/*/g*/*/agent.conf")
+    os.truncate(conf, 0)
+    server.start()
+    (server.state / "go").touch()
+    ended = server.wait(job, "succeeded")
+    assert len(ended["task_list"][0]["attempts"]) == 1
+    assert server.log(job) == "end\n"
+
+
 def check(server: Server) -> tuple[int, Any]:
     """The exit code, and what it found."""
     done = server.muster("server", "check", "--json")
