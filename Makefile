@@ -90,7 +90,7 @@ torture: ## kill -9 the server under load, then beside faults of disk, clock and
 	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
 	@tests/torture --kills $(KILLS) --agents --faults all
-	@tests/torture --kills $(KILLS) --agents --damage
+	@tests/torture --kills $(KILLS) --agents --damage all
 	@tests/torture_launch --times $(TIMES) $(ONLY)
 	@ninja -C build/release --quiet src/ctl/simulate_faults src/rdzv/test_rdzv_random
 	@MUSTER_TRACES=$(SEEDS) build/release/src/rdzv/test_rdzv_random
