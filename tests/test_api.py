@@ -123,6 +123,26 @@ def test_not_found_and_wrong_methods(server: Server) -> None:
 
 
 @pytest.mark.sanitizer
+def test_an_answer_of_many_turns(server: Server) -> None:
+    """Its lists are made a page at a time, between other requests."""
+    worker = {"run": "true", "replicas": 4000, "resources": {"cpu": 0, "memory": "0"}}
+    job = server.submit(
+        json.dumps({"name": "many", "roles": {"w": worker}}), None, set="suspend=true"
+    )
+    answers = [server.connection() for _ in range(3)]
+    for one in answers:
+        one.request("GET", f"/v1/jobs/{job}?tasks=1&timeline=1")
+    for _ in range(20):
+        assert server.api("GET", "/healthz").status == 200
+        assert server.muster("ls", "--json").returncode == 0
+    for one in answers:
+        shown = json.loads(one.getresponse().read())
+        assert [task["name"] for task in shown["task_list"]] == [f"w/{i}" for i in range(4000)]
+        assert shown["timeline"][0]["type"] == "held"
+        one.close()
+
+
+@pytest.mark.sanitizer
 def test_bounds(server: Server) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         reply = server.api("POST", "/v1/jobs", b"x" * ((4 << 20) + 1))

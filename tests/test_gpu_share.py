@@ -381,7 +381,7 @@ def test_a_daemon_is_of_one_account(short_path: Path) -> None:
 
     def refused(where: str) -> str:
         own = {"MUSTER_SHARED_ACCOUNT": "no", "MUSTER_GPU_MPS": where}
-        done = muster("server", "start", "--state-dir", short_path / "state", env=own)
+        done = muster("server", "start", state=short_path / "state", env=own)
         assert done.returncode != 0
         return done.stderr
 

@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/pieces.h"
 
+#include <string.h>
+
 #define TEXT_MAX ((size_t)512 << 20)
 
 struct filler {
@@ -96,13 +98,17 @@ static bool step(void *arg)
 void answer_long(struct call *call, const struct long_answer *ask)
 {
     struct filler *f = ARENA_NEW(call->arena, struct filler);
+    /* The caller's list of them is gone before the last page is made. */
+    struct long_list *lists = ARENA_ARRAY(call->arena, ask->n, struct long_list);
+    memcpy(lists, ask->lists, ask->n * sizeof *lists);
     *f = (struct filler){ .call = call,
                           .ask = *ask,
                           .gaps = ARENA_ARRAY(call->arena, ask->n + 1, struct json_gap),
                           .frame = BUF_INIT(TEXT_MAX),
                           .text = pieces_create() };
+    f->ask.lists = lists;
     for (size_t i = 0; i < ask->n; i++)
-        f->gaps[i].list = ask->lists[i].list;
+        f->gaps[i].list = lists[i].list;
     json_print_gaps(ask->tree, f->gaps, ask->n, &f->frame);
     answer_work(call, &(struct answer_work){ .step = step, .left = on_left, .arg = f });
 }

@@ -22,8 +22,8 @@ struct long_list {
     int (*add)(void *arg, struct arena *, struct text_node *to, struct err *);
 };
 struct long_answer {
-    const struct text_node *tree; /* in the call's arena, as what it is made of */
-    const struct long_list *lists;
+    const struct text_node *tree;  /* in the call's arena, as what it is made of */
+    const struct long_list *lists; /* copied */
     size_t n;
     void *arg;                /* of add */
     void (*close)(void *arg); /* called once, also when the client leaves */

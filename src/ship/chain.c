@@ -9,6 +9,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define READ_TRIES 5
+
+/* A server that goes on puts the head anew after each segment, also while it is read. */
+static int read_head(struct target *t, const char *name, char **text, size_t *len, struct err *err)
+{
+    for (int tries = 1;; tries++) {
+        if (target_read(t, name, text, len, err) == 0)
+            return 0;
+        if (err->code != ERR_CONFLICT || tries == READ_TRIES)
+            return -1;
+    }
+}
+
 int chain_read_head(struct target *t, struct arena *a, uint64_t chain, struct chain_head *out,
                     struct err *err)
 {
@@ -16,7 +29,7 @@ int chain_read_head(struct target *t, struct arena *a, uint64_t chain, struct ch
     AUTO_FREE char *text = NULL;
     size_t len;
     const char *name = arena_printf(a, "%08" PRIu64 "/" CHAIN_HEAD, chain);
-    if (target_read(t, name, &text, &len, err) < 0)
+    if (read_head(t, name, &text, &len, err) < 0)
         return -1;
     report_init(&report, a);
     const struct text_node *tree = json_parse(a, text, len, 0, &report);

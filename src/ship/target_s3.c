@@ -418,7 +418,7 @@ static int fetch_part(struct s3_file *f, struct err *err)
     f->part = answer.body;
     if (f->part.len == n && strcmp(answer.etag, f->tag) == 0)
         return 0;
-    return err_set(err, ERR_INPUT, "%s/%s was changed while it was read", f->base.target->where,
+    return err_set(err, ERR_CONFLICT, "%s/%s was changed while it was read", f->base.target->where,
                    f->base.name);
 }
 
