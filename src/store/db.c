@@ -261,23 +261,16 @@ sqlite3_file *db_file(struct store *st, int which)
     return rc == SQLITE_OK && file && file->pMethods ? file : NULL;
 }
 
-static int sync_file(struct store *st, int which, struct err *err)
-{
-    sqlite3_file *file = db_file(st, which);
-    if (!file || file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK)
-        return 0;
-    return err_set(err, ERR_SYSTEM, "%s: what is in it cannot be synced", st->path);
-}
-
 /* A server that died may have written what it did not come to sync, commits in the log or a part of
  * the log in the database. It has just been read and counts from now on, so a loss of power must
- * not take it away. */
+ * not take it away. What lies in the log behind the last commit counts for nobody: it goes, because
+ * behind commits that come it would look like some that were damaged. */
 static int sync_read(struct store *st, struct err *err)
 {
-    return sync_file(st, SQLITE_FCNTL_JOURNAL_POINTER, err) ||
-                   sync_file(st, SQLITE_FCNTL_FILE_POINTER, err)
-               ? -1
-               : 0;
+    sqlite3_file *file = db_file(st, SQLITE_FCNTL_FILE_POINTER);
+    if (end_cut(st) == 0 && (!file || file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK))
+        return 0;
+    return err_set(err, ERR_SYSTEM, "%s: what is in it cannot be synced", st->path);
 }
 
 struct store *store_open(const char *path, struct err *err)

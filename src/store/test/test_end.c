@@ -193,6 +193,25 @@ static void what_was_not_committed_may_be_torn(void **state)
     assert_true(opens(f));
 }
 
+/* Behind the commits of the next server it would look like some that were damaged. */
+static void what_was_not_committed_is_cut_off(void **state)
+{
+    struct fix *f = *state;
+    copy_killed(f, 3);
+    const off_t size = size_of(f->wal);
+    AUTO_FREE char *torn = mem_new(FRAME);
+    memset(torn, 0x55, FRAME);
+    AUTO_CLOSE int fd = open(f->wal, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_int_equal(write(fd, torn, FRAME), FRAME);
+    struct store *st = store_open(f->path, &f->err);
+    assert_non_null(st);
+    assert_int_equal(size_of(f->wal), size);
+    put_job(st, 4);
+    assert_true(size_of(f->wal) > size);
+    store_close(st);
+    assert_true(opens(f));
+}
+
 static void an_older_mark_is_as_good(void **state)
 {
     struct fix *f = *state;
@@ -283,13 +302,10 @@ static void rows_are_salvaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_torn_slot_leaves_the_other),
-        TEST(a_wal_is_whole_until_what_was_damaged),
-        TEST(what_was_not_committed_may_be_torn),
-        TEST(an_older_mark_is_as_good),
-        TEST(a_silent_commit_is_missed),
-        TEST(recovering_keeps_numbers),
-        TEST(rows_are_salvaged),
+        TEST(a_torn_slot_leaves_the_other),       TEST(a_wal_is_whole_until_what_was_damaged),
+        TEST(what_was_not_committed_may_be_torn), TEST(what_was_not_committed_is_cut_off),
+        TEST(an_older_mark_is_as_good),           TEST(a_silent_commit_is_missed),
+        TEST(recovering_keeps_numbers),           TEST(rows_are_salvaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
