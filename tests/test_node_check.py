@@ -383,7 +383,8 @@ def test_declared_devices_are_not_checked(start: Starter, driver: Driver) -> Non
     number = checked_job(server, replicas=2, resources=gpu(2), env=cuda(*BUS))
     server.wait(number, "succeeded")
     told = [e["text"] for e in server.events(number) if e["type"] == "launch.check"]
-    assert len(told) == 2
+    # Each, and again where a busy machine made one of them look slow.
+    assert sorted({t.partition(":")[0] for t in told}) == ["n1", "n2"], told
     assert all("GPU 0,1 declared only, matmul" in t for t in told), told
     seen = server.submit(native("seen", "env", resources=gpu(2)))
     server.wait(seen, "succeeded")
