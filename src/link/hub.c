@@ -127,6 +127,33 @@ bool link_connected(const struct link_hub *hub, struct generation g, const char 
 
 /* ---- down ---- */
 
+/* An agent of before this server: what it cannot read it need not know, as it was before. */
+static void say_older(struct agent *a, struct kept_launch *kept)
+{
+    struct wire_frame frame;
+    struct launch launch;
+    size_t used;
+    AUTO_BUF struct buf older = BUF_INIT(WIRE_MAX_FRAME);
+    if (wire_next(kept->frame, kept->len, &frame, &used) != 1 ||
+        wire_get_launch(&frame, a->hub->scratch, &launch) < 0)
+        BUG("a launch of this server cannot be read");
+    if (!wire_limit_launch(&launch, a->launch_form))
+        return;
+    log_warn("agent.older", "agent=%s note=\"it holds its devices against no other server\"",
+             a->key);
+    wire_put_launch(&older, &launch);
+    free(kept->frame);
+    kept->len = older.len;
+    kept->frame = buf_take(&older);
+}
+
+static void send_launch(struct agent *a, struct kept_launch *kept)
+{
+    if (a->launch_form < WIRE_LAUNCH_FORM)
+        say_older(a, kept);
+    buf_add(&a->conn->out, kept->frame, kept->len);
+}
+
 int link_launch(struct link_hub *hub, const struct launch *launch, struct err *err)
 {
     struct agent *a = hub_find(hub, launch->generation, launch->node);
@@ -144,11 +171,11 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
     struct kept_launch *kept = vec_add(&a->launches);
     kept->seq = launch->seq;
     kept->len = frame.len;
+    kept->frame = buf_take(&frame);
     if (a->hello) {
-        buf_add(&a->conn->out, frame.data, frame.len);
+        send_launch(a, kept);
         conn_send(a->conn);
     }
-    kept->frame = buf_take(&frame);
     return 0;
 }
 
@@ -222,11 +249,12 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
     if (hello->first_seq > a->acked + 1)
         return send_away(a, hello->first_seq);
     a->hello = true;
+    a->launch_form = hello->launch_form;
     drop_launches(a, hello->launch_seq);
     struct buf *out = &a->conn->out;
     wire_put_plain(out, WIRE_WELCOME, a->acked);
     for (size_t i = 0; i < a->launches.n; i++)
-        buf_add(out, a->launches.at[i].frame, a->launches.at[i].len);
+        send_launch(a, &a->launches.at[i]);
     for (size_t i = 0; i < a->stops.n; i++)
         wire_put_stop(out, &a->stops.at[i].stop);
     if (a->released && a->released <= a->acked)

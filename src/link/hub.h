@@ -50,8 +50,9 @@ struct agent {
     uint64_t released; /* sequence of its RELEASED fact, 0: not yet */
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
-    struct conn *conn; /* NULL: not connected */
-    bool hello;        /* its HELLO came on this connection */
+    struct conn *conn;    /* NULL: not connected */
+    bool hello;           /* its HELLO came on this connection */
+    uint32_t launch_form; /* newest that it reads, since its first HELLO */
 };
 
 struct link_hub {

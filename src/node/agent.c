@@ -101,6 +101,7 @@ static void on_connected(void *arg, struct buf *out)
         .agent_pid = (uint32_t)getpid(),
         .launch_seq = crew_applied(agent->crew),
         .first_seq = outbox_first(agent->outbox),
+        .launch_form = WIRE_LAUNCH_FORM,
     };
     wire_put_hello(out, &hello);
 }

@@ -408,6 +408,18 @@ void wire_put_launch(struct buf *out, const struct launch *launch)
     wire_end(out, mark);
 }
 
+bool wire_limit_launch(struct launch *launch, uint32_t form)
+{
+    bool taken = false;
+    for (size_t i = 0; form < 1 && i < launch->n_tasks; i++) {
+        struct launch_task *task = &launch->tasks[i];
+        taken = taken || task->gpu_hold != GPU_HOLD_NONE;
+        task->gpu_hold = GPU_HOLD_NONE;
+        task->parts = NULL;
+    }
+    return taken;
+}
+
 /* Bytes of the shortest task: fixed fields and empty lists. */
 #define LAUNCH_TASK_MIN (8u + TEXT_MIN + 4 + 4 + 1 + 4 + 4 + 4 + 8 + 8 + 4 + 4 + 8 + 1)
 
@@ -454,6 +466,8 @@ void wire_put_hello(struct buf *out, const struct wire_hello *hello)
     wire_put_u32(out, hello->agent_pid);
     wire_put_u32(out, hello->launch_seq);
     wire_put_u64(out, hello->first_seq);
+    if (hello->launch_form)
+        wire_put_u32(out, hello->launch_form);
     wire_end(out, mark);
 }
 
@@ -466,6 +480,10 @@ int wire_get_hello(const struct wire_frame *frame, struct arena *arena, struct w
     hello.agent_pid = wire_get_u32(&from);
     hello.launch_seq = wire_get_u32(&from);
     hello.first_seq = wire_get_u64(&from);
+    if (from.at != from.end) {
+        hello.launch_form = wire_get_u32(&from);
+        from.bad |= hello.launch_form == 0;
+    }
     if (finish(&from) != 0)
         return -1;
     *out = hello;

@@ -14,9 +14,12 @@ struct wire_hello { /* agent -> server */
     struct generation generation;
     const char *node;
     uint32_t agent_pid;
-    uint32_t launch_seq; /* last launch applied; 0: none yet */
-    uint64_t first_seq;  /* oldest fact it still has; facts before are acknowledged */
+    uint32_t launch_seq;  /* last launch applied; 0: none yet */
+    uint64_t first_seq;   /* oldest fact it still has; facts before are acknowledged */
+    uint32_t launch_form; /* newest form of LAUNCH that it reads; 0: an agent of version 0.1, which
+                           * does not say */
 };
+#define WIRE_LAUNCH_FORM 1u /* says how tasks hold their devices (gpu_hold, parts) */
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;
@@ -115,6 +118,8 @@ struct wire_signalled { /* agent -> server */
 
 void wire_put_hello(struct buf *, const struct wire_hello *);
 void wire_put_launch(struct buf *, const struct launch *);
+/* Takes off what an older form does not say. false: nothing. */
+bool wire_limit_launch(struct launch *, uint32_t form);
 void wire_put_stop(struct buf *, const struct wire_stop *);
 void wire_put_fact(struct buf *, uint64_t seq, const struct wire_fact *);
 void wire_put_log(struct buf *, const struct wire_log *);

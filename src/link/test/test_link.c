@@ -30,6 +30,7 @@ struct fix {
     unsigned facts;
     struct engine_fact launcher; /* the last of a launcher; text in arena */
     int fd;                      /* the agent's end */
+    uint32_t launch_form;        /* newest that the agent reads */
     struct buf in;
 };
 
@@ -108,7 +109,8 @@ static void join(struct fix *f, uint32_t launch_seq)
                                 .generation = f->g,
                                 .node = "n1",
                                 .launch_seq = launch_seq,
-                                .first_seq = 1 };
+                                .first_seq = 1,
+                                .launch_form = f->launch_form };
     wire_put_hello(&out, &hello);
     say(f, &out);
 }
@@ -167,6 +169,39 @@ static void launches_are_kept_until_the_agent_has_them(void **state)
     assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
     assert_int_equal(got.seq, 2);
     assert_int_equal(next(f).kind, WIRE_NONE);
+}
+
+/* A retry under a server that is newer than the agent: a launch that it cannot read ended the
+ * connection, again and again. */
+static void an_older_agent_gets_the_launch_that_it_reads(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    struct launch got;
+    for (uint32_t form = 0; form <= WIRE_LAUNCH_FORM; form++) {
+        for (uint32_t early = 0; early < 2; early++) {
+            uint32_t seq = 1 + 2 * form + early, device = 3;
+            struct launch_task task = { .role = "worker", .gpu_hold = GPU_HOLD_WHOLE };
+            task.gpus = &device;
+            task.n_gpus = 1;
+            struct launch launch = launch_of(f, seq);
+            launch.tasks = &task;
+            launch.n_tasks = 1;
+            f->launch_form = form;
+            if (early)
+                assert_int_equal(link_launch(f->hub, &launch, &err), 0);
+            join(f, seq - 1);
+            assert_int_equal(next(f).kind, WIRE_WELCOME);
+            if (!early)
+                assert_int_equal(link_launch(f->hub, &launch, &err), 0);
+            turn(f);
+            struct wire_frame frame = next(f);
+            assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
+            assert_int_equal(got.seq, seq);
+            assert_int_equal(got.tasks[0].gpus[0], device);
+            assert_int_equal(got.tasks[0].gpu_hold, form ? GPU_HOLD_WHOLE : GPU_HOLD_NONE);
+        }
+    }
 }
 
 static void facts_come_up_once_and_acks_go_down(void **state)
@@ -336,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(launches_are_kept_until_the_agent_has_them),
+        TEST(an_older_agent_gets_the_launch_that_it_reads),
         TEST(facts_come_up_once_and_acks_go_down),
         TEST(released_agent_is_told_to_leave_after_the_commit),
         TEST(stops_are_kept_too),

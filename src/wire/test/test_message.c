@@ -380,6 +380,15 @@ static void hello_stop_log_exec(void **state)
     struct wire_frame frame = only_frame(&out);
     struct wire_hello hello_got;
     assert_int_equal(wire_get_hello(&frame, arena, &hello_got), 0);
+    assert_int_equal(hello_got.launch_form, 0); /* as of version 0.1 */
+    size_t before = out.len;
+    buf_clear(&out);
+    hello.launch_form = WIRE_LAUNCH_FORM;
+    wire_put_hello(&out, &hello);
+    assert_int_equal(out.len, before + 4);
+    frame = only_frame(&out);
+    assert_int_equal(wire_get_hello(&frame, arena, &hello_got), 0);
+    assert_int_equal(hello_got.launch_form, WIRE_LAUNCH_FORM);
     assert_true(hello_got.generation.job == 9 && hello_got.generation.number == 2);
     assert_string_equal(hello_got.node, "n1");
     assert_true(hello_got.agent_pid == 11 && hello_got.launch_seq == 3);
