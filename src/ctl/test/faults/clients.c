@@ -121,7 +121,8 @@ static const char *pick(struct clients *c, const char *const *from, size_t n)
     pick(c, (const char *const[]){ __VA_ARGS__ },                                                  \
          sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
 
-static void add_role(struct clients *c, struct buf *out, const char *name)
+/* true: it restarts as a whole. */
+static bool add_role(struct clients *c, struct buf *out, const char *name)
 {
     uint32_t most = 1 + below(c, 3);
     uint32_t least = below(c, 3) ? most : 1 + below(c, most);
@@ -130,9 +131,9 @@ static void add_role(struct clients *c, struct buf *out, const char *name)
              PICK(c, "0", "0", "0.25", "0.5", "1", "2"));
     if (below(c, 3) == 0)
         buf_addf(out, ",\"ports\":{\"p\":%u}", 1 + below(c, 2));
-    if (below(c, 8) == 0)
-        buf_addf(out, ",\"restart\":\"role\"");
-    buf_puts(out, "}");
+    bool whole = below(c, 8) == 0;
+    buf_puts(out, whole ? ",\"restart\":\"role\"}" : "}");
+    return whole;
 }
 
 static void add_rules(struct clients *c, struct buf *out, struct work *work)
@@ -172,10 +173,10 @@ static void write_work(struct clients *c, struct work *work)
         buf_addf(&out, ",\"queue\":\"%s\"", PICK(c, "a", "b"));
     add_rules(c, &out, work);
     buf_puts(&out, ",\"roles\":{");
-    add_role(c, &out, "a");
+    work->by_role[0] = add_role(c, &out, "a");
     if (below(c, 3) == 0) {
         buf_puts(&out, ",");
-        add_role(c, &out, "b");
+        work->by_role[1] = add_role(c, &out, "b");
     }
     buf_puts(&out, "}}");
     snprintf(work->text, sizeof work->text, "%s", buf_str(&out));

@@ -15,6 +15,7 @@
 
 #define WORK_MAX   40
 #define WORK_TEXT  900
+#define WORK_ROLES 2
 #define CLIENT_SAY 200
 
 struct work { /* one submission of a client */
@@ -31,6 +32,7 @@ struct work { /* one submission of a client */
     unsigned wishes;            /* commands that may have led to another generation or attempt */
     unsigned unknown, platform; /* retries that it asked for */
     bool per_job;               /* retries restart the whole job */
+    bool by_role[WORK_ROLES];   /* those of a role restart all of it */
 };
 struct clients {
     struct crash *crash;
