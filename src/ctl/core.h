@@ -125,6 +125,8 @@ bool event_job(struct ctl *, struct live_job *, enum job_event, const char *text
 /* The same for a job whose row is about to be written: only the event is. */
 bool event_new_job(struct ctl *, struct live_job *, enum job_event, const char *text,
                    struct text_node *body);
+/* The same for a job that moves along with a task, whose event says so: the job gets none. */
+bool event_job_along(struct ctl *, struct live_job *, enum job_event, const char *text);
 /* Moves a task in memory and counts it; the row and the event are written by event_task_row and
  * event_task_note. */
 bool event_task(struct ctl *, struct live_job *, uint32_t flat, enum task_event);
@@ -143,7 +145,6 @@ void event_array(struct ctl *, const struct job_row *, const char *type, const c
 /* An event that changes no state: what a launcher told. */
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
-
 /* One of a front end's; job 0: of none. Its sequence number. */
 uint64_t event_plain(struct ctl *, uint64_t job, const char *type, struct text_node *body);
 

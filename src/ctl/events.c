@@ -51,10 +51,11 @@ static void refused(struct ctl *ctl, struct live_job *job, const char *event, co
              event, state);
 }
 
+/* The memory and the row of the job; its event is the caller's. */
 static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
-                     struct text_node *body, bool with_row)
+                     bool with_row)
 {
-    enum job_state was = job->row.state, next = job_next_state(was, event);
+    enum job_state next = job_next_state(job->row.state, event);
     if (next == JOB_NONE) {
         refused(ctl, job, job_event_word(event), job_state_word(job->row.state));
         return false;
@@ -71,28 +72,53 @@ static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event
         event_job_row(ctl, job);
     else
         core_touch(ctl, job);
-    struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
-    add_event(ctl, &row, job_state_word(next), job->reason, body);
-    taped_event(ctl, job, row.type, job->reason, body);
+    return true;
+}
+
+/* Who else goes by the state of a job. */
+static void tell_moved(struct ctl *ctl, struct live_job *job, enum job_event event,
+                       enum job_state was, struct text_node *body)
+{
+    taped_event(ctl, job, job_event_word(event), job->reason, body);
     array_moved(ctl, job, was);
-    if (next == JOB_QUEUED) {
+    if (job->row.state == JOB_QUEUED) {
         core_deadline(ctl, job, job->notes.pending_until_ms);
         core_deadline(ctl, job, job->row.not_before_ms);
         event_queued(ctl, job);
     }
+}
+
+static bool add_job_event(struct ctl *ctl, struct live_job *job, enum job_event event,
+                          const char *text, struct text_node *body, bool with_row)
+{
+    enum job_state was = job->row.state;
+    if (!move_job(ctl, job, event, text, with_row))
+        return false;
+    struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
+    add_event(ctl, &row, job_state_word(job->row.state), job->reason, body);
+    tell_moved(ctl, job, event, was, body);
     return true;
 }
 
 bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
                struct text_node *body)
 {
-    return move_job(ctl, job, event, text, body, true);
+    return add_job_event(ctl, job, event, text, body, true);
 }
 
 bool event_new_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
                    struct text_node *body)
 {
-    return move_job(ctl, job, event, text, body, false);
+    return add_job_event(ctl, job, event, text, body, false);
+}
+
+bool event_job_along(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
+{
+    enum job_state was = job->row.state;
+    if (!move_job(ctl, job, event, text, true))
+        return false;
+    tell_moved(ctl, job, event, was, NULL);
+    return true;
 }
 
 void event_queued(struct ctl *ctl, struct live_job *job)

@@ -210,7 +210,7 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     again_text(text, sizeof text, what, decision, delay);
     event_task_note(ctl, job, end->flat, task_event_word(TASK_EV_RETRY), text,
                     end_body(ctl, end, task->place.node));
-    event_job(ctl, job, JOB_EV_TASK_RETRY, text, NULL);
+    event_job_along(ctl, job, JOB_EV_TASK_RETRY, text);
 }
 
 /* Does what the task held stay its own until the job is over? */

@@ -22,7 +22,7 @@
     X(RESUMED, "resumed")                                                                          \
     X(ALLOCATED, "allocated")   /* a generation begins; body: placement */                         \
     X(STARTED, "started")       /* every task of the gang runs */                                  \
-    X(TASK_RETRY, "task_retry") /* a task goes into another attempt */                             \
+    X(TASK_RETRY, "task_retry") /* a task goes into another attempt; its event says so */          \
     X(RECOVERED, "recovered")   /* all tasks run again */                                          \
     X(CLOSING, "closing")       /* outcome decided (body: outcome, reason), tasks being ended */   \
     X(RESTART, "restart")       /* the generation is being ended to start the job anew */          \
