@@ -152,6 +152,7 @@ uint64_t event_plain(struct ctl *, uint64_t job, const char *type, struct text_n
 void facts_hear(struct ctl *, const struct engine_fact *); /* copies */
 void facts_apply(struct ctl *);                            /* all that were heard since */
 void facts_committed(struct ctl *);                        /* acknowledges and forgets */
+void facts_drop_agent(struct ctl *, struct live_job *, struct live_agent *); /* and its row */
 
 /* ---- settle.c ---- */
 struct attempt_end { /* an attempt that ended, or whose program is gone */
@@ -226,8 +227,7 @@ void load_nodes(struct ctl *);                     /* drained flags */
 int command_suspend(struct ctl *, struct live_job *, const char *owner, bool suspend, struct err *);
 
 /* ---- launch.c ---- */
-/* Tells the engine of every attempt that it does not know yet, one launch per node and seq, oldest
- * first. */
+/* Tells the engine of each attempt that it does not know, a launch per node and seq, in order. */
 void launch_due(struct ctl *, struct live_job *);
 void launch_drop(struct ctl *, struct live_job *); /* those under way are not made any more */
 /* An event names the variables that its tasks, as they are placed, do without (dialect/once.h). */

@@ -147,14 +147,18 @@ static bool end_attempts(struct ctl *ctl, struct live_job *job, const struct eng
     return true;
 }
 
-static void agent_over(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+void facts_drop_agent(struct ctl *ctl, struct live_job *job, struct live_agent *agent)
 {
-    struct live_agent *agent = live_agent(job, fact->node);
-    if (!agent)
-        return;
     store_delete_agent(ctl->config.store, job->row.id, job->row.generation, agent->node, NULL);
     vec_remove(&job->agents, (size_t)(agent - job->agents.at));
     core_touch(ctl, job);
+}
+
+static void agent_over(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    struct live_agent *agent = live_agent(job, fact->node);
+    if (agent)
+        facts_drop_agent(ctl, job, agent);
 }
 
 /* Sequenced facts count once. */

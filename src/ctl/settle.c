@@ -680,19 +680,13 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
 }
 
 /* An agent the engine was never told of (the server died between commit and call) has nothing to
- * release. */
+ * release: it goes in the same commit in which the end is decided, and comes back when that fails.
+ */
 static void forget_unlaunched(struct ctl *ctl, struct live_job *job)
 {
-    for (size_t i = job->agents.n; i-- > 0;) {
-        const struct live_agent *agent = &job->agents.at[i];
-        if (agent->launched)
-            continue;
-        struct engine_fact gone = { .kind = FACT_RELEASED,
-                                    .generation = { .job = job->row.id,
-                                                    .number = job->row.generation },
-                                    .node = agent->node };
-        facts_hear(ctl, &gone);
-    }
+    for (size_t i = job->agents.n; i-- > 0;)
+        if (!job->agents.at[i].launched)
+            facts_drop_agent(ctl, job, &job->agents.at[i]);
 }
 
 /* Places that it was given, and that no row has when its end is decided. */
@@ -740,6 +734,8 @@ static void finish(struct ctl *ctl, struct live_job *job)
         slices_spend(&ctl->slices.rows, 1);
         if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
+            live_set_due(job, task, false);
+            live_set_later(job, task, false);
             event_attempt_row(ctl, job, flat, &ending, core_date(ctl));
         }
         event_task(ctl, job, flat, TASK_EV_STOP);

@@ -74,16 +74,18 @@ void transition_agent(struct transitions *t, const struct agent_row *row)
              ((struct seen){ .table = TABLE_AGENT, .to = row->state, .key = agent_key(row) }));
 }
 
-/* A row that says the same state again moves nothing; an agent that is gone may come anew. */
+/* A row that says the same state again moves nothing; an agent that is gone may come anew, and one
+ * that goes in the turn in which it was expected has never been in a row. */
 static bool follow(struct transitions *t, struct seen *seen)
 {
     if (seen->key == 0)
         return true;
     seen->from = (unsigned)(uintptr_t)map_get(t->last, seen->key);
-    if (seen->table == TABLE_AGENT && seen->to == AGENT_GONE)
+    if (seen->table == TABLE_AGENT && seen->to == AGENT_GONE) {
         map_remove(t->last, seen->key);
-    else
-        map_set(t->last, seen->key, (void *)(uintptr_t)seen->to);
+        return seen->from != AGENT_NONE;
+    }
+    map_set(t->last, seen->key, (void *)(uintptr_t)seen->to);
     return seen->from != seen->to;
 }
 

@@ -341,6 +341,28 @@ static void what_waited_for_a_place_holds_none(void **state)
     assert_int_equal(world_used(w), 8000);
 }
 
+/* The engine has not heard of a job yet when it is suspended, and that commit fails: nothing has
+ * happened, and its first attempt starts. */
+static void suspension_that_failed_costs_nothing(void **state)
+{
+    struct world *w = *state;
+    world_fini(w);
+    world_init_with(w, (struct world_hooks){ .before = in_slices_of_one }, NULL);
+    w->code_all = FAKE_RUNS;
+    world_submit(w, JOB("a", "1"));
+    uint64_t job = world_submit(w, JOB("b", "1"));
+    while (world_state(w, job) == JOB_QUEUED)
+        assert_true(world_step(w));
+    assert_int_equal(fake_running(&w->fake), 0);
+    fill_disk(true);
+    world_command(w, job, CTL_SUSPEND);
+    fill_disk(false);
+    assert_int_not_equal(w->code, ERR_NONE);
+    world_pass(w, 5000);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_attempts(w, job), 1);
+}
+
 /* ---- the clock ---- */
 
 #define WALL_IS_BEHIND_MS 500u
@@ -454,6 +476,7 @@ int main(void)
         TEST(node_that_is_needed_is_not_avoided),
         TEST(held_places_go_to_its_own),
         TEST(what_waited_for_a_place_holds_none),
+        TEST(suspension_that_failed_costs_nothing),
         TEST(limit_outlives_the_server),
         TEST(what_was_read_lasts), /* the last: it registers a disk */
     };
