@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import signal
 from pathlib import Path
 
@@ -169,6 +170,37 @@ def test_agent_dies_while_the_server_is_dead(start: Starter) -> None:
     server.wait(number, "running")
     server.stop(number, now=True)
     assert server.wait(number)["state"] == "stopped"
+
+
+def test_newer_run_of_older_records_ends(start: Starter, tmp_path: Path) -> None:
+    """The records go back to when a job waited, and its run lives on: that has ended before the job
+    starts again, in the same place."""
+    server = start(nodes="1cpu,1Gi")
+    first = server.submit(native("first", "sleep 600", retry={"platform": 0}))
+    server.wait(first, "running")
+    once = f"exec 9>>{tmp_path}/lock; flock -n 9 || touch {tmp_path}/twice; echo x >>{tmp_path}/ran"
+    number = server.submit(native("second", f"{once}; {until_there(tmp_path / 'go')}"))
+    server.kill()
+    kept = [shutil.copy(path, tmp_path) for path in server.state.glob("muster.db*")]
+    server.start()
+    server.stop(first, now=True)
+    wait_for(lambda: (tmp_path / "ran").exists(), what="its run")
+    pids = [agent_of(server, number, "agent"), agent_of(server, number, "keeper")]
+    server.kill()
+    kill(pids[0], signal.SIGSTOP)  # before it can come and be told to leave
+    for path in server.state.glob("muster.db*"):
+        path.unlink()
+    for copy in kept:
+        shutil.copy(copy, server.state)
+    server.start()
+    wait_for(lambda: not any(alive(pid) for pid in pids), what="the end of its run")
+    wait_for(lambda: (tmp_path / "ran").read_text() == "x\nx\n", what="its next run")
+    (tmp_path / "go").touch()
+    job = server.wait(number)
+    assert job["state"] == "succeeded", job
+    assert len(job["task_list"][0]["attempts"]) == 1
+    assert not (tmp_path / "twice").exists()
+    assert f"records.went_back job={number}" in server.said()
 
 
 def test_task_killed_from_outside(server: Server) -> None:

@@ -1,5 +1,9 @@
-/* Looks through the directories of jobs that no row knows: RUNS/NUMBER/gGENERATION/NODE. Whether
- * something lives in one is the engine's to say. */
+/* Looks through the directories of runs, RUNS/NUMBER/gGENERATION/NODE. What lives in one of a job
+ * that no row knows is a stranger. What lives in one of a job that has not ended, and that its rows
+ * do not know, was started after these rows were: they went back, and the job goes on from what
+ * they say. That run is ended before anything is started, because it does what will be done again,
+ * and has the directory, the devices and the ports for it. Whether something lives in a directory
+ * is the engine's to say. */
 #include "ctl/strangers.h"
 
 #include "ctl/core.h"
@@ -20,7 +24,7 @@ struct strangers {
     all;
 };
 
-static void look(struct ctl *ctl, uint64_t number, char *dir)
+static void leave(struct ctl *ctl, uint64_t number, const char *dir)
 {
     const struct engine *engine = ctl->config.engine;
     struct engine_stranger found;
@@ -36,8 +40,35 @@ static void look(struct ctl *ctl, uint64_t number, char *dir)
              (unsigned long long)number, found.node, found.pid, dir);
 }
 
-/* Calls for each entry below dir, that many levels down. */
-static void walk(struct ctl *ctl, uint64_t number, const char *dir, unsigned levels)
+static bool is_known(const struct ctl *ctl, const struct live_job *job, const char *dir)
+{
+    for (size_t i = 0; i < job->agents.n; i++) {
+        const struct live_agent *agent = &job->agents.at[i];
+        AUTO_FREE char *its = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
+        if (agent->launched && strcmp(its, dir) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void end(struct ctl *ctl, const struct live_job *job, const char *dir)
+{
+    struct engine_stranger found;
+    struct err err;
+    int rc = ctl->config.engine->ops->end(ctl->config.engine, dir, &found, &err);
+    if (rc > 0)
+        log_warn("records.went_back",
+                 "job=%llu node=%s pid=%u dir=%s note=\"it ran, and the records of its job do not "
+                 "know it: it was ended\"",
+                 (unsigned long long)job->row.number, found.node, found.pid, dir);
+    else if (rc < 0)
+        log_error("records.went_back", "job=%llu: %s", (unsigned long long)job->row.number,
+                  err.what);
+}
+
+/* Each entry below dir, that many levels down. job NULL: no row knows it. */
+static void walk(struct ctl *ctl, uint64_t number, const struct live_job *job, const char *dir,
+                 unsigned levels)
 {
     DIR *d = opendir(dir);
     const struct dirent *entry;
@@ -46,9 +77,11 @@ static void walk(struct ctl *ctl, uint64_t number, const char *dir, unsigned lev
             continue;
         AUTO_FREE char *path = mem_printf("%s/%s", dir, entry->d_name);
         if (levels > 1)
-            walk(ctl, number, path, levels - 1);
-        else
-            look(ctl, number, path);
+            walk(ctl, number, job, path, levels - 1);
+        else if (!job)
+            leave(ctl, number, path);
+        else if (!is_known(ctl, job, path))
+            end(ctl, job, path);
     }
     if (d)
         closedir(d);
@@ -62,11 +95,14 @@ void strangers_find(struct ctl *ctl)
     const struct dirent *entry;
     uint64_t number, id;
     while (d && (entry = readdir(d))) {
-        if (!scan_u64(entry->d_name, 1, UINT64_MAX, &number) ||
-            store_find_number(ctl->config.store, number, &id) == 1)
+        if (!scan_u64(entry->d_name, 1, UINT64_MAX, &number))
             continue;
+        bool there = store_find_number(ctl->config.store, number, &id) == 1;
+        const struct live_job *job = there ? live_find(ctl->live, id) : NULL;
+        if (there && !job)
+            continue; /* it has ended: agents of it are told to leave when they come */
         AUTO_FREE char *path = mem_printf("%s/%s", runs, entry->d_name);
-        walk(ctl, number, path, 2);
+        walk(ctl, number, job, path, 2);
     }
     if (d)
         closedir(d);

@@ -1,5 +1,6 @@
 /* Runs on this machine that the records do not know, found when a server starts: after damaged
- * records, or a backup of before. They are left alone and named. */
+ * records, or a backup of before. They are left alone and named; but those of jobs that the records
+ * do know, as they were before, are ended. */
 #ifndef CTL_STRANGERS_H
 #define CTL_STRANGERS_H
 

@@ -139,12 +139,16 @@ struct engine_ops {
                 enum end_by why, struct err *);
     /* Everything of the agent's facts up to seq is committed. */
     void (*ack)(struct engine *, struct generation, const char *node, uint64_t seq);
-    /* After a server restart: the generations that should be alive, with their nodes; everything
-     * else found is ended. What is found dead comes up as AGENT_GONE. */
+    /* After a server restart: the generations that should be alive, with their nodes. What is found
+     * dead comes up as AGENT_GONE; what else is found is for `leave` and `end`. */
     int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
     /* Does a run live in that launch directory, of which the records know nothing? 1: it is left
      * alone, its agent is told to come again later; 0: none does. May be NULL: none ever does. */
     int (*leave)(struct engine *, const char *dir, struct engine_stranger *);
+    /* Ends what lives in that launch directory, of which the records of its job know nothing. 1: it
+     * was ended and is gone; 0: none lives there; -1: it lives on, out is set too. NULL where
+     * `leave` is. */
+    int (*end)(struct engine *, const char *dir, struct engine_stranger *out, struct err *);
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
     int (*attach)(struct engine *, const struct engine_attach *, struct err *); /* may be NULL */
     int (*signal)(struct engine *, const struct engine_signal *, struct err *); /* may be NULL */

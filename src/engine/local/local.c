@@ -78,9 +78,10 @@ static int spawn(struct local *l, struct run *run, const struct launch *launch, 
     if (sodium_is_zero(token, sizeof token))
         return err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
     crypto_hash_sha256(hash, token, sizeof token);
-    link_expect(l->link, launch->generation, launch->node, hash, 0);
     const struct run_place place = { l->program, l->socket, token };
     int rc = run_spawn(run, &place, launch, err);
+    if (rc == 0) /* whoever lives there instead may have the same token: nobody asked for it */
+        link_expect(l->link, launch->generation, launch->node, hash, 0);
     sodium_memzero(token, sizeof token);
     return rc;
 }
@@ -148,15 +149,31 @@ static int local_recover(struct engine *e, const struct engine_known *known, siz
     return 0;
 }
 
+static struct engine_stranger stranger_of(const struct run_conf *conf)
+{
+    struct engine_stranger one = { .job = conf->job, .pid = conf->pid };
+    memcpy(one.node, conf->node, sizeof one.node);
+    return one;
+}
+
 static int local_leave(struct engine *e, const char *dir, struct engine_stranger *out)
 {
     struct run_conf conf;
     if (!run_look(dir, &conf))
         return 0;
     link_hold(local_of(e)->link, conf.token);
-    *out = (struct engine_stranger){ .job = conf.job, .pid = conf.pid };
-    memcpy(out->node, conf.node, sizeof out->node);
+    *out = stranger_of(&conf);
     return 1;
+}
+
+static int local_end(struct engine *e, const char *dir, struct engine_stranger *out,
+                     struct err *err)
+{
+    struct run_conf conf;
+    if (!run_look(dir, &conf))
+        return 0;
+    *out = stranger_of(&conf);
+    return run_end(dir, local_of(e)->program, err) < 0 ? -1 : 1;
 }
 
 static int local_exec(struct engine *e, const struct engine_exec *exec, struct err *err)
@@ -225,6 +242,7 @@ static const struct engine_ops local_ops = {
     .ack = local_ack,
     .recover = local_recover,
     .leave = local_leave,
+    .end = local_end,
     .exec = local_exec,
     .attach = local_attach,
     .signal = local_signal,

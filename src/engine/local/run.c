@@ -24,9 +24,12 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
-#define SETTLE_MS 5
-#define CONF_MAX  32768u /* bytes of agent.conf */
+#define SETTLE_MS     5
+#define ORDERLY_LOOKS 400u /* SETTLE_MS each: so long a keeper has to end what is below it */
+#define END_LOOKS     2000u
+#define CONF_MAX      32768u /* bytes of agent.conf */
 
 static const uint64_t pid_file_max = 128;
 
@@ -97,7 +100,15 @@ static bool is_held(const struct run *run)
 
 /* ---- the end ---- */
 
-static pid_t start_program(const struct run *run, const char *program, const char *verb, int lock);
+static pid_t start_program(const char *dir, const char *program, const char *verb, int lock);
+
+/* A keeper that is told to ends its agent and everything below, whatever became of its cookie; one
+ * that does not is killed, and the nets are under it. */
+static void end_holders(const char *dir, unsigned looks)
+{
+    AUTO_FREE char *path = file_join(dir, "keeper.lock");
+    sweep_lock(path, looks < ORDERLY_LOOKS ? SIGTERM : SIGKILL);
+}
 
 /* What carries no cookie (its environment cleared) is found by its cgroup, which muster-node knows.
  * false: not done yet. */
@@ -106,7 +117,7 @@ static bool cleaned(struct run *run)
     if (!run->program || run->cleaner < 0)
         return true;
     if (run->cleaner == 0) {
-        run->cleaner = start_program(run, run->program, "clean", -1);
+        run->cleaner = start_program(run->dir, run->program, "clean", -1);
         return run->cleaner < 0;
     }
     if (waitpid(run->cleaner, NULL, WNOHANG) == 0)
@@ -121,6 +132,8 @@ static void on_settle(uv_timer_t *timer)
     /* While something holds the lock, look again: between fork and exec a process shows no cookie.
      */
     bool held = is_held(run);
+    if (held)
+        end_holders(run->dir, run->looks++);
     if (held || !run->swept)
         run->swept = sweep_cookie(run->cookie) == SWEPT_NONE && !held;
     if (!run->swept || !cleaned(run))
@@ -265,6 +278,31 @@ bool run_look(const char *dir, struct run_conf *conf)
     return true;
 }
 
+/* The keeper, or what it left when it had to be killed. */
+static bool anything_lives(const char *dir, const char *cookie, unsigned looks,
+                           struct run_conf *conf)
+{
+    return run_look(dir, conf) ||
+           (looks > ORDERLY_LOOKS && cookie && sweep_cookie(cookie) != SWEPT_NONE);
+}
+
+int run_end(const char *dir, const char *program, struct err *err)
+{
+    struct run_conf conf;
+    AUTO_FREE char *cookie = read_conf(dir, "\ncookie=");
+    unsigned looks = 0;
+    for (; looks < END_LOOKS && anything_lives(dir, cookie, looks, &conf); looks++) {
+        end_holders(dir, looks);
+        (void)nanosleep(&(struct timespec){ .tv_nsec = SETTLE_MS * 1000000 }, NULL);
+    }
+    if (looks == END_LOOKS)
+        return err_set(err, ERR_UNAVAILABLE, "the keeper %u in %s lives on", conf.pid, dir);
+    pid_t cleaner = looks > ORDERLY_LOOKS ? start_program(dir, program, "clean", -1) : -1;
+    if (cleaner > 0)
+        (void)waitpid(cleaner, NULL, 0);
+    return 0;
+}
+
 int run_adopt(struct run *run)
 {
     AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
@@ -329,11 +367,11 @@ static int run_write_conf(struct run *run, const struct run_place *place,
     return file_replace(path, text.data, text.len, 0600, err);
 }
 
-/* lock: becomes descriptor 3 of the program; -1: none. The pid, or -1 and errno. */
-static pid_t start_program(const struct run *run, const char *program, const char *verb, int lock)
+/* lock: becomes KEEPER_LOCK of the program; -1: none. The pid, or -1 and errno. */
+static pid_t start_program(const char *dir, const char *program, const char *verb, int lock)
 {
-    AUTO_FREE char *log = file_join(run->dir, "agent.err");
-    char *argv[] = { (char *)program, (char *)verb, run->dir, NULL };
+    AUTO_FREE char *log = file_join(dir, "agent.err");
+    char *argv[] = { (char *)program, (char *)verb, (char *)dir, NULL };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none;
@@ -344,8 +382,8 @@ static pid_t start_program(const struct run *run, const char *program, const cha
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (lock >= 0)
-        posix_spawn_file_actions_adddup2(&files, lock, 3);
-    posix_spawn_file_actions_addclosefrom_np(&files, lock >= 0 ? 4 : 3);
+        posix_spawn_file_actions_adddup2(&files, lock, KEEPER_LOCK);
+    posix_spawn_file_actions_addclosefrom_np(&files, KEEPER_LOCK + (lock >= 0));
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
@@ -359,12 +397,17 @@ static pid_t start_program(const struct run *run, const char *program, const cha
 int run_spawn(struct run *run, const struct run_place *place, const struct launch *launch,
               struct err *err)
 {
-    if (file_mkdirs(run->dir, 0700, err) < 0 || run_write_conf(run, place, launch, err) < 0)
+    if (file_mkdirs(run->dir, 0700, err) < 0)
         return -1;
     AUTO_CLOSE int lock = take_lock(run);
-    if (lock < 0)
-        return err_sys(err, "locking %s", run->dir);
-    pid_t pid = start_program(run, place->program, "keeper", lock);
+    if (lock < 0) {
+        err_sys(err, "locking %s", run->dir);
+        take_cookie(run); /* of whoever lives there */
+        return -1;
+    }
+    if (run_write_conf(run, place, launch, err) < 0)
+        return -1;
+    pid_t pid = start_program(run->dir, place->program, "keeper", lock);
     if (pid < 0)
         return err_sys(err, "starting %s", place->program);
     run->pid = pid;

@@ -24,6 +24,7 @@ struct run {
     uv_poll_t watch;   /* of pidfd */
     uv_timer_t settle; /* until nothing with its cookie lives */
     unsigned handles;  /* open ones; freed with the last */
+    unsigned looks;    /* at a lock that is still held */
     bool ending;       /* dead; `ended` follows */
     bool gone;
     bool swept; /* nothing carries its cookie any more */
@@ -45,6 +46,9 @@ struct run_conf {
     char node[64], token[65];
 };
 bool run_look(const char *dir, struct run_conf *);
+/* Ends the keeper that lives in that directory, of which no run is known, with all that is below
+ * it, and waits for it: 0, also when none lives there; -1: it lives on. program: as above. */
+int run_end(const char *dir, const char *program, struct err *err);
 bool run_lives(const struct run *); /* has a keeper, or is not done with its last one */
 /* Writes agent.conf, with the account and the sandbox of the launch, and starts the keeper, which
  * holds keeper.lock as long as it or its agent lives. Refused while another does. */
@@ -53,7 +57,8 @@ struct run_place {
     const unsigned char *token; /* 32 bytes */
 };
 int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
-/* Calls `ended` from the loop, once everything with the cookie is dead. */
+/* Calls `ended` from the loop, once everything with the cookie is dead, and a keeper that nobody
+ * watches. */
 void run_settle(struct run *);
 
 /* ---- process.c ---- */
@@ -71,5 +76,9 @@ int process_run(const struct smap *runs, pid_t, const struct run **run);
  * looked at now, because descriptors or memory are short. */
 enum swept { SWEPT_NONE, SWEPT_SOME, SWEPT_UNSEEN };
 enum swept sweep_cookie(const char *cookie);
+/* Sends the signal to every process that holds that keeper.lock: a keeper and its agent have it as
+ * this descriptor. */
+#define KEEPER_LOCK 3
+enum swept sweep_lock(const char *path, int signal);
 
 #endif

@@ -1,5 +1,6 @@
-/* The last net under a run: whatever still carries its cookie in the environment is killed. Needed
- * only where a keeper died without doing its work (killed with -9, out of memory). */
+/* The last nets under a run: whatever still carries its cookie in the environment is killed, which
+ * is needed where a keeper died without doing its work (killed with -9, out of memory); and a
+ * keeper that nobody watches is found by the lock that it holds. */
 #include "engine/local/run.h"
 
 #include "base/mem.h"
@@ -8,8 +9,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ENVIRON_MAX (1u << 20)
 
@@ -18,8 +21,7 @@ static bool is_short(void)
     return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
-/* 1, 0, or -1: it cannot be seen now. */
-static int has_cookie(pid_t pid, const char *entry)
+static int has_cookie(pid_t pid, const void *entry)
 {
     AUTO_CLOSE int fd = proc_open_environ(pid);
     if (fd < 0)
@@ -40,22 +42,47 @@ static int has_cookie(pid_t pid, const char *entry)
     return 0;
 }
 
-enum swept sweep_cookie(const char *cookie)
+/* 1, 0, or -1: it cannot be seen now. */
+typedef int is_of(pid_t, const void *what);
+
+static enum swept sweep(is_of *of, const void *what, int signal)
 {
     enum swept swept = SWEPT_NONE;
-    AUTO_FREE char *entry = mem_printf("MUSTER_COOKIE=%s", cookie);
     DIR *proc = opendir("/proc");
     if (!proc)
         return is_short() ? SWEPT_UNSEEN : SWEPT_NONE;
     for (struct dirent *d; (d = readdir(proc));) {
         pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
-        int has = pid > 0 ? has_cookie(pid, entry) : 0;
+        int has = pid > 0 ? of(pid, what) : 0;
         if (has == 0)
             continue;
         swept = has < 0 ? SWEPT_UNSEEN : swept == SWEPT_NONE ? SWEPT_SOME : swept;
         if (has > 0)
-            kill(pid, SIGKILL);
+            kill(pid, signal);
     }
     closedir(proc);
     return swept;
+}
+
+enum swept sweep_cookie(const char *cookie)
+{
+    AUTO_FREE char *entry = mem_printf("MUSTER_COOKIE=%s", cookie);
+    return sweep(has_cookie, entry, SIGKILL);
+}
+
+static int has_lock(pid_t pid, const void *what)
+{
+    const struct stat *lock = what;
+    struct stat theirs;
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, KEEPER_LOCK);
+    if (stat(path, &theirs) < 0)
+        return is_short() ? -1 : 0;
+    return theirs.st_dev == lock->st_dev && theirs.st_ino == lock->st_ino;
+}
+
+enum swept sweep_lock(const char *path, int signal)
+{
+    struct stat lock;
+    return stat(path, &lock) < 0 ? SWEPT_NONE : sweep(has_lock, &lock, signal);
 }

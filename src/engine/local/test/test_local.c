@@ -150,12 +150,13 @@ static void processes_are_found_below_their_keeper(void **state)
     assert_int_equal(f->ended, 1);
 }
 
+#define SAYS_ITS_PID                                                                               \
+    "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; "
+
 static void earlier_keeper_is_adopted(void **state)
 {
     struct fix *f = *state;
-    keeper(
-        f,
-        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    keeper(f, SAYS_ITS_PID "exec sleep 300");
     AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
     while (access(path, F_OK) < 0)
         uv_run(&f->loop, UV_RUN_NOWAIT);
@@ -182,14 +183,60 @@ static void earlier_keeper_is_adopted(void **state)
     run_destroy(again);
 }
 
+/* A keeper that no record knows lives in the directory of a start: the start is refused, nothing of
+ * the directory is changed, and what comes to its end there is that keeper. */
+static void keeper_in_the_way_is_ended(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    unsigned char token[32] = { 2 };
+    const struct launch own = { .sandbox = true };
+    keeper(f, SAYS_ITS_PID "exec sleep 300");
+    struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    again->owner = f;
+    again->ended = on_ended;
+    assert_int_equal(
+        run_spawn(again, &(struct run_place){ f->program, "/sock", token }, &own, &err), -1);
+    AUTO_FREE char *path = file_join(f->run_dir, "agent.conf");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    assert_int_equal(file_read(path, 1 << 20, &text, &len, &err), 0);
+    assert_non_null(strstr(text, "\ntoken=01"));
+    run_settle(again);
+    while (f->ended < 2) /* of the one that is watched, too */
+        uv_run(&f->loop, UV_RUN_ONCE);
+    struct process now;
+    assert_true(again->gone);
+    assert_false(process_look(f->run->pid, &now));
+    run_destroy(again);
+}
+
+/* It has ended when the call returns, although it hears nothing of being told to. */
+static void keeper_of_no_record_is_ended(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    uint32_t pid;
+    assert_int_equal(run_end(f->run_dir, f->program, &err), 0); /* there is none */
+    keeper(f, SAYS_ITS_PID "exec sleep 300");
+    AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
+    while (access(path, F_OK) < 0)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    kill(f->run->pid, SIGSTOP);
+    assert_true(local_lives(f->run_dir, &pid));
+    assert_int_equal(pid, f->run->pid);
+    assert_int_equal(run_end(f->run_dir, f->program, &err), 0);
+    assert_false(local_lives(f->run_dir, &pid));
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->ended, 1);
+}
+
 /* Of a copy: its keeper is the original's, which goes on. */
 static void keeper_of_the_original_is_left_alone(void **state)
 {
     struct fix *f = *state;
     const char *const files[] = { "keeper.lock", "keeper.pid", "agent.conf" };
-    keeper(
-        f,
-        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    keeper(f, SAYS_ITS_PID "exec sleep 300");
     AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
     while (access(path, F_OK) < 0)
         uv_run(&f->loop, UV_RUN_NOWAIT);
@@ -224,9 +271,7 @@ static void keeper_of_the_original_is_left_alone(void **state)
 static void keeper_is_named_by_its_own_pid_alone(void **state)
 {
     struct fix *f = *state;
-    keeper(
-        f,
-        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    keeper(f, SAYS_ITS_PID "exec sleep 300");
     AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
     AUTO_FREE char *text = NULL;
     struct run_conf conf;
@@ -250,10 +295,7 @@ static void keeper_is_named_by_its_own_pid_alone(void **state)
 static void keeper_without_pid_is_waited_for(void **state)
 {
     struct fix *f = *state;
-    keeper(
-        f,
-        "while ! test -e \"$2/go\"; do sleep 0.01; done\n"
-        "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > \"$2/new\"; mv \"$2/new\" \"$2/keeper.pid\"; exec sleep 300");
+    keeper(f, "while ! test -e \"$2/go\"; do sleep 0.01; done\n" SAYS_ITS_PID "exec sleep 300");
     struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
     struct err err;
     unsigned char token[32] = { 1 };
@@ -323,6 +365,8 @@ int main(void)
         TEST(processes_are_found_below_their_keeper),
         TEST(earlier_keeper_is_adopted),
         TEST(keeper_of_the_original_is_left_alone),
+        TEST(keeper_in_the_way_is_ended),
+        TEST(keeper_of_no_record_is_ended),
         TEST(nothing_to_adopt),
         TEST(machine_is_described),
         TEST(keeper_without_pid_is_waited_for),
