@@ -41,7 +41,7 @@ static void hold(struct ctl *ctl, struct live_job *job)
         const struct live_task *task = &job->tasks[flat];
         if (!live_attempt(task) || task->end_asked)
             continue;
-        if (task->launch_due && !task->told)
+        if (live_untold(task))
             end_untold(ctl, job, flat);
         else
             end_one(ctl, job, flat, job->notes.end_by);

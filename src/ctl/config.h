@@ -69,6 +69,10 @@ struct ctl_config {
     void (*wake)(void *arg,
                  uint64_t at_ms); /* asks for ctl_tick when ctl_now() is that (0: no timer) */
     void *wake_arg;
+    void (*look)(void *arg); /* asks for a look at devices, in which ctl_device_left() tells which:
+                                launches wait for it. Never calls back at once. NULL: nobody looks,
+                                and nothing waits */
+    void *look_arg;
     uint32_t slice;              /* tasks of a job that one turn handles; 0: SLICE_TASKS */
     struct turn_meter *meter;    /* of the loop's turns; NULL: nobody looks */
     const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */

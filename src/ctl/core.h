@@ -82,7 +82,8 @@ struct ctl {
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
-    struct smap *closed; /* devices that are not given out */
+    struct smap *closed, *left; /* devices: not given out; left since a look, with a number */
+    uintptr_t leavings;         /* the last of those numbers (looks.c) */
     struct run_times *run_times;
     struct identities *identities;
     struct auditor *auditor;

@@ -124,6 +124,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     }
     ctl->packing = packing_create(ctl);
     ctl->closed = smap_create();
+    ctl->left = smap_create();
     ctl->run_times = run_times_create();
     ctl->queues = queues_create();
     ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
@@ -189,6 +190,7 @@ void ctl_destroy(struct ctl *ctl)
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
     smap_destroy_with(ctl->closed, free);
+    smap_destroy(ctl->left);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

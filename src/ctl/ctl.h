@@ -118,8 +118,13 @@ void ctl_device(struct ctl *, const char *node, uint32_t device, const char *why
  * the core. */
 struct gpu_report;
 void ctl_devices(struct ctl *, const char *node, struct gpu_report *);
-/* What tasks have of it, in thousandths. */
-uint32_t ctl_device_taken(const struct ctl *, const char *node, uint32_t device);
+/* May tasks use it now? One that is not launched yet does not. */
+bool ctl_device_in_use(const struct ctl *, const char *node, uint32_t device);
+/* 0: nobody need look at the device; else a task has left it, and launches on it wait until
+ * ctl_device_seen. It is another number each time a task leaves. */
+uint64_t ctl_device_left(const struct ctl *, const char *node, uint32_t device);
+/* A look that began when ctl_device_left was what it is now found nothing of a task of before. */
+void ctl_device_seen(struct ctl *, const char *node, uint32_t device);
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
              struct engine_exec *, struct err *);

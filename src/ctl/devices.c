@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEY_MAX 320
-
 static const struct gpu_report *report_of(const struct ctl *ctl, const struct task_place *place)
 {
     uint32_t node = place->node ? cluster_find(ctl->cluster, place->node) : UINT32_MAX;
@@ -109,24 +107,33 @@ static void put_text(struct arena *arena, struct text_node *map, const char *key
 
 /* ---- devices that are not given out ---- */
 
-static const char *key_of(char key[KEY_MAX], const char *node, uint32_t device)
+const char *device_key(char key[DEVICE_KEY_MAX], const char *node, uint32_t device)
 {
-    snprintf(key, KEY_MAX, "%u %s", device, node);
+    snprintf(key, DEVICE_KEY_MAX, "%u %s", device, node);
     return key;
 }
 
 const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device)
 {
-    char key[KEY_MAX];
-    return smap_get(ctl->closed, key_of(key, node, device));
+    char key[DEVICE_KEY_MAX];
+    return smap_get(ctl->closed, device_key(key, node, device));
 }
 
-bool devices_are_open(const struct ctl *ctl, const struct task_place *place)
+const char *devices_shut(const struct ctl *ctl, const struct task_place *place)
 {
-    for (uint32_t i = 0; i < place->n_gpus; i++)
-        if (devices_why(ctl, place->node, place->gpus[i]))
-            return false;
-    return true;
+    const char *why = NULL;
+    for (uint32_t i = 0; !why && i < place->n_gpus; i++)
+        why = devices_why(ctl, place->node, place->gpus[i]);
+    return why;
+}
+
+const char *device_name(const struct ctl *ctl, struct arena *arena, const struct task_place *place,
+                        uint32_t i)
+{
+    char label[GPU_LABEL_MAX];
+    const struct gpu_device *device = gpu_in_slot(report_of(ctl, place), place->gpus[i]);
+    return device ? arena_strdup(arena, gpu_label(device, label))
+                  : arena_printf(arena, "%u", place->gpus[i]);
 }
 
 const char *devices_closed(const struct ctl *ctl, struct arena *arena)
@@ -152,38 +159,53 @@ static bool holds(const struct live_task *task, const char *node, uint32_t devic
     return false;
 }
 
+struct live_job *holders_next(const struct ctl *ctl, struct holders *at, const char *node,
+                              uint32_t device)
+{
+    for (; at->job < live_active(ctl->live); at->job++, at->next = 0) {
+        struct live_job *job = live_active_at(ctl->live, at->job);
+        while (job->row.gpu_milli > 0 && at->next < job->row.tasks) {
+            at->flat = at->next++;
+            if (holds(&job->tasks[at->flat], node, device))
+                return job;
+        }
+    }
+    return NULL;
+}
+
 static void tell_holders(struct ctl *ctl, const char *node, uint32_t device, const char *why)
 {
-    size_t cursor = 0;
-    struct live_job *job;
-    while (live_next(ctl->live, &cursor, &job))
-        for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
-            if (holds(&job->tasks[flat], node, device))
-                event_task_note(ctl, job, flat, "device", why, NULL);
+    struct holders at = { .job = 0 };
+    for (struct live_job *job; (job = holders_next(ctl, &at, node, device));)
+        event_task_note(ctl, job, at.flat, "device", why, NULL);
+}
+
+void devices_touch(struct ctl *ctl, const char *node, uint32_t device)
+{
+    struct holders at = { .job = 0 };
+    for (struct live_job *job; (job = holders_next(ctl, &at, node, device));)
+        if (job->tasks[at.flat].launch_due)
+            core_touch(ctl, job);
 }
 
 void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *why)
 {
     struct taped AUTO_TAPED taped = taped_in(
         ctl, (struct ctl_input){ .kind = INPUT_DEVICE, .name = node, .what = device, .why = why });
-    char key[KEY_MAX];
+    char key[DEVICE_KEY_MAX];
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
         return;
-    char *before = smap_remove(ctl->closed, key_of(key, node, device));
+    char *before = smap_remove(ctl->closed, device_key(key, node, device));
     if (*why)
         smap_set(ctl->closed, key, mem_strdup(why));
     if (*why && !before)
         tell_holders(ctl, node, device, why);
+    if (*why)
+        devices_touch(ctl, node, device);
     free(before);
     cluster_close_device(ctl->cluster, at, device, *why != '\0');
     ctl->plan_due = true;
-}
-
-uint32_t ctl_device_taken(const struct ctl *ctl, const char *node, uint32_t device)
-{
-    uint32_t at = cluster_find(ctl->cluster, node);
-    return at == UINT32_MAX ? 0 : cluster_device_milli(ctl->cluster, at, device);
 }
 
 void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)

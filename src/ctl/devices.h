@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct ctl;
+struct live_job;
 struct node_spec;
 
 /* place->n_gpus of each, in arena; of declared devices their positions. */
@@ -29,11 +30,26 @@ uint64_t devices_memory(const struct ctl *, const struct task_place *);
 /* Where tasks of that account (NULL: the server's own) with shares of devices reach their MPS
  * daemon; NULL: there is none. */
 const char *devices_mps(const struct ctl *, struct arena *, const struct account *);
-/* Are all devices of that place given out? */
-bool devices_are_open(const struct ctl *, const struct task_place *);
+/* Why one of that place is not given out; NULL: all are. */
+const char *devices_shut(const struct ctl *, const struct task_place *);
 /* Why it is not given out; NULL: it is. */
 const char *devices_why(const struct ctl *, const char *node, uint32_t device);
-/* The same of the first that is not given out; NULL: all are. */
+/* A key for what is known of one device. */
+#define DEVICE_KEY_MAX 320
+const char *device_key(char key[DEVICE_KEY_MAX], const char *node, uint32_t device);
+/* Goes through the tasks that have a device: the job of one, and its flat position. Nobody gives or
+ * takes places meanwhile. NULL: there is none after that. */
+struct holders {
+    size_t job; /* 0: begins; among the active ones */
+    uint32_t next, flat;
+};
+struct live_job *holders_next(const struct ctl *, struct holders *, const char *node,
+                              uint32_t device);
+/* Jobs with a launch that is still to be made on the device are looked at in this turn. */
+void devices_touch(struct ctl *, const char *node, uint32_t device);
+/* As people name the i-th of a place, in arena. */
+const char *device_name(const struct ctl *, struct arena *, const struct task_place *, uint32_t i);
+/* The same of the first of all nodes that is not given out; NULL: all are. */
 const char *devices_closed(const struct ctl *, struct arena *);
 /* What the driver says of each, for answers. */
 struct text_node *devices_tree(const struct ctl *, struct arena *, const struct node_spec *);

@@ -6,9 +6,9 @@
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/job_token.h"
+#include "ctl/looks.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
-#include "ctl/storage.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -664,7 +664,7 @@ static bool has_room(const struct ctl *ctl, const struct live_job *job, const st
     return wanted + coming <= room || wanted > all;
 }
 
-static void hold_back(struct ctl *ctl, struct live_job *job)
+static void hold_for_room(struct ctl *ctl, struct live_job *job)
 {
     for (size_t i = 0; i < ctl->held_back.n; i++)
         if (ctl->held_back.at[i] == job->row.id)
@@ -673,6 +673,16 @@ static void hold_back(struct ctl *ctl, struct live_job *job)
     live_set_reason(job, "waits until the server has room for its agents");
     log_info("launch.waits", "job=%llu note=\"the limit of open files has no room for its agents\"",
              (unsigned long long)job->row.number);
+}
+
+/* All of its launches or none: a gang whose devices are taken back begins anew as a whole. Looks
+ * (looks.c) go on with it. */
+static bool hold_for_looks(struct ctl *ctl, struct live_job *job)
+{
+    const char *why = looks_wait(ctl, ctl->scratch, job);
+    if (why)
+        live_set_reason(job, why);
+    return why != NULL;
 }
 
 void launch_held_back(struct ctl *ctl)
@@ -741,10 +751,10 @@ static void round_begin(struct ctl *ctl, struct live_job *job)
     *round = (struct round){ .arena = arena, .generation = job->row.generation };
     round->numbers = engine->ops->caps(engine) & ENGINE_NUMBERS || taped_replays(ctl);
     find_due(job, round);
-    bool room = round->numbers || has_room(ctl, job, round);
-    if (!room)
-        hold_back(ctl, job);
-    if (!room || (!round->numbers && round_init(ctl, job, round))) {
+    bool held = hold_for_looks(ctl, job), room = round->numbers || has_room(ctl, job, round);
+    if (!held && !room)
+        hold_for_room(ctl, job);
+    if (held || !room || (!round->numbers && round_init(ctl, job, round))) {
         arena_destroy(arena);
         return;
     }

@@ -299,6 +299,11 @@ bool live_attempt(const struct live_task *task)
     return task->attempt_state == ATTEMPT_STARTING || task->attempt_state == ATTEMPT_RUNNING;
 }
 
+bool live_untold(const struct live_task *task)
+{
+    return task->launch_due && !task->told;
+}
+
 bool live_was_up(const struct live_task *task, enum task_state state)
 {
     return state == TASK_RUNNING || (task_state_final(state) && task->started_ms > 0);

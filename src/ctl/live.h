@@ -192,6 +192,7 @@ uint32_t live_taken(const struct live_job *); /* in all roles */
  */
 bool live_was_up(const struct live_task *, enum task_state);
 bool live_attempt(const struct live_task *); /* its attempt has not ended */
+bool live_untold(const struct live_task *);  /* it is to be launched, and never was */
 /* Flat position, or UINT32_MAX when the job has no such task. */
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */

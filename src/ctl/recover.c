@@ -5,6 +5,7 @@
 #include "ctl/auditor.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
+#include "ctl/looks.h"
 #include "ctl/run_times.h"
 #include "ctl/strangers.h"
 
@@ -80,6 +81,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
         }
         struct live_job *job = load_job(ctl, &rows[i]);
         put_off(ctl, job);
+        looks_load(ctl, job);
         queues_resume(ctl, job);
         if (job_state_holds(job->row.state))
             core_touch(ctl, job);

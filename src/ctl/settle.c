@@ -6,6 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/devices.h"
+#include "ctl/looks.h"
 #include "ctl/meeting.h"
 #include "ctl/mention.h"
 #include "ctl/notes.h"
@@ -137,6 +138,7 @@ static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
 {
     if (!task->taken)
         return;
+    looks_leave(ctl, &task->place);
     cluster_give(ctl->cluster, job->spec, &task->place);
     live_set_taken(job, task, false);
     ctl->plan_due = true;
@@ -193,12 +195,14 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
                  end->words.class != END_CONFLICT && !avoid_node(job, task->place.node) &&
-                 devices_are_open(ctl, &task->place);
+                 !devices_shut(ctl, &task->place);
     event_task(ctl, job, end->flat, TASK_EV_RETRY);
     task->again = true;
     task->not_before_ms = core_now(ctl) + delay;
     job->again++;
-    if (!stays) {
+    if (stays) {
+        looks_leave(ctl, &task->place);
+    } else {
         give(ctl, job, task);
         task->wants_place = true;
         job->wants_place++;
@@ -606,6 +610,37 @@ static void settle_cut_off(struct ctl *ctl, struct live_job *job)
             NULL);
 }
 
+/* Nothing of the attempt was launched: another one follows elsewhere. */
+static void withdraw_task(struct ctl *ctl, struct live_job *job, uint32_t flat, const char *why)
+{
+    struct ending ending = { .by = BY_POLICY, .reason = why, .tail = "" };
+    settle_turn(ctl, job, flat);
+    settle_attempt(
+        ctl, job,
+        &(struct attempt_end){ .flat = flat, .ending = &ending, .at_ms = core_date(ctl) });
+}
+
+/* Devices that are not given out any more are taken back from what is still to be launched there,
+ * at no cost in retries. A generation of which nothing was launched waits again as a whole, so that
+ * it holds nothing meanwhile. */
+static void settle_withdrawn(struct ctl *ctl, struct live_job *job)
+{
+    bool untouched = job->launch_seq == 1; /* its first round of launches */
+    for (size_t i = 0; i < job->agents.n; i++)
+        untouched = untouched && !job->agents.at[i].launched;
+    for (uint32_t flat = 0; job->due > 0 && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        const char *shut = live_untold(task) ? devices_shut(ctl, &task->place) : NULL;
+        const char *why = shut ? arena_strdup(ctl->scratch, shut) : NULL;
+        if (why && untouched) {
+            requeue(ctl, job, why, NULL);
+            return;
+        }
+        if (why)
+            withdraw_task(ctl, job, flat, why);
+    }
+}
+
 /* Launchers know which of their ranks it was, and end all at the same time when it is over. */
 static void ask_launchers(struct ctl *ctl, struct live_job *job)
 {
@@ -783,6 +818,7 @@ void settle_job(struct ctl *ctl, struct live_job *job)
                 decide(ctl, job, &verdict);
             } else {
                 settle_again(ctl, job);
+                settle_withdrawn(ctl, job);
                 give_ended(ctl, job);
                 settle_running(ctl, job);
             }

@@ -26,6 +26,7 @@ enum ctl_input_kind {
     INPUT_EVENT, /* whose cause is not on the tape: users, keys, tokens, another boot */
     INPUT_DEVICE,
     INPUT_DEVICES,
+    INPUT_SEEN, /* a device, by a look */
     INPUT_N,
 };
 
@@ -36,8 +37,8 @@ struct ctl_input {
     const char *owner;       /* COMMAND UNDECLARE */
     const char *why;         /* DEVICE: it is closed; "": open */
     uint64_t job;            /* COMMAND */
-    unsigned what;    /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE: which */
-    const char *name; /* UNDECLARE NODE DEVICE DEVICES; EVENT: its type */
+    unsigned what;    /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE SEEN: which */
+    const char *name; /* UNDECLARE NODE DEVICE DEVICES SEEN; EVENT: its type */
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
     const struct ctl_declaration *declaration;

@@ -1,6 +1,6 @@
-/* Asks in a child each few seconds. While no answer comes nothing is known of any device, and none
- * is given out. A device keeps its slot for good: it is closed while it fails, and what is found
- * later gets a slot behind the others. */
+/* Asks in a child each few seconds, and at once when a launch waits for it. While no answer comes
+ * nothing is known of any device, and none is given out. A device keeps its slot for good: it is
+ * closed while it fails, and what is found later gets a slot behind the others. */
 #include "main/gpu_watch.h"
 
 #include "api/child.h"
@@ -23,6 +23,11 @@
 #define WHY_MAX     240
 #define LATE_MS     1000u /* after which a killed child should be gone */
 
+/* Drivers free what a task had some time after its last process has ended: after so many looks, so
+ * far apart, it is not the task's. */
+#define FREEING_LOOKS 16
+#define FREEING_MS    250u
+
 /* Why a device is not given out. */
 enum closed { OPEN, FAILS, OF_ANOTHER_SERVER, USED_OUTSIDE };
 
@@ -30,6 +35,8 @@ struct verdict {
     enum closed closed;
     char why[WHY_MAX]; /* "": given out */
     bool was_held;     /* by a task of whatever server, when the driver was asked */
+    uint64_t left;     /* ctl_device_left() of then */
+    unsigned freeing;  /* looks in a row that found memory of what may have been a task's */
 };
 
 struct gpu_watch {
@@ -40,6 +47,8 @@ struct gpu_watch {
     struct arena *own;           /* of what was found later than at the start */
     struct verdict *verdicts;    /* by slot */
     uint32_t n;
+    bool wanted; /* a launch waits for a look that has not begun */
+    bool soon;   /* the next one comes soon: the last did not tell */
 };
 
 static uint64_t interval_ms(void)
@@ -93,13 +102,13 @@ static struct outside look_outside(const struct gpu_watch *w, const struct gpu_d
 {
     struct outside out = { .memory = now->figures[GPU_MEMORY_USED].value };
     struct generation of;
-    bool taken = ctl_device_taken(w->config.ctl, w->config.node->name, now->slot) > 0;
-    out.memory = taken ? 0 : out.memory;
+    bool in_use = ctl_device_in_use(w->config.ctl, w->config.node->name, now->slot);
+    out.memory = in_use ? 0 : out.memory;
     for (size_t i = 0; i < now->n_processes; i++) {
-        if (taken && (ctl_find_process(w->config.ctl, now->processes[i].pid, &of) == 1 ||
-                      has_ended(now->processes[i].pid)))
+        if (in_use && (ctl_find_process(w->config.ctl, now->processes[i].pid, &of) == 1 ||
+                       has_ended(now->processes[i].pid)))
             continue;
-        out.memory += taken ? now->processes[i].memory : 0;
+        out.memory += in_use ? now->processes[i].memory : 0;
         add_process(&out, now->processes[i].pid);
     }
     size_t n = strlen(out.processes);
@@ -114,16 +123,38 @@ static bool is_of_another_server(const struct gpu_watch *w, const struct gpu_dev
     return gpu_lock_is_foreign(device->minor, &part, w->config.socket);
 }
 
-/* What is in use of a device whose task has ended since the driver was asked may have been that
- * task's: the next look tells. */
+/* What is in use of a device whose task has ended may be that task's still. */
+static bool may_be_freeing(struct gpu_watch *w, const struct gpu_device *device)
+{
+    struct verdict *before = &w->verdicts[device->slot];
+    uint64_t left = ctl_device_left(w->config.ctl, w->config.node->name, device->slot);
+    bool was_task = left ? before->closed != USED_OUTSIDE : before->closed == OF_ANOTHER_SERVER;
+    return was_task && ++before->freeing < FREEING_LOOKS;
+}
+
+/* Was it held when the driver was asked, and is not now? Then that look tells nothing of its use.
+ */
+static bool has_been_left(const struct gpu_watch *w, const struct gpu_device *device)
+{
+    return w->verdicts[device->slot].was_held &&
+           !ctl_device_in_use(w->config.ctl, w->config.node->name, device->slot);
+}
+
+/* Nothing of the task that was there last is left. */
+static void tell_seen(struct gpu_watch *w, const struct gpu_device *device)
+{
+    struct verdict *v = &w->verdicts[device->slot];
+    v->freeing = 0;
+    if (v->left && v->left == ctl_device_left(w->config.ctl, w->config.node->name, device->slot))
+        ctl_device_seen(w->config.ctl, w->config.node->name, device->slot);
+}
+
 static void judge(struct gpu_watch *w, const struct gpu_device *device)
 {
     struct verdict now = { .closed = OPEN };
     char size[FMT_MAX], label[GPU_LABEL_MAX];
     const char *node = w->config.node->name;
     const struct outside outside = look_outside(w, device);
-    const struct verdict *before = &w->verdicts[device->slot];
-    bool taken = ctl_device_taken(w->config.ctl, node, device->slot) > 0;
     if (*device->error || device->divided) {
         now.closed = FAILS;
         snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(device, label), node,
@@ -132,9 +163,10 @@ static void judge(struct gpu_watch *w, const struct gpu_device *device)
         now.closed = OF_ANOTHER_SERVER;
         snprintf(now.why, WHY_MAX, "device %s of %s is held by a task of another server",
                  gpu_label(device, label), node);
-    } else if (before->was_held && !taken) {
-        if (before->closed == USED_OUTSIDE)
-            return;
+    } else if (has_been_left(w, device) ||
+               (outside.memory > w->config.bound && may_be_freeing(w, device))) {
+        w->soon = true;
+        return;
     } else if (outside.memory > w->config.bound) {
         now.closed = USED_OUTSIDE;
         snprintf(now.why, WHY_MAX, "device %s of %s: %s of its memory are in use outside muster%s",
@@ -142,6 +174,8 @@ static void judge(struct gpu_watch *w, const struct gpu_device *device)
                  outside.processes);
     }
     set_verdict(w, device->slot, &now);
+    if (now.closed == OPEN)
+        tell_seen(w, device);
 }
 
 static void judge_all(struct gpu_watch *w)
@@ -301,12 +335,41 @@ static void read_answer(struct gpu_watch *w, const struct child_end *end)
 
 static void on_look(uv_timer_t *timer);
 
+static void look_later(struct gpu_watch *w)
+{
+    uint64_t often = interval_ms(), soon = often < FREEING_MS ? often : FREEING_MS;
+    uv_timer_start(&w->timer, on_look, w->wanted ? 0 : w->soon ? soon : often, 0);
+}
+
 static void on_answer(void *arg, const struct child_end *end)
 {
     struct gpu_watch *w = arg;
     w->child = NULL;
     read_answer(w, end);
-    uv_timer_start(&w->timer, on_look, interval_ms(), 0);
+    look_later(w);
+}
+
+void gpu_watch_look(struct gpu_watch *w)
+{
+    if (!w)
+        return;
+    w->wanted = true;
+    if (!w->child && !w->soon)
+        look_later(w);
+}
+
+/* What is known of each device as a look begins. */
+static void note_holders(struct gpu_watch *w)
+{
+    const struct gpu_report *known = w->config.node->report;
+    const char *node = w->config.node->name;
+    w->soon = false;
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct gpu_device *device = gpu_in_slot(known, i);
+        w->verdicts[i].was_held = ctl_device_in_use(w->config.ctl, node, i) ||
+                                  (device && is_of_another_server(w, device));
+        w->verdicts[i].left = ctl_device_left(w->config.ctl, node, i);
+    }
 }
 
 /* One that hangs in the kernel does not even end when it is killed: no other is started then. */
@@ -326,9 +389,8 @@ static void on_look(uv_timer_t *timer)
                                      .text_max = ANSWER_MAX,
                                      .limit_ms = gpu_ask_limit_ms() };
     struct err err;
-    for (uint32_t i = 0; i < w->n; i++)
-        w->verdicts[i].was_held = w->verdicts[i].closed == OF_ANOTHER_SERVER ||
-                                  ctl_device_taken(w->config.ctl, w->config.node->name, i) > 0;
+    w->wanted = false;
+    note_holders(w);
     w->child = child_start(w->config.loop, &line, on_answer, w, &err);
     if (w->child) {
         uv_timer_start(&w->timer, on_late, gpu_ask_limit_ms() + LATE_MS, 0);
@@ -336,7 +398,7 @@ static void on_look(uv_timer_t *timer)
     }
     log_warn("gpus.unknown", "error=\"%s\"", err.what);
     close_all(w, "the driver could not be asked");
-    uv_timer_start(&w->timer, on_look, interval_ms(), 0);
+    look_later(w);
 }
 
 struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *config)
@@ -351,8 +413,9 @@ struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *config)
     w->own = arena_create();
     uv_timer_init(config->loop, &w->timer);
     w->timer.data = w;
+    note_holders(w); /* nobody has left a device since the report was made */
     judge_all(w);
-    uv_timer_start(&w->timer, on_look, interval_ms(), 0);
+    look_later(w);
     return w;
 }
 

@@ -18,6 +18,8 @@ struct gpu_watch_config {
 };
 /* NULL: the machine has neither devices nor a driver that fails. Everything outlives it. */
 struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *);
+/* A launch waits for a look that begins from now on. NULL-safe; calls nobody at once. */
+void gpu_watch_look(struct gpu_watch *);
 void gpu_watch_destroy(struct gpu_watch *); /* NULL-safe; before the loop runs a last time */
 
 #endif

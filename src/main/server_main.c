@@ -140,6 +140,11 @@ static void on_wake(void *arg, uint64_t at_ms)
     uv_timer_start(&s->tick, on_tick, at_ms - now, 0);
 }
 
+static void on_look(void *arg)
+{
+    gpu_watch_look(((struct server *)arg)->gpus);
+}
+
 /* The end of a turn: after the round of I/O, and before the loop sleeps for what timers did. */
 static void on_check(uv_check_t *check)
 {
@@ -405,6 +410,8 @@ static int make_core(struct server *s, struct err *err)
                                  .boot = s->boot,
                                  .wake = on_wake,
                                  .wake_arg = s,
+                                 .look = on_look,
+                                 .look_arg = s,
                                  .meter = s->meter };
     if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
@@ -691,7 +698,7 @@ static void server_fini(struct server *s)
 {
     if (s->loop_ready)
         close_handles(s);
-    gpu_watch_destroy(s->gpus);
+    gpu_watch_destroy(TAKE(s->gpus));
     http_server_destroy(s->http);
     api_destroy(s->api);
     if (s->http)

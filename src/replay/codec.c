@@ -573,6 +573,10 @@ void codec_put_input(struct buf *out, const struct ctl_input *in, const struct s
         wire_put_u32(out, in->what);
         wire_put_str(out, in->why);
         break;
+    case INPUT_SEEN:
+        wire_put_str(out, in->name);
+        wire_put_u32(out, in->what);
+        break;
     case INPUT_DEVICES:
         wire_put_str(out, in->name);
         put_report(out, in->report);
@@ -624,6 +628,10 @@ bool codec_get_input(const struct frame *frame, struct arena *a, const struct se
         in->name = text_or(wire_get_str(&from, a), "");
         in->what = wire_get_u32(&from);
         in->why = text_or(wire_get_str(&from, a), "");
+        break;
+    case INPUT_SEEN:
+        in->name = text_or(wire_get_str(&from, a), "");
+        in->what = wire_get_u32(&from);
         break;
     case INPUT_DEVICES:
         in->name = text_or(wire_get_str(&from, a), "");

@@ -289,6 +289,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
     case INPUT_BOARD: ctl_board_put(ctl, in->board, on_answer, r); break;
     case INPUT_NODE: ctl_node_command(ctl, in->name, in->what, on_answer, r); break;
     case INPUT_DEVICE: ctl_device(ctl, in->name, in->what, in->why); break;
+    case INPUT_SEEN: ctl_device_seen(ctl, in->name, in->what); break;
     case INPUT_DEVICES: ctl_devices(ctl, in->name, lasting(r, in->report)); break;
     case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
     case INPUT_EVENT: ctl_server_event(ctl, in->name, NULL, on_answer, r); break;

@@ -128,12 +128,6 @@ bool cluster_device_is_closed(const struct cluster *c, uint32_t node, uint32_t d
     return device < f->spec.gpus && c->gpu[f->gpu_at + device] & DEVICE_CLOSED;
 }
 
-uint32_t cluster_device_milli(const struct cluster *c, uint32_t node, uint32_t device)
-{
-    const struct form *f = cluster_form(c, node);
-    return device < f->spec.gpus ? c->gpu[f->gpu_at + device] & ~DEVICE_CLOSED : 0;
-}
-
 static void count_idle(struct cluster *c, uint32_t node)
 {
     const struct form *f = cluster_form(c, node);

@@ -70,7 +70,6 @@ struct node_view cluster_node(const struct cluster *, uint32_t node);
 /* A device that is not given out any more, or again: what tasks have of it they keep. */
 void cluster_close_device(struct cluster *, uint32_t node, uint32_t device, bool closed);
 bool cluster_device_is_closed(const struct cluster *, uint32_t node, uint32_t device);
-uint32_t cluster_device_milli(const struct cluster *, uint32_t node, uint32_t device); /* taken */
 
 /* Takes what a placed task holds (role of the job says how much; node by place->node). false and
  * nothing taken when it does not fit: capacity, a device over 1000 milli, or a port already held on
