@@ -133,6 +133,30 @@ def test_torch_distributed_launch_over_two_nodes(server: Server, script: Path) -
     assert {row["args"] for row in ranks} == {"--nnodes|9"}
 
 
+DEEPSPEED = """
+import base64, json, sys
+(world,) = (a.split("=", 1)[1] for a in sys.argv if a.startswith("--world_info="))
+print("world", json.dumps(json.loads(base64.urlsafe_b64decode(world))))
+"""
+
+
+@pytest.mark.parametrize("nodes", [TWO, "2x4cpu,8Gi,2gpu"])
+def test_deepspeed_shows_no_device_that_was_not_given(
+    start: Starter, script: Path, tmp_path: Path, nodes: str
+) -> None:
+    """Its launcher sets CUDA_VISIBLE_DEVICES of its ranks to what it is told; declared devices are
+    none of the machine's."""
+    (tmp_path / "deepspeed/launcher").mkdir(parents=True)
+    for name, text in (("__init__", ""), ("launcher/__init__", ""), ("launcher/launch", DEEPSPEED)):
+        (tmp_path / f"deepspeed/{name}.py").write_text(text)
+    server = start(nodes=nodes, env={"MUSTER_PYTHON": PYTHON})
+    line = ["deepspeed", "--num_nodes=2", "--num_gpus=2", script]
+    done = server.muster("run", "--env", f"PYTHONPATH={tmp_path}", "--", *line)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = [json.loads(text) for text in re.findall(r"world (.*)$", done.stdout, re.MULTILINE)]
+    assert said == [{"n0": ["-1", "-1"], "n1": ["-1", "-1"]}] * 2
+
+
 def test_srun_tasks_share_nodes_in_blocks(server: Server) -> None:
     said = 'echo "at $SLURM_PROCID $SLURM_NTASKS $SLURM_NODEID $SLURM_LOCALID $MUSTER_TASK_NODE"'
     done = server.muster("run", "--", "srun", "-n4", "-N", "2", "sh", "-c", said)

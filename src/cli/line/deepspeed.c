@@ -89,13 +89,15 @@ static int find_shape(const struct line_reader *r, struct asked *asked, struct e
     return err_hint(err, "--num_gpus N; or --gpu N of each task before the \"--\"");
 }
 
-/* {"n0": [ids], "n1": [ids]}: of the other nodes only how many there are counts. */
+/* {"n0": [ids], "n1": [ids]}: of the other nodes only how many there are counts. The launcher shows
+ * them to CUDA, which takes -1 for none: so a task without devices has as many ranks, and none of
+ * the machine's. */
 static const char *world(struct line_reader *r, const struct asked *asked)
 {
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
     buf_puts(&text, "ids=${CUDA_VISIBLE_DEVICES:-");
     for (uint32_t i = 0; i < asked->devices; i++)
-        buf_addf(&text, "%s%u", i ? "," : "", i);
+        buf_puts(&text, i ? ",-1" : "-1");
     buf_puts(&text, "}\nids='[\"'$(printf %s \"$ids\" | sed 's/,/\",\"/g')'\"]'\nworld='{'");
     for (uint32_t i = 0; i < asked->nodes; i++)
         buf_addf(&text, "'%s\"n%u\":'\"$ids\"", i ? "," : "", i);

@@ -84,7 +84,7 @@ static void lines(void **state)
           "--main_process_port=\"$MASTER_PORT\" --deepspeed_multinode_launcher=standard "
           "--use-deepspeed --mixed_precision bf16 a.py" },
         { "deepspeed --num_gpus 2 --num_nodes=2 --module pkg.a --deepspeed c.json",
-          "tasks 2x2 master: ids=${CUDA_VISIBLE_DEVICES:-0,1}\n"
+          "tasks 2x2 master: ids=${CUDA_VISIBLE_DEVICES:--1,-1}\n"
           "ids='[\"'$(printf %s \"$ids\" | sed 's/,/\",\"/g')'\"]'\n"
           "world='{''\"n0\":'\"$ids\"',\"n1\":'\"$ids\"'}'\n"
           "world=$(printf %s \"$world\" | base64 | tr -d '\\n' | tr '+/' '-_')\n"
