@@ -69,19 +69,30 @@ static const char *state_of(struct ctl *ctl, char out[JOB_ARRAY_TEXT], const str
     return out;
 }
 
+static uint64_t id_of(struct ctl *ctl, uint64_t number)
+{
+    uint64_t id;
+    return store_find_number(ctl->config.store, number, &id) == 1
+               ? id
+               : members_find_coming(ctl, number);
+}
+
+static bool read_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
+{
+    return core_row(ctl, arena, id, row) == 0 || members_coming(ctl, id, row);
+}
+
 /* The row of what is waited for, as it is in this turn; texts of live ones are theirs. */
 static bool find(struct ctl *ctl, struct arena *arena, uint64_t number, struct job_row *row)
 {
-    uint64_t id;
-    if (store_find_number(ctl->config.store, number, &id) != 1)
-        return false;
+    uint64_t id = id_of(ctl, number);
     const struct live_job *live = live_find(ctl->live, id);
     const struct live_array *array = array_find(ctl, id);
     if (live || array) {
         *row = live ? live->row : array->row;
         return true;
     }
-    return core_row(ctl, arena, id, row) == 0;
+    return read_row(ctl, arena, id, row);
 }
 
 struct looked {
@@ -299,9 +310,12 @@ static bool find_meant(struct ctl *ctl, const char *owner, const struct job_afte
 {
     struct store *store = ctl->config.store;
     uint64_t id = 0;
-    bool found = after->job_name ? ctl_find(ctl, after->job_name, &id, NULL) == 0
-                                 : store_find_number(store, after->job, &id) == 1;
-    if (!found || core_row(ctl, arena, id, row))
+    struct err err = { 0 };
+    if (!after->job_name)
+        id = id_of(ctl, after->job);
+    else if (ctl_find(ctl, after->job_name, &id, &err) && err.code != ERR_UNAVAILABLE)
+        return false;
+    if (!read_row(ctl, arena, id, row))
         return false;
     if (may_wait(ctl, owner, row))
         return true;

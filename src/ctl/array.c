@@ -59,7 +59,7 @@ struct live_array *array_named(const struct ctl *ctl, const char *name)
     return newest;
 }
 
-static void touch(struct ctl *ctl, struct live_array *array)
+void array_touch(struct ctl *ctl, struct live_array *array)
 {
     if (array->touched)
         return;
@@ -67,12 +67,24 @@ static void touch(struct ctl *ctl, struct live_array *array)
     vec_push(&ctl->arrays->touched, array->row.id);
 }
 
-static void count_rows(struct ctl *ctl, struct live_array *array)
+static void count_members(struct ctl *ctl, struct live_array *array)
 {
     struct job_counts counts = { 0 };
-    store_member_counts(ctl->config.store, &array->row, &counts, NULL);
+    if (members_written(array))
+        store_member_counts(ctl->config.store, &array->row, &counts, NULL);
     for (int state = JOB_NONE; state < JOB_STATE_N; state++)
         array->counts[state] = (uint32_t)counts.by_state[state];
+    array->counts[members_first_state(array)] += array->notes.left;
+}
+
+/* What its row keeps of what is still to be done for its members. */
+static void read_notes(struct ctl *ctl, struct live_array *array, const char *live)
+{
+    struct arena *scratch = arena_create();
+    notes_read_array(array->arena, live, &array->notes);
+    notes_read_job(array->arena, scratch, array->notes.live, &array->first);
+    members_later(ctl, array);
+    arena_destroy(scratch);
 }
 
 static void drop(struct ctl *ctl, struct live_array *array)
@@ -81,7 +93,7 @@ static void drop(struct ctl *ctl, struct live_array *array)
     array_free(array);
 }
 
-struct live_array *array_open(struct ctl *ctl, const struct job_row *row, bool counted)
+struct live_array *array_open(struct ctl *ctl, const struct job_row *row)
 {
     struct live_array *array = mem_new(sizeof *array);
     struct arena *scratch = arena_create();
@@ -95,18 +107,32 @@ struct live_array *array_open(struct ctl *ctl, const struct job_row *row, bool c
     array->row.dialect = arena_strdup(array->arena, row->dialect);
     array->row.reason = arena_strdup(array->arena, row->reason);
     array->row.spec = array->row.site = array->row.live = NULL;
-    if (core_row(ctl, scratch, row->id, &stored) == 0)
+    if (core_row(ctl, scratch, row->id, &stored) == 0) {
         array->spec = core_decode(array->arena, stored.spec);
+        read_notes(ctl, array, stored.live);
+    }
     arena_destroy(scratch);
     map_set(ctl->arrays->by_id, row->id, array);
-    if (!array->spec || array->spec->array.count != row->members) {
+    if (!array->spec || array->spec->array.count != row->members ||
+        array->notes.left > row->members) {
         log_error("array.unreadable", "job=%llu", (unsigned long long)row->number);
         drop(ctl, array);
         return NULL;
     }
-    if (counted)
-        count_rows(ctl, array);
+    count_members(ctl, array);
     return array;
+}
+
+void array_record(struct ctl *ctl, struct live_array *array, const char *type, const char *text,
+                  struct text_node *body)
+{
+    array_touch(ctl, array);
+    array->row.live = notes_of_array(ctl->scratch, &array->notes);
+    if (type)
+        event_array(ctl, &array->row, type, text, body);
+    else
+        store_update_job(ctl->config.store, &array->row, NULL);
+    array->row.live = NULL;
 }
 
 /* ---- members ---- */
@@ -145,7 +171,7 @@ static void note_failure(struct ctl *ctl, struct live_array *array, const struct
     snprintf(text, sizeof text, "[%u] %.280s", job->row.index, job->reason);
     if (!*array->row.reason)
         array->row.reason = arena_strdup(array->arena, text);
-    event_array(ctl, &array->row, "member.failed", text, NULL);
+    array_record(ctl, array, "member.failed", text, NULL);
 }
 
 void array_moved(struct ctl *ctl, struct live_job *job, enum job_state from)
@@ -154,8 +180,7 @@ void array_moved(struct ctl *ctl, struct live_job *job, enum job_state from)
     enum job_state to = job->row.state;
     if (!array)
         return;
-    if (from != JOB_NONE)
-        array->counts[from]--;
+    array->counts[from != JOB_NONE ? from : members_first_state(array)]--; /* NONE: as it came */
     array->counts[to]++;
     if (job_state_holds(to))
         give_slot(array, job);
@@ -167,7 +192,7 @@ void array_moved(struct ctl *ctl, struct live_job *job, enum job_state from)
         take_slot(array, job);
     if (to == JOB_FAILED)
         note_failure(ctl, array, job);
-    touch(ctl, array);
+    array_touch(ctl, array);
 }
 
 static uint32_t position_of(const struct live_array *array, const struct live_job *job)
@@ -184,7 +209,7 @@ bool array_hold(struct ctl *ctl, struct live_job *job)
     array->aside += !job->aside;
     job->aside = true;
     array->next = position < array->next ? position : array->next;
-    touch(ctl, array);
+    array_touch(ctl, array);
     return true;
 }
 
@@ -193,7 +218,8 @@ bool array_hold(struct ctl *ctl, struct live_job *job)
 static void give_slots(struct ctl *ctl, struct live_array *array)
 {
     uint32_t most = array->spec->array.at_once;
-    while (array->aside && array->slots < most && array->next < array->row.members) {
+    while (!members_are_held(array) && array->aside && array->slots < most &&
+           array->next < array->row.members) {
         struct live_job *job = live_find(ctl->live, array->row.id + 1 + array->next++);
         if (!job || !job->aside)
             continue;
@@ -243,7 +269,7 @@ static bool settle(struct ctl *ctl, struct live_array *array)
     end_text(array, text, sizeof text);
     if (job_state_final(now))
         array->row.reason = arena_strdup(array->arena, text);
-    event_array(ctl, &array->row, type_of(now), text, NULL);
+    array_record(ctl, array, type_of(now), text, NULL);
     if (job_state_final(now))
         after_ended(ctl, array->row.id);
     return true;
@@ -273,6 +299,20 @@ void arrays_committed(struct ctl *ctl)
     vec_clear(&ctl->arrays->touched);
 }
 
+/* As the row has them; what members are written from does not change. */
+static void restore_notes(struct ctl *ctl, struct live_array *array, struct arena *arena,
+                          const char *live)
+{
+    struct array_notes *notes = &array->notes, stored;
+    notes_read_array(arena, live, &stored);
+    stored.live = notes->live;
+    stored.text = notes->text;
+    stored.by =
+        strcmp(stored.by, notes->by) == 0 ? notes->by : arena_strdup(array->arena, stored.by);
+    *notes = stored;
+    members_later(ctl, array);
+}
+
 /* What is touched stays so: slots are given anew at the next settling. */
 void arrays_undone(struct ctl *ctl)
 {
@@ -290,7 +330,8 @@ void arrays_undone(struct ctl *ctl)
         array->row.started_ms = row.started_ms;
         array->row.ended_ms = row.ended_ms;
         array->row.reason = arena_strdup(array->arena, row.reason);
-        count_rows(ctl, array);
+        restore_notes(ctl, array, arena, row.live);
+        count_members(ctl, array);
     }
     arena_destroy(arena);
 }

@@ -201,25 +201,18 @@ static const char *const actions[] = {
     [CTL_PRIORITY] = "job.priority",
 };
 
-void command_members(struct ctl *ctl, struct live_array *array, const char *owner,
-                     enum ctl_verb verb)
+void command_member(struct ctl *ctl, struct live_job *job, const char *owner, enum ctl_verb verb)
 {
-    for (uint32_t i = 1; i <= array->row.members; i++) {
-        struct live_job *job = live_find(ctl->live, array->row.id + i);
-        struct err refused;
-        if (!job || job_state_final(job->row.state))
-            continue;
-        struct command one = { .ctl = ctl, .owner = owner, .job = job, .row = job->row };
-        verbs[verb](&one, &refused);
-    }
-    arrays_settle(ctl); /* the answer says what became of it */
+    struct command one = { .ctl = ctl, .owner = owner, .job = job, .row = job->row };
+    struct err refused;
+    verbs[verb](&one, &refused);
 }
 
 static int run_members(struct command *c, enum ctl_verb verb, struct err *err)
 {
     if (!lives(c->ctl, c->row.id))
         return ended(c, err);
-    command_members(c->ctl, array_find(c->ctl, c->row.id), c->owner, verb);
+    members_command(c->ctl, array_find(c->ctl, c->row.id), c->owner, verb);
     return 0;
 }
 

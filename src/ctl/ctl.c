@@ -175,6 +175,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->held_back);
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
+    vec_fini(&ctl->slices.arrays);
     strangers_destroy(ctl->strangers);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);

@@ -143,7 +143,8 @@ int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
 /* ---- reading: answers are trees in the caller's arena, shaped by the field tables of ctl/view.h
  * ---- */
 /* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the
- * member of an array that has the index. */
+ * member of an array that has the index. -1 with ERR_UNAVAILABLE: that member is accepted, but its
+ * row is still to be written; its id is told all the same. */
 int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
 /* The newest of that owner that has exactly this name. */
 int ctl_find_owned(struct ctl *, const char *owner, const char *name, uint64_t *id, struct err *);

@@ -1,5 +1,6 @@
 /* Who starts where: a snapshot of what waits, the scheduler's answer, and its recording. The engine
  * hears of it after the commit. */
+#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/lines.h"
@@ -366,7 +367,7 @@ static void tell(const struct ctl *ctl, const struct plan_entry *entry)
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     char text[160];
-    if (!core_spec(ctl, job) || !take(ctl, job, entry))
+    if (members_held(ctl, job) || !core_spec(ctl, job) || !take(ctl, job, entry))
         return;
     live_make_tasks(job);
     board_clear(ctl, job);
@@ -463,7 +464,7 @@ static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry
     struct live_job *by = live_find(ctl->live, entry->by);
     if (live_closing(job) || !job_state_holds(job->row.state))
         return;
-    if (entry->by && !by)
+    if (entry->by && (!by || members_held(ctl, by)))
         return;
     if (by) {
         snprintf(text, sizeof text, "%s", mention_say(said, MENTION_ROOM, &by->row));

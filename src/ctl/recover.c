@@ -76,7 +76,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (rows[i].members) {
-            array_open(ctl, &rows[i], true);
+            array_open(ctl, &rows[i]);
             continue;
         }
         struct live_job *job = load_job(ctl, &rows[i]);

@@ -15,12 +15,14 @@
 struct ctl;
 struct live_job;
 
-struct slices {          /* of struct ctl */
-    uint32_t rows;       /* tasks whose rows may still be written, of facts and of places */
-    uint32_t launches;   /* tasks that agents may still be told of until the next tick */
-    uint32_t hosts;      /* tasks whose hosts may still be named, for launches */
-    size_t coming;       /* agents that launches under way are still to start */
-    VEC(uint64_t) later; /* jobs that go on with the next tick */
+struct slices {           /* of struct ctl */
+    uint32_t rows;        /* tasks whose rows may still be written, of facts and of places;
+                           * a member of an array is as many as one */
+    uint32_t launches;    /* tasks that agents may still be told of until the next tick */
+    uint32_t hosts;       /* tasks whose hosts may still be named, for launches */
+    size_t coming;        /* agents that launches under way are still to start */
+    VEC(uint64_t) later;  /* jobs that go on with the next tick */
+    VEC(uint64_t) arrays; /* those whose members are not all written, or not all told (members.c) */
 };
 
 /* A new turn: all of its slices, and the jobs that wait for one are touched. */

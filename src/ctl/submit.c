@@ -575,7 +575,8 @@ static void make_row(struct submission *s)
                                .members = members };
     if (s->ask.dry_run)
         return;
-    s->row.id = ctl->last_id = job_id_next(ctl->last_id, now);
+    s->row.id = job_id_next(ctl->last_id, now);
+    ctl->last_id = s->row.id + members;
     s->row.number = store_next_number(ctl->config.store);
 }
 
@@ -594,51 +595,32 @@ static const char *first_text(struct submission *s, char out[LIVE_REASON_MAX])
     return out;
 }
 
-static enum job_event first_event(const struct submission *s)
+static enum job_event first_event(const struct job_spec *spec)
 {
-    return s->read.job->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
+    return spec->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
 }
 
-/* The event makes the job queued (or suspended) and live; its row is there. */
-static void add_live(struct submission *s, struct job_row *row, const char *text,
-                     struct text_node *body)
+struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct entrant *new)
 {
-    struct ctl *ctl = s->ctl;
     row->state = JOB_NONE;
     struct live_job *job = live_add(ctl->live, row);
-    job->notes = s->notes;
-    if (!row->array && live_waiting(ctl->live) < SOON)
-        load_spec(ctl, job, s->tree);
-    event_new_job(ctl, job, first_event(s), text, body);
+    job->notes = *new->notes;
+    if (new->tree && live_waiting(ctl->live) < SOON)
+        load_spec(ctl, job, new->tree);
+    event_new_job(ctl, job, first_event(new->spec), new->text, new->body);
     row->state = job->row.state;
     row->reason = job->reason;
-    packing_learn(ctl, s->read.job);
+    packing_learn(ctl, new->spec);
     ctl->counters.submitted++;
+    return job;
 }
 
-/* Members follow their array in ids and numbers; of what they have in common nothing is stored
- * again. */
-static void add_members(struct submission *s, const char *text, struct text_node *body)
+/* Its members follow in ids and numbers, a slice at a time (members.c). */
+static void enter_array(struct submission *s, const char *text, struct text_node *body)
 {
-    struct ctl *ctl = s->ctl;
-    const struct job_spec *spec = s->read.job;
-    const uint64_t array = s->row.id;
-    array_open(ctl, &s->row, false);
-    event_array(ctl, &s->row, job_event_word(first_event(s)), text, body);
-    for (uint32_t i = 0; i < spec->array.count; i++) {
-        struct job_row row = s->row;
-        row.id = ctl->last_id = array + 1 + i;
-        row.number = store_next_number(ctl->config.store);
-        row.array = array;
-        row.index = job_array_index(&spec->array, i);
-        row.members = 0;
-        row.tasks = job_task_count(spec);
-        row.gpu_milli = all_gpus(spec);
-        row.spec = row.site = NULL;
-        row.reason = text;
-        store_put_job(ctl->config.store, &row, NULL);
-        add_live(s, &row, text, NULL);
-    }
+    struct live_array *array = array_open(s->ctl, &s->row);
+    if (array)
+        array_record(s->ctl, array, job_event_word(first_event(s->read.job)), text, body);
 }
 
 static void store_origin(struct submission *s)
@@ -693,9 +675,16 @@ static void store_all(struct submission *s)
     s->row.facets = notes_facets(s->arena, s->tree);
     s->row.site = notes_of_site(s->arena, &s->site);
     s->row.live = notes_of_job(s->arena, &s->notes);
-    s->row.state = job_next_state(JOB_NONE, first_event(s));
+    s->row.state = job_next_state(JOB_NONE, first_event(s->read.job));
     first_text(s, text);
-    s->row.reason = s->row.members ? "" : text; /* an array's: the first that failed */
+    s->row.reason = text;
+    if (s->row.members) {
+        const struct array_notes notes = { .left = s->row.members,
+                                           .live = s->row.live,
+                                           .text = text };
+        s->row.live = notes_of_array(s->arena, &notes);
+        s->row.reason = ""; /* an array's: the first that failed */
+    }
     store_put_job(store, &s->row, NULL);
     if (store_keeps_details(store))
         store_origin(s);
@@ -711,9 +700,14 @@ static void store_all(struct submission *s)
     if (s->site.warnings->count)
         text_copy(ctl->scratch, body, "warnings", s->site.warnings);
     if (s->row.members)
-        add_members(s, text, body);
+        enter_array(s, text, body);
     else
-        add_live(s, &s->row, text, body);
+        submit_enter(ctl, &s->row,
+                     &(struct entrant){ .notes = &s->notes,
+                                        .spec = s->read.job,
+                                        .tree = s->tree,
+                                        .text = text,
+                                        .body = body });
     add_python_event(s);
 }
 

@@ -1,8 +1,19 @@
-/* Submissions that are only looked at (internal to ctl). */
+/* Submissions that are only looked at, and jobs that a submission makes (internal to ctl). */
 #ifndef CTL_SUBMIT_H
 #define CTL_SUBMIT_H
 
 #include "ctl/ctl.h"
+#include "ctl/live.h"
+
+struct entrant { /* a job whose row was just written */
+    const struct live_notes *notes;
+    const struct job_spec *spec;
+    const struct text_node *tree; /* of spec; NULL: it is decoded when it is needed */
+    const char *text;             /* of its first event */
+    struct text_node *body;       /* of it, or NULL */
+};
+/* The event makes the job queued (or suspended) and live, and the row says so. */
+struct live_job *submit_enter(struct ctl *, struct job_row *, const struct entrant *);
 
 /* The job that a submission would make: read, its names resolved, admitted; nothing is stored. In
  * arena. NULL: refused, with err and, where fields are wrong, report. */

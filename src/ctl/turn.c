@@ -47,7 +47,8 @@ static bool nothing_now(const struct ctl *ctl)
 
 bool turn_idle(const struct ctl *ctl)
 {
-    return nothing_now(ctl) && ctl->applied == ctl->facts.n && ctl->slices.later.n == 0;
+    return nothing_now(ctl) && ctl->applied == ctl->facts.n && ctl->slices.later.n == 0 &&
+           ctl->slices.arrays.n == 0;
 }
 
 /* ---- answering ---- */
@@ -244,6 +245,7 @@ static void settle_all(struct ctl *ctl)
 {
     TURN_WORK(ctl->config.meter, "consequences", 0);
     size_t i = 0;
+    members_go_on(ctl);
     do {
         for (; i < ctl->touched.n; i++) {
             struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);

@@ -89,10 +89,12 @@ int update_array(struct ctl *ctl, struct live_array *array, const struct update 
 {
     if (compared(ctl, &array->row, array->spec, to->wanted, err))
         return -1;
-    if ((array->row.state == JOB_SUSPENDED) == to->wanted->suspend)
+    bool suspended = array->notes.commanded ? array->notes.verb == CTL_SUSPEND
+                                            : array->row.state == JOB_SUSPENDED;
+    if (suspended == to->wanted->suspend)
         return 0;
     if (!to->dry_run)
-        command_members(ctl, array, to->owner, to->wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
+        members_command(ctl, array, to->owner, to->wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
     return 1;
 }
 

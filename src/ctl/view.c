@@ -261,6 +261,14 @@ static uint64_t newest_live(struct ctl *ctl, const char *name)
     return array && array->row.id > best ? array->row.id : best;
 }
 
+/* A member whose row follows its array's. */
+static int say_coming(uint64_t number, struct err *err)
+{
+    err_set(err, ERR_UNAVAILABLE, "job %llu of an array is accepted and not recorded yet",
+            (unsigned long long)number);
+    return err_hint(err, "again in a moment");
+}
+
 /* "12[3]", "sweep[3]": 1 found, 0 not of that form, -1: no such member, err says so. */
 static int find_member(struct ctl *ctl, const char *text, uint64_t *id, struct err *err)
 {
@@ -285,6 +293,8 @@ static int find_member(struct ctl *ctl, const char *text, uint64_t *id, struct e
         if (!spec) {
             err_set(err, ERR_NOT_FOUND, "job %llu is no array", (unsigned long long)row.number);
             rc = -1;
+        } else if (position != UINT32_MAX && members_coming(ctl, *id, &row)) {
+            rc = say_coming(row.number, err);
         } else if (position == UINT32_MAX || core_row(ctl, arena, *id, &row)) {
             err_set(err, ERR_NOT_FOUND, "array %llu has no member %llu",
                     (unsigned long long)row.number, (unsigned long long)index);
@@ -304,6 +314,9 @@ int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
         *id = found;
         return 0;
     }
+    *id = number ? members_find_coming(ctl, number) : 0;
+    if (*id)
+        return say_coming(number, err);
     found = newest_live(ctl, job);
     if (found || store_find_name(store, job, NULL, &found) == 1) {
         *id = found;

@@ -34,6 +34,10 @@ struct record { /* of a job: of an arrival, or of a member of its array */
     bool waiting, begun, running;
     uint64_t counted_ms; /* since it last began: it is counted to be gone by then */
 };
+struct coming { /* an array whose members are not all there */
+    uint64_t array;
+    uint32_t arrival, left;
+};
 struct size { /* of a pattern's jobs */
     enum size_class size;
     enum gpu_class gpus;
@@ -53,11 +57,11 @@ struct simulation {
     struct promises *promises;
     struct explained *explained; /* NULL: nobody asks */
     struct explained_changes so_far;
-    VEC(uint64_t) to_explain;   /* jobs that came in this moment */
-    bool asked_last;            /* of all that waited when the last job came */
-    size_t next;                /* arrival */
-    size_t submitting;          /* the one that is being told, + 1 */
-    uint32_t told_of;           /* so many jobs of it, the array itself too */
+    VEC(uint64_t) to_explain; /* jobs that came in this moment */
+    bool asked_last;          /* of all that waited when the last job came */
+    size_t next;              /* arrival */
+    size_t submitting;        /* the one that is being told, + 1 */
+    VEC(struct coming) coming;
     VEC(struct change) changes; /* by time */
     size_t next_change;
     uint64_t now, wake, active; /* active: when something last happened */
@@ -115,23 +119,46 @@ static uint32_t jobs_of(const struct simulation *sim, size_t arrival)
     return n ? n : 1;
 }
 
-/* An array is told of before its members, and has no record: it is none of the jobs that run. */
-static void begin_record(struct simulation *sim, uint64_t job)
+static void add_record(struct simulation *sim, uint64_t job, uint32_t arrival, uint32_t member)
 {
-    size_t arrival = sim->submitting - 1;
-    uint32_t nth = sim->told_of++;
-    if (nth == 0 && members(sim, arrival))
-        return;
-    sim->records[sim->n_records++] = (struct record){ .arrival = (uint32_t)arrival, .member = nth };
+    sim->records[sim->n_records++] = (struct record){ .arrival = arrival, .member = member };
     map_set(sim->jobs, job, (void *)(uintptr_t)sim->n_records);
     sim->so_far.came++;
     if (sim->explained && sim->n_records % sim->config.explain_every == 0)
         vec_push(&sim->to_explain, job);
 }
 
+/* Members come after their array, and their ids follow its own. */
+static void add_member(struct simulation *sim, uint64_t job)
+{
+    for (size_t i = 0; i < sim->coming.n; i++) {
+        struct coming *of = &sim->coming.at[i];
+        if (job <= of->array || job - of->array > members(sim, of->arrival))
+            continue;
+        add_record(sim, job, of->arrival, (uint32_t)(job - of->array));
+        if (--of->left == 0)
+            vec_remove(&sim->coming, i);
+        return;
+    }
+}
+
+/* An array has no record: it is none of the jobs that run. */
+static void begin_record(struct simulation *sim, uint64_t job)
+{
+    uint32_t arrival = (uint32_t)(sim->submitting - 1);
+    if (!sim->submitting)
+        add_member(sim, job);
+    else if (members(sim, arrival))
+        vec_push(
+            &sim->coming,
+            ((struct coming){ .array = job, .arrival = arrival, .left = members(sim, arrival) }));
+    else
+        add_record(sim, job, arrival, 0);
+}
+
 static void on_job_event(struct simulation *sim, const struct event_row *row, enum job_event event)
 {
-    if ((event == JOB_EV_SUBMITTED || event == JOB_EV_HELD) && sim->submitting)
+    if (event == JOB_EV_SUBMITTED || event == JOB_EV_HELD)
         begin_record(sim, row->job);
     if (event == JOB_EV_REQUEUED || event == JOB_EV_SUCCEED || event == JOB_EV_FAIL ||
         event == JOB_EV_STOP) {
@@ -437,6 +464,7 @@ void simulation_destroy(struct simulation *sim)
     explained_destroy(sim->explained);
     vec_fini(&sim->to_explain);
     vec_fini(&sim->changes);
+    vec_fini(&sim->coming);
     free(sim->records);
     free(sim->sizes);
     free(sim);
@@ -477,7 +505,6 @@ static void submit(struct simulation *sim)
     };
     happens(sim);
     sim->submitting = ++sim->next;
-    sim->told_of = 0;
     sim->score.submitted += jobs_of(sim, sim->next - 1);
     ctl_submit(sim->ctl, &ask, on_answer, sim);
     sim->submitting = 0;

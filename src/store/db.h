@@ -15,6 +15,11 @@
     "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
     " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before,"              \
     " array, idx, members"
+/* Of the numbers or ids that the rows give out: an array's row gives out those of its members too,
+ * whether their rows are there or not. */
+#define HIGHEST(column)                                                                            \
+    "SELECT max(j." column " + j.members, ifnull(a." column " + a.members, 0)) FROM job j"         \
+    " LEFT JOIN job a ON a.id = j.array WHERE j.id = (SELECT max(id) FROM job)"
 #define IS_LIVE  " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
 #define IN_RANGE " WHERE job = ? AND (role, idx) >= (?, ?) AND (role, idx) <= (?, ?)"
 #define OF_JOB                                                                                     \
@@ -152,8 +157,8 @@
                 " LIMIT 1")                                                                        \
     X(OLD_AUDIT, "SELECT seq, hash, at FROM audit WHERE seq < ?1 ORDER BY seq LIMIT ?2")           \
     X(CUT_AUDIT, "DELETE FROM audit WHERE seq <= ?1")                                              \
-    X(MAX_NUMBER, "SELECT ifnull(max(number), 0) FROM job")                                        \
-    X(MAX_ID, "SELECT ifnull(max(id), 0) FROM job")                                                \
+    X(MAX_NUMBER, HIGHEST("number"))                                                               \
+    X(MAX_ID, HIGHEST("id"))                                                                       \
     X(MAX_EVENT, "SELECT ifnull(max(seq), 0) FROM event")
 
 #define STMT_ENUM(id, sql) STMT_##id,

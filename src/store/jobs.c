@@ -47,12 +47,13 @@ static int put_body(struct store *st, const struct job_row *job, struct err *err
     return rc;
 }
 
+/* An array's are given out with those of its members, whose rows follow. */
 static void remember_highest(struct store *st, const struct job_row *job)
 {
-    if (job->id > st->job_id)
-        st->job_id = job->id;
-    if (job->number > st->number)
-        st->number = job->number;
+    if (job->id + job->members > st->job_id)
+        st->job_id = job->id + job->members;
+    if (job->number + job->members > st->number)
+        st->number = job->number + job->members;
 }
 
 int store_put_job(struct store *st, const struct job_row *job, struct err *err)

@@ -104,6 +104,17 @@ static bool is_whole(sqlite3 *db)
     "SELECT max(ifnull((SELECT max(" column ") FROM " table "), 0),"                               \
     " ifnull((SELECT value FROM meta WHERE name = '" name "'), 0))"
 
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The records of older versions have no members, and the second question is none of theirs. */
+static uint64_t highest(sqlite3 *db, const char *floor, const char *with_members)
+{
+    return more(ask_number(db, floor), ask_number(db, with_members));
+}
+
 static void read_records(const char *path, struct reading *r)
 {
     *r = (struct reading){ .db = NULL };
@@ -114,8 +125,8 @@ static void read_records(const char *path, struct reading *r)
         return;
     }
     r->whole = is_whole(r->db);
-    r->number = ask_number(r->db, FLOOR("number", "job", "number"));
-    r->job_id = ask_number(r->db, FLOOR("id", "job", "job_id"));
+    r->number = highest(r->db, FLOOR("number", "job", "number"), HIGHEST("number"));
+    r->job_id = highest(r->db, FLOOR("id", "job", "job_id"), HIGHEST("id"));
     r->event = ask_number(r->db, FLOOR("seq", "event", "event"));
     r->event_at = ask_number(r->db, "SELECT at FROM event ORDER BY seq DESC LIMIT 1");
     r->jobs = ask_number(r->db, "SELECT count(*) FROM job");
@@ -186,11 +197,6 @@ static void count_orphans(sqlite3 *db, struct recovered *out)
         out->orphans += ask_number(db, sql);
     }
     out->unreadable = ask_number(db, "SELECT count(*) FROM job WHERE " UNREADABLE);
-}
-
-static uint64_t more(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Are these records what the copy was made of, gone on? Only then they say what was given out

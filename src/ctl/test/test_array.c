@@ -25,6 +25,20 @@ static int setup(void **state)
     return 0;
 }
 
+static void in_slices_of_two(struct world *w, struct ctl_config *config)
+{
+    (void)w;
+    config->slice = 2;
+}
+
+static int setup_in_slices(void **state)
+{
+    static struct world w;
+    world_init_with(&w, (struct world_hooks){ .before = in_slices_of_two }, NULL);
+    *state = &w;
+    return 0;
+}
+
 static int teardown(void **state)
 {
     struct world *w = *state;
@@ -327,9 +341,120 @@ static void after_what_is_gone(void **state)
     assert_non_null(strstr(world_reason(w, gone), "no longer known"));
 }
 
+/* The array's row acknowledges all; no number of theirs is given to another job meanwhile. What a
+ * crash cut off is written by the next server. */
+static void members_in_slices(void **state)
+{
+    struct world *w = *state;
+    uint64_t id;
+    struct err err = { 0 };
+    w->code_all = FAKE_RUNS;
+    uint64_t array = submit(w, "a", "\"array\":9,\"suspend\":true");
+    assert_true(array != 0);
+    assert_int_equal(listed(w, array, 9), 2);
+    assert_int_equal(in_state(w, array, JOB_SUSPENDED), 9);
+    assert_int_equal(ctl_find(w->ctl, "1[8]", &id, &err), -1);
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    assert_int_equal(ctl_find(w->ctl, "10", &id, &err), -1);
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    world_crash(w);
+    assert_int_equal(listed(w, array, 9), 4);
+    uint64_t other = submit(w, "b", "");
+    assert_true(other > array + 9);
+    assert_int_equal(ctl_find(w->ctl, "11", &id, &err), 0);
+    assert_true(id == other);
+    world_run(w);
+    assert_int_equal(listed(w, array, 9), 9);
+    assert_int_equal(in_state(w, array, JOB_SUSPENDED), 9);
+    assert_int_equal(ctl_find(w->ctl, "1[8]", &id, &err), 0);
+    assert_string_equal(world_events(w, id), "held");
+    assert_string_equal(world_events(w, array), "held");
+}
+
+/* A command is for all members, those too whose rows follow; what a crash cut off is gone on with.
+ */
+static void commands_in_slices(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t array = submit(w, "a", "\"array\":9");
+    world_command(w, array, CTL_SUSPEND);
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_SUSPENDED), 9);
+    assert_int_equal(world_used(w), 0);
+    world_command(w, array, CTL_RESUME);
+    world_step(w);
+    assert_true(in_state(w, array, JOB_SUSPENDED) > 0);
+    world_command(w, array, CTL_RESUME); /* it is on its way */
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_SUSPENDED), 0);
+    assert_int_equal(in_state(w, array, JOB_RUNNING), 8);
+    world_command(w, array, CTL_STOP);
+    world_command(w, array, CTL_RESUME); /* what is on its way to its end stays so */
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_STOPPED);
+    assert_int_equal(in_state(w, array, JOB_STOPPED), 9);
+    assert_string_equal(world_events(w, array + 9), "submitted paused resumed stopped");
+}
+
+/* None of an array that is on its way to be stopped is given the room of those before it. */
+static void none_starts_of_what_is_stopped(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t array = submit(w, "a", "\"array\":\"0-19%8\"");
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_RUNNING), 8);
+    world_command(w, array, CTL_STOP);
+    world_command(w, array + 1, CTL_STOP_NOW);
+    world_run(w);
+    assert_int_equal(world_state(w, array), JOB_STOPPED);
+    for (uint32_t i = 9; i <= 20; i++)
+        assert_string_equal(world_events(w, array + i), "submitted stopped");
+}
+
+/* The later one of two opposite wishes counts for all. */
+static void the_last_command_counts(void **state)
+{
+    struct world *w = *state;
+    uint64_t array = submit(w, "a", "\"array\":9,\"suspend\":true");
+    world_run(w);
+    world_command(w, array, CTL_RESUME);
+    world_command(w, array, CTL_SUSPEND);
+    world_run(w);
+    assert_int_equal(world_state(w, array) == JOB_SUSPENDED || world_state(w, array) == JOB_RUNNING,
+                     1);
+    assert_int_equal(in_state(w, array, JOB_QUEUED), 0);
+    assert_true(in_state(w, array, JOB_SUSPENDED) >= 7);
+}
+
+static void after_a_member_to_come(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t array = submit(w, "a", "\"array\":5");
+    uint64_t by_name = submit(w, "b", "\"after\":[\"a[4]\"]");
+    uint64_t by_number = submit(w, "c", "\"after\":[6]");
+    uint64_t each = submit(w, "d", "\"array\":5,\"after\":[{\"job\":1,\"match\":\"index\"}]");
+    assert_true(by_name && by_number && each);
+    world_run(w);
+    assert_string_equal(world_reason(w, by_name), "waits for 1[4] (a) to end well: it is running");
+    assert_string_equal(world_reason(w, each + 5), world_reason(w, by_number));
+    world_command(w, array + 5, CTL_STOP);
+    world_run(w);
+    assert_int_equal(world_state(w, by_name), JOB_FAILED);
+    assert_int_equal(world_state(w, by_number), JOB_FAILED);
+    assert_int_equal(world_state(w, each + 5), JOB_FAILED);
+    assert_int_equal(world_state(w, each + 1), JOB_QUEUED);
+}
+
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T2(name) cmocka_unit_test_setup_teardown(name, setup_in_slices, teardown)
     const struct CMUnitTest tests[] = {
         T(one_submission_many_jobs),
         T(the_worst_end_counts),
@@ -341,6 +466,11 @@ int main(void)
         T(after_an_array),
         T(after_what_cannot_be),
         T(after_what_is_gone),
+        T2(members_in_slices),
+        T2(commands_in_slices),
+        T2(none_starts_of_what_is_stopped),
+        T2(the_last_command_counts),
+        T2(after_a_member_to_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

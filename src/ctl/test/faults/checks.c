@@ -137,10 +137,12 @@ static void check_stopped(struct trial *t)
 {
     for (size_t i = 0; i < t->clients.n; i++) {
         const struct work *work = &t->clients.works[i];
-        const struct live_job *job =
-            work->stopped && !work->members ? live_find(t->ctl->live, work->id) : NULL;
-        if (job && job->row.state != JOB_STOPPING && !job_state_final(job->row.state))
-            trial_wrong(t, "%s was stopped and is %s", work->name, job_state_word(job->row.state));
+        for (uint32_t k = 0; work->stopped && k <= work->members; k++) {
+            const struct live_job *job = live_find(t->ctl->live, work->id + k);
+            if (job && job->row.state != JOB_STOPPING && !job_state_final(job->row.state))
+                trial_wrong(t, "%s was stopped, and job %llu is %s", work->name,
+                            (unsigned long long)job->row.number, job_state_word(job->row.state));
+        }
     }
 }
 
@@ -294,7 +296,8 @@ static void check_works(struct trial *t)
             check_work(t, &t->clients.works[i]);
         else
             check_failed(t, &t->clients.works[i]);
-    check_stopped(t);
+    if (turn_idle(t->ctl)) /* else members of arrays may still be told */
+        check_stopped(t);
 }
 
 void check_start(struct trial *t)
@@ -371,6 +374,8 @@ static void check_job(struct trial *t, const struct work *work, uint64_t id)
     struct job_row row;
     size_t n = 0;
     if (store_get_job(t->store, arena, id, &row, NULL) != 1) {
+        if (!work->delete_asked)
+            trial_wrong(t, "job %llx of %s is in no record", (unsigned long long)id, work->name);
         arena_destroy(arena);
         return; /* deleted, as was looked at */
     }

@@ -165,7 +165,7 @@ static void write_work(struct clients *c, struct work *work)
     if (below(c, 8) == 0)
         buf_puts(&out, ",\"suspend\":true");
     if (below(c, 12) == 0)
-        buf_addf(&out, ",\"array\":%u", work->members = 2 + below(c, 2));
+        buf_addf(&out, ",\"array\":%u", work->members = 2 + below(c, 6));
     if (before && before->acknowledged && below(c, 8) == 0)
         buf_addf(&out, ",\"after\":[{\"job\":%llu,\"ended\":\"%s\"}]",
                  (unsigned long long)before->number, PICK(c, "any", "well"));

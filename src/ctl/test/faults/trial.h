@@ -26,7 +26,8 @@
  *   r  acknowledged jobs have their number; deleted ones are gone; stopped ones are stopped
  *   r  the clock goes on from where it was
  *   r  the state loaded is the state before, when the server had nothing to do when it died
- *   e  every submission was answered, every job has ended with a reason; one job a submission
+ *   e  every submission was answered, every job has ended with a reason; one job a submission, and
+ *      of an array every member
  *   e  nothing is held, no agent lives, no fact waits for an acknowledgement
  *   e  every attempt ended as its agent saw it; retries keep to their budgets
  *   e  no event was refused by a transition table */
