@@ -33,7 +33,11 @@ void dlc_send(struct dlc_call *d)
 {
     if (d->call->request)
         http_add_header(d->call->request, "x-acs-request-id", d->request_id);
-    call_answer(d->call, d->status, d->answer);
+    d->rest.tree = d->answer;
+    if (d->rest.n && d->status == 200)
+        answer_long(d->call, &d->rest);
+    else
+        call_answer(d->call, d->status, d->answer);
 }
 
 void dlc_ok(struct dlc_call *d, struct text_node *tree)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/pages.h"
 #include "text/detect.h"
 #include "text/json.h"
 
@@ -243,27 +244,44 @@ static void put_requests(struct arena *a, struct text_node *out, const struct te
 
 /* ---- history ---- */
 
-/* The states it went through, each with its beginning and end. */
-static void put_history(struct arena *a, struct text_node *out, const struct text_node *tree)
+/* Lists of one job that are filled a page at a time. */
+struct dlc_lists {
+    struct dlc_call *d;
+    uint64_t id;
+    struct ctl_pages *pages;
+    struct text_node *history, *last; /* in the call's arena; last: its newest, or NULL */
+};
+
+/* The states it went through, each with its beginning and end: few, of all its events. */
+static void note_state(struct dlc_lists *l, const struct text_node *event)
 {
-    struct text_node *list = text_list(a, out, "StatusHistory"), *last = NULL;
-    const struct text_node *events = text_get(tree, "timeline");
-    for (const struct text_node *one = events ? events->first : NULL; one; one = one->next) {
-        enum job_state state = job_state_parse(word(one, "state"));
-        const char *at = dlc_seconds(a, dlc_text(one, "at"));
-        if (state == JOB_NONE || text_get(one, "task"))
-            continue;
-        const char *status = dlc_convention.job_word(state, false);
-        if (last && strcmp(word(last, "Status"), status) == 0)
-            continue;
-        if (last)
-            dlc_put(a, last, "EndTime", at);
-        last = text_map(a, list, NULL);
-        text_str(a, last, "Status", status);
-        dlc_put(a, last, "StartTime", at);
-        text_str(a, last, "ReasonCode", reason_code(job_state_word(state)));
-        text_str(a, last, "ReasonMessage", word(one, "text"));
-    }
+    struct arena *a = l->d->arena;
+    enum job_state state = job_state_parse(word(event, "state"));
+    const char *at = dlc_seconds(a, dlc_text(event, "at"));
+    if (state == JOB_NONE || text_get(event, "task"))
+        return;
+    const char *status = dlc_convention.job_word(state, false);
+    if (l->last && strcmp(word(l->last, "Status"), status) == 0)
+        return;
+    if (l->last)
+        dlc_put(a, l->last, "EndTime", at);
+    l->last = text_map(a, l->history, NULL);
+    text_str(a, l->last, "Status", status);
+    dlc_put(a, l->last, "StartTime", at);
+    text_str(a, l->last, "ReasonCode", reason_code(job_state_word(state)));
+    text_str(a, l->last, "ReasonMessage", arena_strdup(a, word(event, "text")));
+}
+
+static int add_history(void *lists, struct arena *a, struct text_node *to, struct err *err)
+{
+    struct dlc_lists *l = lists;
+    struct text_node *events = text_list(a, NULL, NULL);
+    int more = ctl_pages_timeline(l->pages, a, events, err);
+    for (const struct text_node *one = events->first; one; one = one->next)
+        note_state(l, one);
+    for (const struct text_node *one = more == 0 ? l->history->first : NULL; one; one = one->next)
+        text_copy(a, to, NULL, one);
+    return more;
 }
 
 static const char *pod_status(const char *state)
@@ -278,15 +296,14 @@ static const char *pod_status(const char *state)
     return "Failed";
 }
 
-static struct text_node *put_pod(struct dlc_call *d, struct text_node *list, uint64_t job,
+static struct text_node *put_pod(const struct dlc_lists *l, struct arena *a, struct text_node *list,
                                  const struct text_node *task, const struct text_node *attempt)
 {
-    struct arena *a = d->arena;
     struct text_node *pod = text_map(a, list, NULL);
-    const char *id = dlc_pod_id(a, job, word(task, "role"), number(task, "index"));
+    const char *id = dlc_pod_id(a, l->id, word(task, "role"), number(task, "index"));
     text_str(a, pod, "Type", word(task, "role"));
     text_str(a, pod, "PodId", id);
-    text_str(a, pod, "PodUid", dlc_pod_uid(a, job, id, number(attempt, "attempt")));
+    text_str(a, pod, "PodUid", dlc_pod_uid(a, l->id, id, number(attempt, "attempt")));
     text_str(a, pod, "Status", pod_status(word(attempt, "state")));
     text_str(a, pod, "SubStatus", "Normal");
     text_str(a, pod, "ResourceType", "Normal");
@@ -295,25 +312,50 @@ static struct text_node *put_pod(struct dlc_call *d, struct text_node *list, uin
     dlc_put(a, pod, "GmtCreateTime", dlc_seconds(a, dlc_text(attempt, "placed")));
     dlc_put(a, pod, "GmtStartTime", dlc_seconds(a, dlc_text(attempt, "started")));
     dlc_put(a, pod, "GmtFinishTime", dlc_seconds(a, dlc_text(attempt, "ended")));
-    text_int(a, pod, "Duration", seconds_between(attempt, "started", "ended", d->now_ms));
+    text_int(a, pod, "Duration", seconds_between(attempt, "started", "ended", l->d->now_ms));
     return pod;
 }
 
 /* The newest attempt is the pod, those before it are its history. */
-static void put_pods(struct dlc_call *d, struct text_node *out, const struct text_node *tree,
-                     uint64_t job)
+int dlc_add_pods(void *lists, struct arena *a, struct text_node *to, struct err *err)
 {
-    struct text_node *list = text_list(d->arena, out, "Pods");
-    const struct text_node *tasks = text_get(tree, "task_list");
-    for (const struct text_node *task = tasks ? tasks->first : NULL; task; task = task->next) {
+    struct dlc_lists *l = lists;
+    struct text_node *tasks = text_list(a, NULL, NULL);
+    int more = ctl_pages_tasks(l->pages, a, tasks, err);
+    for (const struct text_node *task = tasks->first; task; task = task->next) {
         const struct text_node *attempts = text_get(task, "attempts");
         if (!attempts || !attempts->count)
             continue;
-        struct text_node *pod = put_pod(d, list, job, task, attempts->last);
-        struct text_node *history = text_list(d->arena, pod, "HistoryPods");
+        struct text_node *pod = put_pod(l, a, to, task, attempts->last);
+        struct text_node *history = text_list(a, pod, "HistoryPods");
         for (const struct text_node *one = attempts->first; one->next; one = one->next)
-            put_pod(d, history, job, task, one);
+            put_pod(l, a, history, task, one);
     }
+    return more;
+}
+
+static void lists_close(void *lists)
+{
+    ctl_pages_close(((struct dlc_lists *)lists)->pages);
+}
+
+void dlc_ok_lists(struct dlc_call *d, uint64_t id, struct text_node *tree,
+                  const struct long_list *lists, size_t n)
+{
+    struct err err;
+    struct dlc_lists *l = ARENA_NEW(d->arena, struct dlc_lists);
+    *l = (struct dlc_lists){ .d = d,
+                             .id = id,
+                             .pages = ctl_pages_open(d->ctl, id, d->call->owner, &err),
+                             .history = text_list(d->arena, NULL, NULL) };
+    if (!l->pages) {
+        dlc_err(d, &err, NULL);
+        return;
+    }
+    struct long_list *copy = ARENA_ARRAY(d->arena, n, struct long_list);
+    memcpy(copy, lists, n * sizeof *copy);
+    d->rest = (struct long_answer){ .lists = copy, .n = n, .arg = l, .close = lists_close };
+    dlc_ok(d, tree);
 }
 
 /* ---- the whole ---- */
@@ -343,12 +385,12 @@ static void put_notes(struct dlc_call *d, struct text_node *out, const struct te
                    : NULL);
 }
 
-struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id, bool details)
+struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id)
 {
     struct arena *a = d->arena;
     char text[DLC_JOB_ID_TEXT];
-    unsigned parts = CTL_ORIGIN | CTL_SPEC | (details ? CTL_TASKS | CTL_TIMELINE : 0);
-    const struct text_node *tree = ctl_job_tree(d->ctl, a, id, d->call->owner, parts, NULL);
+    const struct text_node *tree =
+        ctl_job_tree(d->ctl, a, id, d->call->owner, CTL_ORIGIN | CTL_SPEC, NULL);
     if (!tree)
         return NULL;
     struct text_node *out = text_map(a, NULL, NULL);
@@ -380,9 +422,14 @@ struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id, bool details)
     text_bool(a, out, "EnabledDebugger", false);
     text_bool(a, out, "UseOversoldResource", false);
     put_requests(a, out, tree);
-    if (details) {
-        put_history(a, out, tree);
-        put_pods(d, out, tree, id);
-    }
     return out;
+}
+
+void dlc_answer_item(struct dlc_call *d, uint64_t id, struct text_node *item)
+{
+    const struct long_list lists[] = {
+        { .list = text_list(d->arena, item, "StatusHistory"), .add = add_history },
+        { .list = text_list(d->arena, item, "Pods"), .add = dlc_add_pods },
+    };
+    dlc_ok_lists(d, id, item, lists, ARRAY_LEN(lists));
 }

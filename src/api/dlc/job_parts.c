@@ -183,6 +183,18 @@ void dlc_pod_events(struct dlc_call *d)
 
 /* ---- measures and checks ---- */
 
+static int add_metrics(void *lists, struct arena *a, struct text_node *to, struct err *err)
+{
+    struct text_node *pods = text_list(a, NULL, NULL);
+    int more = dlc_add_pods(lists, a, pods, err);
+    for (const struct text_node *pod = pods->first; pod; pod = pod->next) {
+        struct text_node *one = text_map(a, to, NULL);
+        text_str(a, one, "PodId", text_get(pod, "PodId")->str);
+        text_list(a, one, "Metrics");
+    }
+    return more;
+}
+
 void dlc_job_metrics(struct dlc_call *d)
 {
     static const char *const kinds[] = { "GpuCoreUsage", "GpuMemoryUsage",   "CpuCoreUsage",
@@ -210,15 +222,9 @@ void dlc_job_metrics(struct dlc_call *d)
     dlc_note(d, "no measures of pods are taken: there are no points");
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "JobId", dlc_job_id(text, id));
-    struct text_node *list = text_list(d->arena, out, "PodMetrics");
-    const struct text_node *item = dlc_job_item(d, id, true);
-    const struct text_node *pods = item ? text_get(item, "Pods") : NULL;
-    for (const struct text_node *pod = pods ? pods->first : NULL; pod; pod = pod->next) {
-        struct text_node *one = text_map(d->arena, list, NULL);
-        text_str(d->arena, one, "PodId", text_get(pod, "PodId")->str);
-        text_list(d->arena, one, "Metrics");
-    }
-    dlc_ok(d, out);
+    const struct long_list list = { .list = text_list(d->arena, out, "PodMetrics"),
+                                    .add = add_metrics };
+    dlc_ok_lists(d, id, out, &list, 1);
 }
 
 void dlc_cms_metrics(struct dlc_call *d)

@@ -51,11 +51,13 @@ void dlc_get_job(struct dlc_call *d)
     uint64_t id;
     if (!dlc_job(d, d->param[0], &id))
         return;
-    struct text_node *job = dlc_job_item(d, id, dlc_query_flag(d, "NeedDetail", true));
-    if (job)
-        dlc_ok(d, job);
-    else
+    struct text_node *job = dlc_job_item(d, id);
+    if (!job)
         dlc_fail(d, 404, "NotFound", "no job \"%.100s\"", d->param[0]);
+    else if (dlc_query_flag(d, "NeedDetail", true))
+        dlc_answer_item(d, id, job);
+    else
+        dlc_ok(d, job);
 }
 
 /* ---- create ---- */
@@ -319,7 +321,7 @@ void dlc_list_jobs(struct dlc_call *d)
     }
     struct text_node *out = dlc_map(d), *jobs = text_list(d->arena, out, "Jobs");
     for (size_t i = 0; i < found.n; i++) {
-        const struct text_node *job = dlc_job_item(d, found.ids[i], false);
+        const struct text_node *job = dlc_job_item(d, found.ids[i]);
         if (job)
             text_copy(d->arena, jobs, NULL, job);
     }

@@ -3,6 +3,7 @@
 #define API_DLC_OP_H
 
 #include "api/facade.h"
+#include "api/work.h"
 #include "ctl/objects.h"
 #include "dialect/dlc/dlc.h"
 
@@ -49,6 +50,7 @@ struct dlc_call {
     bool gone; /* its connection speaks another protocol now, and this is not to be touched */
     const struct text_node *answer;
     unsigned status;
+    struct long_answer rest; /* of a good answer: its lists that are filled a page at a time */
 };
 
 /* Runs the operation: who may, what was asked, then its handler. It answers, or waits. */
@@ -118,8 +120,15 @@ struct text_node *dlc_labels(struct arena *, struct text_node *map, const struct
 bool dlc_job(struct dlc_call *, const char *text, uint64_t *id);
 /* Is there a Token of it in the query? Who asks is its holder from now on. */
 bool dlc_by_token(struct dlc_call *, uint64_t id);
-/* A job in the words of the API: JobItem, with details those of GetJob. NULL: it is gone. */
-struct text_node *dlc_job_item(struct dlc_call *, uint64_t id, bool details);
+/* A job in the words of the API: JobItem. NULL: it is gone. */
+struct text_node *dlc_job_item(struct dlc_call *, uint64_t id);
+/* Answers it with what GetJob adds, a page at a time. */
+void dlc_answer_item(struct dlc_call *, uint64_t id, struct text_node *item);
+/* Answers the tree, lists of the job's in it filled a page at a time: the argument of each is for
+ * dlc_add_pods. */
+void dlc_ok_lists(struct dlc_call *, uint64_t id, struct text_node *tree, const struct long_list *,
+                  size_t n);
+int dlc_add_pods(void *, struct arena *, struct text_node *to, struct err *);
 /* The CreateJob body it is or would be, secrets masked; NULL: cannot be said. */
 struct text_node *dlc_job_body(struct dlc_call *, const struct text_node *tree, uint64_t id);
 const char *dlc_job_status(const struct text_node *tree);
