@@ -85,18 +85,23 @@ static bool failed(const struct text_node *attempt)
     return is(state, "failed") || is(state, "lost");
 }
 
+bool pai_failed_before(const struct text_node *task, uint64_t n, uint64_t *first_ms)
+{
+    const struct text_node *last = last_of(task, n);
+    uint64_t at = last ? pai_number(last, "ended_ms") : 0;
+    if (!last || !failed(last) || at >= *first_ms)
+        return false;
+    *first_ms = at;
+    return true;
+}
+
 const struct text_node *pai_culprit(const struct text_node *job, uint64_t n)
 {
     const struct text_node *list = text_get(job, "task_list"), *found = NULL;
     uint64_t first = UINT64_MAX;
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        const struct text_node *last = last_of(one, n);
-        uint64_t at = last ? pai_number(last, "ended_ms") : 0;
-        if (last && failed(last) && at < first) {
-            first = at;
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (pai_failed_before(one, n, &first))
             found = one;
-        }
-    }
     return found;
 }
 
@@ -197,8 +202,8 @@ static void put_task_v2(struct pai *p, struct text_node *out, const struct text_
     text_null(a, out, "hived");
 }
 
-static void put_task(struct pai *p, struct text_node *list, const struct text_node *job,
-                     const struct text_node *task, uint64_t n)
+void pai_put_task(struct pai *p, struct text_node *list, const struct text_node *job,
+                  const struct text_node *task, uint64_t n)
 {
     struct arena *a = p->a;
     size_t count = pai_attempts(task, n);
@@ -221,6 +226,13 @@ static void put_task(struct pai *p, struct text_node *list, const struct text_no
         put_task_v2(p, out, task, n);
 }
 
+struct text_node *pai_put_role(struct arena *a, struct text_node *roles, const char *name)
+{
+    struct text_node *role = text_map(a, roles, name);
+    text_str(a, text_map(a, role, "taskRoleStatus"), "name", name);
+    return text_list(a, role, "taskStatuses");
+}
+
 void pai_put_roles(struct pai *p, struct text_node *out, const struct text_node *job, uint64_t n)
 {
     struct text_node *roles = text_map(p->a, out, "taskRoles");
@@ -228,12 +240,8 @@ void pai_put_roles(struct pai *p, struct text_node *out, const struct text_node 
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
         const char *name = pai_text(one, "role");
         struct text_node *role = text_get(roles, name);
-        if (!role) {
-            role = text_map(p->a, roles, name);
-            text_str(p->a, text_map(p->a, role, "taskRoleStatus"), "name", name);
-            text_list(p->a, role, "taskStatuses");
-        }
-        put_task(p, text_get(role, "taskStatuses"), job, one, n);
+        pai_put_task(p, role ? text_get(role, "taskStatuses") : pai_put_role(p->a, roles, name),
+                     job, one, n);
     }
 }
 

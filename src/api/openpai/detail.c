@@ -1,8 +1,10 @@
 /* One job: its detail in both versions, its earlier starts, its events. Exit codes and phrases are
  * those of the job's convention, whatever format it came in. */
 #include "api/openpai/pai.h"
+#include "api/work.h"
 
 #include "base/mem.h"
+#include "ctl/pages.h"
 #include "dialect/openpai/openpai.h"
 
 #include <ctype.h>
@@ -10,6 +12,7 @@
 
 #define EVENTS_PAGE 1000u
 #define EVENTS_MAX  10000u
+#define IN_PAGES    (CTL_TASKS_EMPTY | CTL_SPEC)
 
 static bool is(const char *text, const char *word)
 {
@@ -33,22 +36,24 @@ struct end {
     const struct text_node *task, *attempt; /* that failed it */
 };
 
-static struct end end_of(const struct pai *p, const struct text_node *job, uint64_t n)
+/* A start that is over, and not the last one that ended well or was stopped. */
+static bool has_failed(const struct text_node *job, uint64_t n)
 {
-    const char *state = pai_text(job, "state");
+    return n != pai_attempt_of(job) || is(pai_text(job, "state"), "failed");
+}
+
+static struct end end_of(const struct pai *p, const struct pai_start *start)
+{
+    const char *state = pai_text(start->job, "state");
     struct end end = { .known = true };
-    if (n == pai_attempt_of(job) && is(state, "succeeded"))
-        return end;
-    if (n == pai_attempt_of(job) && is(state, "stopped")) {
-        end.code = pai_stop_code(p->version, true);
+    if (!has_failed(start->job, start->n)) {
+        end.known = is(state, "succeeded") || is(state, "stopped");
+        end.code = is(state, "stopped") ? pai_stop_code(p->version, true) : 0;
         return end;
     }
-    end.known = false;
-    if (n == pai_attempt_of(job) && !is(state, "failed"))
-        return end;
-    end.task = pai_culprit(job, n);
-    size_t count = end.task ? pai_attempts(end.task, n) : 0;
-    end.attempt = count ? pai_attempt(end.task, n, count - 1) : NULL;
+    end.task = start->culprit;
+    size_t count = end.task ? pai_attempts(end.task, start->n) : 0;
+    end.attempt = count ? pai_attempt(end.task, start->n, count - 1) : NULL;
     end.known = pai_exit_code(p->version, end.attempt, &end.code);
     return end;
 }
@@ -74,13 +79,13 @@ static void put_spec(struct pai *p, struct text_node *out, const struct end *end
     text_str(p->a, spec, "reason", text ? text : row->text);
 }
 
-static void put_end(struct pai *p, struct text_node *out, const struct text_node *job, uint64_t n)
+static void put_end(struct pai *p, struct text_node *out, const struct pai_start *start)
 {
     struct arena *a = p->a;
-    const struct end end = end_of(p, job, n);
+    const struct end end = end_of(p, start);
     const char *tail = pai_text(end.attempt, "tail");
     const char *reason = is(pai_job_word(p->version, &p->row), "WAITING") || end.attempt
-                             ? pai_text(job, "reason")
+                             ? pai_text(start->job, "reason")
                              : NULL;
     put_code(a, out, "appExitCode", end.known, end.code);
     put_spec(p, out, &end);
@@ -110,9 +115,10 @@ static const char *frame_of(struct arena *a, const struct text_node *job)
     return arena_printf(a, "%s~%s", pai_text(job, "owner"), pai_text(job, "name"));
 }
 
-struct text_node *pai_detail(struct pai *p, const struct text_node *job, uint64_t n)
+struct text_node *pai_detail(struct pai *p, const struct pai_start *start)
 {
     struct arena *a = p->a;
+    const struct text_node *job = start->job;
     struct pai_tags tags;
     const char *frame = frame_of(a, job);
     bool ended = pai_number(job, "ended_ms") > 0;
@@ -134,25 +140,136 @@ struct text_node *pai_detail(struct pai *p, const struct text_node *job, uint64_
     text_int(a, status, "appProgress", ended);
     text_str(a, status, "appTrackingUrl", "");
     pai_put_fields(p, status, app_fields, ARRAY_LEN(app_fields), job);
-    put_end(p, status, job, n);
+    put_end(p, status, start);
     if (p->version == PAI_V2) {
-        text_int(a, status, "attemptId", (int64_t)n);
+        text_int(a, status, "attemptId", (int64_t)start->n);
         text_str(a, status, "attemptState", pai_job_word(p->version, &p->row));
     }
-    pai_put_roles(p, out, job, n);
     return out;
+}
+
+/* ---- its tasks, a page at a time ---- */
+
+struct detail {
+    struct pai *p;
+    struct pai_start start;
+    struct ctl_pages *pages;
+    uint64_t failed_ms;           /* the culprit so far */
+    const struct text_node *role; /* whose tasks are being put, of the job's canonical form */
+    struct arena *ahead;          /* a page that is read and not put, or NULL */
+    struct text_node *page;
+    bool more; /* pages after it */
+};
+
+static void drop_page(struct detail *d)
+{
+    arena_destroy(d->ahead);
+    d->ahead = NULL;
+}
+
+static void detail_close(void *detail)
+{
+    struct detail *d = detail;
+    drop_page(d);
+    ctl_pages_close(d->pages);
+}
+
+static bool open_pages(struct detail *d, struct err *err)
+{
+    d->more = true;
+    d->pages = ctl_pages_open(d->p->ctl, d->p->id, d->p->as, err);
+    return d->pages != NULL;
+}
+
+static int read_page(struct detail *d, struct err *err)
+{
+    d->ahead = arena_create();
+    d->page = text_list(d->ahead, NULL, NULL);
+    int more = ctl_pages_tasks(d->pages, d->ahead, d->page, err);
+    d->more = more > 0;
+    return more < 0 ? -1 : 0;
+}
+
+/* Tasks of a page are of one role; those of another one are kept for its list. */
+static int add_tasks(void *detail, struct arena *arena, struct text_node *to, struct err *err)
+{
+    struct detail *d = detail;
+    struct pai page = *d->p;
+    page.a = arena;
+    if (!d->ahead && d->more && read_page(d, err))
+        return -1;
+    const struct text_node *one = d->ahead ? d->page->first : NULL;
+    if (!one || !is(pai_text(one, "role"), d->role->key)) {
+        d->role = d->role->next;
+        return 0;
+    }
+    for (; one; one = one->next)
+        pai_put_task(&page, to, d->start.job, one, d->start.n);
+    drop_page(d);
+    return 1;
+}
+
+static void answer_filled(struct detail *d)
+{
+    struct arena *a = d->p->a;
+    struct text_node *out = pai_detail(d->p, &d->start), *roles = text_map(a, out, "taskRoles");
+    const struct text_node *spec = text_get(d->start.job, "spec");
+    const struct text_node *all = spec ? text_get(spec, "roles") : NULL;
+    struct long_list *lists = ARENA_ARRAY(a, all ? all->count : 0, struct long_list);
+    size_t n = 0;
+    d->role = all ? all->first : NULL;
+    for (const struct text_node *one = d->role; one; one = one->next)
+        lists[n++] =
+            (struct long_list){ .list = pai_put_role(a, roles, one->key), .add = add_tasks };
+    answer_long(d->p->call,
+                &(struct long_answer){
+                    .tree = out, .lists = lists, .n = n, .arg = d, .close = detail_close });
+}
+
+/* Who failed it is said before its tasks are. */
+static bool find_culprit(void *detail)
+{
+    struct detail *d = detail;
+    struct err err;
+    bool failed = read_page(d, &err) < 0;
+    for (const struct text_node *one = failed ? NULL : d->page->first; one; one = one->next)
+        if (pai_failed_before(one, d->start.n, &d->failed_ms))
+            d->start.culprit = text_copy(d->p->a, NULL, NULL, one);
+    drop_page(d);
+    if (!failed && d->more)
+        return true;
+    detail_close(d);
+    if (failed || !open_pages(d, &err))
+        pai_err(d->p, &err, NULL);
+    else
+        answer_filled(d);
+    return false;
+}
+
+static void answer_detail(struct pai *p, const struct text_node *job, uint64_t n)
+{
+    struct err err;
+    struct detail *d = ARENA_NEW(p->a, struct detail);
+    *d = (struct detail){ .p = p, .start = { .job = job, .n = n }, .failed_ms = UINT64_MAX };
+    if (!open_pages(d, &err))
+        pai_err(p, &err, NULL);
+    else if (has_failed(job, n))
+        answer_work(p->call,
+                    &(struct answer_work){ .step = find_culprit, .left = detail_close, .arg = d });
+    else
+        answer_filled(d);
 }
 
 void pai_job_detail(struct pai *p)
 {
-    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, IN_PAGES) : NULL;
     if (job)
-        pai_answer(p, 200, pai_detail(p, job, pai_attempt_of(job)));
+        answer_detail(p, job, pai_attempt_of(job));
 }
 
-static bool find_start(struct pai *p, const struct text_node **job, uint64_t *n)
+static bool find_start(struct pai *p, unsigned parts, const struct text_node **job, uint64_t *n)
 {
-    *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    *job = pai_find_job(p) ? pai_job_tree(p, parts) : NULL;
     if (!*job)
         return false;
     if (pai_number_of(p->param[1], n) && *n <= pai_attempt_of(*job))
@@ -165,8 +282,8 @@ void pai_job_attempt(struct pai *p)
 {
     const struct text_node *job;
     uint64_t n;
-    if (find_start(p, &job, &n))
-        pai_answer(p, 200, pai_detail(p, job, n));
+    if (find_start(p, IN_PAGES, &job, &n))
+        answer_detail(p, job, n);
 }
 
 /* ---- starts ---- */
@@ -213,7 +330,8 @@ static struct text_node *put_start(struct pai *p, struct text_node *list,
     struct arena *a = p->a;
     bool latest = n == pai_attempt_of(job);
     const struct span span = span_of(job, n);
-    const struct end end = end_of(p, job, n);
+    const struct pai_start start = { .job = job, .culprit = pai_culprit(job, n), .n = n };
+    const struct end end = end_of(p, &start);
     const char *frame = frame_of(a, job);
     struct text_node *out = text_map(a, list, NULL);
     text_str(a, out, "jobName", pai_text(job, "name"));
@@ -230,7 +348,7 @@ static struct text_node *put_start(struct pai *p, struct text_node *list,
     pai_put_text(a, out, "exitPhrase", pai_text(end.attempt, "phrase"));
     pai_put_text(a, out, "exitType", pai_text(end.attempt, "class"));
     pai_put_text(a, out, "exitDiagnostics", pai_text(end.attempt, "reason"));
-    put_end(p, out, job, n);
+    put_end(p, out, &start);
     static const struct pai_field sizes[] = {
         { "totalGpuNumber", "gpu_milli", PAI_DEVICES, PAI_BOTH },
         { "totalTaskNumber", "tasks", PAI_COUNT, PAI_BOTH },
@@ -258,7 +376,7 @@ void pai_job_attempts_one(struct pai *p)
 {
     const struct text_node *job;
     uint64_t n;
-    if (find_start(p, &job, &n))
+    if (find_start(p, CTL_TASKS, &job, &n))
         pai_answer(p, 200, put_start(p, NULL, job, n));
 }
 

@@ -162,6 +162,12 @@ void pai_put_attempt_times(struct arena *, struct text_node *out, const struct t
 /* The task that failed the n-th start, or NULL. */
 const struct text_node *pai_culprit(const struct text_node *job, uint64_t n);
 const char *pai_log_path(struct pai *, const struct text_node *task, uint64_t n, uint64_t k);
+/* Did its last attempt of that start fail before that time? Then this is the time now. */
+bool pai_failed_before(const struct text_node *task, uint64_t n, uint64_t *first_ms);
+/* One of taskRoles: its list of tasks, empty; and a task of the n-th start for it. */
+struct text_node *pai_put_role(struct arena *, struct text_node *roles, const char *name);
+void pai_put_task(struct pai *, struct text_node *list, const struct text_node *job,
+                  const struct text_node *task, uint64_t n);
 /* taskRoles of an answer about the n-th start. */
 void pai_put_roles(struct pai *, struct text_node *out, const struct text_node *job, uint64_t n);
 bool pai_number_of(const char *text, uint64_t *n); /* up to nine digits */
@@ -171,7 +177,12 @@ struct pai_place {
     uint64_t n;
 };
 bool pai_find_task(struct pai *, struct pai_place *);
-struct text_node *pai_detail(struct pai *, const struct text_node *job, uint64_t n);
+/* About one start of a job: all but its taskRoles. */
+struct pai_start {
+    const struct text_node *job, *culprit; /* culprit: the task that failed it, or NULL */
+    uint64_t n;
+};
+struct text_node *pai_detail(struct pai *, const struct pai_start *);
 
 /* ---- groups that are always there ---- */
 #define PAI_GROUP_ALL   "default"

@@ -129,7 +129,9 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
     if (p->call->request)
         http_add_header(p->call->request, "Location",
                         arena_printf(p->a, "/rest-server/api/v1/user/%s/jobs/%s", p->me, p->job));
-    pai_answer(p, 201, pai_detail(p, job, 0));
+    struct text_node *out = pai_detail(p, &(struct pai_start){ .job = job });
+    pai_put_roles(p, out, job, 0);
+    pai_answer(p, 201, out);
 }
 
 static void submit(struct pai *p, const char *name)
