@@ -150,8 +150,8 @@ def test_deepspeed_shows_no_device_that_was_not_given(
     for name, text in (("__init__", ""), ("launcher/__init__", ""), ("launcher/launch", DEEPSPEED)):
         (tmp_path / f"deepspeed/{name}.py").write_text(text)
     server = start(nodes=nodes, env={"MUSTER_PYTHON": PYTHON})
-    line = ["deepspeed", "--num_nodes=2", "--num_gpus=2", script]
-    done = server.muster("run", "--env", f"PYTHONPATH={tmp_path}", "--", *line)
+    env = ("--env", f"PYTHONPATH={tmp_path}")
+    done = server.muster("run", *env, "--", "deepspeed", "--num_nodes=2", "--num_gpus=2", script)
     assert done.returncode == 0, done.stdout + done.stderr
     said = [json.loads(text) for text in re.findall(r"world (.*)$", done.stdout, re.MULTILINE)]
     assert said == [{"n0": ["-1", "-1"], "n1": ["-1", "-1"]}] * 2
