@@ -835,7 +835,9 @@ void launch_due(struct ctl *ctl, struct live_job *job)
         return;
     }
     round->late = job->later_tasks > 0;
-    while (round->next < round->n && ctl->slices.launches > 0) {
+    /* A refusal is recorded first: an agent takes launches in order, and after its next one would
+     * pass over the refused one, which is made again when the server dies before that. */
+    while (round->next < round->n && ctl->slices.launches > 0 && ctl->facts.n == 0) {
         const struct share share = next_share(job, round);
         if (share.n > 0)
             slices_spend(&ctl->slices.launches, tell_share(ctl, job, &share));

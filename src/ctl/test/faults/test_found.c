@@ -172,6 +172,43 @@ static void failed_relaunch_ends_nothing(void **state)
     assert_int_equal(w->fake.doubled, 0);
 }
 
+static void in_slices_of_two(struct world *w, struct ctl_config *config)
+{
+    (void)w;
+    config->slice = 2;
+}
+
+static int refuse_the_first(struct engine *e, const struct launch *launch, struct err *err)
+{
+    struct fake *fake = (struct fake *)(void *)e;
+    fake->ops.start = start_of;
+    fill_disk(true);
+    return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);
+}
+
+/* The engine refuses an agent's first launch, and the server dies before that is recorded: its
+ * second launch was not made yet, because the agent would pass over the first one then. */
+static void launch_after_a_refused_one_waits(void **state)
+{
+    struct world *w = *state;
+    world_fini(w);
+    world_init_with(w, (struct world_hooks){ .before = in_slices_of_two }, NULL);
+    w->code_all = FAKE_RUNS;
+    start_of = w->fake.ops.start;
+    w->fake.ops.start = refuse_the_first;
+    uint64_t job = world_submit(
+        w,
+        "{\"name\":\"j\",\"roles\":{\"a\":{\"run\":\"x\",\"replicas\":2,\"resources\":{\"cpu\":3}},"
+        "\"b\":{\"run\":\"x\",\"resources\":{\"cpu\":1}}}}");
+    while (w->fake.ops.start != start_of)
+        assert_true(world_step(w));
+    world_crash(w);
+    fill_disk(false);
+    world_pass(w, 60000);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(fake_running(&w->fake), 3);
+}
+
 #define ANEW(name)                                                                                 \
     "{\"name\":\"" name "\",\"retry\":{\"scope\":\"task\",\"platform\":\"always\"},"               \
     "\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":4}}}}"
@@ -470,6 +507,7 @@ int main(void)
         TEST(gets_its_place_once),
         TEST(full_disk_is_over),
         TEST(launches_keep_their_order),
+        TEST(launch_after_a_refused_one_waits),
         TEST(failed_relaunch_ends_nothing),
         TEST(what_was_never_launched_has_nothing_to_release),
         TEST(least_of_a_job_comes_back),
