@@ -115,19 +115,19 @@ class Mended:
     """What `muster server recover` named, over all times it was called."""
 
     missing: list[range] = field(default_factory=list)  # numbers of jobs
-    failed: int = 0  # that lived and have lost what they were
-    set_back: set[int] = field(default_factory=set)  # numbers of those that live by the records
+    set_back: set[int] = field(default_factory=set)  # of those that live, or lost what they were
     next_number: int = 0
 
     def is_missing(self, number: int) -> bool:
         return any(number in numbers for numbers in self.missing)
 
 
-def live_jobs(database: Path) -> set[int]:
+def set_back(database: Path) -> set[int]:
     """By records that were just made whole: nothing of them lies in a write-ahead log."""
     with contextlib.closing(sqlite3.connect(f"file:{database}?immutable=1", uri=True)) as db:
         marks = ",".join("?" * len(FINAL))
-        rows = db.execute(f"SELECT number FROM job WHERE state NOT IN ({marks})", FINAL)
+        lost = "id NOT IN (SELECT job FROM body)"
+        rows = db.execute(f"SELECT number FROM job WHERE state NOT IN ({marks}) OR {lost}", FINAL)
         return {number for (number,) in rows}
 
 
@@ -167,8 +167,7 @@ def recover_records(server: Server, mended: Mended) -> None:
         end_stranger(server, run)
     if numbers := done["missing"].get("jobs"):
         mended.missing.append(range(numbers["from"], numbers["to"] + 1))
-    mended.failed += done["failed"]
-    mended.set_back |= live_jobs(server.state / "muster.db")
+    mended.set_back |= set_back(server.state / "muster.db")
     mended.next_number = max(mended.next_number, done["next_number"])
 
 

@@ -184,7 +184,7 @@ def test_newer_run_of_older_records_ends(start: Starter, tmp_path: Path) -> None
     kept = [shutil.copy(path, tmp_path) for path in server.state.glob("muster.db*")]
     server.start()
     server.stop(first, now=True)
-    wait_for(lambda: (tmp_path / "ran").exists(), what="its run")
+    wait_for((tmp_path / "ran").exists, what="its run")
     pids = [agent_of(server, number, "agent"), agent_of(server, number, "keeper")]
     server.kill()
     kill(pids[0], signal.SIGSTOP)  # before it can come and be told to leave

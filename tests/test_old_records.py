@@ -160,6 +160,38 @@ def truncate(server: Server) -> tuple[int, int]:
     return found["missing"]["jobs"]["from"], found["missing"]["jobs"]["to"]
 
 
+def test_what_jobs_were_is_lost(start: Starter) -> None:
+    """Damaged records lack the page with descriptions of jobs: those are shown as far as they are
+    known, and a submission that is repeated leads to its job."""
+    server = start(nodes="1cpu,1Gi")
+    ended = server.run(native("ended"))["number"]
+    text = native("waits", suspend=True)
+    waits = server.submit(text, key="once")
+    server.kill()
+    with contextlib.closing(sqlite3.connect(server.state / "muster.db")) as db:
+        db.execute("DELETE FROM body")
+        db.execute("DELETE FROM event WHERE seq = (SELECT max(seq) FROM event)")  # is missed
+        db.commit()
+    with pytest.raises(RuntimeError):
+        server.start()
+    done = server.muster("server", "recover", "--json")
+    assert json.loads(done.stdout)["failed"] == 1, done.stderr
+    server.start()
+    for number, state in ((ended, "succeeded"), (waits, "failed")):
+        job = server.job(number)
+        assert job["state"] == state
+        assert "cannot be read" in job["warnings"][0]["what"]
+        shown = server.muster("show", number)
+        assert shown.returncode == 0, shown.stderr
+        assert "cannot be read" in shown.stdout
+    assert "damaged" in server.job(waits)["reason"]
+    again = server.api("POST", "/v1/jobs", text, headers={"Idempotency-Key": "once"})
+    assert again.status == 201, again.text
+    assert (again.json()["number"], again.json()["existing"]) == (waits, True)
+    assert server.muster("rm", ended).returncode == 0
+    assert server.run(native("next"))["state"] == "succeeded"
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_version_serves_on_elsewhere(elsewhere: Elsewhere, tmp_path: Path, version: int) -> None:
     """Migrated on one machine, restored from a backup on another, and truncated there."""

@@ -180,6 +180,19 @@ static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_ro
         text_str(arena, view->first, NULL, first.at[i]);
 }
 
+/* A job whose description is gone is shown as far as it is known. */
+static struct text_node *warnings_of(struct arena *arena, const struct job_row *row,
+                                     const struct site_notes *site)
+{
+    if (row->spec)
+        return site->warnings;
+    struct text_node *list = text_list(arena, NULL, NULL), *one = text_map(arena, list, NULL);
+    text_str(arena, one, "what",
+             "what the job was cannot be read: that was lost with damaged records, or it is sealed "
+             "with another key");
+    return list;
+}
+
 struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
                                unsigned parts, struct err *err)
 {
@@ -207,7 +220,7 @@ struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id
     view.output_dir = site.output_dir;
     view.python = site.python_from ? site.python : ctl->config.python;
     view.python_from = site.python_from ? site.python_from : view.python ? PYTHON_OF_SERVER : NULL;
-    view.warnings = site.warnings;
+    view.warnings = warnings_of(arena, &row, &site);
     view.differs = site.differs;
     if ((parts & CTL_TASKS) && !row.members)
         view.task_list = tasks_tree(ctl, arena, &row);

@@ -90,7 +90,7 @@
     X(DELETE_ATTEMPTS, "DELETE FROM attempt" OF_JOB)                                               \
     X(DELETE_AGENTS, "DELETE FROM agent" OF_JOB)                                                   \
     X(DELETE_IDEM, "DELETE FROM idem WHERE job = ?1")                                              \
-    X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job JOIN body"                       \
+    X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job LEFT JOIN body"                  \
                " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?")             \
     X(GET_SPEC, "SELECT spec FROM body WHERE job = ?")                                             \
     X(GET_SAID, "SELECT (SELECT max(seq) FROM event WHERE job = ?1),"                              \

@@ -160,7 +160,7 @@ int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *
 
 /* ---- queries ---- */
 int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *,
-                  struct err *); /* 1, 0, -1 */
+                  struct err *); /* 1 (spec NULL: it cannot be read, or was lost), 0, -1 */
 /* Of a job that is no member of an array: its canonical text. 1, 0, -1. */
 int store_get_spec(struct store *, struct arena *, uint64_t id, const char **spec, struct err *);
 int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
