@@ -42,13 +42,11 @@ static void leave(struct ctl *ctl, uint64_t number, const char *dir)
 
 static bool is_known(const struct ctl *ctl, const struct live_job *job, const char *dir)
 {
-    for (size_t i = 0; i < job->agents.n; i++) {
-        const struct live_agent *agent = &job->agents.at[i];
-        AUTO_FREE char *its = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
-        if (agent->launched && strcmp(its, dir) == 0)
-            return true;
-    }
-    return false;
+    const struct live_agent *agent = live_agent(job, strrchr(dir, '/') + 1);
+    if (!agent || !agent->launched)
+        return false;
+    AUTO_FREE char *its = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
+    return strcmp(its, dir) == 0;
 }
 
 static void end(struct ctl *ctl, const struct live_job *job, const char *dir)
