@@ -165,16 +165,30 @@ static void check_limits(struct trial *t)
     }
 }
 
-static void check_time(struct trial *t, const struct event_row *row)
+static bool is_closing(const struct event_row *row)
 {
+    return strcmp(row->type, job_event_word(JOB_EV_CLOSING)) == 0;
+}
+
+/* Several are read at once: what a job was ended for before belongs to a run that is over. */
+static bool is_last_closing(const struct event_row *rows, size_t n, size_t i)
+{
+    for (size_t k = i + 1; k < n; k++)
+        if (rows[k].job == rows[i].job && is_closing(&rows[k]))
+            return false;
+    return is_closing(&rows[i]);
+}
+
+static void check_time(struct trial *t, const struct event_row *rows, size_t n, size_t i)
+{
+    const struct event_row *row = &rows[i];
     const struct live_job *job = live_find(t->ctl->live, row->job);
     if (row->steady_ms < t->steady_ms)
         trial_wrong(t, "event %llu is %llu ms before the one before it",
                     (unsigned long long)row->seq,
                     (unsigned long long)(t->steady_ms - row->steady_ms));
     t->steady_ms = row->steady_ms;
-    if (!job || !job->spec || job->notes.end_by != BY_LIMIT ||
-        strcmp(row->type, job_event_word(JOB_EV_CLOSING)) != 0)
+    if (!job || !job->spec || job->notes.end_by != BY_LIMIT || !is_last_closing(rows, n, i))
         return;
     if (row->steady_ms < job->notes.began_ms + job->spec->limits.run_time_ms.value)
         trial_wrong(t, "job %llu is ended before its limit", (unsigned long long)job->row.number);
@@ -204,7 +218,7 @@ static void see_events(struct trial *t)
             if (strcmp(rows[i].type, "refused") == 0)
                 trial_wrong(t, "job %llx: an event was refused: %s",
                             (unsigned long long)rows[i].job, rows[i].body);
-            check_time(t, &rows[i]);
+            check_time(t, rows, n, i);
             vec_push(&t->seen,
                      ((struct seen_event){
                          .seq = rows[i].seq, .job = rows[i].job, .hash = event_hash(&rows[i]) }));
