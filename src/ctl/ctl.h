@@ -179,6 +179,7 @@ struct pod_ask {
     const char *owner;            /* who asks; NULL: nobody, all is shown */
     const char *namespace, *name; /* NULL: all */
     const struct ctl_listed *job; /* of this one only, in any format; name then does not matter */
+    uint32_t first, tasks;        /* of a job: so many of its tasks from that one; tasks 0: all */
     bool labels, details, events; /* of all: labels; requests and commands as well; events */
 };
 struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);

@@ -277,30 +277,46 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
 
 /* ---- one job ---- */
 
-static struct task_now *tasks_now(struct pods *p)
+/* Tasks of one role, from that index. */
+static const struct task_now *tasks_now(struct pods *p, uint32_t role, uint32_t first, uint32_t n)
 {
-    struct task_now *now = ARENA_ARRAY(p->arena, job_task_count(p->spec), struct task_now);
+    struct task_now *now = ARENA_ARRAY(p->arena, n, struct task_now);
+    const struct task_range range = {
+        .job = p->row->id,
+        .first = { .role = (uint16_t)role, .index = first },
+        .last = { .role = (uint16_t)role, .index = first + n - 1 },
+    };
     struct task_row *tasks;
     struct attempt_row *attempts;
     size_t n_tasks = 0, n_attempts = 0;
-    if (store_tasks(p->ctl->config.store, p->arena, p->row->id, &tasks, &n_tasks, NULL))
+    if (store_tasks_in(p->ctl->config.store, p->arena, &range, &tasks, &n_tasks, NULL))
         n_tasks = 0;
-    if (store_attempts(p->ctl->config.store, p->arena, p->row->id, &attempts, &n_attempts, NULL))
+    if (store_attempts_in(p->ctl->config.store, p->arena, &range, &attempts, &n_attempts, NULL))
         n_attempts = 0;
-    for (size_t i = 0; i < n_tasks; i++) {
-        uint32_t flat = tasks_flat(p->spec, tasks[i].ref);
-        if (flat != UINT32_MAX)
-            now[flat].task = &tasks[i];
-    }
+    for (size_t i = 0; i < n_tasks; i++)
+        now[tasks[i].ref.index - first].task = &tasks[i];
     for (size_t i = 0; i < n_attempts; i++) {
-        uint32_t flat = tasks_flat(p->spec, attempts[i].ref);
-        if (flat == UINT32_MAX)
-            continue;
-        now[flat].attempts++;
-        if (!now[flat].last || now[flat].last->attempt < attempts[i].attempt)
-            now[flat].last = &attempts[i];
+        struct task_now *of = &now[attempts[i].ref.index - first];
+        of->attempts++;
+        if (!of->last || of->last->attempt < attempts[i].attempt)
+            of->last = &attempts[i];
     }
     return now;
+}
+
+/* Those of the span that is asked for. */
+static void put_tasks(struct pods *p)
+{
+    uint32_t skip = p->ask->first, left = p->ask->tasks ? p->ask->tasks : UINT32_MAX;
+    for (uint32_t r = 0; r < p->spec->n_roles && left > 0; r++) {
+        uint32_t tasks = p->spec->roles[r].replicas, first = skip < tasks ? skip : tasks;
+        uint32_t n = tasks - first < left ? tasks - first : left;
+        const struct task_now *now = n ? tasks_now(p, r, first, n) : NULL;
+        for (uint32_t i = 0; i < n; i++)
+            put_task(p, &now[i], r, first + i);
+        skip -= first;
+        left -= n;
+    }
 }
 
 static void put_job(struct pods *p, uint64_t id)
@@ -321,14 +337,10 @@ static void put_job(struct pods *p, uint64_t id)
     else
         notes_read_job(p->arena, p->arena, row->live, &notes);
     p->released_ms = notes.released_ms ? notes.released_ms : row->submitted_ms;
-    put_master(p);
-    if (state == JOB_SUSPENDED)
-        return;
-    const struct task_now *now = tasks_now(p);
-    uint32_t flat = 0;
-    for (uint32_t r = 0; r < p->spec->n_roles; r++)
-        for (uint32_t i = 0; i < p->spec->roles[r].replicas; i++, flat++)
-            put_task(p, &now[flat], r, i);
+    if (p->ask->first == 0)
+        put_master(p);
+    if (state != JOB_SUSPENDED)
+        put_tasks(p);
 }
 
 /* ---- all of them ---- */

@@ -7,6 +7,7 @@
 #include "api/k8s/selector.h"
 #include "api/k8s/shape.h"
 #include "api/k8s/table.h"
+#include "base/vec.h"
 #include "ctl/listed.h"
 #include "ctl/objects.h"
 
@@ -34,6 +35,13 @@ enum kube_validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 
 struct field;
 struct kube;
+struct kube_rest { /* of a job: its tasks from that one, whose objects are still to be made */
+    uint64_t job;
+    uint32_t first;
+};
+struct kube_rests {
+    VEC(struct kube_rest) at;
+};
 struct kube_want {                  /* which objects */
     const struct kube_resource *of; /* NULL: that of the request */
     const char *ns, *name;          /* NULL: all */
@@ -44,6 +52,8 @@ struct kube_want {                  /* which objects */
     struct smap *seen;              /* names that were told of; NULL: of this walk only */
     bool brief;                     /* of a job metadata and phase are enough */
     size_t limit;                   /* jobs at most; 0: all */
+    uint32_t first;                 /* of `job`: objects of its tasks from that one */
+    struct kube_rests *rests;       /* out: of large jobs; NULL: all of them at once */
     uint64_t next;                  /* out: where the rest begins; 0: there is none */
     bool gone;                      /* also a job that is not shown any more */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define EVENTS_MAX  200 /* of a job itself */
+#define PART        64u /* tasks of a job that are looked at together */
 #define MASTER_HEAD "elasticjob-"
 #define MASTER_TAIL "-dlrover-master-0"
 #define WORKER_MARK "-edljob-"
@@ -195,13 +196,19 @@ static void put_pod(struct kube *k, const struct kube_job *job, const struct tex
     e->sink->put(e->sink, object, e->last);
 }
 
+/* Of a large job some, where the rest may follow. */
 static const struct text_node *pods_of(struct kube *k, const struct kube_job *job,
-                                       const struct pod_ask *what)
+                                       const struct each *e, const struct pod_ask *what)
 {
     struct err err;
     struct pod_ask ask = *what;
+    const struct kube_rest rest = { .job = job->id, .first = e->want->first + PART };
     ask.owner = k->call->owner;
     ask.job = job->listed;
+    ask.first = e->want->first;
+    ask.tasks = e->want->rests ? PART : 0;
+    if (job->shown && e->want->rests && job->listed->row.tasks > rest.first)
+        vec_push(&e->want->rests->at, rest);
     const struct text_node *tree =
         job->shown ? ctl_pods_tree(k->ctl, k->scratch, &ask, &err) : NULL;
     const struct text_node *list = tree ? text_get(tree, "pods") : NULL;
@@ -214,7 +221,7 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
     const char *name = e->want->name;
     const struct pod_ask what = { .labels = true, .details = !e->want->brief };
     e->last = ctl_last_of(k->ctl, job->id);
-    for (const struct text_node *pod = pods_of(k, job, &what); pod; pod = pod->next)
+    for (const struct text_node *pod = pods_of(k, job, e, &what); pod; pod = pod->next)
         if (!name || is(name, name_of(k, pod)))
             put_pod(k, job, pod, e);
     return 0;
@@ -328,10 +335,10 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
     struct each *e = arg;
     const char *about = e->want->about;
     e->last = ctl_last_of(k->ctl, job->id);
-    if (!about || is(about, job->name))
+    if (e->want->first == 0 && (!about || is(about, job->name)))
         put_job_events(k, job, e);
     const struct pod_ask what = { .events = true };
-    for (const struct text_node *pod = pods_of(k, job, &what); pod; pod = pod->next)
+    for (const struct text_node *pod = pods_of(k, job, e, &what); pod; pod = pod->next)
         if (!about || is(about, name_of(k, pod)))
             put_pod_events(k, job, pod, e);
     return 0;

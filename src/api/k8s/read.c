@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "base/scan.h"
 #include "base/vec.h"
 #include "text/json.h"
@@ -17,6 +18,7 @@
 
 #define LIST_MAX ((size_t)512 << 20)
 #define STEP     25u     /* jobs */
+#define PUT      64u     /* objects that are put into the answer together */
 #define SCRATCH  131072u /* bytes: most jobs of a list and all that is made of them */
 
 /* ---- one ---- */
@@ -57,8 +59,11 @@ void kube_get(struct kube *k)
 /* ---- many ---- */
 
 struct item {
-    const char *key;
-    size_t at, len;
+    const char *key, *text;
+    size_t len;
+};
+struct run { /* items that were added together, in order */
+    size_t next, end;
 };
 
 struct lister {
@@ -66,9 +71,15 @@ struct lister {
     struct kube *k;
     struct kube_want want;
     uint64_t now, left; /* left: jobs that the client wants; 0: all */
+    bool walked;        /* all of these jobs were looked at */
+    struct kube_rests rests;
     const char *version;
-    struct buf text;
+    struct arena *texts;
+    struct buf text; /* of one item */
     VEC(struct item) items;
+    VEC(struct run) runs; /* once all are there a heap: the first begins with the next item */
+    size_t bytes, put;    /* of all items; items that stand in the answer */
+    struct pieces *out;   /* the answer, once all items are there */
 };
 
 static void add(struct kube_sink *sink, const struct text_node *object, uint64_t version)
@@ -81,11 +92,13 @@ static void add(struct kube_sink *sink, const struct text_node *object, uint64_t
     struct item *item = vec_add(&l->items);
     item->key = kube_key(k->arena, kube_in(object, "metadata", "namespace"),
                          kube_in(object, "metadata", "name"));
-    item->at = l->text.len;
     if (k->table)
         object = kube_row(k->scratch, object, k->of->cells, l->now, k->include);
+    buf_clear(&l->text);
     json_print(object, 0, &l->text);
-    item->len = l->text.len - item->at;
+    item->text = arena_strndup(l->texts, buf_str(&l->text), l->text.len);
+    item->len = l->text.len;
+    l->bytes += item->len;
 }
 
 static int by_key(const void *a, const void *b)
@@ -120,44 +133,141 @@ static void lister_free(struct lister *l)
 {
     buf_fini(&l->text);
     vec_fini(&l->items);
+    vec_fini(&l->runs);
+    vec_fini(&l->rests.at);
+    arena_destroy(l->texts);
+    pieces_destroy(l->out);
     smap_destroy(l->want.seen);
     free(l);
 }
 
-static void answer(struct lister *l)
+/* ---- in order: those that were made together at once, then one of their first ones after the
+ * other, so that no turn of the loop sorts all of them ---- */
+
+static void add_run(struct lister *l, size_t from)
+{
+    struct run run = { .next = from, .end = l->items.n };
+    if (run.next == run.end)
+        return;
+    qsort(l->items.at + run.next, run.end - run.next, sizeof *l->items.at, by_key);
+    vec_push(&l->runs, run);
+}
+
+static bool is_before(const struct lister *l, size_t a, size_t b)
+{
+    const struct run *runs = l->runs.at;
+    return by_key(&l->items.at[runs[a].next], &l->items.at[runs[b].next]) < 0;
+}
+
+static void sink(struct lister *l, size_t at)
+{
+    for (size_t child; (child = 2 * at + 1) < l->runs.n; at = child) {
+        struct run *runs = l->runs.at, run = runs[at];
+        child += child + 1 < l->runs.n && is_before(l, child + 1, child);
+        if (!is_before(l, child, at))
+            return;
+        runs[at] = runs[child];
+        runs[child] = run;
+    }
+}
+
+static const struct item *take_first(struct lister *l)
+{
+    struct run *first = l->runs.at;
+    const struct item *item = &l->items.at[first->next++];
+    if (first->next == first->end)
+        *first = l->runs.at[--l->runs.n];
+    sink(l, 0);
+    return item;
+}
+
+/* ---- the answer ---- */
+
+static void begin_answer(struct lister *l)
 {
     struct kube *k = l->k;
-    AUTO_BUF struct buf out = BUF_INIT(LIST_MAX);
-    if (l->items.n)
-        qsort(l->items.at, l->items.n, sizeof *l->items.at, by_key);
-    json_print(head(k, l->version, l->want.next), 0, &out);
-    out.len--; /* its brace: the list goes inside */
-    buf_addf(&out, ",\"%s\":[", k->table ? "rows" : "items");
-    for (size_t i = 0; i < l->items.n; i++) {
-        if (i)
-            buf_putc(&out, ',');
-        buf_add(&out, l->text.data + l->items.at[i].at, l->items.at[i].len);
+    l->out = pieces_create();
+    struct buf *out = pieces_end(l->out);
+    json_print(head(k, l->version, l->want.next), 0, out);
+    out->len--; /* its brace: the list goes inside */
+    buf_addf(out, ",\"%s\":[", k->table ? "rows" : "items");
+    for (size_t i = l->runs.n / 2; i-- > 0;)
+        sink(l, i);
+}
+
+static void put_some(struct lister *l)
+{
+    struct buf *out = pieces_end(l->out);
+    for (unsigned n = 0; n < PUT && l->runs.n > 0; n++) {
+        const struct item *item = take_first(l);
+        if (l->put++)
+            buf_putc(out, ',');
+        buf_add(out, item->text, item->len);
     }
-    buf_puts(&out, "]}\n");
+}
+
+static void end_answer(struct lister *l)
+{
+    struct kube *k = l->k;
+    struct call *call = k->call;
+    struct pieces *out = TAKE(l->out);
+    buf_puts(pieces_end(out), "]}\n");
     lister_free(l);
-    kube_text(k, 200, "application/json", &out);
+    kube_free(k);
+    call_pieces(call, 200, "application/json", out);
+}
+
+static void say_too_large(struct lister *l)
+{
+    struct kube *k = l->k;
+    struct err err;
+    err_set(&err, ERR_TOO_LARGE, "the list is larger than %zu MiB", LIST_MAX >> 20);
+    lister_free(l);
+    kube_problem(k, &err, NULL);
 }
 
 /* The rest of a page begins where a smaller one ends. */
-static bool list_some(void *arg)
+static void list_jobs(struct lister *l)
 {
-    struct lister *l = arg;
     struct kube_want *want = &l->want;
     size_t some = l->left && l->left < STEP ? (size_t)l->left : STEP;
     want->limit = some;
     want->next = 0;
     l->k->of->each(l->k, want, &l->sink);
-    if (want->next && l->left != some) {
-        l->left -= l->left ? some : 0;
-        want->before = want->next;
+    l->walked = !want->next || l->left == some;
+    l->left -= l->left && !l->walked ? some : 0;
+    want->before = l->walked ? want->before : want->next;
+}
+
+/* More of a large job. */
+static void list_rest(struct lister *l)
+{
+    const struct kube_rest rest = l->rests.at.at[--l->rests.at.n];
+    struct kube_want want = l->want;
+    want.job = rest.job;
+    want.first = rest.first;
+    l->k->of->each(l->k, &want, &l->sink);
+}
+
+static bool list_some(void *arg)
+{
+    struct lister *l = arg;
+    size_t from = l->items.n;
+    if (l->out)
+        put_some(l);
+    else if (l->rests.at.n)
+        list_rest(l);
+    else if (!l->walked)
+        list_jobs(l);
+    else
+        begin_answer(l);
+    add_run(l, from);
+    if (l->bytes > LIST_MAX)
+        say_too_large(l);
+    else if (l->out && !l->runs.n)
+        end_answer(l);
+    else
         return true;
-    }
-    answer(l);
     return false;
 }
 
@@ -198,6 +308,8 @@ void kube_list(struct kube *k)
                           .now = clock_wall_ms(),
                           .left = limit,
                           .version = version_now(k),
+                          .texts = arena_create(),
                           .text = { .max = LIST_MAX } };
+    l->want.rests = &l->rests;
     answer_work(k->call, &(struct answer_work){ .step = list_some, .left = left, .arg = l });
 }
