@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import Json, Server, role, sanitized, wait_for
+from harness import Json, Server, environment, patience, program, role, sanitized, wait_for
 from muster.unified import DLJobBuilder, JobConfig
 from muster.unified.canonical import canonical
 
@@ -134,6 +135,39 @@ def test_largest_job(
     server.stop(job).good()
     wait_for(lambda: server.get(f"/v1/jobs/{job}")["state"] == "stopped", what="it is stopped")
     assert len(server.get(f"/v1/jobs/{job}/tasks")["tasks"]) == tasks
+    assert longest(server)[0] < BOUND_S, longest(server)
+
+
+def test_largest_job_in_facades(start: Starter, tmp_path: Path) -> None:
+    """Its tasks as the clients of other systems ask for them."""
+    if sanitized():
+        pytest.skip("counts processor time: the release build's")
+    server = start(nodes=LARGE, env={"MUSTER_NODE_PROGRAM": str(NODE)})
+    job = server.submit(native(MOST), None)
+    wait_for(lambda: runs(server, job, MOST), what="all of it runs")
+    row = server.get(f"/v1/jobs/{job}")
+    who = {"Authorization": f"Bearer {(server.state / 'token').read_text().strip()}"}
+
+    def got(path: str) -> Json:
+        found: Json = server.api("GET", path, headers=who).good().json()
+        return found
+
+    for path in ("/api/v2/jobs/{owner}~large", "/api/v1/user/{owner}/jobs/large"):
+        found = got("/rest-server" + path.format(**row))
+        assert len(found["taskRoles"]["worker"]["taskStatuses"]) == MOST
+    pods = [pod["metadata"]["name"] for pod in got("/api/v1/pods")["items"]]
+    assert len(set(pods)) == MOST + 1 and pods == sorted(pods)  # its master is one, too
+    dlc = tmp_path / "dlc"
+    dlc.symlink_to(program().resolve())
+    environ = {**environment(server.state), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [dlc, "get", "job", row["id"]],
+        env=environ,
+        capture_output=True,
+        timeout=patience(60),
+        check=True,
+    )
+    assert len(json.loads(done.stdout)["Pods"]) == MOST
     assert longest(server)[0] < BOUND_S, longest(server)
 
 
