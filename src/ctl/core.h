@@ -44,7 +44,7 @@ struct deadline {
 }; /* a job is looked at then */
 
 struct counters {
-    uint64_t turns, commits, commits_failed, facts, plans, submitted;
+    uint64_t turns, commits, commits_failed, facts, plans, submitted, leavings; /* looks.c */
     uint64_t evicted, promised, late; /* late: started after the time first promised */
     uint64_t plan_us_last, plan_us_sum, plans_timed, plan_bins[PLAN_BINS];
 };
@@ -82,8 +82,7 @@ struct ctl {
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
-    struct smap *closed, *left; /* devices: not given out; left since a look, with a number */
-    uintptr_t leavings;         /* the last of those numbers (looks.c) */
+    struct smap *closed, *left; /* devices: not given out; left since a look, by which leaving */
     struct run_times *run_times;
     struct identities *identities;
     struct auditor *auditor;

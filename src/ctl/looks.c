@@ -30,7 +30,7 @@ void looks_leave(struct ctl *ctl, const struct task_place *place)
         return;
     for (uint32_t i = 0; i < place->n_gpus; i++)
         smap_set(ctl->left, device_key(key, place->node, place->gpus[i]),
-                 (void *)(uintptr_t)++ctl->leavings);
+                 (void *)(uintptr_t)++ctl->counters.leavings);
 }
 
 void looks_load(struct ctl *ctl, const struct live_job *job)
