@@ -34,7 +34,7 @@ FINAL = ("succeeded", "failed", "stopped")
 ON_NODES = "starting,running,restarting,stopping"
 LIVE = f"suspended,queued,{ON_NODES}"
 NODES = "4x16cpu,64Gi,4gpu"
-HANG_S = 120.0
+HANG_S = 300.0
 T = TypeVar("T")
 Json = dict[str, Any]
 

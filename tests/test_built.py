@@ -66,6 +66,7 @@ def test_sbom(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
     files = said("git", "-C", ROOT, "ls-files", "-z", "--cached").split("\0")
     made = []

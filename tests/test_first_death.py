@@ -13,8 +13,6 @@ import pytest
 from conftest import Starter, closed
 from harness import ROOT, Server, native, openpai, patience, role, wait_for
 
-pytestmark = pytest.mark.timeout(900)
-
 PYTHON = str(ROOT / ".venv/bin/python")
 RANKS = 8
 # What the one rank does; the others raise ConnectionResetError, some of them before the kernel has

@@ -11,7 +11,7 @@ from conftest import Starter
 from harness import ROOT
 
 RAY = ROOT / "build/clients/ray/bin"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 # Waits until all three are there, and has each of them do something at the same time.
 DRIVER = """

@@ -16,7 +16,7 @@ from conftest import closed
 from harness import ROOT, Json, Server
 
 PYTHON = ROOT / "build/clients/trainers/bin/python"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 # Each replica has its share of the data; a step ends with the same weights everywhere.
 MIRRORED = """
