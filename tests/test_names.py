@@ -223,8 +223,11 @@ def test_reasons(world: World) -> None:
         "reserved": (promised, f"job {big} ({WORD}-big)"),
         "after": ("waits for {} to end: it is running", f"job {high} ({WORD}-high)"),
         "never": ("waited for {} to end well, and it has stopped", f"job {gone} ({WORD}-gone)"),
-        "bundle": ("starts together with gang open/h: {} is suspended", f"job {held}"),
-        "replaced": ("replaced by {}", f"job {w.number('instead')}"),
+        "bundle": (
+            "starts together with gang open/h: {} is suspended",
+            f"job {held} ({WORD}-held)",
+        ),
+        "replaced": ("replaced by {}", f"job {w.number('instead')} (theirs-instead)"),
     }
     for name, (text, job) in both.items():
         assert w.reason(ME, name) == text.format(HIDDEN)
@@ -240,6 +243,18 @@ def test_reasons(world: World) -> None:
         (event,) = (e for e in events if e["type"] == "restart")
         assert event["text"] == f"makes room for {job}"
         assert event.get("body", {}).get("evicted_for") == (None if who else high)
+
+
+def test_reasons_are_not_guessed(world: World) -> None:
+    """What is hidden in a reason is not found out by searching for it."""
+    w = world
+    headers = {"x_acs_version": "2020-12-03", "x_acs_bearer_token": w.tokens[ME]}
+    found = {}
+    for text in ("was promised it", f"{WORD}-big"):
+        path = with_query("/api/v1/jobs", {"ReasonSearch": text, "PageSize": "50"})
+        jobs = w.call(ME, "GET", path, **headers).good().json()["Jobs"]
+        found[text] = {job["DisplayName"] for job in jobs}
+    assert "late" in found["was promised it"] and not found[f"{WORD}-big"]
 
 
 def test_explained(world: World) -> None:

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "ctl/array.h"
-#include "ctl/mention.h"
+#include "ctl/redact.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,13 +98,13 @@ static bool find(struct ctl *ctl, struct arena *arena, uint64_t number, struct j
 struct looked {
     int answer;  /* 1: still to end, 0: ended as wished, -1: never will */
     uint64_t id; /* of what is still to end */
-    char text[LIVE_REASON_MAX];
+    struct draft text;
 };
 
 static void look(struct ctl *ctl, const struct live_job *job, const struct job_after *after,
                  struct looked *out)
 {
-    char said[MENTION_MAX], state[JOB_ARRAY_TEXT];
+    char state[JOB_ARRAY_TEXT];
     const char *wanted = after->ended ? after->ended : "any";
     struct arena *arena = arena_create();
     uint64_t number = after->job;
@@ -113,18 +113,22 @@ static void look(struct ctl *ctl, const struct live_job *job, const struct job_a
         job->row.array) /* members' numbers follow their array's, as their ids do */
         number += job->row.id - job->row.array;
     out->answer = -1;
+    draft_init(&out->text);
     if (!find(ctl, arena, number, &row)) {
-        snprintf(out->text, sizeof out->text, "waited for job %llu, which is no longer known",
-                 (unsigned long long)number);
+        draft_add(&out->text, "waited for job %llu, which is no longer known",
+                  (unsigned long long)number);
     } else if (!job_state_final(row.state)) {
         out->answer = 1;
         out->id = row.id;
-        snprintf(out->text, sizeof out->text, "%s%s%s: %s", mention_say(said, MENTION_WAITS, &row),
-                 strcmp(wanted, "any") == 0 ? "" : " ", strcmp(wanted, "any") == 0 ? "" : wanted,
-                 state_of(ctl, state, &row));
+        bool any = strcmp(wanted, "any") == 0;
+        draft_add(&out->text, "waits for ");
+        draft_job(&out->text, &row);
+        draft_add(&out->text, " to end%s%s: %s", any ? "" : " ", any ? "" : wanted,
+                  state_of(ctl, state, &row));
     } else if (!fits(after->ended, row.state)) {
-        snprintf(out->text, sizeof out->text, "%s %s, and it has %s",
-                 mention_say(said, MENTION_WAITED, &row), wanted, job_state_word(row.state));
+        draft_add(&out->text, "waited for ");
+        draft_job(&out->text, &row);
+        draft_add(&out->text, " to end %s, and it has %s", wanted, job_state_word(row.state));
     } else {
         out->answer = 0;
     }
@@ -154,12 +158,13 @@ static struct looked look_all(struct ctl *ctl, const struct live_job *job)
     return first;
 }
 
-int after_blocked(struct ctl *ctl, struct live_job *job, char *text, size_t size)
+int after_blocked(struct ctl *ctl, struct live_job *job, struct draft *why)
 {
+    draft_init(why);
     if (!job->notes.has_after || !core_spec(ctl, job))
         return 0;
     struct looked looked = look_all(ctl, job);
-    snprintf(text, size, "%s", looked.text);
+    *why = looked.text;
     return looked.answer;
 }
 
@@ -216,10 +221,11 @@ static void settle(struct ctl *ctl, struct live_job *job)
         return;
     }
     struct looked looked = look_all(ctl, job);
+    const struct sentence why = draft_said(&looked.text);
     if (looked.answer < 0) {
-        settle_end(ctl, job, JOB_EV_FAIL, looked.text);
+        settle_end_saying(ctl, job, JOB_EV_FAIL, &why);
     } else if (looked.answer > 0) {
-        live_set_reason(job, looked.text);
+        live_set_sentence(job, &why);
         job->why = (struct live_why){ .why = WAIT_AFTER };
         file_under(ctl, looked.id, job);
         if (job->spec->n_after > 1)

@@ -17,8 +17,7 @@ void after_ended(struct ctl *, uint64_t id); /* a job or an array */
 /* Who waits no longer joins the queue, who never can run ends. false: nothing was asked. */
 bool after_settle(struct ctl *);
 
-/* Does a queued job still wait for others (text says for which)? -1: it never can run (text says
- * why). */
-int after_blocked(struct ctl *, struct live_job *, char *text, size_t size);
+/* Does a queued job still wait for others, and for which? -1: it never can run, and why. */
+int after_blocked(struct ctl *, struct live_job *, struct draft *why);
 
 #endif

@@ -105,7 +105,7 @@ struct live_array *array_open(struct ctl *ctl, const struct job_row *row)
     array->row.name = arena_strdup(array->arena, row->name);
     array->row.queue = arena_strdup(array->arena, row->queue);
     array->row.dialect = arena_strdup(array->arena, row->dialect);
-    array->row.reason = arena_strdup(array->arena, row->reason);
+    array->row.reason = sentence_copy(array->arena, &row->reason);
     array->row.spec = array->row.site = array->row.live = NULL;
     if (core_row(ctl, scratch, row->id, &stored) == 0) {
         array->spec = core_decode(array->arena, stored.spec);
@@ -123,13 +123,13 @@ struct live_array *array_open(struct ctl *ctl, const struct job_row *row)
     return array;
 }
 
-void array_record(struct ctl *ctl, struct live_array *array, const char *type, const char *text,
-                  struct text_node *body)
+void array_record(struct ctl *ctl, struct live_array *array, const char *type,
+                  const struct sentence *said, struct text_node *body)
 {
     array_touch(ctl, array);
     array->row.live = notes_of_array(ctl->scratch, &array->notes);
     if (type)
-        event_array(ctl, &array->row, type, text, body);
+        event_array(ctl, &array->row, type, said, body);
     else
         store_update_job(ctl->config.store, &array->row, NULL);
     array->row.live = NULL;
@@ -167,11 +167,14 @@ void array_left(struct ctl *ctl, struct live_job *job)
 /* The first failure is what is told of the array at its end. */
 static void note_failure(struct ctl *ctl, struct live_array *array, const struct live_job *job)
 {
-    char text[LIVE_REASON_MAX];
-    snprintf(text, sizeof text, "[%u] %.280s", job->row.index, job->reason);
-    if (!*array->row.reason)
-        array->row.reason = arena_strdup(array->arena, text);
-    array_record(ctl, array, "member.failed", text, NULL);
+    struct draft why;
+    draft_init(&why);
+    draft_add(&why, "[%u] ", job->row.index);
+    draft_sentence(&why, &job->row.reason);
+    const struct sentence said = draft_said(&why);
+    if (!*array->row.reason.text)
+        array->row.reason = sentence_copy(array->arena, &said);
+    array_record(ctl, array, "member.failed", &said, NULL);
 }
 
 void array_moved(struct ctl *ctl, struct live_job *job, enum job_state from)
@@ -230,14 +233,15 @@ static void give_slots(struct ctl *ctl, struct live_array *array)
     }
 }
 
-static void end_text(const struct live_array *array, char *text, size_t size)
+static void say_end(const struct live_array *array, struct draft *why)
 {
     char counts[JOB_ARRAY_TEXT];
-    job_array_counts(counts, array->counts);
-    if (array->row.state == JOB_FAILED && *array->row.reason)
-        snprintf(text, size, "%s; first %s", counts, array->row.reason);
-    else
-        snprintf(text, size, "%s", counts);
+    draft_init(why);
+    draft_add(why, "%s", job_array_counts(counts, array->counts));
+    if (array->row.state != JOB_FAILED || !*array->row.reason.text)
+        return;
+    draft_add(why, "; first ");
+    draft_sentence(why, &array->row.reason);
 }
 
 static const char *type_of(enum job_state state)
@@ -252,7 +256,7 @@ static const char *type_of(enum job_state state)
 
 static bool settle(struct ctl *ctl, struct live_array *array)
 {
-    char text[LIVE_REASON_MAX];
+    struct draft why;
     enum job_state now = job_array_state(array->counts);
     give_slots(ctl, array);
     if (now == array->row.state)
@@ -266,10 +270,11 @@ static bool settle(struct ctl *ctl, struct live_array *array)
         array->row.ended_ms = core_date(ctl);
         store_set_keep(ctl->config.store, array->row.id, keep ? core_now(ctl) + keep : 0, NULL);
     }
-    end_text(array, text, sizeof text);
+    say_end(array, &why);
+    const struct sentence said = draft_said(&why);
     if (job_state_final(now))
-        array->row.reason = arena_strdup(array->arena, text);
-    array_record(ctl, array, type_of(now), text, NULL);
+        array->row.reason = sentence_copy(array->arena, &said);
+    array_record(ctl, array, type_of(now), &said, NULL);
     if (job_state_final(now))
         after_ended(ctl, array->row.id);
     return true;
@@ -329,7 +334,7 @@ void arrays_undone(struct ctl *ctl)
         array->row.state = row.state;
         array->row.started_ms = row.started_ms;
         array->row.ended_ms = row.ended_ms;
-        array->row.reason = arena_strdup(array->arena, row.reason);
+        array->row.reason = sentence_copy(array->arena, &row.reason);
         restore_notes(ctl, array, arena, row.live);
         count_members(ctl, array);
     }

@@ -31,7 +31,7 @@ struct live_array *array_named(const struct ctl *, const char *name);
 struct live_array *array_open(struct ctl *, const struct job_row *);
 void array_touch(struct ctl *, struct live_array *);
 /* Writes its row and an event of that type; type NULL: the row alone. */
-void array_record(struct ctl *, struct live_array *, const char *type, const char *text,
+void array_record(struct ctl *, struct live_array *, const char *type, const struct sentence *,
                   struct text_node *body);
 /* A member came to memory (its row is counted) or leaves it. */
 void array_joined(struct ctl *, struct live_job *);

@@ -2,7 +2,7 @@
  * gang that has started once is satisfied; a job that comes back starts without the others. */
 #include "ctl/bundle.h"
 #include "ctl/lines.h"
-#include "ctl/mention.h"
+#include "ctl/redact.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -83,32 +83,35 @@ static struct live_job *owner_of(struct ctl *ctl, const char *name)
 
 enum there { THERE, WAITS_TOO, NOT_THERE };
 
-static enum there look(struct ctl *ctl, const char *name, const char *key, char *text, size_t size)
+static enum there look(struct ctl *ctl, const char *name, const char *key, struct draft *why)
 {
     struct live_job *other = owner_of(ctl, name);
     struct arena *scratch = arena_create();
-    char said[MENTION_MAX];
     enum there answer = THERE;
+    draft_init(why);
+    draft_add(why, "starts together with gang %.100s", name);
     if (!other) {
-        snprintf(text, size, "starts together with gang %.100s, which no job has", name);
+        draft_add(why, ", which no job has");
         answer = NOT_THERE;
     } else if (other->row.state == JOB_SUSPENDED) {
-        snprintf(text, size, "starts together with gang %.100s%s", name,
-                 mention_say(said, MENTION_HELD, &other->row));
+        draft_add(why, ": ");
+        draft_job(why, &other->row);
+        draft_add(why, " is suspended");
         answer = NOT_THERE;
     } else if (other->row.state == JOB_QUEUED && other->row.generation == 0) {
         const char *its = bundle_key(scratch, other->spec);
         answer = its && strcmp(its, key) == 0 ? WAITS_TOO : NOT_THERE;
-        if (answer == NOT_THERE)
-            snprintf(text, size, "starts together with gang %.100s%s", name,
-                     mention_say(said, MENTION_ELSEWHERE, &other->row));
+        if (answer == NOT_THERE) {
+            draft_add(why, ", and ");
+            draft_job(why, &other->row);
+            draft_add(why, " names others");
+        }
     }
     arena_destroy(scratch);
     return answer;
 }
 
-uint32_t bundle_ready(struct ctl *ctl, struct live_job *job, const char *key, char *text,
-                      size_t size)
+uint32_t bundle_ready(struct ctl *ctl, struct live_job *job, const char *key, struct draft *why)
 {
     const struct job_spec *spec = job->spec;
     const struct lines *lines = live_lines(ctl->live);
@@ -117,7 +120,7 @@ uint32_t bundle_ready(struct ctl *ctl, struct live_job *job, const char *key, ch
     bool all = true;
     for (size_t i = 0; i < spec->n_gangs && all; i++)
         for (size_t k = 0; k < spec->gangs[i].with.n && all; k++)
-            all = look(ctl, spec->gangs[i].with.at[k], key, text, size) != NOT_THERE;
+            all = look(ctl, spec->gangs[i].with.at[k], key, why) != NOT_THERE;
     for (size_t i = 0; i < lines_aside(lines) && all; i++) {
         struct live_job *other = lines_aside_at(lines, i);
         const char *its = core_spec(ctl, other) ? bundle_key(scratch, other->spec) : NULL;

@@ -8,8 +8,8 @@ bool bundle_has_peers(const struct job_spec *);
 /* The gangs of this job and those of others that it starts with, sorted, as one text in arena;
  * NULL: it starts by itself. */
 const char *bundle_key(struct arena *, const struct job_spec *);
-/* How many waiting jobs have this key, the job itself included, when all gangs are there; 0: text
+/* How many waiting jobs have this key, the job itself included, when all gangs are there; 0: why
  * says which one it waits for. */
-uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, char *text, size_t size);
+uint32_t bundle_ready(struct ctl *, struct live_job *, const char *key, struct draft *why);
 
 #endif

@@ -3,8 +3,8 @@
 #include "ctl/array.h"
 #include "ctl/auditor.h"
 #include "ctl/core.h"
-#include "ctl/mention.h"
 #include "ctl/minutes.h"
+#include "ctl/redact.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -77,7 +77,7 @@ static int suspend(struct command *c, struct err *err)
     if (live_closing(job) && job->row.outcome != OUTCOME_REQUEUED) {
         struct reader reader = reader_of(c->ctl, c->ctl->scratch, c->owner);
         return err_set(err, ERR_CONFLICT, "job %llu is ending: %s",
-                       (unsigned long long)c->row.number, reader_text(&reader, job->reason));
+                       (unsigned long long)c->row.number, reader_text(&reader, &job->row.reason));
     }
     settle_close(c->ctl, job, OUTCOME_SUSPENDED, BY_USER, c->text);
     return 0;
@@ -245,7 +245,7 @@ static struct text_node *state_tree(const struct command *c, struct arena *arena
                              .state = job_state_word(row->state),
                              .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
                              .reason = array ? job_array_counts(counts, array->counts)
-                                             : reader_text(&reader, row->reason),
+                                             : reader_text(&reader, &row->reason),
                              .array = array_number(row),
                              .has_index = row->array != 0,
                              .index = row->index,

@@ -122,6 +122,9 @@ struct storage core_storage(const struct ctl *, const char *work_dir);
  * one); body: a map in scratch or NULL. false: not in the table; recorded and nothing else done. */
 bool event_job(struct ctl *, struct live_job *, enum job_event, const char *text,
                struct text_node *body);
+/* The same for a sentence that names another job. */
+bool event_job_saying(struct ctl *, struct live_job *, enum job_event, const struct sentence *,
+                      struct text_node *body);
 /* The same for a job whose row is about to be written: only the event is. */
 bool event_new_job(struct ctl *, struct live_job *, enum job_event, const char *text,
                    struct text_node *body);
@@ -140,7 +143,7 @@ void event_job_row(struct ctl *, struct live_job *);
 /* A queued job, new here or to its queue: it waits for its turn, for other jobs or its array. */
 void event_queued(struct ctl *, struct live_job *);
 /* The row of an array and an event of that type. */
-void event_array(struct ctl *, const struct job_row *, const char *type, const char *text,
+void event_array(struct ctl *, const struct job_row *, const char *type, const struct sentence *,
                  struct text_node *body);
 /* An event that changes no state: what a launcher told. */
 struct minute;
@@ -175,11 +178,13 @@ void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by
 bool settle_restart(struct ctl *, struct live_job *, enum end_class, bool counted,
                     const char *what);
 /* Its places are wanted by another job: it is ended and waits again, at no cost in retries. */
-void settle_evict(struct ctl *, struct live_job *, uint64_t by, const char *text);
+void settle_evict(struct ctl *, struct live_job *, uint64_t by, const struct sentence *);
 /* This attempt is ended and followed by another that costs no retry. */
 void settle_turn(struct ctl *, struct live_job *, uint32_t flat);
 /* A job that holds nothing: final at once. */
 void settle_end(struct ctl *, struct live_job *, enum job_event, const char *text);
+/* The same for a sentence that names another job. */
+void settle_end_saying(struct ctl *, struct live_job *, enum job_event, const struct sentence *);
 
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);

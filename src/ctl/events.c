@@ -9,12 +9,13 @@
 #include "ctl/notes.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void add_event(struct ctl *ctl, struct event_row *row, const char *state, const char *text,
-                      struct text_node *body)
+static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
+                      const struct sentence *said, struct text_node *body)
 {
     row->at_ms = core_date(ctl);
     row->steady_ms = core_now(ctl);
@@ -22,13 +23,22 @@ static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
         store_add_event(ctl->config.store, row, NULL);
         return;
     }
+    AUTO_FREE char *packed = named_job_pack(&said->named);
     struct text_node *map = body ? body : text_map(ctl->scratch, NULL, NULL);
     if (state)
         text_str(ctl->scratch, map, "state", state);
-    if (text && *text)
-        text_str(ctl->scratch, map, "text", text);
+    if (said->text && *said->text)
+        text_str(ctl->scratch, map, "text", said->text);
     row->body = map->count ? notes_print(ctl->scratch, map) : NULL;
+    row->named = packed;
     store_add_event(ctl->config.store, row, NULL);
+}
+
+static void add_plain(struct ctl *ctl, struct event_row *row, const char *state, const char *text,
+                      struct text_node *body)
+{
+    const struct sentence said = { .text = text };
+    add_event(ctl, row, state, &said, body);
 }
 
 void event_job_row(struct ctl *ctl, struct live_job *job)
@@ -46,14 +56,14 @@ static void refused(struct ctl *ctl, struct live_job *job, const char *event, co
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     text_str(ctl->scratch, body, "event", event);
     core_touch(ctl, job);
-    add_event(ctl, &row, state, "this event is not possible in this state", body);
+    add_plain(ctl, &row, state, "this event is not possible in this state", body);
     log_warn("event.refused", "job=%llu event=%s state=%s", (unsigned long long)job->row.number,
              event, state);
 }
 
 /* The memory and the row of the job; its event is the caller's. */
-static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
-                     bool with_row)
+static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event,
+                     const struct sentence *said, bool with_row)
 {
     enum job_state next = job_next_state(job->row.state, event);
     if (next == JOB_NONE) {
@@ -66,8 +76,8 @@ static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event
     live_set_active(ctl->live, job, job_state_holds(next));
     if (job->waits && next != JOB_QUEUED)
         live_wait_remove(ctl->live, job);
-    if (text)
-        live_set_reason(job, text);
+    if (said->text)
+        live_set_sentence(job, said);
     if (with_row)
         event_job_row(ctl, job);
     else
@@ -79,7 +89,7 @@ static bool move_job(struct ctl *ctl, struct live_job *job, enum job_event event
 static void tell_moved(struct ctl *ctl, struct live_job *job, enum job_event event,
                        enum job_state was, struct text_node *body)
 {
-    taped_event(ctl, job, job_event_word(event), job->reason, body);
+    taped_event(ctl, job, job_event_word(event), body);
     array_moved(ctl, job, was);
     if (job->row.state == JOB_QUEUED) {
         core_deadline(ctl, job, job->notes.pending_until_ms);
@@ -89,13 +99,13 @@ static void tell_moved(struct ctl *ctl, struct live_job *job, enum job_event eve
 }
 
 static bool add_job_event(struct ctl *ctl, struct live_job *job, enum job_event event,
-                          const char *text, struct text_node *body, bool with_row)
+                          const struct sentence *said, struct text_node *body, bool with_row)
 {
     enum job_state was = job->row.state;
-    if (!move_job(ctl, job, event, text, with_row))
+    if (!move_job(ctl, job, event, said, with_row))
         return false;
     struct event_row row = { .job = job->row.id, .type = job_event_word(event) };
-    add_event(ctl, &row, job_state_word(job->row.state), job->reason, body);
+    add_event(ctl, &row, job_state_word(job->row.state), &job->row.reason, body);
     tell_moved(ctl, job, event, was, body);
     return true;
 }
@@ -103,19 +113,28 @@ static bool add_job_event(struct ctl *ctl, struct live_job *job, enum job_event 
 bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
                struct text_node *body)
 {
-    return add_job_event(ctl, job, event, text, body, true);
+    const struct sentence said = { .text = text };
+    return add_job_event(ctl, job, event, &said, body, true);
+}
+
+bool event_job_saying(struct ctl *ctl, struct live_job *job, enum job_event event,
+                      const struct sentence *said, struct text_node *body)
+{
+    return add_job_event(ctl, job, event, said, body, true);
 }
 
 bool event_new_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
                    struct text_node *body)
 {
-    return add_job_event(ctl, job, event, text, body, false);
+    const struct sentence said = { .text = text };
+    return add_job_event(ctl, job, event, &said, body, false);
 }
 
 bool event_job_along(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
 {
+    const struct sentence said = { .text = text };
     enum job_state was = job->row.state;
-    if (!move_job(ctl, job, event, text, true))
+    if (!move_job(ctl, job, event, &said, true))
         return false;
     tell_moved(ctl, job, event, was, NULL);
     return true;
@@ -129,12 +148,12 @@ void event_queued(struct ctl *ctl, struct live_job *job)
         planning_join(ctl, job);
 }
 
-void event_array(struct ctl *ctl, const struct job_row *array, const char *type, const char *text,
-                 struct text_node *body)
+void event_array(struct ctl *ctl, const struct job_row *array, const char *type,
+                 const struct sentence *said, struct text_node *body)
 {
     struct event_row row = { .job = array->id, .type = type };
     store_update_job(ctl->config.store, array, NULL);
-    add_event(ctl, &row, job_state_word(array->state), text, body);
+    add_event(ctl, &row, job_state_word(array->state), said, body);
 }
 
 static void count(struct live_job *job, const struct live_task *task, enum task_state from)
@@ -192,7 +211,7 @@ void event_task_note(struct ctl *ctl, struct live_job *job, uint32_t flat, const
                              .has_task = true,
                              .task = ref_of(task),
                              .attempt = task->attempt };
-    add_event(ctl, &row, task_state_word(task->state), text, body);
+    add_plain(ctl, &row, task_state_word(task->state), text, body);
 }
 
 void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
@@ -221,7 +240,7 @@ void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
 uint64_t event_plain(struct ctl *ctl, uint64_t job, const char *type, struct text_node *body)
 {
     struct event_row row = { .job = job, .type = type };
-    add_event(ctl, &row, NULL, NULL, body);
+    add_plain(ctl, &row, NULL, NULL, body);
     return row.seq;
 }
 
@@ -232,13 +251,13 @@ void event_note(struct ctl *ctl, const struct minute *minute, const char *type)
                              .has_task = minute->has_task,
                              .task = minute->task,
                              .attempt = minute->attempt };
-    add_event(ctl, &row, NULL, minute->text, NULL);
+    add_plain(ctl, &row, NULL, minute->text, NULL);
 }
 
 void event_server(struct ctl *ctl, const char *type, const char *text)
 {
     struct event_row row = { .type = type };
-    add_event(ctl, &row, NULL, text, NULL);
+    add_plain(ctl, &row, NULL, text, NULL);
 }
 
 void ctl_server_event(struct ctl *ctl, const char *type, const char *text, ctl_done *done,

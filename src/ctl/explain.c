@@ -27,7 +27,7 @@ static void explain_name(struct explain *e, struct text_node *parent, const char
     bool may = reader_may(&e->reader, &live->row);
     if (may)
         text_int(e->arena, map, "number", (int64_t)live->row.number);
-    text_str(e->arena, map, "name", may ? live->row.name : MENTION_HIDDEN);
+    text_str(e->arena, map, "name", may ? live->row.name : HIDDEN_JOB);
 }
 
 static void put_time(const struct explain *e, struct text_node *map, const char *key,
@@ -234,8 +234,8 @@ static bool is_refusal(enum wait_why why)
 
 static void add_reason(struct explain *e, const struct wait_reason *r, struct explain_view *view)
 {
-    const char *text = reason_text(e->ctl, e->arena, r);
-    view->reason = text ? text : view->reason;
+    const struct sentence why = reason_text(e->ctl, e->arena, r);
+    view->reason = why.text ? reader_text(&e->reader, &why) : view->reason;
     view->why = reason_word(r->why);
     if (reason_hidden(&e->reader, r->of)) {
         view->reason = REASON_HIDDEN;
@@ -270,7 +270,7 @@ static const char *behind(struct explain *e)
     const char *text = arena_printf(e->arena, "behind %u job%s of %s", n, n == 1 ? "" : "s",
                                     e->ahead ? "its queue" : "other queues");
     if (!next || !reader_may(&e->reader, &next->row))
-        return next ? arena_printf(e->arena, "%s, next is %s", text, MENTION_HIDDEN) : text;
+        return next ? arena_printf(e->arena, "%s, next is %s", text, HIDDEN_JOB) : text;
     return arena_printf(e->arena, "%s, next is %llu %s", text, (unsigned long long)next->row.number,
                         next->row.name);
 }
@@ -378,17 +378,18 @@ static void begin(struct explain *e, struct live_job *job)
 }
 
 /* A job that stands aside has no turn: what it waits for is all there is to say. */
-static void explain_aside(struct ctl *ctl, struct arena *arena, struct live_job *job,
-                          struct explain_view *view)
+static void explain_aside(struct explain *e, struct live_job *job, struct explain_view *view)
 {
-    char text[LIVE_REASON_MAX];
+    struct ctl *ctl = e->ctl;
+    struct draft text;
     if (job->row.not_before_ms > core_now(ctl)) {
         view->why = reason_word(WAIT_TIME);
         view->until_ms = job->row.not_before_ms;
         view->reason = "waits a while before it is tried again";
-    } else if (job->notes.has_after && after_blocked(ctl, job, text, sizeof text)) {
+    } else if (job->notes.has_after && after_blocked(ctl, job, &text)) {
+        const struct sentence why = draft_said(&text);
         view->why = reason_word(WAIT_AFTER);
-        view->reason = arena_strdup(arena, text);
+        view->reason = arena_strdup(e->arena, reader_text(&e->reader, &why));
     } else {
         view->why = reason_word(job->why.why);
     }
@@ -415,7 +416,7 @@ static void explain_waiting(const struct reader *reader, struct live_job *job,
     }
     if (!sched_when(&e.snapshot, job->row.id, core_now(ctl), arena, &e.when)) {
         view->not_later_ms = 0;
-        explain_aside(ctl, arena, job, view);
+        explain_aside(&e, job, view);
         return;
     }
     e.as.id = job->row.id;
@@ -507,11 +508,11 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, const struct ctl_explain *as
                                  .has_index = row.array != 0,
                                  .index = row.index,
                                  .queue = row.queue,
-                                 .state = job_state_word(live ? live->row.state : row.state),
-                                 .reason = row.reason };
+                                 .state = job_state_word(live ? live->row.state : row.state) };
     bool waits = live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED);
     struct reader reader = reader_of(ctl, arena, ask.owner);
-    view.reason = live ? reason_of(&reader, live) : row.reason;
+    const struct sentence why = live ? reason_of(&reader, live) : row.reason;
+    view.reason = reader_text(&reader, &why);
     if (ask.changes.n) {
         if (what_if(ctl, &ask, &view, err))
             return NULL;
@@ -520,7 +521,6 @@ struct text_node *ctl_explain_tree(struct ctl *ctl, const struct ctl_explain *as
     } else if (live) {
         explain_rest(&reader, live, &view);
     }
-    view.reason = reader_text(&reader, view.reason);
     explain_dates(ctl, &view);
     return view_put(arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

@@ -7,7 +7,7 @@
 #include "ctl/ctl.h"
 #include "ctl/foretell.h"
 #include "ctl/live.h"
-#include "ctl/mention.h"
+#include "ctl/redact.h"
 #include "ctl/views.h"
 #include "sched/when.h"
 

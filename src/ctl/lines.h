@@ -14,7 +14,7 @@ struct line {
     struct live_job *first; /* of them; its spec speaks for all; NULL: to be looked up */
     struct live_why why;
     struct live_refusal refusal; /* for that reason */
-    char text[LIVE_REASON_MAX];  /* the same for people */
+    struct draft reason;         /* the same for people */
 };
 
 struct lines;

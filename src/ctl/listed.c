@@ -62,20 +62,22 @@ static const char *wait_reason(struct reader *reader, struct live_job *live)
 {
     struct ctl *ctl = reader->ctl;
     struct arena *arena = reader->arena;
-    char text[LIVE_REASON_MAX];
+    struct draft text;
     if (live->waits) {
         enum wait_why why = live->line ? live->line->why.why : live->why.why;
         size_t ahead = live_wait_position(ctl->live, live);
         if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
             return arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
-        return arena_strdup(arena, reason_of(reader, live));
+        const struct sentence said = reason_of(reader, live);
+        return arena_strdup(arena, reader_text(reader, &said));
     }
     const struct live_array *array = live->aside ? array_find(ctl, live->row.array) : NULL;
     if (array)
         return arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
-    if (live->notes.has_after && after_blocked(ctl, live, text, sizeof text) != 0)
-        return arena_strdup(arena, text);
-    return NULL;
+    if (!live->notes.has_after || after_blocked(ctl, live, &text) == 0)
+        return NULL;
+    const struct sentence why = draft_said(&text);
+    return arena_strdup(arena, reader_text(reader, &why));
 }
 
 const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
@@ -94,8 +96,8 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
     if (live && live->row.state == JOB_QUEUED)
         reason = wait_reason(&reader, live);
     if (!reason)
-        reason = row->reason;
-    return reason ? reader_text(&reader, reason) : "";
+        reason = reader_text(&reader, &row->reason);
+    return reason ? reason : "";
 }
 
 /* ---- what it says ---- */

@@ -34,6 +34,7 @@ static void job_free(struct live_job *job)
     free(job->up);
     free(job->taken);
     free(job->reason);
+    free(job->called);
     arena_destroy(job->launching);
     arena_destroy(job->places);
     arena_destroy(job->arena);
@@ -94,7 +95,7 @@ struct live_job *live_add(struct live *live, const struct job_row *row)
     job->row.queue = arena_strdup(job->arena, row->queue);
     job->row.dialect = arena_strdup(job->arena, row->dialect);
     job->row.spec = job->row.site = job->row.live = NULL;
-    live_set_reason(job, row->reason);
+    live_set_sentence(job, &row->reason);
     map_set(live->by_id, row->id, job);
     return job;
 }
@@ -166,9 +167,9 @@ struct lines *live_lines(const struct live *live)
     return live->lines;
 }
 
-const char *live_reason(const struct live_job *job)
+struct sentence live_reason(const struct live_job *job)
 {
-    return job->line && job->line->text[0] ? job->line->text : job->reason;
+    return job->line && job->line->reason.len ? draft_said(&job->line->reason) : job->row.reason;
 }
 
 const struct live_refusal *live_refusal(const struct live_job *job)
@@ -282,9 +283,19 @@ bool live_closing(const struct live_job *job)
 
 void live_set_reason(struct live_job *job, const char *text)
 {
-    char *reason = mem_strndup(text ? text : "", LIVE_REASON_MAX - 1); /* it may be its own */
+    live_set_sentence(job, &(struct sentence){ .text = text });
+}
+
+void live_set_sentence(struct live_job *job, const struct sentence *said)
+{
+    struct draft kept;
+    draft_init(&kept);
+    draft_sentence(&kept, said);
     free(job->reason);
-    job->row.reason = job->reason = reason;
+    free(job->called);
+    job->row.reason = draft_said(&kept);
+    job->row.reason.text = job->reason = mem_strdup(kept.text);
+    job->row.reason.named.called = job->called = kept.number ? mem_strdup(kept.called) : NULL;
 }
 
 const char *live_task_name(char out[160], const struct live_job *job, uint32_t flat)

@@ -11,7 +11,7 @@
 #include "sched/plan.h"
 #include "store/store.h"
 
-#define LIVE_REASON_MAX 320
+#define LIVE_REASON_MAX SENTENCE_MAX
 
 struct live_agent {
     const char *node;
@@ -113,7 +113,7 @@ struct live_job {
     struct arena *arena;   /* texts of row, spec */
     struct arena *places;  /* of the current generation; NULL before the first */
     struct job_row row;    /* spec, site, live are NULL: read when needed */
-    char *reason;          /* row.reason points here; shorter than LIVE_REASON_MAX */
+    char *reason, *called; /* row.reason points here; shorter than LIVE_REASON_MAX */
     struct job_spec *spec; /* NULL until needed */
     struct live_notes notes;
     struct arena *launching; /* launches under way (launch.c), `round` lies in it; NULL: none */
@@ -171,7 +171,7 @@ void live_wait_remove(struct live *, struct live_job *);
 size_t live_wait_position(const struct live *, const struct live_job *);
 struct lines *live_lines(const struct live *); /* the same jobs, those alike together */
 /* Why it waits, ended ...: of its line while it stands in one. */
-const char *live_reason(const struct live_job *);
+struct sentence live_reason(const struct live_job *);
 const struct live_refusal *live_refusal(const struct live_job *);
 
 /* Jobs that may hold places (job_state_holds()), in no order. */
@@ -198,6 +198,7 @@ uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */
 bool live_closing(const struct live_job *); /* an outcome is decided or a restart under way */
 void live_set_reason(struct live_job *, const char *text);
+void live_set_sentence(struct live_job *, const struct sentence *); /* may be its own */
 const char *live_task_name(char out[160], const struct live_job *, uint32_t flat); /* "worker/1" */
 
 #endif

@@ -60,7 +60,7 @@ static void fill_row(const struct live_array *array, uint32_t position, struct j
     row->gpu_milli /= row->members;
     row->members = 0;
     row->state = members_first_state(array);
-    row->reason = array->notes.text;
+    row->reason = (struct sentence){ .text = array->notes.text };
     row->live = array->notes.live;
     row->started_ms = row->ended_ms = 0;
 }

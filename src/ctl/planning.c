@@ -4,8 +4,8 @@
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/lines.h"
-#include "ctl/mention.h"
 #include "ctl/reasons.h"
+#include "ctl/redact.h"
 #include "ctl/snapshot.h"
 #include "sched/crew.h"
 
@@ -345,17 +345,21 @@ static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_rea
 static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
 {
     struct line *line = job->line;
-    const char *text = reason_text(ctl, ctl->scratch, reason);
+    const struct sentence was = live_reason(job), now = reason_text(ctl, ctl->scratch, reason);
+    struct draft kept;
+    draft_init(&kept);
+    draft_sentence(&kept, &now);
+    const struct sentence why = draft_said(&kept);
     job->expected_ms = reason->at_ms;
-    if (text && strncmp(text, live_reason(job), LIVE_REASON_MAX - 1) != 0)
-        taped_wait(ctl, job, text);
+    if (now.text && !sentence_same(&why, &was))
+        taped_wait(ctl, job, &why);
     if (!line) {
         note_why(ctl, &job->why, &job->refusal, reason);
-        live_set_reason(job, text);
+        live_set_sentence(job, &why);
         return;
     }
     note_why(ctl, &line->why, &line->refusal, reason);
-    snprintf(line->text, sizeof line->text, "%s", text ? text : "");
+    line->reason = kept;
 }
 
 static void tell(const struct ctl *ctl, const struct plan_entry *entry)
@@ -460,20 +464,23 @@ bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *
 /* Another job has more right to its places. */
 static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
-    char text[LIVE_REASON_MAX], said[MENTION_MAX];
+    struct draft why;
     struct live_job *by = live_find(ctl->live, entry->by);
     if (live_closing(job) || !job_state_holds(job->row.state))
         return;
     if (entry->by && (!by || members_held(ctl, by)))
         return;
+    draft_init(&why);
     if (by) {
-        snprintf(text, sizeof text, "%s", mention_say(said, MENTION_ROOM, &by->row));
+        draft_add(&why, "makes room for ");
+        draft_job(&why, &by->row);
         by->notes.claims = true;
         event_job_row(ctl, by);
     } else {
-        snprintf(text, sizeof text, "its bid is below the price of its nodes");
+        draft_add(&why, "its bid is below the price of its nodes");
     }
-    settle_evict(ctl, job, by ? by->row.number : 0, text);
+    const struct sentence said = draft_said(&why);
+    settle_evict(ctl, job, by ? by->row.number : 0, &said);
     tell(ctl, entry);
 }
 

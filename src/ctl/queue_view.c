@@ -114,20 +114,21 @@ static struct text_node *states_tree(struct arena *arena, const struct sums *sum
 /* Its reason says what its roles are called. */
 static struct text_node *first_tree(struct looking *l, const struct live_job *job)
 {
+    const struct sentence why = reason_of(&l->reader, job);
     char text[FMT_MAX];
     struct arena *arena = l->arena;
     struct text_node *map = text_map(arena, NULL, NULL);
     bool may = reader_may(&l->reader, &job->row);
     if (may)
         text_int(arena, map, "number", (int64_t)job->row.number);
-    text_str(arena, map, "name", may ? job->row.name : MENTION_HIDDEN);
+    text_str(arena, map, "name", may ? job->row.name : HIDDEN_JOB);
     if (may)
         text_str(arena, map, "owner", job->row.owner);
     text_int(arena, map, "priority", job->row.priority);
     text_str(arena, map, "since", fmt_time(text, job->row.submitted_ms));
     text_int(arena, map, "since_ms", (int64_t)job->row.submitted_ms);
     if (may)
-        text_str(arena, map, "reason", reader_text(&l->reader, reason_of(&l->reader, job)));
+        text_str(arena, map, "reason", reader_text(&l->reader, &why));
     return map;
 }
 

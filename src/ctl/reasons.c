@@ -21,17 +21,23 @@ const char *reason_word(enum wait_why why)
     return why < ARRAY_LEN(words) ? words[why] : NULL;
 }
 
-const char *reason_text(struct ctl *ctl, struct arena *arena, const struct wait_reason *reason)
+struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct wait_reason *reason)
 {
     const struct live_job *job = reason->blocker ? live_find(ctl->live, reason->blocker) : NULL;
     const char *closed = reason->resource && strcmp(reason->resource, "gpu") == 0
                              ? devices_closed(ctl, arena)
                              : NULL;
     if (closed && reason->text)
-        return arena_printf(arena, "%s; not given out: %s", reason->text, closed);
+        return (struct sentence){ .text = arena_printf(arena, "%s; not given out: %s", reason->text,
+                                                       closed) };
     if (reason->why != WAIT_RESERVED || !job)
-        return reason->text;
-    return mention_say(arena_alloc(arena, MENTION_MAX), MENTION_PROMISED, &job->row);
+        return (struct sentence){ .text = reason->text };
+    struct draft *said = ARENA_NEW(arena, struct draft);
+    draft_init(said);
+    draft_add(said, "there is room, and ");
+    draft_job(said, &job->row);
+    draft_add(said, " was promised it");
+    return draft_said(said);
 }
 
 bool reason_hidden(const struct reader *reader, uint64_t of)
@@ -40,8 +46,10 @@ bool reason_hidden(const struct reader *reader, uint64_t of)
     return other && !reader_may(reader, &other->row);
 }
 
-const char *reason_of(const struct reader *reader, const struct live_job *job)
+struct sentence reason_of(const struct reader *reader, const struct live_job *job)
 {
     bool alone = job->waits && !job->line;
-    return alone && reason_hidden(reader, job->why.of) ? REASON_HIDDEN : live_reason(job);
+    if (alone && reason_hidden(reader, job->why.of))
+        return (struct sentence){ .text = REASON_HIDDEN };
+    return live_reason(job);
 }

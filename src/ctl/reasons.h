@@ -3,15 +3,15 @@
 #define CTL_REASONS_H
 
 #include "ctl/live.h"
-#include "ctl/mention.h"
+#include "ctl/redact.h"
 
 const char *reason_word(enum wait_why); /* "resource", "quota" ...; NULL: WAIT_NONE */
-/* The reason's own line, with the number and name of the job that it is about; in arena. */
-const char *reason_text(struct ctl *, struct arena *, const struct wait_reason *);
+/* The reason's own line, which names the job that it is about; in arena. */
+struct sentence reason_text(struct ctl *, struct arena *, const struct wait_reason *);
 
 /* What a live job says of why it waits or has ended, for one who may read the job: without what is
  * said of another one that it starts with; other jobs are still named (reader_text). */
-const char *reason_of(const struct reader *, const struct live_job *);
+struct sentence reason_of(const struct reader *, const struct live_job *);
 /* Of jobs that start together, is it about one that the reader may not read? */
 bool reason_hidden(const struct reader *, uint64_t of);
 #define REASON_HIDDEN "starts together with others, and another user's job has no room"

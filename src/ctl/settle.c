@@ -8,8 +8,8 @@
 #include "ctl/devices.h"
 #include "ctl/looks.h"
 #include "ctl/meeting.h"
-#include "ctl/mention.h"
 #include "ctl/notes.h"
+#include "ctl/redact.h"
 #include "ctl/run_times.h"
 #include "ctl/words.h"
 #include "job/device_error.h"
@@ -585,29 +585,32 @@ bool settle_restart(struct ctl *ctl, struct live_job *job, enum end_class class,
 }
 
 /* At no cost in retries. */
-static void requeue(struct ctl *ctl, struct live_job *job, const char *text, struct text_node *body)
+static void requeue(struct ctl *ctl, struct live_job *job, const struct sentence *said,
+                    struct text_node *body)
 {
     job->row.outcome = OUTCOME_REQUEUED;
     job->row.not_before_ms = 0;
     job->notes.end_by = BY_POLICY;
-    event_job(ctl, job, JOB_EV_RESTART, text, body);
+    event_job_saying(ctl, job, JOB_EV_RESTART, said, body);
 }
 
-void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const char *text)
+void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const struct sentence *said)
 {
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (by)
-        text_int(ctl->scratch, body, MENTION_NUMBER, (int64_t)by);
+        text_int(ctl->scratch, body, EVICTED_FOR, (int64_t)by);
     ctl->counters.evicted++;
-    requeue(ctl, job, text, body);
+    requeue(ctl, job, said, body);
 }
 
 /* The server ended, or a commit failed, before all of its places were recorded. Nothing of it was
  * started, and others may have been given what was not recorded: it waits again. */
 static void settle_cut_off(struct ctl *ctl, struct live_job *job)
 {
-    requeue(ctl, job, "not all of its places were recorded when the server ended; none was used",
-            NULL);
+    const struct sentence said = {
+        .text = "not all of its places were recorded when the server ended; none was used"
+    };
+    requeue(ctl, job, &said, NULL);
 }
 
 /* Nothing of the attempt was launched: another one follows elsewhere. */
@@ -633,7 +636,7 @@ static void settle_withdrawn(struct ctl *ctl, struct live_job *job)
         const char *shut = live_untold(task) ? devices_shut(ctl, &task->place) : NULL;
         const char *why = shut ? arena_strdup(ctl->scratch, shut) : NULL;
         if (why && untouched) {
-            requeue(ctl, job, why, NULL);
+            requeue(ctl, job, &(struct sentence){ .text = why }, NULL);
             return;
         }
         if (why)
@@ -686,6 +689,13 @@ static void drop_soon(struct ctl *ctl, const struct live_job *job, uint64_t now)
 
 void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
 {
+    const struct sentence said = { .text = text };
+    settle_end_saying(ctl, job, event, &said);
+}
+
+void settle_end_saying(struct ctl *ctl, struct live_job *job, enum job_event event,
+                       const struct sentence *said)
+{
     enum job_state next = job_next_state(job->row.state, event);
     uint64_t now = core_now(ctl);
     uint64_t keep = ctl->config.keep_ms;
@@ -699,7 +709,7 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, con
     job->stop_sent = STOP_NONE;
     if (job_state_final(next))
         job->row.ended_ms = core_date(ctl);
-    event_job(ctl, job, event, text, NULL);
+    event_job_saying(ctl, job, event, said, NULL);
     board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
         struct job_row ran = job->row;

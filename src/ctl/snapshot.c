@@ -73,12 +73,13 @@ static uint64_t bundle_number(struct making *m, const char *key)
 /* The others that it starts with are all there: it is a job of the pass by itself. */
 static void join_bundle(struct making *m, struct live_job *job, const char *key)
 {
-    char text[LIVE_REASON_MAX];
-    uint32_t size = bundle_ready(m->ctl, job, key, text, sizeof text);
+    struct draft why;
+    uint32_t size = bundle_ready(m->ctl, job, key, &why);
     uint64_t number = size ? bundle_number(m, key) : 0;
     if (!size && !m->quiet) {
         job->why = (struct live_why){ .why = WAIT_AFTER };
-        live_set_reason(job, text);
+        const struct sentence said = draft_said(&why);
+        live_set_sentence(job, &said);
     }
     if (!number)
         return;

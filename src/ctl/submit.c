@@ -501,7 +501,7 @@ static void answer_existing(struct submission *s)
                                    .members = row->members,
                                    .existing = !s->updated,
                                    .applied = s->updated,
-                                   .reason = s->updated ? reader_text(&reader, row->reason) : NULL,
+                                   .reason = s->updated ? reader_text(&reader, &row->reason) : NULL,
                                    .warnings = site.warnings };
     s->answer->job = row->id;
     s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
@@ -568,7 +568,7 @@ static void make_row(struct submission *s)
                                .queue = spec->queue && *spec->queue ? spec->queue : "default",
                                .dialect = s->read.dialect->name,
                                .priority = spec->priority,
-                               .reason = "",
+                               .reason.text = "",
                                .tasks = jobs * job_task_count(spec),
                                .gpu_milli = jobs * all_gpus(spec),
                                .submitted_ms = core_date(ctl),
@@ -609,7 +609,7 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
         load_spec(ctl, job, new->tree);
     event_new_job(ctl, job, first_event(new->spec), new->text, new->body);
     row->state = job->row.state;
-    row->reason = job->reason;
+    row->reason = job->row.reason;
     packing_learn(ctl, new->spec);
     ctl->counters.submitted++;
     return job;
@@ -618,9 +618,10 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
 /* Its members follow in ids and numbers, a slice at a time (members.c). */
 static void enter_array(struct submission *s, const char *text, struct text_node *body)
 {
+    const struct sentence said = { .text = text };
     struct live_array *array = array_open(s->ctl, &s->row);
     if (array)
-        array_record(s->ctl, array, job_event_word(first_event(s->read.job)), text, body);
+        array_record(s->ctl, array, job_event_word(first_event(s->read.job)), &said, body);
 }
 
 static void store_origin(struct submission *s)
@@ -677,13 +678,13 @@ static void store_all(struct submission *s)
     s->row.live = notes_of_job(s->arena, &s->notes);
     s->row.state = job_next_state(JOB_NONE, first_event(s->read.job));
     first_text(s, text);
-    s->row.reason = text;
+    s->row.reason.text = text;
     if (s->row.members) {
         const struct array_notes notes = { .left = s->row.members,
                                            .live = s->row.live,
                                            .text = text };
         s->row.live = notes_of_array(s->arena, &notes);
-        s->row.reason = ""; /* an array's: the first that failed */
+        s->row.reason.text = ""; /* an array's: the first that failed */
     }
     store_put_job(store, &s->row, NULL);
     if (store_keeps_details(store))
@@ -728,11 +729,15 @@ static int may_replace(struct submission *s, struct err *err)
 
 static void replace(struct submission *s)
 {
-    char text[MENTION_MAX];
+    struct draft text;
     struct live_job *job = s->ask.replace ? live_find(s->ctl->live, s->ask.like) : NULL;
     if (!job)
         return;
-    settle_end(s->ctl, job, JOB_EV_STOP, mention_say(text, MENTION_REPLACED, &s->row));
+    draft_init(&text);
+    draft_add(&text, "replaced by ");
+    draft_job(&text, &s->row);
+    const struct sentence said = draft_said(&text);
+    settle_end_saying(s->ctl, job, JOB_EV_STOP, &said);
 }
 
 /* 1: the text is about a job or an array that lives, which is as it says now; 0: it is a new one.
@@ -755,7 +760,7 @@ static int apply(struct submission *s, struct err *err)
     const struct job_row *row = of_job ? &job->row : &array->row;
     core_row(ctl, s->arena, row->id, &s->row);
     s->row.state = row->state;
-    s->row.reason = arena_strdup(s->arena, row->reason);
+    s->row.reason = sentence_copy(s->arena, &row->reason);
     s->updated = changed ? "configured" : "unchanged";
     answer_existing(s);
     return 1;

@@ -80,7 +80,7 @@ static bool heard(const struct ctl *ctl)
     return ctl->config.tape && ctl->config.tape->decided;
 }
 
-void taped_event(struct ctl *ctl, const struct live_job *job, const char *what, const char *text,
+void taped_event(struct ctl *ctl, const struct live_job *job, const char *what,
                  const struct text_node *body)
 {
     if (!heard(ctl))
@@ -89,11 +89,13 @@ void taped_event(struct ctl *ctl, const struct live_job *job, const char *what, 
     const struct text_node *map = body ? text_get(body, "nodes") : NULL;
     for (const struct text_node *n = map ? map->first : NULL; n; n = n->next)
         buf_addf(&nodes, "%s%s", nodes.len ? " " : "", n->key);
+    const char *text = sentence_with(ctl->scratch, &job->row.reason, NULL);
     tell(ctl, job, (struct ctl_decision){ .what = what, .text = text, .nodes = buf_str(&nodes) });
 }
 
-void taped_wait(struct ctl *ctl, const struct live_job *job, const char *text)
+void taped_wait(struct ctl *ctl, const struct live_job *job, const struct sentence *why)
 {
+    const char *text = sentence_with(ctl->scratch, why, NULL);
     if (heard(ctl))
         tell(ctl, job, (struct ctl_decision){ .what = "waits", .text = text });
 }

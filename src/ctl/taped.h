@@ -25,10 +25,12 @@ int taped_right(struct ctl *, int rc, struct err *err);
 bool taped_answered(struct ctl *);
 
 struct live_job;
+struct sentence;
 struct text_node;
-void taped_event(struct ctl *, const struct live_job *, const char *what, const char *text,
+/* An event of the job, whose reason says why. */
+void taped_event(struct ctl *, const struct live_job *, const char *what,
                  const struct text_node *body);
-void taped_wait(struct ctl *, const struct live_job *, const char *text);
+void taped_wait(struct ctl *, const struct live_job *, const struct sentence *);
 void taped_promise(struct ctl *, const struct live_job *, uint64_t at_ms);
 
 #endif

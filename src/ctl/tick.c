@@ -37,14 +37,17 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 
 static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
-    char text[LIVE_REASON_MAX];
+    struct draft text;
     const struct reader owner = reader_of(ctl, NULL, job->row.owner);
     uint64_t at = job->notes.pending_until_ms;
     if (at == 0 || at > now || job->row.state != JOB_QUEUED || job->row.generation > 0)
         return;
-    snprintf(text, sizeof text, "did not start within its pending limit%s%.200s",
-             *live_reason(job) ? ": " : "", reason_of(&owner, job));
-    settle_end(ctl, job, JOB_EV_FAIL, text);
+    const struct sentence why = reason_of(&owner, job);
+    draft_init(&text);
+    draft_add(&text, "did not start within its pending limit%s", *why.text ? ": " : "");
+    draft_sentence(&text, &why);
+    const struct sentence said = draft_said(&text);
+    settle_end_saying(ctl, job, JOB_EV_FAIL, &said);
 }
 
 static void later(struct ctl *ctl, struct live_job *job, uint64_t now)

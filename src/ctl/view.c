@@ -14,6 +14,7 @@
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"
+#include "job/old_sentence.h"
 #include "store/find.h"
 #include "text/json.h"
 
@@ -386,7 +387,7 @@ static const char *member(const struct text_node *body, const char *key)
 /* What is said beside it is not said twice. */
 static bool is_rest(struct reader *reader, const struct text_node *one)
 {
-    if (strcmp(one->key, MENTION_NUMBER) == 0)
+    if (strcmp(one->key, EVICTED_FOR) == 0)
         return !reader_hides(reader, (uint64_t)one->integer);
     return strcmp(one->key, "state") != 0 && strcmp(one->key, "text") != 0;
 }
@@ -406,6 +407,7 @@ static void put_event(struct reader *reader, struct text_node *list, const struc
     char id[JOB_ID_TEXT];
     struct arena *arena = reader->arena;
     const struct text_node *body = parse(arena, row->body);
+    const struct sentence said = recorded_sentence(arena, member(body, "text"), row->named);
     name_job(reader->ctl, arena, row->job, names);
     struct event_view view = { .seq = row->seq,
                                .number = names->number,
@@ -415,7 +417,7 @@ static void put_event(struct reader *reader, struct text_node *list, const struc
                                .type = row->type,
                                .attempt = row->attempt,
                                .state = member(body, "state"),
-                               .text = reader_text(reader, member(body, "text")),
+                               .text = reader_text(reader, &said),
                                .body = rest_of(reader, body) };
     if (row->has_task && names->spec && row->task.role < names->spec->n_roles) {
         view.role = names->spec->roles[row->task.role].name;

@@ -187,7 +187,6 @@ struct text_node *explain_newcomer(struct explain *e, bool with_ways)
     ask(e, &base, &view);
     if (with_ways)
         view.ways = ways_find(e);
-    view.reason = reader_text(&e->reader, view.reason);
     explain_dates(e->ctl, &view);
     return view_put(e->arena, NULL, NULL, VIEW_EXPLAIN, &view);
 }

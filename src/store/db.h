@@ -14,7 +14,7 @@
 #define JOB_COLUMNS                                                                                \
     "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
     " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before,"              \
-    " array, idx, members"
+    " array, idx, members, named"
 /* Of the numbers or ids that the rows give out: an array's row gives out those of its members too,
  * whether their rows are there or not. */
 #define HIGHEST(column)                                                                            \
@@ -37,13 +37,13 @@
     X(COMMIT, "COMMIT")                                                                            \
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(PUT_JOB, "INSERT INTO job (" JOB_COLUMNS ", live)"                                           \
-               " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                          \
+               " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                        \
     X(PUT_FACET, "INSERT OR IGNORE INTO facet (name, value, job) VALUES (?,?,?)")                  \
     X(DELETE_FACETS, "DELETE FROM facet WHERE job = ?1")                                           \
     X(PUT_BODY, "INSERT INTO body (job, spec, site) VALUES (?,?,?)")                               \
     X(UPDATE_JOB, "UPDATE job SET state = ?2, outcome = ?3, reason = ?4, generation = ?5,"         \
                   " restarts = ?6, started = ?7, ended = ?8, not_before = ?9, live = ?10,"         \
-                  " priority = ?11 WHERE id = ?1")                                                 \
+                  " priority = ?11, named = ?12 WHERE id = ?1")                                    \
     X(KEEP_JOB, "UPDATE job SET keep_until = ?2 WHERE id = ?1")                                    \
     X(PUT_ORIGIN, "INSERT OR REPLACE INTO origin (job, text, masked, file) VALUES (?,?,?,?)")      \
     X(PUT_TASK, "INSERT OR REPLACE INTO task (job, role, idx, state, attempt, live)"               \
@@ -52,8 +52,8 @@
                    " node, place, placed, started, ended, pid, exited, code, signal, oom, lost,"   \
                    " ended_by, reason, memory_peak, tail, log_end)"                                \
                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                        \
-    X(ADD_EVENT, "INSERT INTO event (seq, job, at, type, role, idx, attempt, body, steady)"        \
-                 " VALUES (?,?,?,?,?,?,?,?,?)")                                                    \
+    X(ADD_EVENT, "INSERT INTO event (seq, job, at, type, role, idx, attempt, body, steady, named)" \
+                 " VALUES (?,?,?,?,?,?,?,?,?,?)")                                                  \
     X(PUT_AGENT, "INSERT OR REPLACE INTO agent (job, generation, node, launch_seq, token_hash,"    \
                  " last_seq, state) VALUES (?,?,?,?,?,?,?)")                                       \
     X(DELETE_AGENT, "DELETE FROM agent WHERE job = ? AND generation = ? AND node = ?")             \
@@ -128,9 +128,9 @@
     X(AGENTS, "SELECT job, generation, node, launch_seq, token_hash, last_seq, state FROM agent"   \
               " WHERE job = ? AND state <> 'gone'")                                                \
     X(OBJECTS, "SELECT project, name, spec, version FROM object WHERE kind = ?")                   \
-    X(EVENTS_ALL, "SELECT seq, job, at, type, role, idx, attempt, body, steady FROM event"         \
+    X(EVENTS_ALL, "SELECT seq, job, at, type, role, idx, attempt, body, steady, named FROM event"  \
                   " WHERE seq > ?1 ORDER BY seq LIMIT ?2")                                         \
-    X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body, steady FROM event"         \
+    X(EVENTS_JOB, "SELECT seq, job, at, type, role, idx, attempt, body, steady, named FROM event"  \
                   " WHERE job = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2")                            \
     X(FIRST_OF, "SELECT min(seq) FROM event WHERE job = ?")                                        \
     X(LAST_OF, "SELECT max(seq) FROM event WHERE job = ?")                                         \

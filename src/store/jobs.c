@@ -3,6 +3,7 @@
 #include "store/db.h"
 
 #include "base/mem.h"
+#include "job/old_sentence.h"
 #include "store/find.h"
 
 #include <stdio.h>
@@ -67,6 +68,7 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
     if (!s)
         return -1;
     int i = 0;
+    AUTO_FREE char *named = named_job_pack(&job->reason.named);
     db_u64(s, ++i, job->id);
     db_u64(s, ++i, job->number);
     db_text(s, ++i, job->owner);
@@ -77,7 +79,7 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
     db_u64(s, ++i, job->priority);
     db_text(s, ++i, job_state_word(job->state));
     db_text(s, ++i, outcome_text(job->outcome));
-    db_text(s, ++i, job->reason ? job->reason : "");
+    db_text(s, ++i, job->reason.text ? job->reason.text : "");
     db_u64(s, ++i, job->generation);
     db_u64(s, ++i, job->restarts);
     db_u64(s, ++i, job->tasks);
@@ -89,6 +91,7 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
     db_u64(s, ++i, job->array);
     db_u64(s, ++i, job->index);
     db_u64(s, ++i, job->members);
+    db_text(s, ++i, named);
     db_text(s, ++i, job->live);
     if (db_run(st, s, err) < 0)
         return -1;
@@ -108,7 +111,7 @@ int store_update_job(struct store *st, const struct job_row *job, struct err *er
     db_u64(s, 1, job->id);
     db_text(s, 2, job_state_word(job->state));
     db_text(s, 3, outcome_text(job->outcome));
-    db_text(s, 4, job->reason ? job->reason : "");
+    db_text(s, 4, job->reason.text ? job->reason.text : "");
     db_u64(s, 5, job->generation);
     db_u64(s, 6, job->restarts);
     db_u64(s, 7, job->started_ms);
@@ -116,6 +119,8 @@ int store_update_job(struct store *st, const struct job_row *job, struct err *er
     db_u64(s, 9, job->not_before_ms);
     db_text(s, 10, job->live);
     db_u64(s, 11, job->priority);
+    AUTO_FREE char *named = named_job_pack(&job->reason.named);
+    db_text(s, 12, named);
     return db_run(st, s, err);
 }
 
@@ -144,7 +149,7 @@ static void read_job(const struct store *st, sqlite3_stmt *s, struct arena *a, s
     job->priority = (uint32_t)db_get_u64(s, i++);
     job->state = job_state_parse(db_get_word(s, i++).text);
     job->outcome = job_outcome_parse(db_get_word(s, i++).text);
-    job->reason = db_get_text(s, i++, a);
+    job->reason.text = db_get_text(s, i++, a);
     job->generation = (uint32_t)db_get_u64(s, i++);
     job->restarts = (uint32_t)db_get_u64(s, i++);
     job->tasks = (uint32_t)db_get_u64(s, i++);
@@ -156,6 +161,7 @@ static void read_job(const struct store *st, sqlite3_stmt *s, struct arena *a, s
     job->array = db_get_u64(s, i++);
     job->index = (uint32_t)db_get_u64(s, i++);
     job->members = (uint32_t)db_get_u64(s, i++);
+    job->reason = recorded_sentence(a, job->reason.text, db_get_text(s, i++, a));
     if (sqlite3_column_count(s) <= i)
         return;
     job->live = db_get_text(s, i++, a);

@@ -35,6 +35,19 @@ static void drop(const char **text)
     *text = NULL;
 }
 
+static void drop_reason(struct entry *entry)
+{
+    drop(&entry->row.reason.text);
+    drop(&entry->row.reason.named.called);
+}
+
+static void set_reason(struct entry *entry, const struct sentence *said)
+{
+    entry->row.reason = *said;
+    entry->row.reason.text = mem_strdup(said->text ? said->text : "");
+    entry->row.reason.named.called = mem_strdup(said->named.called);
+}
+
 static void drop_texts(struct entry *entry)
 {
     drop(&entry->row.spec);
@@ -53,7 +66,7 @@ void memory_destroy(struct memory *m)
     while (map_next(m->by_id, &cursor, &id, &at)) {
         struct entry *entry = at;
         drop_texts(entry);
-        drop(&entry->row.reason);
+        drop_reason(entry);
         free(entry);
     }
     cursor = 0;
@@ -86,7 +99,7 @@ void memory_put_job(struct memory *m, const struct job_row *row)
     entry->row.name = shared(m, row->name);
     entry->row.queue = shared(m, row->queue);
     entry->row.dialect = shared(m, row->dialect);
-    entry->row.reason = mem_strdup(row->reason ? row->reason : "");
+    set_reason(entry, &row->reason);
     entry->row.spec = mem_strdup(row->spec);
     entry->row.site = mem_strdup(row->site);
     entry->row.live = mem_strdup(row->live);
@@ -110,9 +123,9 @@ void memory_update_job(struct memory *m, const struct job_row *row)
     to->started_ms = row->started_ms;
     to->ended_ms = row->ended_ms;
     to->not_before_ms = row->not_before_ms;
-    drop(&to->reason);
+    drop_reason(entry);
     drop(&to->live);
-    to->reason = mem_strdup(row->reason ? row->reason : "");
+    set_reason(entry, &row->reason);
     to->live = mem_strdup(row->live);
     if (job_state_final(row->state))
         drop_texts(entry);

@@ -258,6 +258,7 @@ int store_add_event(struct store *st, struct event_row *row, struct err *err)
     db_u64(s, 7, row->attempt);
     db_text(s, 8, row->body);
     db_u64(s, 9, row->steady_ms);
+    db_text(s, 10, row->named ? row->named : "");
     if (db_run(st, s, err) < 0)
         return -1;
     st->event = row->seq;
@@ -314,7 +315,8 @@ int store_events(struct store *st, struct arena *a, const struct event_range *ra
                                           .task = read_task(s, 4),
                                           .attempt = (uint32_t)db_get_u64(s, 6),
                                           .body = db_get_text(s, 7, a),
-                                          .steady_ms = db_get_u64(s, 8) };
+                                          .steady_ms = db_get_u64(s, 8),
+                                          .named = db_get_text(s, 9, a) };
     }
     *rows = at;
     *n = count;

@@ -5,9 +5,12 @@
 
 #include "base/scan.h"
 #include "job/audit.h"
+#include "job/old_sentence.h"
 #include "store/find.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 static const char version_1[] =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
@@ -121,9 +124,18 @@ static const char version_4[] =
 /* Events keep both clocks; what was before has the one that it has. */
 static const char version_5[] = "ALTER TABLE event ADD COLUMN steady INTEGER NOT NULL DEFAULT 0;";
 
+/* The job that a sentence names is data beside it (job/sentence.h), and its text names nobody: so
+ * are the reasons of jobs made here, which lists are searched by. Texts of events are read as what
+ * they are (job/old_sentence.h), known by NULL. */
+static const char version_6[] = "ALTER TABLE job ADD COLUMN named TEXT;"
+                                "ALTER TABLE event ADD COLUMN named TEXT;"
+                                "UPDATE job SET reason = old_sentence(reason, 0),"
+                                "  named = old_sentence(reason, 1);";
+
 const char *schema_step(int version)
 {
-    static const char *const steps[] = { version_1, version_2, version_3, version_4, version_5 };
+    static const char *const steps[] = { version_1, version_2, version_3,
+                                         version_4, version_5, version_6 };
     return version >= 0 && (size_t)version < sizeof(steps) / sizeof(steps[0]) ? steps[version]
                                                                               : NULL;
 }
@@ -141,8 +153,24 @@ static void facet_text(sqlite3_context *context, int n, sqlite3_value **args)
     sqlite3_result_text(context, text, (int)len, SQLITE_TRANSIENT);
 }
 
+/* A reason of an older version: its text as it is kept now, or what is beside it. */
+static void old_reason(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    struct arena *arena = arena_create();
+    const char *text = (const char *)sqlite3_value_text(args[0]);
+    struct sentence said = old_sentence(arena, text ? text : "");
+    bool beside = n > 1 && sqlite3_value_int(args[1]);
+    char *packed = beside ? named_job_pack(&said.named) : NULL;
+    sqlite3_result_text(context, beside ? packed : said.text, -1, SQLITE_TRANSIENT);
+    free(packed);
+    arena_destroy(arena);
+}
+
 int schema_functions(sqlite3 *db)
 {
-    return sqlite3_create_function(db, "facet_text", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                                   facet_text, NULL, NULL);
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    int rc = sqlite3_create_function(db, "facet_text", 1, flags, NULL, facet_text, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    return sqlite3_create_function(db, "old_sentence", 2, flags, NULL, old_reason, NULL, NULL);
 }

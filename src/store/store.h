@@ -8,6 +8,7 @@
 #include "base/pairs.h"
 #include "job/ending.h"
 #include "job/ids.h"
+#include "job/sentence.h"
 #include "job/state.h"
 #include "job/words.h"
 
@@ -15,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_VERSION 5
+#define STORE_VERSION 6
 
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT. Newer version: ERR_CANNOT. Older: copied, then
@@ -62,7 +63,7 @@ struct job_row {
     uint32_t priority;
     enum job_state state;
     enum job_outcome outcome; /* while stopping or restarting */
-    const char *reason;       /* one sentence: why it waits, ended ... */
+    struct sentence reason;   /* why it waits, ended ... */
     uint32_t generation, restarts, tasks;
     uint64_t gpu_milli;                                         /* asked for in all, for lists */
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms; /* 0: not yet */
@@ -104,7 +105,9 @@ struct event_row {
     bool has_task;
     struct task_ref task;
     uint32_t attempt;
-    const char *body; /* JSON or NULL */
+    const char *body;  /* JSON or NULL; its member text is a sentence */
+    const char *named; /* the job that it names (named_job_pack()); NULL when read: the row is of a
+                          version before 6 */
 };
 struct agent_row {
     uint64_t job;

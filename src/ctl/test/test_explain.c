@@ -124,7 +124,7 @@ static void test_replaced(void **state)
     world_run(w);
     assert_int_equal(world_state(w, other), JOB_RUNNING);
     assert_int_equal(world_state(w, job), JOB_STOPPED);
-    assert_string_equal(world_reason(w, job), "replaced by job 3");
+    assert_string_equal(world_reason(w, job), "replaced by job 3 (b)");
     assert_int_equal(world_submit_as(w, &again), 0);
     assert_int_equal(w->code, ERR_CONFLICT);
 }

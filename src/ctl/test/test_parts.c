@@ -145,7 +145,7 @@ static void waiting_is_ordered(void **state)
                                .name = "",
                                .queue = "",
                                .dialect = "",
-                               .reason = "" };
+                               .reason.text = "" };
         live_wait_add(live, live_add(live, &row));
     }
     for (size_t i = 0; i < ARRAY_LEN(order); i++)

@@ -29,7 +29,7 @@ void filled_put_jobs(struct filled *f, unsigned n)
                                .queue = "default",
                                .dialect = "muster",
                                .state = JOB_QUEUED,
-                               .reason = "",
+                               .reason.text = "",
                                .spec = spec,
                                .site = "{}" };
         struct event_row event = { .job = job.id, .type = "submitted", .at_ms = 1 };

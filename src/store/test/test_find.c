@@ -40,7 +40,7 @@ static void put(struct fix *f, uint64_t at_ms, const char *name, struct job_row 
     row.owner = row.owner ? row.owner : "ada";
     row.project = row.project ? row.project : "";
     row.dialect = "dlc";
-    row.reason = row.reason ? row.reason : "";
+    row.reason.text = row.reason.text ? row.reason.text : "";
     row.state = row.state ? row.state : JOB_QUEUED;
     row.submitted_ms = at_ms;
     row.spec = row.spec ? row.spec : "{}";
@@ -62,12 +62,13 @@ static int set_up(void **state)
                           .ended_ms = 9,
                           .facets = FACETS({ "label.team", "a\"b" }, { "type", "pytorch" }) });
     put(f, 2 * DAY_MS, "beta",
-        (struct job_row){ .owner = "bob",
-                          .queue = "q1",
-                          .ended_ms = 3,
-                          .state = JOB_FAILED,
-                          .reason = "out of memory",
-                          .facets = FACETS({ "label.team", "x" }, { "type", "TFJob" }) });
+        (struct job_row){
+            .owner = "bob",
+            .queue = "q1",
+            .ended_ms = 3,
+            .state = JOB_FAILED,
+            .reason = { "out of memory, another user's job", { 3, "job 3 (hidden)", 15, 18 } },
+            .facets = FACETS({ "label.team", "x" }, { "type", "TFJob" }) });
     put(f, 3 * DAY_MS, "alphabet",
         (struct job_row){ .owner = "bob",
                           .project = "vision",
@@ -127,6 +128,7 @@ static void each_filter(void **state)
     assert_string_equal(FIND(.dialect = "native"), "");
     assert_string_equal(FIND(.states = 1u << JOB_FAILED | 1u << JOB_RUNNING), "alphabet beta");
     assert_string_equal(FIND(.reason_has = "Memory"), "beta");
+    assert_string_equal(FIND(.reason_has = "hidden"), ""); /* not found out by asking */
     assert_string_equal(FIND(.texts = { { "run", "train.PY" } }), "alphabet");
     assert_string_equal(FIND(.texts = { { "image", "train.PY" } }), "");
     assert_string_equal(FIND(.texts = { { "run", NULL }, { "run", "%" } }), "");

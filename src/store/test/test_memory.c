@@ -53,7 +53,7 @@ static struct job_row row_of(struct world *w, uint64_t id, const char *name, con
                              .queue = "default",
                              .dialect = "native",
                              .state = JOB_QUEUED,
-                             .reason = "waits",
+                             .reason.text = "waits",
                              .tasks = 2,
                              .spec = "{\"name\":1}",
                              .live = "{}" };
@@ -71,19 +71,21 @@ static void test_a_job(void **state)
     assert_false(store_dirty(w->store));
     assert_int_equal(store_get_job(w->store, w->arena, 77, &back, &err), 1);
     assert_string_equal(back.spec, row.spec);
-    assert_string_equal(back.reason, "waits");
+    assert_string_equal(back.reason.text, "waits");
     assert_int_equal(store_get_job(w->store, w->arena, 78, &back, &err), 0);
     assert_int_equal(store_find_number(w->store, 1, &id), 1);
     assert_int_equal(id, 77);
     assert_int_equal(store_find_number(w->store, 2, &id), 0);
     row.state = JOB_RUNNING;
-    row.reason = "2 of 2 tasks";
+    row.reason.text = "2 of 2 tasks";
+    row.reason.named = (struct named_job){ .number = 3, .called = "job 3", .at = 0, .len = 1 };
     row.generation = 1;
     assert_int_equal(store_update_job(w->store, &row, &err), 0);
     assert_int_equal(store_get_job(w->store, w->arena, 77, &back, &err), 1);
     assert_int_equal(back.state, JOB_RUNNING);
     assert_int_equal(back.generation, 1);
-    assert_string_equal(back.reason, "2 of 2 tasks");
+    assert_string_equal(back.reason.text, "2 of 2 tasks");
+    assert_string_equal(back.reason.named.called, "job 3");
     row.state = JOB_SUCCEEDED;
     store_update_job(w->store, &row, &err);
     assert_int_equal(store_get_job(w->store, w->arena, 77, &back, &err), 1);

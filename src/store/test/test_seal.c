@@ -152,7 +152,7 @@ static void put_all(const struct fix *f, struct store *st)
                            .queue = "default",
                            .dialect = "dlc",
                            .state = JOB_QUEUED,
-                           .reason = "",
+                           .reason.text = "",
                            .spec = "{env: " WORD "}",
                            .site = "{differs: " WORD "}" };
     pairs_set(&job.facets, f->arena, "run", "searched for");
@@ -318,7 +318,7 @@ static void test_another_key(void **state)
     bool fits;
     struct err err;
     struct origin_row origin;
-    struct job_row job = { .id = 1, .state = JOB_FAILED, .reason = "" };
+    struct job_row job = { .id = 1, .state = JOB_FAILED, .reason.text = "" };
     struct store *st = open_records(f, true, &fits);
     put_all(f, st);
     store_close(st);

@@ -67,7 +67,7 @@ static struct job_row put_job(struct fix *f, uint64_t id, enum job_state state, 
                            .dialect = "native",
                            .priority = 5,
                            .state = state,
-                           .reason = "waits",
+                           .reason.text = "waits",
                            .tasks = 4,
                            .submitted_ms = 1000 + id,
                            .spec = "{\"name\":\"ddp\"}",
@@ -468,6 +468,76 @@ static void newer_version_is_refused(void **state)
     f->store = NULL;
 }
 
+/* The job that a reason names is beside it, live and ended. */
+static void named_jobs_round_trip(void **state)
+{
+    struct fix *f = *state;
+    struct draft draft;
+    draft_init(&draft);
+    draft_add(&draft, "waits for ");
+    draft_name(&draft, 3, "job 3 (\"q\")");
+    struct job_row job = put_job(f, 7, JOB_QUEUED, "ada"), got;
+    job.reason = draft_said(&draft);
+    assert_int_equal(store_update_job(f->store, &job, &f->err), 0);
+    AUTO_FREE char *packed = named_job_pack(&job.reason.named);
+    struct event_row event = { .job = 7, .type = "x", .named = packed }, *events;
+    assert_int_equal(store_add_event(f->store, &event, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    reopen(f);
+    assert_int_equal(store_get_job(f->store, f->arena, 7, &got, &f->err), 1);
+    assert_true(sentence_same(&got.reason, &job.reason));
+    assert_int_equal(got.reason.named.at, strlen("waits for "));
+    struct event_range range = { .limit = 10 };
+    size_t n;
+    assert_int_equal(store_events(f->store, f->arena, &range, &events, &n, &f->err), 0);
+    assert_string_equal(events[0].named, packed);
+}
+
+static void exec(sqlite3 *db, const char *sql)
+{
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+/* Version 5 kept names in the text: reasons are made anew, events are known as old ones. */
+static void old_sentences_are_read(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *mark = mem_printf("%s.mark", f->path);
+    sqlite3 *db;
+    put_job(f, 7, JOB_QUEUED, "ada");
+    put_job(f, 8, JOB_FAILED, "ada");
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    store_close(f->store);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    exec(db, "ALTER TABLE job DROP COLUMN named; ALTER TABLE event DROP COLUMN named;");
+    exec(db, "UPDATE job SET reason = 'waits for job 3 (prep) to end: it is running' WHERE id = 7");
+    exec(db,
+         "INSERT INTO event (seq, job, at, type, attempt, body) VALUES (1, 7, 1, 'x', 0, '{}')");
+    exec(db, "PRAGMA user_version = 5");
+    sqlite3_close(db);
+    unlink(mark);
+    f->store = store_open(f->path, &f->err);
+    assert_non_null(f->store);
+    struct job_row got;
+    struct event_row *events;
+    struct event_range range = { .limit = 10 };
+    size_t n;
+    assert_int_equal(store_get_job(f->store, f->arena, 7, &got, &f->err), 1);
+    assert_string_equal(got.reason.text, "waits for another user's job to end: it is running");
+    assert_int_equal(got.reason.named.number, 3);
+    assert_string_equal(got.reason.named.called, "job 3 (prep)");
+    assert_int_equal(store_get_job(f->store, f->arena, 8, &got, &f->err), 1);
+    assert_string_equal(got.reason.text, "waits");
+    assert_int_equal(got.reason.named.number, 0);
+    assert_int_equal(store_events(f->store, f->arena, &range, &events, &n, &f->err), 0);
+    assert_null(events[0].named);
+    assert_int_equal(store_add_event(f->store, &(struct event_row){ .type = "y" }, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    range.after = 1;
+    assert_int_equal(store_events(f->store, f->arena, &range, &events, &n, &f->err), 0);
+    assert_string_equal(events[0].named, "");
+}
+
 static void ballast_comes_and_goes(void **state)
 {
     struct fix *f = *state;
@@ -492,6 +562,7 @@ int main(int argc, char **argv)
         TEST(names_and_texts_are_looked_up), TEST(agents_and_objects),
         TEST(second_server_is_refused),      TEST(newer_version_is_refused),
         TEST(arrays_and_their_members),      TEST(ballast_comes_and_goes),
+        TEST(named_jobs_round_trip),         TEST(old_sentences_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

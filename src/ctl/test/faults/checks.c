@@ -7,6 +7,7 @@
 #include "ctl/core.h"
 #include "sched/cluster.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ static void check_waiting(struct trial *t)
     struct live_job *job;
     size_t cursor = 0;
     while (live_next(t->ctl->live, &cursor, &job))
-        if (job->row.state == JOB_QUEUED && !*live_reason(job))
+        if (job->row.state == JOB_QUEUED && !*live_reason(job).text)
             trial_wrong(t, "job %llu waits, and nothing says why",
                         (unsigned long long)job->row.number);
 }
@@ -202,6 +203,22 @@ static uint64_t event_hash(const struct event_row *row)
     return row->body ? hash ^ hash_bytes(seed, row->body, strlen(row->body)) : hash;
 }
 
+/* Jobs are called w0, w1 ... (clients.c). The other ones that an event is about are in no text: who
+ * reads it need not be who may read them. */
+static void check_named(struct trial *t, struct arena *arena, const struct event_row *row)
+{
+    struct job_row job;
+    const char *text = row->body ? row->body : "";
+    bool known = row->job && store_get_job(t->store, arena, row->job, &job, NULL) == 1;
+    for (const char *at = text; (at = strchr(at, 'w')); at++) {
+        size_t n = strspn(at + 1, "0123456789");
+        bool word = n && (at == text || !isalnum((unsigned char)at[-1])) &&
+                    !isalnum((unsigned char)at[1 + n]);
+        if (word && known && (strlen(job.name) != 1 + n || strncmp(job.name, at, 1 + n) != 0))
+            trial_wrong(t, "event %llu names another job: %s", (unsigned long long)row->seq, text);
+    }
+}
+
 /* What a follower sees now, for later. */
 static void see_events(struct trial *t)
 {
@@ -219,6 +236,7 @@ static void see_events(struct trial *t)
                 trial_wrong(t, "job %llx: an event was refused: %s",
                             (unsigned long long)rows[i].job, rows[i].body);
             check_time(t, rows, n, i);
+            check_named(t, arena, &rows[i]);
             vec_push(&t->seen,
                      ((struct seen_event){
                          .seq = rows[i].seq, .job = rows[i].job, .hash = event_hash(&rows[i]) }));
@@ -395,8 +413,8 @@ static void check_job(struct trial *t, const struct work *work, uint64_t id)
     }
     if (!job_state_final(row.state))
         trial_wrong(t, "%s (job %llu) is %s for ever: %s", work->name,
-                    (unsigned long long)row.number, job_state_word(row.state), row.reason);
-    else if (!row.members && !*row.reason)
+                    (unsigned long long)row.number, job_state_word(row.state), row.reason.text);
+    else if (!row.members && !*row.reason.text)
         trial_wrong(t, "%s has %s, and nothing says why", work->name, job_state_word(row.state));
     if (strcmp(row.name, work->name) != 0)
         trial_wrong(t, "%s was acknowledged as job %llu, which is %s", work->name,

@@ -320,7 +320,8 @@ void steps_quiet(struct trial *t)
         printf("%s", buf_str(&state));
         for (size_t i = 0; i < live_waiting(t->ctl->live); i++) {
             const struct live_job *job = live_waiting_at(t->ctl->live, i);
-            printf("job %llu waits: %s\n", (unsigned long long)job->row.number, live_reason(job));
+            printf("job %llu waits: %s\n", (unsigned long long)job->row.number,
+                   live_reason(job).text);
         }
     }
 }

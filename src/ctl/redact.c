@@ -1,0 +1,64 @@
+/* Who may be told the job that a sentence names: asked of its number, when the sentence is read.
+ *
+ * Inputs: rights and records. Effects: none. */
+#include "ctl/redact.h"
+
+#include "base/arena.h"
+#include "ctl/array.h"
+#include "ctl/core.h"
+
+#include <stdio.h>
+
+void draft_job(struct draft *draft, const struct job_row *row)
+{
+    char called[SENTENCE_NAME];
+    unsigned long long number = row->array ? array_number(row) : row->number;
+    if (row->array)
+        snprintf(called, sizeof called, "%llu[%u] (%.100s)", number, row->index, row->name);
+    else
+        snprintf(called, sizeof called, "%s %llu (%.100s)", row->members ? "array" : "job", number,
+                 row->name);
+    draft_name(draft, row->number, called);
+}
+
+struct reader reader_of(struct ctl *ctl, struct arena *arena, const char *name)
+{
+    return (struct reader){
+        .ctl = ctl, .arena = arena, .name = name, .all = !name || core_admin(ctl, name)
+    };
+}
+
+bool reader_may(const struct reader *reader, const struct job_row *row)
+{
+    return reader->all || core_reads(reader->ctl, reader->name, row);
+}
+
+/* What is in no record any more may have been anybody's. */
+static const char *look_up(struct reader *reader, uint64_t number)
+{
+    struct arena *arena = arena_create();
+    struct job_row row;
+    uint64_t id;
+    const char *called = UNKNOWN_JOB;
+    if (store_find_number(reader->ctl->config.store, number, &id) == 1 &&
+        core_row(reader->ctl, arena, id, &row) == 0)
+        called = reader_may(reader, &row) ? NULL : HIDDEN_JOB;
+    arena_destroy(arena);
+    return called;
+}
+
+const char *reader_hides(struct reader *reader, uint64_t number)
+{
+    if (reader->all)
+        return NULL;
+    if (reader->number != number)
+        reader->called = look_up(reader, number);
+    reader->number = number;
+    return reader->called;
+}
+
+const char *reader_text(struct reader *reader, const struct sentence *said)
+{
+    const char *called = said->named.number ? reader_hides(reader, said->named.number) : NULL;
+    return sentence_with(reader->arena, said, called);
+}
