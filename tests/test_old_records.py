@@ -21,7 +21,7 @@ from harness import FINAL, ROOT, Server, kill, native, scratch, wait_for
 
 FIXTURES = ROOT / "tests/fixtures"
 NOW = 6
-VERSIONS = range(1, NOW)
+VERSIONS = range(1, NOW + 1)
 MEMBERS = 3  # of the array
 
 __all__ = ["library"]  # a fixture

@@ -441,7 +441,9 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
             .node = due->node,
             .task = { .role = (uint16_t)task->place.role, .index = task->place.index },
             .attempt = task->attempt,
-            .ending = { .by = BY_PLATFORM, .reason = err->what },
+            .ending = { .by = BY_PLATFORM,
+                        .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
+                        .reason = err->what },
         };
         facts_hear(ctl, &fact);
     }

@@ -1,21 +1,37 @@
-/* Words for who ended an attempt, for records and answers, and back. They are stored: a word may be
- * added and none may change. */
+/* Words for who ended an attempt and for what, for records and answers, and back. They are stored:
+ * a word may be added and none may change. */
 #include "job/ending.h"
 
 #include <string.h>
 
 #define END_BY_WORD(id, word) [BY_##id] = (word),
-static const char *const words[END_BY_N] = { [BY_NONE] = "", END_BYS(END_BY_WORD) };
+static const char *const bys[END_BY_N] = { [BY_NONE] = "", END_BYS(END_BY_WORD) };
 
 const char *end_by_word(enum end_by by)
 {
-    return by > BY_NONE && by < END_BY_N ? words[by] : "";
+    return by > BY_NONE && by < END_BY_N ? bys[by] : "";
 }
 
 enum end_by end_by_parse(const char *word)
 {
     for (int by = BY_NONE + 1; by < END_BY_N; by++)
-        if (strcmp(words[by], word) == 0)
+        if (strcmp(bys[by], word) == 0)
             return (enum end_by)by;
     return BY_NONE;
+}
+
+#define END_CAUSE_WORD(id, word) [CAUSE_##id] = (word),
+static const char *const causes[END_CAUSE_N] = { [CAUSE_NONE] = "", END_CAUSES(END_CAUSE_WORD) };
+
+const char *end_cause_word(enum end_cause cause)
+{
+    return cause > CAUSE_NONE && cause < END_CAUSE_N ? causes[cause] : "";
+}
+
+enum end_cause end_cause_parse(const char *word)
+{
+    for (int cause = CAUSE_NONE + 1; cause < END_CAUSE_N; cause++)
+        if (strcmp(causes[cause], word) == 0)
+            return (enum end_cause)cause;
+    return CAUSE_NONE;
 }

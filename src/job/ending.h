@@ -20,6 +20,16 @@ enum end_by { BY_NONE, END_BYS(END_BY_ENUM) END_BY_N };
 const char *end_by_word(enum end_by);
 enum end_by end_by_parse(const char *word);
 
+/* What it was, where who ended it does not say all that is decided by: stored words. */
+#define END_CAUSES(X)                                                                              \
+    X(MEMORY, "memory")       /* LIMIT: a watch saw more memory than the limit */                  \
+    X(NODE_FULL, "node_full") /* PLATFORM: the node had no disk space to start it */
+#define END_CAUSE_ENUM(id, word) CAUSE_##id,
+enum end_cause { CAUSE_NONE, END_CAUSES(END_CAUSE_ENUM) END_CAUSE_N };
+#undef END_CAUSE_ENUM
+const char *end_cause_word(enum end_cause); /* "": none */
+enum end_cause end_cause_parse(const char *word);
+
 #define ENDING_TAIL_MAX 2048
 struct ending {
     bool exited; /* code is valid; else signal is, or neither (never started, lost) */
@@ -27,7 +37,9 @@ struct ending {
     bool oom;
     bool lost; /* nobody saw the end */
     enum end_by by;
-    const char *reason;   /* "cannot start: no such file" ...; "" when code or signal say all */
+    enum end_cause cause;
+    const char *reason;   /* for people: "cannot start: no such file" ...; "" when code or signal
+                             say all */
     uint64_t memory_peak; /* bytes, 0: unknown */
     const char *tail;     /* last lines of output, at most ENDING_TAIL_MAX; "" when none */
 };

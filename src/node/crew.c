@@ -234,11 +234,6 @@ static void close_if_over(struct crew *crew)
 
 /* ---- launching ---- */
 
-static bool by_itself(enum err_code code)
-{
-    return code == ERR_INPUT || code == ERR_CANNOT || code == ERR_TOO_LARGE;
-}
-
 static int check_code(const struct launch *launch, struct err *err)
 {
     unsigned long long bytes = 0;
@@ -313,11 +308,17 @@ static int prepare(struct crew *crew, const struct launch *launch, struct err *e
     return make_python(crew, launch, err);
 }
 
-static void refuse_waiting(struct crew *crew, enum end_by by, const char *reason)
+static void refuse_waiting(struct crew *crew, const struct ending *why)
 {
     for (size_t i = 0; i < crew->members.n; i++)
         if (task_waits(crew->members.at[i].task))
-            task_refuse(crew->members.at[i].task, by, reason);
+            task_refuse(crew->members.at[i].task, why);
+}
+
+static void refuse_for(struct crew *crew, const struct err *err)
+{
+    const struct ending why = task_fault(err);
+    refuse_waiting(crew, &why);
 }
 
 static void start_waiting(struct crew *crew)
@@ -333,7 +334,7 @@ static void on_installed(void *arg, const char *problem)
     install_destroy(TAKE(crew->install));
     crew->installed = problem == NULL;
     if (problem)
-        refuse_waiting(crew, BY_ITSELF, problem);
+        refuse_waiting(crew, &(struct ending){ .by = BY_ITSELF, .reason = problem });
     else
         start_waiting(crew);
 }
@@ -357,7 +358,7 @@ static void install_then_start(struct crew *crew, const struct launch *launch)
     }
     crew->install = install_start(crew->site->loop, task, launch, sink, &err);
     if (!crew->install)
-        refuse_waiting(crew, BY_PLATFORM, err.what);
+        refuse_for(crew, &err);
 }
 
 /* With the code in its place. */
@@ -375,7 +376,7 @@ static void on_unpacked(void *arg, const struct err *problem)
     struct batch *batch = TAKE(crew->unpacks);
     unpack_destroy(TAKE(crew->unpack));
     if (problem)
-        refuse_waiting(crew, by_itself(problem->code) ? BY_ITSELF : BY_PLATFORM, problem->what);
+        refuse_for(crew, problem);
     else
         go_on(crew, &batch->launch);
     batch_drop(batch);
@@ -393,7 +394,7 @@ static void unpack_then_go_on(struct crew *crew, struct batch *batch)
     struct unpack_sink sink = { .done = on_unpacked, .arg = crew };
     crew->unpack = unpack_start(crew->site, &batch->launch, sink, &err);
     if (!crew->unpack) {
-        refuse_waiting(crew, by_itself(err.code) ? BY_ITSELF : BY_PLATFORM, err.what);
+        refuse_for(crew, &err);
         return;
     }
     batch_hold(batch);
@@ -457,11 +458,12 @@ void crew_launch(struct crew *crew, struct batch *batch)
     crew->applied = launch->seq;
     add_members(crew, batch);
     if (crew->closing) {
-        refuse_waiting(crew, crew->why, "stopped before it started");
+        refuse_waiting(crew,
+                       &(struct ending){ .by = crew->why, .reason = "stopped before it started" });
         return;
     }
     if (prepare(crew, launch, &err) != 0) {
-        refuse_waiting(crew, by_itself(err.code) ? BY_ITSELF : BY_PLATFORM, err.what);
+        refuse_for(crew, &err);
         return;
     }
     say_what_is_missing(crew, launch);

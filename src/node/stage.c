@@ -33,7 +33,9 @@ enum end_by stage_blame(int number)
 static _Noreturn __attribute__((format(printf, 3, 4))) void fail(int status, int number,
                                                                  const char *fmt, ...)
 {
-    struct stage_failure failure = { .by = stage_blame(number) };
+    bool full = number == ENOSPC || number == EDQUOT;
+    struct stage_failure failure = { .by = stage_blame(number),
+                                     .cause = full ? CAUSE_NODE_FULL : CAUSE_NONE };
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(failure.reason, sizeof failure.reason, fmt, ap);

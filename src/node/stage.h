@@ -33,6 +33,7 @@ struct stage_ends {   /* descriptors of the new process */
 /* Why the program could not be started, as the new process saw it. */
 struct stage_failure {
     enum end_by by;
+    enum end_cause cause;
     char reason[200];
 };
 /* Forks and execs. The new process leads a session of its own and dies with its parent. *status is

@@ -64,6 +64,7 @@ struct task {
     struct stage_failure failure;
     bool stopped, killed;
     enum end_by stop_why;
+    enum end_cause stop_cause;
     char stop_reason[160];
     bool told_death;
     int wait_status;
@@ -315,14 +316,24 @@ static void leave(struct task *task, bool hold)
     drop_view(task);
 }
 
-void task_refuse(struct task *task, enum end_by by, const char *reason)
+void task_refuse(struct task *task, const struct ending *why)
 {
     char tail[ENDING_TAIL_MAX + 1];
-    struct ending ending = { .by = by, .reason = reason };
+    struct ending ending = *why;
     leave(task, false);
     if (task->output)
         output_finish(task->output);
     task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
+}
+
+/* What will be the same at the next try is the job's own. */
+struct ending task_fault(const struct err *err)
+{
+    bool own = err->code == ERR_INPUT || err->code == ERR_CANNOT || err->code == ERR_TOO_LARGE;
+    bool full = err->code == ERR_FULL;
+    return (struct ending){ .by = own ? BY_ITSELF : BY_PLATFORM,
+                            .cause = full ? CAUSE_NODE_FULL : CAUSE_NONE,
+                            .reason = err->what };
 }
 
 /* Killed by the kernel for want of memory? The group's own count is sure; without a group the
@@ -350,6 +361,7 @@ static struct ending judge(const struct task *task)
     ending.oom = !well && !task->killed && out_of_memory(task, killed);
     if (task->stopped) {
         ending.by = task->stop_why;
+        ending.cause = task->stop_cause;
         ending.reason = task->stop_reason;
     } else if (ending.oom && killed) {
         ending.by = BY_KERNEL;
@@ -371,9 +383,12 @@ static void finish(struct task *task)
     char tail[ENDING_TAIL_MAX + 1];
     leave(task, task->what->hold_failed && !well);
     if (task->failed) {
-        ending = (struct ending){ .by = task->failure.by, .reason = task->failure.reason };
+        ending = (struct ending){ .by = task->failure.by,
+                                  .cause = task->failure.cause,
+                                  .reason = task->failure.reason };
         if (task->stopped) {
             ending.by = task->stop_why;
+            ending.cause = task->stop_cause;
             ending.reason = task->stop_reason;
         }
         task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
@@ -469,6 +484,7 @@ void task_stop(struct task *task, const struct task_stop *stop)
     if (first) {
         task->stopped = true;
         task->stop_why = stop->why;
+        task->stop_cause = stop->cause;
         snprintf(task->stop_reason, sizeof task->stop_reason, "%s", stop->reason);
     }
     if (stop->now) {
@@ -504,7 +520,8 @@ static void on_watch(uv_timer_t *timer)
     char used[FMT_MAX], limit[FMT_MAX], reason[160];
     snprintf(reason, sizeof reason, "uses %s of memory, its limit is %s", fmt_bytes(used, bytes),
              fmt_bytes(limit, task->what->memory));
-    task_stop(task, &(struct task_stop){ .now = true, .why = BY_LIMIT, .reason = reason });
+    task_stop(task, &(struct task_stop){
+                        .now = true, .why = BY_LIMIT, .cause = CAUSE_MEMORY, .reason = reason });
 }
 
 /* ---- starting ---- */
@@ -709,7 +726,7 @@ static bool take_ports(struct task *task)
         snprintf(reason, sizeof reason, "port %u is taken by a task of another server", port);
         break;
     }
-    task_refuse(task, BY_CONFLICT, reason);
+    task_refuse(task, &(struct ending){ .by = BY_CONFLICT, .reason = reason });
     return false;
 }
 
@@ -726,7 +743,7 @@ static bool take_gpus(struct task *task)
     if (gpu_locks_take(&task->gpus, &ask, &minor))
         return true;
     snprintf(reason, sizeof reason, "/dev/nvidia%u is held by a task of another server", minor);
-    task_refuse(task, BY_CONFLICT, reason);
+    task_refuse(task, &(struct ending){ .by = BY_CONFLICT, .reason = reason });
     return false;
 }
 
@@ -738,15 +755,17 @@ void task_start(struct task *task)
     if (!take_ports(task) || !take_gpus(task))
         return;
     if (task_prepare(task, &err) != 0) {
-        task_refuse(task, err.code == ERR_INPUT || err.code == ERR_CANNOT ? BY_ITSELF : BY_PLATFORM,
-                    err.what);
+        struct ending why = task_fault(&err);
+        task_refuse(task, &why);
         return;
     }
     make_cgroup(task);
     make_shm(task);
     bind_cores(task);
-    if (launch_process(task, &err) != 0)
-        task_refuse(task, BY_PLATFORM, err.what);
+    if (launch_process(task, &err) != 0) {
+        struct ending why = task_fault(&err);
+        task_refuse(task, &why);
+    }
 }
 
 /* ---- questions ---- */

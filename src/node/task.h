@@ -34,10 +34,12 @@ void task_destroy(struct task *);
 int task_prepare(struct task *, struct err *err);
 void task_start(struct task *);
 /* Instead of a start. */
-void task_refuse(struct task *, enum end_by, const char *reason);
+void task_refuse(struct task *, const struct ending *why); /* by, cause, reason */
+struct ending task_fault(const struct err *);              /* why, of what could not be done */
 struct task_stop {
     bool now; /* SIGKILL at once; else SIGTERM and the launch's grace */
     enum end_by why;
+    enum end_cause cause;
     const char *reason; /* "" when why says all */
 };
 void task_stop(struct task *, const struct task_stop *);

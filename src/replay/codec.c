@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "job/gpu.h"
+#include "job/old_ending.h"
 #include "wire/frame.h"
 
 #include <stdio.h>
@@ -451,7 +452,8 @@ static const struct ctl_objects *get_objects(struct wire_reader *from, struct ar
     return o;
 }
 
-enum ending_flags { EXITED = 1, OOM = 2, LOST = 4, WAKEUP = 8 /* its number follows */ };
+/* WAKEUP, CAUSE: it follows; recordings of older versions have no CAUSE. */
+enum ending_flags { EXITED = 1, OOM = 2, LOST = 4, WAKEUP = 8, CAUSE = 16 };
 
 static bool has_ending(const struct engine_fact *f)
 {
@@ -475,9 +477,10 @@ static void put_fact(struct buf *out, const struct engine_fact *f)
     wire_put_str(out, f->reason);
     if (has_ending(f)) {
         wire_put_u8(out, (uint8_t)((e->exited ? EXITED : 0) | (e->oom ? OOM : 0) |
-                                   (e->lost ? LOST : 0) | (f->wakeup ? WAKEUP : 0)));
+                                   (e->lost ? LOST : 0) | (f->wakeup ? WAKEUP : 0) | CAUSE));
         if (f->wakeup)
             wire_put_u64(out, f->wakeup);
+        wire_put_u8(out, (uint8_t)e->cause);
         wire_put_u32(out, (uint32_t)e->code);
         wire_put_u32(out, (uint32_t)e->signal);
         wire_put_u8(out, (uint8_t)e->by);
@@ -497,6 +500,8 @@ static void get_ending(struct wire_reader *from, struct arena *a, struct engine_
     uint8_t flags = wire_get_u8(from);
     if (flags & WAKEUP)
         f->wakeup = wire_get_u64(from);
+    uint8_t cause = flags & CAUSE ? wire_get_u8(from) : CAUSE_NONE;
+    from->bad |= cause >= END_CAUSE_N;
     e->exited = flags & EXITED;
     e->oom = flags & OOM;
     e->lost = flags & LOST;
@@ -506,6 +511,8 @@ static void get_ending(struct wire_reader *from, struct arena *a, struct engine_
     from->bad |= by >= END_BY_N;
     e->by = by < END_BY_N ? (enum end_by)by : BY_NONE;
     e->reason = wire_get_str(from, a);
+    e->cause = flags & CAUSE ? (enum end_cause)(cause < END_CAUSE_N ? cause : CAUSE_NONE)
+                             : old_end_cause(e->by, e->reason);
     e->memory_peak = wire_get_u64(from);
     e->tail = wire_get_str(from, a);
 }

@@ -50,8 +50,8 @@
                 " VALUES (?,?,?,?,?,?)")                                                           \
     X(PUT_ATTEMPT, "INSERT OR REPLACE INTO attempt (job, role, idx, attempt, generation, state,"   \
                    " node, place, placed, started, ended, pid, exited, code, signal, oom, lost,"   \
-                   " ended_by, reason, memory_peak, tail, log_end)"                                \
-                   " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                        \
+                   " ended_by, reason, memory_peak, tail, log_end, cause)"                         \
+                   " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                      \
     X(ADD_EVENT, "INSERT INTO event (seq, job, at, type, role, idx, attempt, body, steady, named)" \
                  " VALUES (?,?,?,?,?,?,?,?,?,?)")                                                  \
     X(PUT_AGENT, "INSERT OR REPLACE INTO agent (job, generation, node, launch_seq, token_hash,"    \
@@ -124,7 +124,7 @@
       " coalesce(sum(state = 'failed'), 0) FROM task WHERE job BETWEEN ?1 AND ?2")                 \
     X(ATTEMPTS, "SELECT role, idx, attempt, generation, state, node, place, placed, started,"      \
                 " ended, pid, exited, code, signal, oom, lost, ended_by, reason, memory_peak,"     \
-                " tail, log_end FROM attempt" IN_RANGE)                                            \
+                " tail, log_end, cause FROM attempt" IN_RANGE)                                     \
     X(AGENTS, "SELECT job, generation, node, launch_seq, token_hash, last_seq, state FROM agent"   \
               " WHERE job = ? AND state <> 'gone'")                                                \
     X(OBJECTS, "SELECT project, name, spec, version FROM object WHERE kind = ?")                   \

@@ -4,6 +4,7 @@
 #include "store/find.h"
 
 #include "base/mem.h"
+#include "job/old_ending.h"
 #include "store/end.h"
 
 #include <string.h>
@@ -180,7 +181,15 @@ int store_put_attempt(struct store *st, const struct attempt_row *row, struct er
     db_u64(s, 12, row->pid);
     bind_ending(s, 13, &row->ending);
     db_u64(s, 22, row->log_end);
+    db_text(s, 23, end_cause_word(row->ending.cause));
     return db_run(st, s, err);
+}
+
+/* The column is NULL in rows of versions before 6. */
+static enum end_cause read_cause(sqlite3_stmt *s, int i, const struct ending *end)
+{
+    return sqlite3_column_type(s, i) == SQLITE_NULL ? old_end_cause(end->by, end->reason)
+                                                    : end_cause_parse(db_get_word(s, i).text);
 }
 
 static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
@@ -231,6 +240,7 @@ int store_attempts_in(struct store *st, struct arena *a, const struct task_range
                                             .pid = (uint32_t)db_get_u64(s, 10),
                                             .ending = read_ending(s, 11, a),
                                             .log_end = db_get_u64(s, 20) };
+        at[count - 1].ending.cause = read_cause(s, 21, &at[count - 1].ending);
     }
     *rows = at;
     *n = count;

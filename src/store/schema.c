@@ -126,9 +126,10 @@ static const char version_5[] = "ALTER TABLE event ADD COLUMN steady INTEGER NOT
 
 /* The job that a sentence names is data beside it (job/sentence.h), and its text names nobody: so
  * are the reasons of jobs made here, which lists are searched by. Texts of events are read as what
- * they are (job/old_sentence.h), known by NULL. */
+ * they are (job/old_sentence.h), known by NULL; so are causes of endings (job/old_ending.h). */
 static const char version_6[] = "ALTER TABLE job ADD COLUMN named TEXT;"
                                 "ALTER TABLE event ADD COLUMN named TEXT;"
+                                "ALTER TABLE attempt ADD COLUMN cause TEXT;"
                                 "UPDATE job SET reason = old_sentence(reason, 0),"
                                 "  named = old_sentence(reason, 1);";
 

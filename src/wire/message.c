@@ -5,6 +5,7 @@
 #include "wire/message.h"
 
 #include "base/mem.h"
+#include "job/old_ending.h"
 
 #include <string.h>
 
@@ -523,9 +524,20 @@ void wire_put_fact(struct buf *out, uint64_t seq, const struct wire_fact *fact)
     wire_put_u32(out, fact->pid);
     wire_put_u64(out, fact->log_end);
     put_ending(out, &fact->ending);
-    if (fact->wakeup)
-        wire_put_u64(out, fact->wakeup);
+    wire_put_u64(out, fact->wakeup);
+    wire_put_u8(out, (uint8_t)fact->ending.cause);
     wire_end(out, mark);
+}
+
+/* The last byte of a fact: what an agent of an older version has in words only. */
+static enum end_cause get_cause(struct wire_reader *from, const struct ending *ending)
+{
+    if (from->at == from->end)
+        return old_end_cause(ending->by, ending->reason);
+    uint8_t cause = wire_get_u8(from);
+    if (cause >= END_CAUSE_N)
+        from->bad = true;
+    return from->bad ? CAUSE_NONE : (enum end_cause)cause;
 }
 
 int wire_get_fact(const struct wire_frame *frame, struct arena *arena, struct wire_fact *out)
@@ -542,6 +554,7 @@ int wire_get_fact(const struct wire_frame *frame, struct arena *arena, struct wi
     fact.ending = get_ending(&from, arena);
     if (from.at != from.end)
         fact.wakeup = wire_get_u64(&from);
+    fact.ending.cause = get_cause(&from, &fact.ending);
     if (finish(&from) != 0)
         return -1;
     *out = fact;

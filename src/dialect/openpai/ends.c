@@ -4,25 +4,17 @@
 #include "dialect/openpai/ends.h"
 
 #include <signal.h>
-#include <string.h>
-
-static bool has(const struct ending *e, const char *word)
-{
-    return e->reason && strstr(e->reason, word);
-}
 
 static int limit_code(const struct openpai_ends *ends, const struct ending *e)
 {
-    if (e->oom || has(e, "memory"))
-        return ends->oom; /* where nothing but a watch keeps the limit, it says what it saw */
-    return has(e, "disk") ? ends->disk : ends->time;
+    return e->oom || e->cause == CAUSE_MEMORY ? ends->oom : ends->time;
 }
 
 static int platform_code(const struct openpai_ends *ends, const struct ending *e)
 {
     if (e->lost)
         return ends->node_lost;
-    return has(e, "No space left") ? ends->node_full : ends->launch;
+    return e->cause == CAUSE_NODE_FULL ? ends->node_full : ends->launch;
 }
 
 static bool killed(const struct ending *e)

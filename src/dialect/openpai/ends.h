@@ -11,7 +11,7 @@ struct openpai_ends {
     int stopped;           /* on request */
     int completed;         /* because the job was over */
     int port;              /* of its own was taken */
-    int oom, disk, time;   /* over a limit */
+    int oom, time;         /* over a limit: of memory, of run time */
     int node_lost;         /* nobody saw its end */
     int node_full, launch; /* the node could not start it: out of disk space, otherwise */
     int wrong;             /* cannot be started as the job describes it */

@@ -226,7 +226,6 @@ static const struct openpai_ends ends = { .stopped = -210,
                                           .completed = -220,
                                           .port = 253,
                                           .oom = -1200,
-                                          .disk = EXIT_EVICTED,
                                           .time = -1004,
                                           .node_lost = -1001,
                                           .node_full = EXIT_EVICTED,
@@ -239,11 +238,9 @@ struct end_words v2_classify(const struct job_spec *job, const struct ending *en
 {
     (void)job;
     const struct openpai_exit *row = listed(openpai_end_code(&ends, ending));
-    bool own_limit = ending->by == BY_LIMIT && row->class == END_PLATFORM;
-    return (struct end_words){ .class = own_limit ? END_USER : row->class,
-                               .code = row->code,
-                               .phrase = row->phrase,
-                               .text = row->text };
+    return (struct end_words){
+        .class = row->class, .code = row->code, .phrase = row->phrase, .text = row->text
+    };
 }
 
 const char *v2_job_word(enum job_state state, bool any_task_running)

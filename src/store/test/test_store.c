@@ -197,6 +197,7 @@ static void attempts_and_tasks_round_trip(void **state)
                              .ending = { .signal = 9,
                                          .oom = true,
                                          .by = BY_KERNEL,
+                                         .cause = CAUSE_MEMORY,
                                          .reason = "out of memory",
                                          .memory_peak = 1u << 30,
                                          .tail = "last words" } };
@@ -214,6 +215,7 @@ static void attempts_and_tasks_round_trip(void **state)
     assert_true(attempts[0].ending.oom);
     assert_int_equal(attempts[0].ending.signal, 9);
     assert_int_equal(attempts[0].ending.by, BY_KERNEL);
+    assert_int_equal(attempts[0].ending.cause, CAUSE_MEMORY);
     assert_string_equal(attempts[0].ending.tail, "last words");
     assert_int_equal(attempts[0].log_end, 99);
     assert_int_equal(store_tasks(f->store, f->arena, 7, &tasks, &n, &f->err), 0);
@@ -509,7 +511,12 @@ static void old_sentences_are_read(void **state)
     assert_int_equal(store_commit(f->store, &f->err), 0);
     store_close(f->store);
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-    exec(db, "ALTER TABLE job DROP COLUMN named; ALTER TABLE event DROP COLUMN named;");
+    exec(db, "ALTER TABLE job DROP COLUMN named; ALTER TABLE event DROP COLUMN named;"
+             "ALTER TABLE attempt DROP COLUMN cause");
+    exec(db, "INSERT INTO attempt (job, role, idx, attempt, generation, state, node, placed,"
+             " started, ended, pid, exited, code, signal, oom, lost, ended_by, reason,"
+             " memory_peak, log_end) VALUES (7, 0, 0, 1, 1, 'failed', 'n', 1, 1, 1, 1, 0, 0, 9, 0,"
+             " 0, 'limit', 'uses 2Gi of memory, its limit is 1Gi', 0, 0)");
     exec(db, "UPDATE job SET reason = 'waits for job 3 (prep) to end: it is running' WHERE id = 7");
     exec(db,
          "INSERT INTO event (seq, job, at, type, attempt, body) VALUES (1, 7, 1, 'x', 0, '{}')");
@@ -531,6 +538,9 @@ static void old_sentences_are_read(void **state)
     assert_int_equal(got.reason.named.number, 0);
     assert_int_equal(store_events(f->store, f->arena, &range, &events, &n, &f->err), 0);
     assert_null(events[0].named);
+    struct attempt_row *attempts;
+    assert_int_equal(store_attempts(f->store, f->arena, 7, &attempts, &n, &f->err), 0);
+    assert_int_equal(attempts[0].ending.cause, CAUSE_MEMORY);
     assert_int_equal(store_add_event(f->store, &(struct event_row){ .type = "y" }, &f->err), 0);
     assert_int_equal(store_commit(f->store, &f->err), 0);
     range.after = 1;

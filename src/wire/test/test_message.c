@@ -300,6 +300,13 @@ static void launches_survive(void **state)
     }
 }
 
+enum { CAUSE_BYTES = 1, WAKEUP_BYTES = 8 }; /* at the end of a fact, by version */
+
+static bool is_older_fact(size_t cut)
+{
+    return cut == CAUSE_BYTES || cut == CAUSE_BYTES + WAKEUP_BYTES;
+}
+
 static void facts_survive(void **state)
 {
     (void)state;
@@ -320,6 +327,7 @@ static void facts_survive(void **state)
                         .oom = draw(&chance) % 2,
                         .lost = draw(&chance) % 2,
                         .by = (enum end_by)(draw(&chance) % END_BY_N),
+                        .cause = (enum end_cause)(draw(&chance) % END_CAUSE_N),
                         .reason = draw_text(&chance, arena),
                         .memory_peak = draw(&chance),
                         .tail = draw_text(&chance, arena) },
@@ -340,13 +348,40 @@ static void facts_survive(void **state)
         assert_int_equal(got.ending.oom, sent.ending.oom);
         assert_int_equal(got.ending.lost, sent.ending.lost);
         assert_int_equal(got.ending.by, sent.ending.by);
+        assert_int_equal(got.ending.cause, sent.ending.cause);
         assert_true(got.ending.memory_peak == sent.ending.memory_peak);
         assert_string_equal(got.ending.reason, sent.ending.reason);
         assert_string_equal(got.ending.tail, sent.ending.tail);
         for (struct wire_frame cut = frame; cut.len-- > 0;)
-            assert_int_equal(wire_get_fact(&cut, arena, &got), -1);
+            assert_int_equal(wire_get_fact(&cut, arena, &got),
+                             is_older_fact(frame.len - cut.len) ? 0 : -1);
         arena_destroy(arena);
     }
+}
+
+/* An agent of an older version has the cause in words, one before it does not say when it saw. */
+static void older_facts_are_read(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf out = BUF_INIT(1u << 16);
+    struct wire_fact sent = { .kind = WIRE_FACT_ENDED,
+                              .wakeup = 7,
+                              .ending = { .by = BY_LIMIT, .reason = "uses 2Gi of memory" } };
+    wire_put_fact(&out, 1, &sent);
+    struct wire_frame frame = only_frame(&out);
+    struct wire_fact got;
+    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(got.ending.cause, CAUSE_NONE); /* it says that there is none */
+    frame.len -= CAUSE_BYTES;
+    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(got.ending.cause, CAUSE_MEMORY);
+    assert_int_equal(got.wakeup, 7);
+    frame.len -= WAKEUP_BYTES;
+    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(got.ending.cause, CAUSE_MEMORY);
+    assert_int_equal(got.wakeup, 0);
+    arena_destroy(arena);
 }
 
 static void a_tail_has_a_maximum(void **state)
@@ -605,6 +640,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_survive),
         cmocka_unit_test(facts_survive),
+        cmocka_unit_test(older_facts_are_read),
         cmocka_unit_test(a_tail_has_a_maximum),
         cmocka_unit_test(hello_stop_log_exec),
         cmocka_unit_test(channels),
