@@ -131,6 +131,14 @@ void report_remedy(struct report *r, struct problem *p, enum remedy_id id, const
     remedies_add(p->remedies, id, args);
 }
 
+void report_unknown(struct report *r, struct problem *p, const char *key)
+{
+    if (is_scratch(r, p))
+        return;
+    p->kind = PROBLEM_UNKNOWN_FIELD;
+    p->field = arena_strdup(r->arena, key);
+}
+
 bool report_ok(const struct report *r)
 {
     return r->errors == 0;

@@ -20,14 +20,22 @@ struct place {
     uint32_t offset; /* byte offset in the source */
 };
 
+/* What may be decided by; the words are for people. */
+enum problem_kind {
+    PROBLEM_OTHER,
+    PROBLEM_UNKNOWN_FIELD, /* of the map at path; field is its key */
+};
+
 struct problem {
     enum severity severity;
+    enum problem_kind kind;
     struct place place;
     const char *path; /* "taskRoles[0].memoryMB"; "" for the document */
     const char *what; /* full sentence part: "taskRoles[0].memoryMB is 64, the least is 100" */
     const char *hint; /* what to write: "100 or more (MB for one task)"; "" when none */
     const char
         *fix; /* replacement text for the len bytes at offset, when it is certain; else NULL */
+    const char *field;         /* whole, however long; NULL but for UNKNOWN_FIELD */
     struct remedies *remedies; /* what to type; NULL: nothing */
 };
 
@@ -57,6 +65,8 @@ void report_hint(struct report *, struct problem *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* One more command to type; args as err_remedy_of() takes them, "" for none. */
 void report_remedy(struct report *, struct problem *, enum remedy_id, const char *args);
+/* What is wrong is that nobody knows the field of that key in the map at the problem's path. */
+void report_unknown(struct report *, struct problem *, const char *key);
 bool report_ok(const struct report *); /* no errors */
 /* The first error as an err (ERR_INPUT, "3 errors, first: ..."). Returns -1. */
 int report_err(const struct report *, struct err *err);

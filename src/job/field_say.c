@@ -102,6 +102,7 @@ void field_unknown_near(const struct field_in *in, const struct text_node *membe
     struct problem *p =
         report_error(in->report, member->key_place, path, "unknown field \"%.*s\"%s%s",
                      FIELD_SHOWN_MAX, member->key, *path ? " in " : "", path);
+    report_unknown(in->report, p, member->key);
     if (!near)
         return;
     report_hint(in->report, p, "\"%s\"?", near);

@@ -17,17 +17,15 @@
 
 /* ---- unknown fields ---- */
 
-#define UNKNOWN "unknown field \""
-
 static bool is_unknown(const struct problem *p)
 {
-    return p->severity == SEVERITY_ERROR && strncmp(p->what, UNKNOWN, strlen(UNKNOWN)) == 0;
+    return p->severity == SEVERITY_ERROR && p->kind == PROBLEM_UNKNOWN_FIELD;
 }
 
-static const char *unknown_key(struct arena *arena, const struct problem *p)
+/* As Kubernetes says it. */
+static const char *unknown_text(struct arena *arena, const struct problem *p)
 {
-    const char *key = p->what + strlen(UNKNOWN);
-    return arena_strndup(arena, key, strcspn(key, "\""));
+    return arena_printf(arena, "unknown field \"%s%s%s\"", p->path, *p->path ? "." : "", p->field);
 }
 
 /* "spec.replicaSpecs.worker.template.spec.containers[0]" */
@@ -68,8 +66,7 @@ static void refuse_unknown(struct kube *k, const struct report *report)
     for (size_t i = 0; i < report->n; i++) {
         const struct problem *p = &report->at[i];
         if (is_unknown(p))
-            buf_addf(&text, "%s" UNKNOWN "%s%s%s\"", n++ ? ", " : "", p->path, *p->path ? "." : "",
-                     unknown_key(k->arena, p));
+            buf_addf(&text, "%s%s", n++ ? ", " : "", unknown_text(k->arena, p));
     }
     kube_fail(k, &(struct kube_status){ 400, "BadRequest", buf_str(&text), NULL });
 }
@@ -80,11 +77,9 @@ static void prune(struct kube *k, const struct report *report)
         const struct problem *p = &report->at[i];
         if (!is_unknown(p))
             continue;
-        const char *key = unknown_key(k->arena, p);
-        kube_drop(at_path(k->arena, k->body, p->path), key);
+        kube_drop(at_path(k->arena, k->body, p->path), p->field);
         if (k->validation == VALIDATE_WARN)
-            kube_warn(
-                k, arena_printf(k->arena, UNKNOWN "%s%s%s\"", p->path, *p->path ? "." : "", key));
+            kube_warn(k, unknown_text(k->arena, p));
     }
     k->pruned = true;
 }

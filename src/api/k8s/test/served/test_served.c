@@ -586,6 +586,9 @@ static void ended_jobs(struct fix *f)
 }
 RUN(ended_jobs)
 
+/* Longer than what a message quotes. */
+#define LONG_KEY "a_key_that_nobody_knows_and_that_is_far_longer_than_a_message_quotes"
+
 static void bad_jobs(struct fix *f)
 {
     ROWS(f,
@@ -599,6 +602,11 @@ static void bad_jobs(struct fix *f)
            "\"field\":\"spec.suspend\"" },
          { "ada", "POST", JOBS, JOB_WITH("b", "", "\"restartCount\":-2,", ""), NULL, 422,
            "\"field\":\"spec.replicaSpecs.worker.restartCount\"" },
+         { "ada", "POST", JOBS "?fieldValidation=Strict",
+           JOB_WITH("b", "\"" LONG_KEY "\":1,", "", ""), NULL, 400,
+           "unknown field \\\"spec." LONG_KEY "\\\"" },
+         { "ada", "POST", JOBS "?fieldValidation=Ignore&dryRun=All",
+           JOB_WITH("b", "\"" LONG_KEY "\":1,", "", ""), NULL, 201, NULL },
          { "ada", "POST", JOBS "?fieldValidation=Warn&dryRun=All",
            JOB_WITH("b", "\"speed\":1,", "", ""), NULL, 201, "\"name\":\"b\"" },
          { "ada", "POST", JOBS "?fieldValidation=Ignore", JOB_WITH("b", "\"speed\":1,", "", ""),
