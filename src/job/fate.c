@@ -33,14 +33,23 @@ const struct field_hooks fate_ignored = { .decode = decode_ignored, .value = "an
 const struct field_hooks fate_refused = { .decode = decode_refused, .value = "nothing" };
 const struct field_hooks fate_quiet = { .decode = decode_quiet, .value = "anything" };
 
-const char *fate_word(const struct field *f)
+enum fate fate_of(const struct field *f)
 {
     const struct field_hooks *hooks = f->type == FIELD_CUSTOM ? f->hooks : NULL;
     if (hooks == &fate_ignored)
-        return "warned";
+        return FATE_WARNED;
     if (hooks == &fate_refused)
-        return "refused";
-    return hooks == &fate_quiet ? "quiet" : "honoured";
+        return FATE_REFUSED;
+    return hooks == &fate_quiet ? FATE_QUIET : FATE_HONOURED;
+}
+
+const char *fate_word(const struct field *f)
+{
+    static const char *const words[] = { [FATE_HONOURED] = "honoured",
+                                         [FATE_WARNED] = "warned",
+                                         [FATE_REFUSED] = "refused",
+                                         [FATE_QUIET] = "quiet" };
+    return words[fate_of(f)];
 }
 
 void fate_table(struct buf *out, const char *title, const struct field *table)

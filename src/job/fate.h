@@ -13,6 +13,8 @@
 
 extern const struct field_hooks fate_ignored, fate_refused, fate_quiet;
 
+enum fate { FATE_HONOURED, FATE_WARNED, FATE_REFUSED, FATE_QUIET };
+enum fate fate_of(const struct field *);
 /* "honoured", "warned", "refused", "quiet" */
 const char *fate_word(const struct field *);
 /* Markdown: a section with a line for each row. */

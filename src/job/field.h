@@ -77,6 +77,7 @@ struct field_hooks {
     void (*schema)(struct arena *,
                    struct text_node *schema); /* adds members to the schema of the value */
     const char *value;                        /* for the reference: "number or {min, max}" */
+    enum field_type like; /* a value has the form of one of that type; TEXT: who knows */
 };
 
 struct field {

@@ -17,10 +17,17 @@
 static void put_fields(struct arena *, struct text_node *schema, const struct field *,
                        const struct field *shown, int depth);
 
-/* NULL: one that only its decoder knows. */
-static const char *type_of(const struct field *f)
+static enum field_type type_of(const struct field *f)
 {
-    switch (f->type) {
+    return f->type == FIELD_CUSTOM && f->hooks ? f->hooks->like : f->type;
+}
+
+/* NULL: one that only its decoder knows. */
+static const char *word_of(const struct field *f)
+{
+    if (f->type == FIELD_CUSTOM && type_of(f) == FIELD_TEXT)
+        return NULL;
+    switch (type_of(f)) {
     case FIELD_BOOL: return "boolean";
     case FIELD_U32:
     case FIELD_U64:
@@ -32,34 +39,17 @@ static const char *type_of(const struct field *f)
     case FIELD_OBJECT:
     case FIELD_MAP:
     case FIELD_TREE: return "object";
-    case FIELD_CUSTOM: {
-        const char *value = f->hooks && f->hooks->value ? f->hooks->value : "";
-        if (strncmp(value, "a map", 5) == 0)
-            return "object";
-        return strcmp(value, "true or false") == 0 ? "boolean" : NULL;
-    }
     default: return "string";
     }
 }
 
-static bool of_texts(const struct field *f)
-{
-    return f->type == FIELD_PAIRS || (f->type == FIELD_CUSTOM && f->hooks && f->hooks->value &&
-                                      strcmp(f->hooks->value, "a map of texts") == 0);
-}
-
 static const char *about(struct arena *a, const struct field *f)
 {
-    static const struct {
-        const char *word, *before;
-    } fates[] = { { "warned", "Has no effect: " },
-                  { "refused", "Is refused: " },
-                  { "quiet", "Makes no difference: " } };
-    const char *doc = f->doc ? f->doc : "", *word = fate_word(f);
-    for (size_t i = 0; i < ARRAY_LEN(fates); i++)
-        if (strcmp(word, fates[i].word) == 0)
-            return arena_printf(a, "%s%s", fates[i].before, doc);
-    return doc;
+    static const char *const fates[] = { [FATE_HONOURED] = "",
+                                         [FATE_WARNED] = "Has no effect: ",
+                                         [FATE_REFUSED] = "Is refused: ",
+                                         [FATE_QUIET] = "Makes no difference: " };
+    return arena_printf(a, "%s%s", fates[fate_of(f)], f->doc ? f->doc : "");
 }
 
 /* Of a field that nobody decodes. */
@@ -78,7 +68,7 @@ static void put_field(struct arena *a, struct text_node *properties, const struc
                       const struct field *shown, int depth)
 {
     struct text_node *one = text_map(a, properties, f->name);
-    const char *type = type_of(f);
+    const char *type = word_of(f);
     text_str(a, one, "description", about(a, f));
     if (type)
         text_str(a, one, "type", type);
@@ -90,7 +80,7 @@ static void put_field(struct arena *a, struct text_node *properties, const struc
         put_fields(a, text_map(a, one, "items"), f->table, NULL, depth + 1);
     else if (f->type == FIELD_WORDS)
         text_str(a, text_map(a, one, "items"), "type", "string");
-    else if (of_texts(f))
+    else if (type_of(f) == FIELD_PAIRS)
         text_str(a, text_map(a, one, "additionalProperties"), "type", "string");
 }
 
@@ -106,7 +96,7 @@ static void put_fields(struct arena *a, struct text_node *schema, const struct f
     struct text_node *properties = text_map(a, schema, "properties"), *needed = NULL;
     for (const struct field *f = table; f->name; f++) {
         const struct field *also = shown ? field_find(shown, f->name) : NULL;
-        bool silent = strcmp(fate_word(f), "quiet") == 0 || strcmp(fate_word(f), "refused") == 0;
+        bool silent = fate_of(f) == FATE_QUIET || fate_of(f) == FATE_REFUSED;
         put_field(a, properties, silent && also ? also : f, silent ? NULL : also, depth);
         if (!(f->flags & FIELD_REQUIRED))
             continue;

@@ -63,7 +63,9 @@ static int decode_affinity(const struct field_in *in, const struct text_node *no
     return -1;
 }
 
-const struct field_hooks fate_affinity = { .decode = decode_affinity, .value = "a map" };
+const struct field_hooks fate_affinity = { .decode = decode_affinity,
+                                           .value = "a map",
+                                           .like = FIELD_TREE };
 
 /* ---- maps of texts ---- */
 
@@ -87,7 +89,9 @@ static int decode_texts(const struct field_in *in, const struct text_node *node,
     return 0;
 }
 
-const struct field_hooks fate_texts = { .decode = decode_texts, .value = "a map of texts" };
+const struct field_hooks fate_texts = { .decode = decode_texts,
+                                        .value = "a map of texts",
+                                        .like = FIELD_PAIRS };
 
 /* ---- words ---- */
 
@@ -108,7 +112,9 @@ static int decode_loose_bool(const struct field_in *in, const struct text_node *
 }
 
 /* No init: the default is the reader's to set. */
-const struct field_hooks fate_bool = { .decode = decode_loose_bool, .value = "true or false" };
+const struct field_hooks fate_bool = { .decode = decode_loose_bool,
+                                       .value = "true or false",
+                                       .like = FIELD_BOOL };
 
 static int put_word(const struct field_in *in, const struct text_node *node, void *base)
 {
