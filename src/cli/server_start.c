@@ -1,6 +1,6 @@
 /* A detached server: a child in its own session with the log file as its output. It says "ok" on a
- * pipe when it answers; the end of the pipe without that word means that it ended, and the last
- * line of its log says why. */
+ * pipe when it answers, or why it cannot start; a pipe that ends without a word means that it died,
+ * and its log may say of what. */
 #include "cli/server_start.h"
 
 #include "base/file.h"
@@ -10,6 +10,7 @@
 #include "cli/kept.h"
 #include "cli/out.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,55 +64,38 @@ _Noreturn static void become_server(const struct child *c)
     _exit(127);
 }
 
-/* "ok", or kinds of remedies. false: it did not start. */
-#define WORDS_MAX 256
-static bool wait_ready(int fd, char words[WORDS_MAX])
+/* What main/server_main.c says of its start: "ok", or why not, as a document; nothing when it died.
+ * false: it did not start. */
+#define SAID_MAX 8192
+static bool wait_ready(int fd, char said[SAID_MAX])
 {
+    static const char ok[] = "ok\n";
     size_t len = 0;
-    bool ok = false;
-    while (!ok && len < WORDS_MAX - 1) {
-        ssize_t n = read(fd, words + len, WORDS_MAX - 1 - len);
+    bool ready = false;
+    while (!ready && len < SAID_MAX - 1) {
+        ssize_t n = read(fd, said + len, SAID_MAX - 1 - len);
         if (n == 0 || (n < 0 && errno != EINTR))
             break;
         len += n > 0 ? (size_t)n : 0;
-        ok = len >= 2 && strncmp(words, "ok", 2) == 0;
+        said[len] = '\0';
+        ready = strcmp(said, ok) == 0;
     }
-    words[len] = '\0';
-    return ok;
+    return ready;
 }
 
-static int add_remedies(struct err *err, char *words)
+static int say_why(struct cli *cli, const char *said, const char *log_path, struct err *err)
 {
-    enum remedy_id id;
-    char *rest = words, *word;
-    while ((word = strsep(&rest, "\n")))
-        if (*word && remedy_of_kind(word, &id))
-            err_remedy(err, id);
-    return -1;
-}
-
-/* What the server said last, from where its log ended before; "error: " and the date are left out.
- */
-static int say_why(const char *path, off_t from, struct err *err)
-{
-    char text[4096], *line, *error;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, from);
-    if (n <= 0) {
+    struct report report;
+    report_init(&report, cli->arena);
+    struct text_node *why =
+        *said ? json_parse(cli->arena, said, strlen(said), JSON_ANSWER, &report) : NULL;
+    if (!why) {
         err_set(err, ERR_UNAVAILABLE, "the server did not start");
-        return err_hint(err, "%s says why", path);
+        return err_hint(err, "%s says why", log_path);
     }
-    text[n] = '\0';
-    error = strstr(text, "error: ");
-    line = error ? error + strlen("error: ") : text;
-    char *hint = strchr(line, '\n');
-    if (hint)
-        *hint++ = '\0';
-    err_set(err, ERR_UNAVAILABLE, "the server did not start: %s", line);
-    if (!hint || strncmp(hint, "  ", 2) != 0)
-        return err_hint(err, "%s says more", path);
-    hint[strcspn(hint, "\n")] = '\0';
-    return err_hint(err, "%s", hint + 2);
+    err_set(err, ERR_UNAVAILABLE, "the server did not start: %s", answer_text(why, "what", ""));
+    const char *hint = remedies_read(cli->arena, why, &err->remedies);
+    return *hint ? err_hint(err, "%s", hint) : err_hint(err, "%s says more", log_path);
 }
 
 static char **make_argv(struct cli *cli, const char *const *args)
@@ -130,14 +114,13 @@ static char **make_argv(struct cli *cli, const char *const *args)
 int server_start(struct cli *cli, const char *const *args, bool *ours, struct err *err)
 {
     int ends[2], status;
-    char number[16], words[WORDS_MAX] = "";
+    char number[16], said[SAID_MAX] = "";
     AUTO_FREE char *log_path = file_join(cli->state_dir, "server.log");
     if (file_mkdirs(cli->state_dir, 0700, err) < 0)
         return err_hint(err, "choose another place with --state-dir or MUSTER_STATE_DIR");
     AUTO_CLOSE int log = open_log(log_path, err);
     if (log < 0)
         return -1;
-    off_t from = lseek(log, 0, SEEK_END);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return err_sys(err, "pipe");
     struct child child = { .log = log, .ready = ends[1], .argv = make_argv(cli, args) };
@@ -153,7 +136,7 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
     close(ends[1]);
     if (pid > 0)
         waitpid(pid, &status, 0);
-    int rc = pid < 0 ? err_sys(err, "fork") : wait_ready(ends[0], words) ? 0 : -1;
+    int rc = pid < 0 ? err_sys(err, "fork") : wait_ready(ends[0], said) ? 0 : -1;
     close(ends[0]);
     call_drop(cli);
     *ours = rc == 0;
@@ -161,8 +144,7 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
         return rc;
     if (call_server_lives(cli))
         return 0;
-    say_why(log_path, from, err);
-    return add_remedies(err, words);
+    return say_why(cli, said, log_path, err);
 }
 
 /* ---- one that is needed ---- */

@@ -34,6 +34,7 @@
 #include "store/pages.h"
 #include "store/seal.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +46,9 @@
 #include <uv.h>
 
 #define BODY_MAX         (4u << 20)
-#define IDLE_TIMEOUT     75 /* seconds a silent client may stay */
-#define STRANGER_TIMEOUT 10 /* seconds for one over TCP that has shown no credential */
+#define OUTCOME_MAX      4096u /* less than what a pipe takes at once */
+#define IDLE_TIMEOUT     75    /* seconds a silent client may stay */
+#define STRANGER_TIMEOUT 10    /* seconds for one over TCP that has shown no credential */
 #define PORT_TRIES       100
 #define UNIX_PATH_SIZE   sizeof((struct sockaddr_un *)NULL)->sun_path
 /* Between two segments of a continuous backup. */
@@ -620,22 +622,23 @@ static void read_starter(struct server *s)
     unsetenv("MUSTER_STARTED_BY");
 }
 
-/* To who waits for this server to start: "ok", or the kinds of what helps, a line each. */
+/* To who waits for this server to start: "ok", or why not, as a document (cli/server_start.c). */
 static void say_outcome(struct arena *a, const struct err *failed)
 {
+    static const struct refused nothing = { .program = "muster" };
     const char *text = getenv("MUSTER_READY_FD");
-    char kind[32];
-    size_t at = 0;
     uint64_t fd;
-    struct remedy remedy;
-    AUTO_BUF struct buf words = BUF_INIT(512);
+    AUTO_BUF struct buf words = BUF_INIT(OUTCOME_MAX);
     if (!text || !scan_u64(text, 3, 1 << 20, &fd))
         return;
-    while (failed && remedies_next(&failed->remedies, &at, a, &remedy))
-        if (remedy.n == 0)
-            buf_addf(&words, "%s\n", remedy_kind(remedy.id, kind));
-    if (!failed)
+    if (failed) {
+        struct text_node *map = text_map(a, NULL, NULL);
+        text_str(a, map, "what", failed->what);
+        remedies_write(a, map, failed->hint, &failed->remedies, &nothing);
+        json_print(map, 0, &words);
+    } else {
         buf_puts(&words, "ok\n");
+    }
     if (words.len && write((int)fd, words.data, words.len) != (ssize_t)words.len)
         log_warn("server.ready", "nobody=waits");
     if (!failed) /* else it ends with this process, when the reason has been said */
