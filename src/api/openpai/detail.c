@@ -401,9 +401,12 @@ static const char *reason_of(struct arena *a, const char *type)
 
 static bool warns(const char *type)
 {
-    static const char *const words[] = { "fail", "lost", "evict", "refused", "restart", "retry" };
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strstr(type, words[i]))
+    static const char *const types[] = {
+        "failed",        "restart", "task_retry",    "task.failed", "task.retry",
+        "member.failed", "refused", "launch.failed", "launch.lost",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(type, types[i]) == 0)
             return true;
     return false;
 }
