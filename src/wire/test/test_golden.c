@@ -1,0 +1,412 @@
+/* Every message of agents and of launchers is the bytes that it has always been, and these bytes
+ * say the same message again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "wire/message.h"
+#include "wire/rendezvous.h"
+#include "wire/test/golden.h"
+
+#include <string.h>
+
+struct fixture {
+    struct arena *arena;
+    struct golden golden;
+    struct buf out, again;
+};
+
+static int begin(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){ .arena = arena_create() };
+    golden_init(&f.golden);
+    buf_init(&f.out, 1u << 20);
+    buf_init(&f.again, 1u << 20);
+    *state = &f;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct fixture *f = *state;
+    arena_destroy(f->arena);
+    buf_fini(&f->out);
+    buf_fini(&f->again);
+    return 0;
+}
+
+static void add(struct fixture *f, const char *name)
+{
+    assert_int_equal(f->out.len, f->again.len);
+    assert_memory_equal(f->out.data, f->again.data, f->out.len);
+    buf_clear(&f->again);
+    golden_add(&f->golden, name, &f->out);
+}
+
+static const struct wire_frame *frame_of(const struct buf *out, struct wire_frame *frame)
+{
+    size_t used;
+    assert_int_equal(wire_next(out->data, out->len, frame, &used), 1);
+    assert_int_equal(used, out->len);
+    return frame;
+}
+
+static const struct rdzv_frame_in *frame_in(const struct buf *out, struct rdzv_frame_in *frame)
+{
+    size_t used;
+    assert_int_equal(rdzv_next(out->data, out->len, frame, &used), 1);
+    assert_int_equal(used, out->len);
+    return frame;
+}
+
+/* A message written, read and written again. IN: its texts go to the arena. */
+#define TRY(f, label, name, ...)                                                                   \
+    do {                                                                                           \
+        struct wire_##name sent = { __VA_ARGS__ }, got;                                            \
+        struct wire_frame frame;                                                                   \
+        wire_put_##name(&(f)->out, &sent);                                                         \
+        assert_int_equal(wire_get_##name(frame_of(&(f)->out, &frame), &got), 0);                   \
+        wire_put_##name(&(f)->again, &got);                                                        \
+        add(f, label);                                                                             \
+    } while (0)
+#define TRY_IN(f, label, name, ...)                                                                \
+    do {                                                                                           \
+        struct wire_##name sent = { __VA_ARGS__ }, got;                                            \
+        struct wire_frame frame;                                                                   \
+        wire_put_##name(&(f)->out, &sent);                                                         \
+        assert_int_equal(wire_get_##name(frame_of(&(f)->out, &frame), (f)->arena, &got), 0);       \
+        wire_put_##name(&(f)->again, &got);                                                        \
+        add(f, label);                                                                             \
+    } while (0)
+#define TRY_RDZV(f, label, name, ...)                                                              \
+    do {                                                                                           \
+        struct rdzv_##name sent = { __VA_ARGS__ }, got;                                            \
+        struct rdzv_frame_in frame;                                                                \
+        rdzv_put_##name(&(f)->out, &sent);                                                         \
+        assert_int_equal(rdzv_get_##name(frame_in(&(f)->out, &frame), (f)->arena, &got), 0);       \
+        rdzv_put_##name(&(f)->again, &got);                                                        \
+        add(f, label);                                                                             \
+    } while (0)
+
+/* ---- agents ---- */
+
+static const struct task_ref a_task = { .role = 0x1234, .index = 0x56789abc };
+static const char *few_words[] = { "sh", "-c", "", "echo \xc3\xa9" };
+
+static void one_launch(struct fixture *f, const char *label, const struct launch *launch)
+{
+    struct launch got;
+    struct wire_frame frame;
+    wire_put_launch(&f->out, launch);
+    assert_int_equal(wire_get_launch(frame_of(&f->out, &frame), f->arena, &got), 0);
+    wire_put_launch(&f->again, &got);
+    add(f, label);
+}
+
+static struct launch a_launch(struct launch_task *tasks, size_t n)
+{
+    static struct host_name hosts[] = { { .address = "10.0.0.1", .name = "w-0" },
+                                        { .address = "10.0.0.2", .name = "w-1" } };
+    static struct bind_mount mounts[] = { { .from = "/data", .at = "/mnt/data", .read_only = true },
+                                          { .from = "/out", .at = "/results" } };
+    return (struct launch){ .generation = { .job = 0x0102030405060708, .number = 9 },
+                            .seq = 10,
+                            .node = "node-a",
+                            .job_name = "train",
+                            .job_number = 11,
+                            .dir = "/runs/1",
+                            .work_dir = "/home/ada",
+                            .code_dir = "/home/ada/code",
+                            .code_limit = 12,
+                            .output_dir = "/out",
+                            .python = "/usr/bin/python3",
+                            .pip = { .at = few_words, .n = 2 },
+                            .packages = "/cache",
+                            .requirements = "req.txt",
+                            .hosts = hosts,
+                            .n_hosts = 2,
+                            .mounts = mounts,
+                            .n_mounts = 2,
+                            .grace_ms = 13,
+                            .log_head = 14,
+                            .log_tail = 15,
+                            .tasks = tasks,
+                            .n_tasks = n };
+}
+
+/* The first has all, the second shares a part of it, the third says little. */
+static void three_tasks(struct arena *arena, struct launch_task tasks[3])
+{
+    static uint32_t ports[] = { 20000, 20001 }, gpus[] = { 0, 7 };
+    tasks[0] = (struct launch_task){ .ref = a_task,
+                                     .role = "worker",
+                                     .attempt = 2,
+                                     .run = "python train.py",
+                                     .argv = { .at = few_words, .n = 4 },
+                                     .ports = ports,
+                                     .n_ports = 2,
+                                     .gpus = gpus,
+                                     .n_gpus = 2,
+                                     .cpu_milli = 3,
+                                     .memory = 4,
+                                     .pids = 5,
+                                     .cores = 6,
+                                     .run_time_ms = 7,
+                                     .hold_failed = true };
+    pairs_set(&tasks[0].env, arena, "RANK", "0");
+    pairs_set(&tasks[0].env, arena, "PEERS", "w-0,w-1");
+    tasks[1] = tasks[0];
+    tasks[1].ref.index++;
+    tasks[1].env = (struct pairs){ .n = 0 };
+    pairs_set(&tasks[1].env, arena, "RANK", "1");
+    pairs_set(&tasks[1].env, arena, "PEERS", "w-0,w-1");
+    pairs_set(&tasks[1].env, arena, "MORE", "");
+    tasks[2] = (struct launch_task){ .role = "ps", .gpus = gpus, .n_gpus = 1 };
+}
+
+static void launches(struct fixture *f)
+{
+    static struct gpu_part parts[] = {
+        { .is = false }, { .is = true, .gi = 1, .ci = 2, .caps = { 3, 4 }, .n_caps = 2 }
+    };
+    struct launch_task tasks[3];
+    struct launch launch = a_launch(tasks, 3);
+    three_tasks(f->arena, tasks);
+    one_launch(f, "launch", &launch);
+    tasks[1].shm = 1u << 30;
+    one_launch(f, "launch-shm", &launch);
+    tasks[1].open_stdin = true;
+    tasks[2].open_stdin = tasks[2].tty = true;
+    one_launch(f, "launch-stdin", &launch);
+    tasks[0].gpu_hold = GPU_HOLD_WHOLE;
+    tasks[2].gpu_hold = GPU_HOLD_SHARE;
+    one_launch(f, "launch-devices", &launch);
+    tasks[0].parts = parts;
+    one_launch(f, "launch-parts", &launch);
+    tasks[1].shm = 0;
+    tasks[1].open_stdin = tasks[2].open_stdin = false;
+    one_launch(f, "launch-parts-only", &launch);
+    launch = (struct launch){ .node = "n", .job_name = "j", .dir = "/d" };
+    one_launch(f, "launch-empty", &launch);
+    launch.node = launch.job_name = launch.dir = NULL;
+    one_launch(f, "launch-no-texts", &launch);
+}
+
+static void one_fact(struct fixture *f, const char *label, const struct wire_fact *sent)
+{
+    struct wire_fact got;
+    struct wire_frame frame;
+    wire_put_fact(&f->out, 0xfedcba9876543210, sent);
+    assert_int_equal(wire_get_fact(frame_of(&f->out, &frame), f->arena, &got), 0);
+    wire_put_fact(&f->again, frame.seq, &got);
+    add(f, label);
+}
+
+static void facts(struct fixture *f)
+{
+    struct wire_fact fact = {
+        .kind = WIRE_FACT_STARTED, .task = a_task, .attempt = 3, .at_ms = 4, .pid = 5, .log_end = 6
+    };
+    one_fact(f, "fact-started", &fact);
+    fact.ending = (struct ending){ .exited = true,
+                                   .code = -7,
+                                   .signal = 8,
+                                   .oom = true,
+                                   .lost = false,
+                                   .by = BY_CONFLICT,
+                                   .cause = CAUSE_NODE_FULL,
+                                   .reason = "port taken",
+                                   .memory_peak = 9,
+                                   .tail = "last\nlines" };
+    for (fact.kind = WIRE_FACT_ENDED; fact.kind < WIRE_FACT_N; fact.kind++)
+        one_fact(f, "fact", &fact);
+    fact.kind = WIRE_FACT_ENDED;
+    fact.ending.lost = true;
+    fact.ending.exited = fact.ending.oom = false;
+    fact.wakeup = 10;
+    one_fact(f, "fact-wakeup", &fact);
+}
+
+static void bytes_of_channels(struct fixture *f)
+{
+    struct wire_frame frame;
+    struct wire_data data;
+    for (enum wire_kind kind = WIRE_STDIN; kind <= WIRE_LAUNCHER_CLOSE; kind++) {
+        wire_put_data(&f->out, kind, 0xfffefdfcu, "a\0b", kind % 2 ? 3 : 0);
+        assert_int_equal(wire_get_data(frame_of(&f->out, &frame), &data), 0);
+        wire_put_data(&f->again, frame.kind, data.channel, data.at, data.len);
+        add(f, "data");
+    }
+    for (enum wire_kind kind = WIRE_WELCOME; kind < WIRE_KIND_N; kind++) {
+        wire_put_plain(&f->out, kind, kind);
+        frame_of(&f->out, &frame);
+        wire_put_plain(&f->again, frame.kind, frame.seq);
+        add(f, "plain");
+    }
+}
+
+static void messages_of_agents(void **state)
+{
+    struct fixture *f = *state;
+    TRY_IN(f, "hello", hello, .version = 1, .generation = { .job = 2, .number = 3 },
+           .node = "n\xff", .agent_pid = 4, .launch_seq = 5, .first_seq = 6);
+    TRY_IN(f, "hello-form", hello, .version = 1, .node = "n", .launch_form = 7);
+    launches(f);
+    TRY(f, "stop", stop, .task = a_task, .now = true, .why = BY_POLICY);
+    TRY(f, "stop-all", stop, .all = true, .why = BY_NONE);
+    facts(f);
+    TRY(f, "log", log, .task = a_task, .attempt = 1, .end = 1ull << 40);
+    TRY_IN(f, "exec", exec, .channel = 1, .task = a_task, .attempt = 2,
+           .argv = { .at = few_words, .n = 4 }, .tty = true, .rows = 65535, .cols = 3);
+    TRY_IN(f, "exec-shell", exec, .channel = 1);
+    bytes_of_channels(f);
+    TRY(f, "resize", resize, .channel = 1, .rows = 2, .cols = 65535);
+    TRY(f, "exit", exit, .channel = 1, .code = 137);
+    TRY(f, "attach", attach, .channel = 1, .task = a_task, .attempt = 2, .session = 3, .offset = 4,
+        .rows = 5, .cols = 6);
+    TRY(f, "reached", reached, .channel = 1, .input = 2, .output = 3);
+    TRY(f, "launcher", launcher, .channel = 1, .task = a_task, .attempt = 2);
+    TRY(f, "signal", signal, .number = 1, .task = a_task, .attempt = 2, .signal = 64);
+    TRY(f, "signalled", signalled, .number = 1, .heard = 2);
+    golden_check(&f->golden, "agent.txt");
+}
+
+/* ---- launchers ---- */
+
+static struct rdzv_death a_death(uint32_t n)
+{
+    return (struct rdzv_death){ .rank = n,
+                                .local_rank = 2,
+                                .pid = 3,
+                                .code = -4,
+                                .signal = 5,
+                                .oom = n == 1,
+                                .victim = n == 2,
+                                .stopped = n == 1,
+                                .at_exit = n == 3,
+                                .spared = n == 1,
+                                .of_peer = n == 2,
+                                .wakeup = 6,
+                                .age_us = 7,
+                                .at_s = 8,
+                                .message = "boom",
+                                .error_file = "/tmp/e",
+                                .tail = "last line" };
+}
+
+static void joins(struct fixture *f)
+{
+    static struct rdzv_death deaths[RDZV_MAX_DEATHS + 3];
+    for (uint32_t i = 0; i < RDZV_MAX_DEATHS + 3; i++)
+        deaths[i] = a_death(i + 1);
+    const struct rdzv_terms terms = { .min = 1,
+                                      .max = 2,
+                                      .node_unit = 3,
+                                      .max_restarts = 4,
+                                      .last_call_ms = 5,
+                                      .join_ms = 6,
+                                      .exit_barrier_ms = 7,
+                                      .check = true,
+                                      .exclude_straggler = true };
+    const struct rdzv_claim claim = { .term = 1,
+                                      .round = 2,
+                                      .group_rank = 3,
+                                      .restarts = 4,
+                                      .running = true,
+                                      .world_id = 5,
+                                      .nodes = 6 };
+    struct rdzv_join join = { .member = 1,
+                              .run_id = "run",
+                              .node = "n1",
+                              .addr = "::1",
+                              .node_rank = RDZV_ANY_RANK,
+                              .ranks = RDZV_MAX_RANKS,
+                              .store_port = 0x1234,
+                              .lead_port = 65535,
+                              .check_port = 1,
+                              .spent = 2,
+                              .terms = terms,
+                              .claim = claim };
+    TRY_RDZV(f, "join", join, .member = 1);
+    TRY_RDZV(f, "join-role", join, .member = 1, .role = "reader");
+    join.deaths = (struct rdzv_deaths){ .at = deaths, .n = 2, .more = 3 };
+    rdzv_put_join(&f->out, &join);
+    rdzv_put_join(&f->again, &join);
+    add(f, "join-deaths");
+    join.role = "reader";
+    join.deaths.n = RDZV_MAX_DEATHS + 3;
+    rdzv_put_join(&f->out, &join);
+    rdzv_put_join(&f->again, &join);
+    add(f, "join-many-deaths");
+    TRY_RDZV(f, "report", report, .term = 1, .round = 2, .outcome = RDZV_FAILED, .final = true,
+             .deaths = { .at = deaths, .n = 3, .more = UINT32_MAX });
+    TRY_RDZV(f, "report-done", report, .term = 1, .round = 2, .outcome = RDZV_DONE);
+}
+
+static void rounds_and_ends(struct fixture *f)
+{
+    static struct rdzv_place places[RDZV_HEIRS + 2];
+    static struct rdzv_victim victims[2];
+    for (uint32_t i = 0; i < RDZV_HEIRS + 2; i++)
+        places[i] = (struct rdzv_place){ .member = i,
+                                         .node_rank = 1,
+                                         .ranks = 2,
+                                         .first_rank = 3,
+                                         .node = "n0",
+                                         .addr = "10.0.0.1",
+                                         .lead_port = 29500 };
+    for (uint32_t i = 0; i < 2; i++)
+        victims[i] = (struct rdzv_victim){ .death = a_death(i), .node = "n1", .group_rank = 9 + i };
+    TRY_RDZV(f, "round", round, .term = 1, .world_id = 2, .round = 3, .group_rank = 4,
+             .restarts = 5, .world = 6, .nodes = 7, .role_first = 8, .role_world = 9,
+             .own = places[1], .places = places, .n_places = 2, .store_addr = "10.0.0.1",
+             .store_port = 4242, .cause = "first");
+    TRY_RDZV(f, "round-one-role", round, .world = 6, .nodes = 1, .role_first = 3, .role_world = 6,
+             .own = places[1], .places = places, .n_places = RDZV_HEIRS + 2);
+    TRY_RDZV(f, "end", end, .term = 1, .kind = RDZV_END_STOPPED, .text = "x", .deaths = victims,
+             .n_deaths = 2, .undecided = true);
+}
+
+static void messages_of_launchers(void **state)
+{
+    struct fixture *f = *state;
+    static const char *addrs[] = { "10.0.0.1", "::1" };
+    static const uint16_t ports[] = { 1, 0xfffe };
+    joins(f);
+    TRY_RDZV(f, "checked", checked, .term = 1, .check = 2, .result = RDZV_CHECK_PAIR_BAD,
+             .took_us = 3, .figures = "matmul 11 ms", .why = "slow");
+    TRY_RDZV(f, "leave", leave, .why = RDZV_LEAVES_FAILED, .text = "t");
+    TRY_RDZV(f, "welcome", welcome, .term = 1, .beat_ms = 2, .waiting = "1 of 2");
+    rounds_and_ends(f);
+    TRY_RDZV(f, "check", check, .term = 1, .check = 2, .round = 3, .index = 1, .addrs = addrs,
+             .ports = ports, .n = 2, .bandwidth = true);
+    TRY_RDZV(f, "stop", stop, .term = 1, .round = 2, .cause = "c");
+    TRY_RDZV(f, "refused", refused, .why = RDZV_REFUSED_OVER, .text = "t");
+    TRY_RDZV(f, "note", note, .term = 1, .about = 2, .text = "t");
+    for (enum rdzv_frame kind = RDZV_FRAME_MOVED; kind <= RDZV_FRAME_LEAD; kind++) {
+        rdzv_put_moved(&f->out, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
+        rdzv_put_moved(&f->again, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
+        add(f, "moved");
+    }
+    rdzv_put_event(&f->out, "launch", NULL);
+    rdzv_put_event(&f->again, "launch", "");
+    add(f, "event");
+    for (enum rdzv_frame kind = RDZV_FRAME_JOIN; kind < RDZV_FRAME_N; kind++) {
+        rdzv_put_plain(&f->out, kind);
+        rdzv_put_plain(&f->again, kind);
+        add(f, "plain");
+    }
+    golden_check(&f->golden, "launcher.txt");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(messages_of_agents, begin, end),
+        cmocka_unit_test_setup_teardown(messages_of_launchers, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
