@@ -61,7 +61,8 @@ static const char *get_blob(struct wire_reader *from, struct arena *a, size_t *l
 {
     bool there = wire_get_u8(from);
     const char *at = wire_get_bytes(from, len);
-    return there && at ? arena_strndup(a, at, *len) : NULL;
+    char *copy = there && at ? arena_alloc(a, *len + 1) : NULL;
+    return copy ? memcpy(copy, at, *len) : NULL;
 }
 
 static const char *text_or(const char *text, const char *other)

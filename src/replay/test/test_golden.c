@@ -84,7 +84,7 @@ static void submissions(struct fixture *f)
     struct ctl_submit s = { .owner = "ada", .like = 0x1112131415161718 };
     one_input(f, "submit-like", (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &s });
     s = (struct ctl_submit){ .owner = "ada",
-                             .text = "{name: _x}",
+                             .text = "{name: \0x}",
                              .len = 10,
                              .from = "native",
                              .name = "n",
@@ -117,8 +117,8 @@ static void calls(struct fixture *f)
     struct ctl_restart restart = {
         .owner = "ada", .job = 1, .how = RESTART_NEVER, .tasks = { .at = tasks, .n = 2 }
     };
-    struct ctl_declaration declaration = { .owner = "ada", .text = "a_b", .len = 3 };
-    struct ctl_board board = { .owner = "ada", .job = 1, .key = "k", .value = "v_w", .len = 3 };
+    struct ctl_declaration declaration = { .owner = "ada", .text = "a\0b", .len = 3 };
+    struct ctl_board board = { .owner = "ada", .job = 1, .key = "k", .value = "v\0w", .len = 3 };
     const struct ctl_object at[] = {
         { .kind = "job.tag", .project = "p", .name = "n", .spec = text_map(f->arena, NULL, NULL) },
         { .kind = "k.x", .project = "", .name = "m" }
