@@ -13,11 +13,11 @@
 #define AFTER_LENGTH (WIRE_HEAD - LENGTH_BYTES) /* kind and sequence */
 #define NULL_TEXT    0xffffffffu
 
-static void put(struct buf *out, uint64_t value, size_t n)
+static inline void put(struct buf *out, uint64_t value, size_t n)
 {
-    unsigned char bytes[8];
-    little_put(bytes, value, n);
-    buf_add(out, bytes, n);
+    char *at = buf_room(out, n);
+    if (at)
+        little_put(at, value, n);
 }
 
 int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *used)
@@ -73,6 +73,11 @@ void wire_put_u8(struct buf *out, uint8_t value)
     put(out, value, 1);
 }
 
+void wire_put_u16(struct buf *out, uint16_t value)
+{
+    put(out, value, 2);
+}
+
 void wire_put_u32(struct buf *out, uint32_t value)
 {
     put(out, value, 4);
@@ -123,6 +128,12 @@ uint8_t wire_get_u8(struct wire_reader *from)
 {
     const unsigned char *at = take(from, 1);
     return at ? at[0] : 0;
+}
+
+uint16_t wire_get_u16(struct wire_reader *from)
+{
+    const unsigned char *at = take(from, 2);
+    return at ? (uint16_t)little_get(at, 2) : 0;
 }
 
 uint32_t wire_get_u32(struct wire_reader *from)

@@ -71,6 +71,7 @@ int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *us
 size_t wire_begin(struct buf *, enum wire_kind, uint64_t seq); /* the mark for wire_end */
 void wire_end(struct buf *, size_t mark);
 void wire_put_u8(struct buf *, uint8_t);
+void wire_put_u16(struct buf *, uint16_t);
 void wire_put_u32(struct buf *, uint32_t);
 void wire_put_u64(struct buf *, uint64_t);
 void wire_put_str(struct buf *, const char *);
@@ -83,6 +84,7 @@ struct wire_reader {
 };
 struct wire_reader wire_read(const struct wire_frame *);
 uint8_t wire_get_u8(struct wire_reader *);
+uint16_t wire_get_u16(struct wire_reader *);
 uint32_t wire_get_u32(struct wire_reader *);
 uint64_t wire_get_u64(struct wire_reader *);
 struct arena;
