@@ -1,7 +1,6 @@
-/* Bodies of frames: each message is written and read by a pair of functions in the same order of
- * fields. Decoders accept exactly what the encoders write: flags are 0 or 1, enums in range, counts
- * bounded by the bytes that are there, nothing left over at the end. Required texts may not be
- * NULL; NULL from an encoder's caller is written as "". */
+/* Bodies of the agents' frames, as tables of their members: what is written and read, and
+ * doc/protocol.md, come from these. Four parts of a launch have a form of their own: environment
+ * and script as differences to the task before, the stdin and the instances of MIG of a task. */
 #include "wire/message.h"
 
 #include "base/mem.h"
@@ -9,94 +8,21 @@
 
 #include <string.h>
 
-#define TEXT_MIN 4u /* bytes of the shortest text */
+static const struct codec_row task_rows[] = {
+    ROW(U32, struct task_ref, role, "position of its role in the job"),
+    ROW(U32, struct task_ref, index, "within the role, from 0"),
+    ROW_END,
+};
+static const struct codec_row generation_rows[] = {
+    ROW(U64, struct generation, job, "id of the job"),
+    ROW(U32, struct generation, number, "start of the whole job, from 1"),
+    ROW_END,
+};
+#define TASK(st)    ROW(STRUCT, st, task, "", .table = task_rows)
+#define ATTEMPT(st) ROW(U32, st, attempt, "of the task, from 1")
+#define CHANNEL(st) ROW(U32, st, channel, "of this connection")
 
-/* ---- small parts ---- */
-
-static void put_text(struct buf *out, const char *text)
-{
-    wire_put_str(out, text ? text : "");
-}
-
-static const char *get_text(struct wire_reader *from, struct arena *arena)
-{
-    const char *text = wire_get_str(from, arena);
-    if (!text)
-        from->bad = true;
-    return text ? text : "";
-}
-
-static bool get_flag(struct wire_reader *from)
-{
-    uint8_t value = wire_get_u8(from);
-    if (value > 1)
-        from->bad = true;
-    return value == 1;
-}
-
-static int finish(const struct wire_reader *from)
-{
-    return from->bad || from->at != from->end ? -1 : 0;
-}
-
-static void put_task(struct buf *out, struct task_ref task)
-{
-    wire_put_u32(out, task.role);
-    wire_put_u32(out, task.index);
-}
-
-static struct task_ref get_task(struct wire_reader *from)
-{
-    uint32_t role = wire_get_u32(from);
-    if (role > UINT16_MAX)
-        from->bad = true;
-    return (struct task_ref){ .role = (uint16_t)role, .index = wire_get_u32(from) };
-}
-
-static void put_generation(struct buf *out, struct generation generation)
-{
-    wire_put_u64(out, generation.job);
-    wire_put_u32(out, generation.number);
-}
-
-static struct generation get_generation(struct wire_reader *from)
-{
-    uint64_t job = wire_get_u64(from);
-    return (struct generation){ .job = job, .number = wire_get_u32(from) };
-}
-
-static void put_words(struct buf *out, const struct words *words)
-{
-    wire_put_u32(out, (uint32_t)words->n);
-    for (size_t i = 0; i < words->n; i++)
-        put_text(out, words->at[i]);
-}
-
-static struct words get_words(struct wire_reader *from, struct arena *arena)
-{
-    uint32_t n = wire_get_count(from, TEXT_MIN);
-    struct words words = { .at = ARENA_ARRAY(arena, n, const char *), .n = n };
-    for (uint32_t i = 0; i < n; i++)
-        words.at[i] = get_text(from, arena);
-    return words;
-}
-
-static void put_numbers(struct buf *out, const uint32_t *numbers, uint32_t n)
-{
-    wire_put_u32(out, n);
-    for (uint32_t i = 0; i < n; i++)
-        wire_put_u32(out, numbers[i]);
-}
-
-static uint32_t *get_numbers(struct wire_reader *from, struct arena *arena, uint32_t *count)
-{
-    uint32_t n = wire_get_count(from, 4);
-    uint32_t *numbers = ARENA_ARRAY(arena, n, uint32_t);
-    for (uint32_t i = 0; i < n; i++)
-        numbers[i] = wire_get_u32(from);
-    *count = n;
-    return numbers;
-}
+/* ---- launch: a task and the one before it ---- */
 
 /* What a task shares with the one before it is not said again: lists of peers grow with the number
  * of tasks, and every task has them. */
@@ -105,167 +31,103 @@ static bool same_text(const char *a, const char *b)
     return a && b && (a == b || strcmp(a, b) == 0);
 }
 
-static void put_env(struct buf *out, const struct pairs *env, const struct pairs *before)
+static bool get_flag(struct wire_reader *from)
 {
+    uint8_t value = wire_get_u8(from);
+    from->bad |= value > 1;
+    return value == 1;
+}
+
+static const struct codec_row variable_rows[] = {
+    ROW(TEXT, struct pair, name, "of the variable"),
+    ROW(TEXT, struct pair, value, "of the variable"),
+    ROW_END,
+};
+
+static void put_env(struct buf *out, const void *member, const void *before)
+{
+    const struct pairs *env = member, *last = before;
     wire_put_u32(out, (uint32_t)env->n);
     for (size_t i = 0; i < env->n; i++) {
-        const struct pair *old = before && i < before->n ? &before->at[i] : NULL;
+        const struct pair *old = last && i < last->n ? &last->at[i] : NULL;
         bool same =
             old && same_text(env->at[i].name, old->name) && same_text(env->at[i].value, old->value);
         wire_put_u8(out, same);
-        if (same)
-            continue;
-        put_text(out, env->at[i].name);
-        put_text(out, env->at[i].value);
+        if (!same)
+            codec_put(out, variable_rows, &env->at[i]);
     }
 }
 
-static struct pairs get_env(struct wire_reader *from, struct arena *arena,
-                            const struct pairs *before)
+static void get_env(const struct codec_in *in, void *member, const void *before)
 {
-    uint32_t n = wire_get_count(from, 1);
-    struct pairs env = { .at = ARENA_ARRAY(arena, n, struct pair), .n = n, .cap = n };
-    for (uint32_t i = 0; i < n; i++) {
-        if (!get_flag(from)) {
-            env.at[i].name = get_text(from, arena);
-            env.at[i].value = get_text(from, arena);
-        } else if (before && i < before->n) {
-            env.at[i] = before->at[i];
-        } else {
-            from->bad = true;
-            env.at[i] = (struct pair){ .name = "", .value = "" };
-        }
+    const struct pairs *last = before;
+    uint32_t n = wire_get_count(in->from, 1);
+    struct pairs env = { .at = ARENA_ARRAY(in->arena, n, struct pair), .n = n, .cap = n };
+    for (uint32_t i = 0; i < n && !in->from->bad; i++) {
+        if (!get_flag(in->from))
+            codec_get_part(in, variable_rows, &env.at[i]);
+        else if (last && i < last->n)
+            env.at[i] = last->at[i];
+        else
+            in->from->bad = true;
     }
-    return env;
+    *(struct pairs *)member = env;
 }
 
-static void put_run(struct buf *out, const char *run, const char *before)
+static void put_run(struct buf *out, const void *member, const void *before)
 {
-    bool same = same_text(run, before);
+    const char *run = *(const char *const *)member;
+    bool same = before && same_text(run, *(const char *const *)before);
     wire_put_u8(out, same);
     if (!same)
         wire_put_str(out, run);
 }
 
-static const char *get_run(struct wire_reader *from, struct arena *arena, const char *before)
+static void get_run(const struct codec_in *in, void *member, const void *before)
 {
-    return get_flag(from) ? before : wire_get_str(from, arena);
+    const char *last = before ? *(const char *const *)before : NULL;
+    *(const char **)member = get_flag(in->from) ? last : wire_get_str(in->from, in->arena);
 }
 
-static void put_ending(struct buf *out, const struct ending *ending)
-{
-    wire_put_u8(out, ending->exited);
-    wire_put_u32(out, (uint32_t)ending->code);
-    wire_put_u32(out, (uint32_t)ending->signal);
-    wire_put_u8(out, ending->oom);
-    wire_put_u8(out, ending->lost);
-    wire_put_u8(out, (uint8_t)ending->by);
-    put_text(out, ending->reason);
-    wire_put_u64(out, ending->memory_peak);
-    put_text(out, ending->tail);
-}
+static const struct codec_hooks env_hooks = {
+    .put = put_env,
+    .get = get_env,
+    .least = 4,
+    .bytes = "count; of each a u8: 1 the same as at that position of the task before, or 0, name "
+             "and value",
+};
+static const struct codec_hooks run_hooks = {
+    .put = put_run,
+    .get = get_run,
+    .least = 1,
+    .bytes = "u8: 1 the same as of the task before, or 0 and a text that may be missing",
+};
 
-static enum end_by get_by(struct wire_reader *from)
-{
-    uint8_t by = wire_get_u8(from);
-    if (by >= END_BY_N)
-        from->bad = true;
-    return from->bad ? BY_NONE : (enum end_by)by;
-}
+/* ---- launch: at its end, only where something is said ---- */
 
-static struct ending get_ending(struct wire_reader *from, struct arena *arena)
-{
-    struct ending ending = { .exited = get_flag(from) };
-    ending.code = (int)wire_get_u32(from);
-    ending.signal = (int)wire_get_u32(from);
-    ending.oom = get_flag(from);
-    ending.lost = get_flag(from);
-    ending.by = get_by(from);
-    ending.reason = get_text(from, arena);
-    ending.memory_peak = wire_get_u64(from);
-    ending.tail = get_text(from, arena);
-    if (strlen(ending.tail) > ENDING_TAIL_MAX)
-        from->bad = true;
-    return ending;
-}
-
-/* ---- launch ---- */
-
-static void put_launch_task(struct buf *out, const struct launch_task *task,
-                            const struct launch_task *before)
-{
-    put_task(out, task->ref);
-    put_text(out, task->role);
-    wire_put_u32(out, task->attempt);
-    put_env(out, &task->env, before ? &before->env : NULL);
-    put_run(out, task->run, before ? before->run : NULL);
-    put_words(out, &task->argv);
-    put_numbers(out, task->ports, task->n_ports);
-    put_numbers(out, task->gpus, task->n_gpus);
-    wire_put_u64(out, task->cpu_milli);
-    wire_put_u64(out, task->memory);
-    wire_put_u32(out, task->pids);
-    wire_put_u32(out, task->cores);
-    wire_put_u64(out, task->run_time_ms);
-    wire_put_u8(out, task->hold_failed);
-}
-
-static void get_launch_task(struct wire_reader *from, struct arena *arena, struct launch_task *task,
-                            const struct launch_task *before)
-{
-    task->ref = get_task(from);
-    task->role = get_text(from, arena);
-    task->attempt = wire_get_u32(from);
-    task->env = get_env(from, arena, before ? &before->env : NULL);
-    task->run = get_run(from, arena, before ? before->run : NULL);
-    task->argv = get_words(from, arena);
-    task->ports = get_numbers(from, arena, &task->n_ports);
-    task->gpus = get_numbers(from, arena, &task->n_gpus);
-    task->cpu_milli = wire_get_u64(from);
-    task->memory = wire_get_u64(from);
-    task->pids = wire_get_u32(from);
-    task->cores = wire_get_u32(from);
-    task->run_time_ms = wire_get_u64(from);
-    task->hold_failed = get_flag(from);
-}
-
-static void put_hosts_and_mounts(struct buf *out, const struct launch *launch)
-{
-    wire_put_u32(out, (uint32_t)launch->n_hosts);
-    for (size_t i = 0; i < launch->n_hosts; i++) {
-        put_text(out, launch->hosts[i].address);
-        put_text(out, launch->hosts[i].name);
-    }
-    wire_put_u32(out, (uint32_t)launch->n_mounts);
-    for (size_t i = 0; i < launch->n_mounts; i++) {
-        put_text(out, launch->mounts[i].from);
-        put_text(out, launch->mounts[i].at);
-        wire_put_u8(out, launch->mounts[i].read_only);
-    }
-}
-
-static void get_hosts_and_mounts(struct wire_reader *from, struct arena *arena,
-                                 struct launch *launch)
-{
-    launch->n_hosts = wire_get_count(from, 2 * TEXT_MIN);
-    launch->hosts = ARENA_ARRAY(arena, launch->n_hosts, struct host_name);
-    for (size_t i = 0; i < launch->n_hosts; i++) {
-        launch->hosts[i].address = get_text(from, arena);
-        launch->hosts[i].name = get_text(from, arena);
-    }
-    launch->n_mounts = wire_get_count(from, 2 * TEXT_MIN + 1);
-    launch->mounts = ARENA_ARRAY(arena, launch->n_mounts, struct bind_mount);
-    for (size_t i = 0; i < launch->n_mounts; i++) {
-        launch->mounts[i].from = get_text(from, arena);
-        launch->mounts[i].at = get_text(from, arena);
-        launch->mounts[i].read_only = get_flag(from);
-    }
-}
-
-/* At the end, and only where something is said, because an agent of an older version reads what has
- * none: shared memory, behind it who has a stdin, behind that who holds devices, and last which of
- * them are instances of MIG. */
 enum { INPUT_OPEN = 1, INPUT_TTY = 2 };
+
+static void put_input(struct buf *out, const void *member, const void *before)
+{
+    const struct launch_task *task = member;
+    (void)before;
+    wire_put_u8(out, !task->open_stdin ? 0 : task->tty ? INPUT_OPEN | INPUT_TTY : INPUT_OPEN);
+}
+
+static void get_input(const struct codec_in *in, void *member, const void *before)
+{
+    struct launch_task *task = member;
+    uint8_t input = wire_get_u8(in->from);
+    (void)before;
+    task->open_stdin = input & INPUT_OPEN;
+    task->tty = input & INPUT_TTY;
+    in->from->bad |= input > (INPUT_OPEN | INPUT_TTY) || input == INPUT_TTY;
+}
+
+static bool has_input(const void *member)
+{
+    return ((const struct launch_task *)member)->open_stdin;
+}
 
 static void put_part(struct buf *out, const struct gpu_part *part)
 {
@@ -278,136 +140,266 @@ static void put_part(struct buf *out, const struct gpu_part *part)
         wire_put_u32(out, part->caps[i]);
 }
 
-static void put_parts(struct buf *out, const struct launch_task *task)
+static void get_part(struct wire_reader *from, struct gpu_part *part)
 {
+    uint8_t form = wire_get_u8(from);
+    part->is = form > 0;
+    from->bad |= form > 1 + ARRAY_LEN(part->caps);
+    if (!part->is || from->bad)
+        return;
+    part->gi = wire_get_u32(from);
+    part->ci = wire_get_u32(from);
+    for (part->n_caps = 0; part->n_caps + 1u < form; part->n_caps++)
+        part->caps[part->n_caps] = wire_get_u32(from);
+}
+
+static void put_parts(struct buf *out, const void *member, const void *before)
+{
+    const struct launch_task *task = member;
+    (void)before;
     wire_put_u8(out, task->parts != NULL);
     for (uint32_t i = 0; task->parts && i < task->n_gpus; i++)
         put_part(out, &task->parts[i]);
 }
 
-static struct gpu_part get_part(struct wire_reader *from)
+static void get_parts(const struct codec_in *in, void *member, const void *before)
 {
-    uint8_t form = wire_get_u8(from);
-    struct gpu_part part = { .is = form > 0 };
-    if (form > 1 + ARRAY_LEN(part.caps))
-        from->bad = true;
-    if (!part.is || from->bad)
-        return part;
-    part.gi = wire_get_u32(from);
-    part.ci = wire_get_u32(from);
-    for (part.n_caps = 0; part.n_caps + 1u < form; part.n_caps++)
-        part.caps[part.n_caps] = wire_get_u32(from);
-    return part;
-}
-
-static void get_parts(struct wire_reader *from, struct arena *arena, struct launch *launch)
-{
-    bool any = false;
-    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
-        struct launch_task *task = &launch->tasks[i];
-        if (!get_flag(from))
-            continue;
-        task->parts = ARENA_ARRAY(arena, task->n_gpus, struct gpu_part);
-        for (uint32_t k = 0; k < task->n_gpus && !from->bad; k++) {
-            task->parts[k] = get_part(from);
-            any = any || task->parts[k].is;
-        }
-    }
-    from->bad |= !any;
-}
-
-static void put_more(struct buf *out, const struct launch *launch)
-{
-    uint64_t shm = 0;
-    bool input = false, hold = false, parts = false;
-    for (size_t i = 0; i < launch->n_tasks; i++) {
-        shm |= launch->tasks[i].shm;
-        parts = parts || launch->tasks[i].parts;
-        hold = hold || launch->tasks[i].gpu_hold != GPU_HOLD_NONE;
-        input = input || hold || launch->tasks[i].open_stdin;
-    }
-    for (size_t i = 0; (shm || input) && i < launch->n_tasks; i++)
-        wire_put_u64(out, launch->tasks[i].shm);
-    for (size_t i = 0; input && i < launch->n_tasks; i++) {
-        const struct launch_task *task = &launch->tasks[i];
-        wire_put_u8(out, !task->open_stdin ? 0 : task->tty ? INPUT_OPEN | INPUT_TTY : INPUT_OPEN);
-    }
-    for (size_t i = 0; hold && i < launch->n_tasks; i++)
-        wire_put_u8(out, (uint8_t)launch->tasks[i].gpu_hold);
-    for (size_t i = 0; hold && parts && i < launch->n_tasks; i++)
-        put_parts(out, &launch->tasks[i]);
-}
-
-static void get_holds(struct wire_reader *from, struct arena *arena, struct launch *launch)
-{
-    bool any = false;
-    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
-        uint8_t hold = wire_get_u8(from);
-        from->bad |= hold >= GPU_HOLD_N;
-        launch->tasks[i].gpu_hold = from->bad ? GPU_HOLD_NONE : (enum gpu_hold)hold;
-        any = any || hold;
-    }
-    from->bad |= !any;
-    if (!from->bad && from->at != from->end)
-        get_parts(from, arena, launch);
-}
-
-static void get_inputs(struct wire_reader *from, struct arena *arena, struct launch *launch)
-{
-    bool any = false;
-    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++) {
-        uint8_t input = wire_get_u8(from);
-        launch->tasks[i].open_stdin = input & INPUT_OPEN;
-        launch->tasks[i].tty = input & INPUT_TTY;
-        any = any || input;
-        from->bad |= input > (INPUT_OPEN | INPUT_TTY) || input == INPUT_TTY;
-    }
-    if (from->bad || from->at != from->end)
-        get_holds(from, arena, launch);
-    else
-        from->bad |= !any; /* one launch has one form */
-}
-
-static void get_more(struct wire_reader *from, struct arena *arena, struct launch *launch)
-{
-    uint64_t any = 0;
-    if (from->at == from->end)
+    struct launch_task *task = member;
+    (void)before;
+    if (!get_flag(in->from))
         return;
-    for (size_t i = 0; i < launch->n_tasks && !from->bad; i++)
-        any |= launch->tasks[i].shm = wire_get_u64(from);
-    if (from->bad || from->at != from->end)
-        get_inputs(from, arena, launch);
-    else
-        from->bad |= any == 0;
+    task->parts = ARENA_ARRAY(in->arena, task->n_gpus, struct gpu_part);
+    for (uint32_t i = 0; i < task->n_gpus && !in->from->bad; i++)
+        get_part(in->from, &task->parts[i]);
 }
 
-void wire_put_launch(struct buf *out, const struct launch *launch)
+static bool has_parts(const void *member)
 {
-    size_t mark = wire_begin(out, WIRE_LAUNCH, 0);
-    put_generation(out, launch->generation);
-    wire_put_u32(out, launch->seq);
-    put_text(out, launch->node);
-    put_text(out, launch->job_name);
-    wire_put_u64(out, launch->job_number);
-    put_text(out, launch->dir);
-    wire_put_str(out, launch->work_dir);
-    wire_put_str(out, launch->code_dir);
-    wire_put_u64(out, launch->code_limit);
-    wire_put_str(out, launch->output_dir);
-    wire_put_str(out, launch->python);
-    put_words(out, &launch->pip);
-    wire_put_str(out, launch->packages);
-    wire_put_str(out, launch->requirements);
-    put_hosts_and_mounts(out, launch);
-    wire_put_u64(out, launch->grace_ms);
-    wire_put_u64(out, launch->log_head);
-    wire_put_u64(out, launch->log_tail);
-    wire_put_u32(out, (uint32_t)launch->n_tasks);
-    for (size_t i = 0; i < launch->n_tasks; i++)
-        put_launch_task(out, &launch->tasks[i], i ? &launch->tasks[i - 1] : NULL);
-    put_more(out, launch);
-    wire_end(out, mark);
+    const struct launch_task *task = member;
+    for (uint32_t i = 0; task->parts && i < task->n_gpus; i++)
+        if (task->parts[i].is)
+            return true;
+    return false;
 }
+
+static const struct codec_hooks input_hooks = {
+    .put = put_input,
+    .get = get_input,
+    .says = has_input,
+    .bytes = "u8: 0 none, 1 a pipe, 3 a terminal",
+};
+static const struct codec_hooks parts_hooks = {
+    .put = put_parts,
+    .get = get_parts,
+    .says = has_parts,
+    .bytes = "u8: 0 none, 1 and of each device a u8: 0 the whole device, or 1 + numbers of "
+             "/dev/nvidia-caps that follow (at most 2); u32 GPU instance, u32 compute instance, "
+             "u32 each",
+};
+
+/* ---- launch ---- */
+
+static const struct codec_row host_rows[] = {
+    ROW(TEXT, struct host_name, address, "IP address"),
+    ROW(TEXT, struct host_name, name, "name in the tasks' /etc/hosts"),
+    ROW_END,
+};
+static const struct codec_row mount_rows[] = {
+    ROW(TEXT, struct bind_mount, from, "path on the node"),
+    ROW(TEXT, struct bind_mount, at, "path for the tasks"),
+    ROW(FLAG, struct bind_mount, read_only, "not writable"),
+    ROW_END,
+};
+static const struct codec_row launch_task_rows[] = {
+    ROW(STRUCT, struct launch_task, ref, "", .table = task_rows),
+    ROW(TEXT, struct launch_task, role, "name of the role"),
+    ATTEMPT(struct launch_task),
+    ROW(CUSTOM, struct launch_task, env, "environment", .hooks = &env_hooks),
+    ROW(CUSTOM, struct launch_task, run, "script for `bash -c`", .hooks = &run_hooks),
+    ROW_WORDS(struct launch_task, argv, "program without a script"),
+    ROW_MANY(LIST, struct launch_task, ports, n_ports, "must be free", .table = codec_u32),
+    ROW_MANY(LIST, struct launch_task, gpus, n_gpus, "/dev/nvidiaN", .table = codec_u32),
+    ROW(U64, struct launch_task, cpu_milli, "thousandths of a processor; 0: no limit"),
+    ROW(U64, struct launch_task, memory, "bytes; 0: no limit"),
+    ROW(U32, struct launch_task, pids, "processes; 0: no limit"),
+    ROW(U32, struct launch_task, cores, "of its own; 0: not bound"),
+    ROW(U64, struct launch_task, run_time_ms, "0: no limit"),
+    ROW(FLAG, struct launch_task, hold_failed, "keep its view after a failure"),
+    ROW_END,
+};
+static const struct codec_row shm_rows[] = {
+    ROW(U64, struct launch_task, shm, "bytes of a /dev/shm of its own; 0: the machine's"),
+    ROW_END,
+};
+static const struct codec_row input_rows[] = {
+    ROW_SAME(CUSTOM, "stdin", "what is kept open", .hooks = &input_hooks),
+    ROW_END,
+};
+static const struct codec_row hold_rows[] = {
+    ROW(U8, struct launch_task, gpu_hold, "devices: 0 declared, 1 whole, 2 shared",
+        .max = GPU_HOLD_N - 1),
+    ROW_END,
+};
+static const struct codec_row parts_rows[] = {
+    ROW_SAME(CUSTOM, "parts", "devices that are instances of MIG", .hooks = &parts_hooks),
+    ROW_END,
+};
+#define TASKS(kind, ...) ROW_MANY(kind, struct launch, tasks, n_tasks, __VA_ARGS__)
+
+static const struct codec_row launch_rows[] = {
+    ROW(STRUCT, struct launch, generation, "", .table = generation_rows),
+    ROW(U32, struct launch, seq, "counts launches of this generation on this node"),
+    ROW(TEXT, struct launch, node, "name"),
+    ROW(TEXT, struct launch, job_name, "name"),
+    ROW(U64, struct launch, job_number, "number of the job"),
+    ROW(TEXT, struct launch, dir, "directory of the agent"),
+    ROW(MAYBE, struct launch, work_dir, "tasks start here; NULL: a fresh directory each"),
+    ROW(MAYBE, struct launch, code_dir, "copied into the working directory"),
+    ROW(U64, struct launch, code_limit, "bytes; 0: none"),
+    ROW(MAYBE, struct launch, output_dir, "made before the first task"),
+    ROW(MAYBE, struct launch, python, "interpreter of the job's environment"),
+    ROW_WORDS(struct launch, pip, "packages to install"),
+    ROW(MAYBE, struct launch, packages, "where what was installed is kept"),
+    ROW(MAYBE, struct launch, requirements, "file of packages"),
+    ROW_MANY(LIST, struct launch, hosts, n_hosts, "names of peers", .table = host_rows),
+    ROW_MANY(LIST, struct launch, mounts, n_mounts, "what is shown to tasks", .table = mount_rows),
+    ROW(U64, struct launch, grace_ms, "between SIGTERM and SIGKILL"),
+    ROW(U64, struct launch, log_head, "bytes kept of the front of a log"),
+    ROW(U64, struct launch, log_tail, "and of its end"),
+    TASKS(LIST, "to start", .table = launch_task_rows),
+    TASKS(EACH, "shared memory", .table = shm_rows, .flags = CODEC_TAIL),
+    TASKS(EACH, "input", .table = input_rows, .flags = CODEC_TAIL),
+    TASKS(EACH, "who holds devices", .table = hold_rows, .flags = CODEC_TAIL | CODEC_ALONE),
+    TASKS(EACH, "instances", .table = parts_rows, .flags = CODEC_TAIL),
+    ROW_END,
+};
+
+/* ---- the others ---- */
+
+static const struct codec_row hello_rows[] = {
+    ROW(U32, struct wire_hello, version, "of the protocol: 1"),
+    ROW(STRUCT, struct wire_hello, generation, "", .table = generation_rows),
+    ROW(TEXT, struct wire_hello, node, "name"),
+    ROW(U32, struct wire_hello, agent_pid, "process of the agent"),
+    ROW(U32, struct wire_hello, launch_seq, "last launch it has; 0: none"),
+    ROW(U64, struct wire_hello, first_seq, "oldest fact it still has"),
+    ROW(U32, struct wire_hello, launch_form, "newest form of LAUNCH that it reads",
+        .flags = CODEC_TAIL),
+    ROW_END,
+};
+static const struct codec_row stop_rows[] = {
+    ROW(FLAG, struct wire_stop, all, "all tasks; else one"),
+    TASK(struct wire_stop),
+    ROW(FLAG, struct wire_stop, now, "SIGKILL at once"),
+    ROW(U8, struct wire_stop, why, "who ended it", .max = END_BY_N - 1),
+    ROW_END,
+};
+static const struct codec_row ending_rows[] = {
+    ROW(FLAG, struct ending, exited, "code is valid; else signal, or neither"),
+    ROW(U32, struct ending, code, "exit code"),
+    ROW(U32, struct ending, signal, "that it died of"),
+    ROW(FLAG, struct ending, oom, "killed for memory"),
+    ROW(FLAG, struct ending, lost, "nobody saw the end"),
+    ROW(U8, struct ending, by, "who ended it", .max = END_BY_N - 1),
+    ROW(TEXT, struct ending, reason, "where the numbers do not say all"),
+    ROW(U64, struct ending, memory_peak, "bytes; 0: not known"),
+    ROW(TEXT, struct ending, tail, "last lines of output", .max = ENDING_TAIL_MAX),
+    ROW_END,
+};
+/* What an agent of an older version has in words only. */
+static void cause_of_words(void *member)
+{
+    struct ending *ending = &((struct wire_fact *)member)->ending;
+    ending->cause = old_end_cause(ending->by, ending->reason);
+}
+
+static const struct codec_hooks cause_hooks = { .absent = cause_of_words };
+static const struct codec_row cause_rows[] = {
+    ROW(U8, struct wire_fact, ending.cause, "where by does not say all", .max = END_CAUSE_N - 1),
+    ROW_END,
+};
+static const struct codec_row fact_rows[] = {
+    ROW(U8, struct wire_fact, kind, "1 started, 2 ended, 3 refused, 4 released, 5 died", .min = 1,
+        .max = WIRE_FACT_N - 1),
+    TASK(struct wire_fact),
+    ATTEMPT(struct wire_fact),
+    ROW(U64, struct wire_fact, at_ms, "when; milliseconds since 1970"),
+    ROW(U32, struct wire_fact, pid, "of its program"),
+    ROW(U64, struct wire_fact, log_end, "where its log ends"),
+    ROW(STRUCT, struct wire_fact, ending, "how it ended", .table = ending_rows),
+    ROW(U64, struct wire_fact, wakeup,
+        "in which it saw the end: ends of one are a tie; 0: not known", .flags = CODEC_LATER),
+    ROW_SAME(STRUCT, "cause", "", .table = cause_rows, .hooks = &cause_hooks, .flags = CODEC_LATER),
+    ROW_END,
+};
+static const struct codec_row log_rows[] = {
+    TASK(struct wire_log),
+    ATTEMPT(struct wire_log),
+    ROW(U64, struct wire_log, end, "where its log ends"),
+    ROW_END,
+};
+static const struct codec_row exec_rows[] = {
+    CHANNEL(struct wire_exec),
+    TASK(struct wire_exec),
+    ATTEMPT(struct wire_exec),
+    ROW_WORDS(struct wire_exec, argv, "command; none: a login shell"),
+    ROW(FLAG, struct wire_exec, tty, "on a terminal"),
+    ROW(U32, struct wire_exec, rows, "of the terminal"),
+    ROW(U32, struct wire_exec, cols, "of the terminal"),
+    ROW_END,
+};
+static const struct codec_row data_rows[] = {
+    CHANNEL(struct wire_data),
+    ROW_BYTES(REST, struct wire_data, at, len, "none: that stream ends"),
+    ROW_END,
+};
+static const struct codec_row resize_rows[] = {
+    CHANNEL(struct wire_resize),
+    ROW(U32, struct wire_resize, rows, "of the terminal"),
+    ROW(U32, struct wire_resize, cols, "of the terminal"),
+    ROW_END,
+};
+static const struct codec_row exit_rows[] = {
+    CHANNEL(struct wire_exit),
+    ROW(U32, struct wire_exit, code, "exit code, 128 + signal, or 127"),
+    ROW_END,
+};
+static const struct codec_row attach_rows[] = {
+    CHANNEL(struct wire_attach),
+    TASK(struct wire_attach),
+    ATTEMPT(struct wire_attach),
+    ROW(U64, struct wire_attach, session, "the client's own number, the same when it comes again"),
+    ROW(U64, struct wire_attach, offset, "of the log, from which on it is sent"),
+    ROW(U32, struct wire_attach, rows, "of the client's terminal; 0: none"),
+    ROW(U32, struct wire_attach, cols, "of the client's terminal; 0: none"),
+    ROW_END,
+};
+static const struct codec_row reached_rows[] = {
+    CHANNEL(struct wire_reached),
+    ROW(U64, struct wire_reached, input, "bytes of the session that the stdin has taken"),
+    ROW(U64, struct wire_reached, output, "place in the log after the next output"),
+    ROW_END,
+};
+static const struct codec_row launcher_rows[] = {
+    CHANNEL(struct wire_launcher),
+    TASK(struct wire_launcher),
+    ATTEMPT(struct wire_launcher),
+    ROW_END,
+};
+static const struct codec_row signal_rows[] = {
+    ROW(U32, struct wire_signal, number, "of the answer"),
+    TASK(struct wire_signal),
+    ATTEMPT(struct wire_signal),
+    ROW(U32, struct wire_signal, signal, "for its processes", .min = 1, .max = 64),
+    ROW_END,
+};
+static const struct codec_row signalled_rows[] = {
+    ROW(U32, struct wire_signalled, number, "of the question"),
+    ROW(U32, struct wire_signalled, heard, "processes it was sent to"),
+    ROW_END,
+};
+
+/* ---- frames ---- */
 
 bool wire_limit_launch(struct launch *launch, uint32_t form)
 {
@@ -421,202 +413,54 @@ bool wire_limit_launch(struct launch *launch, uint32_t form)
     return taken;
 }
 
-/* Bytes of the shortest task: fixed fields and empty lists. */
-#define LAUNCH_TASK_MIN (8u + TEXT_MIN + 4 + 4 + 1 + 4 + 4 + 4 + 8 + 8 + 4 + 4 + 8 + 1)
-
-int wire_get_launch(const struct wire_frame *frame, struct arena *arena, struct launch *out)
+static void put(struct buf *out, enum wire_kind kind, uint64_t seq, const struct codec_row *rows,
+                const void *message)
 {
-    struct wire_reader from = wire_read(frame);
-    struct launch launch = { .generation = get_generation(&from) };
-    launch.seq = wire_get_u32(&from);
-    launch.node = get_text(&from, arena);
-    launch.job_name = get_text(&from, arena);
-    launch.job_number = wire_get_u64(&from);
-    launch.dir = get_text(&from, arena);
-    launch.work_dir = wire_get_str(&from, arena);
-    launch.code_dir = wire_get_str(&from, arena);
-    launch.code_limit = wire_get_u64(&from);
-    launch.output_dir = wire_get_str(&from, arena);
-    launch.python = wire_get_str(&from, arena);
-    launch.pip = get_words(&from, arena);
-    launch.packages = wire_get_str(&from, arena);
-    launch.requirements = wire_get_str(&from, arena);
-    get_hosts_and_mounts(&from, arena, &launch);
-    launch.grace_ms = wire_get_u64(&from);
-    launch.log_head = wire_get_u64(&from);
-    launch.log_tail = wire_get_u64(&from);
-    launch.n_tasks = wire_get_count(&from, LAUNCH_TASK_MIN);
-    launch.tasks = ARENA_ARRAY(arena, launch.n_tasks, struct launch_task);
-    for (size_t i = 0; i < launch.n_tasks && !from.bad; i++)
-        get_launch_task(&from, arena, &launch.tasks[i], i ? &launch.tasks[i - 1] : NULL);
-    get_more(&from, arena, &launch);
-    if (finish(&from) != 0)
-        return -1;
-    *out = launch;
-    return 0;
-}
-
-/* ---- the others ---- */
-
-void wire_put_hello(struct buf *out, const struct wire_hello *hello)
-{
-    size_t mark = wire_begin(out, WIRE_HELLO, 0);
-    wire_put_u32(out, hello->version);
-    put_generation(out, hello->generation);
-    put_text(out, hello->node);
-    wire_put_u32(out, hello->agent_pid);
-    wire_put_u32(out, hello->launch_seq);
-    wire_put_u64(out, hello->first_seq);
-    if (hello->launch_form)
-        wire_put_u32(out, hello->launch_form);
+    size_t mark = wire_begin(out, kind, seq);
+    codec_put(out, rows, message);
     wire_end(out, mark);
 }
 
-int wire_get_hello(const struct wire_frame *frame, struct arena *arena, struct wire_hello *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_hello hello = { .version = wire_get_u32(&from) };
-    hello.generation = get_generation(&from);
-    hello.node = get_text(&from, arena);
-    hello.agent_pid = wire_get_u32(&from);
-    hello.launch_seq = wire_get_u32(&from);
-    hello.first_seq = wire_get_u64(&from);
-    if (from.at != from.end) {
-        hello.launch_form = wire_get_u32(&from);
-        from.bad |= hello.launch_form == 0;
+/* Those without texts need no arena. */
+#define PUT(type, name, kind)                                                                      \
+    void wire_put_##name(struct buf *out, const struct type *message)                              \
+    {                                                                                              \
+        put(out, WIRE_##kind, 0, name##_rows, message);                                            \
     }
-    if (finish(&from) != 0)
-        return -1;
-    *out = hello;
-    return 0;
-}
+#define GET_TO(type, name, arena, ...)                                                             \
+    int wire_get_##name(const struct wire_frame *frame, __VA_ARGS__)                               \
+    {                                                                                              \
+        struct type got = { 0 };                                                                   \
+        if (codec_get(wire_read(frame), arena, name##_rows, &got) != 0)                            \
+            return -1;                                                                             \
+        *out = got;                                                                                \
+        return 0;                                                                                  \
+    }
+#define GET(name)          GET_TO(wire_##name, name, NULL, struct wire_##name *out)
+#define GET_IN(type, name) GET_TO(type, name, arena, struct arena *arena, struct type *out)
 
-void wire_put_stop(struct buf *out, const struct wire_stop *stop)
-{
-    size_t mark = wire_begin(out, WIRE_STOP, 0);
-    wire_put_u8(out, stop->all);
-    put_task(out, stop->task);
-    wire_put_u8(out, stop->now);
-    wire_put_u8(out, (uint8_t)stop->why);
-    wire_end(out, mark);
-}
-
-int wire_get_stop(const struct wire_frame *frame, struct wire_stop *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_stop stop = { .all = get_flag(&from) };
-    stop.task = get_task(&from);
-    stop.now = get_flag(&from);
-    stop.why = get_by(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = stop;
-    return 0;
-}
+PUT(wire_hello, hello, HELLO)
+PUT(launch, launch, LAUNCH)
+PUT(wire_stop, stop, STOP)
+PUT(wire_log, log, LOG)
+PUT(wire_exec, exec, EXEC)
+PUT(wire_resize, resize, RESIZE)
+PUT(wire_exit, exit, EXIT)
+PUT(wire_attach, attach, ATTACH)
+PUT(wire_reached, reached, REACHED)
+PUT(wire_launcher, launcher, LAUNCHER_OPEN)
+PUT(wire_signal, signal, SIGNAL)
+PUT(wire_signalled, signalled, SIGNALLED)
 
 void wire_put_fact(struct buf *out, uint64_t seq, const struct wire_fact *fact)
 {
-    size_t mark = wire_begin(out, WIRE_FACT, seq);
-    wire_put_u8(out, (uint8_t)fact->kind);
-    put_task(out, fact->task);
-    wire_put_u32(out, fact->attempt);
-    wire_put_u64(out, fact->at_ms);
-    wire_put_u32(out, fact->pid);
-    wire_put_u64(out, fact->log_end);
-    put_ending(out, &fact->ending);
-    wire_put_u64(out, fact->wakeup);
-    wire_put_u8(out, (uint8_t)fact->ending.cause);
-    wire_end(out, mark);
+    put(out, WIRE_FACT, seq, fact_rows, fact);
 }
 
-/* The last byte of a fact: what an agent of an older version has in words only. */
-static enum end_cause get_cause(struct wire_reader *from, const struct ending *ending)
+void wire_put_data(struct buf *out, enum wire_kind kind, uint32_t channel, const void *data,
+                   size_t len)
 {
-    if (from->at == from->end)
-        return old_end_cause(ending->by, ending->reason);
-    uint8_t cause = wire_get_u8(from);
-    if (cause >= END_CAUSE_N)
-        from->bad = true;
-    return from->bad ? CAUSE_NONE : (enum end_cause)cause;
-}
-
-int wire_get_fact(const struct wire_frame *frame, struct arena *arena, struct wire_fact *out)
-{
-    struct wire_reader from = wire_read(frame);
-    uint8_t kind = wire_get_u8(&from);
-    if (kind == WIRE_FACT_NONE || kind >= WIRE_FACT_N)
-        return -1;
-    struct wire_fact fact = { .kind = (enum wire_fact_kind)kind, .task = get_task(&from) };
-    fact.attempt = wire_get_u32(&from);
-    fact.at_ms = wire_get_u64(&from);
-    fact.pid = wire_get_u32(&from);
-    fact.log_end = wire_get_u64(&from);
-    fact.ending = get_ending(&from, arena);
-    if (from.at != from.end)
-        fact.wakeup = wire_get_u64(&from);
-    fact.ending.cause = get_cause(&from, &fact.ending);
-    if (finish(&from) != 0)
-        return -1;
-    *out = fact;
-    return 0;
-}
-
-void wire_put_log(struct buf *out, const struct wire_log *log)
-{
-    size_t mark = wire_begin(out, WIRE_LOG, 0);
-    put_task(out, log->task);
-    wire_put_u32(out, log->attempt);
-    wire_put_u64(out, log->end);
-    wire_end(out, mark);
-}
-
-int wire_get_log(const struct wire_frame *frame, struct wire_log *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_log log = { .task = get_task(&from) };
-    log.attempt = wire_get_u32(&from);
-    log.end = wire_get_u64(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = log;
-    return 0;
-}
-
-void wire_put_exec(struct buf *out, const struct wire_exec *exec)
-{
-    size_t mark = wire_begin(out, WIRE_EXEC, 0);
-    wire_put_u32(out, exec->channel);
-    put_task(out, exec->task);
-    wire_put_u32(out, exec->attempt);
-    put_words(out, &exec->argv);
-    wire_put_u8(out, exec->tty);
-    wire_put_u32(out, exec->rows);
-    wire_put_u32(out, exec->cols);
-    wire_end(out, mark);
-}
-
-static uint16_t get_cells(struct wire_reader *from)
-{
-    uint32_t cells = wire_get_u32(from);
-    if (cells > UINT16_MAX)
-        from->bad = true;
-    return (uint16_t)cells;
-}
-
-int wire_get_exec(const struct wire_frame *frame, struct arena *arena, struct wire_exec *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_exec exec = { .channel = wire_get_u32(&from) };
-    exec.task = get_task(&from);
-    exec.attempt = wire_get_u32(&from);
-    exec.argv = get_words(&from, arena);
-    exec.tty = get_flag(&from);
-    exec.rows = get_cells(&from);
-    exec.cols = get_cells(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = exec;
-    return 0;
+    put(out, kind, 0, data_rows, &(struct wire_data){ .channel = channel, .at = data, .len = len });
 }
 
 void wire_put_plain(struct buf *out, enum wire_kind kind, uint64_t seq)
@@ -624,181 +468,17 @@ void wire_put_plain(struct buf *out, enum wire_kind kind, uint64_t seq)
     wire_end(out, wire_begin(out, kind, seq));
 }
 
-/* ---- channels ---- */
-
-void wire_put_data(struct buf *out, enum wire_kind kind, uint32_t channel, const void *data,
-                   size_t len)
-{
-    size_t mark = wire_begin(out, kind, 0);
-    wire_put_u32(out, channel);
-    if (len > 0)
-        buf_add(out, data, len);
-    wire_end(out, mark);
-}
-
-int wire_get_data(const struct wire_frame *frame, struct wire_data *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_data data = { .channel = wire_get_u32(&from) };
-    data.at = from.at;
-    data.len = (size_t)(from.end - from.at);
-    if (from.bad)
-        return -1;
-    *out = data;
-    return 0;
-}
-
-void wire_put_resize(struct buf *out, const struct wire_resize *resize)
-{
-    size_t mark = wire_begin(out, WIRE_RESIZE, 0);
-    wire_put_u32(out, resize->channel);
-    wire_put_u32(out, resize->rows);
-    wire_put_u32(out, resize->cols);
-    wire_end(out, mark);
-}
-
-int wire_get_resize(const struct wire_frame *frame, struct wire_resize *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_resize resize = { .channel = wire_get_u32(&from) };
-    resize.rows = get_cells(&from);
-    resize.cols = get_cells(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = resize;
-    return 0;
-}
-
-void wire_put_exit(struct buf *out, const struct wire_exit *end)
-{
-    size_t mark = wire_begin(out, WIRE_EXIT, 0);
-    wire_put_u32(out, end->channel);
-    wire_put_u32(out, end->code);
-    wire_end(out, mark);
-}
-
-int wire_get_exit(const struct wire_frame *frame, struct wire_exit *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_exit end = { .channel = wire_get_u32(&from) };
-    end.code = wire_get_u32(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = end;
-    return 0;
-}
-
-void wire_put_attach(struct buf *out, const struct wire_attach *attach)
-{
-    size_t mark = wire_begin(out, WIRE_ATTACH, 0);
-    wire_put_u32(out, attach->channel);
-    put_task(out, attach->task);
-    wire_put_u32(out, attach->attempt);
-    wire_put_u64(out, attach->session);
-    wire_put_u64(out, attach->offset);
-    wire_put_u32(out, attach->rows);
-    wire_put_u32(out, attach->cols);
-    wire_end(out, mark);
-}
-
-int wire_get_attach(const struct wire_frame *frame, struct wire_attach *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_attach attach = { .channel = wire_get_u32(&from), .task = get_task(&from) };
-    attach.attempt = wire_get_u32(&from);
-    attach.session = wire_get_u64(&from);
-    attach.offset = wire_get_u64(&from);
-    attach.rows = get_cells(&from);
-    attach.cols = get_cells(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = attach;
-    return 0;
-}
-
-void wire_put_reached(struct buf *out, const struct wire_reached *reached)
-{
-    size_t mark = wire_begin(out, WIRE_REACHED, 0);
-    wire_put_u32(out, reached->channel);
-    wire_put_u64(out, reached->input);
-    wire_put_u64(out, reached->output);
-    wire_end(out, mark);
-}
-
-int wire_get_reached(const struct wire_frame *frame, struct wire_reached *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_reached reached = { .channel = wire_get_u32(&from) };
-    reached.input = wire_get_u64(&from);
-    reached.output = wire_get_u64(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = reached;
-    return 0;
-}
-
-/* ---- launchers ---- */
-
-void wire_put_launcher(struct buf *out, const struct wire_launcher *launcher)
-{
-    size_t mark = wire_begin(out, WIRE_LAUNCHER_OPEN, 0);
-    wire_put_u32(out, launcher->channel);
-    put_task(out, launcher->task);
-    wire_put_u32(out, launcher->attempt);
-    wire_end(out, mark);
-}
-
-int wire_get_launcher(const struct wire_frame *frame, struct wire_launcher *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_launcher launcher = { .channel = wire_get_u32(&from), .task = get_task(&from) };
-    launcher.attempt = wire_get_u32(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = launcher;
-    return 0;
-}
-
-/* ---- signals ---- */
-
-void wire_put_signal(struct buf *out, const struct wire_signal *ask)
-{
-    size_t mark = wire_begin(out, WIRE_SIGNAL, 0);
-    wire_put_u32(out, ask->number);
-    put_task(out, ask->task);
-    wire_put_u32(out, ask->attempt);
-    wire_put_u32(out, ask->signal);
-    wire_end(out, mark);
-}
-
-int wire_get_signal(const struct wire_frame *frame, struct wire_signal *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_signal ask = { .number = wire_get_u32(&from) };
-    ask.task = get_task(&from);
-    ask.attempt = wire_get_u32(&from);
-    ask.signal = wire_get_u32(&from);
-    if (finish(&from) != 0 || ask.signal < 1 || ask.signal > 64)
-        return -1;
-    *out = ask;
-    return 0;
-}
-
-void wire_put_signalled(struct buf *out, const struct wire_signalled *said)
-{
-    size_t mark = wire_begin(out, WIRE_SIGNALLED, 0);
-    wire_put_u32(out, said->number);
-    wire_put_u32(out, said->heard);
-    wire_end(out, mark);
-}
-
-int wire_get_signalled(const struct wire_frame *frame, struct wire_signalled *out)
-{
-    struct wire_reader from = wire_read(frame);
-    struct wire_signalled said = { .number = wire_get_u32(&from) };
-    said.heard = wire_get_u32(&from);
-    if (finish(&from) != 0)
-        return -1;
-    *out = said;
-    return 0;
-}
+GET_IN(wire_hello, hello)
+GET_IN(launch, launch)
+GET_IN(wire_fact, fact)
+GET_IN(wire_exec, exec)
+GET(stop)
+GET(log)
+GET(data)
+GET(resize)
+GET(exit)
+GET(attach)
+GET(reached)
+GET(launcher)
+GET(signal)
+GET(signalled)

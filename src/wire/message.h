@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "job/ending.h"
 #include "job/launch.h"
-#include "wire/frame.h"
+#include "wire/codec.h"
 
 struct wire_hello { /* agent -> server */
     uint32_t version;

@@ -396,6 +396,14 @@ static void a_tail_has_a_maximum(void **state)
     wire_put_fact(&out, 1, &sent);
     struct wire_frame frame = only_frame(&out);
     struct wire_fact got;
+    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(strlen(got.ending.tail), ENDING_TAIL_MAX); /* what is longer is cut */
+    unsigned char *longer = arena_alloc(arena, frame.len + 1);
+    memcpy(longer, frame.body, frame.len);
+    longer[frame.len] = 'x';
+    longer[frame.len - ENDING_TAIL_MAX - 4]++;
+    frame.body = longer;
+    frame.len++;
     assert_int_equal(wire_get_fact(&frame, arena, &got), -1);
     arena_destroy(arena);
 }
