@@ -151,12 +151,15 @@ struct rdzv_round {
     uint16_t store_port;
     const char *cause; /* why this round: "first", "rank 3 on n2 was killed (SIGKILL)" ... */
 };
+struct rdzv_peer { /* where a node listens for node checks */
+    const char *addr;
+    uint16_t port; /* 0: it does not */
+};
 struct rdzv_check { /* run the node check against these, answer with CHECKED */
     uint64_t term;
     uint32_t check, round; /* number of this order; 0 or 1 of the check */
     uint32_t index;        /* of the receiver in the group: 0 serves, the others connect to it */
-    const char *const *addrs;
-    const uint16_t *ports;
+    const struct rdzv_peer *peers;
     size_t n;
     bool bandwidth;
 };

@@ -259,14 +259,11 @@ static void keep_order(struct check *check, const struct rdzv_check *order)
 {
     arena_reset(check->arena);
     check->order = *order;
-    const char **addrs = ARENA_ARRAY(check->arena, order->n, const char *);
-    uint16_t *ports = ARENA_ARRAY(check->arena, order->n, uint16_t);
-    for (size_t i = 0; i < order->n; i++) {
-        addrs[i] = arena_strdup(check->arena, order->addrs[i]);
-        ports[i] = order->ports[i];
-    }
-    check->order.addrs = addrs;
-    check->order.ports = ports;
+    struct rdzv_peer *peers = ARENA_ARRAY(check->arena, order->n, struct rdzv_peer);
+    for (size_t i = 0; i < order->n; i++)
+        peers[i] = (struct rdzv_peer){ .addr = arena_strdup(check->arena, order->peers[i].addr),
+                                       .port = order->peers[i].port };
+    check->order.peers = peers;
 }
 
 static int start_child(struct check *check, int ends[2])

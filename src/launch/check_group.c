@@ -47,8 +47,8 @@ void check_group_close(struct check_group *group)
 const char *check_group_name(const struct check_task *task, uint32_t index,
                              char out[CHECK_NAME_MAX])
 {
-    snprintf(out, CHECK_NAME_MAX, "%.255s port %u", task->order->addrs[index],
-             task->order->ports[index]);
+    snprintf(out, CHECK_NAME_MAX, "%.255s port %u", task->order->peers[index].addr,
+             task->order->peers[index].port);
     return out;
 }
 

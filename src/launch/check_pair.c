@@ -270,12 +270,12 @@ static int call_server(const struct check_task *task)
     char numeric[RESOLVE_MAX];
     uint64_t until = clock_mono_ms() + task->come_ms;
     struct err err;
-    if (resolve_host(task->order->addrs[0], numeric, &err) != 0) {
+    if (resolve_host(task->order->peers[0].addr, numeric, &err) != 0) {
         errno = EHOSTUNREACH;
         return -1;
     }
-    socklen_t len = make_address(numeric, task->order->ports[0], &at);
-    if (len == 0 || task->order->ports[0] == 0) {
+    socklen_t len = make_address(numeric, task->order->peers[0].port, &at);
+    if (len == 0 || task->order->peers[0].port == 0) {
         errno = EADDRNOTAVAIL;
         return -1;
     }

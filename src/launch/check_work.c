@@ -388,9 +388,9 @@ static void do_joint(struct with_torch *w, const struct check_plan *plan)
     };
     const struct rdzv_check *order = w->task->order;
     char why[CHECK_WHY_MAX];
-    AUTO_FREE char *line =
-        mem_printf("%s %u %zu %s %u %llu\n", backends[plan->backend], order->index, order->n,
-                   order->addrs[0], w->port, (unsigned long long)(w->task->joint_ms + 999) / 1000u);
+    AUTO_FREE char *line = mem_printf("%s %u %zu %s %u %llu\n", backends[plan->backend],
+                                      order->index, order->n, order->peers[0].addr, w->port,
+                                      (unsigned long long)(w->task->joint_ms + 999) / 1000u);
     check_torch_tell(&w->torch, line);
     if (!hear_joint(w, plan, why) && check_group_end(w->group, NULL, w->task->joint_ms, why) < 0)
         blame(w->answer, RDZV_CHECK_PAIR_BAD, "%s", why);

@@ -46,16 +46,15 @@ static void order_one(struct rdzv *rdzv, size_t self)
     uint32_t index = 0;
     for (size_t i = 0; i < trial->n; i++)
         n += trial->group[i] == trial->group[self];
-    const char **addrs = ARENA_ARRAY(rdzv->memory, n, const char *);
-    uint16_t *ports = ARENA_ARRAY(rdzv->memory, n, uint16_t);
+    struct rdzv_peer *peers = ARENA_ARRAY(rdzv->memory, n, struct rdzv_peer);
     for (size_t i = 0, at = 0; i < trial->n; i++) {
         if (trial->group[i] != trial->group[self])
             continue;
         const struct member *member = members_find(rdzv, trial->members[i]);
         if (i == self)
             index = (uint32_t)at;
-        addrs[at] = arena_strdup(rdzv->memory, member ? member->addr : "");
-        ports[at++] = member ? member->check_port : 0;
+        peers[at].addr = arena_strdup(rdzv->memory, member ? member->addr : "");
+        peers[at++].port = member ? member->check_port : 0;
     }
     struct rdzv_order order = { .to = trial->members[self], .kind = RDZV_ORDER_CHECK };
     order.check = (struct rdzv_check){
@@ -63,8 +62,7 @@ static void order_one(struct rdzv *rdzv, size_t self)
         .check = rdzv->check,
         .round = (uint32_t)trial->round,
         .index = index,
-        .addrs = addrs,
-        .ports = ports,
+        .peers = peers,
         .n = n,
         .bandwidth = rdzv->terms.check_bandwidth,
     };

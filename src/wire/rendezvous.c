@@ -528,8 +528,8 @@ void rdzv_put_check(struct buf *out, const struct rdzv_check *check)
     wire_put_u32(out, check->index);
     wire_put_u32(out, n);
     for (uint32_t i = 0; i < n; i++) {
-        put_text(out, check->addrs[i]);
-        put_port(out, check->ports[i]);
+        put_text(out, check->peers[i].addr);
+        put_port(out, check->peers[i].port);
     }
     wire_put_u8(out, check->bandwidth);
     wire_end(out, mark);
@@ -543,14 +543,12 @@ int rdzv_get_check(const struct rdzv_frame_in *frame, struct arena *arena, struc
     check.round = wire_get_u32(&from);
     check.index = wire_get_u32(&from);
     check.n = get_count(&from, TEXT_MIN + 2, RDZV_MAX_MEMBERS);
-    const char **addrs = ARENA_ARRAY(arena, check.n, const char *);
-    uint16_t *ports = ARENA_ARRAY(arena, check.n, uint16_t);
+    struct rdzv_peer *peers = ARENA_ARRAY(arena, check.n, struct rdzv_peer);
     for (size_t i = 0; i < check.n; i++) {
-        addrs[i] = get_text(&from, arena);
-        ports[i] = get_port(&from);
+        peers[i].addr = get_text(&from, arena);
+        peers[i].port = get_port(&from);
     }
-    check.addrs = addrs;
-    check.ports = ports;
+    check.peers = peers;
     check.bandwidth = get_flag(&from);
     if (finish(&from) != 0 || check.index >= check.n)
         return -1;

@@ -34,8 +34,7 @@ struct group {
     struct settings settings;
     struct check *nodes[NODES_MAX];
     struct heard heard[NODES_MAX];
-    const char *addrs[NODES_MAX];
-    uint16_t ports[NODES_MAX];
+    struct rdzv_peer peers[NODES_MAX];
     size_t n;
     unsigned answers;
 };
@@ -80,9 +79,9 @@ static void make_nodes_at(struct group *group, size_t n, const char *listen, con
     for (size_t i = 0; i < n; i++) {
         group->nodes[i] =
             check_create(&group->loop, &group->settings, listen, on_done, &group->heard[i]);
-        group->addrs[i] = reached;
-        group->ports[i] = check_port(group->nodes[i]);
-        assert_int_not_equal(group->ports[i], 0);
+        group->peers[i].addr = reached;
+        group->peers[i].port = check_port(group->nodes[i]);
+        assert_int_not_equal(group->peers[i].port, 0);
     }
 }
 
@@ -97,8 +96,7 @@ static void order(struct group *group, uint32_t index, bool bandwidth, const cha
     struct rdzv_check what = { .term = 3,
                                .check = 7,
                                .index = index,
-                               .addrs = group->addrs,
-                               .ports = group->ports,
+                               .peers = group->peers,
                                .n = group->n,
                                .bandwidth = bandwidth };
     if (fault)
@@ -236,7 +234,7 @@ static void a_partner_that_does_not_come_is_named(void **state)
     await(group, 0);
     await(group, 1);
     assert_int_equal(group->heard[0].last.result, RDZV_CHECK_PAIR_BAD);
-    snprintf(name, sizeof name, "127.0.0.1 port %u: did not come in time", group->ports[2]);
+    snprintf(name, sizeof name, "127.0.0.1 port %u: did not come in time", group->peers[2].port);
     assert_string_equal(group->heard[0].why, name);
     assert_int_equal(group->heard[1].last.result, RDZV_CHECK_PAIR_BAD);
 }
@@ -265,7 +263,7 @@ static void a_stuck_driver_is_named(void **state)
     assert_string_equal(group->heard[0].why, why);
     assert_int_equal(group->heard[1].last.result, RDZV_CHECK_PAIR_BAD);
     AUTO_FREE char *told =
-        mem_printf("127.0.0.1 port %u: it failed by itself: %s", group->ports[0], why);
+        mem_printf("127.0.0.1 port %u: it failed by itself: %s", group->peers[0].port, why);
     assert_string_equal(group->heard[1].why, told);
 }
 
@@ -352,7 +350,8 @@ static void who_goes_is_not_waited_for(void **state)
     await(group, 0);
     assert_int_equal(file_remove_tree(path, &err), 0);
     assert_int_equal(group->heard[0].last.result, RDZV_CHECK_PAIR_BAD);
-    AUTO_FREE char *why = mem_printf("127.0.0.1 port %u: its check has ended", group->ports[1]);
+    AUTO_FREE char *why =
+        mem_printf("127.0.0.1 port %u: its check has ended", group->peers[1].port);
     assert_string_equal(group->heard[0].why, why);
 }
 
@@ -478,7 +477,7 @@ static void strangers_are_no_partners(void **state)
     struct group *group = *state;
     char noise[64];
     make_nodes(group, 2);
-    int silent = connect_to(group->ports[0]), loud = connect_to(group->ports[0]);
+    int silent = connect_to(group->peers[0].port), loud = connect_to(group->peers[0].port);
     memset(noise, 'x', sizeof noise);
     assert_int_equal(send(loud, noise, sizeof noise, 0), sizeof noise);
     order(group, 0, false, NULL);

@@ -373,16 +373,16 @@ static void rounds_and_ends(struct fixture *f)
 static void messages_of_launchers(void **state)
 {
     struct fixture *f = *state;
-    static const char *addrs[] = { "10.0.0.1", "::1" };
-    static const uint16_t ports[] = { 1, 0xfffe };
+    static const struct rdzv_peer peers[] = { { .addr = "10.0.0.1", .port = 1 },
+                                              { .addr = "::1", .port = 0xfffe } };
     joins(f);
     TRY_RDZV(f, "checked", checked, .term = 1, .check = 2, .result = RDZV_CHECK_PAIR_BAD,
              .took_us = 3, .figures = "matmul 11 ms", .why = "slow");
     TRY_RDZV(f, "leave", leave, .why = RDZV_LEAVES_FAILED, .text = "t");
     TRY_RDZV(f, "welcome", welcome, .term = 1, .beat_ms = 2, .waiting = "1 of 2");
     rounds_and_ends(f);
-    TRY_RDZV(f, "check", check, .term = 1, .check = 2, .round = 3, .index = 1, .addrs = addrs,
-             .ports = ports, .n = 2, .bandwidth = true);
+    TRY_RDZV(f, "check", check, .term = 1, .check = 2, .round = 3, .index = 1, .peers = peers,
+             .n = 2, .bandwidth = true);
     TRY_RDZV(f, "stop", stop, .term = 1, .round = 2, .cause = "c");
     TRY_RDZV(f, "refused", refused, .why = RDZV_REFUSED_OVER, .text = "t");
     TRY_RDZV(f, "note", note, .term = 1, .about = 2, .text = "t");
