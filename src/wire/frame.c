@@ -22,13 +22,20 @@ static inline void put(struct buf *out, uint64_t value, size_t n)
 
 int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *used)
 {
+    const struct wire_kinds agents = { .first = WIRE_NONE + 1, .end = WIRE_KIND_N };
+    return wire_next_of(agents, data, len, frame, used);
+}
+
+int wire_next_of(struct wire_kinds kinds, const void *data, size_t len, struct wire_frame *frame,
+                 size_t *used)
+{
     const unsigned char *at = data;
     if (len < LENGTH_BYTES)
         return 0;
     size_t rest = (size_t)little_get(at, LENGTH_BYTES);
     if (rest < AFTER_LENGTH || rest > WIRE_MAX_FRAME)
         return -1;
-    if (len > LENGTH_BYTES && (at[4] == WIRE_NONE || at[4] >= WIRE_KIND_N))
+    if (len > LENGTH_BYTES && (at[4] < kinds.first || at[4] >= kinds.end))
         return -1;
     if (len - LENGTH_BYTES < rest)
         return 0;

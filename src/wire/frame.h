@@ -65,6 +65,12 @@ struct wire_frame {
 /* Takes one frame from the front of data. 1: *frame points into data, *used bytes are done; 0: more
  * bytes needed; -1: broken. */
 int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *used);
+/* The same of another list of kinds. */
+struct wire_kinds {
+    unsigned first, end;
+};
+int wire_next_of(struct wire_kinds, const void *data, size_t len, struct wire_frame *,
+                 size_t *used);
 
 /* Writing: begin, put..., end (patches the length). Texts are u32 length + bytes; NULL is length
  * 0xffffffff. */

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "job/rendezvous.h"
-#include "wire/frame.h"
+#include "wire/codec.h"
 
 /* "MUSTER-RDZV/1 TOKEN\n"; TOKEN is "-" without one, else hex of a keyed hash of the run id. */
 #define RDZV_PREFACE     "MUSTER-RDZV/1 "
