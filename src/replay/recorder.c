@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "replay/codec.h"
+#include "replay/entry.h"
 #include "store/seal.h"
 
 #include <errno.h>
@@ -171,7 +171,7 @@ static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
     h.hash = hash;
     segment_begin(&r->out);
     size_t mark = frame_begin(&r->out, FRAME_HEADER, r->seq);
-    codec_put_header(&r->out, &h);
+    entry_put_header(&r->out, &h);
     frame_done(&r->out, mark);
     free(h.marks);
     r->bytes = 0;
@@ -257,7 +257,7 @@ static void on_begin(void *arg, const struct ctl_input *input)
     }
     r->unchecked++;
     size_t mark = frame_begin(&r->out, nested ? FRAME_NESTED : FRAME_INPUT, r->seq);
-    codec_put_input(&r->out, input, store_seal(r->store));
+    entry_put_input(&r->out, input, store_seal(r->store));
     frame_done(&r->out, mark);
 }
 
@@ -285,7 +285,7 @@ static void on_decided(void *arg, const struct ctl_decision *decision)
     if (r->depth == 0)
         return;
     size_t mark = frame_begin(&r->out, FRAME_DECIDED, r->seq);
-    codec_put_decision(&r->out, decision);
+    entry_put_decision(&r->out, decision);
     frame_done(&r->out, mark);
 }
 
@@ -299,7 +299,7 @@ static int on_outside(void *arg, enum ctl_outside what, int rc, struct err *err)
     if (err)
         refusal.err = *err;
     size_t mark = frame_begin(&r->out, FRAME_REFUSED, r->seq);
-    codec_put_refusal(&r->out, &refusal);
+    entry_put_refusal(&r->out, &refusal);
     frame_done(&r->out, mark);
     return rc;
 }

@@ -363,11 +363,11 @@ static bool take(struct replay *r, const struct frame *frame)
 {
     bool good = true;
     if (frame->kind == FRAME_NESTED)
-        good = codec_get_input(frame, r->arena, store_seal(r->store), vec_add(&r->nested));
+        good = entry_get_input(frame, r->arena, store_seal(r->store), vec_add(&r->nested));
     else if (frame->kind == FRAME_REFUSED)
-        good = codec_get_refusal(frame, r->arena, vec_add(&r->refusals));
+        good = entry_get_refusal(frame, r->arena, vec_add(&r->refusals));
     else if (frame->kind == FRAME_DECIDED)
-        good = codec_get_decision(frame, r->arena, vec_add(&r->was.list));
+        good = entry_get_decision(frame, r->arena, vec_add(&r->was.list));
     return good;
 }
 
@@ -376,7 +376,7 @@ static int gather(struct replay *r, const struct frame *input, struct err *err)
 {
     struct frame frame;
     int more;
-    if (!codec_get_input(input, r->arena, store_seal(r->store), &r->input))
+    if (!entry_get_input(input, r->arena, store_seal(r->store), &r->input))
         return senseless(r, input, err);
     while ((more = next(r, &frame, err)) == 1) {
         if (frame.kind != FRAME_NESTED && frame.kind != FRAME_REFUSED &&
@@ -490,7 +490,7 @@ static int play_one(struct replay *r, const char *dir, uint64_t number, struct e
                      r->reader.at);
     else if (!rc && more < 0)
         rc = -1;
-    else if (!rc && !codec_get_header(&frame, r->made, &h))
+    else if (!rc && !entry_get_header(&frame, r->made, &h))
         rc = senseless(r, &frame, err);
     if (!rc)
         settle_clock(&r->config, h.at_ms);

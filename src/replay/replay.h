@@ -3,7 +3,7 @@
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
-#include "replay/codec.h"
+#include "replay/entry.h"
 
 enum replay_until {
     UNTIL_END,

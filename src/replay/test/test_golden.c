@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "job/gpu.h"
-#include "replay/codec.h"
+#include "replay/entry.h"
 #include "wire/test/golden.h"
 
 #include <string.h>
@@ -58,14 +58,14 @@ static void one_input(struct fixture *f, const char *label, struct ctl_input in)
     in.at_ms = 0x0102030405060708;
     in.mono_us = 9;
     in.pass = 10;
-    codec_put_input(&f->out, &in, NULL);
+    entry_put_input(&f->out, &in, NULL);
     for (size_t len = 0; len < f->out.len; len++) {
         struct frame cut = frame_of(&f->out, len);
-        assert_false(codec_get_input(&cut, f->arena, NULL, &got));
+        assert_false(entry_get_input(&cut, f->arena, NULL, &got));
     }
     struct frame frame = frame_of(&f->out, f->out.len);
-    assert_true(codec_get_input(&frame, f->arena, NULL, &got));
-    codec_put_input(&f->again, &got, NULL);
+    assert_true(entry_get_input(&frame, f->arena, NULL, &got));
+    entry_put_input(&f->again, &got, NULL);
     add(f, label);
 }
 
@@ -230,14 +230,14 @@ static void inputs(void **state)
 static void a_header(struct fixture *f, const char *label, const struct recording_header *h)
 {
     struct recording_header got;
-    codec_put_header(&f->out, h);
+    entry_put_header(&f->out, h);
     for (size_t len = 0; len < f->out.len; len++) {
         struct frame cut = frame_of(&f->out, len);
-        assert_false(codec_get_header(&cut, f->arena, &got));
+        assert_false(entry_get_header(&cut, f->arena, &got));
     }
     struct frame frame = frame_of(&f->out, f->out.len);
-    assert_true(codec_get_header(&frame, f->arena, &got));
-    codec_put_header(&f->again, &got);
+    assert_true(entry_get_header(&frame, f->arena, &got));
+    entry_put_header(&f->again, &got);
     add(f, label);
 }
 
@@ -294,15 +294,15 @@ static void what_follows(void **state)
     headers(f);
     err_set(&refusal.err, ERR_N - 1, "what it was");
     err_hint(&refusal.err, "what to do");
-    codec_put_refusal(&f->out, &refusal);
+    entry_put_refusal(&f->out, &refusal);
     struct frame frame = frame_of(&f->out, f->out.len);
-    assert_true(codec_get_refusal(&frame, f->arena, &got));
-    codec_put_refusal(&f->again, &got);
+    assert_true(entry_get_refusal(&frame, f->arena, &got));
+    entry_put_refusal(&f->again, &got);
     add(f, "refusal");
-    codec_put_decision(&f->out, &decision);
+    entry_put_decision(&f->out, &decision);
     frame = frame_of(&f->out, f->out.len);
-    assert_true(codec_get_decision(&frame, f->arena, &said));
-    codec_put_decision(&f->again, &said);
+    assert_true(entry_get_decision(&frame, f->arena, &said));
+    entry_put_decision(&f->again, &said);
     add(f, "decision");
     golden_check(&f->golden, "recording.txt");
 }

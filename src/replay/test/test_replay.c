@@ -542,11 +542,11 @@ static bool passes_on(const struct ctl_input *in, const struct seal *with, const
                       struct arena *a, struct ctl_input *out)
 {
     AUTO_BUF struct buf bytes = BUF_INIT(64 << 10);
-    codec_put_input(&bytes, in, with);
+    entry_put_input(&bytes, in, with);
     if (with)
         assert_null(memmem(bytes.data, bytes.len, "zyzzyva", 7));
     struct frame frame = { .body = (const unsigned char *)bytes.data, .len = bytes.len };
-    return codec_get_input(&frame, a, by, out);
+    return entry_get_input(&frame, a, by, out);
 }
 
 static void what_submissions_say_is_sealed(void **state)

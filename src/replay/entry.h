@@ -1,7 +1,7 @@
 /* Bodies of a recording's frames: inputs, refusals, decisions and the header. What is read is
  * checked to its last byte; texts are in arena or point into the frame. */
-#ifndef REPLAY_CODEC_H
-#define REPLAY_CODEC_H
+#ifndef REPLAY_ENTRY_H
+#define REPLAY_ENTRY_H
 
 #include "ctl/tape.h"
 #include "replay/segment.h"
@@ -29,16 +29,16 @@ struct recorded_refusal {
     struct err err;
 };
 
-void codec_put_header(struct buf *, const struct recording_header *);
+void entry_put_header(struct buf *, const struct recording_header *);
 /* With a seal what a submission says of variables is sealed: its text, its values, its settings. */
-void codec_put_input(struct buf *, const struct ctl_input *, const struct seal *);
-void codec_put_refusal(struct buf *, const struct recorded_refusal *);
-void codec_put_decision(struct buf *, const struct ctl_decision *);
+void entry_put_input(struct buf *, const struct ctl_input *, const struct seal *);
+void entry_put_refusal(struct buf *, const struct recorded_refusal *);
+void entry_put_decision(struct buf *, const struct ctl_decision *);
 
 /* false: the body is not exactly that. */
-bool codec_get_header(const struct frame *, struct arena *, struct recording_header *);
-bool codec_get_input(const struct frame *, struct arena *, const struct seal *, struct ctl_input *);
-bool codec_get_refusal(const struct frame *, struct arena *, struct recorded_refusal *);
-bool codec_get_decision(const struct frame *, struct arena *, struct ctl_decision *);
+bool entry_get_header(const struct frame *, struct arena *, struct recording_header *);
+bool entry_get_input(const struct frame *, struct arena *, const struct seal *, struct ctl_input *);
+bool entry_get_refusal(const struct frame *, struct arena *, struct recorded_refusal *);
+bool entry_get_decision(const struct frame *, struct arena *, struct ctl_decision *);
 
 #endif

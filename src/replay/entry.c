@@ -1,7 +1,7 @@
 /* Each kind of thing has a put and a get with the same order of members. What of a submission may
  * hold a secret (its text, variables, options) is sealed with the server's key; the rest is in
  * clear. */
-#include "replay/codec.h"
+#include "replay/entry.h"
 
 #include "base/mem.h"
 #include "job/gpu.h"
@@ -165,7 +165,7 @@ static void get_node(struct wire_reader *from, struct arena *a, struct node_spec
     node->report = get_report(from, a);
 }
 
-void codec_put_header(struct buf *out, const struct recording_header *h)
+void entry_put_header(struct buf *out, const struct recording_header *h)
 {
     wire_put_str(out, h->version);
     wire_put_u8(out, h->started);
@@ -188,7 +188,7 @@ void codec_put_header(struct buf *out, const struct recording_header *h)
     }
 }
 
-bool codec_get_header(const struct frame *frame, struct arena *a, struct recording_header *h)
+bool entry_get_header(const struct frame *frame, struct arena *a, struct recording_header *h)
 {
     struct wire_reader from = reader_of(frame);
     *h = (struct recording_header){ .version = text_or(wire_get_str(&from, a), "") };
@@ -547,7 +547,7 @@ static const struct engine_fact *get_fact(struct wire_reader *from, struct arena
     return f;
 }
 
-void codec_put_input(struct buf *out, const struct ctl_input *in, const struct seal *seal)
+void entry_put_input(struct buf *out, const struct ctl_input *in, const struct seal *seal)
 {
     wire_put_u8(out, (uint8_t)in->kind);
     wire_put_u64(out, in->at_ms);
@@ -611,7 +611,7 @@ static void get_undeclare(struct wire_reader *from, struct arena *a, struct ctl_
     from->bad |= in->what >= ENTRY_KIND_N;
 }
 
-bool codec_get_input(const struct frame *frame, struct arena *a, const struct seal *seal,
+bool entry_get_input(const struct frame *frame, struct arena *a, const struct seal *seal,
                      struct ctl_input *in)
 {
     struct wire_reader from = reader_of(frame);
@@ -655,7 +655,7 @@ bool codec_get_input(const struct frame *frame, struct arena *a, const struct se
 
 /* ---- what follows an input ---- */
 
-void codec_put_refusal(struct buf *out, const struct recorded_refusal *r)
+void entry_put_refusal(struct buf *out, const struct recorded_refusal *r)
 {
     wire_put_u8(out, (uint8_t)r->what);
     wire_put_u32(out, r->ordinal);
@@ -664,7 +664,7 @@ void codec_put_refusal(struct buf *out, const struct recorded_refusal *r)
     wire_put_str(out, r->err.hint);
 }
 
-bool codec_get_refusal(const struct frame *frame, struct arena *a, struct recorded_refusal *r)
+bool entry_get_refusal(const struct frame *frame, struct arena *a, struct recorded_refusal *r)
 {
     struct wire_reader from = reader_of(frame);
     *r = (struct recorded_refusal){ .what = (enum ctl_outside)wire_get_u8(&from) };
@@ -676,7 +676,7 @@ bool codec_get_refusal(const struct frame *frame, struct arena *a, struct record
     return all_read(&from);
 }
 
-void codec_put_decision(struct buf *out, const struct ctl_decision *d)
+void entry_put_decision(struct buf *out, const struct ctl_decision *d)
 {
     wire_put_u64(out, d->job);
     wire_put_u64(out, d->number);
@@ -687,7 +687,7 @@ void codec_put_decision(struct buf *out, const struct ctl_decision *d)
     wire_put_u64(out, d->at_ms);
 }
 
-bool codec_get_decision(const struct frame *frame, struct arena *a, struct ctl_decision *d)
+bool entry_get_decision(const struct frame *frame, struct arena *a, struct ctl_decision *d)
 {
     struct wire_reader from = reader_of(frame);
     *d = (struct ctl_decision){ .job = wire_get_u64(&from) };
