@@ -1,91 +1,35 @@
-/* Each kind of thing has a put and a get with the same order of members. What of a submission may
- * hold a secret (its text, variables, options) is sealed with the server's key; the rest is in
- * clear. */
+/* The entries of a recording as tables of their members (doc/protocol.md has them too). What of a
+ * submission may hold a secret (its text, variables, options) is sealed with the server's key; the
+ * rest is in clear. Recordings of before are read: a row is only ever added where a bit or the kind
+ * says that it is there. */
 #include "replay/entry.h"
 
 #include "base/mem.h"
 #include "job/gpu.h"
 #include "job/old_ending.h"
-#include "wire/frame.h"
+#include "wire/message.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void put_words(struct buf *out, const struct words *words)
-{
-    wire_put_u32(out, (uint32_t)words->n);
-    for (size_t i = 0; i < words->n; i++)
-        wire_put_str(out, words->at[i]);
-}
-
-static struct words get_words(struct wire_reader *from, struct arena *a)
-{
-    struct words words = { .n = wire_get_count(from, 4) };
-    const char **at = ARENA_ARRAY(a, words.n, const char *);
-    for (size_t i = 0; i < words.n; i++) {
-        const char *text = wire_get_str(from, a);
-        at[i] = text ? text : "";
-    }
-    words.at = at;
-    return words;
-}
-
-static void put_pairs(struct buf *out, const struct pairs *pairs)
-{
-    wire_put_u32(out, (uint32_t)pairs->n);
-    for (size_t i = 0; i < pairs->n; i++) {
-        wire_put_str(out, pairs->at[i].name);
-        wire_put_str(out, pairs->at[i].value);
-    }
-}
-
-static struct pairs get_pairs(struct wire_reader *from, struct arena *a)
-{
-    uint32_t n = wire_get_count(from, 8);
-    struct pairs pairs = { .at = ARENA_ARRAY(a, n, struct pair), .n = n, .cap = n };
-    for (size_t i = 0; i < n; i++) {
-        const char *name = wire_get_str(from, a), *value = wire_get_str(from, a);
-        pairs.at[i] = (struct pair){ .name = name ? name : "", .value = value ? value : "" };
-    }
-    return pairs;
-}
-
-/* Texts that may hold any byte. */
-static void put_blob(struct buf *out, const void *text, size_t len)
-{
-    wire_put_u8(out, text != NULL);
-    wire_put_bytes(out, text, text ? len : 0);
-}
-
-static const char *get_blob(struct wire_reader *from, struct arena *a, size_t *len)
-{
-    bool there = wire_get_u8(from);
-    const char *at = wire_get_bytes(from, len);
-    char *copy = there && at ? arena_alloc(a, *len + 1) : NULL;
-    return copy ? memcpy(copy, at, *len) : NULL;
-}
-
-static const char *text_or(const char *text, const char *other)
-{
-    return text ? text : other;
-}
+/* A text that is "" where nothing was written. */
+#define NAME(st, member, doc)  ROW(MAYBE, st, member, doc, .unset = "")
+#define MAYBE(st, member, doc) ROW(MAYBE, st, member, doc)
+#define OWNER(st)              NAME(st, owner, "who asks")
 
 static struct wire_reader reader_of(const struct frame *frame)
 {
     return (struct wire_reader){ .at = frame->body, .end = frame->body + frame->len };
 }
 
-static bool all_read(const struct wire_reader *from)
-{
-    return !from->bad && from->at == from->end;
-}
-
-/* ---- the header ---- */
+/* ---- devices ---- */
 
 /* What placing asks of devices: models, and how near they are. */
-static void put_report(struct buf *out, const struct gpu_report *report)
+static void put_report(struct buf *out, const void *member, const void *before)
 {
+    const struct gpu_report *report = *(struct gpu_report *const *)member;
     uint32_t n = report ? report->n_slots : 0;
+    (void)before;
     wire_put_u32(out, n);
     for (uint32_t i = 0; i < n; i++)
         wire_put_str(out, gpu_in_slot(report, i)->model);
@@ -96,136 +40,137 @@ static void put_report(struct buf *out, const struct gpu_report *report)
         wire_put_u32(out, report->near[i]);
 }
 
-static struct gpu_report *get_report(struct wire_reader *from, struct arena *a)
+static void get_near(const struct codec_in *in, struct gpu_report *report)
 {
-    uint32_t n = wire_get_count(from, 4);
-    if (n == 0 || from->bad)
-        return NULL;
-    struct gpu_report *report = ARENA_NEW(a, struct gpu_report);
-    *report = (struct gpu_report){
-        .driver = "", .error = "", .at = ARENA_ARRAY(a, n, struct gpu_device), .n = n, .n_slots = n
-    };
-    for (uint32_t i = 0; i < n; i++)
+    struct wire_reader *from = in->from;
+    size_t pairs = (size_t)report->n_slots * report->n_slots;
+    if (!wire_get_u8(from))
+        return;
+    from->bad |= (size_t)(from->end - from->at) / 4 < pairs;
+    report->near = from->bad ? NULL : ARENA_ARRAY(in->arena, pairs, uint32_t);
+    for (size_t i = 0; report->near && i < pairs; i++)
+        report->near[i] = wire_get_u32(from);
+}
+
+static void get_report(const struct codec_in *in, void *member, const void *before)
+{
+    struct gpu_report *report = ARENA_NEW(in->arena, struct gpu_report);
+    uint32_t n = wire_get_count(in->from, 4);
+    (void)before;
+    *report = (struct gpu_report){ .driver = "",
+                                   .error = "",
+                                   .at = ARENA_ARRAY(in->arena, n, struct gpu_device),
+                                   .n = n,
+                                   .n_slots = n };
+    for (uint32_t i = 0; i < n; i++) {
+        const char *model = wire_get_str(in->from, in->arena);
         report->at[i] = (struct gpu_device){ .number = i,
                                              .slot = i,
                                              .offered = true,
-                                             .model = text_or(wire_get_str(from, a), ""),
+                                             .model = model ? model : "",
                                              .uuid = "",
                                              .pci = "",
                                              .error = "" };
-    if (!wire_get_u8(from))
-        return report;
-    from->bad |= (size_t)(from->end - from->at) / 4 < (size_t)n * n;
-    report->near = from->bad ? NULL : ARENA_ARRAY(a, (size_t)n * n, uint32_t);
-    for (size_t i = 0; report->near && i < (size_t)n * n; i++)
-        report->near[i] = wire_get_u32(from);
-    return report;
+    }
+    if (n > 0)
+        get_near(in, report);
+    *(struct gpu_report **)member = n > 0 ? report : NULL;
 }
 
-static void put_node(struct buf *out, const struct node_spec *node)
-{
-    wire_put_str(out, node->name);
-    wire_put_str(out, node->address);
-    wire_put_str(out, node->host);
-    wire_put_str(out, node->gpu_type);
-    wire_put_u64(out, node->cpu_milli);
-    wire_put_u64(out, node->memory);
-    wire_put_u64(out, node->disk);
-    wire_put_u32(out, node->gpus);
-    wire_put_u64(out, node->price_milli);
-    wire_put_u8(out, node->declared);
-    put_pairs(out, &node->labels);
-    wire_put_u32(out, (uint32_t)node->custom.n);
-    for (size_t i = 0; i < node->custom.n; i++) {
-        wire_put_str(out, node->custom.at[i].name);
-        wire_put_u64(out, node->custom.at[i].milli);
-    }
-    put_report(out, node->report);
-}
+static const struct codec_hooks report_hooks = {
+    .put = put_report,
+    .get = get_report,
+    .least = 4,
+    .bytes =
+        "count, text of each: its model; where there are any u8: 0, or 1 and count x count u32: "
+        "how near each two are",
+};
+#define REPORT(st) ROW(CUSTOM, st, report, "devices by their slots", .hooks = &report_hooks)
 
-static void get_node(struct wire_reader *from, struct arena *a, struct node_spec *node)
-{
-    node->name = text_or(wire_get_str(from, a), "");
-    node->address = text_or(wire_get_str(from, a), "");
-    node->host = text_or(wire_get_str(from, a), "");
-    node->gpu_type = text_or(wire_get_str(from, a), "");
-    node->cpu_milli = wire_get_u64(from);
-    node->memory = wire_get_u64(from);
-    node->disk = wire_get_u64(from);
-    node->gpus = wire_get_u32(from);
-    node->price_milli = wire_get_u64(from);
-    node->declared = wire_get_u8(from);
-    node->labels = get_pairs(from, a);
-    node->custom.n = wire_get_count(from, 12);
-    node->custom.at = ARENA_ARRAY(a, node->custom.n, struct amount);
-    for (size_t i = 0; i < node->custom.n; i++) {
-        node->custom.at[i].name = text_or(wire_get_str(from, a), "");
-        node->custom.at[i].milli = wire_get_u64(from);
-    }
-    node->report = get_report(from, a);
-}
+/* ---- the header ---- */
+
+struct recorded_node {
+    struct node_spec spec;
+    uint32_t mark;
+};
+struct recorded_header {
+    struct recording_header said; /* without nodes and marks */
+    struct recorded_node *nodes;
+};
+static const struct codec_row custom_rows[] = {
+    NAME(struct amount, name, "of the resource"),
+    ROW(U64, struct amount, milli, "thousandths"),
+    ROW_END,
+};
+static const struct codec_row node_rows[] = {
+    NAME(struct node_spec, name, "of the node"),
+    NAME(struct node_spec, address, "where peers reach it"),
+    NAME(struct node_spec, host, "whose ports it shares"),
+    NAME(struct node_spec, gpu_type, "model of its devices"),
+    ROW(U64, struct node_spec, cpu_milli, "thousandths of a processor"),
+    ROW(U64, struct node_spec, memory, "bytes"),
+    ROW(U64, struct node_spec, disk, "bytes"),
+    ROW(U32, struct node_spec, gpus, "devices"),
+    ROW(U64, struct node_spec, price_milli, "what a spot job has to bid"),
+    ROW(FLAG, struct node_spec, declared, "may be larger than the machine"),
+    ROW(PAIRS, struct node_spec, labels, "by name"),
+    ROW_MANY(LIST, struct node_spec, custom.at, custom.n, "resources", .table = custom_rows),
+    REPORT(struct node_spec),
+    ROW(U32, struct recorded_node, mark, "where ports are looked for next; 0: from the start"),
+    ROW_END,
+};
+static const struct codec_row header_rows[] = {
+    NAME(struct recording_header, version, "of muster"),
+    ROW(FLAG, struct recording_header, started, "a server began here; else it went on"),
+    ROW(U64, struct recording_header, at_ms, "wall clock"),
+    ROW(U64, struct recording_header, mono_us, "the core's clock"),
+    ROW(U64, struct recording_header, created_ms, "when the records were made"),
+    ROW(U64, struct recording_header, first, "number of its first input"),
+    ROW(U64, struct recording_header, meetings, "how many rendezvous there are"),
+    NAME(struct recording_header, hash, "of the state; none: it began"),
+    ROW(MAYBE, struct recording_header, admin, "the server's user", .unset = "root"),
+    NAME(struct recording_header, state_dir, "of the server"),
+    NAME(struct recording_header, runs_dir, "of the server"),
+    ROW(U32, struct recording_header, caps, "what its engine can do"),
+    ROW(PAIRS, struct recording_header, settings, "text by key"),
+    ROW(PAIRS, struct recording_header, trees, "JSON by key, where a text says too little"),
+    ROW_MANY(LIST, struct recorded_header, nodes, said.n_nodes, "all", .table = node_rows,
+             .min = 1),
+    ROW_END,
+};
 
 void entry_put_header(struct buf *out, const struct recording_header *h)
 {
-    wire_put_str(out, h->version);
-    wire_put_u8(out, h->started);
-    wire_put_u64(out, h->at_ms);
-    wire_put_u64(out, h->mono_us);
-    wire_put_u64(out, h->created_ms);
-    wire_put_u64(out, h->first);
-    wire_put_u64(out, h->meetings);
-    wire_put_str(out, h->hash);
-    wire_put_str(out, h->admin);
-    wire_put_str(out, h->state_dir);
-    wire_put_str(out, h->runs_dir);
-    wire_put_u32(out, h->caps);
-    put_pairs(out, &h->settings);
-    put_pairs(out, &h->trees);
-    wire_put_u32(out, h->n_nodes);
-    for (uint32_t i = 0; i < h->n_nodes; i++) {
-        put_node(out, &h->nodes[i]);
-        wire_put_u32(out, h->marks ? h->marks[i] : 0);
-    }
+    struct recorded_header all = { .said = *h };
+    all.nodes = mem_new((h->n_nodes ? h->n_nodes : 1) * sizeof *all.nodes);
+    for (uint32_t i = 0; i < h->n_nodes; i++)
+        all.nodes[i] = (struct recorded_node){ h->nodes[i], h->marks ? h->marks[i] : 0 };
+    codec_put(out, header_rows, &all);
+    free(all.nodes);
 }
 
 bool entry_get_header(const struct frame *frame, struct arena *a, struct recording_header *h)
 {
-    struct wire_reader from = reader_of(frame);
-    *h = (struct recording_header){ .version = text_or(wire_get_str(&from, a), "") };
-    h->started = wire_get_u8(&from);
-    h->at_ms = wire_get_u64(&from);
-    h->mono_us = wire_get_u64(&from);
-    h->created_ms = wire_get_u64(&from);
-    h->first = wire_get_u64(&from);
-    h->meetings = wire_get_u64(&from);
-    h->hash = text_or(wire_get_str(&from, a), "");
-    h->admin = text_or(wire_get_str(&from, a), "root");
-    h->state_dir = text_or(wire_get_str(&from, a), "");
-    h->runs_dir = text_or(wire_get_str(&from, a), "");
-    h->caps = wire_get_u32(&from);
-    h->settings = get_pairs(&from, a);
-    h->trees = get_pairs(&from, a);
-    h->n_nodes = wire_get_count(&from, 60);
+    struct recorded_header all = { .said = { .caps = 0 } };
+    if (frame->kind != FRAME_HEADER || codec_get(reader_of(frame), a, header_rows, &all) != 0)
+        return false;
+    *h = all.said;
     h->nodes = ARENA_ARRAY(a, h->n_nodes, struct node_spec);
     h->marks = ARENA_ARRAY(a, h->n_nodes, uint32_t);
     for (uint32_t i = 0; i < h->n_nodes; i++) {
-        get_node(&from, a, &h->nodes[i]);
-        h->marks[i] = wire_get_u32(&from);
+        h->nodes[i] = all.nodes[i].spec;
+        h->marks[i] = all.nodes[i].mark;
     }
-    return frame->kind == FRAME_HEADER && all_read(&from) && h->n_nodes > 0;
+    return true;
 }
 
-/* ---- inputs ---- */
+/* ---- submissions ---- */
 
-enum submit_flags {
-    WAIT_FOR_NODES = 1,
-    APPLY = 2,
-    REPLACE = 4,
-    UNIQUE = 8,
-    PYTHON = 16,
-    SEALED = 32,
-    ACCOUNT = 64
+struct recorded_submit {
+    struct ctl_submit said;
+    bool sealed;
 };
+enum { PYTHON = 16, ACCOUNT = 64 }; /* bits below */
 
 /* Whose members are sealed, in arena. */
 static struct ctl_submit seal_submit(struct arena *a, const struct ctl_submit *s,
@@ -269,433 +214,389 @@ static bool reveal_submit(struct arena *a, struct ctl_submit *s, const struct se
     return good;
 }
 
-static void put_account(struct buf *out, const struct account *account)
-{
-    wire_put_str(out, account->name);
-    wire_put_str(out, account->home);
-    wire_put_str(out, account->shell);
-    wire_put_u32(out, account->ids.uid);
-    wire_put_u32(out, account->ids.gid);
-    wire_put_u32(out, (uint32_t)account->ids.n_groups);
-    for (size_t i = 0; i < account->ids.n_groups; i++)
-        wire_put_u32(out, account->ids.groups[i]);
-}
+static const struct codec_row account_rows[] = {
+    NAME(struct account, name, "of the account"),
+    NAME(struct account, home, "directory"),
+    NAME(struct account, shell, "program"),
+    ROW(U32, struct account, ids.uid, "user"),
+    ROW(U32, struct account, ids.gid, "group"),
+    ROW_MANY(LIST, struct account, ids.groups, ids.n_groups, "all others", .table = codec_u32,
+             .max = ACCOUNT_GROUPS_MAX),
+    ROW_END,
+};
+static const struct codec_row submit_bits[] = {
+    ROW(FLAG, struct ctl_submit, wait_for_nodes, "wait although larger than the cluster"),
+    ROW(FLAG, struct ctl_submit, apply, "a live job of that name is changed"),
+    ROW(FLAG, struct ctl_submit, replace, "the job of like makes way"),
+    ROW(FLAG, struct ctl_submit, unique, "the name has to be new"),
+    MAYBE(struct ctl_submit, python, "there is one"),
+    ROW(FLAG, struct recorded_submit, sealed, "text, values of env and sets are"),
+    ROW_POINTER(struct ctl_submit, account, "there is one"),
+    ROW_END,
+};
+static const struct codec_row submit_rows[] = {
+    OWNER(struct ctl_submit),
+    ROW_BYTES(BLOB, struct ctl_submit, text, len, "of the job"),
+    MAYBE(struct ctl_submit, from, "format"),
+    MAYBE(struct ctl_submit, name, "instead of the text's"),
+    MAYBE(struct ctl_submit, queue, "instead of the text's"),
+    ROW(PAIRS, struct ctl_submit, env, "variables"),
+    ROW_WORDS(struct ctl_submit, sets, "options"),
+    MAYBE(struct ctl_submit, file, "name for messages"),
+    MAYBE(struct ctl_submit, code_dir, "directory"),
+    MAYBE(struct ctl_submit, work_dir, "directory"),
+    MAYBE(struct ctl_submit, key, "of which only one is taken"),
+    ROW_SAME(BITS, "flags", "", .table = submit_bits),
+    ROW(U64, struct ctl_submit, like, "without a text: the job to submit again"),
+    ROW(MAYBE, struct ctl_submit, python, "interpreter", .bit = PYTHON),
+    ROW(MAYBE, struct ctl_submit, python_from, "what led to it", .bit = PYTHON, .unset = ""),
+    ROW_POINTER(struct ctl_submit, account, "of the owner", .bit = ACCOUNT, .table = account_rows),
+    ROW_END,
+};
 
-static const struct account *get_account(struct wire_reader *from, struct arena *a)
-{
-    struct account *account = ARENA_NEW(a, struct account);
-    account->name = text_or(wire_get_str(from, a), "");
-    account->home = text_or(wire_get_str(from, a), "");
-    account->shell = text_or(wire_get_str(from, a), "");
-    account->ids.uid = wire_get_u32(from);
-    account->ids.gid = wire_get_u32(from);
-    uint32_t n = wire_get_u32(from);
-    uint32_t *groups = ARENA_ARRAY(a, ACCOUNT_GROUPS_MAX, uint32_t);
-    from->bad |= n > ACCOUNT_GROUPS_MAX;
-    for (uint32_t i = 0; i < n && !from->bad; i++)
-        groups[i] = wire_get_u32(from);
-    account->ids.groups = groups;
-    account->ids.n_groups = from->bad ? 0 : n;
-    return account;
-}
+/* ---- other calls ---- */
 
-static void put_submit(struct buf *out, const struct ctl_submit *s, bool sealed)
-{
-    wire_put_str(out, s->owner);
-    put_blob(out, s->text, s->len);
-    wire_put_str(out, s->from);
-    wire_put_str(out, s->name);
-    wire_put_str(out, s->queue);
-    put_pairs(out, &s->env);
-    put_words(out, &s->sets);
-    wire_put_str(out, s->file);
-    wire_put_str(out, s->code_dir);
-    wire_put_str(out, s->work_dir);
-    wire_put_str(out, s->key);
-    wire_put_u8(out, (uint8_t)((s->wait_for_nodes ? WAIT_FOR_NODES : 0) | (s->apply ? APPLY : 0) |
-                               (s->replace ? REPLACE : 0) | (s->unique ? UNIQUE : 0) |
-                               (s->python ? PYTHON : 0) | (sealed ? SEALED : 0) |
-                               (s->account ? ACCOUNT : 0)));
-    wire_put_u64(out, s->like);
-    if (s->python) { /* recordings of before have none of it */
-        wire_put_str(out, s->python);
-        wire_put_str(out, s->python_from);
-    }
-    if (s->account)
-        put_account(out, s->account);
-}
-
-static void put_sealed_submit(struct buf *out, const struct ctl_submit *s, const struct seal *seal)
-{
-    struct arena *arena = arena_create();
-    struct ctl_submit sealed = seal ? seal_submit(arena, s, seal) : *s;
-    put_submit(out, &sealed, seal != NULL);
-    arena_destroy(arena);
-}
-
-static const struct ctl_submit *get_submit(struct wire_reader *from, struct arena *a,
-                                           const struct seal *seal)
-{
-    struct ctl_submit *s = ARENA_NEW(a, struct ctl_submit);
-    s->owner = text_or(wire_get_str(from, a), "");
-    s->text = get_blob(from, a, &s->len);
-    s->from = wire_get_str(from, a);
-    s->name = wire_get_str(from, a);
-    s->queue = wire_get_str(from, a);
-    s->env = get_pairs(from, a);
-    s->sets = get_words(from, a);
-    s->file = wire_get_str(from, a);
-    s->code_dir = wire_get_str(from, a);
-    s->work_dir = wire_get_str(from, a);
-    s->key = wire_get_str(from, a);
-    uint8_t flags = wire_get_u8(from);
-    s->wait_for_nodes = flags & WAIT_FOR_NODES;
-    s->apply = flags & APPLY;
-    s->replace = flags & REPLACE;
-    s->unique = flags & UNIQUE;
-    s->like = wire_get_u64(from);
-    if (flags & PYTHON) {
-        s->python = wire_get_str(from, a);
-        s->python_from = text_or(wire_get_str(from, a), "");
-    }
-    if (flags & ACCOUNT)
-        s->account = get_account(from, a);
-    from->bad |= !s->text && !s->like;
-    if (flags & SEALED)
-        from->bad |= !reveal_submit(a, s, seal);
-    return s;
-}
-
-static void put_restart(struct buf *out, const struct ctl_restart *r)
-{
-    wire_put_str(out, r->owner);
-    wire_put_u64(out, r->job);
-    wire_put_str(out, r->reason);
-    wire_put_u8(out, (uint8_t)r->how);
-    put_words(out, &r->tasks);
-}
-
-static const struct ctl_restart *get_restart(struct wire_reader *from, struct arena *a)
-{
-    struct ctl_restart *r = ARENA_NEW(a, struct ctl_restart);
-    r->owner = text_or(wire_get_str(from, a), "");
-    r->job = wire_get_u64(from);
-    r->reason = wire_get_str(from, a);
-    uint8_t how = wire_get_u8(from);
-    from->bad |= how > RESTART_NEVER;
-    r->how = how <= RESTART_NEVER ? how : RESTART_WISH;
-    r->tasks = get_words(from, a);
-    return r;
-}
-
-static const struct ctl_declaration *get_declaration(struct wire_reader *from, struct arena *a)
-{
-    struct ctl_declaration *d = ARENA_NEW(a, struct ctl_declaration);
-    d->owner = text_or(wire_get_str(from, a), "");
-    d->text = text_or(get_blob(from, a, &d->len), "");
-    return d;
-}
-
-static void put_board(struct buf *out, const struct ctl_board *b)
-{
-    wire_put_str(out, b->owner);
-    wire_put_u64(out, b->job);
-    wire_put_str(out, b->key);
-    put_blob(out, b->value, b->len);
-}
-
-static const struct ctl_board *get_board(struct wire_reader *from, struct arena *a)
-{
-    struct ctl_board *b = ARENA_NEW(a, struct ctl_board);
-    b->owner = text_or(wire_get_str(from, a), "");
-    b->job = wire_get_u64(from);
-    b->key = text_or(wire_get_str(from, a), "");
-    b->value = text_or(get_blob(from, a, &b->len), "");
-    return b;
-}
-
-enum objects_flags { CREATE = 1, TOLD = 2 };
+static const struct codec_row restart_rows[] = {
+    OWNER(struct ctl_restart),
+    ROW(U64, struct ctl_restart, job, "number"),
+    MAYBE(struct ctl_restart, reason, "why"),
+    ROW(U8, struct ctl_restart, how, "0 a wish, 1 counted, 2 never again", .max = RESTART_NEVER),
+    ROW_WORDS(struct ctl_restart, tasks, "none: the whole job"),
+    ROW_END,
+};
+static const struct codec_row declaration_rows[] = {
+    OWNER(struct ctl_declaration),
+    ROW_BYTES(BLOB, struct ctl_declaration, text, len, "YAML or JSON", .unset = ""),
+    ROW_END,
+};
+static const struct codec_row board_rows[] = {
+    OWNER(struct ctl_board),
+    ROW(U64, struct ctl_board, job, "number"),
+    NAME(struct ctl_board, key, "on the board"),
+    ROW_BYTES(BLOB, struct ctl_board, value, len, "for the key", .unset = ""),
+    ROW_END,
+};
 
 /* Which, not what they say: an empty map stands for a text. */
-static void put_objects(struct buf *out, const struct ctl_objects *o)
+static void put_spec(struct buf *out, const void *member, const void *before)
 {
-    wire_put_str(out, o->by);
-    wire_put_u8(out, (uint8_t)((o->create ? CREATE : 0) | (o->told ? TOLD : 0)));
-    wire_put_u8(out, (uint8_t)o->hold);
-    wire_put_u32(out, (uint32_t)o->n);
-    for (size_t i = 0; i < o->n; i++) {
-        wire_put_str(out, o->at[i].kind);
-        wire_put_str(out, o->at[i].project);
-        wire_put_str(out, o->at[i].name);
-        wire_put_u8(out, o->at[i].spec != NULL);
-    }
+    (void)before;
+    wire_put_u8(out, *(const struct text_node *const *)member != NULL);
 }
 
-static const struct ctl_objects *get_objects(struct wire_reader *from, struct arena *a)
+static void get_spec(const struct codec_in *in, void *member, const void *before)
 {
-    struct ctl_objects *o = ARENA_NEW(a, struct ctl_objects);
-    o->by = text_or(wire_get_str(from, a), "");
-    uint8_t flags = wire_get_u8(from), hold = wire_get_u8(from);
-    o->create = flags & CREATE;
-    o->told = flags & TOLD;
-    from->bad |= hold > OBJECT_LET_GO;
-    o->hold = hold <= OBJECT_LET_GO ? (enum object_hold)hold : OBJECT_HOLD_NOT;
-    o->n = wire_get_count(from, 13);
-    struct ctl_object *at = ARENA_ARRAY(a, o->n, struct ctl_object);
-    for (size_t i = 0; i < o->n; i++) {
-        at[i].kind = text_or(wire_get_str(from, a), "");
-        at[i].project = text_or(wire_get_str(from, a), "");
-        at[i].name = text_or(wire_get_str(from, a), "");
-        at[i].spec = wire_get_u8(from) ? text_map(a, NULL, NULL) : NULL;
-        from->bad |= strchr(at[i].kind, '.') == NULL;
-    }
-    o->at = at;
-    return o;
+    (void)before;
+    if (wire_get_u8(in->from))
+        *(const struct text_node **)member = text_map(in->arena, NULL, NULL);
 }
 
-/* WAKEUP, CAUSE: it follows; recordings of older versions have no CAUSE. */
-enum ending_flags { EXITED = 1, OOM = 2, LOST = 4, WAKEUP = 8, CAUSE = 16 };
+static const struct codec_hooks spec_hooks = {
+    .put = put_spec,
+    .get = get_spec,
+    .least = 1,
+    .bytes = "u8: 0 it is removed, 1 it is put",
+};
+static const struct codec_row object_rows[] = {
+    NAME(struct ctl_object, kind, "with a point in it"),
+    NAME(struct ctl_object, project, "of the object"),
+    NAME(struct ctl_object, name, "of the object"),
+    ROW(CUSTOM, struct ctl_object, spec, "not what it says", .hooks = &spec_hooks),
+    ROW_END,
+};
+static const struct codec_row objects_bits[] = {
+    ROW(FLAG, struct ctl_objects, create, "none of them may be there"),
+    ROW(FLAG, struct ctl_objects, told, "each change is an event"),
+    ROW_END,
+};
+static const struct codec_row objects_rows[] = {
+    NAME(struct ctl_objects, by, "who asks"),
+    ROW_SAME(BITS, "flags", "", .table = objects_bits),
+    ROW(U8, struct ctl_objects, hold, "of the job: 0 nothing, 1 hold it, 2 let it go",
+        .max = OBJECT_LET_GO),
+    ROW_MANY(LIST, struct ctl_objects, at, n, "all or none", .table = object_rows),
+    ROW_END,
+};
 
-static bool has_ending(const struct engine_fact *f)
+/* ---- facts ---- */
+
+enum { WAKEUP = 8, CAUSE = 16 }; /* bits below */
+
+static bool has_ending(const void *base)
 {
+    const struct engine_fact *f = base;
     return f->kind == FACT_ENDED || f->kind == FACT_REFUSED || f->kind == FACT_DIED;
 }
 
-static void put_fact(struct buf *out, const struct engine_fact *f)
+static bool has_launcher(const void *base)
 {
-    const struct ending *e = &f->ending;
-    wire_put_u8(out, (uint8_t)f->kind);
-    wire_put_u64(out, f->generation.job);
-    wire_put_u32(out, f->generation.number);
-    wire_put_str(out, f->node);
-    wire_put_u64(out, f->seq);
-    wire_put_u32(out, f->task.role);
-    wire_put_u32(out, f->task.index);
-    wire_put_u32(out, f->attempt);
-    wire_put_u64(out, f->at_ms);
-    wire_put_u32(out, f->pid);
-    wire_put_u64(out, f->log_end);
-    wire_put_str(out, f->reason);
-    if (has_ending(f)) {
-        wire_put_u8(out, (uint8_t)((e->exited ? EXITED : 0) | (e->oom ? OOM : 0) |
-                                   (e->lost ? LOST : 0) | (f->wakeup ? WAKEUP : 0) | CAUSE));
-        if (f->wakeup)
-            wire_put_u64(out, f->wakeup);
-        wire_put_u8(out, (uint8_t)e->cause);
-        wire_put_u32(out, (uint32_t)e->code);
-        wire_put_u32(out, (uint32_t)e->signal);
-        wire_put_u8(out, (uint8_t)e->by);
-        wire_put_str(out, e->reason);
-        wire_put_u64(out, e->memory_peak);
-        wire_put_str(out, e->tail);
-    } else if (f->kind == FACT_LAUNCHER) {
-        wire_put_u32(out, f->launcher.channel);
-        wire_put_u8(out, (uint8_t)f->launcher.what);
-        wire_put_bytes(out, f->launcher.bytes, f->launcher.bytes ? f->launcher.len : 0);
-    }
+    return ((const struct engine_fact *)base)->kind == FACT_LAUNCHER;
 }
 
-static void get_ending(struct wire_reader *from, struct arena *a, struct engine_fact *f)
+static bool always(const void *member)
 {
-    struct ending *e = &f->ending;
-    uint8_t flags = wire_get_u8(from);
-    if (flags & WAKEUP)
-        f->wakeup = wire_get_u64(from);
-    uint8_t cause = flags & CAUSE ? wire_get_u8(from) : CAUSE_NONE;
-    from->bad |= cause >= END_CAUSE_N;
-    e->exited = flags & EXITED;
-    e->oom = flags & OOM;
-    e->lost = flags & LOST;
-    e->code = (int)wire_get_u32(from);
-    e->signal = (int)wire_get_u32(from);
-    uint8_t by = wire_get_u8(from);
-    from->bad |= by >= END_BY_N;
-    e->by = by < END_BY_N ? (enum end_by)by : BY_NONE;
-    e->reason = wire_get_str(from, a);
-    e->cause = flags & CAUSE ? (enum end_cause)(cause < END_CAUSE_N ? cause : CAUSE_NONE)
-                             : old_end_cause(e->by, e->reason);
-    e->memory_peak = wire_get_u64(from);
-    e->tail = wire_get_str(from, a);
+    return member != NULL;
 }
 
-static const struct engine_fact *get_fact(struct wire_reader *from, struct arena *a)
+/* A recording of an older version has it in words only: good_fact finds it there. */
+static void cause_not_said(void *member)
 {
-    struct engine_fact *f = ARENA_NEW(a, struct engine_fact);
-    uint8_t kind = wire_get_u8(from);
-    from->bad |= kind == FACT_NONE || kind >= FACT_N || kind == FACT_LOG;
-    f->kind = kind < FACT_N ? (enum engine_fact_kind)kind : FACT_NONE;
-    f->generation.job = wire_get_u64(from);
-    f->generation.number = wire_get_u32(from);
-    f->node = text_or(wire_get_str(from, a), "");
-    f->seq = wire_get_u64(from);
-    f->task.role = (uint16_t)wire_get_u32(from);
-    f->task.index = wire_get_u32(from);
-    f->attempt = wire_get_u32(from);
-    f->at_ms = wire_get_u64(from);
-    f->pid = wire_get_u32(from);
-    f->log_end = wire_get_u64(from);
-    f->reason = wire_get_str(from, a);
-    if (has_ending(f)) {
-        get_ending(from, a, f);
-    } else if (f->kind == FACT_LAUNCHER) {
-        f->launcher.channel = wire_get_u32(from);
-        uint8_t what = wire_get_u8(from);
-        from->bad |= what < LAUNCHER_OPEN || what > LAUNCHER_CLOSE;
-        f->launcher.what = (enum launcher_what)what;
-        f->launcher.bytes = wire_get_bytes(from, &f->launcher.len);
+    *(enum end_cause *)member = END_CAUSE_N;
+}
+
+static const struct codec_hooks cause_hooks = { .says = always, .absent = cause_not_said };
+static const struct codec_row ending_bits[] = {
+    ROW(FLAG, struct engine_fact, ending.exited, "code is valid"),
+    ROW(FLAG, struct engine_fact, ending.oom, "killed for memory"),
+    ROW(FLAG, struct engine_fact, ending.lost, "nobody saw the end"),
+    ROW(U64, struct engine_fact, wakeup, "it is known"),
+    ROW(U8, struct engine_fact, ending.cause, "it follows", .hooks = &cause_hooks),
+    ROW_END,
+};
+static const struct codec_row ending_rows[] = {
+    ROW_SAME(BITS, "flags", "", .table = ending_bits),
+    ROW(U64, struct engine_fact, wakeup, "ends of one node with the same are a tie", .bit = WAKEUP),
+    ROW(U8, struct engine_fact, ending.cause, "where by does not say all", .max = END_CAUSE_N - 1,
+        .bit = CAUSE, .hooks = &cause_hooks),
+    ROW(U32, struct engine_fact, ending.code, "exit code"),
+    ROW(U32, struct engine_fact, ending.signal, "that it died of"),
+    ROW(U8, struct engine_fact, ending.by, "who ended it", .max = END_BY_N - 1),
+    MAYBE(struct engine_fact, ending.reason, "where the numbers do not say all"),
+    ROW(U64, struct engine_fact, ending.memory_peak, "bytes; 0: not known"),
+    MAYBE(struct engine_fact, ending.tail, "last lines of output"),
+    ROW_END,
+};
+static const struct codec_row launcher_rows[] = {
+    ROW(U32, struct engine_fact, launcher.channel, "of its node's agent"),
+    ROW(U8, struct engine_fact, launcher.what, "1 open, 2 data, 3 close", .min = LAUNCHER_OPEN,
+        .max = LAUNCHER_CLOSE),
+    ROW_BYTES(BYTES, struct engine_fact, launcher.bytes, launcher.len, "what it said"),
+    ROW_END,
+};
+static const struct codec_row fact_rows[] = {
+    ROW(U8, struct engine_fact, kind, "FACT_... of engine/engine.h, in that order", .min = 1,
+        .max = FACT_N - 1),
+    ROW(STRUCT, struct engine_fact, generation, "", .table = wire_generation_rows),
+    NAME(struct engine_fact, node, "name"),
+    ROW(U64, struct engine_fact, seq, "of the agent's facts; 0: none"),
+    ROW(STRUCT, struct engine_fact, task, "", .table = wire_task_rows),
+    ROW(U32, struct engine_fact, attempt, "of the task"),
+    ROW(U64, struct engine_fact, at_ms, "when it happened"),
+    ROW(U32, struct engine_fact, pid, "of its program"),
+    ROW(U64, struct engine_fact, log_end, "where its log ends"),
+    MAYBE(struct engine_fact, reason, "of a node or agent that is gone"),
+    ROW_SAME(STRUCT, "end", "of ENDED REFUSED DIED", .table = ending_rows, .only = has_ending),
+    ROW_SAME(STRUCT, "said", "of LAUNCHER", .table = launcher_rows, .only = has_launcher),
+    ROW_END,
+};
+
+/* ---- inputs ---- */
+
+#define HEAD                                                                                       \
+    ROW(U8, struct ctl_input, kind, "which input", .min = 1, .max = INPUT_N - 1),                  \
+        ROW(U64, struct ctl_input, at_ms, "wall clock"),                                           \
+        ROW(U64, struct ctl_input, mono_us, "the core's clock"),                                   \
+        ROW(U32, struct ctl_input, pass, "plans of the outer input until then")
+#define INPUT(member, rows)                                                                        \
+    (const struct codec_row[])                                                                     \
+    {                                                                                              \
+        HEAD, ROW_POINTER(struct ctl_input, member, "", .table = rows), ROW_END                    \
     }
-    return f;
+
+static const struct codec_row bare_rows[] = { HEAD, ROW_END };
+static const struct codec_row submitted_rows[] = {
+    HEAD,
+    { .name = "submit",
+      .type = CODEC_POINTER,
+      .offset = offsetof(struct ctl_input, submit),
+      .element = sizeof(struct recorded_submit),
+      .table = submit_rows },
+    ROW_END,
+};
+static const struct codec_row command_rows[] = {
+    HEAD,
+    OWNER(struct ctl_input),
+    ROW(U64, struct ctl_input, job, "number"),
+    ROW(U8, struct ctl_input, what, "verb, or 6 + a priority", .max = CTL_PRIORITY_LAST),
+    ROW_END,
+};
+static const struct codec_row undeclare_rows[] = {
+    HEAD,
+    OWNER(struct ctl_input),
+    NAME(struct ctl_input, name, "of the entry"),
+    ROW(U8, struct ctl_input, what, "kind of entry", .max = ENTRY_KIND_N - 1),
+    ROW_END,
+};
+static const struct codec_row drain_rows[] = {
+    HEAD,
+    NAME(struct ctl_input, name, "of the node"),
+    ROW(U8, struct ctl_input, what, "1 drain it, 0 no more"),
+    ROW_END,
+};
+static const struct codec_row event_rows[] = {
+    HEAD,
+    NAME(struct ctl_input, name, "type of the event"),
+    ROW_END,
+};
+static const struct codec_row device_rows[] = {
+    HEAD,
+    NAME(struct ctl_input, name, "of the node"),
+    ROW(U32, struct ctl_input, what, "which device"),
+    NAME(struct ctl_input, why, "it is closed; none: it is open"),
+    ROW_END,
+};
+static const struct codec_row seen_rows[] = {
+    HEAD,
+    NAME(struct ctl_input, name, "of the node"),
+    ROW(U32, struct ctl_input, what, "which device"),
+    ROW_END,
+};
+static const struct codec_row devices_rows[] = {
+    HEAD,
+    NAME(struct ctl_input, name, "of the node"),
+    REPORT(struct ctl_input),
+    ROW_END,
+};
+
+static const struct codec_row *const input_rows[INPUT_N] = {
+    [INPUT_NONE] = bare_rows,
+    [INPUT_RECOVER] = bare_rows,
+    [INPUT_SUBMIT] = submitted_rows,
+    [INPUT_COMMAND] = command_rows,
+    [INPUT_RESTART] = INPUT(restart, restart_rows),
+    [INPUT_DECLARE] = INPUT(declaration, declaration_rows),
+    [INPUT_UNDECLARE] = undeclare_rows,
+    [INPUT_BOARD] = INPUT(board, board_rows),
+    [INPUT_NODE] = drain_rows,
+    [INPUT_FACT] = INPUT(fact, fact_rows),
+    [INPUT_TURN] = bare_rows,
+    [INPUT_TICK] = bare_rows,
+    [INPUT_PLAN] = bare_rows,
+    [INPUT_OBJECTS] = INPUT(objects, objects_rows),
+    [INPUT_EVENT] = event_rows,
+    [INPUT_DEVICE] = device_rows,
+    [INPUT_DEVICES] = devices_rows,
+    [INPUT_SEEN] = seen_rows,
+};
+
+/* With a seal what may be secret goes out sealed. */
+static void put_submit(struct buf *out, const struct ctl_input *in, const struct seal *seal)
+{
+    struct arena *arena = arena_create();
+    struct ctl_input sealed = *in;
+    struct recorded_submit submit = { .said = *in->submit, .sealed = seal != NULL };
+    if (seal)
+        submit.said = seal_submit(arena, in->submit, seal);
+    sealed.submit = &submit.said;
+    codec_put(out, submitted_rows, &sealed);
+    arena_destroy(arena);
 }
 
 void entry_put_input(struct buf *out, const struct ctl_input *in, const struct seal *seal)
 {
-    wire_put_u8(out, (uint8_t)in->kind);
-    wire_put_u64(out, in->at_ms);
-    wire_put_u64(out, in->mono_us);
-    wire_put_u32(out, in->pass);
-    switch (in->kind) {
-    case INPUT_SUBMIT: put_sealed_submit(out, in->submit, seal); break;
-    case INPUT_COMMAND:
-        wire_put_str(out, in->owner);
-        wire_put_u64(out, in->job);
-        wire_put_u8(out, (uint8_t)in->what);
-        break;
-    case INPUT_RESTART: put_restart(out, in->restart); break;
-    case INPUT_DECLARE:
-        wire_put_str(out, in->declaration->owner);
-        put_blob(out, in->declaration->text, in->declaration->len);
-        break;
-    case INPUT_UNDECLARE:
-        wire_put_str(out, in->owner);
-        wire_put_str(out, in->name);
-        wire_put_u8(out, (uint8_t)in->what);
-        break;
-    case INPUT_BOARD: put_board(out, in->board); break;
-    case INPUT_NODE:
-        wire_put_str(out, in->name);
-        wire_put_u8(out, (uint8_t)in->what);
-        break;
-    case INPUT_EVENT: wire_put_str(out, in->name); break;
-    case INPUT_DEVICE:
-        wire_put_str(out, in->name);
-        wire_put_u32(out, in->what);
-        wire_put_str(out, in->why);
-        break;
-    case INPUT_SEEN:
-        wire_put_str(out, in->name);
-        wire_put_u32(out, in->what);
-        break;
-    case INPUT_DEVICES:
-        wire_put_str(out, in->name);
-        put_report(out, in->report);
-        break;
-    case INPUT_FACT: put_fact(out, in->fact); break;
-    case INPUT_OBJECTS: put_objects(out, in->objects); break;
-    default: break;
-    }
+    if (in->kind == INPUT_SUBMIT)
+        put_submit(out, in, seal);
+    else
+        codec_put(out, input_rows[in->kind], in);
 }
 
-static void get_command(struct wire_reader *from, struct arena *a, struct ctl_input *in)
+/* What was read into submitted_rows. */
+static bool good_submit(struct ctl_input *in, struct arena *a, const struct seal *seal)
 {
-    in->owner = text_or(wire_get_str(from, a), "");
-    in->job = wire_get_u64(from);
-    in->what = wire_get_u8(from);
-    from->bad |= in->what == CTL_PRIORITY || in->what > CTL_PRIORITY_LAST;
+    struct recorded_submit *submit = (struct recorded_submit *)(uintptr_t)in->submit;
+    return (submit->said.text || submit->said.like) &&
+           (!submit->sealed || reveal_submit(a, &submit->said, seal));
 }
 
-static void get_undeclare(struct wire_reader *from, struct arena *a, struct ctl_input *in)
+static bool good_fact(struct ctl_input *in)
 {
-    in->owner = text_or(wire_get_str(from, a), "");
-    in->name = text_or(wire_get_str(from, a), "");
-    in->what = wire_get_u8(from);
-    from->bad |= in->what >= ENTRY_KIND_N;
+    struct engine_fact *fact = (struct engine_fact *)(uintptr_t)in->fact;
+    if (fact->ending.cause == END_CAUSE_N)
+        fact->ending.cause = old_end_cause(fact->ending.by, fact->ending.reason);
+    return fact->kind != FACT_LOG;
+}
+
+static bool good_kinds(const struct ctl_objects *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (!strchr(o->at[i].kind, '.'))
+            return false;
+    return true;
 }
 
 bool entry_get_input(const struct frame *frame, struct arena *a, const struct seal *seal,
                      struct ctl_input *in)
 {
-    struct wire_reader from = reader_of(frame);
-    uint8_t kind = wire_get_u8(&from);
-    *in = (struct ctl_input){ .kind = kind < INPUT_N ? (enum ctl_input_kind)kind : INPUT_NONE };
-    in->at_ms = wire_get_u64(&from);
-    in->mono_us = wire_get_u64(&from);
-    in->pass = wire_get_u32(&from);
+    uint8_t kind = frame->len > 0 && frame->body[0] < INPUT_N ? frame->body[0] : INPUT_NONE;
+    *in = (struct ctl_input){ .kind = INPUT_NONE };
+    if (codec_get(reader_of(frame), a, input_rows[kind], in) != 0)
+        return false;
     switch (in->kind) {
-    case INPUT_SUBMIT: in->submit = get_submit(&from, a, seal); break;
-    case INPUT_COMMAND: get_command(&from, a, in); break;
-    case INPUT_RESTART: in->restart = get_restart(&from, a); break;
-    case INPUT_DECLARE: in->declaration = get_declaration(&from, a); break;
-    case INPUT_UNDECLARE: get_undeclare(&from, a, in); break;
-    case INPUT_BOARD: in->board = get_board(&from, a); break;
-    case INPUT_NODE:
-        in->name = text_or(wire_get_str(&from, a), "");
-        in->what = wire_get_u8(&from);
-        break;
-    case INPUT_EVENT: in->name = text_or(wire_get_str(&from, a), ""); break;
-    case INPUT_DEVICE:
-        in->name = text_or(wire_get_str(&from, a), "");
-        in->what = wire_get_u32(&from);
-        in->why = text_or(wire_get_str(&from, a), "");
-        break;
-    case INPUT_SEEN:
-        in->name = text_or(wire_get_str(&from, a), "");
-        in->what = wire_get_u32(&from);
-        break;
-    case INPUT_DEVICES:
-        in->name = text_or(wire_get_str(&from, a), "");
-        in->report = get_report(&from, a);
-        from.bad |= !in->report;
-        break;
-    case INPUT_FACT: in->fact = get_fact(&from, a); break;
-    case INPUT_OBJECTS: in->objects = get_objects(&from, a); break;
-    default: break;
+    case INPUT_SUBMIT: return good_submit(in, a, seal);
+    case INPUT_COMMAND: return in->what != CTL_PRIORITY;
+    case INPUT_DEVICES: return in->report != NULL;
+    case INPUT_FACT: return good_fact(in);
+    case INPUT_OBJECTS: return good_kinds(in->objects);
+    default: return true;
     }
-    return in->kind != INPUT_NONE && all_read(&from);
 }
 
 /* ---- what follows an input ---- */
 
+struct refusal_texts {
+    enum ctl_outside asked;
+    uint32_t ordinal;
+    unsigned code;
+    const char *what, *hint;
+};
+static const struct codec_row refusal_rows[] = {
+    ROW(U8, struct refusal_texts, asked, "what of the world outside"),
+    ROW(U32, struct refusal_texts, ordinal, "of all questions that the input asked, from 1"),
+    ROW(U8, struct refusal_texts, code, "of the error"),
+    NAME(struct refusal_texts, what, "of the error"),
+    NAME(struct refusal_texts, hint, "of the error"),
+    ROW_END,
+};
+static const struct codec_row decision_rows[] = {
+    ROW(U64, struct ctl_decision, job, "id"),
+    ROW(U64, struct ctl_decision, number, "of the job"),
+    NAME(struct ctl_decision, name, "of the job"),
+    NAME(struct ctl_decision, what, "type of the event, \"waits\" or \"promised\""),
+    NAME(struct ctl_decision, text, "reason"),
+    NAME(struct ctl_decision, nodes, "given"),
+    ROW(U64, struct ctl_decision, at_ms, "promised: the time"),
+    ROW_END,
+};
+
 void entry_put_refusal(struct buf *out, const struct recorded_refusal *r)
 {
-    wire_put_u8(out, (uint8_t)r->what);
-    wire_put_u32(out, r->ordinal);
-    wire_put_u8(out, (uint8_t)r->err.code);
-    wire_put_str(out, r->err.what);
-    wire_put_str(out, r->err.hint);
+    const struct refusal_texts texts = { .asked = r->what,
+                                         .ordinal = r->ordinal,
+                                         .code = r->err.code,
+                                         .what = r->err.what,
+                                         .hint = r->err.hint };
+    codec_put(out, refusal_rows, &texts);
 }
 
 bool entry_get_refusal(const struct frame *frame, struct arena *a, struct recorded_refusal *r)
 {
-    struct wire_reader from = reader_of(frame);
-    *r = (struct recorded_refusal){ .what = (enum ctl_outside)wire_get_u8(&from) };
-    r->ordinal = wire_get_u32(&from);
-    uint8_t code = wire_get_u8(&from);
-    r->err.code = code < ERR_N ? (enum err_code)code : ERR_SYSTEM;
-    snprintf(r->err.what, sizeof r->err.what, "%s", text_or(wire_get_str(&from, a), ""));
-    snprintf(r->err.hint, sizeof r->err.hint, "%s", text_or(wire_get_str(&from, a), ""));
-    return all_read(&from);
+    struct refusal_texts texts = { .ordinal = 0 };
+    if (codec_get(reader_of(frame), a, refusal_rows, &texts) != 0)
+        return false;
+    *r = (struct recorded_refusal){ .what = texts.asked, .ordinal = texts.ordinal };
+    r->err.code = texts.code < ERR_N ? (enum err_code)texts.code : ERR_SYSTEM;
+    snprintf(r->err.what, sizeof r->err.what, "%s", texts.what);
+    snprintf(r->err.hint, sizeof r->err.hint, "%s", texts.hint);
+    return true;
 }
 
 void entry_put_decision(struct buf *out, const struct ctl_decision *d)
 {
-    wire_put_u64(out, d->job);
-    wire_put_u64(out, d->number);
-    wire_put_str(out, d->name);
-    wire_put_str(out, d->what);
-    wire_put_str(out, d->text);
-    wire_put_str(out, d->nodes);
-    wire_put_u64(out, d->at_ms);
+    codec_put(out, decision_rows, d);
 }
 
 bool entry_get_decision(const struct frame *frame, struct arena *a, struct ctl_decision *d)
 {
-    struct wire_reader from = reader_of(frame);
-    *d = (struct ctl_decision){ .job = wire_get_u64(&from) };
-    d->number = wire_get_u64(&from);
-    d->name = text_or(wire_get_str(&from, a), "");
-    d->what = text_or(wire_get_str(&from, a), "");
-    d->text = text_or(wire_get_str(&from, a), "");
-    d->nodes = text_or(wire_get_str(&from, a), "");
-    d->at_ms = wire_get_u64(&from);
-    return all_read(&from);
+    *d = (struct ctl_decision){ .job = 0 };
+    return codec_get(reader_of(frame), a, decision_rows, d) == 0;
 }

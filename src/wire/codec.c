@@ -21,8 +21,8 @@ const struct codec_row codec_u32[] = {
     ROW_END,
 };
 static const struct codec_row pair_rows[] = {
-    ROW(TEXT, struct pair, name, "name"),
-    ROW(TEXT, struct pair, value, "value"),
+    ROW(MAYBE, struct pair, name, "name", .unset = ""),
+    ROW(MAYBE, struct pair, value, "value", .unset = ""),
     ROW_END,
 };
 
@@ -304,8 +304,10 @@ static void get_bytes(const struct codec_in *in, const struct codec_row *row, ch
     else
         at = wire_get_bytes(from, &n);
     from->bad |= there > 1 || (!there && n > 0);
-    if (from->bad || !there)
+    if (from->bad || !there) {
+        set_pointer(base + row->offset, row->unset);
         return;
+    }
     if (row->type == CODEC_BLOB)
         at = memcpy(arena_alloc(in->arena, n + 1), at, n);
     set_pointer(base + row->offset, at);
@@ -394,6 +396,8 @@ static void get_rows(const struct codec_in *in, const struct codec_row *rows, ch
             bits = get_bits(from, row->table, base);
         else if (is_there(row, bits, base))
             get_row(in, row, base, before);
+        else if (row->hooks && row->hooks->absent)
+            row->hooks->absent(base + row->offset);
         bool last = row->flags & CODEC_ALONE || from->at == from->end;
         from->bad |= row->flags & CODEC_TAIL && last && !says(row, base);
     }

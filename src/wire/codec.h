@@ -17,7 +17,7 @@ enum codec_type {
     CODEC_FLAG,    /* bool; one byte, 0 or 1 */
     CODEC_BITS,    /* none; one byte, bit i for row i of .table: a bool, or whether it is there */
     CODEC_TEXT,    /* const char *; length, bytes. NULL is written as "" */
-    CODEC_MAYBE,   /* const char *; the same, NULL has length 0xffffffff and is read as .unset */
+    CODEC_MAYBE,   /* const char *; the same, NULL has length 0xffffffff */
     CODEC_BLOB,    /* const char * and its length; u8 whether there is one, length, any bytes */
     CODEC_BYTES,   /* const void * and its length; length, any bytes. Read: inside the frame */
     CODEC_REST,    /* the same without a length, to the end of the frame */
@@ -47,8 +47,8 @@ struct codec_in {
 struct codec_hooks {
     void (*put)(struct buf *, const void *member, const void *before);
     void (*get)(const struct codec_in *, void *member, const void *before);
-    bool (*says)(const void *member); /* TAIL: it is not zero */
-    void (*absent)(void *member);     /* TAIL: nothing was read */
+    bool (*says)(const void *member); /* TAIL, of BITS: it is not zero */
+    void (*absent)(void *member);     /* nothing was read */
     size_t least;                     /* bytes */
     const char *bytes;                /* for the page */
 };
@@ -66,7 +66,7 @@ struct codec_row {
     bool (*only)(const void *base); /* only there when the members before say so */
     const struct codec_row *table;
     const struct codec_hooks *hooks;
-    const char *unset;
+    const char *unset; /* MAYBE, BLOB: what is read where there is none */
     const char *doc;
 };
 

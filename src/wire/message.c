@@ -8,17 +8,17 @@
 
 #include <string.h>
 
-static const struct codec_row task_rows[] = {
+const struct codec_row wire_task_rows[] = {
     ROW(U32, struct task_ref, role, "position of its role in the job"),
     ROW(U32, struct task_ref, index, "within the role, from 0"),
     ROW_END,
 };
-static const struct codec_row generation_rows[] = {
+const struct codec_row wire_generation_rows[] = {
     ROW(U64, struct generation, job, "id of the job"),
     ROW(U32, struct generation, number, "start of the whole job, from 1"),
     ROW_END,
 };
-#define TASK(st)    ROW(STRUCT, st, task, "", .table = task_rows)
+#define TASK(st)    ROW(STRUCT, st, task, "", .table = wire_task_rows)
 #define ATTEMPT(st) ROW(U32, st, attempt, "of the task, from 1")
 #define CHANNEL(st) ROW(U32, st, channel, "of this connection")
 
@@ -211,7 +211,7 @@ static const struct codec_row mount_rows[] = {
     ROW_END,
 };
 static const struct codec_row launch_task_rows[] = {
-    ROW(STRUCT, struct launch_task, ref, "", .table = task_rows),
+    ROW(STRUCT, struct launch_task, ref, "", .table = wire_task_rows),
     ROW(TEXT, struct launch_task, role, "name of the role"),
     ATTEMPT(struct launch_task),
     ROW(CUSTOM, struct launch_task, env, "environment", .hooks = &env_hooks),
@@ -247,7 +247,7 @@ static const struct codec_row parts_rows[] = {
 #define TASKS(kind, ...) ROW_MANY(kind, struct launch, tasks, n_tasks, __VA_ARGS__)
 
 static const struct codec_row launch_rows[] = {
-    ROW(STRUCT, struct launch, generation, "", .table = generation_rows),
+    ROW(STRUCT, struct launch, generation, "", .table = wire_generation_rows),
     ROW(U32, struct launch, seq, "counts launches of this generation on this node"),
     ROW(TEXT, struct launch, node, "name"),
     ROW(TEXT, struct launch, job_name, "name"),
@@ -278,7 +278,7 @@ static const struct codec_row launch_rows[] = {
 
 static const struct codec_row hello_rows[] = {
     ROW(U32, struct wire_hello, version, "of the protocol: 1"),
-    ROW(STRUCT, struct wire_hello, generation, "", .table = generation_rows),
+    ROW(STRUCT, struct wire_hello, generation, "", .table = wire_generation_rows),
     ROW(TEXT, struct wire_hello, node, "name"),
     ROW(U32, struct wire_hello, agent_pid, "process of the agent"),
     ROW(U32, struct wire_hello, launch_seq, "last launch it has; 0: none"),

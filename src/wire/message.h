@@ -136,6 +136,9 @@ void wire_put_launcher(struct buf *, const struct wire_launcher *); /* LAUNCHER_
 void wire_put_signal(struct buf *, const struct wire_signal *);
 void wire_put_signalled(struct buf *, const struct wire_signalled *);
 
+/* For tables of others. */
+extern const struct codec_row wire_task_rows[], wire_generation_rows[];
+
 /* 0; -1 when the frame's body is not exactly that message. */
 int wire_get_hello(const struct wire_frame *, struct arena *, struct wire_hello *);
 int wire_get_launch(const struct wire_frame *, struct arena *, struct launch *);

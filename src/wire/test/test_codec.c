@@ -162,10 +162,12 @@ static void what_is_not_there(void **state)
     sent.four = 5; /* no bytes */
     sent.there = NULL;
     sent.blob = NULL;
+    pairs_put(&sent.pairs, *state, "n", NULL);
     codec_put(&out, all_rows, &sent);
-    assert_int_equal(out.len, full - 5 - 8 - 3);
+    assert_int_equal(out.len, full - 5 - 8 - 3 + 9);
     assert_int_equal(read_all(&out, out.len, *state, &got), 0);
     assert_true(!got.bytes && !got.there && !got.blob);
+    assert_string_equal(pairs_get(&got.pairs, "n"), "");
     assert_int_equal(codec_least(all_rows), 1 + 2 + 4 + 4 + 8 + 1 + 1 + 4 + 4 + 4 + 5 + 12 + 10);
 }
 
