@@ -410,7 +410,8 @@ static const struct codec_row submitted_rows[] = {
       .type = CODEC_POINTER,
       .offset = offsetof(struct ctl_input, submit),
       .element = sizeof(struct recorded_submit),
-      .table = submit_rows },
+      .table = submit_rows,
+      .doc = "" },
     ROW_END,
 };
 static const struct codec_row command_rows[] = {
@@ -458,25 +459,29 @@ static const struct codec_row devices_rows[] = {
     ROW_END,
 };
 
-static const struct codec_row *const input_rows[INPUT_N] = {
-    [INPUT_NONE] = bare_rows,
-    [INPUT_RECOVER] = bare_rows,
-    [INPUT_SUBMIT] = submitted_rows,
-    [INPUT_COMMAND] = command_rows,
-    [INPUT_RESTART] = INPUT(restart, restart_rows),
-    [INPUT_DECLARE] = INPUT(declaration, declaration_rows),
-    [INPUT_UNDECLARE] = undeclare_rows,
-    [INPUT_BOARD] = INPUT(board, board_rows),
-    [INPUT_NODE] = drain_rows,
-    [INPUT_FACT] = INPUT(fact, fact_rows),
-    [INPUT_TURN] = bare_rows,
-    [INPUT_TICK] = bare_rows,
-    [INPUT_PLAN] = bare_rows,
-    [INPUT_OBJECTS] = INPUT(objects, objects_rows),
-    [INPUT_EVENT] = event_rows,
-    [INPUT_DEVICE] = device_rows,
-    [INPUT_DEVICES] = devices_rows,
-    [INPUT_SEEN] = seen_rows,
+#define MESSAGE(id, table, text)                                                                   \
+    [INPUT_##id] = {                                                                               \
+        .name = #id, .kind = INPUT_##id, .rows = table, .way = "to the core", .doc = text          \
+    }
+
+const struct codec_message entry_inputs[INPUT_N] = {
+    MESSAGE(RECOVER, bare_rows, "it starts with what the records say"),
+    MESSAGE(SUBMIT, submitted_rows, "a job"),
+    MESSAGE(COMMAND, command_rows, "stop, suspend and the like"),
+    MESSAGE(RESTART, INPUT(restart, restart_rows), "start a running job, or tasks of it, anew"),
+    MESSAGE(DECLARE, INPUT(declaration, declaration_rows), "entries of the catalogue"),
+    MESSAGE(UNDECLARE, undeclare_rows, "an entry less"),
+    MESSAGE(BOARD, INPUT(board, board_rows), "a value on the board of a job"),
+    MESSAGE(NODE, drain_rows, "drain a node"),
+    MESSAGE(FACT, INPUT(fact, fact_rows), "of the engine"),
+    MESSAGE(TURN, bare_rows, "the loop has read what was ready"),
+    MESSAGE(TICK, bare_rows, "time has passed"),
+    MESSAGE(PLAN, bare_rows, "plan, although nothing calls for it"),
+    MESSAGE(OBJECTS, INPUT(objects, objects_rows), "documents of a facade, not what they say"),
+    MESSAGE(EVENT, event_rows, "whose cause is not recorded: users, keys, tokens"),
+    MESSAGE(DEVICE, device_rows, "a device is closed or open"),
+    MESSAGE(DEVICES, devices_rows, "devices that are found later"),
+    MESSAGE(SEEN, seen_rows, "a device was looked at before it is given on"),
 };
 
 /* With a seal what may be secret goes out sealed. */
@@ -497,7 +502,7 @@ void entry_put_input(struct buf *out, const struct ctl_input *in, const struct s
     if (in->kind == INPUT_SUBMIT)
         put_submit(out, in, seal);
     else
-        codec_put(out, input_rows[in->kind], in);
+        codec_put(out, entry_inputs[in->kind].rows, in);
 }
 
 /* What was read into submitted_rows. */
@@ -527,9 +532,10 @@ static bool good_kinds(const struct ctl_objects *o)
 bool entry_get_input(const struct frame *frame, struct arena *a, const struct seal *seal,
                      struct ctl_input *in)
 {
-    uint8_t kind = frame->len > 0 && frame->body[0] < INPUT_N ? frame->body[0] : INPUT_NONE;
+    uint8_t kind = frame->len > 0 ? frame->body[0] : 0;
     *in = (struct ctl_input){ .kind = INPUT_NONE };
-    if (codec_get(reader_of(frame), a, input_rows[kind], in) != 0)
+    if (kind >= INPUT_N || !entry_inputs[kind].rows ||
+        codec_get(reader_of(frame), a, entry_inputs[kind].rows, in) != 0)
         return false;
     switch (in->kind) {
     case INPUT_SUBMIT: return good_submit(in, a, seal);
@@ -566,6 +572,13 @@ static const struct codec_row decision_rows[] = {
     NAME(struct ctl_decision, nodes, "given"),
     ROW(U64, struct ctl_decision, at_ms, "promised: the time"),
     ROW_END,
+};
+
+const struct codec_message entry_others[3] = {
+    { "HEADER", FRAME_HEADER, header_rows, "first", "what the core was made of" },
+    { "REFUSED", FRAME_REFUSED, refusal_rows, "after an input",
+      "what the world outside answered to it" },
+    { "DECIDED", FRAME_DECIDED, decision_rows, "after an input", "what the core decided" },
 };
 
 void entry_put_refusal(struct buf *out, const struct recorded_refusal *r)

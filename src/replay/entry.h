@@ -7,6 +7,7 @@
 #include "replay/segment.h"
 #include "sched/cluster.h"
 #include "store/seal.h"
+#include "wire/codec.h"
 
 struct recording_header {
     const char *version; /* of muster */
@@ -28,6 +29,9 @@ struct recorded_refusal {
     uint32_t ordinal; /* of all questions that the input asked, from 1 */
     struct err err;
 };
+
+extern const struct codec_message entry_inputs[INPUT_N]; /* by enum ctl_input_kind */
+extern const struct codec_message entry_others[3];       /* header, refusal, decision */
 
 void entry_put_header(struct buf *, const struct recording_header *);
 /* With a seal what a submission says of variables is sealed: its text, its values, its settings. */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define TEXT_MIN 4u /* bytes of the shortest text */
+#define TEXT_MIN 4u /* bytes of the shortest text or list */
 
 const struct codec_row codec_word[] = {
     { .type = CODEC_TEXT, .size = sizeof(const char *) },
@@ -71,11 +71,6 @@ static size_t count_at(const struct codec_row *row, const void *base)
 {
     uint64_t n = number_at((const char *)base + row->n_offset, row->n_size);
     return (size_t)(row->max && n > row->max ? row->max : n);
-}
-
-static size_t bytes_of(enum codec_type type)
-{
-    return (size_t)1 << (type - CODEC_U8);
 }
 
 /* ---- what is not zero ---- */
@@ -416,21 +411,31 @@ void codec_get_part(const struct codec_in *in, const struct codec_row *rows, voi
     get_rows(in, rows, base, NULL);
 }
 
+static size_t least_of(const struct codec_row *row)
+{
+    switch (row->type) {
+    case CODEC_U16: return 2;
+    case CODEC_U32: return 4;
+    case CODEC_U64: return 8;
+    case CODEC_U8:
+    case CODEC_FLAG:
+    case CODEC_BITS: return 1;
+    case CODEC_REST:
+    case CODEC_EACH: return 0;
+    case CODEC_BLOB: return 1 + TEXT_MIN;
+    case CODEC_LIST: return TEXT_MIN + (row->min ? row->min * codec_least(row->table) : 0);
+    case CODEC_STRUCT:
+    case CODEC_POINTER: return codec_least(row->table);
+    case CODEC_CUSTOM: return row->hooks->least;
+    default: return TEXT_MIN;
+    }
+}
+
 size_t codec_least(const struct codec_row *rows)
 {
     size_t least = 0;
     for (const struct codec_row *row = rows; row->type; row++)
-        if (row->flags & (CODEC_LATER | CODEC_TAIL) || row->bit || row->only)
-            continue;
-        else if (row->type <= CODEC_U64)
-            least += bytes_of(row->type);
-        else if (row->type <= CODEC_BITS)
-            least++;
-        else if (row->type == CODEC_CUSTOM)
-            least += row->hooks->least;
-        else if (row->type == CODEC_STRUCT || row->type == CODEC_POINTER)
-            least += codec_least(row->table);
-        else if (row->type != CODEC_REST && row->type != CODEC_EACH)
-            least += TEXT_MIN + (row->type == CODEC_BLOB);
+        if (!(row->flags & (CODEC_LATER | CODEC_TAIL)) && !row->bit && !row->only)
+            least += least_of(row);
     return least;
 }

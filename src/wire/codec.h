@@ -110,6 +110,15 @@ struct codec_row {
     }
 extern const struct codec_row codec_word[], codec_u32[]; /* tables of lists of texts, numbers */
 
+/* A kind of message. */
+struct codec_message {
+    const char *name; /* NULL: there is none of that kind */
+    unsigned kind;
+    const struct codec_row *rows; /* NULL: it has no body */
+    const char *way;              /* "agent to server" */
+    const char *doc;
+};
+
 void codec_put(struct buf *, const struct codec_row *, const void *base);
 /* base: zeroed. 0; -1 when the bytes are not exactly that struct: flags 0 or 1, numbers in range,
  * counts bounded by the bytes that are there, nothing left over. base is of no use then. */
@@ -117,5 +126,10 @@ int codec_get(struct wire_reader, struct arena *, const struct codec_row *, void
 /* For hooks: what stands in the middle of something. */
 void codec_get_part(const struct codec_in *, const struct codec_row *, void *base);
 size_t codec_least(const struct codec_row *); /* bytes of the shortest */
+
+/* Markdown: a section per message, with its members in the order of their bytes. */
+void codec_page(struct buf *, const struct codec_message *, size_t n);
+/* The shortest body, zeros but for what has a least value: what a fuzzer begins with. */
+void codec_shortest(struct buf *, const struct codec_row *);
 
 #endif

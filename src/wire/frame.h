@@ -13,21 +13,7 @@
 #define WIRE_MAX_FRAME (16u << 20)
 #define WIRE_HEAD      13 /* bytes before the body */
 
-/* Agent to server: HELLO (who I am, which launches I have, first unacknowledged sequence), FACT
- * (sequenced), LOG (an attempt's log ends here now; unsequenced).
- * Server to agent: WELCOME (last committed sequence), LAUNCH (struct launch), STOP (one attempt or
- * all), ACK (facts up to this sequence are committed), RELEASE (all facts are committed, leave),
- * EXEC (channel, task, argv, tty, size). Of a channel, both ways: STDIN STDOUT STDERR (u32 channel,
- * bytes), RESIZE, EXIT.
- * Launchers inside tasks, relayed by the agent on channels of their own (unsequenced):
- * LAUNCHER_OPEN (agent to server: u32 channel, task, attempt), LAUNCHER_DATA (both ways: u32
- * channel, bytes of wire/rendezvous.h), LAUNCHER_CLOSE (both ways: u32 channel). Their channels end
- * with the connection of the agent.
- * SIGNAL (server to agent: u32 number, task, attempt, u32 signal) is answered by SIGNALLED (u32
- * number, u32 processes that got it).
- * ATTACH (server to agent: channel, task, attempt, session, place in the log, size) joins a client
- * to a task: STDIN goes to the task's stdin, its log comes as STDOUT and STDERR. REACHED (agent to
- * client: channel, u64 bytes of input taken, u64 place in the log) says how far both are. */
+/* Who sends which, and what they mean: wire_messages (message.c), doc/protocol.md. */
 #define WIRE_KINDS(X)                                                                              \
     X(HELLO)                                                                                       \
     X(WELCOME)                                                                                     \

@@ -253,7 +253,7 @@ static const struct codec_row launch_rows[] = {
     ROW(TEXT, struct launch, job_name, "name"),
     ROW(U64, struct launch, job_number, "number of the job"),
     ROW(TEXT, struct launch, dir, "directory of the agent"),
-    ROW(MAYBE, struct launch, work_dir, "tasks start here; NULL: a fresh directory each"),
+    ROW(MAYBE, struct launch, work_dir, "tasks start here; none: a fresh directory each"),
     ROW(MAYBE, struct launch, code_dir, "copied into the working directory"),
     ROW(U64, struct launch, code_limit, "bytes; 0: none"),
     ROW(MAYBE, struct launch, output_dir, "made before the first task"),
@@ -273,6 +273,18 @@ static const struct codec_row launch_rows[] = {
     TASKS(EACH, "instances", .table = parts_rows, .flags = CODEC_TAIL),
     ROW_END,
 };
+
+bool wire_limit_launch(struct launch *launch, uint32_t form)
+{
+    bool taken = false;
+    for (size_t i = 0; form < 1 && i < launch->n_tasks; i++) {
+        struct launch_task *task = &launch->tasks[i];
+        taken = taken || task->gpu_hold != GPU_HOLD_NONE;
+        task->gpu_hold = GPU_HOLD_NONE;
+        task->parts = NULL;
+    }
+    return taken;
+}
 
 /* ---- the others ---- */
 
@@ -401,23 +413,46 @@ static const struct codec_row signalled_rows[] = {
 
 /* ---- frames ---- */
 
-bool wire_limit_launch(struct launch *launch, uint32_t form)
-{
-    bool taken = false;
-    for (size_t i = 0; form < 1 && i < launch->n_tasks; i++) {
-        struct launch_task *task = &launch->tasks[i];
-        taken = taken || task->gpu_hold != GPU_HOLD_NONE;
-        task->gpu_hold = GPU_HOLD_NONE;
-        task->parts = NULL;
-    }
-    return taken;
-}
+#define TO_SERVER "agent to server"
+#define TO_AGENT  "server to agent"
+#define BOTH      "both ways"
+#define MESSAGE(id, table, from, text)                                                             \
+    [WIRE_##id] = { .name = #id, .kind = WIRE_##id, .rows = table, .way = from, .doc = text }
 
-static void put(struct buf *out, enum wire_kind kind, uint64_t seq, const struct codec_row *rows,
-                const void *message)
+const struct codec_message wire_messages[WIRE_KIND_N] = {
+    MESSAGE(HELLO, hello_rows, TO_SERVER, "the first: who it is and what it has"),
+    MESSAGE(WELCOME, NULL, TO_AGENT, "sequence: facts up to it are committed"),
+    MESSAGE(LAUNCH, launch_rows, TO_AGENT, "what to start: one node's share of a generation"),
+    MESSAGE(STOP, stop_rows, TO_AGENT, "what to end"),
+    MESSAGE(FACT, fact_rows, TO_SERVER, "what happened; with a sequence, sent again until ACK"),
+    MESSAGE(ACK, NULL, TO_AGENT, "sequence: facts up to it are committed"),
+    MESSAGE(LOG, log_rows, TO_SERVER, "where an attempt's log ends now; may be left out"),
+    MESSAGE(RELEASE, NULL, TO_AGENT, "all facts are committed: leave"),
+    MESSAGE(PING, NULL, BOTH, "answered by PONG with the same sequence"),
+    MESSAGE(PONG, NULL, BOTH, "the answer"),
+    MESSAGE(EXEC, exec_rows, TO_AGENT, "a command in the view of a task, on a channel"),
+    MESSAGE(STDIN, data_rows, "client to agent", "input of a command or of a task"),
+    MESSAGE(STDOUT, data_rows, "agent to client", "output"),
+    MESSAGE(STDERR, data_rows, "agent to client", "output"),
+    MESSAGE(RESIZE, resize_rows, "client to agent", "its terminal has another size"),
+    MESSAGE(EXIT, exit_rows, "agent to client",
+            "the command is over. From the server only the channel: the client is gone"),
+    MESSAGE(LAUNCHER_OPEN, launcher_rows, TO_SERVER,
+            "a launcher inside a task has connected, on a channel that ends with the connection"),
+    MESSAGE(LAUNCHER_DATA, data_rows, BOTH, "a piece of the stream of launchers' frames, below"),
+    MESSAGE(LAUNCHER_CLOSE, data_rows, BOTH, "no bytes: the channel is closed"),
+    MESSAGE(SIGNAL, signal_rows, TO_AGENT, "a signal to the processes of an attempt"),
+    MESSAGE(SIGNALLED, signalled_rows, TO_SERVER, "the answer"),
+    MESSAGE(
+        ATTACH, attach_rows, TO_AGENT,
+        "joins a client to a task: STDIN goes to its stdin, its log comes as STDOUT and STDERR"),
+    MESSAGE(REACHED, reached_rows, "agent to client", "how far input and output are"),
+};
+
+static void put(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)
 {
     size_t mark = wire_begin(out, kind, seq);
-    codec_put(out, rows, message);
+    codec_put(out, wire_messages[kind].rows, message);
     wire_end(out, mark);
 }
 
@@ -425,19 +460,20 @@ static void put(struct buf *out, enum wire_kind kind, uint64_t seq, const struct
 #define PUT(type, name, kind)                                                                      \
     void wire_put_##name(struct buf *out, const struct type *message)                              \
     {                                                                                              \
-        put(out, WIRE_##kind, 0, name##_rows, message);                                            \
+        put(out, WIRE_##kind, 0, message);                                                         \
     }
-#define GET_TO(type, name, arena, ...)                                                             \
+#define GET_TO(type, name, kind, arena, ...)                                                       \
     int wire_get_##name(const struct wire_frame *frame, __VA_ARGS__)                               \
     {                                                                                              \
         struct type got = { 0 };                                                                   \
-        if (codec_get(wire_read(frame), arena, name##_rows, &got) != 0)                            \
+        if (codec_get(wire_read(frame), arena, wire_messages[WIRE_##kind].rows, &got) != 0)        \
             return -1;                                                                             \
         *out = got;                                                                                \
         return 0;                                                                                  \
     }
-#define GET(name)          GET_TO(wire_##name, name, NULL, struct wire_##name *out)
-#define GET_IN(type, name) GET_TO(type, name, arena, struct arena *arena, struct type *out)
+#define GET(name, kind) GET_TO(wire_##name, name, kind, NULL, struct wire_##name *out)
+#define GET_IN(type, name, kind)                                                                   \
+    GET_TO(type, name, kind, arena, struct arena *arena, struct type *out)
 
 PUT(wire_hello, hello, HELLO)
 PUT(launch, launch, LAUNCH)
@@ -454,13 +490,15 @@ PUT(wire_signalled, signalled, SIGNALLED)
 
 void wire_put_fact(struct buf *out, uint64_t seq, const struct wire_fact *fact)
 {
-    put(out, WIRE_FACT, seq, fact_rows, fact);
+    put(out, WIRE_FACT, seq, fact);
 }
 
 void wire_put_data(struct buf *out, enum wire_kind kind, uint32_t channel, const void *data,
                    size_t len)
 {
-    put(out, kind, 0, data_rows, &(struct wire_data){ .channel = channel, .at = data, .len = len });
+    size_t mark = wire_begin(out, kind, 0);
+    codec_put(out, data_rows, &(struct wire_data){ .channel = channel, .at = data, .len = len });
+    wire_end(out, mark);
 }
 
 void wire_put_plain(struct buf *out, enum wire_kind kind, uint64_t seq)
@@ -468,17 +506,17 @@ void wire_put_plain(struct buf *out, enum wire_kind kind, uint64_t seq)
     wire_end(out, wire_begin(out, kind, seq));
 }
 
-GET_IN(wire_hello, hello)
-GET_IN(launch, launch)
-GET_IN(wire_fact, fact)
-GET_IN(wire_exec, exec)
-GET(stop)
-GET(log)
-GET(data)
-GET(resize)
-GET(exit)
-GET(attach)
-GET(reached)
-GET(launcher)
-GET(signal)
-GET(signalled)
+GET_IN(wire_hello, hello, HELLO)
+GET_IN(launch, launch, LAUNCH)
+GET_IN(wire_fact, fact, FACT)
+GET_IN(wire_exec, exec, EXEC)
+GET(stop, STOP)
+GET(log, LOG)
+GET(data, STDIN)
+GET(resize, RESIZE)
+GET(exit, EXIT)
+GET(attach, ATTACH)
+GET(reached, REACHED)
+GET(launcher, LAUNCHER_OPEN)
+GET(signal, SIGNAL)
+GET(signalled, SIGNALLED)

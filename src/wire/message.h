@@ -136,6 +136,7 @@ void wire_put_launcher(struct buf *, const struct wire_launcher *); /* LAUNCHER_
 void wire_put_signal(struct buf *, const struct wire_signal *);
 void wire_put_signalled(struct buf *, const struct wire_signalled *);
 
+extern const struct codec_message wire_messages[WIRE_KIND_N]; /* by enum wire_kind */
 /* For tables of others. */
 extern const struct codec_row wire_task_rows[], wire_generation_rows[];
 

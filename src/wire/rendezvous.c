@@ -258,39 +258,70 @@ int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *out, size_t *u
     return rc;
 }
 
+#define TO_LEADER "launcher to leader"
+#define TO_MEMBER "leader to launcher"
+#define MESSAGE(id, table, from, text)                                                             \
+    [RDZV_FRAME_##id - RDZV_FRAME_JOIN] = {                                                        \
+        .name = #id, .kind = RDZV_FRAME_##id, .rows = table, .way = from, .doc = text              \
+    }
+
+const struct codec_message rdzv_messages[RDZV_MESSAGES] = {
+    MESSAGE(JOIN, join_rows, TO_LEADER,
+            "nothing of it runs, unless its claim says so: it can take part in the next round"),
+    MESSAGE(REPORT, report_rows, TO_LEADER, "how its ranks of a round are"),
+    MESSAGE(CHECKED, checked_rows, TO_LEADER, "what a node check found"),
+    MESSAGE(LEAVE, leave_rows, TO_LEADER, "it ends"),
+    MESSAGE(BEAT, NULL, TO_LEADER, "it is alive"),
+    MESSAGE(EVENT, event_rows, TO_LEADER, "for the job's events; inside a job only"),
+    MESSAGE(WELCOME, welcome_rows, TO_MEMBER, "it has joined; again when waiting changes"),
+    MESSAGE(ROUND, round_rows, TO_MEMBER, "start your ranks"),
+    MESSAGE(CHECK, check_rows, TO_MEMBER, "check this node with these, answer with CHECKED"),
+    MESSAGE(STOP, stop_rows, TO_MEMBER, "end your ranks of that round, then JOIN again"),
+    MESSAGE(END, end_rows, TO_MEMBER, "it is over"),
+    MESSAGE(REFUSED, refused_rows, TO_MEMBER, "it cannot join"),
+    MESSAGE(MOVED, moved_rows, TO_MEMBER, "the leader is elsewhere"),
+    MESSAGE(LEAD, moved_rows, "leader to the launcher at the original endpoint",
+            "it leads this run: step down and send everyone there"),
+    MESSAGE(NOTE, note_rows, TO_MEMBER, "what the node check found, for people"),
+};
+
+static const struct codec_row *rows_of(enum rdzv_frame kind)
+{
+    return rdzv_messages[kind - RDZV_FRAME_JOIN].rows;
+}
+
 /* The numbers of the two lists of kinds do not meet; only the byte in the frame matters here. */
-static void put(struct buf *out, enum rdzv_frame kind, const struct codec_row *rows,
-                const void *message)
+static void put(struct buf *out, enum rdzv_frame kind, const void *message)
 {
     size_t mark = wire_begin(out, (enum wire_kind)kind, 0);
-    if (rows)
-        codec_put(out, rows, message);
+    if (message)
+        codec_put(out, rows_of(kind), message);
     wire_end(out, mark);
 }
 
-static int get(const struct rdzv_frame_in *frame, struct arena *arena, const struct codec_row *rows,
+static int get(const struct rdzv_frame_in *frame, struct arena *arena, enum rdzv_frame kind,
                void *message)
 {
     struct wire_reader from = { .at = frame->body, .end = frame->body + frame->len };
-    return codec_get(from, arena, rows, message);
+    return codec_get(from, arena, rows_of(kind), message);
 }
 
 #define PUT(name, kind)                                                                            \
     void rdzv_put_##name(struct buf *out, const struct rdzv_##name *message)                       \
     {                                                                                              \
-        put(out, RDZV_FRAME_##kind, name##_rows, message);                                         \
+        put(out, RDZV_FRAME_##kind, message);                                                      \
     }
-#define GET_WHERE(name, condition)                                                                 \
+#define GET_WHERE(name, kind, condition)                                                           \
     int rdzv_get_##name(const struct rdzv_frame_in *frame, struct arena *arena,                    \
                         struct rdzv_##name *out)                                                   \
     {                                                                                              \
         struct rdzv_##name got = { 0 };                                                            \
-        if (get(frame, arena, name##_rows, &got) != 0 || !(condition))                             \
+        if (get(frame, arena, RDZV_FRAME_##kind, &got) != 0 || !(condition))                       \
             return -1;                                                                             \
         *out = got;                                                                                \
         return 0;                                                                                  \
     }
-#define GET(name) GET_WHERE(name, true)
+#define GET(name, kind) GET_WHERE(name, kind, true)
 
 PUT(checked, CHECKED)
 PUT(leave, LEAVE)
@@ -306,49 +337,49 @@ void rdzv_put_join(struct buf *out, const struct rdzv_join *join)
 {
     struct rdzv_join message = *join;
     message.deaths = told(join->deaths);
-    put(out, RDZV_FRAME_JOIN, join_rows, &message);
+    put(out, RDZV_FRAME_JOIN, &message);
 }
 
 void rdzv_put_report(struct buf *out, const struct rdzv_report *report)
 {
     struct rdzv_report message = *report;
     message.deaths = told(report->deaths);
-    put(out, RDZV_FRAME_REPORT, report_rows, &message);
+    put(out, RDZV_FRAME_REPORT, &message);
 }
 
 void rdzv_put_plain(struct buf *out, enum rdzv_frame kind)
 {
-    put(out, kind, NULL, NULL);
+    put(out, kind, NULL);
 }
 
 void rdzv_put_event(struct buf *out, const char *type, const char *text)
 {
-    put(out, RDZV_FRAME_EVENT, event_rows, &(struct rdzv_event){ .type = type, .text = text });
+    put(out, RDZV_FRAME_EVENT, &(struct rdzv_event){ .type = type, .text = text });
 }
 
 void rdzv_put_moved(struct buf *out, enum rdzv_frame kind, const struct rdzv_moved *moved)
 {
-    put(out, kind, moved_rows, moved);
+    put(out, kind, moved);
 }
 
-GET(join)
-GET(report)
-GET(checked)
-GET(leave)
-GET(welcome)
-GET_WHERE(round, got.group_rank < got.nodes)
-GET_WHERE(check, got.index < got.n)
-GET(stop)
-GET(end)
-GET(refused)
-GET(note)
-GET(moved)
+GET(join, JOIN)
+GET(report, REPORT)
+GET(checked, CHECKED)
+GET(leave, LEAVE)
+GET(welcome, WELCOME)
+GET_WHERE(round, ROUND, got.group_rank < got.nodes)
+GET_WHERE(check, CHECK, got.index < got.n)
+GET(stop, STOP)
+GET(end, END)
+GET(refused, REFUSED)
+GET(note, NOTE)
+GET(moved, MOVED)
 
 int rdzv_get_event(const struct rdzv_frame_in *frame, struct arena *arena, const char **type,
                    const char **text)
 {
     struct rdzv_event got = { 0 };
-    if (get(frame, arena, event_rows, &got) != 0)
+    if (get(frame, arena, RDZV_FRAME_EVENT, &got) != 0)
         return -1;
     *type = got.type;
     *text = got.text;

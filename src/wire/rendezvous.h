@@ -56,6 +56,9 @@ void rdzv_put_refused(struct buf *, const struct rdzv_refused *);
 void rdzv_put_note(struct buf *, const struct rdzv_note *);
 void rdzv_put_moved(struct buf *, enum rdzv_frame, const struct rdzv_moved *);
 
+#define RDZV_MESSAGES (RDZV_FRAME_N - RDZV_FRAME_JOIN)
+extern const struct codec_message rdzv_messages[RDZV_MESSAGES]; /* by kind, from JOIN */
+
 /* 0; -1 when the body is not exactly that message. Texts and lists live in arena. */
 int rdzv_get_join(const struct rdzv_frame_in *, struct arena *, struct rdzv_join *);
 int rdzv_get_report(const struct rdzv_frame_in *, struct arena *, struct rdzv_report *);

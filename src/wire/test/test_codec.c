@@ -168,7 +168,8 @@ static void what_is_not_there(void **state)
     assert_int_equal(read_all(&out, out.len, *state, &got), 0);
     assert_true(!got.bytes && !got.there && !got.blob);
     assert_string_equal(pairs_get(&got.pairs, "n"), "");
-    assert_int_equal(codec_least(all_rows), 1 + 2 + 4 + 4 + 8 + 1 + 1 + 4 + 4 + 4 + 5 + 12 + 10);
+    assert_int_equal(codec_least(all_rows),
+                     1 + 2 + 4 + 4 + 8 + 1 + 1 + 4 + 4 + 4 + 5 + 12 + 5 + 10);
 }
 
 static void a_tail_has_one_form(void **state)
