@@ -174,14 +174,14 @@ static void send_join(struct load *load, struct one *one)
                                           .restarts = round->restarts,
                                           .world_id = round->world_id,
                                           .nodes = round->nodes };
-    rdzv_put_join(&out, &join);
+    rdzv_put(&out, &join);
     send_all(one, &out);
 }
 
 static void hear_round(struct load *load, struct one *one, const struct rdzv_frame_in *frame)
 {
     struct rdzv_round round;
-    if (rdzv_get_round(frame, load->arena, &round) != 0)
+    if (rdzv_get(frame, load->arena, &round) != 0)
         fail("a ROUND cannot be read");
     one->round = round;
     one->rounds++;
@@ -229,7 +229,7 @@ static void beat(struct load *load)
     if (now - load->beaten_ns < 1000000000u)
         return;
     load->beaten_ns = now;
-    rdzv_put_plain(&out, RDZV_FRAME_BEAT);
+    rdzv_put_as(&out, RDZV_FRAME_BEAT, NULL);
     for (uint32_t i = 0; i < load->n; i++)
         if (load->members[i].fd >= 0)
             send_all(&load->members[i], &out);

@@ -10,78 +10,25 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-union message {
-    struct rdzv_join join;
-    struct rdzv_report report;
-    struct rdzv_checked checked;
-    struct rdzv_leave leave;
-    struct {
-        const char *type, *text;
-    } event;
-    struct rdzv_welcome welcome;
-    struct rdzv_round round;
-    struct rdzv_check check;
-    struct rdzv_stop stop;
-    struct rdzv_end end;
-    struct rdzv_refused refused;
-    struct rdzv_moved moved;
-    struct rdzv_note note;
+struct message {
+    _Alignas(max_align_t) char any[CODEC_MESSAGE_MOST];
 };
 
-static int get(const struct rdzv_frame_in *frame, struct arena *arena, union message *out)
+static int get(const struct rdzv_frame_in *frame, struct arena *arena, struct message *out)
 {
-    switch (frame->kind) {
-    case RDZV_FRAME_JOIN: return rdzv_get_join(frame, arena, &out->join);
-    case RDZV_FRAME_REPORT: return rdzv_get_report(frame, arena, &out->report);
-    case RDZV_FRAME_CHECKED: return rdzv_get_checked(frame, arena, &out->checked);
-    case RDZV_FRAME_LEAVE: return rdzv_get_leave(frame, arena, &out->leave);
-    case RDZV_FRAME_EVENT: return rdzv_get_event(frame, arena, &out->event.type, &out->event.text);
-    case RDZV_FRAME_WELCOME: return rdzv_get_welcome(frame, arena, &out->welcome);
-    case RDZV_FRAME_ROUND: return rdzv_get_round(frame, arena, &out->round);
-    case RDZV_FRAME_CHECK: return rdzv_get_check(frame, arena, &out->check);
-    case RDZV_FRAME_STOP: return rdzv_get_stop(frame, arena, &out->stop);
-    case RDZV_FRAME_END: return rdzv_get_end(frame, arena, &out->end);
-    case RDZV_FRAME_REFUSED: return rdzv_get_refused(frame, arena, &out->refused);
-    case RDZV_FRAME_MOVED:
-    case RDZV_FRAME_LEAD: return rdzv_get_moved(frame, arena, &out->moved);
-    case RDZV_FRAME_NOTE: return rdzv_get_note(frame, arena, &out->note);
-    case RDZV_FRAME_BEAT:
-    case RDZV_FRAME_N: break;
-    }
-    return -1;
-}
-
-static void put(enum rdzv_frame kind, const union message *message, struct buf *out)
-{
-    switch (kind) {
-    case RDZV_FRAME_JOIN: rdzv_put_join(out, &message->join); break;
-    case RDZV_FRAME_REPORT: rdzv_put_report(out, &message->report); break;
-    case RDZV_FRAME_CHECKED: rdzv_put_checked(out, &message->checked); break;
-    case RDZV_FRAME_LEAVE: rdzv_put_leave(out, &message->leave); break;
-    case RDZV_FRAME_EVENT: rdzv_put_event(out, message->event.type, message->event.text); break;
-    case RDZV_FRAME_WELCOME: rdzv_put_welcome(out, &message->welcome); break;
-    case RDZV_FRAME_ROUND: rdzv_put_round(out, &message->round); break;
-    case RDZV_FRAME_CHECK: rdzv_put_check(out, &message->check); break;
-    case RDZV_FRAME_STOP: rdzv_put_stop(out, &message->stop); break;
-    case RDZV_FRAME_END: rdzv_put_end(out, &message->end); break;
-    case RDZV_FRAME_REFUSED: rdzv_put_refused(out, &message->refused); break;
-    case RDZV_FRAME_MOVED:
-    case RDZV_FRAME_LEAD: rdzv_put_moved(out, kind, &message->moved); break;
-    case RDZV_FRAME_NOTE: rdzv_put_note(out, &message->note); break;
-    case RDZV_FRAME_BEAT:
-    case RDZV_FRAME_N: break;
-    }
+    bool body = rdzv_messages[frame->kind - RDZV_FRAME_JOIN].rows;
+    return body ? rdzv_get_as(frame, arena, frame->kind, out) : -1;
 }
 
 static void there_and_back(const struct rdzv_frame_in *frame, struct arena *arena)
 {
-    union message message;
+    struct message message;
     memset(&message, 0, sizeof message);
     if (get(frame, arena, &message) != 0)
         return;
     AUTO_BUF struct buf first = BUF_INIT(WIRE_MAX_FRAME + WIRE_HEAD);
     AUTO_BUF struct buf second = BUF_INIT(WIRE_MAX_FRAME + WIRE_HEAD);
-    put(frame->kind, &message, &first);
+    rdzv_put_as(&first, frame->kind, &message);
     struct rdzv_frame_in written;
     size_t used;
     if (rdzv_next(first.data, first.len, &written, &used) != 1 || used != first.len)
@@ -94,7 +41,7 @@ static void there_and_back(const struct rdzv_frame_in *frame, struct arena *aren
     memset(&message, 0, sizeof message);
     if (get(&written, arena, &message) != 0)
         BUG("a written frame of kind %d does not read", (int)frame->kind);
-    put(frame->kind, &message, &second);
+    rdzv_put_as(&second, frame->kind, &message);
     if (second.len != first.len || memcmp(first.data, second.data, first.len) != 0)
         BUG("a frame of kind %d changes each time", (int)frame->kind);
 }

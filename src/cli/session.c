@@ -54,7 +54,7 @@ struct winsize session_window(void)
 static void send_size(struct session *s)
 {
     struct winsize size = session_window();
-    wire_put_resize(&s->out, &(struct wire_resize){ .rows = size.ws_row, .cols = size.ws_col });
+    wire_put(&s->out, 0, &(struct wire_resize){ .rows = size.ws_row, .cols = size.ws_col });
 }
 
 /* ---- what comes ---- */
@@ -78,7 +78,7 @@ static void on_reached(struct session *s, const struct wire_frame *frame)
 {
     struct session_place *place = s->place;
     struct wire_reached reached;
-    if (!place || wire_get_reached(frame, &reached) < 0)
+    if (!place || wire_get(frame, NULL, &reached) < 0)
         return;
     if (reached.input > place->input)
         buf_drop(&place->kept, reached.input - place->input < place->kept.len

@@ -180,13 +180,13 @@ static void on_order(void *arg, const struct rdzv_order *order)
     if (!line)
         return; /* it asks again when it comes again */
     switch (order->kind) {
-    case RDZV_ORDER_WELCOME: rdzv_put_welcome(&line->out, &order->welcome); break;
-    case RDZV_ORDER_ROUND: rdzv_put_round(&line->out, &order->round); break;
-    case RDZV_ORDER_CHECK: rdzv_put_check(&line->out, &order->check); break;
-    case RDZV_ORDER_STOP: rdzv_put_stop(&line->out, &order->stop); break;
-    case RDZV_ORDER_END: rdzv_put_end(&line->out, &order->end); break;
-    case RDZV_ORDER_REFUSED: rdzv_put_refused(&line->out, &order->refused); break;
-    case RDZV_ORDER_NOTE: rdzv_put_note(&line->out, &order->note); break;
+    case RDZV_ORDER_WELCOME: rdzv_put(&line->out, &order->welcome); break;
+    case RDZV_ORDER_ROUND: rdzv_put(&line->out, &order->round); break;
+    case RDZV_ORDER_CHECK: rdzv_put(&line->out, &order->check); break;
+    case RDZV_ORDER_STOP: rdzv_put(&line->out, &order->stop); break;
+    case RDZV_ORDER_END: rdzv_put(&line->out, &order->end); break;
+    case RDZV_ORDER_REFUSED: rdzv_put(&line->out, &order->refused); break;
+    case RDZV_ORDER_NOTE: rdzv_put(&line->out, &order->note); break;
     }
     line_sends(line);
 }
@@ -391,7 +391,7 @@ static struct hall *hall_of(struct ctl *ctl, const struct live_job *job)
 static void refuse(struct line *line, enum rdzv_refusal why, const char *text)
 {
     struct rdzv_refused refused = { .why = why, .text = text };
-    rdzv_put_refused(&line->out, &refused);
+    rdzv_put(&line->out, &refused);
     line_hang_up(line);
 }
 
@@ -465,7 +465,7 @@ static int take_join(struct line *line, const struct live_job *job,
                      const struct rdzv_frame_in *frame)
 {
     struct rdzv_join join;
-    if (rdzv_get_join(frame, line->hall->all->scratch, &join) != 0)
+    if (rdzv_get(frame, line->hall->all->scratch, &join) != 0)
         return -1;
     if (line->member && line->member->id != join.member)
         return -1;
@@ -478,21 +478,21 @@ static int take_join(struct line *line, const struct live_job *job,
 
 static int take_note(struct line *line, const struct rdzv_frame_in *frame)
 {
-    const char *type, *text;
-    if (rdzv_get_event(frame, line->hall->all->scratch, &type, &text) != 0)
+    struct rdzv_event said;
+    if (rdzv_get(frame, line->hall->all->scratch, &said) != 0)
         return -1;
     struct meeting *meeting = line->member ? line->member->meeting : NULL;
     struct member stand_in = { .flat = line->flat, .attempt = line->attempt };
-    if (strcmp(type, "launch.again") == 0) {
+    if (strcmp(said.type, "launch.again") == 0) {
         /* Every launcher says it, and the first is as good as the others; one that meets nobody
          * speaks for itself. */
         if (!meeting || !meeting->again)
-            note(line->hall, meeting ? NULL : &stand_in, MINUTE_AGAIN, text);
+            note(line->hall, meeting ? NULL : &stand_in, MINUTE_AGAIN, said.text);
         if (meeting)
             meeting->again = true;
         return 0;
     }
-    note(line->hall, &stand_in, MINUTE_NOTE, text); /* which says by itself what it is about */
+    note(line->hall, &stand_in, MINUTE_NOTE, said.text); /* which says by itself what it is about */
     return 0;
 }
 
@@ -508,17 +508,17 @@ static int take_said(struct member *member, const struct rdzv_frame_in *frame)
     struct rdzv_leave leave;
     switch (frame->kind) {
     case RDZV_FRAME_REPORT:
-        if (rdzv_get_report(frame, scratch, &report) != 0)
+        if (rdzv_get(frame, scratch, &report) != 0)
             return -1;
         rdzv_report(machine, member->id, &report, now);
         return 0;
     case RDZV_FRAME_CHECKED:
-        if (rdzv_get_checked(frame, scratch, &checked) != 0)
+        if (rdzv_get(frame, scratch, &checked) != 0)
             return -1;
         rdzv_checked(machine, member->id, &checked, now);
         return 0;
     case RDZV_FRAME_LEAVE:
-        if (rdzv_get_leave(frame, scratch, &leave) != 0)
+        if (rdzv_get(frame, scratch, &leave) != 0)
             return -1;
         rdzv_leave(machine, member->id, &leave, now);
         return 0;

@@ -16,7 +16,7 @@ bool agent_note(const char *path, const char *cookie, const char *type, const ch
     AUTO_BUF struct buf out = BUF_INIT(NOTE_MAX);
     AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     buf_addf(&out, "%s\n", cookie);
-    rdzv_put_event(&out, type, text);
+    rdzv_put(&out, &(struct rdzv_event){ .type = type, .text = text });
     return fd >= 0 && peer_connect_path(fd, path) == 0 &&
            send(fd, buf_str(&out), out.len, MSG_NOSIGNAL) == (ssize_t)out.len;
 }

@@ -63,13 +63,13 @@ struct leader {
 static void put_order(struct buf *out, const struct rdzv_order *order)
 {
     switch (order->kind) {
-    case RDZV_ORDER_WELCOME: rdzv_put_welcome(out, &order->welcome); break;
-    case RDZV_ORDER_ROUND: rdzv_put_round(out, &order->round); break;
-    case RDZV_ORDER_CHECK: rdzv_put_check(out, &order->check); break;
-    case RDZV_ORDER_STOP: rdzv_put_stop(out, &order->stop); break;
-    case RDZV_ORDER_END: rdzv_put_end(out, &order->end); break;
-    case RDZV_ORDER_REFUSED: rdzv_put_refused(out, &order->refused); break;
-    case RDZV_ORDER_NOTE: rdzv_put_note(out, &order->note); break;
+    case RDZV_ORDER_WELCOME: rdzv_put(out, &order->welcome); break;
+    case RDZV_ORDER_ROUND: rdzv_put(out, &order->round); break;
+    case RDZV_ORDER_CHECK: rdzv_put(out, &order->check); break;
+    case RDZV_ORDER_STOP: rdzv_put(out, &order->stop); break;
+    case RDZV_ORDER_END: rdzv_put(out, &order->end); break;
+    case RDZV_ORDER_REFUSED: rdzv_put(out, &order->refused); break;
+    case RDZV_ORDER_NOTE: rdzv_put(out, &order->note); break;
     }
 }
 
@@ -202,7 +202,7 @@ static int hear_join(struct leader *leader, struct caller *caller,
                      const struct rdzv_frame_in *frame)
 {
     struct rdzv_join join;
-    if (rdzv_get_join(frame, leader->arena, &join) != 0 || join.member == 0)
+    if (rdzv_get(frame, leader->arena, &join) != 0 || join.member == 0)
         return -1;
     if (caller && join.member == leader->own)
         return -1;
@@ -224,17 +224,17 @@ static int hear(struct leader *leader, struct caller *caller, uint64_t member,
     switch (frame->kind) {
     case RDZV_FRAME_JOIN: return hear_join(leader, caller, frame);
     case RDZV_FRAME_REPORT:
-        if (rdzv_get_report(frame, leader->arena, &report) != 0)
+        if (rdzv_get(frame, leader->arena, &report) != 0)
             return -1;
         rdzv_report(leader->rdzv, member, &report, now);
         return 0;
     case RDZV_FRAME_CHECKED:
-        if (rdzv_get_checked(frame, leader->arena, &checked) != 0)
+        if (rdzv_get(frame, leader->arena, &checked) != 0)
             return -1;
         rdzv_checked(leader->rdzv, member, &checked, now);
         return 0;
     case RDZV_FRAME_LEAVE:
-        if (rdzv_get_leave(frame, leader->arena, &leave) != 0)
+        if (rdzv_get(frame, leader->arena, &leave) != 0)
             return -1;
         rdzv_leave(leader->rdzv, member, &leave, now);
         return 0;
@@ -254,7 +254,7 @@ static void put_moved(struct leader *leader, struct peer *peer)
     struct rdzv_moved to = { .term = leader->moved_term,
                              .addr = leader->moved_addr,
                              .port = leader->moved_port };
-    rdzv_put_moved(peer_out(peer), RDZV_FRAME_MOVED, &to);
+    rdzv_put(peer_out(peer), &to);
     peer_flush(peer);
 }
 
@@ -264,7 +264,7 @@ static int hear_lead(struct leader *leader, struct caller *caller,
                      const struct rdzv_frame_in *frame)
 {
     struct rdzv_moved to;
-    if (rdzv_get_moved(frame, leader->arena, &to) != 0)
+    if (rdzv_get(frame, leader->arena, &to) != 0)
         return -1;
     if (!leader->rdzv) {
         if (!leader->moved || to.term > leader->moved_term) {
@@ -283,7 +283,7 @@ static int hear_lead(struct leader *leader, struct caller *caller,
     struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
                                .addr = peer_local_addr(caller->peer),
                                .port = leader_port(leader) };
-    rdzv_put_moved(peer_out(caller->peer), RDZV_FRAME_MOVED, &here);
+    rdzv_put(peer_out(caller->peer), &here);
     peer_flush(caller->peer);
     return 0;
 }
@@ -300,7 +300,7 @@ static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *fr
     if (frame->kind == RDZV_FRAME_BEAT) {
         if (leader->rdzv && caller->member != 0)
             rdzv_beat(leader->rdzv, caller->member, clock_mono_us());
-        rdzv_put_plain(peer_out(peer), RDZV_FRAME_BEAT);
+        rdzv_put_as(peer_out(peer), RDZV_FRAME_BEAT, NULL);
         peer_flush(peer);
         return 0;
     }
@@ -364,7 +364,7 @@ static void on_caller(void *arg, int fd, const void *extra, size_t len, bool tok
         .text = "the rendezvous token is not the one of the launcher that leads; start all "
                 "launchers of a job with the same MUSTER_RDZV_TOKEN",
     };
-    rdzv_put_refused(peer_out(caller->peer), &refused);
+    rdzv_put(peer_out(caller->peer), &refused);
     peer_flush(caller->peer);
     bound_refused(leader);
 }
@@ -496,7 +496,7 @@ static void on_probe_up(void *arg, struct peer *peer)
     struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
                                .addr = peer_local_addr(peer),
                                .port = leader_port(leader) };
-    rdzv_put_moved(peer_out(peer), RDZV_FRAME_LEAD, &here);
+    rdzv_put_as(peer_out(peer), RDZV_FRAME_LEAD, &here);
 }
 
 static int on_probe_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
@@ -507,7 +507,7 @@ static int on_probe_frame(void *arg, struct peer *peer, const struct rdzv_frame_
     if (frame->kind != RDZV_FRAME_MOVED)
         return 0;
     arena_reset(leader->arena);
-    if (rdzv_get_moved(frame, leader->arena, &to) != 0)
+    if (rdzv_get(frame, leader->arena, &to) != 0)
         return -1;
     if (to.term < rdzv_term(leader->rdzv) || to.port == leader_port(leader))
         return 0;

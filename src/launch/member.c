@@ -121,7 +121,7 @@ static void tell_event(struct member *member, const char *type, const char *text
     AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
     if (member->settings->meeting != MEET_AGENT)
         return;
-    rdzv_put_event(&out, type, text);
+    rdzv_put(&out, &(struct rdzv_event){ .type = type, .text = text });
     tell_leader(member, &out);
 }
 
@@ -198,7 +198,7 @@ static void leave(struct member *member, int number)
 static void send_leave(struct member *member, enum rdzv_leaving why, const char *text)
 {
     AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
-    rdzv_put_leave(&out, &(struct rdzv_leave){ .why = why, .text = text });
+    rdzv_put(&out, &(struct rdzv_leave){ .why = why, .text = text });
     tell_leader(member, &out);
 }
 
@@ -252,7 +252,7 @@ static void send_report(struct member *member, enum rdzv_outcome outcome)
                                   .outcome = outcome,
                                   .final = outcome == RDZV_FAILED && member->final,
                                   .deaths = untold(member) };
-    rdzv_put_report(&out, &report);
+    rdzv_put(&out, &report);
     member->n_told = member->fallen.n;
     tell_leader(member, &out);
 }
@@ -324,7 +324,7 @@ static void on_checked(void *arg, const struct rdzv_checked *checked)
     else
         say(member, "node check failed%s: %s (%s)",
             checked->result == RDZV_CHECK_PAIR_BAD ? " with a partner" : "", checked->why, figures);
-    rdzv_put_checked(&out, checked);
+    rdzv_put(&out, checked);
     tell_leader(member, &out);
 }
 
@@ -406,7 +406,7 @@ static void send_join(struct member *member)
         join.deaths = untold(member);
         member->n_told = member->fallen.n;
     }
-    rdzv_put_join(&out, &join);
+    rdzv_put(&out, &join);
     trace(member, "join");
     torch_events_join(member->events);
     tell_leader(member, &out);
@@ -465,7 +465,7 @@ static void on_waiting(uv_timer_t *timer)
 static int hear_welcome(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_welcome welcome;
-    if (rdzv_get_welcome(frame, member->memory, &welcome) != 0)
+    if (rdzv_get(frame, member->memory, &welcome) != 0)
         return -1;
     if (welcome.term > member->term)
         member->term = welcome.term;
@@ -480,7 +480,7 @@ static void keep_round(struct member *member, const struct rdzv_frame_in *frame)
 {
     uint32_t former = member->has_round ? member->round.restarts : 0;
     arena_reset(member->round_memory);
-    if (rdzv_get_round(frame, member->round_memory, &member->round) != 0)
+    if (rdzv_get(frame, member->round_memory, &member->round) != 0)
         BUG("a frame was read once and not twice");
     if (member->round.restarts == former)
         member->spent = member->charged; /* it was not the ranks' fault: a node came or was lost */
@@ -546,7 +546,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_round round;
     struct err err;
-    if (rdzv_get_round(frame, member->memory, &round) != 0)
+    if (rdzv_get(frame, member->memory, &round) != 0)
         return -1;
     if (round.term < member->term || member->phase != PHASE_WAITING)
         return 0;
@@ -571,7 +571,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
 static int hear_stop(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_stop stop;
-    if (rdzv_get_stop(frame, member->memory, &stop) != 0)
+    if (rdzv_get(frame, member->memory, &stop) != 0)
         return -1;
     if (stop.term < member->term || !member->has_round || stop.round != member->round.round ||
         (member->phase != PHASE_RUNNING && member->phase != PHASE_DONE))
@@ -587,7 +587,7 @@ static int hear_stop(struct member *member, const struct rdzv_frame_in *frame)
 static int hear_check(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_check check;
-    if (rdzv_get_check(frame, member->memory, &check) != 0)
+    if (rdzv_get(frame, member->memory, &check) != 0)
         return -1;
     if (member->check && check.term >= member->term && member->phase == PHASE_WAITING)
         check_run(member->check, &check);
@@ -598,7 +598,7 @@ static int hear_check(struct member *member, const struct rdzv_frame_in *frame)
 static int hear_note(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_note note;
-    if (rdzv_get_note(frame, member->memory, &note) != 0)
+    if (rdzv_get(frame, member->memory, &note) != 0)
         return -1;
     if (note.term < member->term)
         return 0;
@@ -614,7 +614,7 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
     struct rdzv_end end;
     struct err err;
-    if (rdzv_get_end(frame, member->memory, &end) != 0)
+    if (rdzv_get(frame, member->memory, &end) != 0)
         return -1;
     if (end.term < member->term || member->phase >= PHASE_LEAVING)
         return 0;
@@ -638,7 +638,7 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
 static int hear_refused(struct member *member, const struct rdzv_frame_in *frame)
 {
     struct rdzv_refused refused;
-    if (rdzv_get_refused(frame, member->memory, &refused) != 0)
+    if (rdzv_get(frame, member->memory, &refused) != 0)
         return -1;
     say(member, "the leader of the rendezvous refused this node: %s", refused.text);
     leave_word(member, refused.text);

@@ -212,7 +212,7 @@ static void on_beat(uv_timer_t *timer)
         search(seat);
         return;
     }
-    rdzv_put_plain(peer_out(seat->peer), RDZV_FRAME_BEAT);
+    rdzv_put_as(peer_out(seat->peer), RDZV_FRAME_BEAT, NULL);
     peer_flush(seat->peer);
 }
 
@@ -230,7 +230,7 @@ static int hear_welcome(struct seat *seat, const struct rdzv_frame_in *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_welcome welcome;
-    int rc = rdzv_get_welcome(frame, arena, &welcome);
+    int rc = rdzv_get(frame, arena, &welcome);
     if (rc == 0)
         start_beats(seat, welcome.beat_ms);
     if (rc == 0 && !seat->welcomed && seat->settings->meeting != MEET_AGENT) {
@@ -249,7 +249,7 @@ static int hear_moved(struct seat *seat, const struct rdzv_frame_in *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_moved moved;
-    int rc = rdzv_get_moved(frame, arena, &moved);
+    int rc = rdzv_get(frame, arena, &moved);
     if (rc == 0) {
         struct target to = { .port = moved.port };
         snprintf(to.addr, sizeof to.addr, "%s", moved.addr);

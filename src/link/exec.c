@@ -83,7 +83,7 @@ int link_join(struct link_hub *hub, const struct engine_attach *attach, struct e
                                    .rows = attach->rows,
                                    .cols = attach->cols };
     conn_start(ch->client, "", 0);
-    wire_put_attach(&a->conn->out, &message);
+    wire_put(&a->conn->out, 0, &message);
     conn_send(a->conn); /* may end the channel */
     return 0;
 }
@@ -102,7 +102,7 @@ int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *
                                  .rows = exec->rows,
                                  .cols = exec->cols };
     conn_start(ch->client, "", 0);
-    wire_put_exec(&a->conn->out, &message);
+    wire_put(&a->conn->out, 0, &message);
     conn_send(a->conn); /* may end the channel */
     return 0;
 }

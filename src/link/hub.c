@@ -135,13 +135,13 @@ static void say_older(struct agent *a, struct kept_launch *kept)
     size_t used;
     AUTO_BUF struct buf older = BUF_INIT(WIRE_MAX_FRAME);
     if (wire_next(kept->frame, kept->len, &frame, &used) != 1 ||
-        wire_get_launch(&frame, a->hub->scratch, &launch) < 0)
+        wire_get(&frame, a->hub->scratch, &launch) < 0)
         BUG("a launch of this server cannot be read");
     if (!wire_limit_launch(&launch, a->launch_form))
         return;
     log_warn("agent.older", "agent=%s note=\"it holds its devices against no other server\"",
              a->key);
-    wire_put_launch(&older, &launch);
+    wire_put(&older, 0, &launch);
     free(kept->frame);
     kept->len = older.len;
     kept->frame = buf_take(&older);
@@ -163,7 +163,7 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
         if (a->launches.at[i].seq == launch->seq)
             return 0;
     AUTO_BUF struct buf frame = BUF_INIT(WIRE_MAX_FRAME);
-    wire_put_launch(&frame, launch);
+    wire_put(&frame, 0, launch);
     if (frame.overflow)
         return err_set(err, ERR_TOO_LARGE,
                        "the tasks of %s on %s take more than %u MiB to describe", launch->job_name,
@@ -190,7 +190,7 @@ void link_stop(struct link_hub *hub, struct generation g, const char *node,
         stop.task = *task;
     *vec_add(&a->stops) = (struct kept_stop){ stop };
     if (a->hello) {
-        wire_put_stop(&a->conn->out, &stop);
+        wire_put(&a->conn->out, 0, &stop);
         conn_send(a->conn);
     }
 }
@@ -256,7 +256,7 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
     for (size_t i = 0; i < a->launches.n; i++)
         send_launch(a, &a->launches.at[i]);
     for (size_t i = 0; i < a->stops.n; i++)
-        wire_put_stop(out, &a->stops.at[i].stop);
+        wire_put(out, 0, &a->stops.at[i].stop);
     if (a->released && a->released <= a->acked)
         wire_put_plain(out, WIRE_RELEASE, 0);
     conn_send(a->conn);
@@ -296,13 +296,13 @@ static int on_launcher(struct agent *a, const struct wire_frame *frame)
     if (!a->hello)
         return -1;
     if (frame->kind == WIRE_LAUNCHER_OPEN) {
-        if (wire_get_launcher(frame, &open) < 0)
+        if (wire_get(frame, NULL, &open) < 0)
             return -1;
         fact.task = open.task;
         fact.attempt = open.attempt;
         fact.launcher = (struct launcher_said){ .channel = open.channel, .what = LAUNCHER_OPEN };
     } else {
-        if (wire_get_data(frame, &data) < 0)
+        if (wire_get(frame, NULL, &data) < 0)
             return -1;
         fact.launcher =
             (struct launcher_said){ .channel = data.channel,
@@ -323,16 +323,16 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     struct wire_log log;
     switch (frame->kind) {
     case WIRE_HELLO:
-        if (wire_get_hello(frame, scratch, &hello) < 0 || hello.version != WIRE_VERSION)
+        if (wire_get(frame, scratch, &hello) < 0 || hello.version != WIRE_VERSION)
             return -1;
         return on_hello(a, &hello);
     case WIRE_FACT:
-        if (!a->hello || wire_get_fact(frame, scratch, &fact) < 0)
+        if (!a->hello || wire_get(frame, scratch, &fact) < 0)
             return -1;
         on_fact(a, frame->seq, &fact);
         return 0;
     case WIRE_LOG:
-        if (wire_get_log(frame, &log) < 0)
+        if (wire_get(frame, NULL, &log) < 0)
             return -1;
         tell(a,
              (struct engine_fact){

@@ -49,7 +49,7 @@ int link_signal(struct link_hub *hub, const struct engine_signal *ask, struct er
                                    .task = ask->task,
                                    .attempt = ask->attempt,
                                    .signal = (uint32_t)ask->signal };
-    wire_put_signal(&a->conn->out, &message);
+    wire_put(&a->conn->out, 0, &message);
     conn_send(a->conn); /* may drop the signal, which is told from the loop */
     return 0;
 }
@@ -57,7 +57,7 @@ int link_signal(struct link_hub *hub, const struct engine_signal *ask, struct er
 int signal_from_agent(struct link_hub *hub, const struct agent *a, const struct wire_frame *frame)
 {
     struct wire_signalled said;
-    if (wire_get_signalled(frame, &said) < 0)
+    if (wire_get(frame, NULL, &said) < 0)
         return -1;
     struct asked *ask = map_get(hub->signals, said.number);
     if (ask && ask->agent == a) /* else it came too late */

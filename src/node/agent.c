@@ -87,7 +87,7 @@ static void send_log(void *arg, const struct wire_log *log)
     attach_go_on(agent->attach);
     if (!agent->welcome || uplink_out(agent->link)->len > LOG_ROOM)
         return;
-    wire_put_log(uplink_out(agent->link), log);
+    wire_put(uplink_out(agent->link), 0, log);
     uplink_flush(agent->link);
 }
 
@@ -103,7 +103,7 @@ static void on_connected(void *arg, struct buf *out)
         .first_seq = outbox_first(agent->outbox),
         .launch_form = WIRE_LAUNCH_FORM,
     };
-    wire_put_hello(out, &hello);
+    wire_put(out, 0, &hello);
 }
 
 /* ---- down ---- */
@@ -124,7 +124,7 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
     struct batch *batch = mem_new(sizeof *batch);
     batch->arena = arena_create();
     batch_hold(batch);
-    int rc = wire_get_launch(frame, batch->arena, &batch->launch);
+    int rc = wire_get(frame, batch->arena, &batch->launch);
     if (rc == 0 && (batch->launch.generation.job != agent->conf.generation.job ||
                     batch->launch.generation.number != agent->conf.generation.number))
         rc = -1; /* not for us */
@@ -143,7 +143,7 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
 static int take_stop(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_stop stop;
-    if (wire_get_stop(frame, &stop) != 0)
+    if (wire_get(frame, NULL, &stop) != 0)
         return -1;
     crew_stop(agent->crew, &stop);
     return 0;
@@ -180,7 +180,7 @@ static int take_exec(struct agent *agent, const struct wire_frame *frame)
 {
     struct arena *arena = arena_create();
     struct wire_exec exec;
-    int rc = wire_get_exec(frame, arena, &exec);
+    int rc = wire_get(frame, arena, &exec);
     if (rc == 0)
         shells_open(agent->shells, &exec, crew_stage(agent->crew, exec.task, exec.attempt));
     arena_destroy(arena);
@@ -190,7 +190,7 @@ static int take_exec(struct agent *agent, const struct wire_frame *frame)
 static int take_attach(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_attach attach;
-    if (wire_get_attach(frame, &attach) != 0)
+    if (wire_get(frame, NULL, &attach) != 0)
         return -1;
     attach_open(agent->attach, &attach);
     return 0;
@@ -199,10 +199,10 @@ static int take_attach(struct agent *agent, const struct wire_frame *frame)
 static int take_signal(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_signal ask;
-    if (wire_get_signal(frame, &ask) != 0)
+    if (wire_get(frame, NULL, &ask) != 0)
         return -1;
     struct wire_signalled said = { ask.number, crew_signal(agent->crew, &ask) };
-    wire_put_signalled(uplink_out(agent->link), &said);
+    wire_put(uplink_out(agent->link), 0, &said);
     uplink_flush(agent->link);
     return 0;
 }
@@ -210,7 +210,7 @@ static int take_signal(struct agent *agent, const struct wire_frame *frame)
 static int take_input(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
-    if (wire_get_data(frame, &data) != 0)
+    if (wire_get(frame, NULL, &data) != 0)
         return -1;
     shells_input(agent->shells, &data);
     attach_input(agent->attach, &data);
@@ -220,7 +220,7 @@ static int take_input(struct agent *agent, const struct wire_frame *frame)
 static int take_exit(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
-    if (wire_get_data(frame, &data) != 0)
+    if (wire_get(frame, NULL, &data) != 0)
         return -1;
     shells_end(agent->shells, data.channel);
     attach_leave(agent->attach, data.channel);
@@ -230,7 +230,7 @@ static int take_exit(struct agent *agent, const struct wire_frame *frame)
 static int take_resize(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_resize resize;
-    if (wire_get_resize(frame, &resize) != 0)
+    if (wire_get(frame, NULL, &resize) != 0)
         return -1;
     shells_resize(agent->shells, &resize);
     attach_resize(agent->attach, &resize);
@@ -240,7 +240,7 @@ static int take_resize(struct agent *agent, const struct wire_frame *frame)
 static int take_launcher_data(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
-    if (wire_get_data(frame, &data) != 0)
+    if (wire_get(frame, NULL, &data) != 0)
         return -1;
     relay_data(agent->relay, &data);
     return 0;
@@ -249,7 +249,7 @@ static int take_launcher_data(struct agent *agent, const struct wire_frame *fram
 static int take_launcher_close(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
-    if (wire_get_data(frame, &data) != 0)
+    if (wire_get(frame, NULL, &data) != 0)
         return -1;
     relay_close(agent->relay, data.channel);
     return 0;

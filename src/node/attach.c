@@ -100,7 +100,7 @@ static void say_exit(struct attach *all, uint32_t channel, uint32_t code, const 
     int n = reason ? snprintf(text, sizeof text, "muster: %s\n", reason) : 0;
     if (n > 0)
         wire_put_data(out, WIRE_STDERR, channel, text, (size_t)n);
-    wire_put_exit(out, &(struct wire_exit){ .channel = channel, .code = code });
+    wire_put(out, 0, &(struct wire_exit){ .channel = channel, .code = code });
     uplink_flush(all->link);
 }
 
@@ -139,7 +139,7 @@ static bool move_in(struct attach *all, struct session *s)
 static void put_reached(struct attach *all, const struct session *s)
 {
     struct wire_reached reached = { .channel = s->channel, .input = s->taken, .output = s->sent };
-    wire_put_reached(uplink_out(all->link), &reached);
+    wire_put(uplink_out(all->link), 0, &reached);
 }
 
 static void say_reached(struct attach *all, const struct session *s)

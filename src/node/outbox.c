@@ -71,7 +71,7 @@ uint64_t outbox_add(struct outbox *box, const struct wire_fact *fact)
     slot->next = NULL;
     slot->seq = box->next_seq++;
     buf_clear(&box->scratch);
-    wire_put_fact(&box->scratch, slot->seq, fact);
+    wire_put(&box->scratch, slot->seq, fact);
     if (box->scratch.overflow)
         BUG("a fact is longer than %u bytes", FACT_MAX);
     slot->len = box->scratch.len;

@@ -153,7 +153,7 @@ static void introduce(struct peer *peer)
     struct wire_launcher open = { .channel = peer->channel,
                                   .task = peer->task,
                                   .attempt = peer->attempt };
-    wire_put_launcher(uplink_out(relay->link), &open);
+    wire_put(uplink_out(relay->link), 0, &open);
     forward(peer, peer->in.data, peer->in.len);
     uplink_flush(relay->link);
     buf_fini(&peer->in);

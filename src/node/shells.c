@@ -139,7 +139,7 @@ static void say_exit(struct shells *all, uint32_t channel, uint32_t code, const 
         wire_put_data(out, WIRE_STDERR, channel, text,
                       n < (int)sizeof text ? (size_t)n : sizeof text - 1);
     }
-    wire_put_exit(out, &(struct wire_exit){ .channel = channel, .code = code });
+    wire_put(out, 0, &(struct wire_exit){ .channel = channel, .code = code });
     uplink_flush(all->link);
 }
 

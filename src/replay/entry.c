@@ -574,11 +574,15 @@ static const struct codec_row decision_rows[] = {
     ROW_END,
 };
 
+#define OTHER(id, table, text)                                                                     \
+    {                                                                                              \
+        .name = #id, .kind = FRAME_##id, .rows = table, .way = "recorder", .doc = text             \
+    }
+
 const struct codec_message entry_others[3] = {
-    { "HEADER", FRAME_HEADER, header_rows, "first", "what the core was made of" },
-    { "REFUSED", FRAME_REFUSED, refusal_rows, "after an input",
-      "what the world outside answered to it" },
-    { "DECIDED", FRAME_DECIDED, decision_rows, "after an input", "what the core decided" },
+    OTHER(HEADER, header_rows, "the first: what the core was made of"),
+    OTHER(REFUSED, refusal_rows, "what the world outside answered to the input before it"),
+    OTHER(DECIDED, decision_rows, "what the core decided after the input before it"),
 };
 
 void entry_put_refusal(struct buf *out, const struct recorded_refusal *r)

@@ -406,6 +406,19 @@ int codec_get(struct wire_reader from, struct arena *arena, const struct codec_r
     return from.bad || from.at != from.end ? -1 : 0;
 }
 
+int codec_get_message(struct wire_reader from, struct arena *arena,
+                      const struct codec_message *message, void *out)
+{
+    _Alignas(max_align_t) char got[CODEC_MESSAGE_MOST];
+    if (message->size > sizeof got)
+        BUG("a message of %zu bytes", message->size);
+    memset(got, 0, message->size);
+    if (codec_get(from, arena, message->rows, got) != 0 || (message->good && !message->good(got)))
+        return -1;
+    memcpy(out, got, message->size);
+    return 0;
+}
+
 void codec_get_part(const struct codec_in *in, const struct codec_row *rows, void *base)
 {
     get_rows(in, rows, base, NULL);

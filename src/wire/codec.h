@@ -111,10 +111,13 @@ struct codec_row {
 extern const struct codec_row codec_word[], codec_u32[]; /* tables of lists of texts, numbers */
 
 /* A kind of message. */
+#define CODEC_MESSAGE_MOST 512
 struct codec_message {
     const char *name; /* NULL: there is none of that kind */
     unsigned kind;
     const struct codec_row *rows; /* NULL: it has no body */
+    size_t size;                  /* of its struct, at most CODEC_MESSAGE_MOST */
+    bool (*good)(const void *);   /* what its members have to be to each other; NULL: nothing */
     const char *way;              /* "agent to server" */
     const char *doc;
 };
@@ -123,6 +126,8 @@ void codec_put(struct buf *, const struct codec_row *, const void *base);
 /* base: zeroed. 0; -1 when the bytes are not exactly that struct: flags 0 or 1, numbers in range,
  * counts bounded by the bytes that are there, nothing left over. base is of no use then. */
 int codec_get(struct wire_reader, struct arena *, const struct codec_row *, void *base);
+/* The same of a whole message, which is left alone when it is not one. */
+int codec_get_message(struct wire_reader, struct arena *, const struct codec_message *, void *);
 /* For hooks: what stands in the middle of something. */
 void codec_get_part(const struct codec_in *, const struct codec_row *, void *base);
 size_t codec_least(const struct codec_row *); /* bytes of the shortest */

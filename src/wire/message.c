@@ -416,81 +416,67 @@ static const struct codec_row signalled_rows[] = {
 #define TO_SERVER "agent to server"
 #define TO_AGENT  "server to agent"
 #define BOTH      "both ways"
-#define MESSAGE(id, table, from, text)                                                             \
-    [WIRE_##id] = { .name = #id, .kind = WIRE_##id, .rows = table, .way = from, .doc = text }
+#define MESSAGE(id, type, table, from, text)                                                       \
+    [WIRE_##id] = { .name = #id,                                                                   \
+                    .kind = WIRE_##id,                                                             \
+                    .rows = table,                                                                 \
+                    .size = sizeof(type),                                                          \
+                    .way = from,                                                                   \
+                    .doc = text }
+#define PLAIN(id, from, text)                                                                      \
+    [WIRE_##id] = { .name = #id, .kind = WIRE_##id, .way = from, .doc = text }
 
 const struct codec_message wire_messages[WIRE_KIND_N] = {
-    MESSAGE(HELLO, hello_rows, TO_SERVER, "the first: who it is and what it has"),
-    MESSAGE(WELCOME, NULL, TO_AGENT, "sequence: facts up to it are committed"),
-    MESSAGE(LAUNCH, launch_rows, TO_AGENT, "what to start: one node's share of a generation"),
-    MESSAGE(STOP, stop_rows, TO_AGENT, "what to end"),
-    MESSAGE(FACT, fact_rows, TO_SERVER, "what happened; with a sequence, sent again until ACK"),
-    MESSAGE(ACK, NULL, TO_AGENT, "sequence: facts up to it are committed"),
-    MESSAGE(LOG, log_rows, TO_SERVER, "where an attempt's log ends now; may be left out"),
-    MESSAGE(RELEASE, NULL, TO_AGENT, "all facts are committed: leave"),
-    MESSAGE(PING, NULL, BOTH, "answered by PONG with the same sequence"),
-    MESSAGE(PONG, NULL, BOTH, "the answer"),
-    MESSAGE(EXEC, exec_rows, TO_AGENT, "a command in the view of a task, on a channel"),
-    MESSAGE(STDIN, data_rows, "client to agent", "input of a command or of a task"),
-    MESSAGE(STDOUT, data_rows, "agent to client", "output"),
-    MESSAGE(STDERR, data_rows, "agent to client", "output"),
-    MESSAGE(RESIZE, resize_rows, "client to agent", "its terminal has another size"),
-    MESSAGE(EXIT, exit_rows, "agent to client",
+    MESSAGE(HELLO, struct wire_hello, hello_rows, TO_SERVER,
+            "the first: who it is and what it has"),
+    PLAIN(WELCOME, TO_AGENT, "sequence: facts up to it are committed"),
+    MESSAGE(LAUNCH, struct launch, launch_rows, TO_AGENT,
+            "what to start: one node's share of a generation"),
+    MESSAGE(STOP, struct wire_stop, stop_rows, TO_AGENT, "what to end"),
+    MESSAGE(FACT, struct wire_fact, fact_rows, TO_SERVER,
+            "what happened; with a sequence, sent again until ACK"),
+    PLAIN(ACK, TO_AGENT, "sequence: facts up to it are committed"),
+    MESSAGE(LOG, struct wire_log, log_rows, TO_SERVER,
+            "where an attempt's log ends now; may be left out"),
+    PLAIN(RELEASE, TO_AGENT, "all facts are committed: leave"),
+    PLAIN(PING, BOTH, "answered by PONG with the same sequence"),
+    PLAIN(PONG, BOTH, "the answer"),
+    MESSAGE(EXEC, struct wire_exec, exec_rows, TO_AGENT,
+            "a command in the view of a task, on a channel"),
+    MESSAGE(STDIN, struct wire_data, data_rows, "client to agent",
+            "input of a command or of a task"),
+    MESSAGE(STDOUT, struct wire_data, data_rows, "agent to client", "output"),
+    MESSAGE(STDERR, struct wire_data, data_rows, "agent to client", "output"),
+    MESSAGE(RESIZE, struct wire_resize, resize_rows, "client to agent",
+            "its terminal has another size"),
+    MESSAGE(EXIT, struct wire_exit, exit_rows, "agent to client",
             "the command is over. From the server only the channel: the client is gone"),
-    MESSAGE(LAUNCHER_OPEN, launcher_rows, TO_SERVER,
+    MESSAGE(LAUNCHER_OPEN, struct wire_launcher, launcher_rows, TO_SERVER,
             "a launcher inside a task has connected, on a channel that ends with the connection"),
-    MESSAGE(LAUNCHER_DATA, data_rows, BOTH, "a piece of the stream of launchers' frames, below"),
-    MESSAGE(LAUNCHER_CLOSE, data_rows, BOTH, "no bytes: the channel is closed"),
-    MESSAGE(SIGNAL, signal_rows, TO_AGENT, "a signal to the processes of an attempt"),
-    MESSAGE(SIGNALLED, signalled_rows, TO_SERVER, "the answer"),
+    MESSAGE(LAUNCHER_DATA, struct wire_data, data_rows, BOTH,
+            "a piece of the stream of launchers' frames, below"),
+    MESSAGE(LAUNCHER_CLOSE, struct wire_data, data_rows, BOTH, "no bytes: the channel is closed"),
+    MESSAGE(SIGNAL, struct wire_signal, signal_rows, TO_AGENT,
+            "a signal to the processes of an attempt"),
+    MESSAGE(SIGNALLED, struct wire_signalled, signalled_rows, TO_SERVER, "the answer"),
     MESSAGE(
-        ATTACH, attach_rows, TO_AGENT,
+        ATTACH, struct wire_attach, attach_rows, TO_AGENT,
         "joins a client to a task: STDIN goes to its stdin, its log comes as STDOUT and STDERR"),
-    MESSAGE(REACHED, reached_rows, "agent to client", "how far input and output are"),
+    MESSAGE(REACHED, struct wire_reached, reached_rows, "agent to client",
+            "how far input and output are"),
 };
 
-static void put(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)
+void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)
 {
     size_t mark = wire_begin(out, kind, seq);
     codec_put(out, wire_messages[kind].rows, message);
     wire_end(out, mark);
 }
 
-/* Those without texts need no arena. */
-#define PUT(type, name, kind)                                                                      \
-    void wire_put_##name(struct buf *out, const struct type *message)                              \
-    {                                                                                              \
-        put(out, WIRE_##kind, 0, message);                                                         \
-    }
-#define GET_TO(type, name, kind, arena, ...)                                                       \
-    int wire_get_##name(const struct wire_frame *frame, __VA_ARGS__)                               \
-    {                                                                                              \
-        struct type got = { 0 };                                                                   \
-        if (codec_get(wire_read(frame), arena, wire_messages[WIRE_##kind].rows, &got) != 0)        \
-            return -1;                                                                             \
-        *out = got;                                                                                \
-        return 0;                                                                                  \
-    }
-#define GET(name, kind) GET_TO(wire_##name, name, kind, NULL, struct wire_##name *out)
-#define GET_IN(type, name, kind)                                                                   \
-    GET_TO(type, name, kind, arena, struct arena *arena, struct type *out)
-
-PUT(wire_hello, hello, HELLO)
-PUT(launch, launch, LAUNCH)
-PUT(wire_stop, stop, STOP)
-PUT(wire_log, log, LOG)
-PUT(wire_exec, exec, EXEC)
-PUT(wire_resize, resize, RESIZE)
-PUT(wire_exit, exit, EXIT)
-PUT(wire_attach, attach, ATTACH)
-PUT(wire_reached, reached, REACHED)
-PUT(wire_launcher, launcher, LAUNCHER_OPEN)
-PUT(wire_signal, signal, SIGNAL)
-PUT(wire_signalled, signalled, SIGNALLED)
-
-void wire_put_fact(struct buf *out, uint64_t seq, const struct wire_fact *fact)
+int wire_get_as(const struct wire_frame *frame, struct arena *arena, enum wire_kind kind,
+                void *message)
 {
-    put(out, WIRE_FACT, seq, fact);
+    return codec_get_message(wire_read(frame), arena, &wire_messages[kind], message);
 }
 
 void wire_put_data(struct buf *out, enum wire_kind kind, uint32_t channel, const void *data,
@@ -505,18 +491,3 @@ void wire_put_plain(struct buf *out, enum wire_kind kind, uint64_t seq)
 {
     wire_end(out, wire_begin(out, kind, seq));
 }
-
-GET_IN(wire_hello, hello, HELLO)
-GET_IN(launch, launch, LAUNCH)
-GET_IN(wire_fact, fact, FACT)
-GET_IN(wire_exec, exec, EXEC)
-GET(stop, STOP)
-GET(log, LOG)
-GET(data, STDIN)
-GET(resize, RESIZE)
-GET(exit, EXIT)
-GET(attach, ATTACH)
-GET(reached, REACHED)
-GET(launcher, LAUNCHER_OPEN)
-GET(signal, SIGNAL)
-GET(signalled, SIGNALLED)

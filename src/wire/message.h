@@ -62,8 +62,8 @@ struct wire_exec {
 
 /* Frames of a channel. STDIN STDOUT STDERR: the channel and the bytes, none for the end of that
  * stream. LAUNCHER_DATA: the channel and the bytes; LAUNCHER_CLOSE: the channel. A sender reads its
- * source only while the connection takes what it sends. EXIT from the server (channel only, read by
- * wire_get_data): the client is gone. */
+ * source only while the connection takes what it sends. EXIT from the server (channel only, read as
+ * wire_data): the client is gone. */
 struct wire_data {
     uint32_t channel;
     const void *at; /* inside the frame */
@@ -116,44 +116,38 @@ struct wire_signalled { /* agent -> server */
     uint32_t heard; /* processes it was sent to */
 };
 
-void wire_put_hello(struct buf *, const struct wire_hello *);
-void wire_put_launch(struct buf *, const struct launch *);
+/* A message is of the kind that its type says: wire_put(out, 0, &stop). seq is 0 but for facts. */
+#define WIRE_TYPES(X)                                                                              \
+    X(struct wire_hello, HELLO)                                                                    \
+    X(struct launch, LAUNCH)                                                                       \
+    X(struct wire_stop, STOP)                                                                      \
+    X(struct wire_fact, FACT)                                                                      \
+    X(struct wire_log, LOG)                                                                        \
+    X(struct wire_exec, EXEC)                                                                      \
+    X(struct wire_data, STDIN)                                                                     \
+    X(struct wire_resize, RESIZE)                                                                  \
+    X(struct wire_exit, EXIT)                                                                      \
+    X(struct wire_attach, ATTACH)                                                                  \
+    X(struct wire_reached, REACHED)                                                                \
+    X(struct wire_launcher, LAUNCHER_OPEN)                                                         \
+    X(struct wire_signal, SIGNAL)                                                                  \
+    X(struct wire_signalled, SIGNALLED)
+#define WIRE_OF(type, kind)             , type : WIRE_##kind
+#define WIRE_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : WIRE_NONE WIRE_TYPES(WIRE_OF))
+#define wire_put(out, seq, ...)         wire_put_as(out, WIRE_KIND_OF(__VA_ARGS__), seq, __VA_ARGS__)
+/* 0; -1 when the frame's body is not exactly that message, which is left alone. arena: NULL for
+ * messages without texts. */
+#define wire_get(frame, arena, message) wire_get_as(frame, arena, WIRE_KIND_OF(message), message)
+
+void wire_put_as(struct buf *, enum wire_kind, uint64_t seq, const void *message);
+int wire_get_as(const struct wire_frame *, struct arena *, enum wire_kind, void *message);
+void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *, size_t);
+void wire_put_plain(struct buf *, enum wire_kind, uint64_t seq); /* no body */
 /* Takes off what an older form does not say. false: nothing. */
 bool wire_limit_launch(struct launch *, uint32_t form);
-void wire_put_stop(struct buf *, const struct wire_stop *);
-void wire_put_fact(struct buf *, uint64_t seq, const struct wire_fact *);
-void wire_put_log(struct buf *, const struct wire_log *);
-void wire_put_exec(struct buf *, const struct wire_exec *);
-void wire_put_plain(struct buf *, enum wire_kind,
-                    uint64_t seq); /* WELCOME ACK RELEASE PING PONG: no body */
-
-void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *, size_t);
-void wire_put_resize(struct buf *, const struct wire_resize *);
-void wire_put_exit(struct buf *, const struct wire_exit *);
-void wire_put_attach(struct buf *, const struct wire_attach *);
-void wire_put_reached(struct buf *, const struct wire_reached *);
-void wire_put_launcher(struct buf *, const struct wire_launcher *); /* LAUNCHER_OPEN */
-void wire_put_signal(struct buf *, const struct wire_signal *);
-void wire_put_signalled(struct buf *, const struct wire_signalled *);
 
 extern const struct codec_message wire_messages[WIRE_KIND_N]; /* by enum wire_kind */
 /* For tables of others. */
 extern const struct codec_row wire_task_rows[], wire_generation_rows[];
-
-/* 0; -1 when the frame's body is not exactly that message. */
-int wire_get_hello(const struct wire_frame *, struct arena *, struct wire_hello *);
-int wire_get_launch(const struct wire_frame *, struct arena *, struct launch *);
-int wire_get_stop(const struct wire_frame *, struct wire_stop *);
-int wire_get_fact(const struct wire_frame *, struct arena *, struct wire_fact *);
-int wire_get_log(const struct wire_frame *, struct wire_log *);
-int wire_get_exec(const struct wire_frame *, struct arena *, struct wire_exec *);
-int wire_get_data(const struct wire_frame *, struct wire_data *);
-int wire_get_resize(const struct wire_frame *, struct wire_resize *);
-int wire_get_exit(const struct wire_frame *, struct wire_exit *);
-int wire_get_attach(const struct wire_frame *, struct wire_attach *);
-int wire_get_reached(const struct wire_frame *, struct wire_reached *);
-int wire_get_launcher(const struct wire_frame *, struct wire_launcher *);
-int wire_get_signal(const struct wire_frame *, struct wire_signal *);
-int wire_get_signalled(const struct wire_frame *, struct wire_signalled *);
 
 #endif

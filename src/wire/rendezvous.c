@@ -28,10 +28,29 @@ static const struct codec_row death_rows[] = {
     TEXT(struct rdzv_death, tail, "last lines of its stderr"),
     ROW_END,
 };
+/* Deaths beyond the first ones are counted here. */
+static void put_more(struct buf *out, const void *member, const void *before)
+{
+    const struct rdzv_deaths *deaths = member;
+    uint64_t left = deaths->n > RDZV_MAX_DEATHS ? deaths->n - RDZV_MAX_DEATHS : 0;
+    uint64_t more = deaths->more + left;
+    (void)before;
+    wire_put_u32(out, more > UINT32_MAX ? UINT32_MAX : (uint32_t)more);
+}
+
+static void get_more(const struct codec_in *in, void *member, const void *before)
+{
+    (void)before;
+    ((struct rdzv_deaths *)member)->more = wire_get_u32(in->from);
+}
+
+static const struct codec_hooks more_hooks = {
+    .put = put_more, .get = get_more, .least = 4, .bytes = "u32"
+};
 static const struct codec_row deaths_rows[] = {
     ROW_MANY(LIST, struct rdzv_deaths, at, n, "the first ones", .table = death_rows,
              .max = RDZV_MAX_DEATHS),
-    ROW(U32, struct rdzv_deaths, more, "not told"),
+    ROW_SAME(CUSTOM, "more", "not told", .hooks = &more_hooks),
     ROW_END,
 };
 /* What came with a later version stands at the end of a message to the leader, so that a leader
@@ -44,16 +63,8 @@ static const struct codec_row more_rows[] = {
 };
 #define DEATHS(st) ROW(STRUCT, st, deaths, "", .table = deaths_rows)
 #define MORE_OF_DEATHS(st)                                                                         \
-    ROW_MANY(EACH, st, deaths.at, deaths.n, "", .table = more_rows, .flags = CODEC_LATER)
-
-static struct rdzv_deaths told(struct rdzv_deaths deaths)
-{
-    size_t n = deaths.n > RDZV_MAX_DEATHS ? RDZV_MAX_DEATHS : deaths.n;
-    uint64_t more = (uint64_t)deaths.more + (deaths.n - n);
-    deaths.more = more > UINT32_MAX ? UINT32_MAX : (uint32_t)more;
-    deaths.n = n;
-    return deaths;
-}
+    ROW_MANY(EACH, st, deaths.at, deaths.n, "", .table = more_rows, .max = RDZV_MAX_DEATHS,        \
+             .flags = CODEC_LATER)
 
 /* ---- member to leader ---- */
 
@@ -121,9 +132,6 @@ static const struct codec_row leave_rows[] = {
     ENUM(struct rdzv_leave, why, RDZV_LEAVES_FAILED, "1 a signal, 2 it failed"),
     TEXT(struct rdzv_leave, text, "for people"),
     ROW_END,
-};
-struct rdzv_event {
-    const char *type, *text;
 };
 static const struct codec_row event_rows[] = {
     TEXT(struct rdzv_event, type, "of the event"),
@@ -260,128 +268,71 @@ int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *out, size_t *u
 
 #define TO_LEADER "launcher to leader"
 #define TO_MEMBER "leader to launcher"
-#define MESSAGE(id, table, from, text)                                                             \
-    [RDZV_FRAME_##id - RDZV_FRAME_JOIN] = {                                                        \
-        .name = #id, .kind = RDZV_FRAME_##id, .rows = table, .way = from, .doc = text              \
-    }
+#define MESSAGE(id, type, table, check, from, text)                                                \
+    [RDZV_FRAME_##id - RDZV_FRAME_JOIN] = { .name = #id,                                           \
+                                            .kind = RDZV_FRAME_##id,                               \
+                                            .rows = table,                                         \
+                                            .size = sizeof(type),                                  \
+                                            .good = check,                                         \
+                                            .way = from,                                           \
+                                            .doc = text }
+
+static bool good_round(const void *message)
+{
+    const struct rdzv_round *round = message;
+    return round->group_rank < round->nodes;
+}
+
+static bool good_check(const void *message)
+{
+    const struct rdzv_check *check = message;
+    return check->index < check->n;
+}
 
 const struct codec_message rdzv_messages[RDZV_MESSAGES] = {
-    MESSAGE(JOIN, join_rows, TO_LEADER,
+    MESSAGE(JOIN, struct rdzv_join, join_rows, NULL, TO_LEADER,
             "nothing of it runs, unless its claim says so: it can take part in the next round"),
-    MESSAGE(REPORT, report_rows, TO_LEADER, "how its ranks of a round are"),
-    MESSAGE(CHECKED, checked_rows, TO_LEADER, "what a node check found"),
-    MESSAGE(LEAVE, leave_rows, TO_LEADER, "it ends"),
-    MESSAGE(BEAT, NULL, TO_LEADER, "it is alive"),
-    MESSAGE(EVENT, event_rows, TO_LEADER, "for the job's events; inside a job only"),
-    MESSAGE(WELCOME, welcome_rows, TO_MEMBER, "it has joined; again when waiting changes"),
-    MESSAGE(ROUND, round_rows, TO_MEMBER, "start your ranks"),
-    MESSAGE(CHECK, check_rows, TO_MEMBER, "check this node with these, answer with CHECKED"),
-    MESSAGE(STOP, stop_rows, TO_MEMBER, "end your ranks of that round, then JOIN again"),
-    MESSAGE(END, end_rows, TO_MEMBER, "it is over"),
-    MESSAGE(REFUSED, refused_rows, TO_MEMBER, "it cannot join"),
-    MESSAGE(MOVED, moved_rows, TO_MEMBER, "the leader is elsewhere"),
-    MESSAGE(LEAD, moved_rows, "leader to the launcher at the original endpoint",
+    MESSAGE(REPORT, struct rdzv_report, report_rows, NULL, TO_LEADER,
+            "how its ranks of a round are"),
+    MESSAGE(CHECKED, struct rdzv_checked, checked_rows, NULL, TO_LEADER, "what a node check found"),
+    MESSAGE(LEAVE, struct rdzv_leave, leave_rows, NULL, TO_LEADER, "it ends"),
+    MESSAGE(BEAT, char, NULL, NULL, TO_LEADER, "it is alive"),
+    MESSAGE(EVENT, struct rdzv_event, event_rows, NULL, TO_LEADER,
+            "for the job's events; inside a job only"),
+    MESSAGE(WELCOME, struct rdzv_welcome, welcome_rows, NULL, TO_MEMBER,
+            "it has joined; again when waiting changes"),
+    MESSAGE(ROUND, struct rdzv_round, round_rows, good_round, TO_MEMBER, "start your ranks"),
+    MESSAGE(CHECK, struct rdzv_check, check_rows, good_check, TO_MEMBER,
+            "check this node with these, answer with CHECKED"),
+    MESSAGE(STOP, struct rdzv_stop, stop_rows, NULL, TO_MEMBER,
+            "end your ranks of that round, then JOIN again"),
+    MESSAGE(END, struct rdzv_end, end_rows, NULL, TO_MEMBER, "it is over"),
+    MESSAGE(REFUSED, struct rdzv_refused, refused_rows, NULL, TO_MEMBER, "it cannot join"),
+    MESSAGE(MOVED, struct rdzv_moved, moved_rows, NULL, TO_MEMBER, "the leader is elsewhere"),
+    MESSAGE(LEAD, struct rdzv_moved, moved_rows, NULL,
+            "leader to the launcher at the original endpoint",
             "it leads this run: step down and send everyone there"),
-    MESSAGE(NOTE, note_rows, TO_MEMBER, "what the node check found, for people"),
+    MESSAGE(NOTE, struct rdzv_note, note_rows, NULL, TO_MEMBER,
+            "what the node check found, for people"),
 };
 
-static const struct codec_row *rows_of(enum rdzv_frame kind)
+static const struct codec_message *message_of(enum rdzv_frame kind)
 {
-    return rdzv_messages[kind - RDZV_FRAME_JOIN].rows;
+    return &rdzv_messages[kind - RDZV_FRAME_JOIN];
 }
 
 /* The numbers of the two lists of kinds do not meet; only the byte in the frame matters here. */
-static void put(struct buf *out, enum rdzv_frame kind, const void *message)
+void rdzv_put_as(struct buf *out, enum rdzv_frame kind, const void *message)
 {
     size_t mark = wire_begin(out, (enum wire_kind)kind, 0);
     if (message)
-        codec_put(out, rows_of(kind), message);
+        codec_put(out, message_of(kind)->rows, message);
     wire_end(out, mark);
 }
 
-static int get(const struct rdzv_frame_in *frame, struct arena *arena, enum rdzv_frame kind,
-               void *message)
+int rdzv_get_as(const struct rdzv_frame_in *frame, struct arena *arena, enum rdzv_frame kind,
+                void *message)
 {
     struct wire_reader from = { .at = frame->body, .end = frame->body + frame->len };
-    return codec_get(from, arena, rows_of(kind), message);
-}
-
-#define PUT(name, kind)                                                                            \
-    void rdzv_put_##name(struct buf *out, const struct rdzv_##name *message)                       \
-    {                                                                                              \
-        put(out, RDZV_FRAME_##kind, message);                                                      \
-    }
-#define GET_WHERE(name, kind, condition)                                                           \
-    int rdzv_get_##name(const struct rdzv_frame_in *frame, struct arena *arena,                    \
-                        struct rdzv_##name *out)                                                   \
-    {                                                                                              \
-        struct rdzv_##name got = { 0 };                                                            \
-        if (get(frame, arena, RDZV_FRAME_##kind, &got) != 0 || !(condition))                       \
-            return -1;                                                                             \
-        *out = got;                                                                                \
-        return 0;                                                                                  \
-    }
-#define GET(name, kind) GET_WHERE(name, kind, true)
-
-PUT(checked, CHECKED)
-PUT(leave, LEAVE)
-PUT(welcome, WELCOME)
-PUT(round, ROUND)
-PUT(check, CHECK)
-PUT(stop, STOP)
-PUT(end, END)
-PUT(refused, REFUSED)
-PUT(note, NOTE)
-
-void rdzv_put_join(struct buf *out, const struct rdzv_join *join)
-{
-    struct rdzv_join message = *join;
-    message.deaths = told(join->deaths);
-    put(out, RDZV_FRAME_JOIN, &message);
-}
-
-void rdzv_put_report(struct buf *out, const struct rdzv_report *report)
-{
-    struct rdzv_report message = *report;
-    message.deaths = told(report->deaths);
-    put(out, RDZV_FRAME_REPORT, &message);
-}
-
-void rdzv_put_plain(struct buf *out, enum rdzv_frame kind)
-{
-    put(out, kind, NULL);
-}
-
-void rdzv_put_event(struct buf *out, const char *type, const char *text)
-{
-    put(out, RDZV_FRAME_EVENT, &(struct rdzv_event){ .type = type, .text = text });
-}
-
-void rdzv_put_moved(struct buf *out, enum rdzv_frame kind, const struct rdzv_moved *moved)
-{
-    put(out, kind, moved);
-}
-
-GET(join, JOIN)
-GET(report, REPORT)
-GET(checked, CHECKED)
-GET(leave, LEAVE)
-GET(welcome, WELCOME)
-GET_WHERE(round, ROUND, got.group_rank < got.nodes)
-GET_WHERE(check, CHECK, got.index < got.n)
-GET(stop, STOP)
-GET(end, END)
-GET(refused, REFUSED)
-GET(note, NOTE)
-GET(moved, MOVED)
-
-int rdzv_get_event(const struct rdzv_frame_in *frame, struct arena *arena, const char **type,
-                   const char **text)
-{
-    struct rdzv_event got = { 0 };
-    if (get(frame, arena, RDZV_FRAME_EVENT, &got) != 0)
-        return -1;
-    *type = got.type;
-    *text = got.text;
-    return 0;
+    return codec_get_message(from, arena, message_of(kind), message);
 }

@@ -41,38 +41,36 @@ struct rdzv_frame_in {
 };
 int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *, size_t *used);
 
-void rdzv_put_join(struct buf *, const struct rdzv_join *);
-void rdzv_put_report(struct buf *, const struct rdzv_report *);
-void rdzv_put_checked(struct buf *, const struct rdzv_checked *);
-void rdzv_put_leave(struct buf *, const struct rdzv_leave *);
-void rdzv_put_plain(struct buf *, enum rdzv_frame);
-void rdzv_put_event(struct buf *, const char *type, const char *text);
-void rdzv_put_welcome(struct buf *, const struct rdzv_welcome *);
-void rdzv_put_round(struct buf *, const struct rdzv_round *);
-void rdzv_put_check(struct buf *, const struct rdzv_check *);
-void rdzv_put_stop(struct buf *, const struct rdzv_stop *);
-void rdzv_put_end(struct buf *, const struct rdzv_end *);
-void rdzv_put_refused(struct buf *, const struct rdzv_refused *);
-void rdzv_put_note(struct buf *, const struct rdzv_note *);
-void rdzv_put_moved(struct buf *, enum rdzv_frame, const struct rdzv_moved *);
+struct rdzv_event { /* for the job's events */
+    const char *type, *text;
+};
+
+/* A message is of the kind that its type says: rdzv_put(out, &stop). */
+#define RDZV_TYPES(X)                                                                              \
+    X(struct rdzv_join, JOIN)                                                                      \
+    X(struct rdzv_report, REPORT)                                                                  \
+    X(struct rdzv_checked, CHECKED)                                                                \
+    X(struct rdzv_leave, LEAVE)                                                                    \
+    X(struct rdzv_event, EVENT)                                                                    \
+    X(struct rdzv_welcome, WELCOME)                                                                \
+    X(struct rdzv_round, ROUND)                                                                    \
+    X(struct rdzv_check, CHECK)                                                                    \
+    X(struct rdzv_stop, STOP)                                                                      \
+    X(struct rdzv_end, END)                                                                        \
+    X(struct rdzv_refused, REFUSED)                                                                \
+    X(struct rdzv_moved, MOVED)                                                                    \
+    X(struct rdzv_note, NOTE)
+#define RDZV_OF(type, kind)             , type : RDZV_FRAME_##kind
+#define RDZV_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : RDZV_FRAME_N RDZV_TYPES(RDZV_OF))
+#define rdzv_put(out, ...)              rdzv_put_as(out, RDZV_KIND_OF(__VA_ARGS__), __VA_ARGS__)
+/* 0; -1 when the body is not exactly that message, which is left alone. Texts and lists live in
+ * arena. */
+#define rdzv_get(frame, arena, message) rdzv_get_as(frame, arena, RDZV_KIND_OF(message), message)
+
+void rdzv_put_as(struct buf *, enum rdzv_frame, const void *message); /* NULL: it has no body */
+int rdzv_get_as(const struct rdzv_frame_in *, struct arena *, enum rdzv_frame, void *message);
 
 #define RDZV_MESSAGES (RDZV_FRAME_N - RDZV_FRAME_JOIN)
 extern const struct codec_message rdzv_messages[RDZV_MESSAGES]; /* by kind, from JOIN */
-
-/* 0; -1 when the body is not exactly that message. Texts and lists live in arena. */
-int rdzv_get_join(const struct rdzv_frame_in *, struct arena *, struct rdzv_join *);
-int rdzv_get_report(const struct rdzv_frame_in *, struct arena *, struct rdzv_report *);
-int rdzv_get_checked(const struct rdzv_frame_in *, struct arena *, struct rdzv_checked *);
-int rdzv_get_leave(const struct rdzv_frame_in *, struct arena *, struct rdzv_leave *);
-int rdzv_get_event(const struct rdzv_frame_in *, struct arena *, const char **type,
-                   const char **text);
-int rdzv_get_welcome(const struct rdzv_frame_in *, struct arena *, struct rdzv_welcome *);
-int rdzv_get_round(const struct rdzv_frame_in *, struct arena *, struct rdzv_round *);
-int rdzv_get_check(const struct rdzv_frame_in *, struct arena *, struct rdzv_check *);
-int rdzv_get_stop(const struct rdzv_frame_in *, struct arena *, struct rdzv_stop *);
-int rdzv_get_end(const struct rdzv_frame_in *, struct arena *, struct rdzv_end *);
-int rdzv_get_refused(const struct rdzv_frame_in *, struct arena *, struct rdzv_refused *);
-int rdzv_get_note(const struct rdzv_frame_in *, struct arena *, struct rdzv_note *);
-int rdzv_get_moved(const struct rdzv_frame_in *, struct arena *, struct rdzv_moved *);
 
 #endif

@@ -252,7 +252,7 @@ static void from_shell(struct terminal *t, const struct wire_frame *frame)
     if (frame->kind == WIRE_EXIT)
         say_goodbye(t, WEBSOCKET_DONE);
     if ((frame->kind != WIRE_STDOUT && frame->kind != WIRE_STDERR) ||
-        wire_get_data(frame, &data) != 0)
+        wire_get(frame, NULL, &data) != 0)
         return;
     for (size_t done = 0; done < data.len; done += PIECE)
         show(t, (const char *)data.at + done, data.len - done < PIECE ? data.len - done : PIECE);
@@ -296,8 +296,9 @@ static void type(struct terminal *t, const struct websocket_message *m)
     if (strcmp(word, "stdin") == 0 && data && data->kind == TEXT_STR && *data->str)
         wire_put_data(&t->shell.out, WIRE_STDIN, 0, data->str, strlen(data->str));
     else if (strcmp(word, "resize") == 0)
-        wire_put_resize(&t->shell.out, &(struct wire_resize){ .rows = cells(map, "rows", 24),
-                                                              .cols = cells(map, "cols", 80) });
+        wire_put(&t->shell.out, 0,
+                 &(struct wire_resize){ .rows = cells(map, "rows", 24),
+                                        .cols = cells(map, "cols", 80) });
     else if (!map)
         say_goodbye(t, WEBSOCKET_NO_TEXT);
     arena_destroy(a);

@@ -111,7 +111,7 @@ static void join(struct seat *s, const char *run_id, bool claims)
                                              .world_id = s->world_id,
                                              .nodes = s->nodes };
     tell(s, LAUNCHER_OPEN, NULL);
-    rdzv_put_join(&out, &message);
+    rdzv_put(&out, &message);
     tell(s, LAUNCHER_DATA, &out);
     buf_fini(&out);
 }
@@ -125,7 +125,7 @@ static void report(const struct seat *s, enum rdzv_outcome outcome)
     struct rdzv_report message = { .term = s->term, .round = s->round, .outcome = outcome };
     if (outcome == RDZV_FAILED)
         message.deaths = (struct rdzv_deaths){ .at = &death, .n = 1 };
-    rdzv_put_report(&out, &message);
+    rdzv_put(&out, &message);
     tell(s, LAUNCHER_DATA, &out);
     buf_fini(&out);
 }
@@ -160,7 +160,7 @@ static bool got_round(struct seat *s)
     struct rdzv_round round;
     if (!got(s, RDZV_FRAME_ROUND, &frame))
         return false;
-    assert_int_equal(rdzv_get_round(&frame, s->f->arena, &round), 0);
+    assert_int_equal(rdzv_get(&frame, s->f->arena, &round), 0);
     s->term = round.term;
     s->round = round.round;
     s->restarts = round.restarts;
@@ -216,7 +216,8 @@ static void a_failure_brings_a_round(void **state)
     assert_int_equal(world_count(&f->w, f->job, "launch.round"), 2);
     for (int i = 0; i < 2; i++) { /* both started it again; the job says so once */
         struct buf out = BUF_INIT(1024);
-        rdzv_put_event(&out, "launch.again", "rank 0 failed: started again in 0.1 s");
+        rdzv_put(&out, &(struct rdzv_event){ .type = "launch.again",
+                                             .text = "rank 0 failed: started again in 0.1 s" });
         tell(&pair[i], LAUNCHER_DATA, &out);
         buf_fini(&out);
     }
@@ -419,7 +420,8 @@ static void a_chatterer_does_not_fill_the_records(void **state)
     struct seat s = { .f = f, .attempt = 1, .channel = 1, .member = 1 };
     struct buf out = BUF_INIT(1 << 20);
     for (int i = 0; i < 1000; i++)
-        rdzv_put_event(&out, "chatter", "line one\nline two \x01");
+        rdzv_put(&out,
+                 &(struct rdzv_event){ .type = "chatter", .text = "line one\nline two \x01" });
     tell(&s, LAUNCHER_OPEN, NULL);
     tell(&s, LAUNCHER_DATA, &out);
     assert_int_equal(world_count(&f->w, f->job, "launch.note"), 100);

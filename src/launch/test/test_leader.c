@@ -39,10 +39,10 @@ static int hear(struct heard *heard, const struct rdzv_frame_in *frame)
 {
     heard->n[frame->kind]++;
     switch (frame->kind) {
-    case RDZV_FRAME_ROUND: return rdzv_get_round(frame, heard->memory, &heard->round);
-    case RDZV_FRAME_STOP: return rdzv_get_stop(frame, heard->memory, &heard->stop);
-    case RDZV_FRAME_MOVED: return rdzv_get_moved(frame, heard->memory, &heard->moved);
-    case RDZV_FRAME_REFUSED: return rdzv_get_refused(frame, heard->memory, &heard->refused);
+    case RDZV_FRAME_ROUND: return rdzv_get(frame, heard->memory, &heard->round);
+    case RDZV_FRAME_STOP: return rdzv_get(frame, heard->memory, &heard->stop);
+    case RDZV_FRAME_MOVED: return rdzv_get(frame, heard->memory, &heard->moved);
+    case RDZV_FRAME_REFUSED: return rdzv_get(frame, heard->memory, &heard->refused);
     default: return 0;
     }
 }
@@ -167,7 +167,7 @@ static void join_caller(struct scene *scene, int i, uint32_t min, uint32_t max)
 {
     struct rdzv_join join = join_of(1 + (uint64_t)i, min, max);
     connect_caller(scene, i, "t");
-    rdzv_put_join(peer_out(scene->callers[i].peer), &join);
+    rdzv_put(peer_out(scene->callers[i].peer), &join);
 }
 
 static void own_says(struct scene *scene, const struct rdzv_join *join)
@@ -175,7 +175,7 @@ static void own_says(struct scene *scene, const struct rdzv_join *join)
     AUTO_BUF struct buf out = BUF_INIT(1u << 20);
     struct rdzv_frame_in frame;
     size_t used;
-    rdzv_put_join(&out, join);
+    rdzv_put(&out, join);
     assert_int_equal(rdzv_next(out.data, out.len, &frame, &used), 1);
     leader_hear(scene->leader, &frame);
 }
@@ -224,7 +224,7 @@ static void a_broken_connection_stops_the_round(void **state)
     own_says(scene, &own);
     for (int i = 0; i < CALLERS; i += 2) {
         struct rdzv_join join = join_of(1 + (uint64_t)i, 1, CALLERS + 1);
-        rdzv_put_join(peer_out(scene->callers[i].peer), &join);
+        rdzv_put(peer_out(scene->callers[i].peer), &join);
         peer_flush(scene->callers[i].peer);
     }
     wait_for(scene, &scene->own.n[RDZV_FRAME_ROUND], 2);
@@ -247,11 +247,11 @@ static void a_member_may_connect_anew(void **state)
                                       .nodes = CALLERS + 1 };
     int welcomes = scene->callers[0].n[RDZV_FRAME_WELCOME];
     connect_caller(scene, 0, "t");
-    rdzv_put_join(peer_out(scene->callers[0].peer), &join);
+    rdzv_put(peer_out(scene->callers[0].peer), &join);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_WELCOME], welcomes + 1);
     wait_for(scene, &scene->callers[0].lost, 1); /* the former one was closed by the leader */
     assert_int_equal(leader_callers(scene->leader), CALLERS);
-    rdzv_put_plain(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT);
+    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
     peer_flush(scene->callers[0].peer);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1);
     assert_int_equal(scene->own.n[RDZV_FRAME_STOP], 0);
@@ -265,8 +265,8 @@ static void a_wrong_token_is_refused(void **state)
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_REFUSED], 1);
     assert_int_equal(scene->callers[0].refused.why, RDZV_REFUSED_TOKEN);
     struct rdzv_join join = join_of(1, 1, 1);
-    rdzv_put_join(peer_out(scene->callers[0].peer), &join);
-    rdzv_put_plain(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT);
+    rdzv_put(peer_out(scene->callers[0].peer), &join);
+    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
     peer_flush(scene->callers[0].peer);
     join_caller(scene, 1, 1, 2);
     wait_for(scene, &scene->callers[1].n[RDZV_FRAME_ROUND], 1);
@@ -278,7 +278,7 @@ static void callers_are_held_until_it_leads(void **state)
 {
     struct scene *scene = *state;
     join_caller(scene, 0, 1, 1);
-    rdzv_put_plain(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT);
+    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1); /* alive, and nothing else */
     assert_int_equal(scene->callers[0].n[RDZV_FRAME_WELCOME], 0);
     leader_wake(scene->leader);
@@ -290,7 +290,7 @@ static void say_lead(struct scene *scene, int i, uint64_t term)
     struct rdzv_moved lead = { .term = term, .addr = "10.0.0.9", .port = 99 };
     if (!scene->callers[i].peer)
         connect_caller(scene, i, "t");
-    rdzv_put_moved(peer_out(scene->callers[i].peer), RDZV_FRAME_LEAD, &lead);
+    rdzv_put_as(peer_out(scene->callers[i].peer), RDZV_FRAME_LEAD, &lead);
     peer_flush(scene->callers[i].peer);
 }
 
@@ -298,7 +298,7 @@ static void callers_are_sent_to_the_leader(void **state)
 {
     struct scene *scene = *state;
     join_caller(scene, 0, 1, 1);
-    rdzv_put_plain(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT);
+    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1);
     struct rdzv_moved there = { .term = 4, .addr = "10.0.0.4", .port = 44 };
     leader_sleep(scene->leader, &there);
@@ -341,7 +341,7 @@ static void a_probe_finds_a_later_leader(void **state)
     join.claim = (struct rdzv_claim){ .term = 5, .running = true, .world_id = 1, .nodes = 1 };
     leader_wake(other->leader);
     connect_caller(other, 0, "t");
-    rdzv_put_join(peer_out(other->callers[0].peer), &join);
+    rdzv_put(peer_out(other->callers[0].peer), &join);
     wait_for(other, &other->callers[0].n[RDZV_FRAME_WELCOME], 1);
     leader_wake(scene->leader);
     leader_probe(scene->leader, "127.0.0.1", leader_port(other->leader));

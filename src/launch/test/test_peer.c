@@ -149,14 +149,14 @@ static void frames_go_both_ways(void **state)
 {
     struct scene *scene = *state;
     call(scene, "secret");
-    rdzv_put_plain(peer_out(scene->near.peer), RDZV_FRAME_BEAT); /* before it is connected */
+    rdzv_put_as(peer_out(scene->near.peer), RDZV_FRAME_BEAT, NULL); /* before it is connected */
     wait_for(scene, &scene->far.beats, 1);
     assert_true(scene->good);
     assert_int_equal(scene->near.ups, 1);
     assert_string_equal(peer_local_addr(scene->near.peer), "127.0.0.1");
     assert_string_equal(peer_remote_addr(scene->far.peer), "127.0.0.1");
     for (int i = 0; i < 1000; i++)
-        rdzv_put_plain(peer_out(scene->far.peer), RDZV_FRAME_BEAT);
+        rdzv_put_as(peer_out(scene->far.peer), RDZV_FRAME_BEAT, NULL);
     peer_flush(scene->far.peer);
     wait_for(scene, &scene->near.beats, 1000);
     peer_close(TAKE(scene->near.peer));
@@ -170,7 +170,7 @@ static void closing_inside_a_frame_is_fine(void **state)
     call(scene, "secret");
     scene->far.close_on_frame = true;
     for (int i = 0; i < 3; i++)
-        rdzv_put_plain(peer_out(scene->near.peer), RDZV_FRAME_BEAT);
+        rdzv_put_as(peer_out(scene->near.peer), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->near.losses, 1);
     assert_int_equal(scene->far.beats, 1);
     assert_int_equal(scene->far.losses, 0);

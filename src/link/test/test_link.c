@@ -111,7 +111,7 @@ static void join(struct fix *f, uint32_t launch_seq)
                                 .launch_seq = launch_seq,
                                 .first_seq = 1,
                                 .launch_form = f->launch_form };
-    wire_put_hello(&out, &hello);
+    wire_put(&out, 0, &hello);
     say(f, &out);
 }
 
@@ -119,7 +119,7 @@ static void fact(struct fix *f, uint64_t seq, enum wire_fact_kind kind)
 {
     AUTO_BUF struct buf out = BUF_INIT(4096);
     struct wire_fact fact = { .kind = kind, .attempt = 1, .ending = { .reason = "", .tail = "" } };
-    wire_put_fact(&out, seq, &fact);
+    wire_put(&out, seq, &fact);
     say(f, &out);
 }
 
@@ -157,7 +157,7 @@ static void launches_are_kept_until_the_agent_has_them(void **state)
     assert_int_equal(next(f).kind, WIRE_WELCOME);
     struct wire_frame frame = next(f);
     assert_int_equal(frame.kind, WIRE_LAUNCH);
-    assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
+    assert_int_equal(wire_get(&frame, f->arena, &got), 0);
     assert_int_equal(got.seq, 1);
     assert_int_equal(next(f).kind, WIRE_NONE);
     assert_int_equal(link_launch(f->hub, &two, &err), 0);
@@ -166,7 +166,7 @@ static void launches_are_kept_until_the_agent_has_them(void **state)
     join(f, 1); /* it had lost the second */
     assert_int_equal(next(f).kind, WIRE_WELCOME);
     frame = next(f);
-    assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
+    assert_int_equal(wire_get(&frame, f->arena, &got), 0);
     assert_int_equal(got.seq, 2);
     assert_int_equal(next(f).kind, WIRE_NONE);
 }
@@ -196,7 +196,7 @@ static void an_older_agent_gets_the_launch_that_it_reads(void **state)
                 assert_int_equal(link_launch(f->hub, &launch, &err), 0);
             turn(f);
             struct wire_frame frame = next(f);
-            assert_int_equal(wire_get_launch(&frame, f->arena, &got), 0);
+            assert_int_equal(wire_get(&frame, f->arena, &got), 0);
             assert_int_equal(got.seq, seq);
             assert_int_equal(got.tasks[0].gpus[0], device);
             assert_int_equal(got.tasks[0].gpu_hold, form ? GPU_HOLD_WHOLE : GPU_HOLD_NONE);
@@ -251,7 +251,7 @@ static void stops_are_kept_too(void **state)
     assert_int_equal(next(f).kind, WIRE_WELCOME);
     struct wire_frame frame = next(f);
     assert_int_equal(frame.kind, WIRE_STOP);
-    assert_int_equal(wire_get_stop(&frame, &stop), 0);
+    assert_int_equal(wire_get(&frame, NULL, &stop), 0);
     assert_false(stop.all);
     assert_true(stop.now);
     assert_int_equal(stop.task.index, 2);
@@ -266,8 +266,8 @@ static void launchers_are_passed_through(void **state)
     link_tell_launcher(f->hub, &end, "x", 1); /* nobody is there: nothing happens */
     join(f, 0);
     assert_int_equal(next(f).kind, WIRE_WELCOME);
-    wire_put_launcher(
-        &out, &(struct wire_launcher){ .channel = 9, .task = { .index = 3 }, .attempt = 2 });
+    wire_put(&out, 0,
+             &(struct wire_launcher){ .channel = 9, .task = { .index = 3 }, .attempt = 2 });
     say(f, &out);
     assert_int_equal(f->launcher.launcher.what, LAUNCHER_OPEN);
     assert_int_equal(f->launcher.task.index, 3);
@@ -289,7 +289,7 @@ static void launchers_are_passed_through(void **state)
     struct wire_frame frame = next(f);
     struct wire_data data;
     assert_int_equal(frame.kind, WIRE_LAUNCHER_DATA);
-    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(wire_get(&frame, NULL, &data), 0);
     assert_true(data.channel == 9 && data.len == 4 && memcmp(data.at, "told", 4) == 0);
     assert_int_equal(next(f).kind, WIRE_LAUNCHER_CLOSE);
 }
@@ -339,12 +339,12 @@ static void signals_are_answered_once(void **state)
     assert_int_equal(link_signal(f->hub, &two, &err), 0);
     struct wire_signal got;
     struct wire_frame frame = next(f);
-    assert_int_equal(wire_get_signal(&frame, &got), 0);
+    assert_int_equal(wire_get(&frame, NULL, &got), 0);
     assert_true(got.task.role == 1 && got.task.index == 4 && got.attempt == 2 && got.signal == 10);
     AUTO_BUF struct buf out = BUF_INIT(4096);
     struct wire_signalled said = { .number = got.number, .heard = 3 };
-    wire_put_signalled(&out, &said);
-    wire_put_signalled(&out, &said); /* said again, or of nothing: no matter */
+    wire_put(&out, 0, &said);
+    wire_put(&out, 0, &said); /* said again, or of nothing: no matter */
     say(f, &out);
     assert_int_equal(first, 3);
     assert_int_equal(second, 99);

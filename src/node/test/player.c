@@ -140,7 +140,7 @@ void player_accept(struct player *player, uint64_t committed)
     player_answer(player, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
                           "Upgrade: muster/1\r\n\r\n");
     struct wire_frame frame = player_frame(player, WIRE_HELLO);
-    assert_int_equal(wire_get_hello(&frame, player->arena, &player->hello), 0);
+    assert_int_equal(wire_get(&frame, player->arena, &player->hello), 0);
     assert_true(player->hello.generation.job == PLAYER_JOB);
     player_plain(player, WIRE_WELCOME, committed);
 }
@@ -167,7 +167,7 @@ void player_launch(struct player *player)
 {
     AUTO_BUF struct buf out = BUF_INIT(1u << 20);
     player->launch.seq++;
-    wire_put_launch(&out, &player->launch);
+    wire_put(&out, 0, &player->launch);
     player_send(player, &out);
     player->launch.n_tasks = 0;
 }
@@ -182,7 +182,7 @@ void player_plain(struct player *player, enum wire_kind kind, uint64_t seq)
 void player_stop(struct player *player, const struct wire_stop *stop)
 {
     AUTO_BUF struct buf out = BUF_INIT(100);
-    wire_put_stop(&out, stop);
+    wire_put(&out, 0, stop);
     player_send(player, &out);
 }
 
@@ -216,7 +216,7 @@ struct wire_fact player_fact(struct player *player, enum wire_fact_kind kind, ui
     struct wire_fact fact;
     do {
         frame = player_frame(player, WIRE_FACT);
-        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+        assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
     } while (fact.kind == WIRE_FACT_DIED && kind != WIRE_FACT_DIED);
     if (fact.kind != kind)
         print_message("fact %d: %s\n%s\n", (int)fact.kind, fact.ending.reason, fact.ending.tail);
@@ -231,7 +231,7 @@ struct wire_fact player_fact_of(struct player *player, enum wire_fact_kind kind,
     for (;;) {
         struct wire_frame frame = player_frame(player, WIRE_FACT);
         struct wire_fact fact;
-        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+        assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
         if (fact.task.index == index && fact.kind == kind)
             return fact;
         if (fact.task.index == index && fact.kind == WIRE_FACT_REFUSED)

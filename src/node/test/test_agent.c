@@ -266,7 +266,7 @@ static void refusals_say_why(void **state)
     player_accept(player, 0);
     for (int seen = 0; seen < 3;) {
         struct wire_frame frame = player_frame(player, WIRE_FACT);
-        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+        assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
         if (fact.kind != WIRE_FACT_REFUSED)
             continue;
         seen++;
@@ -332,7 +332,7 @@ static void the_view(void **state)
     player_launch(player);
     struct wire_frame frame = player_frame(player, WIRE_FACT);
     struct wire_fact fact;
-    assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+    assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
     if (fact.kind == WIRE_FACT_REFUSED) {
         assert_non_null(strstr(fact.ending.reason, "namespace"));
     } else {
@@ -508,7 +508,7 @@ static uint32_t introduced(struct player *player, uint32_t attempt)
 {
     struct wire_frame frame = player_frame(player, WIRE_LAUNCHER_OPEN);
     struct wire_launcher open;
-    assert_int_equal(wire_get_launcher(&frame, &open), 0);
+    assert_int_equal(wire_get(&frame, NULL, &open), 0);
     assert_int_equal(open.task.index, 0);
     assert_int_equal(open.attempt, attempt);
     return open.channel;
@@ -547,7 +547,7 @@ static void launchers_reach_the_server(void **state)
     uint32_t channel = introduced(player, 1);
     struct wire_frame frame = player_frame(player, WIRE_LAUNCHER_DATA);
     struct wire_data data;
-    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(wire_get(&frame, NULL, &data), 0);
     assert_int_equal(data.channel, channel);
     assert_true(data.len == 6 && memcmp(data.at, "frames", 6) == 0);
     say_to(player, WIRE_LAUNCHER_DATA, channel, "orders");
@@ -559,7 +559,7 @@ static void launchers_reach_the_server(void **state)
     channel = introduced(player, 1);
     close(fd);
     frame = player_frame(player, WIRE_LAUNCHER_CLOSE);
-    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(wire_get(&frame, NULL, &data), 0);
     assert_int_equal(data.channel, channel);
     player_stop(player, &(struct wire_stop){ .all = true, .now = true, .why = BY_USER });
     player_fact(player, WIRE_FACT_ENDED, NULL);
@@ -624,10 +624,10 @@ static struct wire_exit gather(struct player *player, enum wire_kind kind, struc
         struct wire_data data;
         struct wire_exit end;
         if (kind == WIRE_EXIT) {
-            assert_int_equal(wire_get_exit(&frame, &end), 0);
+            assert_int_equal(wire_get(&frame, NULL, &end), 0);
             return end;
         }
-        assert_int_equal(wire_get_data(&frame, &data), 0);
+        assert_int_equal(wire_get(&frame, NULL, &data), 0);
         buf_add(out, data.at, data.len);
         if (strstr(buf_str(out), "END"))
             kind = WIRE_EXIT;
@@ -638,12 +638,13 @@ static void send_exec(struct player *player, uint32_t channel, const char *text,
 {
     AUTO_BUF struct buf frames = BUF_INIT(10000);
     const char *argv[] = { "sh", "-c", text };
-    wire_put_exec(&frames, &(struct wire_exec){ .channel = channel,
-                                                .attempt = 1,
-                                                .argv = { .at = argv, .n = 3 },
-                                                .tty = tty,
-                                                .rows = 40,
-                                                .cols = 100 });
+    wire_put(&frames, 0,
+             &(struct wire_exec){ .channel = channel,
+                                  .attempt = 1,
+                                  .argv = { .at = argv, .n = 3 },
+                                  .tty = tty,
+                                  .rows = 40,
+                                  .cols = 100 });
     player_send(player, &frames);
 }
 
@@ -651,12 +652,13 @@ static uint32_t send_signal(struct player *player, int number, uint32_t attempt)
 {
     AUTO_BUF struct buf frames = BUF_INIT(4096);
     struct wire_signalled said;
-    wire_put_signal(&frames, &(struct wire_signal){ .number = 1000 + (uint32_t)number,
-                                                    .attempt = attempt,
-                                                    .signal = (uint32_t)number });
+    wire_put(&frames, 0,
+             &(struct wire_signal){ .number = 1000 + (uint32_t)number,
+                                    .attempt = attempt,
+                                    .signal = (uint32_t)number });
     player_send(player, &frames);
     struct wire_frame frame = player_frame(player, WIRE_SIGNALLED);
-    assert_int_equal(wire_get_signalled(&frame, &said), 0);
+    assert_int_equal(wire_get(&frame, NULL, &said), 0);
     assert_int_equal(said.number, 1000 + number);
     return said.heard;
 }
@@ -735,10 +737,10 @@ static void commands_inside_the_view(void **state)
     assert_string_equal(buf_str(&out), "40 100\r\nEND\r\n");
 
     buf_clear(&frames);
-    wire_put_exec(&frames, &(struct wire_exec){ .channel = 9, .task = { .index = 77 } });
+    wire_put(&frames, 0, &(struct wire_exec){ .channel = 9, .task = { .index = 77 } });
     player_send(player, &frames);
     struct wire_frame frame = player_frame(player, WIRE_STDERR);
-    assert_int_equal(wire_get_data(&frame, &(struct wire_data){ .len = 0 }), 0);
+    assert_int_equal(wire_get(&frame, NULL, &(struct wire_data){ .len = 0 }), 0);
     assert_non_null(memmem(frame.body, frame.len, "this task does not run here", 27));
     end = gather(player, WIRE_EXIT, &out);
     assert_true(end.channel == 9 && end.code == 127);
@@ -843,7 +845,7 @@ static void many_at_once(void **state)
     for (int ended = 0; ended < 16;) {
         struct wire_frame frame = player_frame(player, WIRE_FACT);
         struct wire_fact fact;
-        assert_int_equal(wire_get_fact(&frame, player->arena, &fact), 0);
+        assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
         ended += fact.kind == WIRE_FACT_ENDED;
     }
     release(player);

@@ -22,7 +22,7 @@ static void release(struct player *player)
 static void join_task(struct player *player, const struct wire_attach *attach)
 {
     AUTO_BUF struct buf out = BUF_INIT(1000);
-    wire_put_attach(&out, attach);
+    wire_put(&out, 0, attach);
     player_send(player, &out);
 }
 
@@ -37,7 +37,7 @@ static struct wire_reached reached(struct player *player)
 {
     struct wire_reached got = { .channel = 0 };
     struct wire_frame frame = player_frame(player, WIRE_REACHED);
-    assert_int_equal(wire_get_reached(&frame, &got), 0);
+    assert_int_equal(wire_get(&frame, NULL, &got), 0);
     return got;
 }
 
@@ -48,7 +48,7 @@ static char *shown(struct player *player, const char *until)
     while (!strstr(buf_str(&all), until)) {
         struct wire_frame frame = player_frame(player, WIRE_STDOUT);
         struct wire_data data;
-        assert_int_equal(wire_get_data(&frame, &data), 0);
+        assert_int_equal(wire_get(&frame, NULL, &data), 0);
         buf_add(&all, data.at, data.len);
     }
     return arena_strdup(player->arena, buf_str(&all));
@@ -84,7 +84,7 @@ static void a_client_types_into_a_task(void **state)
     type_text(player, 2, "");
     struct wire_frame frame = player_frame(player, WIRE_EXIT);
     struct wire_exit end;
-    assert_int_equal(wire_get_exit(&frame, &end), 0);
+    assert_int_equal(wire_get(&frame, NULL, &end), 0);
     assert_true(end.channel == 2 && end.code == 5);
     release(player);
 }
@@ -128,13 +128,13 @@ static void input_that_nobody_reads_is_bounded(void **state)
         wire_put_data(&out, WIRE_STDIN, 1, piece, sizeof piece);
     player_send(player, &out);
     struct wire_frame frame = player_frame(player, WIRE_EXIT);
-    assert_int_equal(wire_get_exit(&frame, &end), 0);
+    assert_int_equal(wire_get(&frame, NULL, &end), 0);
     assert_true(end.channel == 1 && end.code == 127);
     join_task(player, &(struct wire_attach){ .channel = 2, .attempt = 1, .session = 2 });
     assert_true(reached(player).channel == 2);
     join_task(player, &(struct wire_attach){ .channel = 3, .attempt = 9, .session = 3 });
     frame = player_frame(player, WIRE_EXIT);
-    assert_int_equal(wire_get_exit(&frame, &end), 0);
+    assert_int_equal(wire_get(&frame, NULL, &end), 0);
     assert_true(end.channel == 3 && end.code == 127);
     player_stop(player, &(struct wire_stop){ .all = true, .now = true, .why = BY_USER });
     release(player);

@@ -121,7 +121,7 @@ static void facts_wait_in_order(void **state)
         struct wire_fact fact;
         assert_int_equal(wire_next(out.data + at, out.len - at, &frame, &used), 1);
         assert_true(frame.seq == want);
-        assert_int_equal(wire_get_fact(&frame, arena, &fact), 0);
+        assert_int_equal(wire_get(&frame, arena, &fact), 0);
         assert_int_equal(fact.pid, 100 + want);
         at += used;
     }

@@ -62,32 +62,23 @@ static const struct rdzv_frame_in *frame_in(const struct buf *out, struct rdzv_f
     return frame;
 }
 
-/* A message written, read and written again. IN: its texts go to the arena. */
+/* A message written, read and written again. */
 #define TRY(f, label, name, ...)                                                                   \
     do {                                                                                           \
         struct wire_##name sent = { __VA_ARGS__ }, got;                                            \
         struct wire_frame frame;                                                                   \
-        wire_put_##name(&(f)->out, &sent);                                                         \
-        assert_int_equal(wire_get_##name(frame_of(&(f)->out, &frame), &got), 0);                   \
-        wire_put_##name(&(f)->again, &got);                                                        \
-        add(f, label);                                                                             \
-    } while (0)
-#define TRY_IN(f, label, name, ...)                                                                \
-    do {                                                                                           \
-        struct wire_##name sent = { __VA_ARGS__ }, got;                                            \
-        struct wire_frame frame;                                                                   \
-        wire_put_##name(&(f)->out, &sent);                                                         \
-        assert_int_equal(wire_get_##name(frame_of(&(f)->out, &frame), (f)->arena, &got), 0);       \
-        wire_put_##name(&(f)->again, &got);                                                        \
+        wire_put(&(f)->out, 0, &sent);                                                             \
+        assert_int_equal(wire_get(frame_of(&(f)->out, &frame), (f)->arena, &got), 0);              \
+        wire_put(&(f)->again, 0, &got);                                                            \
         add(f, label);                                                                             \
     } while (0)
 #define TRY_RDZV(f, label, name, ...)                                                              \
     do {                                                                                           \
         struct rdzv_##name sent = { __VA_ARGS__ }, got;                                            \
         struct rdzv_frame_in frame;                                                                \
-        rdzv_put_##name(&(f)->out, &sent);                                                         \
-        assert_int_equal(rdzv_get_##name(frame_in(&(f)->out, &frame), (f)->arena, &got), 0);       \
-        rdzv_put_##name(&(f)->again, &got);                                                        \
+        rdzv_put(&(f)->out, &sent);                                                                \
+        assert_int_equal(rdzv_get(frame_in(&(f)->out, &frame), (f)->arena, &got), 0);              \
+        rdzv_put(&(f)->again, &got);                                                               \
         add(f, label);                                                                             \
     } while (0)
 
@@ -100,9 +91,9 @@ static void one_launch(struct fixture *f, const char *label, const struct launch
 {
     struct launch got;
     struct wire_frame frame;
-    wire_put_launch(&f->out, launch);
-    assert_int_equal(wire_get_launch(frame_of(&f->out, &frame), f->arena, &got), 0);
-    wire_put_launch(&f->again, &got);
+    wire_put(&f->out, 0, launch);
+    assert_int_equal(wire_get(frame_of(&f->out, &frame), f->arena, &got), 0);
+    wire_put(&f->again, 0, &got);
     add(f, label);
 }
 
@@ -199,9 +190,9 @@ static void one_fact(struct fixture *f, const char *label, const struct wire_fac
 {
     struct wire_fact got;
     struct wire_frame frame;
-    wire_put_fact(&f->out, 0xfedcba9876543210, sent);
-    assert_int_equal(wire_get_fact(frame_of(&f->out, &frame), f->arena, &got), 0);
-    wire_put_fact(&f->again, frame.seq, &got);
+    wire_put(&f->out, 0xfedcba9876543210, sent);
+    assert_int_equal(wire_get(frame_of(&f->out, &frame), f->arena, &got), 0);
+    wire_put(&f->again, frame.seq, &got);
     add(f, label);
 }
 
@@ -236,7 +227,7 @@ static void bytes_of_channels(struct fixture *f)
     struct wire_data data;
     for (enum wire_kind kind = WIRE_STDIN; kind <= WIRE_LAUNCHER_CLOSE; kind++) {
         wire_put_data(&f->out, kind, 0xfffefdfcu, "a\0b", kind % 2 ? 3 : 0);
-        assert_int_equal(wire_get_data(frame_of(&f->out, &frame), &data), 0);
+        assert_int_equal(wire_get(frame_of(&f->out, &frame), NULL, &data), 0);
         wire_put_data(&f->again, frame.kind, data.channel, data.at, data.len);
         add(f, "data");
     }
@@ -251,17 +242,17 @@ static void bytes_of_channels(struct fixture *f)
 static void messages_of_agents(void **state)
 {
     struct fixture *f = *state;
-    TRY_IN(f, "hello", hello, .version = 1, .generation = { .job = 2, .number = 3 },
-           .node = "n\xff", .agent_pid = 4, .launch_seq = 5, .first_seq = 6);
-    TRY_IN(f, "hello-form", hello, .version = 1, .node = "n", .launch_form = 7);
+    TRY(f, "hello", hello, .version = 1, .generation = { .job = 2, .number = 3 }, .node = "n\xff",
+        .agent_pid = 4, .launch_seq = 5, .first_seq = 6);
+    TRY(f, "hello-form", hello, .version = 1, .node = "n", .launch_form = 7);
     launches(f);
     TRY(f, "stop", stop, .task = a_task, .now = true, .why = BY_POLICY);
     TRY(f, "stop-all", stop, .all = true, .why = BY_NONE);
     facts(f);
     TRY(f, "log", log, .task = a_task, .attempt = 1, .end = 1ull << 40);
-    TRY_IN(f, "exec", exec, .channel = 1, .task = a_task, .attempt = 2,
-           .argv = { .at = few_words, .n = 4 }, .tty = true, .rows = 65535, .cols = 3);
-    TRY_IN(f, "exec-shell", exec, .channel = 1);
+    TRY(f, "exec", exec, .channel = 1, .task = a_task, .attempt = 2,
+        .argv = { .at = few_words, .n = 4 }, .tty = true, .rows = 65535, .cols = 3);
+    TRY(f, "exec-shell", exec, .channel = 1);
     bytes_of_channels(f);
     TRY(f, "resize", resize, .channel = 1, .rows = 2, .cols = 65535);
     TRY(f, "exit", exit, .channel = 1, .code = 137);
@@ -333,13 +324,13 @@ static void joins(struct fixture *f)
     TRY_RDZV(f, "join", join, .member = 1);
     TRY_RDZV(f, "join-role", join, .member = 1, .role = "reader");
     join.deaths = (struct rdzv_deaths){ .at = deaths, .n = 2, .more = 3 };
-    rdzv_put_join(&f->out, &join);
-    rdzv_put_join(&f->again, &join);
+    rdzv_put(&f->out, &join);
+    rdzv_put(&f->again, &join);
     add(f, "join-deaths");
     join.role = "reader";
     join.deaths.n = RDZV_MAX_DEATHS + 3;
-    rdzv_put_join(&f->out, &join);
-    rdzv_put_join(&f->again, &join);
+    rdzv_put(&f->out, &join);
+    rdzv_put(&f->again, &join);
     add(f, "join-many-deaths");
     TRY_RDZV(f, "report", report, .term = 1, .round = 2, .outcome = RDZV_FAILED, .final = true,
              .deaths = { .at = deaths, .n = 3, .more = UINT32_MAX });
@@ -387,16 +378,16 @@ static void messages_of_launchers(void **state)
     TRY_RDZV(f, "refused", refused, .why = RDZV_REFUSED_OVER, .text = "t");
     TRY_RDZV(f, "note", note, .term = 1, .about = 2, .text = "t");
     for (enum rdzv_frame kind = RDZV_FRAME_MOVED; kind <= RDZV_FRAME_LEAD; kind++) {
-        rdzv_put_moved(&f->out, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
-        rdzv_put_moved(&f->again, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
+        rdzv_put_as(&f->out, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
+        rdzv_put_as(&f->again, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
         add(f, "moved");
     }
-    rdzv_put_event(&f->out, "launch", NULL);
-    rdzv_put_event(&f->again, "launch", "");
+    rdzv_put(&f->out, &(struct rdzv_event){ .type = "launch", .text = NULL });
+    rdzv_put(&f->again, &(struct rdzv_event){ .type = "launch", .text = "" });
     add(f, "event");
     for (enum rdzv_frame kind = RDZV_FRAME_JOIN; kind < RDZV_FRAME_N; kind++) {
-        rdzv_put_plain(&f->out, kind);
-        rdzv_put_plain(&f->again, kind);
+        rdzv_put_as(&f->out, kind, NULL);
+        rdzv_put_as(&f->again, kind, NULL);
         add(f, "plain");
     }
     golden_check(&f->golden, "launcher.txt");

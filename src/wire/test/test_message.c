@@ -254,7 +254,7 @@ static void assault(const struct wire_frame *whole, struct arena *arena, struct 
     struct wire_frame cut = *whole;
     size_t step = whole->len / 60 + 1, said = 0, held = 0, parts = 0;
     bool any = false;
-    assert_int_equal(wire_get_launch(whole, arena, &launch), 0);
+    assert_int_equal(wire_get(whole, arena, &launch), 0);
     for (size_t i = 0; i < launch.n_tasks; i++) {
         said |= launch.tasks[i].shm;
         held |= launch.tasks[i].gpu_hold;
@@ -266,7 +266,7 @@ static void assault(const struct wire_frame *whole, struct arena *arena, struct 
     size_t without_parts = whole->len - (any ? parts : 0);
     size_t older = without_parts - behind, with_shm = said ? older + 8 * launch.n_tasks : older;
     for (cut.len = 0; cut.len < whole->len; cut.len += step)
-        assert_int_equal(wire_get_launch(&cut, arena, &launch),
+        assert_int_equal(wire_get(&cut, arena, &launch),
                          cut.len == older || cut.len == with_shm || cut.len == without_parts ? 0
                                                                                              : -1);
     unsigned char *bytes = arena_alloc(arena, whole->len + 1);
@@ -274,11 +274,11 @@ static void assault(const struct wire_frame *whole, struct arena *arena, struct 
         memcpy(bytes, whole->body, whole->len);
         bytes[draw(chance) % (whole->len + 1)] = (unsigned char)draw(chance);
         struct wire_frame damaged = { .kind = WIRE_LAUNCH, .body = bytes, .len = whole->len };
-        (void)wire_get_launch(&damaged, arena, &launch);
+        (void)wire_get(&damaged, arena, &launch);
     }
     memcpy(bytes, whole->body, whole->len);
     struct wire_frame longer = { .kind = WIRE_LAUNCH, .body = bytes, .len = whole->len + 1 };
-    assert_int_equal(wire_get_launch(&longer, arena, &launch), -1);
+    assert_int_equal(wire_get(&longer, arena, &launch), -1);
 }
 
 static void launches_survive(void **state)
@@ -289,11 +289,11 @@ static void launches_survive(void **state)
         struct arena *arena = arena_create();
         AUTO_BUF struct buf out = BUF_INIT(1u << 20);
         struct launch sent = draw_launch(&chance, arena);
-        wire_put_launch(&out, &sent);
+        wire_put(&out, 0, &sent);
         struct wire_frame frame = only_frame(&out);
         assert_int_equal(frame.kind, WIRE_LAUNCH);
         struct launch got;
-        assert_int_equal(wire_get_launch(&frame, arena, &got), 0);
+        assert_int_equal(wire_get(&frame, arena, &got), 0);
         assert_same_launch(&sent, &got);
         assault(&frame, arena, &chance);
         arena_destroy(arena);
@@ -332,11 +332,11 @@ static void facts_survive(void **state)
                         .memory_peak = draw(&chance),
                         .tail = draw_text(&chance, arena) },
         };
-        wire_put_fact(&out, 77, &sent);
+        wire_put(&out, 77, &sent);
         struct wire_frame frame = only_frame(&out);
         assert_int_equal(frame.seq, 77);
         struct wire_fact got;
-        assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+        assert_int_equal(wire_get(&frame, arena, &got), 0);
         assert_int_equal(got.kind, sent.kind);
         assert_int_equal(got.task.role, sent.task.role);
         assert_int_equal(got.task.index, sent.task.index);
@@ -353,7 +353,7 @@ static void facts_survive(void **state)
         assert_string_equal(got.ending.reason, sent.ending.reason);
         assert_string_equal(got.ending.tail, sent.ending.tail);
         for (struct wire_frame cut = frame; cut.len-- > 0;)
-            assert_int_equal(wire_get_fact(&cut, arena, &got),
+            assert_int_equal(wire_get(&cut, arena, &got),
                              is_older_fact(frame.len - cut.len) ? 0 : -1);
         arena_destroy(arena);
     }
@@ -368,17 +368,17 @@ static void older_facts_are_read(void **state)
     struct wire_fact sent = { .kind = WIRE_FACT_ENDED,
                               .wakeup = 7,
                               .ending = { .by = BY_LIMIT, .reason = "uses 2Gi of memory" } };
-    wire_put_fact(&out, 1, &sent);
+    wire_put(&out, 1, &sent);
     struct wire_frame frame = only_frame(&out);
     struct wire_fact got;
-    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(wire_get(&frame, arena, &got), 0);
     assert_int_equal(got.ending.cause, CAUSE_NONE); /* it says that there is none */
     frame.len -= CAUSE_BYTES;
-    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(wire_get(&frame, arena, &got), 0);
     assert_int_equal(got.ending.cause, CAUSE_MEMORY);
     assert_int_equal(got.wakeup, 7);
     frame.len -= WAKEUP_BYTES;
-    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(wire_get(&frame, arena, &got), 0);
     assert_int_equal(got.ending.cause, CAUSE_MEMORY);
     assert_int_equal(got.wakeup, 0);
     arena_destroy(arena);
@@ -393,10 +393,10 @@ static void a_tail_has_a_maximum(void **state)
     memset(tail, 'x', sizeof tail);
     tail[sizeof tail - 1] = '\0';
     struct wire_fact sent = { .kind = WIRE_FACT_ENDED, .ending = { .tail = tail } };
-    wire_put_fact(&out, 1, &sent);
+    wire_put(&out, 1, &sent);
     struct wire_frame frame = only_frame(&out);
     struct wire_fact got;
-    assert_int_equal(wire_get_fact(&frame, arena, &got), 0);
+    assert_int_equal(wire_get(&frame, arena, &got), 0);
     assert_int_equal(strlen(got.ending.tail), ENDING_TAIL_MAX); /* what is longer is cut */
     unsigned char *longer = arena_alloc(arena, frame.len + 1);
     memcpy(longer, frame.body, frame.len);
@@ -404,7 +404,7 @@ static void a_tail_has_a_maximum(void **state)
     longer[frame.len - ENDING_TAIL_MAX - 4]++;
     frame.body = longer;
     frame.len++;
-    assert_int_equal(wire_get_fact(&frame, arena, &got), -1);
+    assert_int_equal(wire_get(&frame, arena, &got), -1);
     arena_destroy(arena);
 }
 
@@ -419,18 +419,18 @@ static void hello_stop_log_exec(void **state)
                                 .agent_pid = 11,
                                 .launch_seq = 3,
                                 .first_seq = 4 };
-    wire_put_hello(&out, &hello);
+    wire_put(&out, 0, &hello);
     struct wire_frame frame = only_frame(&out);
     struct wire_hello hello_got;
-    assert_int_equal(wire_get_hello(&frame, arena, &hello_got), 0);
+    assert_int_equal(wire_get(&frame, arena, &hello_got), 0);
     assert_int_equal(hello_got.launch_form, 0); /* as of version 0.1 */
     size_t before = out.len;
     buf_clear(&out);
     hello.launch_form = WIRE_LAUNCH_FORM;
-    wire_put_hello(&out, &hello);
+    wire_put(&out, 0, &hello);
     assert_int_equal(out.len, before + 4);
     frame = only_frame(&out);
-    assert_int_equal(wire_get_hello(&frame, arena, &hello_got), 0);
+    assert_int_equal(wire_get(&frame, arena, &hello_got), 0);
     assert_int_equal(hello_got.launch_form, WIRE_LAUNCH_FORM);
     assert_true(hello_got.generation.job == 9 && hello_got.generation.number == 2);
     assert_string_equal(hello_got.node, "n1");
@@ -439,18 +439,18 @@ static void hello_stop_log_exec(void **state)
 
     buf_clear(&out);
     struct wire_stop stop = { .task = { .role = 1, .index = 5 }, .now = true, .why = BY_POLICY };
-    wire_put_stop(&out, &stop);
+    wire_put(&out, 0, &stop);
     frame = only_frame(&out);
     struct wire_stop stop_got;
-    assert_int_equal(wire_get_stop(&frame, &stop_got), 0);
+    assert_int_equal(wire_get(&frame, NULL, &stop_got), 0);
     assert_true(!stop_got.all && stop_got.now && stop_got.why == BY_POLICY);
     assert_true(stop_got.task.role == 1 && stop_got.task.index == 5);
 
     buf_clear(&out);
-    wire_put_log(&out, &(struct wire_log){ .task = { .index = 7 }, .attempt = 2, .end = 1u << 30 });
+    wire_put(&out, 0, &(struct wire_log){ .task = { .index = 7 }, .attempt = 2, .end = 1u << 30 });
     frame = only_frame(&out);
     struct wire_log log_got;
-    assert_int_equal(wire_get_log(&frame, &log_got), 0);
+    assert_int_equal(wire_get(&frame, NULL, &log_got), 0);
     assert_true(log_got.task.index == 7 && log_got.attempt == 2 && log_got.end == 1u << 30);
 
     buf_clear(&out);
@@ -458,10 +458,10 @@ static void hello_stop_log_exec(void **state)
     struct wire_exec exec = {
         .channel = 3, .argv = { .at = argv, .n = 3 }, .tty = true, .rows = 24, .cols = 80
     };
-    wire_put_exec(&out, &exec);
+    wire_put(&out, 0, &exec);
     frame = only_frame(&out);
     struct wire_exec exec_got;
-    assert_int_equal(wire_get_exec(&frame, arena, &exec_got), 0);
+    assert_int_equal(wire_get(&frame, arena, &exec_got), 0);
     assert_same_words(&exec.argv, &exec_got.argv);
     assert_true(exec_got.tty && exec_got.rows == 24 && exec_got.cols == 80);
     assert_true(exec_got.channel == 3);
@@ -475,7 +475,7 @@ static void channels(void **state)
     wire_put_data(&out, WIRE_STDOUT, 6, "a\0b", 3);
     struct wire_frame frame = only_frame(&out);
     struct wire_data data;
-    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(wire_get(&frame, NULL, &data), 0);
     assert_int_equal(frame.kind, WIRE_STDOUT);
     assert_int_equal(data.channel, 6);
     assert_int_equal(data.len, 3);
@@ -484,58 +484,58 @@ static void channels(void **state)
     buf_clear(&out);
     wire_put_data(&out, WIRE_STDIN, 6, NULL, 0);
     frame = only_frame(&out);
-    assert_int_equal(wire_get_data(&frame, &data), 0);
+    assert_int_equal(wire_get(&frame, NULL, &data), 0);
     assert_int_equal(data.len, 0);
 
     buf_clear(&out);
-    wire_put_resize(&out, &(struct wire_resize){ .channel = 1, .rows = 50, .cols = 132 });
+    wire_put(&out, 0, &(struct wire_resize){ .channel = 1, .rows = 50, .cols = 132 });
     frame = only_frame(&out);
     struct wire_resize resize;
-    assert_int_equal(wire_get_resize(&frame, &resize), 0);
+    assert_int_equal(wire_get(&frame, NULL, &resize), 0);
     assert_true(resize.channel == 1 && resize.rows == 50 && resize.cols == 132);
 
     buf_clear(&out);
-    wire_put_signal(&out, &(struct wire_signal){ 7, { .role = 1, .index = 70000 }, 3, 12 });
+    wire_put(&out, 0, &(struct wire_signal){ 7, { .role = 1, .index = 70000 }, 3, 12 });
     frame = only_frame(&out);
     struct wire_signal ask;
-    assert_int_equal(wire_get_signal(&frame, &ask), 0);
+    assert_int_equal(wire_get(&frame, NULL, &ask), 0);
     assert_true(ask.number == 7 && ask.task.role == 1 && ask.task.index == 70000 &&
                 ask.attempt == 3 && ask.signal == 12);
     for (uint32_t bad = 0; bad <= 65; bad += 65) {
         buf_clear(&out);
-        wire_put_signal(&out, &(struct wire_signal){ .signal = bad });
+        wire_put(&out, 0, &(struct wire_signal){ .signal = bad });
         frame = only_frame(&out);
-        assert_int_equal(wire_get_signal(&frame, &ask), -1);
+        assert_int_equal(wire_get(&frame, NULL, &ask), -1);
     }
 
     buf_clear(&out);
-    wire_put_signalled(&out, &(struct wire_signalled){ .number = 7, .heard = 2 });
+    wire_put(&out, 0, &(struct wire_signalled){ .number = 7, .heard = 2 });
     frame = only_frame(&out);
     struct wire_signalled said;
-    assert_int_equal(wire_get_signalled(&frame, &said), 0);
+    assert_int_equal(wire_get(&frame, NULL, &said), 0);
     assert_true(said.number == 7 && said.heard == 2);
     frame.len--;
-    assert_int_equal(wire_get_signalled(&frame, &said), -1);
+    assert_int_equal(wire_get(&frame, NULL, &said), -1);
 
     buf_clear(&out);
-    wire_put_exit(&out, &(struct wire_exit){ .channel = 1, .code = 137 });
+    wire_put(&out, 0, &(struct wire_exit){ .channel = 1, .code = 137 });
     frame = only_frame(&out);
     struct wire_exit end;
-    assert_int_equal(wire_get_exit(&frame, &end), 0);
+    assert_int_equal(wire_get(&frame, NULL, &end), 0);
     assert_true(end.channel == 1 && end.code == 137);
 
     buf_clear(&out);
-    wire_put_launcher(&out, &(struct wire_launcher){ .channel = 5,
-                                                     .task = { .role = 2, .index = 70000 },
-                                                     .attempt = 3 });
+    wire_put(&out, 0,
+             &(struct wire_launcher){
+                 .channel = 5, .task = { .role = 2, .index = 70000 }, .attempt = 3 });
     frame = only_frame(&out);
     struct wire_launcher launcher;
     assert_int_equal(frame.kind, WIRE_LAUNCHER_OPEN);
-    assert_int_equal(wire_get_launcher(&frame, &launcher), 0);
+    assert_int_equal(wire_get(&frame, NULL, &launcher), 0);
     assert_true(launcher.channel == 5 && launcher.attempt == 3);
     assert_true(launcher.task.role == 2 && launcher.task.index == 70000);
     frame.len--;
-    assert_int_equal(wire_get_launcher(&frame, &launcher), -1);
+    assert_int_equal(wire_get(&frame, NULL, &launcher), -1);
 }
 
 static void attached_clients(void **state)
@@ -549,25 +549,25 @@ static void attached_clients(void **state)
                                 .offset = 1ull << 40,
                                 .rows = 24,
                                 .cols = 80 };
-    wire_put_attach(&out, &sent);
+    wire_put(&out, 0, &sent);
     struct wire_frame frame = only_frame(&out);
     struct wire_attach got;
     assert_int_equal(frame.kind, WIRE_ATTACH);
-    assert_int_equal(wire_get_attach(&frame, &got), 0);
+    assert_int_equal(wire_get(&frame, NULL, &got), 0);
     assert_true(got.channel == 4 && got.attempt == 2 && got.session == UINT64_MAX);
     assert_true(got.task.role == 1 && got.task.index == 70000 && got.offset == 1ull << 40);
     assert_true(got.rows == 24 && got.cols == 80);
     frame.len--;
-    assert_int_equal(wire_get_attach(&frame, &got), -1);
+    assert_int_equal(wire_get(&frame, NULL, &got), -1);
 
     buf_clear(&out);
-    wire_put_reached(&out, &(struct wire_reached){ .channel = 4, .input = 1u << 30, .output = 9 });
+    wire_put(&out, 0, &(struct wire_reached){ .channel = 4, .input = 1u << 30, .output = 9 });
     frame = only_frame(&out);
     struct wire_reached reached;
-    assert_int_equal(wire_get_reached(&frame, &reached), 0);
+    assert_int_equal(wire_get(&frame, NULL, &reached), 0);
     assert_true(reached.channel == 4 && reached.input == 1u << 30 && reached.output == 9);
     frame.len--;
-    assert_int_equal(wire_get_reached(&frame, &reached), -1);
+    assert_int_equal(wire_get(&frame, NULL, &reached), -1);
 }
 
 /* Agents of older versions read a launch in which no task has an open stdin; one of an older server
@@ -581,30 +581,30 @@ static void an_open_stdin_is_said_at_the_end(void **state)
     struct launch launch = {
         .node = "n", .job_name = "j", .dir = "/d", .tasks = tasks, .n_tasks = 3
     };
-    wire_put_launch(&without, &launch);
+    wire_put(&without, 0, &launch);
     tasks[1].open_stdin = true;
     tasks[2].open_stdin = tasks[2].tty = true;
-    wire_put_launch(&with, &launch);
+    wire_put(&with, 0, &launch);
     assert_int_equal(with.len, without.len + (size_t)3 * 9); /* behind the shared memory */
     struct wire_frame frame = only_frame(&with);
     struct launch got;
-    assert_int_equal(wire_get_launch(&frame, arena, &got), 0);
+    assert_int_equal(wire_get(&frame, arena, &got), 0);
     assert_true(!got.tasks[0].open_stdin && got.tasks[1].open_stdin && !got.tasks[1].tty);
     assert_true(got.tasks[2].open_stdin && got.tasks[2].tty);
     struct wire_frame cut = frame;
     for (int bytes = 1; bytes < 27; bytes++) {
         cut.len--;
-        assert_int_equal(wire_get_launch(&cut, arena, &got), -1);
+        assert_int_equal(wire_get(&cut, arena, &got), -1);
     }
     cut.len--;
-    assert_int_equal(wire_get_launch(&cut, arena, &got), 0);
+    assert_int_equal(wire_get(&cut, arena, &got), 0);
     assert_false(got.tasks[1].open_stdin);
     unsigned char *last = (unsigned char *)with.data + with.len - 1;
     static const unsigned char wrong[] = { 2, 4, 255 }; /* a terminal without a stdin; no flags */
     for (size_t i = 0; i < sizeof wrong; i++) {
         *last = wrong[i];
         frame = only_frame(&with);
-        assert_int_equal(wire_get_launch(&frame, arena, &got), -1);
+        assert_int_equal(wire_get(&frame, arena, &got), -1);
     }
     arena_destroy(arena);
 }
@@ -627,14 +627,14 @@ static void shared_values_are_said_once(void **state)
     }
     struct buf frame;
     buf_init(&frame, WIRE_MAX_FRAME);
-    wire_put_launch(&frame, &launch);
+    wire_put(&frame, 0, &launch);
     assert_false(frame.overflow);
     assert_true(frame.len < 2 * LONG + TASKS * 128);
     struct wire_frame whole;
     struct launch read;
     size_t used;
     assert_int_equal(wire_next(frame.data, frame.len, &whole, &used), 1);
-    assert_int_equal(wire_get_launch(&whole, arena, &read), 0);
+    assert_int_equal(wire_get(&whole, arena, &read), 0);
     assert_int_equal(read.n_tasks, TASKS);
     assert_string_equal(pairs_get(&read.tasks[TASKS - 1].env, "PEERS"), peers);
     assert_string_equal(pairs_get(&read.tasks[TASKS - 1].env, "RANK"), "3999");

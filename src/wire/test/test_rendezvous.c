@@ -108,9 +108,9 @@ static void test_join(void **state)
     };
     struct rdzv_join back;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    rdzv_put_join(&out, &join);
+    rdzv_put(&out, &join);
     struct rdzv_frame_in frame = only(&out, RDZV_FRAME_JOIN);
-    assert_int_equal(rdzv_get_join(&frame, arena, &back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(back.member, join.member);
     assert_string_equal(back.run_id, "run");
     assert_string_equal(back.node, "n1");
@@ -136,16 +136,16 @@ static void test_join(void **state)
     const size_t older = frame.len - 10; /* a launcher that does not know these */
     for (size_t cut = 0; cut < frame.len; cut++) {
         struct rdzv_frame_in part = { .kind = frame.kind, .body = frame.body, .len = cut };
-        assert_int_equal(rdzv_get_join(&part, arena, &back), cut == older ? 0 : -1);
+        assert_int_equal(rdzv_get(&part, arena, &back), cut == older ? 0 : -1);
         if (cut == older)
             assert_true(!back.deaths.at[0].of_peer && back.deaths.at[0].wakeup == 0);
     }
     assert_null(back.role);
     buf_clear(&out);
     join.role = "reader";
-    rdzv_put_join(&out, &join);
+    rdzv_put(&out, &join);
     frame = only(&out, RDZV_FRAME_JOIN);
-    assert_int_equal(rdzv_get_join(&frame, arena, &back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_string_equal(back.role, "reader");
 }
 
@@ -177,9 +177,9 @@ static void test_round_and_end(void **state)
                                 .cause = "first" };
     struct rdzv_round back;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    rdzv_put_round(&out, &round);
+    rdzv_put(&out, &round);
     struct rdzv_frame_in frame = only(&out, RDZV_FRAME_ROUND);
-    assert_int_equal(rdzv_get_round(&frame, arena, &back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(back.places[1].first_rank, 2);
     assert_int_equal(back.own.member, 2);
     assert_string_equal(back.places[1].addr, "10.0.0.2");
@@ -190,17 +190,17 @@ static void test_round_and_end(void **state)
     buf_clear(&out);
     round.role_first = 2; /* all have one role: not said */
     round.role_world = 6;
-    rdzv_put_round(&out, &round);
+    rdzv_put(&out, &round);
     struct rdzv_frame_in one_role = only(&out, RDZV_FRAME_ROUND);
-    assert_int_equal(rdzv_get_round(&one_role, arena, &back), 0);
+    assert_int_equal(rdzv_get(&one_role, arena, &back), 0);
     assert_int_equal(back.role_first, 2);
     assert_int_equal(back.role_world, 6);
     assert_true(one_role.len + 8 == frame.len);
     buf_clear(&out);
     round.group_rank = 2; /* nobody's */
-    rdzv_put_round(&out, &round);
+    rdzv_put(&out, &round);
     frame = only(&out, RDZV_FRAME_ROUND);
-    assert_int_equal(rdzv_get_round(&frame, arena, &back), -1);
+    assert_int_equal(rdzv_get(&frame, arena, &back), -1);
 
     struct rdzv_victim victims[RDZV_MAX_DEATHS + 5];
     for (size_t i = 0; i < RDZV_MAX_DEATHS + 5; i++)
@@ -214,9 +214,9 @@ static void test_round_and_end(void **state)
                              .undecided = true };
     struct rdzv_end told;
     buf_clear(&out);
-    rdzv_put_end(&out, &over);
+    rdzv_put(&out, &over);
     frame = only(&out, RDZV_FRAME_END);
-    assert_int_equal(rdzv_get_end(&frame, arena, &told), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &told), 0);
     assert_int_equal(told.n_deaths, RDZV_MAX_DEATHS); /* the first ones */
     assert_int_equal(told.deaths[RDZV_MAX_DEATHS - 1].group_rank, RDZV_MAX_DEATHS - 1);
     assert_true(told.undecided);
@@ -233,15 +233,15 @@ static void test_long_texts(void **state)
     struct rdzv_stop stop = { .term = 1, .cause = text };
     struct rdzv_stop back;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    rdzv_put_stop(&out, &stop);
+    rdzv_put(&out, &stop);
     struct rdzv_frame_in frame = only(&out, RDZV_FRAME_STOP);
-    assert_int_equal(rdzv_get_stop(&frame, arena, &back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(strlen(back.cause), RDZV_TEXT_MAX - RDZV_TEXT_MAX % 3);
     memset(text, 0xff, sizeof text - 1); /* no text at all */
     buf_clear(&out);
-    rdzv_put_stop(&out, &stop);
+    rdzv_put(&out, &stop);
     frame = only(&out, RDZV_FRAME_STOP);
-    assert_int_equal(rdzv_get_stop(&frame, arena, &back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(strlen(back.cause), RDZV_TEXT_MAX);
 }
 
@@ -251,29 +251,28 @@ static void test_small_ones(void **state)
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     struct rdzv_moved moved = { .term = 4, .addr = "10.1.1.1", .port = 29400 };
     struct rdzv_moved moved_back;
-    rdzv_put_moved(&out, RDZV_FRAME_LEAD, &moved);
+    rdzv_put_as(&out, RDZV_FRAME_LEAD, &moved);
     struct rdzv_frame_in frame = only(&out, RDZV_FRAME_LEAD);
-    assert_int_equal(rdzv_get_moved(&frame, arena, &moved_back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &moved_back), 0);
     assert_int_equal(moved_back.port, 29400);
     struct rdzv_note note = { .term = 5, .about = 77, .text = "n3 is a straggler" };
     struct rdzv_note note_back;
     buf_clear(&out);
-    rdzv_put_note(&out, &note);
+    rdzv_put(&out, &note);
     frame = only(&out, RDZV_FRAME_NOTE);
-    assert_int_equal(rdzv_get_note(&frame, arena, &note_back), 0);
+    assert_int_equal(rdzv_get(&frame, arena, &note_back), 0);
     assert_int_equal(note_back.term, 5);
     assert_int_equal(note_back.about, 77);
     assert_string_equal(note_back.text, "n3 is a straggler");
-    const char *type;
-    const char *text;
+    struct rdzv_event event;
     buf_clear(&out);
-    rdzv_put_event(&out, "launch", NULL);
+    rdzv_put(&out, &(struct rdzv_event){ .type = "launch", .text = NULL });
     frame = only(&out, RDZV_FRAME_EVENT);
-    assert_int_equal(rdzv_get_event(&frame, arena, &type, &text), 0);
-    assert_string_equal(type, "launch");
-    assert_string_equal(text, "");
+    assert_int_equal(rdzv_get(&frame, arena, &event), 0);
+    assert_string_equal(event.type, "launch");
+    assert_string_equal(event.text, "");
     buf_clear(&out);
-    rdzv_put_plain(&out, RDZV_FRAME_BEAT);
+    rdzv_put_as(&out, RDZV_FRAME_BEAT, NULL);
     frame = only(&out, RDZV_FRAME_BEAT);
     assert_int_equal(frame.len, 0);
     struct rdzv_leave leave = { .why = RDZV_LEAVES_FAILED, .text = "t" };
@@ -281,9 +280,9 @@ static void test_small_ones(void **state)
     for (int why = 0; why < 5; why++) {
         leave.why = (enum rdzv_leaving)why;
         buf_clear(&out);
-        rdzv_put_leave(&out, &leave);
+        rdzv_put(&out, &leave);
         frame = only(&out, RDZV_FRAME_LEAVE);
-        assert_int_equal(rdzv_get_leave(&frame, arena, &leave_back), why == 1 || why == 2 ? 0 : -1);
+        assert_int_equal(rdzv_get(&frame, arena, &leave_back), why == 1 || why == 2 ? 0 : -1);
     }
 }
 
