@@ -225,6 +225,23 @@ static void inputs(void **state)
     golden_check(&f->golden, "input.txt");
 }
 
+/* Recordings of before have the cause of an ending in words. */
+static void read_older(void *arg, const struct buf *bytes)
+{
+    struct fixture *f = arg;
+    struct ctl_input in;
+    struct frame frame = frame_of(bytes, bytes->len);
+    assert_true(entry_get_input(&frame, f->arena, NULL, &in));
+    assert_true(in.kind == INPUT_FACT && in.pass == 10);
+    bool words = in.fact->ending.by == BY_LIMIT;
+    assert_int_equal(in.fact->ending.cause, words ? CAUSE_MEMORY : CAUSE_NONE);
+}
+
+static void older_inputs(void **state)
+{
+    golden_each("older-input.txt", read_older, *state);
+}
+
 /* ---- the others ---- */
 
 static void a_header(struct fixture *f, const char *label, const struct recording_header *h)
@@ -311,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(inputs, begin, end),
+        cmocka_unit_test_setup_teardown(older_inputs, begin, end),
         cmocka_unit_test_setup_teardown(what_follows, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

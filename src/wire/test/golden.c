@@ -61,3 +61,24 @@ void golden_check(struct golden *golden, const char *file)
         name_difference(buf_str(&golden->lines), was);
     buf_fini(&golden->lines);
 }
+
+static unsigned digit(char c)
+{
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+void golden_each(const char *file, void (*take)(void *arg, const struct buf *bytes), void *arg)
+{
+    struct err err = { 0 };
+    AUTO_FREE char *path = mem_printf("%s/tests/golden/wire/%s", SOURCE_ROOT, file);
+    AUTO_FREE char *lines = NULL;
+    size_t len = 0;
+    if (file_read(path, LINES_MOST, &lines, &len, &err) != 0)
+        fail_msg("%s", err.what);
+    for (const char *at = strchr(lines, ' '); at; at = strchr(at, ' ')) {
+        AUTO_BUF struct buf bytes = BUF_INIT(LINES_MOST);
+        for (at++; *at != '\n'; at += 2)
+            buf_putc(&bytes, (char)(digit(at[0]) << 4 | digit(at[1])));
+        take(arg, &bytes);
+    }
+}

@@ -14,5 +14,7 @@ void golden_init(struct golden *);
 void golden_add(struct golden *, const char *name, struct buf *bytes);
 /* Fails when the file says anything else. GOLDEN_UPDATE=1 writes it anew. */
 void golden_check(struct golden *, const char *file);
+/* Each message of a file that an older version wrote. */
+void golden_each(const char *file, void (*take)(void *arg, const struct buf *bytes), void *arg);
 
 #endif

@@ -265,6 +265,28 @@ static void messages_of_agents(void **state)
     golden_check(&f->golden, "agent.txt");
 }
 
+/* Agents of version 0.1 say no form, and what an ending's cause is in words. */
+static void read_older(void *arg, const struct buf *bytes)
+{
+    struct fixture *f = arg;
+    struct wire_frame frame;
+    struct wire_hello hello;
+    struct wire_fact fact;
+    if (frame_of(bytes, &frame)->kind == WIRE_HELLO) {
+        assert_int_equal(wire_get(&frame, f->arena, &hello), 0);
+        assert_true(hello.first_seq == 6 && hello.launch_form == 0);
+        return;
+    }
+    assert_int_equal(wire_get(&frame, f->arena, &fact), 0);
+    assert_true(fact.log_end == 6 && fact.ending.cause == CAUSE_NONE);
+    assert_true(fact.wakeup == 0 || fact.wakeup == 10);
+}
+
+static void messages_of_older_agents(void **state)
+{
+    golden_each("older-agent.txt", read_older, *state);
+}
+
 /* ---- launchers ---- */
 
 static struct rdzv_death a_death(uint32_t n)
@@ -397,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(messages_of_agents, begin, end),
+        cmocka_unit_test_setup_teardown(messages_of_older_agents, begin, end),
         cmocka_unit_test_setup_teardown(messages_of_launchers, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
