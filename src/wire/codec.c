@@ -141,6 +141,12 @@ static void put_each(struct buf *out, const struct codec_row *row, const char *b
     }
 }
 
+static void put_list(struct buf *out, const struct codec_row *row, const char *base)
+{
+    wire_put_u32(out, (uint32_t)count_at(row, base));
+    put_each(out, row, base);
+}
+
 static void put_pairs(struct buf *out, const struct pairs *pairs)
 {
     wire_put_u32(out, (uint32_t)pairs->n);
@@ -184,7 +190,7 @@ static void put_row(struct buf *out, const struct codec_row *row, const char *ba
     case CODEC_BLOB:
     case CODEC_BYTES:
     case CODEC_REST: put_bytes(out, row, base); break;
-    case CODEC_LIST: wire_put_u32(out, (uint32_t)count_at(row, base)); /* fall through */
+    case CODEC_LIST: put_list(out, row, base); break;
     case CODEC_EACH: put_each(out, row, base); break;
     case CODEC_PAIRS: put_pairs(out, (const struct pairs *)(const void *)member); break;
     case CODEC_STRUCT: put_rows(out, row->table, member, NULL); break;
