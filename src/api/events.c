@@ -22,11 +22,14 @@ static uint64_t seq_of(const struct text_node *event)
     return seq ? (uint64_t)seq->integer : 0;
 }
 
-/* Of all jobs those that they may read; what is of no job is for admins. */
+/* Of all jobs those that they may read; what is of no job is for admins. What is of a deleted one
+ * (no number is known of it) is on its way out of the records. */
 static bool visible(const struct call *call, uint64_t job, const struct text_node *event)
 {
     const struct text_node *id = text_get(event, "job");
     uint64_t of;
+    if (!job && id && !text_get(event, "number"))
+        return false;
     if (job || call->who.role == ROLE_ADMIN)
         return true;
     return id && job_id_parse(id->str, &of) && ctl_may_read(call->api->config.ctl, &call->who, of);

@@ -146,8 +146,8 @@ static int delete (struct command *c, struct err *err)
     if (store_delete_job(c->ctl->config.store, c->row.id, err))
         return -1;
     told_deleted(c);
-    for (uint64_t i = 0; i <= c->row.members; i++)
-        vec_push(&c->ctl->doomed, c->row.number + i);
+    vec_push(&c->ctl->doomed, c->row.number);
+    c->ctl->slices.deleting = true;
     return 0;
 }
 

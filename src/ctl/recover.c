@@ -94,7 +94,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     strangers_find(ctl);
     log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
     core_wake(ctl, ctl->relaunch_at);
-    ctl->plan_due = true;
+    ctl->plan_due = ctl->slices.deleting = true;
     ctl_turn(ctl);
     return 0;
 }

@@ -14,6 +14,7 @@ void slices_begin(struct ctl *ctl)
     struct slices *s = &ctl->slices;
     s->rows = s->launches = slices_size(ctl);
     s->hosts = SLICE_HOSTS * slices_size(ctl);
+    s->deleted = SLICE_DELETED * slices_size(ctl);
     for (size_t i = 0; i < s->later.n; i++) {
         struct live_job *job = live_find(ctl->live, s->later.at[i]);
         if (!job)

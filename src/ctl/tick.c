@@ -112,8 +112,9 @@ static void expire(struct ctl *ctl, uint64_t now)
     size_t n = 0;
     if (store_expire(ctl->config.store, arena, now, &jobs, &n, NULL) == 0 && n > 0)
         sweep_runs(ctl);
+    ctl->slices.deleting |= n > 0;
     audit_expire(ctl);
-    ctl->expire_at = n == STORE_EXPIRE_MAX ? now : now + EXPIRE_EVERY_MS;
+    ctl->expire_at = n == STORE_EXPIRE_JOBS ? now : now + EXPIRE_EVERY_MS;
     arena_destroy(arena);
 }
 

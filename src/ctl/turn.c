@@ -48,7 +48,7 @@ static bool nothing_now(const struct ctl *ctl)
 bool turn_idle(const struct ctl *ctl)
 {
     return nothing_now(ctl) && ctl->applied == ctl->facts.n && ctl->slices.later.n == 0 &&
-           ctl->slices.arrays.n == 0;
+           ctl->slices.arrays.n == 0 && !ctl->slices.deleting;
 }
 
 /* ---- answering ---- */
@@ -177,6 +177,7 @@ static void failed(struct ctl *ctl, const struct err *err)
     meetings_undone(ctl);
     vec_clear(&ctl->acks);
     vec_clear(&ctl->doomed);
+    ctl->slices.deleting = true;
     ctl->unwritten = true;
     ctl->no_room = err->code == ERR_FULL;
     store_release_ballast(ctl->config.store);
@@ -246,6 +247,7 @@ static void settle_all(struct ctl *ctl)
     TURN_WORK(ctl->config.meter, "consequences", 0);
     size_t i = 0;
     members_go_on(ctl);
+    removal_go_on(ctl);
     do {
         for (; i < ctl->touched.n; i++) {
             struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);

@@ -22,9 +22,16 @@
     " LEFT JOIN job a ON a.id = j.array WHERE j.id = (SELECT max(id) FROM job)"
 #define IS_LIVE  " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
 #define IN_RANGE " WHERE job = ? AND (role, idx) >= (?, ?) AND (role, idx) <= (?, ?)"
-#define OF_JOB                                                                                     \
-    " WHERE job IN (SELECT ?1 UNION ALL SELECT m.id FROM job a JOIN job m"                         \
-    " ON m.id BETWEEN a.id + 1 AND a.id + a.members WHERE a.id = ?1 AND m.array = a.id)"
+/* Members are there as long as their array is: the others wait to be removed (deletion.c). */
+#define IS_THERE " AND (array = 0 OR EXISTS (SELECT 1 FROM job a WHERE a.id = job.array))"
+#define OF_REST(key, table)                                                                        \
+    "DELETE FROM " table " WHERE (" key ") IN"                                                     \
+    " (SELECT " key " FROM " table " WHERE job BETWEEN ?1 AND ?2 LIMIT ?3)"
+/* In meta, for what is deleted and not all removed: the first id in the name, the last as value. */
+#define REST    "'deleted.'"
+#define IS_REST "name > 'deleted.' AND name < 'deleted/'"
+#define RESTS                                                                                      \
+    "(SELECT CAST(substr(name, 9) AS INTEGER) AS low, value AS high FROM meta WHERE " IS_REST ")"
 #define LIST_FILTER                                                                                \
     " AND (?3 IS NULL OR queue = ?3)"                                                              \
     " AND (?4 IS NULL OR dialect = ?4 OR substr(dialect, 1, length(?4) + 2) = ?4 || '-v')"         \
@@ -80,18 +87,24 @@
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
     X(DELETE_META, "DELETE FROM meta WHERE name = ?")                                              \
-    X(DELETE_MEMBERS, "DELETE FROM job WHERE array = ?1 AND id > ?1 AND id <= ?1 +"                \
-                      " (SELECT a.members FROM job a WHERE a.id = ?1)")                            \
     X(DELETE_JOB, "DELETE FROM job WHERE id = ?1")                                                 \
     X(DELETE_BODY, "DELETE FROM body WHERE job = ?1")                                              \
     X(DELETE_ORIGIN, "DELETE FROM origin WHERE job = ?1")                                          \
-    X(DELETE_EVENTS, "DELETE FROM event" OF_JOB)                                                   \
-    X(DELETE_TASKS, "DELETE FROM task" OF_JOB)                                                     \
-    X(DELETE_ATTEMPTS, "DELETE FROM attempt" OF_JOB)                                               \
-    X(DELETE_AGENTS, "DELETE FROM agent" OF_JOB)                                                   \
     X(DELETE_IDEM, "DELETE FROM idem WHERE job = ?1")                                              \
+    X(PUT_REST, "INSERT OR REPLACE INTO meta (name, value)"                                        \
+                " SELECT " REST " || id, id + members FROM job WHERE id = ?1")                     \
+    X(NEXT_REST, "SELECT low, high FROM " RESTS " LIMIT 1")                                        \
+    X(COUNT_RESTS, "SELECT state, count(*) FROM " RESTS " CROSS JOIN job"                          \
+                   " ON id BETWEEN low + 1 AND high AND array = low GROUP BY state")               \
+    X(DELETE_TASKS, OF_REST("job, role, idx", "task"))                                             \
+    X(DELETE_ATTEMPTS, OF_REST("job, role, idx, attempt", "attempt"))                              \
+    X(DELETE_AGENTS, OF_REST("job, generation, node", "agent"))                                    \
+    X(DELETE_EVENTS, OF_REST("seq", "event"))                                                      \
+    X(DELETE_MEMBERS, "DELETE FROM job WHERE id IN (SELECT id FROM job WHERE id BETWEEN ?1 + 1"    \
+                      " AND ?2 AND array = ?1 LIMIT ?3) RETURNING number")                         \
+    X(DELETE_REST, "DELETE FROM meta WHERE name = " REST " || ?1")                                 \
     X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job LEFT JOIN body"                  \
-               " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?")             \
+               " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?" IS_THERE)    \
     X(GET_SPEC, "SELECT spec FROM body WHERE job = ?")                                             \
     X(GET_SAID, "SELECT (SELECT max(seq) FROM event WHERE job = ?1),"                              \
                 " (SELECT spec FROM object WHERE kind = ?2 AND project = ?3 AND name = ?4),"       \
@@ -105,10 +118,10 @@
     X(MEMBER_COUNTS, "SELECT state, count(*) FROM job WHERE id BETWEEN ?1 + 1 AND ?1 + ?2"         \
                      " AND array = ?1 GROUP BY state")                                             \
     X(LIST_MEMBERS, "SELECT " JOB_COLUMNS " FROM job WHERE id > max(?1, ?3)"                       \
-                    " AND id <= ?3 + ?4 AND array = ?3"                                            \
+                    " AND id <= ?3 + ?4 AND array = ?3" IS_THERE                                   \
                     " AND (?5 IS NULL OR instr(?5, ' ' || state || ' ') > 0)"                      \
                     " ORDER BY id LIMIT ?2")                                                       \
-    X(FIND_NUMBER, "SELECT id FROM job WHERE number = ?")                                          \
+    X(FIND_NUMBER, "SELECT id FROM job WHERE number = ?" IS_THERE)                                 \
     X(FIND_NAME, "SELECT id FROM job WHERE name = ?1 AND array = 0"                                \
                  " AND (?2 IS NULL OR owner = ?2)"                                                 \
                  " ORDER BY id DESC LIMIT 1")                                                      \
@@ -203,6 +216,9 @@ int db_read_version(struct store *, int *version, struct err *);
 int db_exec(struct store *, const char *text, struct err *);
 /* SQLite's handle of a file, by SQLITE_FCNTL_...; NULL: it is not open. */
 sqlite3_file *db_file(struct store *, int which);
+/* deletion.c: takes members of what is being removed out of counts. */
+struct job_counts;
+int db_count_rests(struct store *, struct job_counts *, struct err *);
 /* Reads what is highest in it. */
 void db_read_last(struct store *);
 void db_read_audit(struct store *); /* audit.c */

@@ -1,4 +1,4 @@
-/* Rows of jobs: insert, update, look up, list, delete. Lists never scan: each is a descending range
+/* Rows of jobs: insert, update, look up, list. Lists never scan: each is a descending range
  * of an index that begins with what is filtered by; several states are merged by id. */
 #include "store/db.h"
 
@@ -447,7 +447,7 @@ static int read_counts(struct store *st, sqlite3_stmt *s, struct job_counts *cou
 int store_counts(struct store *st, struct job_counts *counts, struct err *err)
 {
     sqlite3_stmt *s = db_stmt(st, STMT_COUNTS, err);
-    return s ? read_counts(st, s, counts, err) : -1;
+    return s && read_counts(st, s, counts, err) == 0 ? db_count_rests(st, counts, err) : -1;
 }
 
 int store_member_counts(struct store *st, const struct job_row *array, struct job_counts *counts,
@@ -459,79 +459,4 @@ int store_member_counts(struct store *st, const struct job_row *array, struct jo
     db_u64(s, 1, array->id);
     db_u64(s, 2, array->members);
     return read_counts(st, s, counts, err);
-}
-
-/* What is kept for a job under its name. */
-static int delete_objects(struct store *st, uint64_t job, struct err *err)
-{
-    char id[JOB_ID_TEXT];
-    sqlite3_stmt *s = db_write(st, STMT_OBJECTS_OF_JOB, err);
-    if (!s)
-        return -1;
-    db_text(s, 1, job_id_format(id, job));
-    return db_run(st, s, err);
-}
-
-/* A deleted job's number, id and events are never given out again, also after a restart. */
-static int put_floor(struct store *st, const char *name, uint64_t value, struct err *err)
-{
-    sqlite3_stmt *s = db_write(st, STMT_PUT_META, err);
-    if (!s)
-        return -1;
-    db_text(s, 1, name);
-    db_u64(s, 2, value);
-    return db_run(st, s, err);
-}
-
-int store_delete_job(struct store *st, uint64_t job, struct err *err)
-{
-    /* The row of the job is last: it says which members there are. */
-    static const enum stmt_id all[] = { STMT_DELETE_FACETS, STMT_DELETE_BODY,  STMT_DELETE_ORIGIN,
-                                        STMT_DELETE_EVENTS, STMT_DELETE_TASKS, STMT_DELETE_ATTEMPTS,
-                                        STMT_DELETE_AGENTS, STMT_DELETE_IDEM,  STMT_DELETE_MEMBERS,
-                                        STMT_DELETE_JOB };
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        sqlite3_stmt *s = db_write(st, all[i], err);
-        if (!s)
-            return -1;
-        db_u64(s, 1, job);
-        if (db_run(st, s, err) < 0)
-            return -1;
-    }
-    if (delete_objects(st, job, err) < 0)
-        return -1;
-    if (put_floor(st, "number", st->number, err) < 0 ||
-        put_floor(st, "job_id", st->job_id, err) < 0)
-        return -1;
-    return put_floor(st, "event", st->event, err);
-}
-
-int store_expire(struct store *st, struct arena *a, uint64_t now_ms, uint64_t **jobs, size_t *n,
-                 struct err *err)
-{
-    if (st->memory) { /* nothing is kept for a time */
-        *n = 0;
-        return 0;
-    }
-    sqlite3_stmt *s = db_write(st, STMT_EXPIRE_IDEM, err);
-    if (!s)
-        return -1;
-    db_u64(s, 1, now_ms);
-    db_u64(s, 2, STORE_EXPIRE_MAX);
-    if (db_run(st, s, err) < 0 || !(s = db_stmt(st, STMT_EXPIRED_JOBS, err)))
-        return -1;
-    db_u64(s, 1, now_ms);
-    db_u64(s, 2, STORE_EXPIRE_MAX);
-    uint64_t *ids = ARENA_ARRAY(a, STORE_EXPIRE_MAX, uint64_t);
-    size_t count = 0;
-    int more;
-    while ((more = db_step(st, s, err)) == 1)
-        ids[count++] = db_get_u64(s, 0);
-    for (size_t i = 0; more == 0 && i < count; i++)
-        more = store_delete_job(st, ids[i], err);
-    if (more < 0)
-        return -1;
-    *jobs = ids;
-    *n = count;
-    return 0;
 }

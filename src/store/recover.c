@@ -153,23 +153,39 @@ static int copy_whole(sqlite3 *from, sqlite3 *to)
     return sqlite3_backup_finish(backup);
 }
 
-/* Rows of jobs that are not there. Older versions lack some of the tables. */
+/* Rows of jobs that are not there, members without their array first. Older versions lack some of
+ * the tables. */
+#define NO_JOB "job NOT IN (SELECT id FROM job)"
 static const struct {
-    const char *table, *where;
+    const char *table, *job, *where;
 } orphans[] = {
-    { "body", "job NOT IN (SELECT id FROM job)" },
-    { "facet", "job NOT IN (SELECT id FROM job)" },
-    { "origin", "job NOT IN (SELECT id FROM job)" },
-    { "task", "job NOT IN (SELECT id FROM job)" },
-    { "attempt", "job NOT IN (SELECT id FROM job)" },
-    { "agent", "job NOT IN (SELECT id FROM job)" },
-    { "idem", "job NOT IN (SELECT id FROM job)" },
-    { "event", "job <> 0 AND job NOT IN (SELECT id FROM job)" },
-    { "job", "array <> 0 AND array NOT IN (SELECT id FROM job)" },
+    { "job", "id", "array <> 0 AND array NOT IN (SELECT id FROM job)" },
+    { "body", "job", NO_JOB },
+    { "facet", "job", NO_JOB },
+    { "origin", "job", NO_JOB },
+    { "task", "job", NO_JOB },
+    { "attempt", "job", NO_JOB },
+    { "agent", "job", NO_JOB },
+    { "idem", "job", NO_JOB },
+    { "event", "job", "job <> 0 AND " NO_JOB },
 };
 /* Jobs that live, and have lost what they are. */
 #define UNREADABLE                                                                                 \
     "state" IS_LIVE " AND id NOT IN (SELECT job FROM body) AND array NOT IN (SELECT job FROM body)"
+
+/* What a server was still removing of deleted jobs is no orphan. */
+static void finish_deletions(sqlite3 *db)
+{
+    char sql[512];
+    for (size_t i = 0; i < ARRAY_LEN(orphans); i++) {
+        snprintf(sql, sizeof sql,
+                 "DELETE FROM %s WHERE %s AND EXISTS"
+                 " (SELECT 1 FROM " RESTS " WHERE %s BETWEEN low AND high)",
+                 orphans[i].table, orphans[i].where, orphans[i].job);
+        sqlite3_exec(db, sql, NULL, NULL, NULL);
+    }
+    sqlite3_exec(db, "DELETE FROM meta WHERE " IS_REST, NULL, NULL, NULL);
+}
 
 static void leave_out_orphans(sqlite3 *db, struct recovered *out)
 {
@@ -273,6 +289,7 @@ static int build(const struct work *w, const struct reading *best, const struct 
     else if (rc == SQLITE_OK)
         rc = salvage_rows(best->db, db);
     if (rc == SQLITE_OK) {
+        finish_deletions(db);
         leave_out_orphans(db, w->out);
         rc = put_floors(w, db, best, old);
     }
@@ -395,9 +412,10 @@ static int check(const struct work *w, struct err *err)
     if (is_damaged(w, &copy, err) < 0)
         return -1;
     read_records(copy, &r);
-    w->out->jobs = r.jobs;
     w->out->event = r.event;
     w->out->number = r.number;
+    finish_deletions(r.db);
+    w->out->jobs = ask_number(r.db, "SELECT count(*) FROM job");
     count_orphans(r.db, w->out);
     find_unknown(w, r.db);
     sqlite3_close(r.db);

@@ -1,7 +1,7 @@
 """One request never stalls the server's loop: the largest job of each dialect is submitted,
 suspended, started, shown with all its tasks, started anew, found again by a server that was killed,
-and stopped, and the longest turn of the loop is short. What is looked at is the processor time of
-the loop's own thread, as the server counts it; the agent is one that starts nothing
+stopped and deleted, and the longest turn of the loop is short. What is looked at is the processor
+time of the loop's own thread, as the server counts it; the agent is one that starts nothing
 (quiet_node.py): no machine has so many processes."""
 
 from __future__ import annotations
@@ -92,6 +92,23 @@ def longest(server: Server) -> tuple[float, str]:
     return float(turn[2]), turn[1]
 
 
+def delete(server: Server, job: int) -> None:
+    """It is gone at once; the records are without it a little later."""
+    server.api("DELETE", f"/v1/jobs/{job}").good()
+    assert server.api("GET", f"/v1/jobs/{job}").status == 404
+    assert server.api("GET", f"/v1/jobs/{job + 1}").status == 404  # its first member
+    assert not server.jobs()
+    events = server.get("/v1/events?limit=10000")["events"]
+    assert [event["type"] for event in events if event.get("job")] == [], "of the deleted job"
+    wait_for(lambda: removed(server), what="its rows are removed")
+
+
+def removed(server: Server) -> bool:
+    """No more than a page of rows is before the event of the deletion."""
+    events = server.get("/v1/events?limit=100")["events"]
+    return any(event["type"] == "deleted" for event in events)
+
+
 def runs(server: Server, job: int, tasks: int) -> bool:
     now = server.get(f"/v1/jobs/{job}")
     assert now["state"] in ("queued", "starting", "running", "restarting"), now
@@ -135,6 +152,7 @@ def test_largest_job(
     server.stop(job).good()
     wait_for(lambda: server.get(f"/v1/jobs/{job}")["state"] == "stopped", what="it is stopped")
     assert len(server.get(f"/v1/jobs/{job}/tasks")["tasks"]) == tasks
+    delete(server, job)
     assert longest(server)[0] < BOUND_S, longest(server)
 
 
@@ -189,4 +207,5 @@ def test_largest_array(start: Starter) -> None:
     wait_for(lambda: server.get(f"/v1/jobs/{job}")["tasks_running"] == 2, what="they still run")
     server.stop(job).good()
     wait_for(lambda: server.get(f"/v1/jobs/{job}")["state"] == "stopped", what="it is stopped")
+    delete(server, job)
     assert longest(server)[0] < BOUND_S, longest(server)

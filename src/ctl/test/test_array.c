@@ -7,6 +7,7 @@
 
 #include "ctl/test/world.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
 
@@ -400,6 +401,85 @@ static void commands_in_slices(void **state)
     assert_string_equal(world_events(w, array + 9), "submitted paused resumed stopped");
 }
 
+/* Rows that the deletion of jobs left, up to a thousand. */
+static uint32_t left_of_deleted(struct world *w)
+{
+    struct deleted_rest rest = { .arena = arena_create(), .rows = 1000 };
+    assert_int_equal(store_delete_rest(w->store, &rest, NULL), 0);
+    store_rollback(w->store);
+    arena_destroy(rest.arena);
+    return 1000 - rest.rows;
+}
+
+static void assert_gone(struct world *w, uint64_t array, uint32_t members)
+{
+    uint64_t id;
+    char word[16];
+    for (uint32_t i = 0; i <= members; i++) {
+        snprintf(word, sizeof word, "%u", 1 + i);
+        assert_int_equal(ctl_find(w->ctl, word, &id, NULL), -1);
+        world_command(w, array + i, CTL_STOP);
+        assert_int_equal(w->code, ERR_NOT_FOUND);
+    }
+    assert_int_equal(ctl_find(w->ctl, "a", &id, NULL), -1);
+    assert_int_equal(listed(w, array, members), 0);
+}
+
+static bool has_runs(const struct world *w, uint32_t number)
+{
+    char dir[128];
+    snprintf(dir, sizeof dir, "%s/%u", w->runs, number);
+    return file_is_dir(dir);
+}
+
+/* What is deleted is gone at once; its rows and directories go in slices. A commit that fails and
+ * servers that die leave nothing of it behind, and none of its numbers is given out again. */
+static void deletion_in_slices(void **state)
+{
+    struct world *w = *state;
+    struct rlimit was, none;
+    uint64_t array = submit(w, "a", "\"array\":9");
+    world_run(w);
+    assert_int_equal(in_state(w, array, JOB_SUCCEEDED), 9);
+    assert_true(has_runs(w, 10));
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = was;
+    none.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    world_command(w, array, CTL_DELETE);
+    assert_int_not_equal(w->code, ERR_NONE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(listed(w, array, 9), 9);
+    world_pass(w, 5000);
+    world_run(w);
+    world_command(w, array, CTL_DELETE);
+    assert_int_equal(w->code, ERR_NONE);
+    assert_gone(w, array, 9);
+    assert_int_equal(left_of_deleted(w) > 100, true);
+    world_crash(w);
+    assert_gone(w, array, 9);
+    world_step(w);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    world_step(w);
+    assert_true(w->ctl->unwritten);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_true(left_of_deleted(w) > 0 && has_runs(w, 10));
+    world_pass(w, 5000);
+    world_crash(w);
+    uint64_t other = submit(w, "b", "");
+    assert_true(other > array + 9);
+    world_pass(w, 5000);
+    world_run(w);
+    assert_gone(w, array, 9);
+    assert_int_equal(left_of_deleted(w), 0);
+    assert_int_equal(store_last_of(w->store, array + 9), 0);
+    for (uint32_t number = 1; number <= 10; number++)
+        assert_false(has_runs(w, number));
+    assert_true(has_runs(w, 11));
+    assert_int_equal(world_state(w, other), JOB_SUCCEEDED);
+}
+
 /* None of an array that is on its way to be stopped is given the room of those before it. */
 static void none_starts_of_what_is_stopped(void **state)
 {
@@ -468,6 +548,7 @@ int main(void)
         T(after_what_is_gone),
         T2(members_in_slices),
         T2(commands_in_slices),
+        T2(deletion_in_slices),
         T2(none_starts_of_what_is_stopped),
         T2(the_last_command_counts),
         T2(after_a_member_to_come),

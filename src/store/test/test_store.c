@@ -9,6 +9,7 @@
 
 #include "store/disk.h"
 #include "store/find.h"
+#include "store/recover.h"
 #include "store/store.h"
 
 #include "base/file.h"
@@ -447,6 +448,8 @@ static void arrays_and_their_members(void **state)
     assert_int_equal(store_member_counts(f->store, &got, &counts, &f->err), 0);
     assert_int_equal(counts.by_state[JOB_SUCCEEDED], 3);
     assert_int_equal(store_delete_job(f->store, id, &f->err), 0);
+    struct deleted_rest rest = { .arena = f->arena, .rows = 1000 };
+    assert_int_equal(store_delete_rest(f->store, &rest, &f->err), 0);
     assert_int_equal(store_commit(f->store, &f->err), 0);
     assert_int_equal(store_get_job(f->store, f->arena, id + 3, &got, &f->err), 0);
     assert_int_equal(store_get_job(f->store, f->arena, 20, &got, &f->err), 1);
@@ -454,6 +457,83 @@ static void arrays_and_their_members(void **state)
     struct event_range range = { .limit = 10 };
     assert_int_equal(store_events(f->store, f->arena, &range, &events, &n, &f->err), 0);
     assert_int_equal(n, 0);
+}
+
+static unsigned rows_of(struct fix *f, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *s = NULL;
+    store_close(f->store);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    unsigned n = (unsigned)sqlite3_column_int(s, 0);
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+    f->store = store_open(f->path, &f->err);
+    assert_non_null(f->store);
+    return n;
+}
+
+#define ROWS_LEFT                                                                                  \
+    "SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM event)"                            \
+    " + (SELECT count(*) FROM job WHERE array <> 0)"                                               \
+    " + (SELECT count(*) FROM meta WHERE name LIKE 'deleted.%')"
+
+/* What is deleted is not there at once; its rows go in slices, in the next server too, and nothing
+ * of it is damage meanwhile. */
+static void what_was_deleted_goes_in_slices(void **state)
+{
+    struct fix *f = *state;
+    struct job_row got, *rows;
+    struct job_counts counts;
+    struct recovered looked;
+    uint64_t found;
+    size_t n;
+    put_job(f, 1, JOB_QUEUED, "ada");
+    uint64_t id = put_array(f, 10, 5);
+    for (uint32_t i = 0; i < 9; i++) {
+        struct task_row task = { .job = id + 2, .ref = { 0, i }, .state = TASK_FAILED };
+        assert_int_equal(store_put_task(f->store, &task, &f->err), 0);
+    }
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    assert_int_equal(store_delete_job(f->store, id, &f->err), 0);
+    assert_int_equal(store_commit(f->store, &f->err), 0);
+    assert_int_equal(rows_of(f, ROWS_LEFT), 9 + 5 + 5 + 1);
+    for (uint64_t i = 0; i <= 5; i++) {
+        assert_int_equal(store_get_job(f->store, f->arena, id + i, &got, &f->err), 0);
+        assert_int_equal(store_find_number(f->store, 2 + i, &found), 0);
+    }
+    struct job_filter of = { .limit = 9, .array = id, .members = 5 };
+    assert_int_equal(store_list(f->store, f->arena, &of, &rows, &n, &f->err), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(store_counts(f->store, &counts, &f->err), 0);
+    assert_int_equal(counts.by_state[JOB_QUEUED], 1);
+    assert_int_equal(counts.by_state[JOB_SUCCEEDED], 0);
+    struct deleted_rest rest = { .arena = f->arena, .rows = 7 };
+    assert_int_equal(store_delete_rest(f->store, &rest, &f->err), 0);
+    store_rollback(f->store);
+    rest.n = 0;
+    assert_int_equal(rows_of(f, ROWS_LEFT), 9 + 5 + 5 + 1);
+    for (int slices = 0; rest.rows == 0; slices++) {
+        assert_true(slices < 20);
+        rest.rows = 7;
+        assert_int_equal(store_delete_rest(f->store, &rest, &f->err), 0);
+        assert_int_equal(store_commit(f->store, &f->err), 0);
+        store_close(TAKE(f->store));
+        assert_int_equal(
+            store_check(&(struct recover_ask){ .path = f->path }, f->arena, &looked, &f->err), 0);
+        assert_false(looked.damaged);
+        assert_int_equal(looked.orphans, 0);
+        assert_int_equal(looked.jobs, 1);
+        f->store = store_open(f->path, &f->err);
+    }
+    assert_int_equal(rest.n, 5);
+    assert_int_equal(rest.numbers[0], 8); /* as put_array() gives them */
+    assert_int_equal(rows_of(f, ROWS_LEFT), 0);
+    assert_int_equal(store_next_number(f->store), 13);
+    assert_int_equal(store_last_job_id(f->store), 15);
+    assert_int_equal(store_last_event(f->store), 5);
 }
 
 static void newer_version_is_refused(void **state)
@@ -565,14 +645,15 @@ int main(int argc, char **argv)
     if (argc == 2)
         return second_server(argv[1]);
     const struct CMUnitTest tests[] = {
-        TEST(job_survives_reopening),        TEST(turn_without_commit_is_gone),
-        TEST(failed_write_fails_the_commit), TEST(lists_are_filtered_and_paged),
-        TEST(attempts_and_tasks_round_trip), TEST(events_are_numbered_and_never_reused),
-        TEST(idempotency_keys_expire),       TEST(finished_jobs_expire),
-        TEST(names_and_texts_are_looked_up), TEST(agents_and_objects),
-        TEST(second_server_is_refused),      TEST(newer_version_is_refused),
-        TEST(arrays_and_their_members),      TEST(ballast_comes_and_goes),
-        TEST(named_jobs_round_trip),         TEST(old_sentences_are_read),
+        TEST(job_survives_reopening),          TEST(turn_without_commit_is_gone),
+        TEST(failed_write_fails_the_commit),   TEST(lists_are_filtered_and_paged),
+        TEST(attempts_and_tasks_round_trip),   TEST(events_are_numbered_and_never_reused),
+        TEST(idempotency_keys_expire),         TEST(finished_jobs_expire),
+        TEST(names_and_texts_are_looked_up),   TEST(agents_and_objects),
+        TEST(second_server_is_refused),        TEST(newer_version_is_refused),
+        TEST(arrays_and_their_members),        TEST(ballast_comes_and_goes),
+        TEST(named_jobs_round_trip),           TEST(old_sentences_are_read),
+        TEST(what_was_deleted_goes_in_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
