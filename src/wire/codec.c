@@ -253,6 +253,8 @@ static uint64_t number_from(struct wire_reader *from, enum codec_type type)
 
 static uint64_t most_of(const struct codec_row *row)
 {
+    if (row->type == CODEC_FLAG)
+        return 1;
     if (row->max)
         return row->max;
     return row->size < 8 ? ((uint64_t)1 << (8 * row->size)) - 1 : UINT64_MAX;
@@ -265,13 +267,6 @@ static void get_number(struct wire_reader *from, const struct codec_row *row, ch
         from->bad = true;
     else
         set_number(member, row->size, value);
-}
-
-static void get_flag(struct wire_reader *from, char *member)
-{
-    uint8_t value = wire_get_u8(from);
-    from->bad |= value > 1;
-    set_number(member, sizeof(bool), value == 1);
 }
 
 static uint8_t get_bits(struct wire_reader *from, const struct codec_row *rows, char *base)
@@ -360,8 +355,8 @@ static void get_row(const struct codec_in *in, const struct codec_row *row, char
     case CODEC_U8:
     case CODEC_U16:
     case CODEC_U32:
-    case CODEC_U64: get_number(in->from, row, member); break;
-    case CODEC_FLAG: get_flag(in->from, member); break;
+    case CODEC_U64:
+    case CODEC_FLAG: get_number(in->from, row, member); break;
     case CODEC_TEXT:
     case CODEC_MAYBE: get_text(in, row, member); break;
     case CODEC_BLOB:
