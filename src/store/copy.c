@@ -55,7 +55,8 @@ int store_copy(struct store *st, const char *path, struct err *err)
 {
     char rows[2048];
     snprintf(rows, sizeof rows,
-             "PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF; BEGIN;"
+             "PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF;"
+             "PRAGMA copy.secure_delete = ON; BEGIN;" /* unused parts of pages are zero */
              "INSERT INTO copy.job SELECT * FROM main.job WHERE state" IS_LIVE
              " OR array IN (SELECT id FROM main.job WHERE members > 0 AND state" IS_LIVE ");"
              "INSERT OR IGNORE INTO copy.job SELECT * FROM main.job WHERE id IN"
