@@ -11,7 +11,7 @@
 
 #define SLICE_TASKS   512u
 #define SLICE_HOSTS   4u /* times as many: tasks whose hosts are named */
-#define SLICE_DELETED 8u /* times as many: rows of deleted jobs */
+#define SLICE_DELETED 4u /* times as many: rows of deleted jobs */
 
 struct ctl;
 struct live_job;
