@@ -1,6 +1,8 @@
 /* Nodes on which one task of a job failed too often (retry.per_node): from then on the job goes
  * elsewhere, where there is an elsewhere. What is counted lies with the task, what is avoided with
  * the job; both outlive the generation and the server. */
+#include "ctl/avoid.h"
+
 #include "ctl/core.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "ctl/views.h"
 
 #include "base/mem.h"
+#include "store/deletion.h"
 
 #include <stdio.h>
 #include <string.h>

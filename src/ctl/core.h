@@ -207,14 +207,6 @@ void counters_plan(struct ctl *, uint64_t us); /* a plan took so long */
 /* Of what a node of so many devices of that model costs, in thousandths; 1000: nothing is said. */
 uint64_t core_price(const struct ctl *, const char *gpu_type);
 
-/* ---- avoid.c ---- */
-/* The nodes in its notes become part of what its places may not be. */
-void avoid_apply(struct live_job *);
-bool avoid_node(const struct live_job *, const char *node);
-/* A task failed where it is: once too often, and the job goes elsewhere; or ends, when it has been
- * elsewhere often enough. */
-void avoid_count(struct ctl *, struct live_job *, uint32_t flat);
-
 /* ---- board.c ---- */
 void board_clear(struct ctl *, struct live_job *);
 void board_load(struct ctl *, struct live_job *); /* counts what the rows have */

@@ -1,6 +1,7 @@
 /* Rows to memory: a live job exactly as its rows say, its places taken again. The only way back
  * after a restart and after a failed commit. */
 #include "ctl/array.h"
+#include "ctl/avoid.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/notes.h"

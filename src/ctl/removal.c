@@ -3,6 +3,7 @@
  * left is in the records, so a server that starts goes on where the last one was. Nothing waits for
  * it, and it waits while the disk is full: ends of what runs are to be written first. */
 #include "ctl/core.h"
+#include "store/deletion.h"
 
 void removal_go_on(struct ctl *ctl)
 {

@@ -2,6 +2,7 @@
  * touched, in the turn's transaction, and after recovery; everything is derived from state, so
  * doing it again changes nothing. Reads the clock only through the core. */
 #include "ctl/after.h"
+#include "ctl/avoid.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
+#include "store/deletion.h"
 #include "store/disk.h"
 
 #include <dirent.h>

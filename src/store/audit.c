@@ -5,6 +5,7 @@
 #include "store/db.h"
 
 #include "base/mem.h"
+#include "store/deletion.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "job/audit.h"
 #include "store/mark.h"
 #include "store/memory.h"
+#include "store/rests.h"
 #include "store/seal.h"
 #include "store/store.h"
 
@@ -22,16 +23,6 @@
     " LEFT JOIN job a ON a.id = j.array WHERE j.id = (SELECT max(id) FROM job)"
 #define IS_LIVE  " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
 #define IN_RANGE " WHERE job = ? AND (role, idx) >= (?, ?) AND (role, idx) <= (?, ?)"
-/* Members are there as long as their array is: the others wait to be removed (deletion.c). */
-#define IS_THERE " AND (array = 0 OR EXISTS (SELECT 1 FROM job a WHERE a.id = job.array))"
-#define OF_REST(key, table)                                                                        \
-    "DELETE FROM " table " WHERE (" key ") IN"                                                     \
-    " (SELECT " key " FROM " table " WHERE job BETWEEN ?1 AND ?2 LIMIT ?3)"
-/* In meta, for what is deleted and not all removed: the first id in the name, the last as value. */
-#define REST    "'deleted.'"
-#define IS_REST "name > 'deleted.' AND name < 'deleted/'"
-#define RESTS                                                                                      \
-    "(SELECT CAST(substr(name, 9) AS INTEGER) AS low, value AS high FROM meta WHERE " IS_REST ")"
 #define LIST_FILTER                                                                                \
     " AND (?3 IS NULL OR queue = ?3)"                                                              \
     " AND (?4 IS NULL OR dialect = ?4 OR substr(dialect, 1, length(?4) + 2) = ?4 || '-v')"         \
@@ -216,9 +207,6 @@ int db_read_version(struct store *, int *version, struct err *);
 int db_exec(struct store *, const char *text, struct err *);
 /* SQLite's handle of a file, by SQLITE_FCNTL_...; NULL: it is not open. */
 sqlite3_file *db_file(struct store *, int which);
-/* deletion.c: takes members of what is being removed out of counts. */
-struct job_counts;
-int db_count_rests(struct store *, struct job_counts *, struct err *);
 /* Reads what is highest in it. */
 void db_read_last(struct store *);
 void db_read_audit(struct store *); /* audit.c */

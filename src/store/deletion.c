@@ -2,14 +2,14 @@
  * goes at once: its row, its texts, its keys. A row of meta then says which ids its other rows have
  * (tasks, attempts, events, agents, members), and they follow, so many at a time, in this server or
  * in the next one. Members of an array are not there any more without the row of the array. */
+#include "store/deletion.h"
+
+#include "base/mem.h"
 #include "store/db.h"
 #include "store/find.h"
 
-#include "base/mem.h"
-
-#define MEMBER_ROWS                                                                                \
-    8u /* the row of a member has indices of its own, and a directory follows it                   \
-        */
+/* The row of a member has indices of its own, and a directory follows it. */
+#define MEMBER_ROWS 8u
 
 /* Ids of what was deleted and is not all gone. */
 struct rest {

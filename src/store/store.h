@@ -145,18 +145,6 @@ int store_put_idem(struct store *, const struct idem_row *, struct err *);
 /* Looks up row->owner and row->key and fills the rest. 1 found, 0 not, -1 error. Expired rows count
  * as not found. */
 int store_get_idem(struct store *, uint64_t now_ms, struct idem_row *, struct err *);
-/* The job, and an array's members, are not there from now on: neither they nor their ids and
- * numbers come again. Their tasks, attempts, agents, events and the rows of members are what is
- * left to store_delete_rest(), also of the next server. */
-int store_delete_job(struct store *, uint64_t job, struct err *);
-/* Removes what deletions left, so many rows at most (a member counts as several). */
-struct deleted_rest {
-    struct arena *arena;
-    uint32_t rows;     /* in: at most; out: not needed. 0: there may be more */
-    uint64_t *numbers; /* of members whose rows went */
-    size_t n, cap;
-};
-int store_delete_rest(struct store *, struct deleted_rest *, struct err *);
 /* Nodes' drain flags, the catalogue, documents of façades. Its version becomes row->version, or
  * with 0 one more than it was. */
 int store_put_object(struct store *, const struct object_row *, struct err *);
@@ -164,12 +152,6 @@ int store_delete_object(struct store *, const struct object_row *, struct err *e
 int store_drop_objects(struct store *, const char *kind, const char *project, struct err *);
 int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
                      size_t len, struct err *);
-/* Deletes expired idempotency rows, at most STORE_EXPIRE_MAX a call, and finished jobs past their
- * keep time (ids in arena), at most STORE_EXPIRE_JOBS. */
-#define STORE_EXPIRE_MAX  1000
-#define STORE_EXPIRE_JOBS 100
-int store_expire(struct store *, struct arena *, uint64_t now_ms, uint64_t **jobs, size_t *n,
-                 struct err *);
 int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *); /* 0: for ever */
 
 /* ---- queries ---- */

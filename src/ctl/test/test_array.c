@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "store/deletion.h"
 
 #include <signal.h>
 #include <stdio.h>

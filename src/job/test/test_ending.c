@@ -1,4 +1,5 @@
-/* Words of endings, there and back, and what endings of older versions say. */
+/* Words of endings, there and back, and what endings of older versions say: agents and records of
+ * those have a cause in words only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Sentences that name a job: made, cut, packed and read back, and what older versions wrote. */
+/* Sentences that name a job: made, cut, packed and read back, and what older versions wrote, where
+ * the name stands in the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

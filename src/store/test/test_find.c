@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/deletion.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "store/store.h"
 
 #include "base/arena.h"
+#include "store/deletion.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

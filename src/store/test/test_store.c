@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "store/deletion.h"
 #include "store/disk.h"
 #include "store/find.h"
 #include "store/recover.h"

@@ -172,6 +172,8 @@ struct desk_reply desk_ask(struct desk *desk, const struct desk_ask *ask)
     if (!d->answer)
         BUG("%s is never answered", ask->op);
     world_step(&desk->world);
+    if (d->rest.close) /* nobody is connected whom long lists are sent to */
+        d->rest.close(d->rest.arg);
     return (struct desk_reply){ .arena = arena, .status = d->status, .root = d->answer };
 }
 
