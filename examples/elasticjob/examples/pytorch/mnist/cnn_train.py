@@ -296,6 +296,11 @@ def main() -> None:
     train(options, device)
     dist.barrier()
     dist.destroy_process_group()
+    # Where DDP has used gloo, PyTorch 2.13 keeps threads of it after the group is destroyed, and an
+    # interpreter that ends beside them may abort.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":
