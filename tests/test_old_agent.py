@@ -4,6 +4,7 @@ the one of now goes on with them."""
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from test_launch_job import Job
 COMMIT = "88c7117962a5558e2841634f6f5127f225b46ec5"  # the last one of version 0.1
 FOLDER = ROOT / "build/version-0.1"
 PROGRAM = FOLDER / "build/src/main/muster"
+DONE = FOLDER / "built"
 
 pytestmark = pytest.mark.slow
 
@@ -50,14 +52,21 @@ class Older(Server):
 def built() -> None:
     if why_not():
         pytest.skip(why_not())
-    if PROGRAM.exists():
-        return
+    FOLDER.parent.mkdir(exist_ok=True)
+    with FOLDER.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other test processes need it too
+        if not DONE.exists():
+            build()
+
+
+def build() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+    FOLDER.mkdir()
     call("git", "archive", "--output", FOLDER / "sources.tar", COMMIT)
     call("tar", "xf", "sources.tar", cwd=FOLDER)
     call("meson", "setup", "build", "--buildtype=debugoptimized", cwd=FOLDER)
     call("ninja", "-C", "build", "src/main/muster-node", "src/main/muster", cwd=FOLDER)
+    DONE.touch()
 
 
 @pytest.fixture
