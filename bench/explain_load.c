@@ -109,6 +109,10 @@ int main(int argc, char **argv)
     uint32_t nodes = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10000;
     uint32_t running = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 400;
     uint32_t waiting = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
+    if (running == 0 || running > nodes - nodes / 50) {
+        fprintf(stderr, "explain_load: NODES RUNNING WAITING, with 1 to 0.98 NODES running jobs\n");
+        return 2;
+    }
     struct arena *arena = arena_create();
     struct world w;
     mem_hold(64 << 20);
