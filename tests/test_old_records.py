@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import damage
 import pytest
 from conftest import Starter
 from faults.test_clocks import DAY, Clock, library
@@ -23,6 +24,7 @@ FIXTURES = ROOT / "tests/fixtures"
 NOW = 6
 VERSIONS = range(1, NOW + 1)
 MEMBERS = 3  # of the array
+ARRAY = 4000  # members of one that is deleted in many slices
 
 __all__ = ["library"]  # a fixture
 
@@ -190,6 +192,40 @@ def test_what_jobs_were_is_lost(start: Starter) -> None:
     assert (again.json()["number"], again.json()["existing"]) == (waits, True)
     assert server.muster("rm", ended).returncode == 0
     assert server.run(native("next"))["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30_000, 100_000, 1_000_000])
+def test_log_is_cut_while_an_array_is_deleted(start: Starter, cut: int) -> None:
+    """Whatever part of the deletion the log still has: the array is there with all of its members,
+    or with none, the records know what is left to remove, and no number is given out again."""
+    server = start(nodes="2cpu,2Gi")
+    many = server.submit(native("many", suspend=True, array=ARRAY))
+    assert server.muster("stop", many).returncode == 0
+    wait_for(lambda: server.job(many)["member_states"] == {"stopped": ARRAY}, what="its end")
+    assert server.api("DELETE", f"/v1/jobs/{many}").status == 200
+    server.kill()
+    log = server.state / "muster.db-wal"
+    os.truncate(log, max(0, log.stat().st_size - cut))
+    try:
+        server.start()
+    except RuntimeError:
+        damage.recover(server)
+        server.start()
+    there = [job["number"] for job in server.jobs()]
+    assert server.run(native("next"))["number"] > many + ARRAY
+    server.kill()
+    with contextlib.closing(sqlite3.connect(server.state / "muster.db")) as db:
+        db.execute(
+            "CREATE TEMP TABLE rest AS SELECT CAST(substr(name, 9) AS INTEGER) AS first,"
+            " CAST(value AS INTEGER) AS last FROM meta WHERE name GLOB 'deleted.*'"
+        )
+        no_rest = "NOT EXISTS (SELECT * FROM rest WHERE {} BETWEEN first AND last)"
+        members = f"SELECT count(*) FROM job WHERE array <> 0 AND {no_rest.format('job.id')}"
+        assert db.execute(members).fetchone()[0] == (ARRAY if many in there else 0)
+        tasks = "SELECT count(*) FROM task WHERE job NOT IN (SELECT id FROM job)"
+        assert db.execute(f"{tasks} AND {no_rest.format('task.job')}").fetchone()[0] == 0
+    found = server.muster("server", "check")
+    assert found.returncode == 0, found.stdout + found.stderr
 
 
 @pytest.mark.parametrize("version", VERSIONS)
