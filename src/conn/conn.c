@@ -15,8 +15,9 @@
 
 #define READ_SIZE      16384u
 #define READS_PER_TURN 16
-#define KEEP           65536u /* larger buffers are given back when empty */
-#define FINISH_MS      10000u
+#define KEEP           65536u  /* larger buffers are given back when empty */
+#define REST_MS        600000u /* of what is left to be sent, without any of it being taken */
+#define CLOSE_MS       10000u  /* then, until the other end closes too */
 
 enum stage { CONNECTING, AGREEING, UP, SENDING_REST, CLOSING, CLOSED };
 
@@ -173,6 +174,8 @@ static bool write_out(struct conn *conn)
         conn->out_waits = t->calls->write(t, conn->out.data + done, conn->out.len - done, &n);
         done += n;
     }
+    if (done > 0 && conn->stage == SENDING_REST)
+        conn->deadlines.finish_at = uv_now(conn->loop) + REST_MS;
     if (done > 0)
         buf_drop(&conn->out, done);
     give_back(&conn->out);
@@ -186,10 +189,12 @@ static bool say_end(struct conn *conn)
     if (conn->stage != SENDING_REST || conn->out.len > 0)
         return true;
     enum transport_state state = t->calls->finish(t);
-    if (state == TRANSPORT_READY)
+    conn->out_waits = state;
+    if (state == TRANSPORT_READY) {
         conn->stage = CLOSING;
-    else
-        conn->out_waits = state;
+        conn->deadlines.finish_at = uv_now(conn->loop) + CLOSE_MS;
+        set_timer(conn);
+    }
     return state < TRANSPORT_END;
 }
 
@@ -228,7 +233,7 @@ void conn_finish(struct conn *conn)
     conn->stage = SENDING_REST;
     conn->deadlines.handshake_at = UINT64_MAX;
     conn->deadlines.ask_ms = 0;
-    conn->deadlines.finish_at = uv_now(conn->loop) + FINISH_MS;
+    conn->deadlines.finish_at = uv_now(conn->loop) + REST_MS;
     set_timer(conn);
     conn_flush(conn);
 }

@@ -38,7 +38,10 @@ struct conn_terms {
     struct transport *(*over)(int fd); /* NULL: transport_plain */
     const char *strange;               /* why it is closed when it was not understood */
 };
-#define CONN_AGENT_KINDS ((struct wire_kinds){ WIRE_NONE + 1, WIRE_KIND_N })
+#define CONN_AGENT_KINDS                                                                           \
+    {                                                                                              \
+        WIRE_NONE + 1, WIRE_KIND_N                                                                 \
+    }
 
 /* A connected socket, taken over. */
 struct conn *conn_create(uv_loop_t *, int fd, const struct conn_terms *, struct conn_events);
@@ -55,7 +58,7 @@ struct conn *conn_connect(uv_loop_t *, const struct conn_target *, const struct 
 /* No further event. What waits to be sent is dropped. NULL-safe. */
 void conn_close(struct conn *);
 /* Reads no more, sends what waits, says the end and goes when the other end has closed as well:
- * closed is told then, or when that takes too long. */
+ * closed is told then, or when none of it is taken or the other end does not close for too long. */
 void conn_finish(struct conn *);
 /* The socket, with nothing of it read or written any more; the connection is closed without it, and
  * what was sent and still waited is dropped. Only of a plain transport. */

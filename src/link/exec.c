@@ -1,12 +1,13 @@
 /* Interactive commands, and clients at a task's stdin: a channel joins a client's socket to an
- * agent's connection. Frames pass
- * through with the channel's number put in; a client too slow for its output, or an agent that is
- * gone, ends the channel. */
+ * agent's connection. Frames pass through with the channel's number put in. A client is not read
+ * while the agent does not take what was said before. One that is too slow for its output ends the
+ * channel; when the agent is gone, the client still gets what came from there. */
 #include "link/hub.h"
 
 #include "base/mem.h"
 
-#define CLIENT_MAX (8u << 20)
+#define CLIENT_MAX  (8u << 20)
+#define CLIENT_ROOM (1u << 20)
 
 struct channel {
     uint32_t number;
@@ -15,34 +16,36 @@ struct channel {
     struct conn *client;
 };
 
-static void client_closed(struct conn *conn)
+static void client_closed(void *arg, struct conn *conn, const char *why)
 {
-    struct channel *ch = conn->owner;
-    if (ch->agent && ch->agent->conn) { /* the command loses its input: its agent ends it */
-        struct buf *out = &ch->agent->conn->out;
+    struct channel *ch = arg;
+    (void)conn;
+    (void)why;
+    if (ch->agent) { /* the command loses its input: its agent ends it */
+        struct buf *out = conn_out(ch->agent->conn);
         size_t mark = wire_begin(out, WIRE_EXIT, 0);
         wire_put_u32(out, ch->number);
         wire_end(out, mark);
-        conn_send(ch->agent->conn);
+        conn_flush(ch->agent->conn);
     }
     map_remove(ch->hub->channels, ch->number);
     free(ch);
 }
 
-static void from_client(struct conn *conn, const struct wire_frame *frame)
+static int from_client(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
-    struct channel *ch = conn->owner;
-    if (frame->len < 4 || (frame->kind != WIRE_STDIN && frame->kind != WIRE_RESIZE) || !ch->agent ||
-        !ch->agent->conn) {
-        conn_close(conn);
-        return;
-    }
-    struct buf *out = &ch->agent->conn->out;
+    struct channel *ch = arg;
+    if (frame->len < 4 || (frame->kind != WIRE_STDIN && frame->kind != WIRE_RESIZE))
+        return -1;
+    struct buf *out = conn_out(ch->agent->conn);
     size_t mark = wire_begin(out, frame->kind, 0);
     wire_put_u32(out, ch->number);
     buf_add(out, frame->body + 4, frame->len - 4);
     wire_end(out, mark);
-    conn_send(ch->agent->conn);
+    conn_flush(ch->agent->conn);
+    if (!conn_has_room(ch->agent->conn))
+        conn_read(conn, CONN_WATCHES);
+    return 0;
 }
 
 static struct agent *agent_of(struct link_hub *hub, struct generation generation, const char *node,
@@ -57,14 +60,18 @@ static struct agent *agent_of(struct link_hub *hub, struct generation generation
 
 static struct channel *open_channel(struct link_hub *hub, const struct agent *a, int fd)
 {
+    static const struct conn_terms terms = { .kinds = CONN_AGENT_KINDS,
+                                             .out_max = CLIENT_MAX,
+                                             .room = CLIENT_ROOM };
     struct channel *ch = mem_new(sizeof *ch);
     ch->number = ++hub->next_channel;
     ch->hub = hub;
     ch->agent = a;
-    ch->client = conn_create(hub->loop, fd, ch);
-    ch->client->out.max = CLIENT_MAX;
-    ch->client->frame = from_client;
-    ch->client->closed = client_closed;
+    ch->client = conn_create(
+        hub->loop, fd, &terms,
+        (struct conn_events){ .frame = from_client, .closed = client_closed, .arg = ch });
+    if (!conn_has_room(a->conn))
+        conn_read(ch->client, CONN_WATCHES);
     map_set(hub->channels, ch->number, ch);
     return ch;
 }
@@ -82,9 +89,8 @@ int link_join(struct link_hub *hub, const struct engine_attach *attach, struct e
                                    .offset = attach->offset,
                                    .rows = attach->rows,
                                    .cols = attach->cols };
-    conn_start(ch->client, "", 0);
-    wire_put(&a->conn->out, 0, &message);
-    conn_send(a->conn); /* may end the channel */
+    wire_put(conn_out(a->conn), 0, &message);
+    conn_flush(a->conn);
     return 0;
 }
 
@@ -101,9 +107,8 @@ int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *
                                  .tty = exec->tty,
                                  .rows = exec->rows,
                                  .cols = exec->cols };
-    conn_start(ch->client, "", 0);
-    wire_put(&a->conn->out, 0, &message);
-    conn_send(a->conn); /* may end the channel */
+    wire_put(conn_out(a->conn), 0, &message);
+    conn_flush(a->conn);
     return 0;
 }
 
@@ -113,38 +118,51 @@ void channel_from_agent(struct link_hub *hub, struct agent *a, const struct wire
     struct channel *ch = map_get(hub->channels, wire_get_u32(&r));
     if (r.bad || !ch || ch->agent != a)
         return;
-    struct buf *out = &ch->client->out;
+    struct buf *out = conn_out(ch->client);
     size_t mark = wire_begin(out, frame->kind, 0);
     buf_add(out, frame->body, frame->len);
     wire_end(out, mark);
-    conn_send(ch->client); /* may close and free the channel */
+    conn_flush(ch->client);
 }
 
-static void each_channel(struct link_hub *hub, const struct agent *a)
+/* The next channel of an agent, by the map's cursor; NULL after the last. */
+static struct channel *next_of(const struct link_hub *hub, const struct agent *a, size_t *cursor)
 {
-    VEC(struct channel *) hit = { 0 };
+    uint64_t number;
+    void *value;
+    while (map_next(hub->channels, cursor, &number, &value))
+        if (((struct channel *)value)->agent == a)
+            return value;
+    return NULL;
+}
+
+void channels_drop(struct link_hub *hub, const struct agent *a)
+{
+    size_t cursor = 0;
+    struct channel *ch;
+    while ((ch = next_of(hub, a, &cursor))) {
+        ch->agent = NULL;
+        conn_finish(ch->client);
+    }
+}
+
+void channels_go_on(struct link_hub *hub, const struct agent *a)
+{
+    size_t cursor = 0;
+    struct channel *ch;
+    while ((ch = next_of(hub, a, &cursor)))
+        conn_read(ch->client, CONN_READS);
+}
+
+void channels_destroy(struct link_hub *hub)
+{
     size_t cursor = 0;
     uint64_t number;
     void *value;
     while (map_next(hub->channels, &cursor, &number, &value)) {
         struct channel *ch = value;
-        if (!a || ch->agent == a)
-            vec_push(&hit, ch);
+        conn_close(ch->client);
+        free(ch);
     }
-    for (size_t i = 0; i < hit.n; i++) {
-        hit.at[i]->agent = NULL;
-        conn_close(hit.at[i]->client);
-    }
-    vec_fini(&hit);
-}
-
-void channels_drop(struct link_hub *hub, const struct agent *a)
-{
-    each_channel(hub, a);
-}
-
-void channels_destroy(struct link_hub *hub)
-{
-    each_channel(hub, NULL);
     map_destroy(hub->channels);
 }

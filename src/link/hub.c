@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OUT_MAX  (64u << 20)
+#define OUT_ROOM (1u << 20) /* clients of exec are held up beyond it */
+#define HELLO_MS 30000u
+
 struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
 {
     struct link_hub *hub = mem_new(sizeof *hub);
@@ -54,15 +58,21 @@ static void agent_free(struct agent *a)
     free(a);
 }
 
+/* Whatever was open over the connection ends with it. */
+static void disconnect(struct agent *a)
+{
+    conn_close(TAKE(a->conn));
+    a->hello = false;
+    channels_drop(a->hub, a);
+    signals_drop(a->hub, a);
+}
+
 static void forget(struct link_hub *hub, struct agent *a)
 {
     smap_remove(hub->by_key, a->key);
     if (smap_get(hub->by_hash, a->hash_hex) == a)
         smap_remove(hub->by_hash, a->hash_hex);
-    channels_drop(hub, a);
-    signals_drop(hub, a);
-    if (a->conn)
-        conn_close(a->conn);
+    disconnect(a);
     agent_free(a);
 }
 
@@ -75,8 +85,7 @@ void link_destroy(struct link_hub *hub)
     void *value;
     while (smap_next(hub->by_key, &cursor, &key, &value)) {
         struct agent *a = value;
-        if (a->conn)
-            conn_close(a->conn);
+        conn_close(a->conn);
         agent_free(a);
     }
     channels_destroy(hub);
@@ -151,7 +160,7 @@ static void send_launch(struct agent *a, struct kept_launch *kept)
 {
     if (a->launch_form < WIRE_LAUNCH_FORM)
         say_older(a, kept);
-    buf_add(&a->conn->out, kept->frame, kept->len);
+    buf_add(conn_out(a->conn), kept->frame, kept->len);
 }
 
 int link_launch(struct link_hub *hub, const struct launch *launch, struct err *err)
@@ -174,7 +183,7 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
     kept->frame = buf_take(&frame);
     if (a->hello) {
         send_launch(a, kept);
-        conn_send(a->conn);
+        conn_flush(a->conn);
     }
     return 0;
 }
@@ -190,8 +199,8 @@ void link_stop(struct link_hub *hub, struct generation g, const char *node,
         stop.task = *task;
     *vec_add(&a->stops) = (struct kept_stop){ stop };
     if (a->hello) {
-        wire_put(&a->conn->out, 0, &stop);
-        conn_send(a->conn);
+        wire_put(conn_out(a->conn), 0, &stop);
+        conn_flush(a->conn);
     }
 }
 
@@ -203,10 +212,10 @@ void link_ack(struct link_hub *hub, struct generation g, const char *node, uint6
     a->acked = seq;
     if (!a->hello)
         return;
-    wire_put_plain(&a->conn->out, WIRE_ACK, seq);
+    wire_put_plain(conn_out(a->conn), WIRE_ACK, seq);
     if (a->released && a->released <= seq)
-        wire_put_plain(&a->conn->out, WIRE_RELEASE, 0);
-    conn_send(a->conn);
+        wire_put_plain(conn_out(a->conn), WIRE_RELEASE, 0);
+    conn_flush(a->conn);
 }
 
 void link_tell_launcher(struct link_hub *hub, const struct launcher_end *end, const void *bytes,
@@ -215,14 +224,14 @@ void link_tell_launcher(struct link_hub *hub, const struct launcher_end *end, co
     struct agent *a = hub_find(hub, end->generation, end->node);
     if (!a || !a->hello)
         return;
-    struct buf *out = &a->conn->out;
+    struct buf *out = conn_out(a->conn);
     if (!bytes)
         wire_put_data(out, WIRE_LAUNCHER_CLOSE, end->channel, NULL, 0);
     for (size_t done = 0; bytes && done < len; done += LAUNCHER_PIECE) {
         size_t n = len - done < LAUNCHER_PIECE ? len - done : LAUNCHER_PIECE;
         wire_put_data(out, WIRE_LAUNCHER_DATA, end->channel, (const char *)bytes + done, n);
     }
-    conn_send(a->conn);
+    conn_flush(a->conn);
 }
 
 /* ---- up ---- */
@@ -249,9 +258,10 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
     if (hello->first_seq > a->acked + 1)
         return send_away(a, hello->first_seq);
     a->hello = true;
+    conn_admit(a->conn);
     a->launch_form = hello->launch_form;
     drop_launches(a, hello->launch_seq);
-    struct buf *out = &a->conn->out;
+    struct buf *out = conn_out(a->conn);
     wire_put_plain(out, WIRE_WELCOME, a->acked);
     for (size_t i = 0; i < a->launches.n; i++)
         send_launch(a, &a->launches.at[i]);
@@ -259,7 +269,7 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
         wire_put(out, 0, &a->stops.at[i].stop);
     if (a->released && a->released <= a->acked)
         wire_put_plain(out, WIRE_RELEASE, 0);
-    conn_send(a->conn);
+    conn_flush(a->conn);
     tell(a, (struct engine_fact){ .kind = FACT_AGENT_JOINED });
     return 0;
 }
@@ -339,8 +349,8 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
                  .kind = FACT_LOG, .task = log.task, .attempt = log.attempt, .log_end = log.end });
         return 0;
     case WIRE_PING:
-        wire_put_plain(&a->conn->out, WIRE_PONG, frame->seq);
-        conn_send(a->conn);
+        wire_put_plain(conn_out(a->conn), WIRE_PONG, frame->seq);
+        conn_flush(a->conn);
         return 0;
     case WIRE_STDOUT:
     case WIRE_STDERR:
@@ -354,30 +364,35 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     }
 }
 
-static void agent_frame(struct conn *conn, const struct wire_frame *frame)
+static int agent_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
-    struct agent *a = conn->owner;
+    struct agent *a = arg;
     struct link_hub *hub = a->hub;
     char key[320];
+    (void)conn;
     key_of(key, a->generation, a->node);
-    int bad = on_frame(a, frame);
+    int bad = on_frame(a, frame); /* may forget the agent */
     arena_reset(hub->scratch);
-    if (bad < 0) {
+    if (bad < 0)
         log_warn("agent.frame", "agent=%s kind=%d broken, connection closed", key,
                  (int)frame->kind);
-        conn_close(conn);
-    }
+    return bad;
 }
 
-static void agent_closed(struct conn *conn)
+static void agent_room(void *arg, struct conn *conn)
 {
-    struct agent *a = conn->owner;
-    if (a->conn != conn)
-        return;
+    struct agent *a = arg;
+    (void)conn;
+    channels_go_on(a->hub, a);
+}
+
+static void agent_closed(void *arg, struct conn *conn, const char *why)
+{
+    struct agent *a = arg;
+    (void)conn;
+    log_debug("agent.closed", "agent=%s reason=\"%s\"", a->key, why);
     a->conn = NULL;
-    a->hello = false;
-    channels_drop(a->hub, a);
-    signals_drop(a->hub, a);
+    disconnect(a);
 }
 
 /* ---- joining ---- */
@@ -426,11 +441,14 @@ int link_attach(struct link_hub *hub, const char *token, int fd, const void *ext
         close(fd);
         return err_set(err, ERR_UNAUTHENTICATED, "the agent is not expected any more");
     }
-    if (a->conn)
-        conn_close(a->conn);
-    a->conn = conn_create(hub->loop, fd, a);
-    a->conn->frame = agent_frame;
-    a->conn->closed = agent_closed;
-    conn_start(a->conn, extra, len);
+    static const struct conn_terms terms = {
+        .kinds = CONN_AGENT_KINDS, .out_max = OUT_MAX, .room = OUT_ROOM, .handshake_ms = HELLO_MS
+    };
+    disconnect(a);
+    a->conn = conn_create(
+        hub->loop, fd, &terms,
+        (struct conn_events){
+            .frame = agent_frame, .room = agent_room, .closed = agent_closed, .arg = a });
+    conn_unread(a->conn, extra, len);
     return 0;
 }

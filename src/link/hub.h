@@ -4,31 +4,14 @@
 
 #include "link/link.h"
 
-#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "conn/conn.h"
 #include "wire/message.h"
 
 #include <uv.h>
 
-#define OUT_MAX        (64u << 20)
 #define LAUNCHER_PIECE (1u << 20) /* bytes of one LAUNCHER_DATA frame */
-
-/* A connected socket with frames both ways. Lives until its poll handle is closed. */
-struct conn {
-    uv_poll_t poll;
-    int fd;
-    struct buf in, out;
-    bool closing;
-    void (*frame)(struct conn *, const struct wire_frame *);
-    void (*closed)(struct conn *); /* once; the owner forgets the pointer */
-    void *owner;
-};
-/* Takes fd over; extra bytes count as read. */
-struct conn *conn_create(uv_loop_t *loop, int fd, void *owner);
-void conn_start(struct conn *, const void *extra, size_t len);
-void conn_send(struct conn *);  /* writes what is in out as far as the socket takes it */
-void conn_close(struct conn *); /* calls closed, frees later */
 
 struct kept_launch {
     uint32_t seq;
@@ -71,7 +54,8 @@ struct agent *hub_find(const struct link_hub *, struct generation, const char *n
 
 /* Channels of interactive commands (exec.c). */
 void channel_from_agent(struct link_hub *, struct agent *, const struct wire_frame *);
-void channels_drop(struct link_hub *, const struct agent *); /* the agent's connection is gone */
+void channels_drop(struct link_hub *, const struct agent *);  /* the agent's connection is gone */
+void channels_go_on(struct link_hub *, const struct agent *); /* ... has room again */
 void channels_destroy(struct link_hub *);
 
 /* Signals on their way (signal.c). */

@@ -49,8 +49,8 @@ int link_signal(struct link_hub *hub, const struct engine_signal *ask, struct er
                                    .task = ask->task,
                                    .attempt = ask->attempt,
                                    .signal = (uint32_t)ask->signal };
-    wire_put(&a->conn->out, 0, &message);
-    conn_send(a->conn); /* may drop the signal, which is told from the loop */
+    wire_put(conn_out(a->conn), 0, &message);
+    conn_flush(a->conn);
     return 0;
 }
 

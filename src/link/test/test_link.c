@@ -11,8 +11,10 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "link/hub.h"
 #include "wire/message.h"
 
+#include <fcntl.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -366,6 +368,144 @@ static void signals_open_at_the_end_never_hear(void **state)
     f->hub = NULL;
 }
 
+/* ---- interactive commands ---- */
+
+#define PIECE (64u << 10)
+
+/* An open channel of exec: the client's end, which does not block. */
+static int open_exec(struct fix *f)
+{
+    int pair[2];
+    struct err err;
+    const char *argv = "cat";
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    struct engine_exec exec = {
+        .generation = f->g, .node = "n1", .fd = pair[1], .argv = { .at = &argv, .n = 1 }
+    };
+    assert_int_equal(link_exec(f->hub, &exec, &err), 0);
+    return pair[0];
+}
+
+/* What the client could send, a frame of input after another, until it is held up or has sent so
+ * many bytes. */
+static size_t type_until_held(struct fix *f, int client, size_t most)
+{
+    AUTO_BUF struct buf out = BUF_INIT(2 * PIECE);
+    static const char piece[PIECE];
+    size_t sent = 0;
+    int waits = 0;
+    while (sent < most && waits < 20) {
+        if (out.len == 0)
+            wire_put_data(&out, WIRE_STDIN, 0, piece, sizeof piece);
+        ssize_t n = send(client, out.data, out.len, MSG_NOSIGNAL);
+        waits = n > 0 ? 0 : waits + 1;
+        sent += n > 0 ? (size_t)n : 0;
+        buf_drop(&out, n > 0 ? (size_t)n : 0);
+        turn(f);
+    }
+    while (out.len > 0 && sent >= most) { /* no half frame */
+        ssize_t n = send(client, out.data, out.len, MSG_NOSIGNAL);
+        assert_true(n > 0);
+        buf_drop(&out, (size_t)n);
+        sent += (size_t)n;
+    }
+    return sent;
+}
+
+/* Bytes that came at the agent's end until nothing comes any more. */
+static size_t agent_reads(struct fix *f)
+{
+    static char piece[1 << 16];
+    size_t all = 0;
+    ssize_t n;
+    for (int waits = 0; waits < 20; turn(f)) {
+        n = recv(f->fd, piece, sizeof piece, MSG_DONTWAIT);
+        waits = n > 0 ? 0 : waits + 1;
+        all += n > 0 ? (size_t)n : 0;
+    }
+    return all;
+}
+
+/* It grew until the connection, and with it everything else of that agent, was given up. */
+static void input_for_a_slow_agent_holds_up_its_client(void **state)
+{
+    struct fix *f = *state;
+    join(f, 0);
+    int client = open_exec(f);
+    size_t sent = type_until_held(f, client, 80u << 20);
+    assert_true(link_connected(f->hub, f->g, "n1"));
+    assert_true(sent > (1u << 20) && sent < (8u << 20));
+    size_t read = agent_reads(f); /* it goes on */
+    assert_true(read > sent - 2 * PIECE);
+    assert_true(link_connected(f->hub, f->g, "n1"));
+    close(client);
+    turn(f);
+    assert_int_equal(agent_reads(f) >= WIRE_HEAD + 4, 1); /* EXIT, behind what was left */
+}
+
+/* What was held up goes on by itself when the client that waits has gone. */
+static void a_held_client_that_goes_is_noticed(void **state)
+{
+    struct fix *f = *state;
+    join(f, 0);
+    int client = open_exec(f);
+    (void)type_until_held(f, client, 80u << 20);
+    assert_int_equal(map_count(f->hub->channels), 1);
+    close(client);
+    turn(f);
+    assert_int_equal(map_count(f->hub->channels), 0);
+}
+
+static void output_is_whole_although_the_agent_has_gone(void **state)
+{
+    struct fix *f = *state;
+    static char piece[1 << 16];
+    size_t got = 0;
+    ssize_t n;
+    join(f, 0);
+    int client = open_exec(f);
+    for (int i = 0; i < 4; i++) {
+        AUTO_BUF struct buf out = BUF_INIT(2u << 20);
+        AUTO_FREE char *text = mem_new(1u << 20);
+        wire_put_data(&out, WIRE_STDOUT, 1, text, 1u << 20);
+        for (size_t done = 0; done < out.len; turn(f)) {
+            n = send(f->fd, out.data + done, out.len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+            done += n > 0 ? (size_t)n : 0;
+        }
+    }
+    close(f->fd);
+    f->fd = -1;
+    turn(f);
+    assert_int_equal(write(client, "unread", 6), 6); /* which must not reset the connection */
+    assert_false(link_connected(f->hub, f->g, "n1"));
+    while ((n = recv(client, piece, sizeof piece, MSG_DONTWAIT)) > 0) {
+        got += (size_t)n;
+        turn(f);
+    }
+    assert_int_equal(got, 4 * ((1u << 20) + WIRE_HEAD + 4));
+    assert_int_equal(n, 0);
+    close(client);
+    turn(f);
+    assert_int_equal(map_count(f->hub->channels), 0);
+}
+
+static void an_agent_that_says_nothing_has_to_go(void **state)
+{
+    struct fix *f = *state;
+    int pair[2];
+    struct err err;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(link_attach(f->hub, f->hex, pair[1], "", 0, &err), 0);
+    const struct agent *a = hub_find(f->hub, f->g, "n1");
+    conn_pass_time(a->conn, uv_now(&f->loop) + 3600000);
+    assert_null(a->conn);
+    close(pair[0]);
+    join(f, 0);
+    conn_pass_time(a->conn, uv_now(&f->loop) + 3600000); /* one that has may be silent */
+    assert_non_null(a->conn);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
@@ -379,6 +519,10 @@ int main(void)
         TEST(signals_are_answered_once),
         TEST(signals_open_at_the_end_never_hear),
         TEST(garbage_closes_the_connection_only),
+        TEST(input_for_a_slow_agent_holds_up_its_client),
+        TEST(a_held_client_that_goes_is_noticed),
+        TEST(output_is_whole_although_the_agent_has_gone),
+        TEST(an_agent_that_says_nothing_has_to_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
