@@ -14,9 +14,12 @@
 
 /* Whose cookie is it? false: of no attempt that runs here. */
 struct relay_guests {
+    uint32_t cookie_ms; /* for saying it after a call */
     bool (*whose)(void *arg, const char *cookie, size_t len, struct task_ref *, uint32_t *attempt);
     void *arg;
 };
+
+#define RELAY_COOKIE_MS 10000u
 
 struct relay;
 /* Listens at once. NULL with err: launchers will not find a socket. */
